@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../account/account.ts";
 import { WEEKDAYS } from "../../account/hours.ts";
 import type { QuotaView } from "../../message/history/counts.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import { idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -55,7 +55,6 @@ const AccountRecord = z.object({
 }).openapi("Account");
 
 const base = { tag: "Account", access: "key", problems: [] } as const;
-const one = z.object({ data: AccountRecord });
 
 const getAccount = route({
   ...base,
@@ -64,7 +63,7 @@ const getAccount = route({
   operationId: "getAccount",
   summary: "Read your account",
   description: "Its plan, what is left of the quota, and where the key may be used. The key is managed in the panel.",
-  answers: { 200: { description: "The account", schema: one } },
+  answers: { 200: data("The account", AccountRecord) },
 });
 
 const editAccount = route({
@@ -80,7 +79,7 @@ const editAccount = route({
       z.string().trim().min(1).max(40).refine((word) => /[\p{L}\p{N}]/u.test(word), "must have a letter or a digit"),
     ).max(50).openapi({ example: ["STOP"] }),
   }).openapi("AccountEdit"),
-  answers: { 200: { description: "The account", schema: one } },
+  answers: { 200: data("The account", AccountRecord) },
   problems: ["scope_missing"],
 });
 

@@ -1,6 +1,6 @@
 /** Bulks after they were accepted: how far they are, and cancelling the rest. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -18,7 +18,7 @@ const Bulk = z.object({
 }).openapi("Bulk");
 
 const base = { tag: "Messages", access: "key", params: idParams("bulk", "blk"), problems: ["not_found"] } as const;
-const one = { description: "The bulk", schema: z.object({ data: Bulk }) };
+const one = data("The bulk", Bulk);
 
 const listBulks = route({
   tag: "Messages",

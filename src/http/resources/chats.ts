@@ -1,6 +1,6 @@
 /** What the other side of a chat sees of the line: typing, and that it has read. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import { jidOf, Recipient } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { ofSession } from "./network.ts";
@@ -15,12 +15,7 @@ const setPresence = route({
   summary: "Show that you type or record, or do so no more",
   description: "The apps show it for some 25 seconds. From then on the line hears of the other side's presence too.",
   body: z.strictObject({ state: z.enum(["typing", "recording", "paused"]) }).openapi("Presence"),
-  answers: {
-    200: {
-      description: "The network has it",
-      schema: z.object({ data: z.object({ chat: z.string(), state: z.string() }) }),
-    },
-  },
+  answers: { 200: data("The network has it", z.object({ chat: z.string(), state: z.string() })) },
 });
 
 const readChat = route({
@@ -35,12 +30,7 @@ const readChat = route({
   body: z.strictObject({
     messageId: z.string().min(1).max(128).optional().openapi({ description: "`messageId` of a `message.received`" }),
   }).openapi("Read").optional(),
-  answers: {
-    200: {
-      description: "What was read",
-      schema: z.object({ data: z.object({ chat: z.string(), messageIds: z.array(z.string()) }) }),
-    },
-  },
+  answers: { 200: data("What was read", z.object({ chat: z.string(), messageIds: z.array(z.string()) })) },
 });
 
 export const chatRoutes = [setPresence, readChat];

@@ -1,6 +1,6 @@
 /** What the network tells about other numbers (spec, "Sessions"), who is blocked, and the line's own profile. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import { Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { kept, keptAnswer, ofSession } from "./network.ts";
@@ -53,7 +53,7 @@ const checkNumber = route({
   summary: "Ask whether a number is on the messaging app",
   description: "When the network cannot be asked the answer is an error, never a guess.",
   body: z.strictObject({ number: PhoneNumber }).openapi("NumberToCheck"),
-  answers: { 200: { description: "What the network says", schema: z.object({ data: Check }) } },
+  answers: { 200: data("What the network says", Check) },
 });
 
 const getContact = route({
@@ -66,7 +66,6 @@ const getContact = route({
   ...kept("The contact", Contact),
 });
 
-const blockAnswer = z.object({ data: z.object({ number: PhoneNumber, blocked: z.boolean() }) });
 const block = route({
   ...ofNumber,
   method: "put",
@@ -74,7 +73,7 @@ const block = route({
   operationId: "blockContact",
   summary: "Block a number",
   description: "It can no longer write to the line or call it.",
-  answers: { 200: { description: "It is blocked", schema: blockAnswer } },
+  answers: { 200: data("It is blocked", z.object({ number: PhoneNumber, blocked: z.boolean() })) },
 });
 const unblock = route({
   ...ofNumber,
@@ -82,7 +81,7 @@ const unblock = route({
   path: "/v1/sessions/{id}/contacts/{number}/block",
   operationId: "unblockContact",
   summary: "Unblock a number",
-  answers: { 200: { description: "It is not blocked", schema: blockAnswer } },
+  answers: { 200: data("It is not blocked", z.object({ number: PhoneNumber, blocked: z.boolean() })) },
 });
 
 const blocklist = route({
@@ -117,7 +116,7 @@ const changeProfile = route({
     picture: Jpeg.optional(),
   }).refine((fields) => Object.keys(fields).length > 0, "holds nothing to change").openapi("ProfileChange"),
   maxBytes: 2 * 1024 * 1024,
-  answers: { 200: { description: "The profile as it is now", schema: z.object({ data: Profile }) } },
+  answers: { 200: data("The profile as it is now", Profile) },
 });
 
 export const contactRoutes = [checkNumber, getContact, block, unblock, blocklist, getProfile, changeProfile];

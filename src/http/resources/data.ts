@@ -1,7 +1,7 @@
 /** Erasing what is kept of a person. */
 import { z } from "@hono/zod-openapi";
 import type { ErasureRecord } from "../../erasure/rows.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import {
   idOf,
   idParams,
@@ -26,7 +26,6 @@ const Erasure = z.object({
 }).openapi("Erasure");
 
 const base = { tag: "Account", access: "key" } as const;
-const one = z.object({ data: Erasure });
 
 const eraseNumber = route({
   ...base,
@@ -41,8 +40,8 @@ const eraseNumber = route({
     "it answers how far it is. Needs the scope `manage`.",
   params: z.object({ number: NumberOrLid }),
   answers: {
-    200: { description: "It is done", schema: one },
-    202: { description: "It takes longer, and goes on after a restart: ask for it by its `id`", schema: one },
+    200: data("It is done", Erasure),
+    202: data("It takes longer, and goes on after a restart: ask for it by its `id`", Erasure),
   },
   problems: ["scope_missing", "validation_failed"],
 });
@@ -55,9 +54,7 @@ const listErasures = route({
   summary: "List what was erased",
   description: "Those under way, then those done, newest first. None of them names whom it was about.",
   query: z.object(pageQuery),
-  answers: {
-    200: { description: "A page", schema: z.object({ data: z.array(Erasure), pagination: Pagination }) },
-  },
+  answers: { 200: { description: "A page", schema: z.object({ data: z.array(Erasure), pagination: Pagination }) } },
   problems: [],
 });
 
@@ -68,7 +65,7 @@ const getErasure = route({
   operationId: "getErasure",
   summary: "Ask how far an erasure is",
   params: idParams("erasure", "era"),
-  answers: { 200: { description: "How far it is", schema: one } },
+  answers: { 200: data("How far it is", Erasure) },
   problems: ["not_found"],
 });
 

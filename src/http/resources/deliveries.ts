@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES } from "../../event/event.ts";
 import { type Delivery, DELIVERY_STATUSES } from "../../webhook/webhook.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import { idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -61,7 +61,7 @@ const redeliver = route({
   operationId: "redeliver",
   summary: "Deliver one event again",
   params: params.extend({ deliveryId }),
-  answers: { 200: { description: "The delivery", schema: z.object({ data: DeliveryRecord }) } },
+  answers: { 200: data("The delivery", DeliveryRecord) },
 });
 
 const redeliverSince = route({
@@ -72,12 +72,7 @@ const redeliverSince = route({
   summary: "Deliver everything since a time again",
   body: z.strictObject({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) })
     .openapi("RedeliverSince"),
-  answers: {
-    200: {
-      description: "How many deliveries were scheduled",
-      schema: z.object({ data: z.object({ scheduled: z.int() }) }),
-    },
-  },
+  answers: { 200: data("How many deliveries were scheduled", z.object({ scheduled: z.int() })) },
 });
 
 export const deliveryRoutes = [listDeliveries, redeliver, redeliverSince];

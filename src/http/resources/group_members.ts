@@ -1,6 +1,6 @@
 /** Who is in a group and who wants to be: participants, the invitation, requests to join. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import { GroupJid, MemberResult, memberResultOf, people } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { forgetGroup } from "./groups.ts";
@@ -14,7 +14,7 @@ const Invite = z.object({
   invite: z.string().openapi({ example: "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv" }),
 });
 const some = people({ least: 1, most: AT_ONCE });
-const results = { description: "What became of each", schema: z.object({ data: z.array(MemberResult) }) };
+const results = data("What became of each", z.array(MemberResult));
 
 const base = { ...ofGroup, tag: "Groups" } as const;
 
@@ -44,7 +44,7 @@ const revokeInvite = route({
   path: "/v1/sessions/{id}/groups/{gid}/invite",
   operationId: "revokeInvite",
   summary: "End the link; a new one takes its place",
-  answers: { 200: { description: "The new link", schema: z.object({ data: Invite }) } },
+  answers: { 200: data("The new link", Invite) },
 });
 
 const joinGroup = route({
@@ -61,10 +61,10 @@ const joinGroup = route({
     ).openapi({ example: "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv" }),
   }).openapi("Invitation"),
   answers: {
-    200: {
-      description: "Whether the line is in, or an admin has to let it in",
-      schema: z.object({ data: z.object({ id: GroupJid, status: z.enum(["joined", "asked"]) }) }),
-    },
+    200: data(
+      "Whether the line is in, or an admin has to let it in",
+      z.object({ id: GroupJid, status: z.enum(["joined", "asked"]) }),
+    ),
   },
 });
 

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Lookups } from "../../line/lookups.ts";
 import type { Group as PortGroup, WholeGroup as PortWholeGroup } from "../../whatsapp/groups.ts";
-import { type Api, created, ok, route } from "../api/route.ts";
+import { type Api, created, data, ok, route } from "../api/route.ts";
 import { GroupJid, isoTime, Jpeg, jpegOf, MemberResult, memberResultOf, people, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
@@ -64,12 +64,7 @@ const createGroup = route({
   summary: "Make a group",
   description: "Participants whom the network does not let in fail each by themselves; `results` says why.",
   body: z.strictObject({ name, participants: people({ least: 0, most: MOST_PARTICIPANTS }) }).openapi("NewGroup"),
-  answers: {
-    201: {
-      description: "The group",
-      schema: z.object({ data: z.object({ ...WholeGroup.shape, results: z.array(MemberResult) }) }),
-    },
-  },
+  answers: { 201: data("The group", z.object({ ...WholeGroup.shape, results: z.array(MemberResult) })) },
 });
 
 const getGroup = route({
@@ -99,7 +94,7 @@ const changeGroup = route({
     picture: Jpeg.optional(),
   }).refine((fields) => Object.keys(fields).length > 0, "holds nothing to change").openapi("GroupChange"),
   maxBytes: 2 * 1024 * 1024,
-  answers: { 200: { description: "The group as it is now", schema: z.object({ data: WholeGroup }) } },
+  answers: { 200: data("The group as it is now", WholeGroup) },
 });
 
 const leaveGroup = route({
@@ -108,7 +103,7 @@ const leaveGroup = route({
   path: "/v1/sessions/{id}/groups/{gid}",
   operationId: "leaveGroup",
   summary: "Leave a group",
-  answers: { 200: { description: "The line has left", schema: z.object({ data: z.object({ id: GroupJid }) }) } },
+  answers: { 200: data("The line has left", z.object({ id: GroupJid })) },
 });
 
 const deleteGroupMessage = route({
@@ -121,12 +116,7 @@ const deleteGroupMessage = route({
     "As an admin, what somebody else wrote within 30 days: `messageId` is that of the event. An own one by its " +
     "`msg_…` id, too, as `POST /v1/messages/{id}/revoke` does. The answer comes when the network has acknowledged it.",
   params: ofOne.params.extend({ messageId: MessageReference }),
-  answers: {
-    200: {
-      description: "It is deleted",
-      schema: z.object({ data: z.object({ group: GroupJid, messageId: z.string() }) }),
-    },
-  },
+  answers: { 200: data("It is deleted", z.object({ group: GroupJid, messageId: z.string() })) },
   problems: [...ofOne.problems, "not_revocable"],
 });
 

@@ -4,7 +4,7 @@ import type { Caller } from "../../account/account.ts";
 import { type AccountKey, isForPages, type MadeKey, requireScope, SCOPES } from "../../account/keys.ts";
 import { Problem } from "../../errors.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, ok, route } from "../api/route.ts";
+import { type Api, created, data, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { places } from "./account.ts";
@@ -44,7 +44,7 @@ const listKeys = route({
   summary: "List the further keys",
   description:
     "Needs the scope `manage` beside `read`. Oldest first. The account's own key is not among them: it has every scope and is managed in the panel.",
-  answers: { 200: { description: "The keys, without what authenticates", schema: z.object({ data: z.array(Key) }) } },
+  answers: { 200: data("The keys, without what authenticates", z.array(Key)) },
   problems: ["scope_missing"],
 });
 
@@ -58,12 +58,7 @@ const createKey = route({
   body: NewKey,
   // Whoever repeats another key's request must be allowed to make it: the answer has the new key in it.
   repeats: "handler",
-  answers: {
-    201: {
-      description: "The key; `key` is shown here and never again",
-      schema: z.object({ data: z.object({ ...shape, key: z.string() }) }),
-    },
-  },
+  answers: { 201: data("The key; `key` is shown here and never again", z.object({ ...shape, key: z.string() })) },
   problems: ["scope_missing"],
 });
 
@@ -74,7 +69,7 @@ const deleteKey = route({
   operationId: "deleteKey",
   summary: "Delete a further key; it stops working at once",
   params: idParams("key", "key"),
-  answers: { 200: { description: "The key as it was", schema: z.object({ data: Key }) } },
+  answers: { 200: data("The key as it was", Key) },
   problems: ["scope_missing", "not_found"],
 });
 

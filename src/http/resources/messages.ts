@@ -5,7 +5,7 @@ import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
 import { Text } from "./sends/texts.ts";
 import type { WaitsFor as Waits } from "../../line/waiting.ts";
 import { type Message, MESSAGE_STATUSES, PRIORITIES } from "../../message/message.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import {
   idOf,
   idParams,
@@ -127,7 +127,7 @@ const listHistory = route({
   problems: ["not_found"],
 });
 
-const record = { description: "The message", schema: z.object({ data: MessageRecord }) };
+const record = data("The message", MessageRecord);
 
 const getMessage = route({
   ...ofOne,
@@ -190,12 +190,7 @@ const cancelMessage = route({
       example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
     }),
   }),
-  answers: {
-    200: {
-      description: "The message, or what was cancelled of the bulk",
-      schema: z.object({ data: z.union([HistoryItem, CancelledBulk]) }),
-    },
-  },
+  answers: { 200: data("The message, or what was cancelled of the bulk", z.union([HistoryItem, CancelledBulk])) },
   problems: ["not_found", "not_cancellable"],
 });
 

@@ -1,7 +1,7 @@
 /** Numbers that are never written to again. */
 import { z } from "@hono/zod-openapi";
 import type { OptOut } from "../../message/rows.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import { isoTime, NumberOrLid, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -18,7 +18,6 @@ const Record = z.object({
 }).openapi("OptOut");
 
 const base = { tag: "Account", access: "key" } as const;
-const one = z.object({ data: Record });
 const ofOne = { ...base, params: z.object({ number: NumberOrLid }), problems: ["not_found"] } as const;
 
 const listOptOuts = route({
@@ -29,9 +28,7 @@ const listOptOuts = route({
   summary: "List who has opted out",
   description: "In the order of their numbers.",
   query: z.object(pageQuery),
-  answers: {
-    200: { description: "A page", schema: z.object({ data: z.array(Record), pagination: Pagination }) },
-  },
+  answers: { 200: { description: "A page", schema: z.object({ data: z.array(Record), pagination: Pagination }) } },
   problems: [],
 });
 
@@ -41,7 +38,7 @@ const getOptOut = route({
   path: "/v1/optouts/{number}",
   operationId: "getOptOut",
   summary: "Ask whether a number has opted out",
-  answers: { 200: { description: "It has", schema: one } },
+  answers: { 200: data("It has", Record) },
 });
 
 const putOptOut = route({
@@ -53,7 +50,7 @@ const putOptOut = route({
   description:
     "A send to it is refused from then on with `recipient_opted_out`; what waits for it ends as failed with " +
     "that code. One that is on the list stays as it is.",
-  answers: { 200: { description: "It is on the list", schema: one } },
+  answers: { 200: data("It is on the list", Record) },
 });
 
 const deleteOptOut = route({
@@ -62,7 +59,7 @@ const deleteOptOut = route({
   path: "/v1/optouts/{number}",
   operationId: "deleteOptOut",
   summary: "Let a number be written to again",
-  answers: { 200: { description: "What was on the list", schema: one } },
+  answers: { 200: data("What was on the list", Record) },
 });
 
 export const optOutRoutes = [listOptOuts, getOptOut, putOptOut, deleteOptOut];

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Lines } from "../../line/lines.ts";
 import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/passkey.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import { idParams, isoTime, Timestamp } from "../api/schemas.ts";
 import { Session, sessionOf } from "./sessions.ts";
 
@@ -37,7 +37,7 @@ export const Assertion = z.strictObject({
 }).openapi("PasskeyAssertion", { description: "A WebAuthn credential as `PublicKeyCredential.toJSON()` gives it" });
 
 const ofOne = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
-const answers = { 200: { description: "The session after the action", schema: z.object({ data: Session }) } };
+const answers = { 200: data("The session after the action", Session) };
 
 const getPasskey = route({
   ...ofOne,
@@ -48,7 +48,7 @@ const getPasskey = route({
   description:
     "Some accounts are linked only with their passkey. While it is asked for, the session's `passkey` is not " +
     "null. A person signs on https://web.whatsapp.com, where the passkey is bound; the gateway never holds it.",
-  answers: { 200: { description: "What is asked for", schema: z.object({ data: Request }) } },
+  answers: { 200: data("What is asked for", Request) },
   problems: ["not_found"],
 });
 

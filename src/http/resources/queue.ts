@@ -1,7 +1,7 @@
 /** What waits in the queue of a line. */
 import { z } from "@hono/zod-openapi";
 import { PRIORITIES } from "../../message/message.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTimeOrNull, queryInt, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -28,7 +28,7 @@ const getQueue = route({
   description:
     "In the order of departure, then what is scheduled; the time is an estimate from the pauses, hours and new chats of the plan.",
   query: z.object({ limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }) }),
-  answers: { 200: { description: "What waits", schema: z.object({ data: z.array(QueuedMessage) }) } },
+  answers: { 200: data("What waits", z.array(QueuedMessage)) },
   problems: ["not_found"],
 });
 

@@ -1,6 +1,6 @@
 /** Signs of life of a line: whether it is heard, and hears. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, data, ok, route } from "../api/route.ts";
 import { idParams, isoTime, isoTimeOrNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Restriction, restrictionOf } from "./sessions.ts";
@@ -46,7 +46,7 @@ const getSessionHealth = route({
   operationId: "getSessionHealth",
   summary: "Ask how the line is",
   description: "Asks the network while the session is connected; times are of the present connection.",
-  answers: { 200: { description: "Signs of life", schema: z.object({ data: Health }) } },
+  answers: { 200: data("Signs of life", Health) },
   problems: ["not_found"],
 });
 

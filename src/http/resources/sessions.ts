@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { type Line, LINE_STATUSES } from "../../line/line.ts";
 import type { Restriction as RestrictionOfLine } from "../../whatsapp/connection.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, ok, route } from "../api/route.ts";
+import { type Api, created, data, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, PhoneNumber, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -65,7 +65,7 @@ const NewSession = z.strictObject({
 
 const SessionChange = z.strictObject({ name: Name.optional(), proxy: Proxy }).openapi("SessionChange");
 
-const one = { description: "The session", schema: z.object({ data: Session }) };
+const one = data("The session", Session);
 const base = { tag: "Sessions", access: "key" } as const;
 const ofOne = { ...base, params: idParams("session", "ses"), problems: ["not_found"] } as const;
 const changed = { 200: { ...one, description: "The session after the action" } };
@@ -78,7 +78,7 @@ const listSessions = route({
   operationId: "listSessions",
   summary: "List the sessions",
   description: "Oldest first.",
-  answers: { 200: { description: "The sessions of the account", schema: z.object({ data: z.array(Session) }) } },
+  answers: { 200: data("The sessions of the account", z.array(Session)) },
   problems: [],
 });
 

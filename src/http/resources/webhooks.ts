@@ -4,7 +4,7 @@ import { EVENT_NAMES, type EventName } from "../../event/event.ts";
 import type { Webhook } from "../../webhook/webhook.ts";
 import type { MadeWebhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, ok, route } from "../api/route.ts";
+import { type Api, created, data, ok, route } from "../api/route.ts";
 import { idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -47,8 +47,6 @@ const WebhookChange = z.strictObject({ url: url.nullish(), events: events.nullis
 const params = idParams("webhook", "whk");
 const base = { tag: "Webhooks", access: "key" } as const;
 const ofOne = { ...base, params, problems: ["not_found"] } as const;
-const withSecret = z.object({ data: WebhookWithSecret });
-const one = z.object({ data: WebhookRecord });
 
 const listWebhooks = route({
   ...base,
@@ -56,7 +54,7 @@ const listWebhooks = route({
   path: "/v1/webhooks",
   operationId: "listWebhooks",
   summary: "List the webhooks",
-  answers: { 200: { description: "Oldest first", schema: z.object({ data: z.array(WebhookRecord) }) } },
+  answers: { 200: data("Oldest first", z.array(WebhookRecord)) },
   problems: [],
 });
 
@@ -68,7 +66,7 @@ const createWebhook = route({
   summary: "Register a webhook",
   body: NewWebhook,
   repeats: "handler",
-  answers: { 201: { description: "The webhook with its secret", schema: withSecret } },
+  answers: { 201: data("The webhook with its secret", WebhookWithSecret) },
   problems: ["not_found"],
 });
 
@@ -78,7 +76,7 @@ const getWebhook = route({
   path: "/v1/webhooks/{id}",
   operationId: "getWebhook",
   summary: "Read a webhook",
-  answers: { 200: { description: "The webhook", schema: one } },
+  answers: { 200: data("The webhook", WebhookRecord) },
 });
 
 const updateWebhook = route({
@@ -89,7 +87,7 @@ const updateWebhook = route({
   summary: "Change a webhook",
   description: "What is left out stays. While it is not active, events wait and go out in order afterwards.",
   body: WebhookChange,
-  answers: { 200: { description: "The webhook after the change", schema: one } },
+  answers: { 200: data("The webhook after the change", WebhookRecord) },
 });
 
 const deleteWebhook = route({
@@ -99,7 +97,7 @@ const deleteWebhook = route({
   operationId: "deleteWebhook",
   summary: "Remove a webhook",
   description: "What waits for it is dropped, and its delivery log.",
-  answers: { 200: { description: "The webhook as it was", schema: one } },
+  answers: { 200: data("The webhook as it was", WebhookRecord) },
 });
 
 const testWebhook = route({
@@ -109,9 +107,7 @@ const testWebhook = route({
   operationId: "testWebhook",
   summary: "Send a test event",
   description: "`webhook.test` goes to this webhook alone, whatever it subscribes to.",
-  answers: {
-    200: { description: "The event's id", schema: z.object({ data: z.object({ eventId: z.string() }) }) },
-  },
+  answers: { 200: data("The event's id", z.object({ eventId: z.string() })) },
 });
 
 const rotateSecret = route({
@@ -121,7 +117,7 @@ const rotateSecret = route({
   operationId: "rotateWebhookSecret",
   summary: "Make a new secret",
   description: "The previous one goes on signing beside it until `previousSecretUntil`.",
-  answers: { 200: { description: "The webhook with its new secret", schema: withSecret } },
+  answers: { 200: data("The webhook with its new secret", WebhookWithSecret) },
 });
 
 export const webhookRoutes = [
