@@ -1,28 +1,13 @@
 /** What a person does for an account besides what the API offers: its key and where it works, its charts, its audit log. */
 import { z } from "zod";
-import type { Accounts } from "../../account/accounts.ts";
 import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/restrictions.ts";
 import { invalid } from "../../errors.ts";
-import type { Budgets } from "../../http/edge/budgets.ts";
-import type { Clock } from "../../runtime.ts";
-import type { Audit } from "../audit.ts";
-import type { Usage } from "../usage.ts";
-import type { Act } from "./act.ts";
-import type { Guard } from "./guard.ts";
+import type { Parts } from "./parts.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 const ACCOUNT = "/accounts/:accountId";
-interface AccountDeps {
-  guard: Guard;
-  accounts: Accounts;
-  audit: Audit;
-  usage: Usage;
-  budgets: Pick<Budgets, "reads">;
-  clock: Clock;
-}
-
-export function addAccountPages(deps: AccountDeps): void {
-  const { guard, accounts, audit, usage, budgets, clock } = deps;
+export function addAccountPages(parts: Parts): void {
+  const { guard, accounts, audit, usage, budgets, runtime: { clock } } = parts;
 
   guard.account({ method: "GET", path: ACCOUNT }, ({ account }) => {
     const { id, name, plan, active, expiresAt, allowedIps, allowedDomains } = account;
@@ -69,6 +54,8 @@ export function addAccountPages(deps: AccountDeps): void {
   guard.account({ method: "GET", path: `${ACCOUNT}/audit` }, async ({ account, query }) => ({
     data: await audit.page({ accountId: account.id, before: query("before"), limit: 50 }),
   }));
+
+  addSearch(parts);
 }
 
 /** A search looks at this many messages, newest first, and says how far it came. */
@@ -77,8 +64,8 @@ const SEARCH_PAGE = 100;
 const MOST_HITS = 50;
 
 /** Searching an account's messages by what is in them: the history has no index of that. */
-export function addSearch({ guard, act }: { guard: Guard; act: Act }): void {
-  guard.account({ method: "GET", path: "/accounts/:accountId/search" }, async (asked) => {
+function addSearch({ guard, act }: Parts): void {
+  guard.account({ method: "GET", path: `${ACCOUNT}/search` }, async (asked) => {
     const wanted = (asked.query("q") ?? "").toLowerCase().normalize("NFKC");
     const first = Math.max(1, Number(asked.query("page") ?? 1) || 1);
     const filters = ["status", "from", "to", "sessionId", "type", "recipient", "bulkId"].flatMap((name) => {

@@ -8,7 +8,7 @@ import type { Caller } from "../../account/account.ts";
 import type { Accounts } from "../../account/accounts.ts";
 import { Problem } from "../../errors.ts";
 import type { ApiContext, ApiEnv } from "../../http/api/context.ts";
-import type { Clock } from "../../runtime.ts";
+import type { Runtime } from "../../runtime.ts";
 import { API, type AskedOfAccount, type Guard } from "./guard.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
@@ -24,10 +24,10 @@ interface ActDeps {
   app: Hono<ApiEnv>;
   guard: Guard;
   accounts: Pick<Accounts, "caller">;
-  clock: Clock;
+  runtime: Pick<Runtime, "clock">;
 }
 
-export function addAct({ app, guard, accounts, clock }: ActDeps): Act {
+export function addAct({ app, guard, accounts, runtime: { clock } }: ActDeps): Act {
   /** The caller, while the person is signed in and the account may act. */
   async function callerOf(c: ApiContext, accountId: string, method: string): Promise<Caller> {
     const visitor = await guard.visitorOf(c);

@@ -1,12 +1,10 @@
 /** The chats of a line, and one of them: what was sent and received, in chronological order, from what is kept of both. */
 import type { ChatEvent } from "../../event/event.ts";
-import type { EventLog } from "../../event/log.ts";
-import type { Budgets } from "../../http/edge/budgets.ts";
 import { chatOf } from "../../message/message.ts";
 import { isGroup } from "../../whatsapp/groups.ts";
 import { STATUS_CHAT } from "../../whatsapp/outgoing.ts";
-import type { Act } from "./act.ts";
-import type { AskedOfAccount, Guard } from "./guard.ts";
+import type { AskedOfAccount } from "./guard.ts";
+import type { Parts } from "./parts.ts";
 
 const LINE = "/accounts/:accountId/lines/:sessionId";
 /** Of each side, newest first. */
@@ -44,14 +42,7 @@ interface Chat {
   last: Pick<Turn, "at" | "mine" | "type" | "text" | "filename">;
 }
 
-interface ChatsDeps {
-  guard: Guard;
-  act: Act;
-  events: EventLog;
-  budgets: Pick<Budgets, "reads">;
-}
-
-export function addChats({ guard, act, events, budgets }: ChatsDeps): void {
+export function addChats({ guard, act, events, budgets }: Parts): void {
   /** Of the whole line, or of one chat of it. */
   async function turnsOf(asked: AskedOfAccount, chat: string | null): Promise<Turn[] | Response> {
     const sessionId = asked.param("sessionId");

@@ -5,21 +5,13 @@
 import { z } from "zod";
 import { invalid } from "../../errors.ts";
 import { Assertion, assertionOf, requestOf } from "../../http/resources/passkey.ts";
-import type { Lines } from "../../line/lines.ts";
-import { type Links, linkUrl } from "../logins/links.ts";
-import type { Guard } from "./guard.ts";
+import { linkUrl } from "../logins/links.ts";
+import type { Parts } from "./parts.ts";
 
 /** What shows neither a QR nor a code, nor will. */
 const AT_REST = ["disconnected", "logged_out"];
 
-interface CustomerLinkDeps {
-  guard: Guard;
-  lines: Lines;
-  links: Links;
-  panelUrl(): string;
-}
-
-export function addCustomerLink({ guard, lines, links, panelUrl }: CustomerLinkDeps): void {
+export function addCustomerLink({ guard, lines, links, panelUrl }: Parts): void {
   guard.account({ method: "POST", path: "/accounts/:accountId/lines/:sessionId/customer-link" }, async (asked) => {
     const { account, param, did } = asked;
     const sessionId = param("sessionId");

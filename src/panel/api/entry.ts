@@ -1,21 +1,13 @@
 /** Sign-in: the first operator, invitations, password, one-time code or passkey; and sign-out. */
 import { z } from "zod";
 import { EVENT_NAMES, USUAL_EVENTS } from "../../event/event.ts";
-import type { Accounts } from "../../account/accounts.ts";
-import type { Runtime } from "../../runtime.ts";
-import { Change, type Kv } from "../../store/kv.ts";
-import type { Audit } from "../audit.ts";
-import type { Links } from "../logins/links.ts";
-import type { Passkeys } from "../logins/passkeys.ts";
-import type { Passwords } from "../logins/password.ts";
-import type { People } from "../logins/people.ts";
-import type { SignIns } from "../logins/sign_ins.ts";
-import type { Throttle } from "../logins/throttle.ts";
+import { Change } from "../../store/kv.ts";
 import { totpStep } from "../logins/totp.ts";
 import { VERSION } from "../../version.ts";
 import { Refusal } from "../refusal.ts";
 import type { Person } from "../rows.ts";
-import type { Asked, Guard } from "./guard.ts";
+import type { Asked } from "./guard.ts";
+import type { Parts } from "./parts.ts";
 
 const Login = z.string().trim().toLowerCase().min(2).max(100).regex(
   /^[^\s\p{C}]+$/u,
@@ -25,22 +17,8 @@ const Login = z.string().trim().toLowerCase().min(2).max(100).regex(
 export const Password = z.string().max(1000);
 const Token = z.string().min(1).max(200);
 
-interface EntryDeps {
-  guard: Guard;
-  kv: Kv;
-  people: People;
-  passwords: Passwords;
-  passkeys: Passkeys;
-  signIns: SignIns;
-  links: Links;
-  throttle: Throttle;
-  audit: Audit;
-  accounts: Pick<Accounts, "get">;
-  runtime: Runtime;
-}
-
-export function addEntry(deps: EntryDeps): void {
-  const { guard, kv, people, passwords, passkeys, signIns, links, throttle, audit, accounts, runtime } = deps;
+export function addEntry(parts: Parts): void {
+  const { guard, kv, people, passwords, passkeys, signIns, links, throttle, audit, accounts, runtime } = parts;
 
   const invitation = (token: string) => links.find(token, "operator", "member");
 

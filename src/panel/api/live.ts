@@ -3,13 +3,11 @@
  * on which the page asks again; for an operator, a notice when any line has. It costs nothing while idle, and counts on
  * no rate limit.
  */
-import type { EventLog } from "../../event/log.ts";
 import { Tally } from "../../http/edge/budgets.ts";
-import type { Lines } from "../../line/lines.ts";
-import { type Runtime, sleep } from "../../runtime.ts";
+import { sleep } from "../../runtime.ts";
 import type { ApiContext } from "../../http/api/context.ts";
 import { streamAnswer } from "../../http/api/event_stream.ts";
-import type { Guard } from "./guard.ts";
+import type { Parts } from "./parts.ts";
 
 const HEARTBEAT_MS = 20_000;
 /** Pages redraw no faster; what happens within this time is sent together. */
@@ -21,32 +19,20 @@ const MOST_TABS = 50;
 const ALIVE = "event: alive\ndata: {}\n\n";
 const LINES_CHANGED = "event: lines\ndata: {}\n\n";
 
-export interface LiveDeps {
-  guard: Guard;
-  events: EventLog;
-  lines: Pick<Lines, "list">;
-  /** Calls back after each change of the line; returns the function that ends it. */
-  watchLine(lineId: string, look: () => void): () => void;
-  /** As `watchLine`, for every line. */
-  watchAllLines(look: () => void): () => void;
-  runtime: Runtime;
-  stopping: AbortSignal;
-}
-
-export function addLive(deps: LiveDeps): void {
-  const { guard } = deps;
+export function addLive(parts: Parts): void {
+  const { guard } = parts;
   const tabs = new Tally("pages open", { inAll: Infinity, each: MOST_TABS, free: 0 });
 
   function answer(c: ApiContext, party: string, open: (wake: () => void) => Promise<Source>): Promise<Response> {
     const place = tabs.open(party);
-    return streamAnswer(c, place, () => liveStream(deps, c, { place, open }));
+    return streamAnswer(c, place, () => liveStream(parts, c, { place, open }));
   }
 
   guard.account({ method: "GET", path: "/accounts/:accountId/live" }, ({ c, account: { id } }) => {
-    return answer(c, id, (wake) => ofAccount(deps, id, wake));
+    return answer(c, id, (wake) => ofAccount(parts, id, wake));
   });
   guard.operator({ method: "GET", path: "/operator/live" }, ({ c }) => {
-    return answer(c, "operators", (wake) => Promise.resolve(ofAllLines(deps, wake)));
+    return answer(c, "operators", (wake) => Promise.resolve(ofAllLines(parts, wake)));
   });
 }
 
@@ -61,7 +47,7 @@ interface Source {
   end(): void;
 }
 
-function ofAllLines({ watchAllLines }: LiveDeps, wake: () => void): Source {
+function ofAllLines({ watchAllLines }: Parts, wake: () => void): Source {
   let changed = false;
   return {
     isAwake: () => changed,
@@ -79,7 +65,7 @@ function ofAllLines({ watchAllLines }: LiveDeps, wake: () => void): Source {
 }
 
 async function ofAccount(
-  { events, lines, watchLine }: LiveDeps,
+  { events, lines, watchLine }: Parts,
   accountId: string,
   wake: () => void,
 ): Promise<Source> {
@@ -146,7 +132,7 @@ async function ofAccount(
 }
 
 async function liveStream(
-  { guard, runtime: { clock }, stopping }: LiveDeps,
+  { guard, runtime: { clock }, stopping }: Parts,
   c: ApiContext,
   { place, open }: { place: Disposable; open: (wake: () => void) => Promise<Source> },
 ): Promise<ReadableStream<Uint8Array>> {

@@ -2,31 +2,16 @@
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import { qrDataUrl } from "../../line/line_row.ts";
-import type { Runtime } from "../../runtime.ts";
-import type { Passkeys } from "../logins/passkeys.ts";
-import type { Passwords } from "../logins/password.ts";
-import type { People } from "../logins/people.ts";
-import type { SignIns } from "../logins/sign_ins.ts";
-import type { Throttle } from "../logins/throttle.ts";
 import { base32, makeTotpSecret, totpStep, totpUri } from "../logins/totp.ts";
 import { Password } from "./entry.ts";
-import type { AskedByPerson, Guard } from "./guard.ts";
-
-interface MeDeps {
-  guard: Guard;
-  people: People;
-  passwords: Passwords;
-  passkeys: Passkeys;
-  signIns: SignIns;
-  throttle: Throttle;
-  runtime: Runtime;
-}
+import type { AskedByPerson } from "./guard.ts";
+import type { Parts } from "./parts.ts";
 
 /** Throws Problem validation_failed for a wrong password, which counts as one of a sign-in does. */
 type CheckPassword = (asked: AskedByPerson, password: string, field?: string) => Promise<void>;
 
-export function addMe(deps: MeDeps): void {
-  const { guard, people, passwords, signIns, throttle } = deps;
+export function addMe(parts: Parts): void {
+  const { guard, people, passwords, signIns, throttle } = parts;
 
   /** Somebody at an unattended browser must not change how its owner signs in, nor find out the password. */
   const checkPassword: CheckPassword = async ({ visitor: { person }, address }, password, field = "password") => {
@@ -64,11 +49,11 @@ export function addMe(deps: MeDeps): void {
     return { data: {} };
   });
 
-  addSecondFactors(deps, checkPassword);
+  addSecondFactors(parts, checkPassword);
 }
 
 /** One-time codes and passkeys. */
-function addSecondFactors({ guard, people, passkeys, runtime }: MeDeps, checkPassword: CheckPassword): void {
+function addSecondFactors({ guard, people, passkeys, runtime }: Parts, checkPassword: CheckPassword): void {
   const Proof = z.strictObject({ password: Password });
 
   guard.person({ method: "POST", path: "/me/totp", body: Proof }, async (asked) => {

@@ -1,39 +1,18 @@
-/** What an operator sees and does: accounts, every line, failed deliveries, store and disk. */
+/** What an operator sees and does: accounts, every line, failed deliveries, store and disk, and the plan catalogue. */
 import { statfsSync } from "node:fs";
 import { z } from "zod";
 import type { Account } from "../../account/account.ts";
-import type { Accounts } from "../../account/accounts.ts";
-import { notFound } from "../../errors.ts";
-import type { Lines } from "../../line/lines.ts";
-import type { QueuedCount, QuotaView } from "../../message/history/counts.ts";
-import type { Clock } from "../../runtime.ts";
+import { parseHours, printHours } from "../../account/hours.ts";
+import type { Plan } from "../../account/plan.ts";
+import { invalid, notFound } from "../../errors.ts";
 import { VERSION } from "../../version.ts";
-import type { DeliveryLog } from "../../webhook/delivery_log.ts";
-import type { Webhooks } from "../../webhook/webhooks.ts";
-import type { Audit } from "../audit.ts";
-import type { Guard } from "./guard.ts";
+import type { Parts } from "./parts.ts";
 
 const MOST_FAILED = 50;
 
-interface OperatorDeps {
-  guard: Guard;
-  accounts: Accounts;
-  lines: Pick<Lines, "list">;
-  webhooks: Pick<Webhooks, "list">;
-  deliveries: Pick<DeliveryLog, "page">;
-  quotaView: QuotaView;
-  queuedCount: QueuedCount;
-  audit: Audit;
-  clock: Clock;
-  /** The folder of the store and the files. */
-  dataDir: string;
-  /** The version of WhatsApp Web that is announced; null: the latest. */
-  webVersion: string | null;
-}
-
-export function addOperatorPages(deps: OperatorDeps): void {
-  const { guard, accounts, lines, webhooks, deliveries, quotaView, queuedCount, audit, clock } = deps;
-  const startedAt = clock.now();
+export function addOperatorPages(parts: Parts): void {
+  const { guard, accounts, lines, webhooks, deliveries, quotaView, queuedCount, audit, dataDir, webVersion } = parts;
+  const startedAt = parts.runtime.clock.now();
 
   async function accountView(account: Account) {
     const caller = await accounts.caller(account.id);
@@ -52,17 +31,17 @@ export function addOperatorPages(deps: OperatorDeps): void {
   }
 
   guard.operator({ method: "GET", path: "/operator/overview" }, async () => {
-    const { bavail, blocks, bsize } = statfsSync(deps.dataDir);
+    const { bavail, blocks, bsize } = statfsSync(dataDir);
     return {
       data: {
         version: VERSION,
         deno: Deno.version.deno,
-        webVersion: deps.webVersion,
+        webVersion,
         startedAt,
         memoryBytes: Deno.memoryUsage().rss,
         queued: await queuedCount(),
         accounts: await Promise.all((await accounts.list()).map(accountView)),
-        store: { storeBytes: await bytesIn(deps.dataDir) },
+        store: { storeBytes: await bytesIn(dataDir) },
         disk: { freeBytes: bavail * bsize, totalBytes: blocks * bsize },
       },
     };
@@ -128,6 +107,8 @@ export function addOperatorPages(deps: OperatorDeps): void {
   guard.operator({ method: "GET", path: "/operator/audit" }, async ({ query }) => ({
     data: await audit.page({ accountId: query("accountId"), before: query("before"), limit: 50 }),
   }));
+
+  addPlans(parts);
 }
 
 /** Of the store's own files; the media lie in a folder of theirs. */
@@ -137,4 +118,44 @@ async function bytesIn(folder: string): Promise<number> {
     if (isFile) bytes += (await Deno.stat(`${folder}/${name}`).catch(() => ({ size: 0 }))).size;
   }
   return bytes;
+}
+
+const limit = z.number().nullable();
+
+const PlanChange = z.strictObject({
+  sessions: z.number(),
+  daily: limit,
+  monthly: limit,
+  delayMinMs: z.number(),
+  delayMaxMs: z.number(),
+  requestsPerMinute: limit,
+  webhooks: z.number().optional(),
+  eventStreams: z.number().optional(),
+  /** As `plan set --hours` takes them; null: at any time. */
+  hours: z.string().max(200).nullable().optional(),
+  newChatsDaily: limit.optional(),
+  warmUp: z.boolean().optional(),
+  typingMs: z.number().optional(),
+});
+
+function addPlans({ guard, accounts, plans }: Parts): void {
+  guard.operator({ method: "GET", path: "/operator/plans" }, async () => {
+    const used = new Map<string, number>();
+    for (const { plan } of await accounts.list()) used.set(plan, (used.get(plan) ?? 0) + 1);
+    return { data: (await plans.list()).map((plan) => ({ ...planView(plan), accounts: used.get(plan.name) ?? 0 })) };
+  });
+
+  guard.operator({ method: "PUT", path: "/operator/plans/:name", body: PlanChange }, async ({ param, body, did }) => {
+    const { hours: text, ...rest } = body;
+    const hours = text == null ? text : parseHours(text);
+    if (text && !hours) throw invalid("hours", 'must be like "mon-fri 09:00-18:00 Europe/Madrid"');
+    const plan = await plans.set({ ...rest, hours, name: param("name") });
+    await did(`plan_set: ${plan.name}`, null);
+    return { data: planView(plan) };
+  });
+}
+
+/** With its hours as a line of text, which is what the form edits. */
+function planView(plan: Plan) {
+  return { ...plan, hours: plan.hours && printHours(plan.hours) };
 }

@@ -1,21 +1,13 @@
 /** Who has a login: the operators, and the people of an account. */
 import { invalid, notFound } from "../../errors.ts";
-import { type Links, linkUrl } from "../logins/links.ts";
-import type { People } from "../logins/people.ts";
+import { linkUrl } from "../logins/links.ts";
 import type { Person, Purpose } from "../rows.ts";
-import type { Guard } from "./guard.ts";
+import type { Parts } from "./parts.ts";
 
 const OPERATORS = "/operator/people";
 const MEMBERS = "/accounts/:accountId/people";
 
-interface PeopleDeps {
-  guard: Guard;
-  people: People;
-  links: Links;
-  panelUrl(): string;
-}
-
-export function addPeople({ guard, people, links, panelUrl }: PeopleDeps): void {
+export function addPeople({ guard, people, links, panelUrl }: Parts): void {
   /** Members of the account; null: operators. */
   async function list(accountId: string | null, asking: Person) {
     const data = (await people.list(accountId)).map(({ id, login, createdAt, lastSignInAt }) => {
