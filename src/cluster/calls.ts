@@ -4,8 +4,8 @@
  * that waits no longer.
  */
 import PQueue from "p-queue";
-import { Loop } from "../base/loop.ts";
 import type { Service } from "../base/service.ts";
+import { Loop } from "../base/single_flight.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";

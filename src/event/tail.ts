@@ -2,7 +2,7 @@
  * The end of an account's log, read once for all who wait there: each is woken by the events that it asks for, and by no
  * others, however many wait.
  */
-import { Loop } from "../base/loop.ts";
+import { Loop } from "../base/single_flight.ts";
 import type { Clock } from "../runtime.ts";
 import { type EventLog, type EventQuery, EVENTS_A_READ, fits, orderOf } from "./log.ts";
 

@@ -3,8 +3,8 @@
  * the store has changed, because what is wanted may be written by another process, and from time to time, because a ring
  * may be lost (promises 4, 5 and 7).
  */
-import { Loop } from "../base/loop.ts";
 import type { Service } from "../base/service.ts";
+import { Loop } from "../base/single_flight.ts";
 import { busyLines } from "../message/queue/busy_lines.ts";
 import { expireMessages, nextExpiry } from "../message/expiry.ts";
 import type { Runtime } from "../runtime.ts";

@@ -10,26 +10,44 @@ import { mediaKeys } from "../media/rows.ts";
 import { hasEnded, type Message } from "../message/message.ts";
 import { addTurn } from "../message/queue/enqueue.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
-import { Change, key, prefix } from "../store/kv.ts";
+import { Change, key, prefix, type PrefixOf, type Row } from "../store/kv.ts";
 
-/** Rows of files that are converted in one commit. */
-const FILES_AT_ONCE = 500;
+/** Rows that are made in one commit. */
+const ROWS_AT_ONCE = 500;
 
-const indexFileEnds: Migration = {
+/** An index of rows that are there. One that goes meanwhile leaves an entry behind that finds nothing. */
+function index<T>(
+  { to, about, of, entry }: {
+    to: number;
+    about: string;
+    of: PrefixOf<T>;
+    entry: (change: Change, row: Row<T>) => void;
+  },
+): Migration {
+  return {
+    to,
+    about,
+    async run(kv) {
+      let change = new Change();
+      for await (const row of kv.list({ prefix: of })) {
+        entry(change, row);
+        if (change.mutations.length < ROWS_AT_ONCE) continue;
+        await kv.commit(change);
+        change = new Change();
+      }
+      await kv.commit(change);
+    },
+  };
+}
+
+const indexFileEnds = index({
   to: 2,
   about: "received files are found by when they end",
-  /** A file that goes meanwhile leaves a row behind that the sweep removes in its time. */
-  async run(kv) {
-    let change = new Change();
-    for await (const { value: { id, expiresAt, size } } of kv.list({ prefix: mediaKeys.files() })) {
-      if (expiresAt !== null) change.set(mediaKeys.fileEnd(expiresAt, id), size);
-      if (change.mutations.length < FILES_AT_ONCE) continue;
-      await kv.commit(change);
-      change = new Change();
-    }
-    await kv.commit(change);
+  of: mediaKeys.files(),
+  entry(change, { value: { id, expiresAt, size } }) {
+    if (expiresAt !== null) change.set(mediaKeys.fileEnd(expiresAt, id), size);
   },
-};
+});
 
 const splitEventOrder: Migration = {
   to: 3,
@@ -100,35 +118,23 @@ const orderQueues: Migration = {
   },
 };
 
-const listBulks: Migration = {
+const listBulks = index({
   to: 6,
   about: "an account's bulks can be listed",
-  async run(kv) {
-    for await (const { key, value } of kv.list({ prefix: prefix<Bulk>("bulk") })) {
-      await kv.commit(new Change().set(messageKeys.bulkOfAccount(value.accountId, String(key.at(-1))), true));
-    }
-  },
-};
+  of: prefix<Bulk>("bulk"),
+  entry: (change, { key, value }) => change.set(messageKeys.bulkOfAccount(value.accountId, String(key.at(-1))), true),
+});
 
-/** Rows that are made in one commit. */
-const EVENTS_AT_ONCE = 500;
-
-const findChatEvents: Migration = {
+const findChatEvents = index({
   to: 7,
   about: "what people wrote is found among all events",
-  /** An event that goes meanwhile leaves a row behind that finds nothing. */
-  async run(kv) {
-    let change = new Change();
-    for await (const { key, value } of kv.list({ prefix: prefix<LoggedEvent>("event") })) {
-      if (!isChatEvent(value)) continue;
+  of: prefix<LoggedEvent>("event"),
+  entry(change, { key, value }) {
+    if (isChatEvent(value)) {
       change.set(eventKeys.chatEvent(value.accountId, value.sessionId, String(key.at(-1))), true);
-      if (change.mutations.length < EVENTS_AT_ONCE) continue;
-      await kv.commit(change);
-      change = new Change();
     }
-    await kv.commit(change);
   },
-};
+});
 
 /** In order. */
 export const migrations: readonly Migration[] = [

@@ -3,23 +3,22 @@ import type { Runtime } from "../runtime.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { type AuditEntry, panelKeys } from "./rows.ts";
 
-export interface Audit {
-  write(entry: Omit<AuditEntry, "id" | "at">): Promise<void>;
-  /** Of one account, or of all; `before`: the id of the last one seen. */
-  page(query: { accountId: string | null; before: string | null; limit: number }): Promise<AuditEntry[]>;
-}
-
 /** How many rows one read looks at. */
 const SCAN_LIMIT = 5_000;
 
-export function makeAudit({ kv, runtime }: { kv: Kv; runtime: Runtime }): Audit {
+export type Audit = ReturnType<typeof makeAudit>;
+
+export function makeAudit({ kv, runtime }: { kv: Kv; runtime: Runtime }) {
   return {
-    async write(entry) {
+    async write(entry: Omit<AuditEntry, "id" | "at">): Promise<void> {
       const id = runtime.ids.next("aud");
       await kv.commit(new Change().set(panelKeys.audit(id), { ...entry, id, at: runtime.clock.now() }));
     },
 
-    async page({ accountId, before, limit }) {
+    /** Of one account, or of all; `before`: the id of the last one seen. */
+    async page(
+      { accountId, before, limit }: { accountId: string | null; before: string | null; limit: number },
+    ): Promise<AuditEntry[]> {
       const found: AuditEntry[] = [];
       const end = before === null ? {} : { end: panelKeys.audit(before) };
       const rows = kv.list({ prefix: panelKeys.audits(), ...end }, { limit: SCAN_LIMIT, reverse: true });

@@ -1,6 +1,6 @@
 /** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
-import { Loop } from "../base/loop.ts";
 import type { Service } from "../base/service.ts";
+import { Loop } from "../base/single_flight.ts";
 import { Turns } from "../base/turns.ts";
 import { CHANGED_TOPIC, soleWebhooks, WEBHOOK_TOPIC, type WebhookKeeper, type WebhookOwnership } from "./ownership.ts";
 import type { WebhookRow } from "./webhook.ts";

@@ -14,18 +14,12 @@ const LASTS_MS: Readonly<Record<Purpose["kind"], number>> = {
   line: 24 * HOUR_MS,
 };
 
-export interface Links {
-  /** The token, which goes behind the `#` of the link, where no server and no log sees it. */
-  make(purpose: Purpose): Promise<{ token: string; expiresAt: number }>;
-  /** Throws Refusal link_dead, also for a link of another kind. */
-  find<K extends Purpose["kind"]>(token: string, ...kinds: K[]): Promise<Row<Invitation & { kind: K }>>;
-  /** Marks the link as used. */
-  use(token: string): Promise<void>;
-}
+export type Links = ReturnType<typeof makeLinks>;
 
-export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clock" | "random"> }): Links {
+export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clock" | "random"> }) {
   return {
-    async make(purpose) {
+    /** The token, which goes behind the `#` of the link, where no server and no log sees it. */
+    async make(purpose: Purpose): Promise<{ token: string; expiresAt: number }> {
       const token = makeToken(runtime.random);
       const createdAt = runtime.clock.now();
       const expiresAt = createdAt + LASTS_MS[purpose.kind];
@@ -33,7 +27,8 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
       return { token, expiresAt };
     },
 
-    async find<K extends Purpose["kind"]>(token: string, ...kinds: K[]) {
+    /** Throws Refusal link_dead, also for a link of another kind. */
+    async find<K extends Purpose["kind"]>(token: string, ...kinds: K[]): Promise<Row<Invitation & { kind: K }>> {
       const slot = await kv.get(panelKeys.link(hashToken(token)));
       const { value } = slot;
       if (value === null || !(kinds as string[]).includes(value.kind) || runtime.clock.now() >= value.expiresAt) {
@@ -42,7 +37,8 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
       return slot as Row<Invitation & { kind: K }>;
     },
 
-    use: async (token) => void await kv.commit(new Change().delete(panelKeys.link(hashToken(token)))),
+    /** Marks the link as used. */
+    use: async (token: string) => void await kv.commit(new Change().delete(panelKeys.link(hashToken(token)))),
   };
 }
 

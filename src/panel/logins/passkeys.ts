@@ -12,16 +12,9 @@ const MOST_PASSKEYS = 20;
 /** Loaded at the first passkey: code for certificates and their formats is large. */
 const webauthn = () => import("@simplewebauthn/server");
 
-export interface Passkeys {
-  registrationOptions(origin: URL, person: Person): Promise<unknown>;
-  /** Throws Problem validation_failed for a response that does not fit what was asked. */
-  register(origin: URL, person: Person, options: { name: string; response: unknown }): Promise<Person>;
-  signInOptions(origin: URL): Promise<unknown>;
-  /** The person who has signed; null when there is none, or the signature is wrong. */
-  signIn(origin: URL, response: { id: string }): Promise<Person | null>;
-}
+export type Passkeys = ReturnType<typeof makePasskeys>;
 
-export function makePasskeys({ people, runtime }: { people: People; runtime: Runtime }): Passkeys {
+export function makePasskeys({ people, runtime }: { people: People; runtime: Runtime }) {
   const { clock, random } = runtime;
   const challenges = new Map<string, number>();
 
@@ -48,7 +41,7 @@ export function makePasskeys({ people, runtime }: { people: People; runtime: Run
   });
 
   return {
-    registrationOptions: async (origin, person) =>
+    registrationOptions: async (origin: URL, person: Person) =>
       (await webauthn()).generateRegistrationOptions({
         rpName: "Paloma",
         rpID: origin.hostname,
@@ -59,7 +52,12 @@ export function makePasskeys({ people, runtime }: { people: People; runtime: Run
         authenticatorSelection: { residentKey: "required", userVerification: "required" },
       }),
 
-    async register(origin, person, { name, response }) {
+    /** Throws Problem validation_failed for a response that does not fit what was asked. */
+    async register(
+      origin: URL,
+      person: Person,
+      { name, response }: { name: string; response: unknown },
+    ): Promise<Person> {
       const { verifyRegistrationResponse } = await webauthn();
       const verified = await verifyRegistrationResponse({ response: response as never, ...expected(origin) })
         .catch((error: Error) => {
@@ -74,14 +72,15 @@ export function makePasskeys({ people, runtime }: { people: People; runtime: Run
       return await people.update(person.id, (person) => ({ ...person, passkeys: [...person.passkeys, passkey] }));
     },
 
-    signInOptions: async (origin) =>
+    signInOptions: async (origin: URL) =>
       (await webauthn()).generateAuthenticationOptions({
         rpID: origin.hostname,
         challenge: newChallenge(),
         userVerification: "required",
       }),
 
-    async signIn(origin, response) {
+    /** The person who has signed; null when there is none, or the signature is wrong. */
+    async signIn(origin: URL, response: { id: string }): Promise<Person | null> {
       const person = await people.byPasskey(response.id);
       const passkey = person?.passkeys.find(({ id }) => id === response.id);
       if (!person || !passkey) return null;

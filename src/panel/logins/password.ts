@@ -14,20 +14,16 @@ const SALT_BYTES = 16;
 const LEAST_CHARACTERS = 10;
 const MOST_CHARACTERS = 200;
 
-export interface Passwords {
-  /** `scrypt$N$r$p$salt$hash`. Throws Problem validation_failed for a password that is too short or too long. */
-  hash(password: string): Promise<string>;
-  /** Takes as long without a hash, so that timing does not reveal who has a login. */
-  verify(password: string, hash: string | null): Promise<boolean>;
-}
+export type Passwords = ReturnType<typeof makePasswords>;
 
-export function makePasswords(random: Random): Passwords {
+export function makePasswords(random: Random) {
   // One at a time: a flood of attempts costs time, but the memory of one.
   const turns = new PQueue({ concurrency: 1 });
   const nobody = encode(random.bytes(SALT_BYTES), random.bytes(HASH_BYTES));
 
   return {
-    async hash(password) {
+    /** `scrypt$N$r$p$salt$hash`. Throws Problem validation_failed for a password that is too short or too long. */
+    async hash(password: string): Promise<string> {
       const characters = [...password].length;
       if (characters < LEAST_CHARACTERS || characters > MOST_CHARACTERS) {
         throw invalid("password", `must have ${LEAST_CHARACTERS} to ${MOST_CHARACTERS} characters`);
@@ -36,7 +32,8 @@ export function makePasswords(random: Random): Passwords {
       return encode(salt, await turns.add(() => derive(password, salt, COST)));
     },
 
-    async verify(password, hash) {
+    /** Takes as long without a hash, so that timing does not reveal who has a login. */
+    async verify(password: string, hash: string | null): Promise<boolean> {
       const [, N, r, p, salt, expected] = (hash ?? nobody).split("$");
       const cost = { ...COST, N: Number(N), r: Number(r), p: Number(p) };
       const found = await turns.add(() => derive(password, Buffer.from(salt!, "base64url"), cost));

@@ -6,25 +6,11 @@ import type { Seal } from "../../store/seal.ts";
 import { panelKeys, type Person } from "../rows.ts";
 import { Refusal } from "../refusal.ts";
 
-export interface People {
-  get(personId: string): Promise<Person | null>;
-  byLogin(login: string): Promise<Person | null>;
-  byPasskey(credentialId: string): Promise<Person | null>;
-  /** Members of the account; null: operators. */
-  list(accountId: string | null): Promise<Person[]>;
-  hasOperator(): Promise<boolean>;
-  /** Adds the new person to the change. Throws Refusal login_taken. */
-  create(change: Change, options: NewPerson): Promise<Person>;
-  /** Throws Problem not_found. */
-  update(personId: string, edit: (person: Person) => Person): Promise<Person>;
-  /** Removes the person with all sign-ins. Throws Problem not_found. */
-  remove(personId: string): Promise<void>;
-  seal: Seal;
-}
-
 type NewPerson = Pick<Person, "login" | "accountId" | "passwordHash">;
 
-export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime: Runtime }): People {
+export type People = ReturnType<typeof makePeople>;
+
+export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime: Runtime }) {
   /** The last operator is never removed. */
   let operatorSeen = false;
 
@@ -38,6 +24,7 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
     return slot;
   }
 
+  /** Members of the account; null: operators. */
   async function list(accountId: string | null): Promise<Person[]> {
     const people: Person[] = [];
     for await (const { value } of kv.list({ prefix: panelKeys.people() })) {
@@ -54,15 +41,16 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
     get,
     list,
     seal,
-    byLogin: async (login) => await byIndex((await kv.get(panelKeys.login(login))).value),
-    byPasskey: async (credentialId) => await byIndex((await kv.get(panelKeys.passkey(credentialId))).value),
+    byLogin: async (login: string) => await byIndex((await kv.get(panelKeys.login(login))).value),
+    byPasskey: async (credentialId: string) => await byIndex((await kv.get(panelKeys.passkey(credentialId))).value),
 
-    async hasOperator() {
+    async hasOperator(): Promise<boolean> {
       operatorSeen ||= (await list(null)).length > 0;
       return operatorSeen;
     },
 
-    async create(change, { login, accountId, passwordHash }) {
+    /** Adds the new person to the change. Throws Refusal login_taken. */
+    async create(change: Change, { login, accountId, passwordHash }: NewPerson): Promise<Person> {
       const slot = await kv.get(panelKeys.login(login));
       if (slot.value !== null) throw new Refusal("login_taken", `Somebody else signs in as ${login}.`);
       const person: Person = {
@@ -79,7 +67,8 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
       return person;
     },
 
-    update: (personId, edit) =>
+    /** Throws Problem not_found. */
+    update: (personId: string, edit: (person: Person) => Person): Promise<Person> =>
       retryOnConflict(kv, async () => {
         const before = await row(personId);
         const person = edit(before.value);
@@ -90,7 +79,8 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
         return { change, result: person };
       }),
 
-    async remove(personId) {
+    /** Removes the person with all sign-ins. Throws Problem not_found. */
+    async remove(personId: string): Promise<void> {
       await retryOnConflict(kv, async () => {
         const before = await row(personId);
         const { login, passkeys } = before.value;

@@ -18,19 +18,9 @@ export interface Visitor {
   signInId: string;
 }
 
-export interface SignIns {
-  /** The token for the browser's cookie. */
-  begin(person: Person, from: Pick<SignIn, "address" | "userAgent">): Promise<string>;
-  /** The person to whom the token belongs; null when it is unknown or expired. */
-  visitor(token: string): Promise<Visitor | null>;
-  list(personId: string): Promise<(SignIn & { id: string })[]>;
-  /** Throws Problem not_found. */
-  end(personId: string, signInId: string): Promise<void>;
-  /** Ends all sign-ins but the one to keep. */
-  endOthers(personId: string, keep: string | null): Promise<void>;
-}
+export type SignIns = ReturnType<typeof makeSignIns>;
 
-export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; runtime: Runtime }): SignIns {
+export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; runtime: Runtime }) {
   const { clock } = runtime;
 
   async function list(personId: string) {
@@ -44,7 +34,8 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
   return {
     list,
 
-    async begin(person, { address, userAgent }) {
+    /** The token for the browser's cookie. */
+    async begin(person: Person, { address, userAgent }: Pick<SignIn, "address" | "userAgent">): Promise<string> {
       const token = `${person.id}.${makeToken(runtime.random)}`;
       const now = clock.now();
       const row = { personId: person.id, address, userAgent: userAgent.slice(0, 200), createdAt: now, seenAt: now };
@@ -53,7 +44,8 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
       return token;
     },
 
-    async visitor(token) {
+    /** The person to whom the token belongs; null when it is unknown or expired. */
+    async visitor(token: string): Promise<Visitor | null> {
       const personId = token.split(".")[0]!;
       if (personId.length > 40) return null;
       const signInId = hashToken(token);
@@ -70,13 +62,15 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
       return { person, signInId };
     },
 
-    async end(personId, signInId) {
+    /** Throws Problem not_found. */
+    async end(personId: string, signInId: string): Promise<void> {
       const slot = await kv.get(panelKeys.signIn(personId, signInId));
       if (slot.value === null) throw notFound("sign-in");
       await kv.commit(new Change().delete(slot.key));
     },
 
-    async endOthers(personId, keep) {
+    /** Ends all sign-ins but the one to keep. */
+    async endOthers(personId: string, keep: string | null): Promise<void> {
       for (const { id } of await list(personId)) {
         if (id !== keep) await kv.commit(new Change().delete(panelKeys.signIn(personId, id)));
       }

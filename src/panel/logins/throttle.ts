@@ -9,17 +9,9 @@ const MOST_OF_PAIR = 5;
 /** Many logins from one address, or one login from many: somebody is guessing. */
 const MOST_OF_ONE = 50;
 
-export interface Throttle {
-  /**
-   * What `prove` finds; nothing, null or false, counts as an error. Throws Refusal too_many_attempts, with the seconds to
-   * wait, before anything costly is done; and after it where others failed meanwhile, for many may come at once.
-   */
-  attempt<T>(address: string, login: string, prove: () => Promise<T>): Promise<T>;
-  /** After a success a person's own errors are forgotten. */
-  succeeded(address: string, login: string): void;
-}
+export type Throttle = ReturnType<typeof makeThrottle>;
 
-export function makeThrottle(clock: Clock): Throttle {
+export function makeThrottle(clock: Clock) {
   const failures = new Windows(clock, WINDOW_MS);
   const names = (address: string, login: string) =>
     [[`${address} ${login}`, MOST_OF_PAIR], [`from ${address}`, MOST_OF_ONE], [`as ${login}`, MOST_OF_ONE]] as const;
@@ -35,13 +27,18 @@ export function makeThrottle(clock: Clock): Throttle {
   }
 
   return {
-    async attempt(address, login, prove) {
+    /**
+     * What `prove` finds; nothing, null or false, counts as an error. Throws Refusal too_many_attempts, with the seconds to
+     * wait, before anything costly is done; and after it where others failed meanwhile, for many may come at once.
+     */
+    async attempt<T>(address: string, login: string, prove: () => Promise<T>): Promise<T> {
       check(address, login);
       const found = await prove();
       check(address, login);
       if (!found) { for (const [name] of names(address, login)) failures.add(name); }
       return found;
     },
-    succeeded: (address, login) => failures.forgive(`${address} ${login}`),
+    /** After a success a person's own errors are forgotten. */
+    succeeded: (address: string, login: string) => failures.forgive(`${address} ${login}`),
   };
 }

@@ -3,8 +3,7 @@ import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import type { Account } from "../world/directory.ts";
 import { STREAM_FAULTS, TIMED_FAULTS } from "../world/faults.ts";
-import { STATUS_FORMS } from "../world/status_post.ts";
-import type { Switchboard } from "../world/switchboard.ts";
+import { STATUS_FORMS, type Switchboard } from "../world/switchboard.ts";
 import { number } from "./request.ts";
 
 const DEFAULT_SECONDS = 30;

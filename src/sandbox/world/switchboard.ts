@@ -1,5 +1,8 @@
 /** The network without its sockets: who is on it, what is relayed, and what goes wrong. */
+import { proto } from "@whiskeysockets/baileys";
+import { STATUS_CHAT } from "./address.ts";
 import type { KeyBundle } from "./device.ts";
+import { type BinaryNode, element, messageId, seconds } from "./stanza.ts";
 import type { MediaAccess } from "./uplink.ts";
 import { type Account, type Companion, Directory, type Endpoint, keysOf } from "./directory.ts";
 import { Faults, streamError, type StreamFault } from "./faults.ts";
@@ -8,7 +11,6 @@ import { Groups } from "./groups.ts";
 import { Notices } from "./notices.ts";
 import { Presence } from "./presence.ts";
 import { Relay } from "./relay.ts";
-import { type StatusForm, statusPost } from "./status_post.ts";
 import { Trust } from "./trust.ts";
 import type { Runtime } from "../../runtime.ts";
 
@@ -128,4 +130,28 @@ class WireLog {
   entries(line?: string): WireEntry[] {
     return line === undefined ? [...this.#entries] : this.#entries.filter((entry) => entry.line === line);
   }
+}
+
+/** `stanza`: a top-level `<status>`; `undecryptable`: a message to `status@broadcast` under a key that nobody has. */
+export const STATUS_FORMS = ["stanza", "undecryptable"] as const;
+type StatusForm = (typeof STATUS_FORMS)[number];
+
+function statusPost(poster: Account, form: StatusForm, { clock, random }: Runtime): BinaryNode {
+  const id = messageId(random);
+  const t = seconds(clock);
+  const notify = poster.name;
+  if (form === "stanza") {
+    const message = proto.Message.encode({ conversation: "What I did today" }).finish();
+    return element("status", { id, t, from: poster.lid, type: "text", notify }, [element("plaintext", {}, message)]);
+  }
+  const attributes = {
+    id,
+    t,
+    from: STATUS_CHAT,
+    participant: poster.lid,
+    participant_pn: poster.jid,
+    type: "text",
+    notify,
+  };
+  return element("message", attributes, [element("enc", { v: "2", type: "skmsg" }, random.bytes(96))]);
 }

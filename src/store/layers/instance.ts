@@ -1,4 +1,5 @@
 /** Numbers that tell apart the instances of a store that write to the same data. */
+import { onDemand } from "../../base/single_flight.ts";
 import type { Clock } from "../../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../kv.ts";
 import { storeKeys } from "./rows.ts";
@@ -8,20 +9,11 @@ import { storeKeys } from "./rows.ts";
  * clock, Unix seconds: a store that has lost its last commits may have lost the highest number.
  */
 export function instanceNumber(kv: Kv, clock: Clock): () => Promise<number> {
-  let drawn: Promise<number> | null = null;
-  const draw = () =>
+  return onDemand(() =>
     retryOnConflict(kv, async () => {
       const slot = await kv.get(storeKeys.instances());
       const number = Math.max((slot.value ?? 0) + 1, Math.floor(clock.now() / 1000));
       return { change: new Change().check(slot).set(storeKeys.instances(), number), result: number };
-    });
-  return async () => {
-    drawn ??= draw();
-    try {
-      return await drawn;
-    } catch (error) {
-      drawn = null;
-      throw error;
-    }
-  };
+    })
+  ).need;
 }

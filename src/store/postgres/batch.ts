@@ -2,8 +2,7 @@
 import type { Buffer } from "node:buffer";
 import type { Change, Mutation } from "../kv.ts";
 import { keyBytes } from "../layers/key_bytes.ts";
-import { ArrayParameter } from "./array_parameter.ts";
-import { valueBytes } from "./value.ts";
+import { ArrayParameter, valueBytes } from "./value.ts";
 
 /** What the function calls the kinds of mutations. */
 const SET_VALUE = 1, SET_COUNTER = 2, ADD = 3, DELETE = 4;

@@ -24,12 +24,11 @@ import { inOrder } from "../layers/order.ts";
 import { isOwnRow } from "../layers/rows.ts";
 import { shareReads } from "../layers/shared_reads.ts";
 import { assertFits, type CommitLoad } from "../limits.ts";
-import { ArrayParameter } from "./array_parameter.ts";
 import { COMMIT, commitParameters } from "./batch.ts";
 import { makeConnections } from "./connections.ts";
 import { prepareSchema } from "./schema.ts";
 import { isRace, storeError } from "./store_error.ts";
-import { valueOfBytes } from "./value.ts";
+import { ArrayParameter, valueOfBytes } from "./value.ts";
 
 /** Shared reads, and commits, that are under way at once. More of them would each take fewer along. */
 const FLIGHTS = 3;

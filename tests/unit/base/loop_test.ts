@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Loop } from "../../../src/base/loop.ts";
+import { Loop } from "../../../src/base/single_flight.ts";
 import { settle, testRuntime } from "../../support/runtime.ts";
 
 /** A loop whose works end when the test says so. */

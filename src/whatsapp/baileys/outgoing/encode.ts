@@ -6,8 +6,7 @@ import { normalizeMessageContent, proto } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import type { FileBody, MessageKey, Outgoing, OutgoingBody } from "../../outgoing.ts";
 import { forwarded, inManner, type MannerTools } from "./manner.ts";
-import { encryptFile } from "./media_encrypt.ts";
-import type { Upload } from "./media_upload.ts";
+import { encryptFile, type Upload } from "./media_upload.ts";
 
 /**
  * Receivers derive what goes with a message (a report, a reaction, a vote) from its secret, as all clients of today send

@@ -5,7 +5,7 @@ import { createDecipheriv, createHash, createHmac } from "node:crypto";
 import { getMediaKeys, type proto } from "@whiskeysockets/baileys";
 import { fileFacts, pictureFacts } from "../../../../src/inspect/file_facts.ts";
 import { encode } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
-import type { EncryptedFile } from "../../../../src/whatsapp/baileys/outgoing/media_encrypt.ts";
+import type { EncryptedFile } from "../../../../src/whatsapp/baileys/outgoing/media_upload.ts";
 import type { FileBody, OutgoingBody } from "../../../../src/whatsapp/outgoing.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 import { tempFolder } from "../../../support/temp_folder.ts";

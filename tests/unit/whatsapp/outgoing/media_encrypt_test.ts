@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, randomBytes } from "node:crypto";
 import { getMediaKeys } from "@whiskeysockets/baileys";
 import { systemRandom } from "../../../../src/runtime.ts";
-import { encryptFile } from "../../../../src/whatsapp/baileys/outgoing/media_encrypt.ts";
+import { encryptFile } from "../../../../src/whatsapp/baileys/outgoing/media_upload.ts";
 import { tempFolder } from "../../../support/temp_folder.ts";
 
 const MAC_BYTES = 10;
