@@ -2,14 +2,14 @@
 import { connect } from "node:net";
 import { hostOf, portOf } from "../base/addresses.ts";
 import { within } from "../base/within.ts";
-import { clusterKeys } from "../cluster/rows.ts";
+import { membersAtWork } from "../cluster/at_work.ts";
 import type { BucketConfig, Config } from "../config.ts";
 import { AlreadyRunning } from "../data/gateway_lock.ts";
 import { type DataFolder, placeOf } from "../data/data_folder.ts";
 import { LINE_KIND } from "../line/remote.ts";
 import { openBucket } from "../media/bucket.ts";
 import { freeBytesOf } from "../ops/disk_reserve.ts";
-import { sleep, systemClock } from "../runtime.ts";
+import { systemClock } from "../runtime.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import { hasData, silentRuntime, withFolder } from "./data.ts";
 import { localUrl } from "./settings.ts";
@@ -29,8 +29,6 @@ export const bad = (detail: string, hint: string): Found => ({ ok: false, detail
 const CONNECT_TIMEOUT_MS = 5_000;
 const ASK_TIMEOUT_MS = 5_000;
 const TRY_TIMEOUT_MS = 10_000;
-/** Whoever holds lines has renewed its row meanwhile. */
-const RENEWED_WITHIN_MS = 2_500;
 /** Bits by which others than the owner may read. */
 const OTHERS = 0o077;
 
@@ -140,14 +138,10 @@ async function readiness(config: Config): Promise<{ isReady: boolean; isThere: b
   return { isReady, isThere: true, text };
 }
 
-/** Who renews its row runs, on whatever machine. */
 async function checkWorkers({ kv }: DataFolder): Promise<Found> {
-  const look = () => Array.fromAsync(kv.list({ prefix: clusterKeys.members() }));
-  const before = new Map((await look()).map(({ key, version }) => [String(key.at(-1)), version]));
-  await sleep(systemClock, RENEWED_WITHIN_MS);
-  const running = (await look()).filter(({ key, version }) => before.get(String(key.at(-1))) !== version);
+  const running = await membersAtWork(kv, systemClock);
   if (running.length === 0) return well("none runs: nothing is sent or received", "paloma worker");
-  const lines = running.map(({ value: { held } }) => held[LINE_KIND] ?? 0).sort((a, b) => b - a);
+  const lines = running.map(({ held }) => held[LINE_KIND] ?? 0).sort((a, b) => b - a);
   return well(`running: ${running.length}, with lines: ${lines.join(", ")}`);
 }
 

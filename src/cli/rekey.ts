@@ -23,7 +23,7 @@ export function addRekeyCommand(root: Command): void {
       const to = newKey(config.secretKey);
       await assertData(config);
       const { dataFolder } = await import("../app.ts");
-      const lock = await dataFolder.lock(config.dataDir);
+      const lock = config.store === null ? await dataFolder.lock(config.dataDir) : null;
       try {
         const rows = await dataFolder.rekey(config, to, silentRuntime);
         printResult(
@@ -32,7 +32,7 @@ export function addRekeyCommand(root: Command): void {
           () => `${rows} rows were sealed anew. ` + (to === null ? "The new key is in place." : CONFIGURED),
         );
       } finally {
-        lock.release();
+        lock?.release();
       }
     });
 }

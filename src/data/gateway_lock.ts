@@ -7,16 +7,13 @@ import { inDataFolder } from "./data_folder.ts";
 
 const FILE = "gateway.lock";
 
-/** Another gateway runs on the data folder, or a restore does. */
+/** Another gateway runs on the data, or a restore does. */
 export class AlreadyRunning extends OperatorError {
   readonly code = "already_running";
   override name = "AlreadyRunning";
 
-  constructor(dataDir: string) {
-    super(
-      `another gateway already runs on the data folder ${dataDir} (or a restore): ` +
-        "stop it first, or give this one its own folder",
-    );
+  constructor(place: string, advice: string) {
+    super(`another gateway already runs on ${place}: ${advice}`);
   }
 }
 
@@ -32,6 +29,7 @@ export async function lockGateway(dataDir: string, engine: Pick<FileEngine, "try
     if (taken !== null) await giveToOwner(join(dataDir, FILE));
     return taken;
   });
-  if (lock === null) throw new AlreadyRunning(dataDir);
-  return lock;
+  if (lock !== null) return lock;
+  const place = `the data folder ${dataDir} (or a restore)`;
+  throw new AlreadyRunning(place, "stop it first, or give this one its own folder");
 }

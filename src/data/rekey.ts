@@ -4,6 +4,7 @@
  * again; until it has ended, nothing else opens the data.
  */
 import { Plans } from "../account/plans.ts";
+import { membersAtWork } from "../cluster/at_work.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Key } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
@@ -11,6 +12,7 @@ import { COMMIT_LIMITS } from "../store/limits.ts";
 import { sizeBound } from "../store/layers/size.ts";
 import { makeSeal, SealError, sealKey } from "../store/seal.ts";
 import { begin, type DataConfig, type OpenOptions, pathsOf, placeOf } from "./data_folder.ts";
+import { AlreadyRunning } from "./gateway_lock.ts";
 import { migrate, type Migration } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
 import { adoptNextKey, fitsSecret, nextSecretKey, prove, secretKey, wrongSecretKey } from "./secret_key.ts";
@@ -20,7 +22,7 @@ const ROWS_A_COMMIT = 200;
 
 /**
  * Seals the data anew, under the key `to`, or where that is null under a new one of the folder's own. Nothing else may
- * use the data meanwhile. Resolves to how many rows were. Throws as `openDataFolder`.
+ * use the data meanwhile. Resolves to how many rows were. Throws as `openDataFolder`, and AlreadyRunning.
  */
 export async function rekeyDataFolder(
   config: DataConfig,
@@ -32,6 +34,10 @@ export async function rekeyDataFolder(
   const next = to ?? await nextSecretKey(config.dataDir, runtime);
   const kv = await options.openStore();
   try {
+    // A folder is locked; what would be written meanwhile under the old key nobody could read.
+    if (config.store && (await membersAtWork(kv, runtime.clock)).length > 0) {
+      throw new AlreadyRunning(placeOf(config), "stop every worker, api and serve on it first");
+    }
     await begin(kv, { seal: makeSeal(sealKey(from), runtime.random), plans: new Plans(kv), migrations });
     const count = await rekey(kv, { runtime, migrations, from, to: next });
     if (count === null) throw wrongSecretKey(config, placeOf(config));

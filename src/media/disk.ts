@@ -1,5 +1,5 @@
 /** The media store on disk: `<folder>/<last two characters of the id>/<id>`, readable by the owner only. */
-import { syncFolder, unlessMissing, writeAll } from "../base/files.ts";
+import { giveToOwner, syncFolder, unlessMissing, writeAll } from "../base/files.ts";
 import { join } from "node:path";
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
@@ -34,7 +34,7 @@ const UNFINISHED = ".part";
 
 /** Opens (and makes) the store in `folder`. */
 export async function openDiskMediaStore(folder: string, runtime: Runtime): Promise<DiskMediaStore> {
-  await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder);
   const expected = new Set<string>();
   const usage = new DiskUsage();
   const shardOf = (fileId: string) => fileId.slice(-2);
@@ -47,7 +47,7 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
       const unfinished = path(id) + UNFINISHED;
       expected.add(id);
       try {
-        await Deno.mkdir(folderOf(id), { recursive: true, mode: 0o700 });
+        await makeFolder(folderOf(id));
         const written = await writeFile(unfinished, content, { maxBytes, at: new Date(runtime.clock.now()) });
         await Deno.rename(unfinished, path(id));
         usage.changed(shardOf(id), written.size);
@@ -104,6 +104,11 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
   };
 }
 
+async function makeFolder(path: string): Promise<void> {
+  await Deno.mkdir(path, { recursive: true, mode: 0o700 });
+  await giveToOwner(path);
+}
+
 async function filesIn(folder: string): Promise<FileOnDisk[]> {
   const found: FileOnDisk[] = [];
   for await (const { name } of Deno.readDir(folder)) {
@@ -126,6 +131,7 @@ async function writeFile(
     await writeAll(file, chunk);
   }
   await file.utime(at, at);
+  await giveToOwner(path);
   await file.sync();
   return result();
 }

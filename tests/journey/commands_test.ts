@@ -2,7 +2,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { httpClient, type Json } from "../../src/cli/client.ts";
+import { openDiskMediaStore } from "../../src/media/disk.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { testRuntime } from "../support/runtime.ts";
 import { tempFolder } from "../support/temp_folder.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
@@ -158,6 +160,23 @@ Deno.test("a mistyped data folder is found out: looking makes none, and what mak
   const { code, stderr } = await tryCommand(create, env);
   assert.deepEqual([code, stderr], [0, `There was no data in ${dataDir}: a new folder was made.\n`]);
   assert.equal((await tryCommand(create, env)).stderr, "");
+});
+
+Deno.test({
+  name: "what root makes in the folder of a service belongs to the service",
+  ignore: Deno.build.os === "windows" || Deno.uid() !== 0,
+  async fn() {
+    await using folder = await tempFolder();
+    const SERVICE = 65_534;
+    await Deno.chown(folder.path, SERVICE, SERVICE);
+    await runCommand(["account", "create", "--name", "acme"], { PALOMA_DATA_DIR: folder.path });
+    const media = await openDiskMediaStore(join(folder.path, "media"), testRuntime());
+    await media.write(new Blob(["a file"]).stream(), 10);
+    const paths = [...Deno.readDirSync(folder.path)].map(({ name }) => join(folder.path, name));
+    for await (const files of media.folders()) for (const { path } of files) paths.push(path, join(path, ".."));
+    assert.ok(paths.length >= 5, paths.join());
+    assert.deepEqual(paths.filter((path) => Deno.statSync(path).uid !== SERVICE), []);
+  },
 });
 
 Deno.test("a data folder that the system refuses is one line, and no stack", async () => {

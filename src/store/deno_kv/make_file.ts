@@ -1,7 +1,7 @@
 /** The store's file before Deno KV opens it: there, with its first page, its owner's alone, its index made small. */
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { exists, syncFolder } from "../../base/files.ts";
+import { exists, giveToOwner, syncFolder } from "../../base/files.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /**
@@ -20,6 +20,7 @@ export async function makeFile(path: string): Promise<void> {
     } finally {
       await Deno.remove(made);
     }
+    await giveToOwner(path);
   }
   if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { clusterKeys } from "../../../src/cluster/rows.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
-import { rekey } from "../../../src/data/rekey.ts";
+import { rekey, rekeyDataFolder } from "../../../src/data/rekey.ts";
 import { fitsSecret, prove } from "../../../src/data/secret_key.ts";
 import { Change, key } from "../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
@@ -87,5 +88,24 @@ Deno.test("run once more it has nothing to do", async () => {
   const kv = open(await sealedDisk());
   await rekey(kv, options);
   assert.equal(await rekey(kv, options), 0);
+  await assertUnderNext(kv);
+});
+
+Deno.test("a store on which somebody works is left alone, and one whose workers are gone is not", async () => {
+  const disk = await sealedDisk();
+  const kv = open(disk);
+  const row = { held: { line: 1 }, leaving: false, silent: {} };
+  const beat = (beat: number) => kv.commit(new Change().set(clusterKeys.member("m"), { ...row, beat }));
+  const place = { dataDir: "/nowhere", store: "postgres://paloma:password@db/paloma", secretKey: from };
+  const openStore = () => Promise.resolve(open(disk));
+  const attempt = () => runtime.clock.during(rekeyDataFolder(place, { runtime, migrations: [], to, openStore }));
+  await beat(1);
+  runtime.clock.after(1_000, () => void beat(2));
+  await assert.rejects(attempt(), {
+    code: "already_running",
+    message: "another gateway already runs on postgres://db/paloma: stop every worker, api and serve on it first",
+  });
+  assert.ok(await fitsSecret(kv, old));
+  assert.equal(await attempt(), SEALED + 1);
   await assertUnderNext(kv);
 });
