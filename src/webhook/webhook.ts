@@ -67,11 +67,20 @@ export interface WebhookProgress {
   announcedAt: number | null;
 }
 
+/** As its owner sees it. */
+export interface ShownWebhook extends Webhook {
+  /** Since when deliveries that ended have failed, Unix ms; null when the last one was a success, or none has ended. */
+  failingSince: number | null;
+}
+
 /** The row without what must not leave the gateway. */
-export function publicWebhook(row: WebhookRow, now: number): Webhook {
+export function shownWebhook(
+  row: WebhookRow,
+  { failingSince, now }: Pick<ShownWebhook, "failingSince"> & { now: number },
+): ShownWebhook {
   const { secret: _, previousSecret: __, ...webhook } = row;
   const rotating = webhook.previousSecretUntil !== null && now < webhook.previousSecretUntil;
-  return { ...webhook, previousSecretUntil: rotating ? webhook.previousSecretUntil : null };
+  return { ...webhook, previousSecretUntil: rotating ? webhook.previousSecretUntil : null, failingSince };
 }
 
 /** The secrets that sign now, the newest first. */

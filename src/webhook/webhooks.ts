@@ -13,7 +13,7 @@ import type { Seal } from "../store/seal.ts";
 import type { WebhookKeeper } from "./ownership.ts";
 import { purgeWebhook } from "./sweep.ts";
 import { makeSecret } from "./sign.ts";
-import { publicWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
+import { type ShownWebhook, shownWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
 
 interface NewWebhook {
   url: string;
@@ -28,7 +28,7 @@ interface NewWebhook {
 
 /** A webhook and the secret that it has now, which is shown this once. */
 export interface MadeWebhook {
-  webhook: Webhook;
+  webhook: ShownWebhook;
   secret: string;
 }
 
@@ -59,12 +59,12 @@ export class Webhooks {
   }
 
   /** Oldest first. */
-  async list(accountId: string): Promise<Webhook[]> {
-    return (await this.#rowsOf(accountId)).map((row) => this.#shown(row));
+  async list(accountId: string): Promise<ShownWebhook[]> {
+    return await Promise.all((await this.#rowsOf(accountId)).map((row) => this.#shown(row)));
   }
 
-  async get(accountId: string, webhookId: string): Promise<Webhook> {
-    return this.#shown((await existingWebhook(this.#deps.kv, accountId, webhookId)).value);
+  async get(accountId: string, webhookId: string): Promise<ShownWebhook> {
+    return await this.#shown((await existingWebhook(this.#deps.kv, accountId, webhookId)).value);
   }
 
   /** Throws Problem validation_failed for a target that may not be called, not_found for an unknown session. */
@@ -91,7 +91,7 @@ export class Webhooks {
     };
     const creation = async () => {
       const change = await this.#creationOf(row, most);
-      const result = { webhook: this.#shown(row), secret };
+      const result = { webhook: shownWebhook(row, { failingSince: null, now }), secret };
       commitWith?.(change, result);
       return { change, result };
     };
@@ -105,7 +105,7 @@ export class Webhooks {
     accountId: string,
     webhookId: string,
     wanted: Partial<Pick<Webhook, "url" | "events" | "active">>,
-  ): Promise<Webhook> {
+  ): Promise<ShownWebhook> {
     await existingWebhook(this.#deps.kv, accountId, webhookId);
     if (wanted.url !== undefined) await this.#vetTarget(wanted.url);
     const row = await this.#change(accountId, webhookId, (before) => ({
@@ -114,21 +114,21 @@ export class Webhooks {
       active: wanted.active ?? before.active,
       switchedOff: wanted.active === true ? null : before.switchedOff,
     }));
-    return this.#shown(row);
+    return await this.#shown(row);
   }
 
   /** Also drops what waits for it and its delivery log. Resolves to the last record. */
-  async remove(accountId: string, webhookId: string): Promise<Webhook> {
+  async remove(accountId: string, webhookId: string): Promise<ShownWebhook> {
     const { kv, keeper } = this.#deps;
-    const row = await retryOnConflict(kv, async () => {
+    const last = await retryOnConflict(kv, async () => {
       const slot = await existingWebhook(kv, accountId, webhookId);
       const change = new Change().check(slot).delete(slot.key);
       await keeper.withdraw(change, slot.value);
-      return { change, result: slot.value };
+      return { change, result: await this.#shown(slot.value) };
     });
     await keeper.removed(webhookId);
     await purgeWebhook(kv, webhookId);
-    return this.#shown(row);
+    return last;
   }
 
   /** A new secret; the previous one also signs until `previousSecretUntil`. */
@@ -139,7 +139,7 @@ export class Webhooks {
       previousSecret: before.secret,
       previousSecretUntil: this.#deps.runtime.clock.now() + SECRET_OVERLAP_MS,
     }));
-    return { webhook: this.#shown(row), secret };
+    return { webhook: await this.#shown(row), secret };
   }
 
   /** Sends the event `webhook.test` to this webhook alone, whatever it subscribes to. Resolves to the event's id. */
@@ -160,8 +160,10 @@ export class Webhooks {
     return { eventId: appended.id! };
   }
 
-  #shown(row: WebhookRow): Webhook {
-    return publicWebhook(row, this.#deps.runtime.clock.now());
+  async #shown(row: WebhookRow): Promise<ShownWebhook> {
+    const { kv, runtime: { clock } } = this.#deps;
+    const { value: progress } = await kv.get(webhookKeys.webhookProgress(row.id));
+    return shownWebhook(row, { failingSince: progress?.failingSince ?? null, now: clock.now() });
   }
 
   async #rowsOf(accountId: string): Promise<WebhookRow[]> {

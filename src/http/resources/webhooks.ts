@@ -1,7 +1,7 @@
 /** Webhooks: where events are posted (spec, "Webhooks"); `deliveries.ts` tells how that went. */
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES, type EventName } from "../../event/event.ts";
-import type { Webhook } from "../../webhook/webhook.ts";
+import type { ShownWebhook } from "../../webhook/webhook.ts";
 import type { MadeWebhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, data, ok, route } from "../api/route.ts";
@@ -16,6 +16,9 @@ const webhookFields = {
   active: z.boolean(),
   switchedOff: z.string().nullable().openapi({
     description: "Why the gateway itself switched it off; null if it did not",
+  }),
+  failingSince: Timestamp.nullable().openapi({
+    description: "Since when no delivery has succeeded, though attempts at some were used up; null: the last one did",
   }),
   previousSecretUntil: Timestamp.nullable().openapi({ description: "Until when the previous secret signs too" }),
   createdAt: Timestamp,
@@ -169,8 +172,8 @@ export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, 
   });
 }
 
-function recordOf(webhook: Webhook): z.infer<typeof WebhookRecord> {
-  const { id, url, events, sessionId, active, switchedOff, previousSecretUntil, createdAt, updatedAt } = webhook;
+function recordOf(webhook: ShownWebhook): z.infer<typeof WebhookRecord> {
+  const { id, url, events, sessionId, active, switchedOff, createdAt, updatedAt } = webhook;
   return {
     id,
     url,
@@ -178,7 +181,8 @@ function recordOf(webhook: Webhook): z.infer<typeof WebhookRecord> {
     sessionId,
     active,
     switchedOff,
-    previousSecretUntil: isoTimeOrNull(previousSecretUntil),
+    failingSince: isoTimeOrNull(webhook.failingSince),
+    previousSecretUntil: isoTimeOrNull(webhook.previousSecretUntil),
     createdAt: isoTime(createdAt),
     updatedAt: isoTime(updatedAt),
   };

@@ -71,6 +71,10 @@ export const deliveryWord = (status) =>
   })[status] ?? status;
 export const deliveryKind = (status) => ({ delivered: "good", succeeded: "good", failed: "bad" })[status] ?? "warn";
 
+/** A webhook that is on may reach nobody. */
+export const webhookWord = ({ active, failingSince }) => !active ? t("off") : failingSince ? t("failing") : t("active");
+export const webhookKind = ({ active, failingSince }) => !active ? "warn" : failingSince ? "bad" : "good";
+
 /** A number in readable form; a JID as it is, but for that of status posts. */
 export const phone = (to) =>
   /^\d+$/.test(to) ? `+${to}` : to === "status@broadcast" ? t("Status") : to.replace(/^(\d+)@s\.whatsapp\.net$/, "+$1");

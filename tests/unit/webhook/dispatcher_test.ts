@@ -203,7 +203,13 @@ Deno.test("webhook.failing comes after three failed deliveries in a row, again a
     await s.world.until(s.webhook.id, (now) => now.length === number);
     await s.world.exhaust(s.webhook.id);
   };
-  for (let i = 1; i <= 2; i++) await fail(i);
+  const shown = async () => (await s.world.webhooks.list(ACCOUNT))[0]!.failingSince;
+  assert.equal(await shown(), null);
+  await fail(1);
+  const since = await shown();
+  assert.ok(since !== null && since <= s.world.runtime.clock.now());
+  await fail(2);
+  assert.equal(await shown(), since);
   assert.equal(other.requests.length, 0);
   for (let i = 3; i <= 5; i++) await fail(i);
   await until(() => other.requests.length === 1, "webhook.failing");

@@ -231,6 +231,8 @@ export default {
   "No account yet": "Aún no hay cuentas",
   "No bulk yet": "Aún no hay envíos masivos",
   "No chat yet": "Aún no hay chats",
+  "No delivery has succeeded since {time}: the attempts below say why.":
+    "Ninguna entrega ha tenido éxito desde {time}: los intentos de abajo dicen por qué.",
   "No delivery yet": "Aún no hay entregas",
   "No line is linked yet": "Aún no hay ninguna línea vinculada",
   "No line yet": "Aún no hay líneas",
@@ -483,6 +485,7 @@ export default {
   "ended a sign-in": "cerró una sesión abierta",
   "expired": "caducada",
   "failed": "fallido",
+  "failing": "con fallos",
   "hears nothing": "no oye nada",
   "high": "alta",
   "invited an operator": "invitó a un operador",

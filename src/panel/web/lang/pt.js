@@ -231,6 +231,8 @@ export default {
   "No account yet": "Ainda não há contas",
   "No bulk yet": "Ainda não há envios em massa",
   "No chat yet": "Ainda não há conversas",
+  "No delivery has succeeded since {time}: the attempts below say why.":
+    "Nenhuma entrega teve sucesso desde {time}: as tentativas abaixo dizem por quê.",
   "No delivery yet": "Ainda não há entregas",
   "No line is linked yet": "Ainda não há linha vinculada",
   "No line yet": "Ainda não há linhas",
@@ -482,6 +484,7 @@ export default {
   "ended a sign-in": "encerrou uma sessão",
   "expired": "expirada",
   "failed": "falhou",
+  "failing": "com falhas",
   "hears nothing": "não ouve nada",
   "high": "alta",
   "invited an operator": "convidou um operador",

@@ -21,7 +21,7 @@ import {
   toast,
   Work,
 } from "../ui.js";
-import { deliveryKind, deliveryWord } from "../words.js";
+import { deliveryKind, deliveryWord, webhookKind, webhookWord } from "../words.js";
 import { chosenEvents, EventChoice } from "./webhooks.js";
 
 const DELIVERY_STATES = ["pending", "delivered", "failed"];
@@ -52,7 +52,7 @@ export function Webhook({ account, webhook: id, query }) {
     html`
       <div class="stack">
         <${Head} back=${[`/accounts/${account}/webhooks`, t("Webhooks")]} title=${data.url}>
-          <${Badge} kind=${data.active ? "good" : "warn"}>${data.active ? t("active") : t("off")}</${Badge}>
+          <${Badge} kind=${webhookKind(data)}>${webhookWord(data)}</${Badge}>
             <${Work} kind="primary" run=${test}>${t("Send a test")}</${Work}>
             <${Work} run=${() => change({ active: !data.active })}>${data.active
               ? t("Switch off")
@@ -74,6 +74,12 @@ export function Webhook({ account, webhook: id, query }) {
           </${Head}>
           ${data.switchedOff &&
             html`<p class="note bad">${t("The gateway switched it off: {reason}", { reason: data.switchedOff })}</p>`}
+          ${data.active && data.failingSince &&
+            html`<p class="note bad">${
+              t("No delivery has succeeded since {time}: the attempts below say why.", {
+                time: when(data.failingSince),
+              })
+            }</p>`}
           ${data.previousSecretUntil &&
             html`<p class="note">${t("Two secrets sign until {time}.", { time: when(data.previousSecretUntil) })}</p>`}
           <${Card} title=${t(

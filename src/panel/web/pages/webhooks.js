@@ -5,6 +5,7 @@ import { t, tn } from "../i18n.js";
 import { useApi } from "../live.js";
 import { go, href } from "../router.js";
 import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Table, Time, useOnce } from "../ui.js";
+import { webhookKind, webhookWord } from "../words.js";
 
 export function Webhooks({ account }) {
   const webhooks = useApi(account, "/webhooks", ["webhooks"]);
@@ -27,9 +28,7 @@ export function Webhooks({ account }) {
                 [t("Address"), (row) =>
                   html`<a class="main break" href=${href(`/accounts/${account}/webhooks/${row.id}`)}>${row.url}</a>`],
                 [t("State"), (row) =>
-                  html`<${Badge} kind=${row.active ? "good" : "warn"}>${
-                    row.active ? t("active") : t("off")
-                  }</${Badge}>`],
+                  html`<${Badge} kind=${webhookKind(row)}>${webhookWord(row)}</${Badge}>`],
                 [t("Events"), (row) =>
                   usualEvents().every((name) =>
                       row.events.includes(name)
