@@ -5,26 +5,16 @@ import { shareReads } from "../store/layers/shared_reads.ts";
 import type { Line } from "./line.ts";
 import { lineKeys } from "./rows.ts";
 
-export interface AccountLines {
-  /** Oldest first. Deleted lines do not appear. */
-  list(accountId: string): Promise<Line[]>;
-  /** As `list`, one after another, each as its row has it. */
-  each(accountId: string): AsyncIterable<Line>;
-  /** Throws Problem not_found, also for another account's line. */
-  get(accountId: string, lineId: string): Promise<Line>;
-  /** As `get`, as its row has it. */
-  row(accountId: string, lineId: string): Promise<Row<Line>>;
-  /** The line with when it was used last, which has a row of its own. */
-  used(line: Line): Promise<Line>;
-}
-
 /** Lines read at a time. */
 const READ_AT_ONCE = 20;
 
-export function makeAccountLines(kv: Kv): AccountLines {
+export type AccountLines = ReturnType<typeof makeAccountLines>;
+
+export function makeAccountLines(kv: Kv) {
   // Concurrent requests for a line share one read of it, which is as fresh as one each.
   const sharedGet = shareReads(kv);
 
+  /** As `get`, as its row has it. */
   async function row(accountId: string, lineId: string): Promise<Row<Line>> {
     const slot = await sharedGet(lineKeys.line(lineId));
     if (!isRow(slot) || slot.value.accountId !== accountId || slot.value.wanted === "deleted") {
@@ -33,6 +23,7 @@ export function makeAccountLines(kv: Kv): AccountLines {
     return slot;
   }
 
+  /** As `list`, one after another, each as its row has it. */
   async function* each(accountId: string): AsyncIterable<Line> {
     const ids: string[] = [];
     const read = async () => {
@@ -45,19 +36,22 @@ export function makeAccountLines(kv: Kv): AccountLines {
     yield* await read();
   }
 
+  /** The line with when it was used last, which has a row of its own. */
   async function used(line: Line): Promise<Line> {
     return { ...line, lastUsed: (await kv.get(lineKeys.lineUsed(line.id))).value ?? line.lastUsed };
   }
 
   return {
-    async list(accountId) {
+    /** Oldest first. Deleted lines do not appear. */
+    async list(accountId: string): Promise<Line[]> {
       const lines: Line[] = [];
       for await (const line of each(accountId)) lines.push(line);
       const usedAt = await kv.getMany(lines.map((line) => lineKeys.lineUsed(line.id)));
       return lines.map((line, i) => ({ ...line, lastUsed: usedAt[i]?.value ?? line.lastUsed }));
     },
     each,
-    get: async (accountId, lineId) => await used((await row(accountId, lineId)).value),
+    /** Throws Problem not_found, also for another account's line. */
+    get: async (accountId: string, lineId: string) => await used((await row(accountId, lineId)).value),
     row,
     used,
   };

@@ -13,23 +13,6 @@ import { qrDataUrl } from "./line_row.ts";
 import type { LiveLines } from "./live.ts";
 import type { Until } from "./reached.ts";
 
-export interface Linking {
-  /**
-   * What the owner needs to link the line now; asking begins a new round when the last one ran out unused, but not when
-   * WhatsApp refused it. `qr` is a data URL of a PNG. Throws Problem not_found.
-   */
-  linking(accountId: string, lineId: string): Promise<LinkingState>;
-  /** What the account's passkey is asked for now. Throws not_found when it is not. */
-  passkey(accountId: string, lineId: string): Promise<PasskeyRequest>;
-  /**
-   * Resolves to the line once the network took the signed challenge. Throws not_found, PasskeyNotRequested,
-   * PasskeyRefused, NetworkTimeout.
-   */
-  signPasskey(accountId: string, lineId: string, assertion: PasskeyAssertion): Promise<Line>;
-  /** The owner saw the same code on the phone. As signPasskey. */
-  confirmPasskey(accountId: string, lineId: string): Promise<Line>;
-}
-
 /** How far linking is: the spec's "Session QR / pairing result". */
 interface LinkingState {
   status: LineStatus;
@@ -45,7 +28,9 @@ interface LinkingDeps {
   connect: (accountId: string, lineId: string) => Promise<Line>;
 }
 
-export function makeLinking({ lines, live, until, connect }: LinkingDeps): Linking {
+export type Linking = ReturnType<typeof makeLinking>;
+
+export function makeLinking({ lines, live, until, connect }: LinkingDeps) {
   /** One step of the passkey, and the line as it is then: with the next step, or with why this one was refused. */
   async function passkeyStep(
     accountId: string,
@@ -66,7 +51,11 @@ export function makeLinking({ lines, live, until, connect }: LinkingDeps): Linki
   }
 
   return {
-    async linking(accountId, lineId) {
+    /**
+     * What the owner needs to link the line now; asking begins a new round when the last one ran out unused, but not when
+     * WhatsApp refused it. `qr` is a data URL of a PNG. Throws Problem not_found.
+     */
+    async linking(accountId: string, lineId: string): Promise<LinkingState> {
       let { value: line } = await lines.row(accountId, lineId);
       const ranOut = line.status === "disconnected" && !line.linked && !line.refused && line.wanted === "connected";
       if (ranOut) line = await connect(accountId, lineId);
@@ -74,15 +63,22 @@ export function makeLinking({ lines, live, until, connect }: LinkingDeps): Linki
       return { status, qr: qr === null ? null : await qrDataUrl(qr), pairingCode };
     },
 
-    async passkey(accountId, lineId) {
+    /** What the account's passkey is asked for now. Throws not_found when it is not. */
+    async passkey(accountId: string, lineId: string): Promise<PasskeyRequest> {
       const { value: { passkey } } = await lines.row(accountId, lineId);
       if (!passkey) throw notFound("passkey request");
       return passkey;
     },
 
-    signPasskey: (accountId, lineId, assertion) =>
+    /**
+     * Resolves to the line once the network took the signed challenge. Throws not_found, PasskeyNotRequested,
+     * PasskeyRefused, NetworkTimeout.
+     */
+    signPasskey: (accountId: string, lineId: string, assertion: PasskeyAssertion): Promise<Line> =>
       passkeyStep(accountId, lineId, (connection) => connection.signPasskey(assertion)),
 
-    confirmPasskey: (accountId, lineId) => passkeyStep(accountId, lineId, (connection) => connection.confirmPasskey()),
+    /** The owner saw the same code on the phone. As signPasskey. */
+    confirmPasskey: (accountId: string, lineId: string): Promise<Line> =>
+      passkeyStep(accountId, lineId, (connection) => connection.confirmPasskey()),
   };
 }

@@ -9,19 +9,9 @@ import type { Line } from "./line.ts";
 /** Deleted ones are among them: nobody asks for those again. */
 const MOST_REMEMBERED = 10_000;
 
-export interface SendingLine {
-  /**
-   * The line a send goes out on. Given: that one, if it is linked; offline is fine, the message waits. Not given: the
-   * oldest connected, else the oldest that is linked and comes back by itself, so that a short drop loses no send.
-   * Its row may be remembered, so whoever accepts a send on it checks the row, and says when it had changed (`changed`).
-   * Throws session_not_connected, no_connected_session.
-   */
-  forSending(accountId: string, lineId: string | null): Promise<Row<Line>>;
-  /** The row of the line is not any more what it was. */
-  changed(lineId: string): void;
-}
+export type SendingLine = ReturnType<typeof makeSendingLine>;
 
-export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">): SendingLine {
+export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">) {
   /** Lines as they were last read. */
   const remembered = new LRUCache<string, Row<Line>>(atMost(MOST_REMEMBERED));
 
@@ -36,7 +26,13 @@ export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">): Send
   }
 
   return {
-    async forSending(accountId, lineId) {
+    /**
+     * The line a send goes out on. Given: that one, if it is linked; offline is fine, the message waits. Not given: the
+     * oldest connected, else the oldest that is linked and comes back by itself, so that a short drop loses no send.
+     * Its row may be remembered, so whoever accepts a send on it checks the row, and says when it had changed (`changed`).
+     * Throws session_not_connected, no_connected_session.
+     */
+    async forSending(accountId: string, lineId: string | null): Promise<Row<Line>> {
       const chosen = lineId ?? await defaultLine(accountId);
       const known = remembered.get(chosen);
       if (known?.value.accountId === accountId) return known;
@@ -49,6 +45,7 @@ export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">): Send
       return found;
     },
 
-    changed: (lineId) => void remembered.delete(lineId),
+    /** The row of the line is not any more what it was. */
+    changed: (lineId: string) => void remembered.delete(lineId),
   };
 }

@@ -2,25 +2,23 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Buffer } from "node:buffer";
 
-/** Signs and checks links. The signature covers id and expiry; the key is derived from the gateway's secret key. */
-export interface MediaLinks {
-  /** The link, valid until `expiresAt` (Unix ms, cut to the second). */
-  sign(fileId: string, expiresAt: number): string;
-  /** Whether this gateway made the link, expired or not. In constant time. */
-  verify(fileId: string, query: { expires: string; signature: string }): boolean;
-}
+export type MediaLinks = ReturnType<typeof makeMediaLinks>;
 
-/** `baseUrl` gives the base of links that clients follow, without a slash at its end; asked at every `sign`. */
-export function makeMediaLinks(baseUrl: () => string, secretKey: Uint8Array): MediaLinks {
+/**
+ * Signs and checks links. The signature covers id and expiry; the key is derived from the gateway's secret key. `baseUrl` gives the base of links that clients follow, without a slash at its end; asked at every `sign`.
+ */
+export function makeMediaLinks(baseUrl: () => string, secretKey: Uint8Array) {
   const key = createHmac("sha256", secretKey).update("paloma media link v1").digest();
   const signature = (fileId: string, expires: string) =>
     createHmac("sha256", key).update(`${fileId}\n${expires}`).digest();
   return {
-    sign(fileId, expiresAt) {
+    /** The link, valid until `expiresAt` (Unix ms, cut to the second). */
+    sign(fileId: string, expiresAt: number): string {
       const expires = String(Math.floor(expiresAt / 1000));
       return `${baseUrl()}/media/${fileId}?expires=${expires}&signature=${signature(fileId, expires).toString("hex")}`;
     },
-    verify(fileId, query) {
+    /** Whether this gateway made the link, expired or not. In constant time. */
+    verify(fileId: string, query: { expires: string; signature: string }): boolean {
       if (!/^\d{1,12}$/.test(query.expires) || !/^[0-9a-f]{64}$/.test(query.signature)) return false;
       return timingSafeEqual(signature(fileId, query.expires), Buffer.from(query.signature, "hex"));
     },

@@ -2,7 +2,6 @@
  * Counters of what the gateway does and gauges of what there is, in the text format of Prometheus. Labels are few and
  * bounded: no ids, no paths.
  */
-import type { Counter, Histogram } from "prom-client";
 import counter from "prom-client/lib/counter.js";
 import gauge from "prom-client/lib/gauge.js";
 import histogram from "prom-client/lib/histogram.js";
@@ -16,38 +15,12 @@ const prom: Pick<typeof import("prom-client"), "Counter" | "Gauge" | "Histogram"
   Registry: registry,
 };
 
-export interface Metrics {
-  requests: Counter<"method" | "route" | "status">;
-  requestSeconds: Histogram;
-  accepted: Counter<"kind">;
-  /** Messages that ended: `sent`, or the code of the error. */
-  ended: Counter<"outcome">;
-  /** From a message's departure to the server's answer. */
-  ackSeconds: Histogram;
-  /** `committed`, `conflict`, or the code of the StoreError. */
-  commits: Counter<"outcome">;
-  commitSeconds: Histogram;
-  /** `2xx` to `5xx`, or the code of the EgressError. */
-  webhookAttempts: Counter<"outcome">;
-  undecryptable: Counter;
-  /** As many labels as the adapter distinguishes. */
-  strays: Counter<"tag" | "type">;
-  /** Commits of a process that is not the owner any more. */
-  refusedWrites: Counter;
-  /** A value that is read at each scrape, and left out when it cannot be read. */
-  gauge(name: string, help: string, read: () => number | Promise<number>): void;
-  /** The same with a value for each value of a label. */
-  gaugeBy(label: string, gauge: { name: string; help: string; read: () => Readonly<Record<string, number>> }): void;
-  /** Of every metric. */
-  names(): string[];
-  /** The whole text, for `GET /metrics`. */
-  render(): Promise<string>;
-}
-
 /** Upper bounds in seconds: from a cached answer to a check that waits for the network. */
 const LATENCY_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-export function makeMetrics(): Metrics {
+export type Metrics = ReturnType<typeof makeMetrics>;
+
+export function makeMetrics() {
   const registry = new prom.Registry();
   const registers = [registry];
   const names = () => registry.getMetricsAsArray().map(({ name }) => name);
@@ -59,6 +32,7 @@ export function makeMetrics(): Metrics {
     requests: counter("paloma_http_requests_total", "HTTP requests by route and status", ["method", "route", "status"]),
     requestSeconds: seconds("paloma_http_request_duration_seconds", "Time to answer HTTP requests"),
     accepted: counter("paloma_messages_accepted_total", "Messages accepted for sending", ["kind"]),
+    /** `sent`, or the code of the error. */
     ended: counter(
       "paloma_messages_ended_total",
       "Messages that came to their end, by outcome: sent, or the code of the error",
@@ -68,8 +42,10 @@ export function makeMetrics(): Metrics {
       "paloma_message_ack_seconds",
       "Time from the departure of a message to the acknowledgement of the network",
     ),
+    /** `committed`, `conflict`, or the code of the StoreError. */
     commits: counter("paloma_store_commits_total", "Commits to the store, by outcome", ["outcome"]),
     commitSeconds: seconds("paloma_store_commit_seconds", "Time that commits to the store take"),
+    /** `2xx` to `5xx`, or the code of the EgressError. */
     webhookAttempts: counter(
       "paloma_webhook_attempts_total",
       "Attempts to deliver an event to a webhook, by outcome: the class of the status, or what went wrong",
@@ -79,13 +55,15 @@ export function makeMetrics(): Metrics {
       "paloma_messages_undecryptable_total",
       "Incoming messages that could not be decrypted when they were reported",
     ),
+    /** As many labels as the adapter distinguishes. */
     strays: counter(
       "paloma_network_stanzas_unhandled_total",
       "Stanzas of the messaging network that are acknowledged and not handled",
       ["tag", "type"],
     ),
     refusedWrites: counter("paloma_refused_writes_total", "Writes under an old lease: nothing of them was written"),
-    gauge(name, help, read) {
+    /** A value that is read at each scrape, and left out when it cannot be read. */
+    gauge(name: string, help: string, read: () => number | Promise<number>): void {
       new prom.Gauge({
         name,
         help,
@@ -95,7 +73,11 @@ export function makeMetrics(): Metrics {
         },
       });
     },
-    gaugeBy(label, { name, help, read }) {
+    /** The same with a value for each value of a label. */
+    gaugeBy(
+      label: string,
+      { name, help, read }: { name: string; help: string; read: () => Readonly<Record<string, number>> },
+    ): void {
       new prom.Gauge({
         name,
         help,
@@ -108,7 +90,8 @@ export function makeMetrics(): Metrics {
       });
     },
     names,
-    async render() {
+    /** The whole text, for `GET /metrics`. */
+    async render(): Promise<string> {
       // One by one: `registry.metrics()` fails as a whole when one cannot be read.
       const texts = await Promise.allSettled(names().map((name) => registry.getSingleMetricAsString(name)));
       return texts.flatMap((text) => text.status === "fulfilled" ? [text.value] : []).join("\n") + "\n";

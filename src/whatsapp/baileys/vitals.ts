@@ -23,17 +23,9 @@ interface Vitals {
   undecryptable: number;
 }
 
-export interface VitalSigns {
-  readonly vitals: Readonly<Vitals>;
-  frame(stanza: BinaryNode | Uint8Array): void;
-  sent(): void;
-  decrypted(): void;
-  undecrypted(): void;
-  /** Why the connection is not well although it stands; null when it is. */
-  complaint(): string | null;
-}
+export type VitalSigns = ReturnType<typeof watchVitals>;
 
-export function watchVitals(clock: Clock): VitalSigns {
+export function watchVitals(clock: Clock) {
   const vitals: Vitals = { lastFrameAt: null, lastReceivedAt: null, lastSentAt: null, undecryptable: 0 };
   let unreadableInARow = 0;
   /** When the network last gave something that waits, or said that something does; null when nothing is said to wait. */
@@ -43,7 +35,7 @@ export function watchVitals(clock: Clock): VitalSigns {
 
   return {
     vitals,
-    frame(stanza) {
+    frame(stanza: BinaryNode | Uint8Array): void {
       const now = vitals.lastFrameAt = clock.now();
       if (stanza instanceof Uint8Array) return;
       const { tag } = stanza;
@@ -56,11 +48,12 @@ export function watchVitals(clock: Clock): VitalSigns {
     },
     sent: () => void (vitals.lastSentAt = clock.now()),
     decrypted: () => void (unreadableInARow = 0),
-    undecrypted() {
+    undecrypted(): void {
       vitals.undecryptable++;
       unreadableInARow++;
     },
-    complaint() {
+    /** Why the connection is not well although it stands; null when it is. */
+    complaint(): string | null {
       if (waitingSince !== null && clock.now() - waitingSince > DEAF_MS) {
         return "The network says that messages wait, and gives none.";
       }

@@ -39,25 +39,17 @@ interface Outgoing {
 /** What the schema made of the fields that come with a file, and the file. */
 type SendUpload = JsonUpload<SendOptions & MannerFields> & { filename?: string };
 
-export interface Sender {
-  /** Resolves when it is on disk; for a repetition, to the first answer. Throws Problem, StoreError. */
-  send(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted>;
-  /** The 202 to a message whose file was uploaded; a file that no message was accepted for is removed. */
-  sendUpload(
-    by: { c: ApiContext; caller: Caller },
-    upload: SendUpload,
-    message: Pick<Item, "to" | "content">,
-  ): Promise<Answer>;
-}
-
 type Needed = Pick<
   Services,
   "lines" | "accept" | "replay" | "media" | "diskShares" | "metrics" | "references" | "runtime"
 >;
 
-export function makeSender(services: Needed): Sender {
+export type Sender = ReturnType<typeof makeSender>;
+
+export function makeSender(services: Needed) {
   const { lines, accept, replay, media, diskShares, metrics, references, runtime } = services;
 
+  /** Resolves when it is on disk; for a repetition, to the first answer. Throws Problem, StoreError. */
   async function send(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted> {
     const { sessionId, ttl, sendAt, priority } = asked;
     const { items, bulk = false, repeat } = outgoing;
@@ -101,7 +93,12 @@ export function makeSender(services: Needed): Sender {
 
   return {
     send,
-    async sendUpload({ c, caller }, upload, { to, content }) {
+    /** The 202 to a message whose file was uploaded; a file that no message was accepted for is removed. */
+    async sendUpload(
+      { c, caller }: { c: ApiContext; caller: Caller },
+      upload: SendUpload,
+      { to, content }: Pick<Item, "to" | "content">,
+    ): Promise<Answer> {
       const { fields, file } = upload;
       const fileId = file?.fileId;
       try {

@@ -42,23 +42,9 @@ interface StandingOptions {
   changed(restriction: Restriction | null): void;
 }
 
-export interface Standing {
-  /** Whether the network lets a message to this chat through, as far as is known. Throws StoreError. */
-  allows(to: string): Promise<boolean>;
-  /**
-   * What a message shows the network beside the token that the library adds: for a chat without one, a token made for its
-   * LID (`cstoken`). Throws StoreError.
-   */
-  tokenFor(jid: string): Promise<BinaryNode[]>;
-  /** A message was refused: asks the network once whether the account is restricted. Never rejects. */
-  isRestricted(): Promise<boolean>;
-  /** Null where the network sets no limit, or does not say. Never rejects. */
-  newChats(): Promise<NewChats | null>;
-  /** The connection has ended. */
-  end(): void;
-}
+export type Standing = ReturnType<typeof makeStanding>;
 
-export function makeStanding({ socket, clock, saltOf, restriction, changed }: StandingOptions): Standing {
+export function makeStanding({ socket, clock, saltOf, restriction, changed }: StandingOptions) {
   let present = restriction;
   let asking: Promise<boolean> | null = null;
   let cancelEnd = () => {};
@@ -123,20 +109,27 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
   waitForEnd();
 
   return {
-    async allows(to) {
+    /** Whether the network lets a message to this chat through, as far as is known. Throws StoreError. */
+    async allows(to: string): Promise<boolean> {
       if (!present || isJidGroup(to)) return true;
       return await hasToken(/^\d+$/.test(to) ? `${to}${S_WHATSAPP_NET}` : jidNormalizedUser(to));
     },
-    async tokenFor(jid) {
+    /**
+     * What a message shows the network beside the token that the library adds: for a chat without one, a token made for its
+     * LID (`cstoken`). Throws StoreError.
+     */
+    async tokenFor(jid: string): Promise<BinaryNode[]> {
       if (!isLidUser(jid) || await hasToken(jid)) return [];
       const salt = await saltOf();
       return salt ? [{ tag: "cstoken", attrs: {}, content: coldToken(jidNormalizedUser(jid), salt) }] : [];
     },
-    async isRestricted() {
+    /** A message was refused: asks the network once whether the account is restricted. Never rejects. */
+    async isRestricted(): Promise<boolean> {
       asking ??= ask().finally(() => asking = null);
       return await asking;
     },
-    async newChats() {
+    /** Null where the network sets no limit, or does not say. Never rejects. */
+    async newChats(): Promise<NewChats | null> {
       try {
         const answer = await within(clock, ANSWER_MS, socket.fetchNewChatMessageCap());
         if (answer === "late" || !answer?.total_quota) return null;
@@ -146,6 +139,7 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
         return null;
       }
     },
+    /** The connection has ended. */
     end: () => cancelEnd(),
   };
 }
