@@ -22,14 +22,9 @@ interface Question<T> {
   ask(): Promise<T>;
 }
 
-export interface Lookups {
-  /** Throws what `ask` throws, and Problem rate_limited where the line has asked too much. */
-  answer<T>(question: Question<T>): Promise<{ value: T; ageSeconds: number }>;
-  /** What is known of the line is not so any more: everything whose name begins like this. */
-  forget(lineId: string, about: string): void;
-}
+export type Lookups = ReturnType<typeof makeLookups>;
 
-export function makeLookups({ clock }: { clock: Clock }): Lookups {
+export function makeLookups({ clock }: { clock: Clock }) {
   const answers = new LRUCache<string, { value: unknown; at: number }>({
     maxSize: KEPT_CHARACTERS,
     sizeCalculation: ({ value }, key) => key.length + (JSON.stringify(value)?.length ?? 0) + 1,
@@ -60,7 +55,8 @@ export function makeLookups({ clock }: { clock: Clock }): Lookups {
   }
 
   return {
-    async answer<T>(question: Question<T>) {
+    /** Throws what `ask` throws, and Problem rate_limited where the line has asked too much. */
+    async answer<T>(question: Question<T>): Promise<{ value: T; ageSeconds: number }> {
       const key = `${question.lineId} ${question.about}`;
       const kept = answers.get(key);
       const age = kept ? clock.now() - kept.at : Infinity;
@@ -69,7 +65,8 @@ export function makeLookups({ clock }: { clock: Clock }): Lookups {
       return { value: value as T, ageSeconds: isFresh ? Math.floor(age / 1000) : 0 };
     },
 
-    forget(lineId, about) {
+    /** What is known of the line is not so any more: everything whose name begins like this. */
+    forget(lineId: string, about: string): void {
       const beginning = `${lineId} ${about}`;
       for (const keys of [answers.keys(), asking.keys()]) {
         for (const key of [...keys]) if (key.startsWith(beginning)) void (answers.delete(key), asking.delete(key));

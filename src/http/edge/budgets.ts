@@ -18,19 +18,6 @@ const READS = { inAll: 8, each: 1 };
 const BULKS = { inAll: 2, each: 1 };
 const JOBS = { inAll: 8, each: 1 };
 
-export interface Budgets {
-  /** Pages of whatever may be long: the feed, the history, queues, bulks, opt-outs, erasures. */
-  reads: Turns;
-  /** Bulks, from parsing to the commit. */
-  bulks: Turns;
-  /** Work on thousands of rows that one request asks for: cancelling a bulk, redelivering since a time. */
-  jobs: Turns;
-  /** Bytes of bodies that are held in memory. */
-  bodies: Tally;
-  /** Event streams. */
-  streams: Tally;
-}
-
 interface BudgetOptions {
   /** Of all accounts; one may have a quarter, and always the largest body. */
   bodyBytes: number;
@@ -38,18 +25,24 @@ interface BudgetOptions {
   clock: Clock;
 }
 
-export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions): Budgets {
+export type Budgets = ReturnType<typeof makeBudgets>;
+
+export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions) {
   const inAll = Math.max(MIN_BODY_BYTES, bodyBytes);
-  const budgets: Budgets = {
+  const budgets = {
+    /** Pages of whatever may be long: the feed, the history, queues, bulks, opt-outs, erasures. */
     reads: new Turns({ ...READS, restBy: clock }),
-    // Of these and of jobs each piece rests.
+    /** Bulks, from parsing to the commit: of these and of jobs each piece rests. */
     bulks: new Turns(BULKS),
+    /** Work on thousands of rows that one request asks for: cancelling a bulk, redelivering since a time. */
     jobs: new Turns(JOBS),
+    /** Bytes of bodies that are held in memory. */
     bodies: new Tally("bytes of bodies", {
       inAll,
       each: Math.max(MIN_BODY_BYTES, Math.floor(inAll / 4)),
       free: SMALL_BODY_BYTES,
     }),
+    /** Event streams. */
     streams: new Tally("event streams", { inAll: Infinity, each: Infinity, free: 0 }),
   };
   metrics.gauge("paloma_http_body_bytes", "Bytes of request bodies in memory", () => budgets.bodies.sum);

@@ -42,20 +42,15 @@ interface SettingsOptions {
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
-export interface Settings {
-  /** Takes the salt out of an answer about settings. To be called before the library reads it. */
-  watch(stanza: BinaryNode): void;
-  /** Asks for the settings once, where the salt is not known. Never rejects. */
-  ask(): Promise<void>;
-}
-
 /** A setting as it is stored, and what is done about it. */
 interface Mutation {
   isRemoved: boolean;
   record: proto.ISyncdRecord | null | undefined;
 }
 
-export function makeSettings({ keys, host, query, runtime: { clock, log } }: SettingsOptions): Settings {
+export type Settings = ReturnType<typeof makeSettings>;
+
+export function makeSettings({ keys, host, query, runtime: { clock, log } }: SettingsOptions) {
   const none = (failure: { error: string }) => log.debug(failure, "an account's settings could not be read");
 
   /** Of a collection, oldest first. Throws what is wrong with a part or its file. */
@@ -108,7 +103,8 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
   }
 
   return {
-    watch(stanza) {
+    /** Takes the salt out of an answer about settings. To be called before the library reads it. */
+    watch(stanza: BinaryNode): void {
       if (stanza.tag !== "iq" || stanza.attrs.type !== "result") return;
       const collections = getBinaryNodeChildren(getBinaryNodeChild(stanza, "sync"), "collection");
       for (const collection of collections) {
@@ -118,6 +114,7 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
         void detached(take({ snapshot, patches: getBinaryNodeChildren(holder, "patch") }), none);
       }
     },
+    /** Asks for the settings once, where the salt is not known. Never rejects. */
     ask: () => detached(ask(), none),
   };
 }

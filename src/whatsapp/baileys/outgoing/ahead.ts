@@ -22,14 +22,9 @@ interface Kept {
   ciphertext: Ciphertext;
 }
 
-export interface Ahead {
-  /** The repository that answers from what was encrypted ahead. To be called once. */
-  around(repository: SignalRepositoryWithLIDStore): SignalRepositoryWithLIDStore;
-  /** Encrypts for each of the devices, which all have sessions. Throws as the repository does. */
-  encrypt(message: proto.IMessage, devices: readonly string[]): Promise<void>;
-}
+export type Ahead = ReturnType<typeof makeAhead>;
 
-export function makeAhead(): Ahead {
+export function makeAhead() {
   /** The last of each device. */
   const kept = new LRUCache<string, Kept>(atMost(MOST_KEPT));
   /** Devices for which a session was used, or found, that is still there. */
@@ -52,7 +47,8 @@ export function makeAhead(): Ahead {
   }
 
   return {
-    around(given) {
+    /** The repository that answers from what was encrypted ahead. To be called once. */
+    around(given: SignalRepositoryWithLIDStore): SignalRepositoryWithLIDStore {
       repository = given;
       return {
         ...given,
@@ -82,7 +78,8 @@ export function makeAhead(): Ahead {
       };
     },
 
-    async encrypt(message, devices) {
+    /** Encrypts for each of the devices, which all have sessions. Throws as the repository does. */
+    async encrypt(message: proto.IMessage, devices: readonly string[]): Promise<void> {
       const data = encodeWAMessage(message);
       const plaintext = plaintextOf(data);
       await Promise.all(devices.map(async (jid) => {

@@ -9,29 +9,24 @@ const KEPT_MS = 10 * 60 * 1000;
 /** A big group's metadata is some 100 KiB; a line seldom sends to many at once. */
 const GROUPS_KEPT = 50;
 
-export interface GroupCache {
-  /** From the cache, else from the network: who gets a message. Throws what the library throws. */
-  metadata(jid: string): Promise<GroupMetadata>;
-  /** From the cache alone. */
-  cached(jid: string): Promise<GroupMetadata | undefined>;
-  /** What the network has just said. */
-  keep(metadata: GroupMetadata): GroupMetadata;
-  /** The group is not as it was. */
-  forget(jid: string): void;
-}
+export type GroupCache = ReturnType<typeof makeGroupCache>;
 
-export function makeGroupCache(socket: () => WASocket, runtime: Pick<Runtime, "clock">): GroupCache {
+export function makeGroupCache(socket: () => WASocket, runtime: Pick<Runtime, "clock">) {
   const kept = new LRUCache<string, GroupMetadata>(atMost(GROUPS_KEPT, { forMs: KEPT_MS, clock: runtime.clock }));
 
+  /** What the network has just said. */
   function keep(metadata: GroupMetadata): GroupMetadata {
     kept.set(metadata.id, metadata);
     return metadata;
   }
 
   return {
-    metadata: async (jid) => kept.get(jid) ?? keep(await socket().groupMetadata(jid)),
+    /** From the cache, else from the network: who gets a message. Throws what the library throws. */
+    metadata: async (jid: string) => kept.get(jid) ?? keep(await socket().groupMetadata(jid)),
     keep,
-    cached: (jid) => Promise.resolve(kept.get(jid)),
-    forget: (jid) => void kept.delete(jid),
+    /** From the cache alone. */
+    cached: (jid: string) => Promise.resolve(kept.get(jid)),
+    /** The group is not as it was. */
+    forget: (jid: string) => void kept.delete(jid),
   };
 }

@@ -9,17 +9,14 @@ import { expireAfter, POLL_KEPT_DAYS } from "../expiry.ts";
 /** A phone that was away asks when it comes back; the network keeps messages for it no longer than this. */
 const KEPT_DAYS = 14;
 
-export interface SentStore {
-  /** Adds the message to the change. */
-  keep(change: Change, networkId: string, message: proto.IMessage): void;
-  find(networkId: string): Promise<proto.IMessage | undefined>;
-}
+export type SentStore = ReturnType<typeof makeSentStore>;
 
 export function makeSentStore(
   { kv, seal, lineId, runtime }: LineRows & { runtime: Pick<Runtime, "clock"> },
-): SentStore {
+) {
   return {
-    keep(change, networkId, message) {
+    /** Adds the message to the change. */
+    keep(change: Change, networkId: string, message: proto.IMessage): void {
       const row = networkKeys.waSent(lineId, networkId);
       expireAfter(change, {
         row,
@@ -30,7 +27,7 @@ export function makeSentStore(
         now: runtime.clock.now(),
       }).set(row, seal.seal(proto.Message.encode(message).finish()));
     },
-    async find(networkId) {
+    async find(networkId: string): Promise<proto.IMessage | undefined> {
       const { value } = await kv.get(networkKeys.waSent(lineId, networkId));
       return value ? proto.Message.decode(seal.open(value)) : undefined;
     },
