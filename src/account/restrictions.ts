@@ -1,7 +1,19 @@
-/** Where a key may be used from: addresses and CIDRs, and hosts of the pages that call (spec, Authentication 4). */
+/** Whether an account may act, and where its key may be used from: addresses and CIDRs, and hosts of the pages that call (spec, Authentication 4). */
 import ipaddr from "ipaddr.js";
 import { type FieldError, Problem } from "../errors.ts";
+import type { Account } from "./account.ts";
 import { isInNetworks, parseNetwork } from "../base/addresses.ts";
+
+/** Throws Problem account_deactivated. */
+export function assertActive({ active }: Account): void {
+  if (!active) throw new Problem("account_deactivated", "The operator has deactivated this account.");
+}
+
+/** Throws Problem subscription_expired. */
+export function assertSubscribed({ expiresAt }: Account, now: number): void {
+  if (expiresAt === null || now < expiresAt) return;
+  throw new Problem("subscription_expired", `It ended on ${new Date(expiresAt).toISOString()}.`);
+}
 
 /** The entries in canonical form. Throws Problem validation_failed that names every bad entry as `allowedIps.index`. */
 export function parseAllowedIps(entries: readonly string[]): string[] {

@@ -76,11 +76,6 @@ export class Member implements Service {
     this.leases = options.leases;
   }
 
-  /** By which the others know this process; "" while it is none of them. */
-  get id(): string {
-    return this.#self ? this.#id : "";
-  }
-
   async start(): Promise<void> {
     if (this.#started) return;
     this.#started = true;

@@ -106,7 +106,7 @@ export function sweeps(context: SweepContext): Sweep[] {
           release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events),
         }),
     },
-    { name: "deliveries", everyMs: HOUR_MS, run: (signal) => sweepDeliveries(context, { signal }) },
+    { name: "deliveries", everyMs: HOUR_MS, run: (signal) => sweepDeliveries(context, signal) },
     {
       name: "received files",
       everyMs: MINUTE_MS,

@@ -69,7 +69,7 @@ export function givenUp(delivery: Delivery, now: number): Delivery {
 /** Removes failed deliveries that are too old, and what a removed webhook left behind. Resolves to how many. */
 export async function sweepDeliveries(
   { kv, runtime }: { kv: Kv; runtime: Runtime },
-  { keepMs = FAILED_KEEP_MS, signal }: { keepMs?: number; signal?: AbortSignal } = {},
+  signal?: AbortSignal,
 ): Promise<number> {
   // In this order: a webhook that is made meanwhile is not among those that are looked at.
   const webhookIds = new Set<string>();
@@ -78,7 +78,7 @@ export async function sweepDeliveries(
   for (const prefix of families) for await (const id of webhooksBelow(kv, prefix)) webhookIds.add(id);
   const known = new Set<string>();
   for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) known.add(value.id);
-  const oldest = runtime.clock.now() - keepMs;
+  const oldest = runtime.clock.now() - FAILED_KEEP_MS;
   let removed = 0;
   for (const webhookId of webhookIds) {
     if (!known.has(webhookId)) {

@@ -3,7 +3,7 @@ import type { Account, Caller } from "../../account/account.ts";
 import type { Accounts } from "../../account/accounts.ts";
 import { keyUnknown } from "../../account/api_key.ts";
 import type { AccountKeys } from "../../account/keys.ts";
-import { domainAllowed, ipAllowed } from "../../account/restrictions.ts";
+import { assertActive, assertSubscribed, domainAllowed, ipAllowed } from "../../account/restrictions.ts";
 import { Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 import type { ClientAddress } from "./client_address.ts";
@@ -40,11 +40,9 @@ export function makeAuth(
   function allowed(c: ApiContext, caller: Caller | null): Caller {
     if (caller === null) throw keyUnknown();
     const { account } = caller;
-    if (!account.active) throw new Problem("account_deactivated", "The operator has deactivated this account.");
+    assertActive(account);
     checkPlace(c, caller.key ?? account);
-    if (account.expiresAt !== null && clock.now() >= account.expiresAt) {
-      throw new Problem("subscription_expired", `It ended on ${new Date(account.expiresAt).toISOString()}.`);
-    }
+    assertSubscribed(account, clock.now());
     return caller;
   }
 

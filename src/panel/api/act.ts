@@ -6,6 +6,7 @@
 import type { Hono } from "@hono/hono";
 import type { Caller } from "../../account/account.ts";
 import type { Accounts } from "../../account/accounts.ts";
+import { assertActive, assertSubscribed } from "../../account/restrictions.ts";
 import { Problem } from "../../errors.ts";
 import type { ApiContext, ApiEnv } from "../../http/api/context.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -34,11 +35,8 @@ export function addAct({ app, guard, accounts, runtime: { clock } }: ActDeps): A
     if (visitor) await guard.accountOf(visitor, accountId);
     const caller = visitor && await accounts.caller(accountId);
     if (!caller) throw new Problem("api_key_invalid", "You are not signed in any more.");
-    const { active, expiresAt } = caller.account;
-    if (!active) throw new Problem("account_deactivated", "The operator has deactivated this account.");
-    if (method !== "GET" && expiresAt !== null && clock.now() >= expiresAt) {
-      throw new Problem("subscription_expired", `It ended on ${new Date(expiresAt).toISOString()}.`);
-    }
+    assertActive(caller.account);
+    if (method !== "GET") assertSubscribed(caller.account, clock.now());
     return caller;
   }
 

@@ -31,7 +31,7 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
     async find<K extends Purpose["kind"]>(token: string, ...kinds: K[]): Promise<Row<Invitation & { kind: K }>> {
       const slot = await kv.get(panelKeys.link(hashToken(token)));
       const { value } = slot;
-      if (value === null || !(kinds as string[]).includes(value.kind) || runtime.clock.now() >= value.expiresAt) {
+      if (value === null || !kinds.some((kind) => kind === value.kind) || runtime.clock.now() >= value.expiresAt) {
         throw new Refusal("link_dead", "This link was used already, or its time is over. Ask for another.");
       }
       return slot as Row<Invitation & { kind: K }>;

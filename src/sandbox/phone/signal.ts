@@ -40,10 +40,6 @@ export class SignalSessions {
     await new SessionBuilder(this.#storage(OutgoingRecord), address).initOutgoing(session as Session);
   }
 
-  forget(address: ProtocolAddress): void {
-    this.#records.delete(address.toString());
-  }
-
   /** Throws when there is no session: `start` one first. */
   async encrypt(address: ProtocolAddress, plaintext: Uint8Array): Promise<SessionCiphertext> {
     const cipher = new QuietCipher(this.#storage(OutgoingRecord), address);
