@@ -5,8 +5,8 @@
  */
 import { join } from "node:path";
 import { dataFolder } from "../../src/app.ts";
-import { readAllowList } from "../../src/egress/address.ts";
 import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
+import { readAllowList } from "../../src/egress/vetting.ts";
 import type { LoggedEvent, NewEvent } from "../../src/event/event.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import { makeLog } from "../../src/ops/log.ts";

@@ -1,4 +1,7 @@
-/** Whether an account may act, and where its key may be used from: addresses and CIDRs, and hosts of the pages that call (spec, Authentication 4). */
+/**
+ * Whether an account may act, and where its key may be used from: addresses and CIDRs, and hosts of the pages that call
+ * (spec, Authentication 4).
+ */
 import ipaddr from "ipaddr.js";
 import { type FieldError, Problem } from "../errors.ts";
 import type { Account } from "./account.ts";

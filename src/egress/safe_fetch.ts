@@ -5,7 +5,6 @@
  */
 import { urlHost } from "../base/addresses.ts";
 import type { Clock } from "../runtime.ts";
-import type { AllowList } from "./address.ts";
 import { connect } from "./connect.ts";
 import { Deadline } from "./deadline.ts";
 import { EgressError } from "./egress_error.ts";
@@ -14,7 +13,7 @@ import type { Proxy } from "./proxy.ts";
 import type { ProxyAddress } from "./proxy_address.ts";
 import { IdleConnections, ReusableConnection } from "./idle_connections.ts";
 import { makeResolve, type Resolve } from "./resolve.ts";
-import { readUrl, type Scheme, Vetting } from "./vetting.ts";
+import { type AllowList, readUrl, type Scheme, Vetting } from "./vetting.ts";
 
 export interface SafeRequest {
   url: string;

@@ -5,7 +5,8 @@ import { Buffer } from "node:buffer";
 export type MediaLinks = ReturnType<typeof makeMediaLinks>;
 
 /**
- * Signs and checks links. The signature covers id and expiry; the key is derived from the gateway's secret key. `baseUrl` gives the base of links that clients follow, without a slash at its end; asked at every `sign`.
+ * Signs and checks links. The signature covers id and expiry; the key is derived from the gateway's secret key. `baseUrl`
+ * gives the base of links that clients follow, without a slash at its end; asked at every `sign`.
  */
 export function makeMediaLinks(baseUrl: () => string, secretKey: Uint8Array) {
   const key = createHmac("sha256", secretKey).update("paloma media link v1").digest();

@@ -2,8 +2,8 @@
 import type { Service } from "../base/service.ts";
 import type { Config } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
-import { readAllowList } from "../egress/address.ts";
 import { makeSafeFetch, type SafeFetch } from "../egress/safe_fetch.ts";
+import { readAllowList } from "../egress/vetting.ts";
 import { type EventLog, makeEventLog } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";

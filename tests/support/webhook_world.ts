@@ -1,7 +1,7 @@
 /** Event log, webhooks and their workers on a store in memory and a manual clock, with real requests on loopback. */
-import { readAllowList } from "../../src/egress/address.ts";
 import type { Resolve } from "../../src/egress/resolve.ts";
 import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
+import { readAllowList } from "../../src/egress/vetting.ts";
 import type { NewEvent } from "../../src/event/event.ts";
 import { type EventLog, makeEventLog } from "../../src/event/log.ts";
 import { Change } from "../../src/store/kv.ts";

@@ -5,7 +5,7 @@
  * The schemas are those of `@hono/zod-openapi`, but its `app.openapi()` is not used: its validators read bodies without
  * a limit, and could neither stream an upload nor hash what came for an `Idempotency-Key`.
  */
-import { z } from "@hono/zod-openapi";
+import type { z } from "@hono/zod-openapi";
 import type { Caller, Scope } from "../../account/account.ts";
 import type { RepeatableRequest } from "../../account/idempotency.ts";
 import type { ProblemCode } from "../../errors.ts";
@@ -101,11 +101,6 @@ export interface Answer {
   status: 200 | 201 | 202 | 503;
   body: unknown;
   headers?: Readonly<Record<string, string>>;
-}
-
-/** The JSON that nearly all answers are: `{ data }`. */
-export function data(description: string, schema: z.ZodType): RouteAnswer {
-  return { description, schema: z.object({ data: schema }) };
 }
 
 export function ok(body: unknown, headers?: Answer["headers"]): Answer {

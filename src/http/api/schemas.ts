@@ -6,6 +6,11 @@ import { HOLDS, type WaitsFor as Waits } from "../../line/waiting.ts";
 import type { IdPrefix } from "../../runtime.ts";
 import type { MemberResult as PortResult } from "../../whatsapp/groups.ts";
 
+/** The JSON that nearly all answers are. */
+export function data(description: string, schema: z.ZodType) {
+  return { description, schema: z.object({ data: schema }) };
+}
+
 export const Timestamp = z.iso.datetime().openapi({ description: "ISO 8601 UTC", example: "2026-01-15T12:00:00.000Z" });
 
 /** A phone number as the API takes it: what most people type beside the digits is named in the refusal. */

@@ -3,8 +3,8 @@ import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../account/account.ts";
 import { WEEKDAYS } from "../../account/hours.ts";
 import type { QuotaView } from "../../message/history/counts.ts";
-import { type Api, data, ok, route } from "../api/route.ts";
-import { idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data, idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const limit = (what: string) => z.int().nullable().openapi({ description: `${what}; null: no limit` });

@@ -1,7 +1,7 @@
 /** Bulks after they were accepted: how far they are, and cancelling the rest. */
 import { z } from "@hono/zod-openapi";
-import { type Api, data, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, isoTimeOrNull, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data, idOf, idParams, isoTime, isoTimeOrNull, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const Bulk = z.object({

@@ -1,7 +1,7 @@
 /** What the other side of a chat sees of the line: typing, and that it has read. */
 import { z } from "@hono/zod-openapi";
-import { type Api, data, ok, route } from "../api/route.ts";
-import { jidOf, Recipient } from "../api/schemas.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data, jidOf, Recipient } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { ofSession } from "./network.ts";
 

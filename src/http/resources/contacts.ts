@@ -1,7 +1,7 @@
 /** What the network tells about other numbers (spec, "Sessions"), who is blocked, and the line's own profile. */
 import { z } from "@hono/zod-openapi";
-import { type Api, data, ok, route } from "../api/route.ts";
-import { Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data, Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { kept, keptAnswer, ofSession } from "./network.ts";
 

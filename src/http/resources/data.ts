@@ -1,7 +1,8 @@
 /** Erasing what is kept of a person. */
 import { z } from "@hono/zod-openapi";
 import type { ErasureRecord } from "../../erasure/rows.ts";
-import { type Api, data, ok, route } from "../api/route.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data } from "../api/schemas.ts";
 import {
   idOf,
   idParams,

@@ -1,7 +1,7 @@
 /** Who is in a group and who wants to be: participants, the invitation, requests to join. */
 import { z } from "@hono/zod-openapi";
-import { type Api, data, ok, route } from "../api/route.ts";
-import { GroupJid, MemberResult, memberResultOf, people } from "../api/schemas.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data, GroupJid, MemberResult, memberResultOf, people } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { forgetGroup } from "./groups.ts";
 import { kept, keptAnswer, ofGroup, ofSession } from "./network.ts";

@@ -2,8 +2,18 @@
 import { z } from "@hono/zod-openapi";
 import type { Lookups } from "../../line/lookups.ts";
 import type { Group as PortGroup, WholeGroup as PortWholeGroup } from "../../whatsapp/groups.ts";
-import { type Api, created, data, ok, route } from "../api/route.ts";
-import { GroupJid, isoTime, Jpeg, jpegOf, MemberResult, memberResultOf, people, Timestamp } from "../api/schemas.ts";
+import { type Api, created, ok, route } from "../api/route.ts";
+import {
+  data,
+  GroupJid,
+  isoTime,
+  Jpeg,
+  jpegOf,
+  MemberResult,
+  memberResultOf,
+  people,
+  Timestamp,
+} from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
 import { MessageReference } from "./sends/fields.ts";

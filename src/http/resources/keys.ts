@@ -4,8 +4,8 @@ import type { Caller } from "../../account/account.ts";
 import { type AccountKey, isForPages, type MadeKey, requireScope, SCOPES } from "../../account/keys.ts";
 import { Problem } from "../../errors.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, data, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import { type Api, created, ok, route } from "../api/route.ts";
+import { data, idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { places } from "./account.ts";
 

@@ -2,10 +2,10 @@
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../errors.ts";
 import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
-import { Text } from "./sends/texts.ts";
 import type { WaitsFor as Waits } from "../../line/waiting.ts";
 import { type Message, MESSAGE_STATUSES, PRIORITIES } from "../../message/message.ts";
-import { type Api, data, ok, route } from "../api/route.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data } from "../api/schemas.ts";
 import {
   idOf,
   idParams,
@@ -19,7 +19,7 @@ import {
   waitsForOf,
 } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { priority, sendAt, sendTimeOf } from "./sends/fields.ts";
+import { priority, sendAt, sendTimeOf, Text } from "./sends/fields.ts";
 
 const MessageError = z.object({ code: z.string().openapi({ example: "number_not_registered" }), message: z.string() });
 

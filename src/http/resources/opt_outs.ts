@@ -1,8 +1,8 @@
 /** Numbers that are never written to again. */
 import { z } from "@hono/zod-openapi";
 import type { OptOut } from "../../message/rows.ts";
-import { type Api, data, ok, route } from "../api/route.ts";
-import { isoTime, NumberOrLid, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data, isoTime, NumberOrLid, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const Record = z.object({

@@ -2,8 +2,8 @@
 import { z } from "@hono/zod-openapi";
 import type { Lines } from "../../line/lines.ts";
 import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/passkey.ts";
-import { type Api, data, ok, route } from "../api/route.ts";
-import { idParams, isoTime, Timestamp } from "../api/schemas.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data, idParams, isoTime, Timestamp } from "../api/schemas.ts";
 import { Session, sessionOf } from "./sessions.ts";
 
 /** As WebAuthn's JSON forms write bytes. */

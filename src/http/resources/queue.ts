@@ -1,8 +1,8 @@
 /** What waits in the queue of a line. */
 import { z } from "@hono/zod-openapi";
 import { PRIORITIES } from "../../message/message.ts";
-import { type Api, data, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTimeOrNull, queryInt, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data, idOf, idParams, isoTimeOrNull, queryInt, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const QueuedMessage = z.object({

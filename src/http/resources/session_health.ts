@@ -1,7 +1,7 @@
 /** Signs of life of a line: whether it is heard, and hears. */
 import { z } from "@hono/zod-openapi";
-import { type Api, data, ok, route } from "../api/route.ts";
-import { idParams, isoTime, isoTimeOrNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data, idParams, isoTime, isoTimeOrNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Restriction, restrictionOf } from "./sessions.ts";
 

@@ -3,8 +3,8 @@ import { z } from "@hono/zod-openapi";
 import { type Line, LINE_STATUSES } from "../../line/line.ts";
 import type { Restriction as RestrictionOfLine } from "../../whatsapp/connection.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, data, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, isoTimeOrNull, PhoneNumber, Timestamp } from "../api/schemas.ts";
+import { type Api, created, ok, route } from "../api/route.ts";
+import { data, idOf, idParams, isoTime, isoTimeOrNull, PhoneNumber, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 export const Restriction = z.object({

@@ -4,8 +4,8 @@ import { EVENT_NAMES, type EventName } from "../../event/event.ts";
 import type { ShownWebhook } from "../../webhook/webhook.ts";
 import type { MadeWebhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, data, ok, route } from "../api/route.ts";
-import { idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import { type Api, created, ok, route } from "../api/route.ts";
+import { data, idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const webhookFields = {

@@ -1,6 +1,6 @@
 /**
- * Values as bytes, and arrays of them as parameters. What JSON gives back as it was is JSON: fast, and readable by whoever looks at the table; everything
- * else is V8's serialisation, which begins with a byte that no JSON begins with.
+ * Values as bytes, and arrays of them as parameters. What JSON gives back as it was is JSON: fast, and readable by whoever
+ * looks at the table; everything else is V8's serialisation, which begins with a byte that no JSON begins with.
  */
 import v8 from "node:v8";
 import { Buffer } from "node:buffer";

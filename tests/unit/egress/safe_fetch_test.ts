@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { isPublicAddress, readAllowList } from "../../../src/egress/address.ts";
 import { EgressError } from "../../../src/egress/egress_error.ts";
 import { makeSafeFetch } from "../../../src/egress/safe_fetch.ts";
+import { isPublicAddress, readAllowList } from "../../../src/egress/vetting.ts";
 import { answering, Receiver } from "../../support/receiver.ts";
 import { ManualClock } from "../../support/runtime.ts";
 import { until } from "../../support/until.ts";

@@ -1,12 +1,12 @@
 /** Many messages at once, accepted all or none (spec, "Bulk"). */
 import { z } from "@hono/zod-openapi";
 import { remoteContent } from "../../../message/kinds/file.ts";
-import { Caption, Text } from "./texts.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import { MIB } from "../../body/body.ts";
 import {
   BulkAcknowledgement,
+  Caption,
   FileUrl,
   manner,
   NULL,
@@ -15,6 +15,7 @@ import {
   sessionId,
   single,
   STRING,
+  Text,
 } from "./fields.ts";
 import { quotaHeadersOf, type Sender } from "./sender.ts";
 

@@ -3,11 +3,10 @@ import { z } from "@hono/zod-openapi";
 import { invalid } from "../../../errors.ts";
 import type { Referred } from "../../../line/references.ts";
 import type { ForwardContent, ReactionContent } from "../../../message/kinds/plain.ts";
-import { Emoji } from "./texts.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
-import { manner, MessageReference, options, sessionId, single } from "./fields.ts";
+import { Emoji, manner, MessageReference, options, sessionId, single } from "./fields.ts";
 import { acknowledged, type Sender } from "./sender.ts";
 
 const sendReaction = route({

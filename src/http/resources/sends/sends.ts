@@ -1,18 +1,95 @@
 /**
- * Sending (spec, "Sending messages"). What is asked for in JSON is a row of `kinds.ts`; a file that comes with the
- * request (`uploads.ts`) and many messages at once (`bulk.ts`) are read in ways of their own.
+ * Sending (spec, "Sending messages"). What is asked for in JSON is a row of the table here, at
+ * `POST /v1/messages/send/<kind>`; a file that comes with the request (`uploads.ts`) and many messages at once (`bulk.ts`) are
+ * read in ways of their own.
  */
 import { z } from "@hono/zod-openapi";
+import type { MessageKind, OutgoingContent } from "../../../message/content.ts";
 import { type Api, route } from "../../api/route.ts";
-import { Recipient } from "../../api/schemas.ts";
+import { PhoneNumber, Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { addBulk, sendBulk } from "./bulk.ts";
-import { manner, options, sessionId, single } from "./fields.ts";
-import { KIND_REQUESTS } from "./kinds.ts";
+import { label, manner, options, sessionId, single, Text } from "./fields.ts";
 import { addReferring, referringRoutes } from "./referring.ts";
 import { acknowledged, makeSender } from "./sender.ts";
 import { addStatusPosts, sendStatus } from "./status_posts.ts";
 import { addUploads, uploadRoutes } from "./uploads.ts";
+
+interface KindRequest {
+  kind: MessageKind;
+  /** For the API reference. */
+  summary: string;
+  fields: z.ZodRawShape;
+  contentOf(values: Record<string, unknown>): OutgoingContent;
+}
+
+const MAX_CONTACTS = 50;
+
+const Card = z.strictObject({
+  name: label(200).meta({ example: "Anna Serra" }),
+  phone: PhoneNumber,
+  organization: label(200).nullish().meta({ example: "Acme" }),
+}).meta({ id: "ContactCard" });
+
+/** In the order of the reference. */
+const KIND_REQUESTS: readonly KindRequest[] = [
+  kindRequest({
+    kind: "text",
+    summary: "Send a text",
+    fields: { text: Text.meta({ example: "Hello 👋" }) },
+    contentOf: ({ text }) => ({ kind: "text", text }),
+  }),
+  kindRequest({
+    kind: "location",
+    summary: "Send a location",
+    fields: {
+      latitude: z.number().min(-90).max(90).meta({ description: "Degrees, WGS 84", example: 41.3851 }),
+      longitude: z.number().min(-180).max(180).meta({ description: "Degrees, WGS 84", example: 2.1734 }),
+      name: label(1_000).nullish().meta({ description: "Name of the place", example: "Our shop" }),
+      address: label(1_000).nullish().meta({ example: "Plaça de Catalunya 1, Barcelona" }),
+    },
+    contentOf: ({ latitude, longitude, name, address }) => ({
+      kind: "location",
+      latitude,
+      longitude,
+      name: name ?? null,
+      address: address ?? null,
+    }),
+  }),
+  kindRequest({
+    kind: "contact",
+    summary: "Send contact cards",
+    fields: { contacts: z.array(Card).min(1).max(MAX_CONTACTS) },
+    contentOf: ({ contacts }) => ({
+      kind: "contact",
+      contacts: contacts.map(({ name, phone, organization }) => ({ name, phone, organization: organization ?? null })),
+    }),
+  }),
+  kindRequest({
+    kind: "poll",
+    summary: "Send a poll",
+    fields: {
+      question: label(255).meta({ example: "When may we deliver?" }),
+      options: z.array(label(100)).min(2).max(12)
+        .refine((options) => new Set(options).size === options.length, "names an option twice")
+        .meta({ uniqueItems: true, example: ["Morning", "Afternoon"] }),
+      multiple: z.boolean().nullish().meta({
+        description: "Whether one person may choose several options; false if left out",
+      }),
+    },
+    contentOf: ({ question, options, multiple }) => ({ kind: "poll", question, options, multiple: multiple ?? false }),
+  }),
+];
+
+/** Ties what `contentOf` takes to the fields. */
+function kindRequest<Fields extends z.ZodRawShape>(
+  request: Omit<KindRequest, "fields" | "contentOf"> & {
+    fields: Fields;
+    contentOf(values: z.infer<z.ZodObject<Fields>>): OutgoingContent;
+  },
+): KindRequest {
+  return request;
+}
 
 const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, fields, contentOf }) => {
   const name = kind[0]!.toUpperCase() + kind.slice(1);

@@ -3,13 +3,12 @@ import { z } from "@hono/zod-openapi";
 import { safeFilename } from "../../../media/filename.ts";
 import { fileContent, remoteContent } from "../../../message/kinds/file.ts";
 import type { StatusContent } from "../../../message/kinds/status.ts";
-import { Caption, Text } from "./texts.ts";
 import { STATUS_CHAT } from "../../../whatsapp/outgoing.ts";
 import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
-import { FileUrl, manner, NULL, options, sessionId, single, STRING } from "./fields.ts";
+import { Caption, FileUrl, manner, NULL, options, sessionId, single, STRING, Text } from "./fields.ts";
 import type { Sender } from "./sender.ts";
 import { base64, filename, MAX_DOCUMENT_BODY, MAX_DOCUMENT_BYTES } from "./uploads.ts";
 

@@ -4,7 +4,6 @@ import type { Caller } from "../../../account/account.ts";
 import { MAX_TYPING_MS } from "../../../account/plan.ts";
 import { safeFilename } from "../../../media/filename.ts";
 import { type FileContent, fileContent, remoteContent } from "../../../message/kinds/file.ts";
-import { Caption } from "./texts.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
@@ -12,6 +11,7 @@ import { MIB } from "../../body/body.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
 import { readFormUpload } from "../../body/multipart.ts";
 import {
+  Caption,
   FileUrl,
   manner,
   MAX_TTL_SECONDS,

@@ -69,7 +69,10 @@ export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOption
 
   return {
     check,
-    /** The JID to send to, from the store where it was asked lately; null when the number has no account. Throws as `check`. */
+    /**
+     * The JID to send to, from the store where it was asked lately; null when the number has no account. Throws as
+     * `check`.
+     */
     async jidOf(number: string): Promise<string | null> {
       return await known(number) ?? await checked(number);
     },
