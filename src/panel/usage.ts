@@ -17,12 +17,9 @@ const PAGE = 1_000;
 /** The most that one look reads; the next one continues. */
 const MOST_PAGES = 20;
 
-export interface Usage {
-  /** Days since `from` (`YYYY-MM-DD`) on which anything happened, oldest first; `complete` when no event is uncounted. */
-  days(accountId: string, from: string): Promise<{ days: ({ day: string } & DayCounts)[]; complete: boolean }>;
-}
+export type Usage = ReturnType<typeof makeUsage>;
 
-export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read"> }): Usage {
+export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read"> }) {
   /** Counts a page of events; false when none is left. */
   async function fold(accountId: string): Promise<boolean> {
     const cursor = await kv.get(panelKeys.usageCursor(accountId));
@@ -59,7 +56,11 @@ export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read
   }
 
   return {
-    async days(accountId, from) {
+    /** Days since `from` (`YYYY-MM-DD`) on which anything happened, oldest first; `complete` when no event is uncounted. */
+    async days(
+      accountId: string,
+      from: string,
+    ): Promise<{ days: ({ day: string } & DayCounts)[]; complete: boolean }> {
       let more = true;
       for (let page = 0; more && page < MOST_PAGES; page++) more = await fold(accountId);
       const days: ({ day: string } & DayCounts)[] = [];

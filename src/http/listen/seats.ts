@@ -15,13 +15,6 @@ export interface Seat {
   leave(): void;
 }
 
-export interface Seats {
-  /** A seat for a connection, which `close` ends; null when there is none. */
-  take(address: string, close: () => void): Seat | null;
-  /** How many are taken. */
-  taken(): number;
-}
-
 interface SeatLimits {
   inAll: number;
   /** Of one address that `isShared` does not know. */
@@ -60,7 +53,9 @@ export async function seatsForFiles(): Promise<number> {
   return Math.min(MOST, Math.max(FEWEST, files - KEPT_FREE));
 }
 
-export function makeSeats({ inAll, ofAddress, isShared }: SeatLimits): Seats {
+export type Seats = ReturnType<typeof makeSeats>;
+
+export function makeSeats({ inAll, ofAddress, isShared }: SeatLimits) {
   /** Of each address, in the order in which they came to rest. */
   const resting = new Set<Taken>();
   const counts = new Map<string, number>();
@@ -89,7 +84,8 @@ export function makeSeats({ inAll, ofAddress, isShared }: SeatLimits): Seats {
   }
 
   return {
-    take(address, close) {
+    /** A seat for a connection, which `close` ends; null when there is none. */
+    take(address: string, close: () => void): Seat | null {
       const full = !isShared(address) && (counts.get(address) ?? 0) >= ofAddress;
       if (full && !makeRoom((seat) => seat.address === address)) return null;
       if (taken >= inAll && !makeRoom(() => true)) return null;
@@ -105,6 +101,7 @@ export function makeSeats({ inAll, ofAddress, isShared }: SeatLimits): Seats {
         leave: () => free(seat),
       };
     },
+    /** How many are taken. */
     taken: () => taken,
   };
 }

@@ -17,34 +17,9 @@ import type { Runtime } from "../../runtime.ts";
 /** Below this many one-time keys a companion is asked for more (Baileys uploads below five). */
 const LOW_PRE_KEYS = 5;
 
-/** What the parts of a network share. */
-export interface Switchboard {
-  readonly runtime: Runtime;
-  readonly directory: Directory;
-  readonly groups: Groups;
-  readonly relay: Relay;
-  readonly faults: Faults;
-  readonly trust: Trust;
-  readonly notices: Notices;
-  readonly groupChanges: GroupChanges;
-  readonly presence: Presence;
-  readonly wire: WireLog;
-  readonly media: MediaAccess;
-  /** By device jid: whether the companion that a phone accepted has proved its side. */
-  readonly linkings: Map<string, Promise<boolean>>;
-  /** Adds a companion to the account and notifies those concerned. */
-  addCompanion(companion: Companion): void;
-  /** Keys for one new session with a device; notifies a companion that runs low. Null for an unknown device. */
-  takeKeys(endpoint: Endpoint): KeyBundle | null;
-  /** Unlinks a companion: its session ends, its address is not used again. */
-  removeCompanion(companion: Companion): void;
-  /** Ends the account's open sessions as the fault says, and those after them: `count` times in all. */
-  breakSessions(account: Account, fault: { kind: StreamFault; count?: number }): void;
-  /** Somebody's status post reaches the account's companions. */
-  postStatus(account: Account, form: StatusForm): void;
-}
+export type Switchboard = ReturnType<typeof createSwitchboard>;
 
-export function createSwitchboard({ runtime, media }: { runtime: Runtime; media: MediaAccess }): Switchboard {
+export function createSwitchboard({ runtime, media }: { runtime: Runtime; media: MediaAccess }) {
   const directory = new Directory();
   const groups = new Groups();
   const faults = new Faults(runtime.clock);
@@ -54,7 +29,14 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     onStanding: (account) => notices.standing(account, trust.standing(account)),
   });
 
-  const network: Switchboard = {
+  /** Unlinks a companion: its session ends, its address is not used again. */
+  function removeCompanion(companion: Companion): void {
+    companion.account.companions.delete(companion.id);
+    companion.session?.end(streamError("logout")!);
+    notices.devices(companion, "remove");
+  }
+
+  return {
     runtime,
     media,
     directory,
@@ -66,14 +48,18 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     presence: new Presence({ directory, groups, runtime }),
     relay: new Relay({ directory, groups, trust, clock: runtime.clock }),
     wire: new WireLog(),
-    linkings: new Map(),
+    /** By device jid: whether the companion that a phone accepted has proved its side. */
+    linkings: new Map<string, Promise<boolean>>(),
+    removeCompanion,
 
-    addCompanion(companion) {
+    /** Adds a companion to the account and notifies those concerned. */
+    addCompanion(companion: Companion): void {
       notices.devices(companion, "add");
       companion.account.companions.set(companion.id, companion);
     },
 
-    takeKeys(endpoint) {
+    /** Keys for one new session with a device; notifies a companion that runs low. Null for an unknown device. */
+    takeKeys(endpoint: Endpoint): KeyBundle | null {
       const keys = endpoint.account.keyless.has(endpoint.device) ? null : keysOf(endpoint);
       if (!keys) return null;
       const bundle = keys.take();
@@ -82,29 +68,24 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
       return bundle;
     },
 
-    removeCompanion(companion) {
-      companion.account.companions.delete(companion.id);
-      companion.session?.end(streamError("logout")!);
-      notices.devices(companion, "remove");
-    },
-
-    breakSessions(account, { kind, count = 1 }) {
+    /** Ends the account's open sessions as the fault says, and those after them: `count` times in all. */
+    breakSessions(account: Account, { kind, count = 1 }: { kind: StreamFault; count?: number }): void {
       const open = [...account.companions.values()].filter(({ session }) => session !== null);
       faults.await(account.number, kind, open.length === 0 ? count : count - 1);
       const error = streamError(kind);
       for (const companion of open) {
-        if (kind === "logout") network.removeCompanion(companion);
+        if (kind === "logout") removeCompanion(companion);
         else if (error) companion.session?.end(error);
         else companion.session?.cut();
       }
     },
 
-    postStatus(account, form) {
+    /** Somebody's status post reaches the account's companions. */
+    postStatus(account: Account, form: StatusForm): void {
       const poster = directory.accounts().find((other) => other !== account) ?? account;
       for (const { mailbox } of account.companions.values()) mailbox.put(statusPost(poster, form, runtime));
     },
   };
-  return network;
 }
 
 /** A message stanza of a line as the server saw it: the witness of order, pauses and ids. */

@@ -21,15 +21,6 @@ const USER_AGENT = "node";
 /** Answers to uploads are short. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-export interface MediaHost {
-  /** Where a file lies: the host is always the network's (or the setting's), whatever the message says. */
-  addressOf(file: { directPath?: string | null; url?: string | null }): URL | null;
-  /** Throws when the host can't be reached; any status is an answer. The caller reads or cancels the body. */
-  get(url: URL, signal: AbortSignal): Promise<MediaAnswer>;
-  /** Posts the file. Throws when the host can't be reached or goes silent, and when the signal aborts. */
-  post(url: URL, file: StreamedBody, signal: AbortSignal): Promise<{ status: number; body: string }>;
-}
-
 export interface MediaAnswer {
   status: number;
   /** Bytes of the body as the host states them; null when it does not. */
@@ -38,12 +29,14 @@ export interface MediaAnswer {
   body: ReadableStream<Uint8Array>;
 }
 
+export type MediaHost = ReturnType<typeof makeMediaHost>;
+
 /** Throws when the CA file can't be read: a mistake in the settings, to be reported at start. */
 export function makeMediaHost(
   config: Pick<WhatsAppConfig, "mediaUrl" | "ca">,
   clock: Clock,
   via?: Pick<Proxy, "connect">,
-): MediaHost {
+) {
   const base = config.mediaUrl ?? `https://${DEF_MEDIA_HOST}`;
   const ca = config.ca ? readFileSync(config.ca, "utf8") : null;
   const { fetch } = makeSafeFetch({ clock, allow: EVERY_HOST, caCerts: ca ? [ca] : [], via });
@@ -60,14 +53,16 @@ export function makeMediaHost(
   }
 
   return {
-    addressOf({ directPath, url }) {
+    /** Where a file lies: the host is always the network's (or the setting's), whatever the message says. */
+    addressOf({ directPath, url }: { directPath?: string | null; url?: string | null }): URL | null {
       const place = directPath || url;
       if (!place || !URL.canParse(place, base)) return null;
       const { pathname, search } = new URL(place, base);
       return new URL(base.replace(/\/$/, "") + pathname + search);
     },
 
-    async get(url, signal) {
+    /** Throws when the host can't be reached; any status is an answer. The caller reads or cancels the body. */
+    async get(url: URL, signal: AbortSignal): Promise<MediaAnswer> {
       const patience = startPatience(clock, signal);
       const answer = await request(url, { method: "GET", maxBytes: Infinity, signal: patience.signal })
         .finally(patience.end);
@@ -85,7 +80,12 @@ export function makeMediaHost(
       return { status: answer.status, length: length === null ? null : Number(length), body };
     },
 
-    async post(url, { content, length }, signal) {
+    /** Posts the file. Throws when the host can't be reached or goes silent, and when the signal aborts. */
+    async post(
+      url: URL,
+      { content, length }: StreamedBody,
+      signal: AbortSignal,
+    ): Promise<{ status: number; body: string }> {
       const patience = startPatience(clock, signal);
       async function* watched(): AsyncGenerator<Uint8Array> {
         for await (const bytes of content) {

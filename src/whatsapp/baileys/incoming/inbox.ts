@@ -30,16 +30,9 @@ interface InboxOptions {
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
-export interface Inbox {
-  decrypted(entry: JournalEntry): void;
-  undecrypted(entry: UndecryptedEntry): void;
-  /** The line is logged in: what has come in so far is handed over from now on. */
-  open(): void;
-  /** Nothing more is handed over; the journal keeps it. Resolves when what was under way is crossed off, or failed. */
-  close(): Promise<void>;
-}
+export type Inbox = ReturnType<typeof makeInbox>;
 
-export function makeInbox({ journal, context, receive, runtime }: InboxOptions): Inbox {
+export function makeInbox({ journal, context, receive, runtime }: InboxOptions) {
   const { clock, log } = runtime;
   const ended = new AbortController();
   const opened = Promise.withResolvers<void>();
@@ -122,20 +115,22 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions):
   }
 
   return {
-    decrypted(entry) {
+    decrypted(entry: JournalEntry): void {
       inOrder(chatOf(entry), () => handOver(entry));
     },
 
-    undecrypted(entry) {
+    undecrypted(entry: UndecryptedEntry): void {
       if (unread.has(entry.stanza)) return;
       const leftMs = entry.since + RETRY_ANSWER_MS - clock.now();
       const cancel = clock.after(leftMs, () => inOrder(chatOf(entry), () => report(entry)));
       unread.set(entry.stanza, { entry, cancel });
     },
 
+    /** The line is logged in: what has come in so far is handed over from now on. */
     open: () => opened.resolve(),
 
-    async close() {
+    /** Nothing more is handed over; the journal keeps it. Resolves when what was under way is crossed off, or failed. */
+    async close(): Promise<void> {
       ended.abort();
       for (const { cancel } of unread.values()) cancel();
       unread.clear();

@@ -18,27 +18,23 @@ const CODE_BYTES = 5;
 /** As the registration announces this client; its number goes into the key. */
 const DEVICE_TYPE = proto.DeviceProps.PlatformType.CHROME;
 
-export interface Companion {
-  /** Who asks for the link, and a commitment to the nonce, which is shown later. */
-  readonly prologue: Uint8Array;
-  readonly nonce: Uint8Array;
-  /**
-   * The key that the phone has too, and the code that both show. Takes an encoded `PrimaryEphemeralIdentity`; throws when
-   * it is none.
-   */
-  meet(primary: Uint8Array): { key: Uint8Array; code: string };
-}
+export type Companion = ReturnType<typeof makeCompanion>;
 
-export function makeCompanion(ref: string, random: Random): Companion {
+export function makeCompanion(ref: string, random: Random) {
   const keys = Curve.generateKeyPair();
   const nonce = random.bytes(NONCE_BYTES);
   const identity = proto.CompanionEphemeralIdentity
     .encode({ publicKey: keys.public, deviceType: DEVICE_TYPE, ref }).finish();
   const hash = createHash("sha256").update(identity).update(nonce).digest();
   return {
+    /** Who asks for the link, and a commitment to the nonce, which is shown later. */
     prologue: proto.ProloguePayload.encode({ companionEphemeralIdentity: identity, commitment: { hash } }).finish(),
     nonce,
-    meet(encoded) {
+    /**
+     * The key that the phone has too, and the code that both show. Takes an encoded `PrimaryEphemeralIdentity`; throws when
+     * it is none.
+     */
+    meet(encoded: Uint8Array): { key: Uint8Array; code: string } {
       const primary = proto.PrimaryEphemeralIdentity.decode(encoded);
       if (primary.publicKey?.length !== KEY_BYTES || primary.nonce?.length !== NONCE_BYTES) {
         throw new Error("the phone's key is not one");
