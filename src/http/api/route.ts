@@ -3,7 +3,8 @@
  * attach handlers below; `openapi.ts` needs the declarations alone.
  *
  * The schemas are those of `@hono/zod-openapi`, but its `app.openapi()` is not used: its validators read bodies without
- * a limit, and could neither stream an upload nor hash what came for an `Idempotency-Key`.
+ * a limit, and could neither stream an upload nor hash what came for an `Idempotency-Key`. A start loads this file
+ * without them (decision 0024).
  */
 import type { z } from "@hono/zod-openapi";
 import type { Caller, Scope } from "../../account/account.ts";

@@ -6,8 +6,8 @@ import { HOLDS, type WaitsFor as Waits } from "../../line/waiting.ts";
 import type { IdPrefix } from "../../runtime.ts";
 import type { MemberResult as PortResult } from "../../whatsapp/groups.ts";
 
-/** The JSON that nearly all answers are. */
-export function data(description: string, schema: z.ZodType) {
+/** The JSON that nearly all answers are: `{ data }`. */
+export function data(description: string, schema: z.ZodType): { description: string; schema: z.ZodType } {
   return { description, schema: z.object({ data: schema }) };
 }
 

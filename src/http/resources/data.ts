@@ -2,8 +2,8 @@
 import { z } from "@hono/zod-openapi";
 import type { ErasureRecord } from "../../erasure/rows.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { data } from "../api/schemas.ts";
 import {
+  data,
   idOf,
   idParams,
   isoTime,

@@ -5,8 +5,8 @@ import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
 import type { WaitsFor as Waits } from "../../line/waiting.ts";
 import { type Message, MESSAGE_STATUSES, PRIORITIES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { data } from "../api/schemas.ts";
 import {
+  data,
   idOf,
   idParams,
   isoTime,

@@ -19,6 +19,15 @@ const MOST_REMEMBERED = 500;
 /** As many as one query names. */
 const ASKED_AT_ONCE = 250;
 
+export interface Recipients {
+  /** Asks the network. Throws NetworkRefusal, NetworkTimeout. */
+  check(number: string): Promise<NumberCheck>;
+  /** `jidOf` of many, in few queries. Throws as `check`. */
+  jidsOf(numbers: readonly string[]): Promise<Map<string, string | null>>;
+  /** The JID to send to, from the store where it was asked lately; null when the number has no account. Throws as `check`. */
+  jidOf(number: string): Promise<string | null>;
+}
+
 interface RecipientsOptions {
   socket: Pick<WASocket, "onWhatsApp">;
   kv: Kv;
@@ -26,9 +35,7 @@ interface RecipientsOptions {
   runtime: Pick<Runtime, "clock">;
 }
 
-export type Recipients = ReturnType<typeof makeRecipients>;
-
-export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOptions) {
+export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOptions): Recipients {
   const { clock } = runtime;
   /** Rows as they were last read or written here, and nobody else writes them. */
   const remembered = new LRUCache<string, { jid: string; at: number }>(atMost(MOST_REMEMBERED));
@@ -48,7 +55,6 @@ export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOption
     return value.jid;
   }
 
-  /** Asks the network. Throws NetworkRefusal, NetworkTimeout. */
   async function check(number: string): Promise<NumberCheck> {
     const answer = await ask(number);
     const found = answer.find((entry) => entry.exists);
@@ -69,16 +75,11 @@ export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOption
 
   return {
     check,
-    /**
-     * The JID to send to, from the store where it was asked lately; null when the number has no account. Throws as
-     * `check`.
-     */
-    async jidOf(number: string): Promise<string | null> {
+    async jidOf(number) {
       return await known(number) ?? await checked(number);
     },
 
-    /** `jidOf` of many, in few queries. Throws as `check`. */
-    async jidsOf(numbers: readonly string[]): Promise<Map<string, string | null>> {
+    async jidsOf(numbers) {
       const jids = new Map<string, string | null>();
       for (const number of numbers) jids.set(number, await known(number));
       const unknown = [...jids].flatMap(([number, jid]) => jid === null ? [number] : []);
