@@ -172,7 +172,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     for (const watch of watches) watch(frame);
   });
 
-  const recipients = makeRecipients({ socket, kv, lineId, runtime });
+  const recipients = makeRecipients({ socket, kv, auth, lineId, runtime });
   const standing = makeStanding({
     socket,
     saltOf: () => auth.get<Uint8Array>("nct-salt", SALT_ID),

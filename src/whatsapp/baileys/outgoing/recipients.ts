@@ -3,6 +3,7 @@ import type { WASocket } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
+import type { AuthState } from "../auth_state.ts";
 import { expireAfter, isKept } from "../expiry.ts";
 import { digitsOf } from "../jids.ts";
 import { networkKeys } from "../rows.ts";
@@ -30,12 +31,13 @@ export interface Recipients {
 
 interface RecipientsOptions {
   socket: Pick<WASocket, "onWhatsApp">;
-  kv: Kv;
+  kv: Pick<Kv, "get">;
+  auth: Pick<AuthState, "commit">;
   lineId: string;
   runtime: Pick<Runtime, "clock">;
 }
 
-export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOptions): Recipients {
+export function makeRecipients({ socket, kv, auth, lineId, runtime }: RecipientsOptions): Recipients {
   const { clock } = runtime;
   /** Rows as they were last read or written here, and nobody else writes them. */
   const remembered = new LRUCache<string, { jid: string; at: number }>(atMost(MOST_REMEMBERED));
@@ -63,7 +65,7 @@ export function makeRecipients({ socket, kv, lineId, runtime }: RecipientsOption
     const value = { jid: found.jid, at: now };
     const row = networkKeys.waRecipient(lineId, number);
     const ending = { lineId, kind: "recipient", id: number, days: RECIPIENT_DAYS, now };
-    await kv.commit(expireAfter(new Change(), { ...ending, row }).set(row, value));
+    await auth.commit(expireAfter(new Change(), { ...ending, row }).set(row, value));
     remembered.set(number, value);
     return { exists: true, jid: found.jid };
   }

@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { sweepExpired } from "../../../../src/whatsapp/baileys/expiry.ts";
 import { eraseTraces } from "../../../../src/whatsapp/baileys/erase.ts";
+import { AuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
 import { makeRecipients } from "../../../../src/whatsapp/baileys/outgoing/recipients.ts";
 import { networkKeys } from "../../../../src/whatsapp/baileys/rows.ts";
 import { Traces } from "../../../../src/whatsapp/person.ts";
+import { StoreError } from "../../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { MemoryKv } from "../../../support/memory_kv.ts";
 import { testRuntime } from "../../../support/runtime.ts";
@@ -25,9 +27,11 @@ function stage() {
   const rows = async () =>
     (await Promise.all([networkKeys.waLine(LINE), networkKeys.waExpiries()]
       .map((prefix) => Array.fromAsync(kv.list({ prefix }))))).flat().length;
+  const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
+  const connection = () => new AuthState({ kv, seal, lineId: LINE }, null);
   // Another connection each time: it remembers nothing.
-  const recipients = () => makeRecipients({ socket, kv, lineId: LINE, runtime });
-  return { runtime, kv, asked, rows, recipients };
+  const recipients = (auth = connection()) => makeRecipients({ socket, kv, auth, lineId: LINE, runtime });
+  return { runtime, kv, seal, asked, rows, connection, recipients };
 }
 
 Deno.test("a number is asked for once a week, while it is written to every day", async () => {
@@ -53,9 +57,16 @@ Deno.test("of a number that is not written to any more nothing is kept", async (
 });
 
 Deno.test("a person who is erased is not named by when the address ends either", async () => {
-  const { runtime, kv, rows, recipients } = stage();
+  const { kv, seal, rows, recipients } = stage();
   await recipients().check("34600000001");
-  const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
   await eraseTraces({ kv, seal, lineId: LINE }, new Traces({ number: "34600000001", lids: [] }), null);
+  assert.equal(await rows(), 0);
+});
+
+Deno.test("what the network says of a number when the connection has ended is written nowhere", async () => {
+  const { rows, connection, recipients } = stage();
+  const auth = connection();
+  await auth.close();
+  await assert.rejects(recipients(auth).check("34600000001"), StoreError);
   assert.equal(await rows(), 0);
 });
