@@ -7,7 +7,7 @@ import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
 import { openDiskMediaStore } from "../../src/media/disk.ts";
 import { mediaKeys } from "../../src/media/rows.ts";
 import { Change } from "../../src/store/kv.ts";
-import { denoKvProgram, startDenoKv } from "../support/denokv.ts";
+import { denoKvProgram, startDenoKv, TOKEN } from "../support/denokv.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { s3Program, startS3 } from "../support/s3_server.ts";
 import { silentRuntime } from "../support/runtime.ts";
@@ -37,7 +37,7 @@ Deno.test({
     const places = [
       at("first"),
       at("second", { PALOMA_STORE: await postgres.database(), ...s3.env }),
-      at("third", { PALOMA_STORE: denokv.url }),
+      at("third", { PALOMA_STORE: denokv.url, DENO_KV_ACCESS_TOKEN: TOKEN }),
       at("fourth"),
     ];
 
