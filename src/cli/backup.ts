@@ -121,5 +121,5 @@ async function rotate(folder: string, keep: number): Promise<string[]> {
 }
 
 function describe({ rows, files, bytes }: BackupSummary): string {
-  return `${rows} rows, ${files} files (${(bytes / 1e6).toFixed(1)} MB)`;
+  return `${rows} rows, ${files} ${files === 1 ? "file" : "files"} (${(bytes / 1e6).toFixed(1)} MB)`;
 }

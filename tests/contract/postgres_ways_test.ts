@@ -11,6 +11,8 @@ import { tempFolder } from "../support/temp_folder.ts";
 
 const open = (url: string, seed = 1) => openPostgres(url, { runtime: testRuntime(seed) });
 
+const SERVERS = import.meta.resolve("../../src/store/postgres/servers.ts");
+
 Deno.test({
   name: "PostgreSQL over TLS: the server's certificate is checked against the one that the URL names",
   ignore: WITHOUT_POSTGRES,
@@ -45,11 +47,19 @@ Deno.test({
         "where application_name = 'paloma'";
       assert.equal(await server.sql(encrypted), "t");
       kv.close();
-      await assert.rejects(
-        open(`${url}?sslmode=verify-full`),
-        (error) => error instanceof StoreError && /self-signed/.test(error.message),
-        "nobody vouches for it",
-      );
+      for (const mode of ["verify-full", "require"]) {
+        await assert.rejects(
+          open(`${url}?sslmode=${mode}`),
+          (error) => error instanceof StoreError && /self-signed/.test(error.message),
+          "nobody vouches for it",
+        );
+      }
+      const script = `const { Servers } = await import(${JSON.stringify(SERVERS)});
+        const { default: pg } = await import("pg");
+        for (const url of new Servers("${url}?sslmode=require").urls) new pg.Client(url);`;
+      const { success, stderr } = await new Deno.Command(Deno.execPath(), { args: ["eval", "--no-check", script] })
+        .output();
+      assert.deepEqual([success, new TextDecoder().decode(stderr)], [true, ""], "no warning on the terminal");
     } finally {
       await server.remove();
     }

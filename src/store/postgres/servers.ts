@@ -12,7 +12,7 @@ export class Servers {
 
   /** `url`: `postgres://…`, with a host or several. */
   constructor(url: string) {
-    this.urls = urlsOfHosts(url);
+    this.urls = urlsOfHosts(url).map(plain);
   }
 
   /**
@@ -52,4 +52,10 @@ export class Servers {
       throw new Error(`no server takes writes (${reasons.join("; ")})`);
     };
   }
+}
+
+/** The driver takes these modes for `verify-full` unless told otherwise, and says so on the terminal each time. */
+function plain(url: string): string {
+  if (/[?&]uselibpqcompat=true/.test(url)) return url;
+  return url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full");
 }
