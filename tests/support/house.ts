@@ -68,6 +68,28 @@ export function importsOf({ path, code }: Source): string[] {
   return [...code.matchAll(pattern)].map(([, to]) => new URL(to!, file).pathname.replace(/^\/src\//, ""));
 }
 
+/** The files that run once these have been imported: whatever is imported as a type, or on demand, is not. */
+export function loadedBy(house: readonly Source[], entries: readonly string[]): Source[] {
+  const sources = new Map(house.map((source) => [source.path, source]));
+  const loaded = new Set<Source>();
+  function load(path: string): void {
+    const source = sources.get(path);
+    if (!source || loaded.has(source)) return;
+    loaded.add(source);
+    for (const to of importsOf({ path, code: runningCode(source) })) load(to);
+  }
+  entries.forEach(load);
+  return [...loaded];
+}
+
+/** Without the imports of types alone, and of what is loaded on demand. */
+export function runningCode({ code }: Source): string {
+  return code
+    .replaceAll(/^(import|export) type\b[^;]*;/gm, "")
+    .replaceAll(/^import \{(\s*type [^,}]+,?)+\s*\} from[^;]*;/gm, "")
+    .replaceAll(/\bimport\(/g, "");
+}
+
 /** The folder at the top, or the file where there is none. */
 export const roomOf = (path: string) => path.split("/")[0]!;
 

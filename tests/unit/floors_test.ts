@@ -10,10 +10,12 @@ import {
   type Floors,
   idleExports,
   importsOf,
+  loadedBy,
   namedEngines,
   readFiles,
   readHouse,
   roomOf,
+  runningCode,
   type Source,
   upwardImports,
 } from "../support/house.ts";
@@ -51,6 +53,10 @@ const ENGINES: Engine[] = [
   { folder: "whatsapp/baileys", names: /"@whiskeysockets\/baileys/, besides: ["sandbox"] },
 ];
 
+/** What `paloma serve` loads before it listens: these, one after another on demand, and all that they import. */
+const START = ["main.ts", "cli/program.ts", "cli/serve.ts", "ops/log.ts", "app.ts", "roles/role.ts"];
+const SCHEMAS = /"(@hono\/zod-openapi|zod)"/;
+
 /** What only `runtime.ts` may touch, and who else does. */
 const CLOCK = /\bDate\.now\(|\bnew Date\(\)|\bset(Timeout|Interval)\(|\bperformance\.now\(/;
 const CHANCE = /\bMath\.random\(|\brandom(Bytes|Int|UUID)\(|\bgetRandomValues\(/;
@@ -79,6 +85,16 @@ Deno.test("nothing is exported that nobody imports", async () => {
 
 Deno.test("only app.ts names an engine", () => {
   assert.deepEqual(namedEngines(house, ENGINES), []);
+});
+
+Deno.test("a start loads no schemas (decision 0024)", () => {
+  const withSchemas = (from: readonly Source[]) =>
+    loadedBy(from, START).filter((source) => SCHEMAS.test(runningCode(source))).map(({ path }) => path);
+  assert.deepEqual(withSchemas(house), []);
+  const planted = house.map((source) =>
+    source.path === "roles/role.ts" ? { ...source, code: `${source.code}import "../http/server.ts";` } : source
+  );
+  assert.ok(withSchemas(planted).includes("http/api/schemas.ts"));
 });
 
 Deno.test("the simulated network shares no code of ours with what talks to it", () => {
