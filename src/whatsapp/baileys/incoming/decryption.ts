@@ -21,6 +21,7 @@ import type { Log } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { AuthState } from "../auth_state.ts";
 import { isolate, makeAlone } from "../repairs/isolation.ts";
+import { boundNames } from "../repairs/memory.ts";
 import type { Journal, JournalEntry, StanzaPart, UndecryptedEntry } from "./journal.ts";
 
 interface DecryptionEvents {
@@ -72,6 +73,7 @@ export class Decryption {
     pnToLid?: Parameters<SocketConfig["makeSignalRepository"]>[2],
   ): SignalRepositoryWithLIDStore {
     const repository = DEFAULT_CONNECTION_CONFIG.makeSignalRepository(state, logger, pnToLid);
+    boundNames(repository.lidMapping);
     // The library hands over its store with transactions, whatever the type says.
     const store = state.keys as SignalKeyStoreWithTransaction;
     const { auth } = this.#options;

@@ -7,7 +7,7 @@ import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Outgoing, SendOutcome } from "../../outgoing.ts";
 import { pollIn } from "../incoming/content.ts";
-import { leaveOutStored } from "../repairs/recent_messages.ts";
+import { leaveOutStored } from "../repairs/memory.ts";
 import type { Devices } from "./devices.ts";
 import { describe, OFFLINE, surelyUnsent, unsent } from "./failure.ts";
 import type { GroupCache } from "./group_cache.ts";
