@@ -24,7 +24,7 @@ const CYCLE: readonly Blow["kind"][] = [
 const BETWEEN_BLOWS_MS = [500, 4_000] as const;
 /** Before the blow that strikes alone: lines that move to whoever has come have moved. */
 const CALM_BEFORE_MS = 8_000;
-/** And after it. */
+/** And after it: nobody comes in its place meanwhile, as when a machine is gone. */
 const CALM_AFTER_MS = 12_000;
 const FROZEN_MS = 20_000;
 /** What a worker that wakes up still tries to write, it tries within this time. */
@@ -74,11 +74,11 @@ export async function strike(
       coming.push(freeze(process!, fleet, woken).finally(() => frozen--));
     } else {
       await stage.end(process!, "SIGKILL");
-      coming.push(replace(kind, { stage, fleet }));
       killed++;
     }
     struck({ kind, at, process }, killed);
     if (isAlone) await sleep(systemClock, CALM_AFTER_MS);
+    if (kind === "worker" || kind === "api") coming.push(replace(kind, { stage, fleet }));
   }
   await Promise.all(coming);
 }
