@@ -19,13 +19,13 @@ export interface ProxyAddress {
 /** Reads `socks5://user:password@host:port`, or `http://…`, `https://…`. Throws EgressError. */
 export function readProxy(text: string): ProxyAddress {
   const [, protocol = ""] = /^(https?:|socks5:)\/\//.exec(text) ?? [];
-  // Only URLs of known schemes have their hosts read: odd spellings of an address are made plain.
-  const plain = text.replace(protocol, "http:");
-  if (!isKeyOf(PORTS, protocol) || text.length > MAX_URL_LENGTH || !URL.canParse(plain)) {
+  // The host of a known scheme: odd spellings of an address are made plain. The port of its own: a URL drops its scheme's.
+  const url = URL.parse(text.replace(protocol, "http:"));
+  const port = URL.parse(text)?.port;
+  if (!isKeyOf(PORTS, protocol) || text.length > MAX_URL_LENGTH || !url || port === undefined || port === "0") {
     throw new EgressError("forbidden_url", "the proxy must be socks5://, http:// or https:// with a host and a port");
   }
-  const url = new URL(plain);
-  const { port, username, password, pathname, search, hash } = url;
+  const { username, password, pathname, search, hash } = url;
   if (pathname !== "/" || search || hash) throw new EgressError("forbidden_url", "the proxy has no path");
   return {
     protocol,

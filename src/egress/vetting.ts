@@ -31,6 +31,7 @@ export function readUrl(text: string, base?: URL): URL {
     throw new EgressError("forbidden_url", "the URL must begin with https:// or http://");
   }
   if (url.username || url.password) throw new EgressError("forbidden_url", "the URL must not carry credentials");
+  if (url.port === "0") throw new EgressError("forbidden_url", "port 0 may not be called");
   return url;
 }
 

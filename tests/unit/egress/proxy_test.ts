@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { listenOn } from "../../../src/base/listening.ts";
 import { makeProxy } from "../../../src/egress/proxy.ts";
-import { readProxy } from "../../../src/egress/proxy_address.ts";
+import { readProxy, shownProxy } from "../../../src/egress/proxy_address.ts";
 import { ManualClock, settle } from "../../support/runtime.ts";
 
 /** Connects to a host through a proxy that answers as given, until the connection is given up, and closed. */
@@ -41,4 +41,31 @@ Deno.test("a proxy that says nothing is given up after 15 s, with the reason, an
 
 Deno.test("a host that says nothing behind the proxy is given up too, and is not the proxy's failure", async () => {
   assert.equal(await givenUp("https://host.test", "HTTP/1.1 200 OK\r\n\r\n"), null);
+});
+
+Deno.test("a proxy is used at the port that was written, and at its protocol's where none was", () => {
+  const written = [
+    "socks5://h:80",
+    "https://h:80",
+    "http://h:443",
+    "socks5://[::1]:21",
+    "socks5://u:p@h",
+    "https://h",
+    "http://h",
+  ];
+  assert.deepEqual(written.map((text) => shownProxy(readProxy(text))), [
+    "socks5://h:80",
+    "https://h:80",
+    "http://h:443",
+    "socks5://[::1]:21",
+    "socks5://h:1080",
+    "https://h:443",
+    "http://h:80",
+  ]);
+});
+
+Deno.test("a proxy whose port nobody can listen on is refused", () => {
+  for (const text of ["socks5://h:0", "http://u:p@h:0", "https://h:00", "socks5://h:65536"]) {
+    assert.throws(() => readProxy(text), { code: "forbidden_url" }, text);
+  }
 });

@@ -40,7 +40,8 @@ const WRONG_URLS = [
   "", "x", "//example.com/", "/etc/passwd", "file:///etc/passwd", "ftp://example.com/", "gopher://example.com/",
   "data:text/plain,x", "javascript:alert(1)", "ws://example.com/", "blob:http://example.com/1", "http://", "http://:80/",
   "http://user@example.com/", "http://user:pass@example.com/", "http://:pass@example.com/", "http://exa mple.com/",
-  "http://example.com:99999/", "http://[::1/", "http://1.2.3.4.5.6.7.8.9:x/", `http://example.com/${"a".repeat(2_100)}`,
+  "http://example.com:99999/", "http://example.com:0/", "https://example.com:0/", "http://[::1/",
+  "http://1.2.3.4.5.6.7.8.9:x/", `http://example.com/${"a".repeat(2_100)}`,
 ];
 
 const BAD_PORTS = [22, 25, 53, 110, 143, 465, 587, 993, 2049, 5060, 6000, 6667];
