@@ -33,8 +33,8 @@ export interface Network {
    */
   erase(lineId: string, traces: Traces, at: Key | null): Promise<Key | null>;
   /**
-   * Removes the keys that the line has for a person alone, which the next message makes anew; resolves to how many. Throws
-   * StoreError.
+   * Removes the keys that the line has for a person alone, which the next message makes anew, but not which number a `@lid`
+   * is; resolves to how many. Throws StoreError.
    */
   eraseKeys(lineId: string, traces: Traces): Promise<number>;
   /** Removes the copies of messages that the line sent. Throws StoreError. */

@@ -16,10 +16,13 @@ import { type LineRows, networkKeys } from "./rows.ts";
 /** Rows of one step. */
 const READ_AT_ONCE = 300;
 /** Keys of these types are named for whom they are about, first of all. */
-const OF_PERSON = ["session", "identity-key", "lid-mapping", "device-list", "tctoken"];
-const OF_PEOPLE = new Set([...OF_PERSON, "sender-key"]);
+const OF_PERSON = ["session", "identity-key", "device-list", "tctoken"];
+const OF_PEOPLE = new Set([...OF_PERSON, "lid-mapping", "sender-key"]);
 
-/** Removes the keys that are named for a person; resolves to how many. */
+/**
+ * Removes the keys that are named for a person; resolves to how many. Whose a `@lid` is stays: the network need not say it
+ * again.
+ */
 export async function eraseKeys(kv: Kv, lineId: string, traces: Traces): Promise<number> {
   async function* theirs(): AsyncGenerator<Key> {
     for (const type of OF_PERSON) {
