@@ -53,7 +53,7 @@ export class References {
   /** Whether what a line sends to `to` stands in the chat of the message: a person may be named by number and by `@lid`. */
   async isInChat({ lineId, chat, number }: Referred, to: string): Promise<boolean> {
     const [here, there] = [chatOf(to), chatOf(chat)];
-    if (here === there || here === number) return true;
+    if (here === there || (there.endsWith("@lid") && here === number)) return true;
     const [lid, other] = here.endsWith("@lid") ? [here, there] : [there, here];
     return lid.endsWith("@lid") && await this.#network.numberOf(lineId, lid) === other;
   }

@@ -91,13 +91,22 @@ Deno.test("reactions, replies and forwards know messages of either side, also af
     };
     await check("at once");
     await t.step("a reply belongs to its chat and its session", async () => {
-      const body = { to: "34600111222", text: "hi", replyTo: answer };
-      const { body: { errors } } = await refused(
-        post(stage, "/messages/send/text", { json: body }),
-        400,
-        "validation_failed",
-      );
-      assert.equal(errors[0].path, "replyTo");
+      const { id: group } = await stage.control.call("POST", "/groups", {
+        subject: "All",
+        participants: [LINE, CUSTOMER],
+      });
+      const said = { to: group, text: "in the group" };
+      const { id: inGroup } = await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, said);
+      await stage.event(line, ({ data }) => data.messageId === inGroup);
+      const strange = [{ to: "34600111222", replyTo: answer }, { to: CUSTOMER, replyTo: inGroup }];
+      for (const body of strange) {
+        const { body: { errors } } = await refused(
+          post(stage, "/messages/send/text", { json: { ...body, text: "hi" } }),
+          400,
+          "validation_failed",
+        );
+        assert.equal(errors[0].path, "replyTo");
+      }
     });
     await t.step("a chat is the same by number, by JID and by @lid", async () => {
       const { lid } = await stage.control.call("GET", `/phones/${CUSTOMER}`);
