@@ -355,24 +355,29 @@ inPanel(
   },
 );
 
-inPanel("a search goes on behind the newest thousands of messages", async ({ page, assertQuiet }, stage) => {
-  const { sessionId } = await stage.linkLine(LINE);
-  await stage.addPhone(CUSTOMER);
-  await stage.api.call("POST", `/sessions/${sessionId}/queue/pause`);
-  const send = (path: string, body: Record<string, unknown>) =>
-    stage.api.call("POST", `/messages/send/${path}`, { sessionId, ...body });
-  await send("text", { to: CUSTOMER, text: "the needle" });
-  await send("bulk", { messages: Array.from({ length: 2_100 }, () => ({ to: CUSTOMER, text: "one more straw" })) });
-  for (const said of ["the needle", "one more straw"]) stage.secrets.add(said);
-  await asOperator(page, stage);
-  await page.goto(accountPage(stage, "/messages"));
-  await page.getByText("2,101 in all").waitFor();
-  await page.getByLabel("Search").fill("needle");
-  await page.getByRole("cell", { name: "the needle" }).waitFor();
-  await page.getByLabel("Search").fill("no such thing");
-  await page.getByText("Try fewer words").waitFor();
-  assertQuiet();
-});
+inPanel(
+  "a long queue leads to all of its messages, and a search goes on behind the newest thousands",
+  async ({ page, assertQuiet }, stage) => {
+    const { sessionId } = await stage.linkLine(LINE);
+    await stage.addPhone(CUSTOMER);
+    await stage.api.call("POST", `/sessions/${sessionId}/queue/pause`);
+    const send = (path: string, body: Record<string, unknown>) =>
+      stage.api.call("POST", `/messages/send/${path}`, { sessionId, ...body });
+    await send("text", { to: CUSTOMER, text: "the needle" });
+    await send("bulk", { messages: Array.from({ length: 2_100 }, () => ({ to: CUSTOMER, text: "one more straw" })) });
+    for (const said of ["the needle", "one more straw"]) stage.secrets.add(said);
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage, `/lines/${sessionId}`));
+    await button(page, "Show 180 more").click();
+    await page.getByRole("link", { name: "All 2,101 among the messages" }).click();
+    await page.getByText("2,101 in all").waitFor();
+    await page.getByLabel("Search").fill("needle");
+    await page.getByRole("cell", { name: "the needle" }).waitFor();
+    await page.getByLabel("Search").fill("no such thing");
+    await page.getByText("Try fewer words").waitFor();
+    assertQuiet();
+  },
+);
 
 inPanel(
   "a webhook is made, tested, and its failed delivery is delivered again",

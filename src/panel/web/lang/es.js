@@ -26,6 +26,7 @@ export default {
   "All": "Todo",
   "All chats": "Todos los chats",
   "All lines": "Todas las líneas",
+  "All {n} among the messages": "Los {n}, entre los mensajes",
   "Allowed addresses": "Direcciones permitidas",
   "Allowed domains of calling pages": "Dominios permitidos de las páginas que llaman",
   "An account has an API key, lines and a plan. Make the first one.":

@@ -26,6 +26,7 @@ export default {
   "All": "Tudo",
   "All chats": "Todas as conversas",
   "All lines": "Todas as linhas",
+  "All {n} among the messages": "Todas as {n}, entre as mensagens",
   "Allowed addresses": "Endereços permitidos",
   "Allowed domains of calling pages": "Domínios permitidos das páginas que chamam",
   "An account has an API key, lines and a plan. Make the first one.":

@@ -293,6 +293,10 @@ function Queue({ account, line, queue, health }) {
             ]} />
             ${!all && rows.length > FIRST_ROWS && html`<footer class="pager"><button type="button" onClick=${() =>
               setAll(true)}>${t("Show {n} more", { n: number(rows.length - FIRST_ROWS) })}</button></footer>`}
+            ${all && waiting > rows.length &&
+              html`<footer class="pager"><a class="button" href=${
+                href(`/accounts/${account}/messages?sessionId=${line._id}&status=queued`)
+              }>${t("All {n} among the messages", { n: number(waiting) })}</a></footer>`}
           `}</${Loaded}></${Card}>
   `;
 }
