@@ -1,14 +1,16 @@
 /**
  * Hands decrypted messages over, in order within a chat, and crosses them off the journal (promise 4).
  *
- * A message whose receiver fails is offered again; after some failures it is left in the journal for the next login,
- * so that it holds up its chat no longer. One that makes no sense is dropped: poison never kills the line.
+ * While the store is in trouble, what comes later in the chat waits: passing over a message would change the order. One
+ * whose receiver fails otherwise is offered again; after some failures it is left in the journal for the next login, so
+ * that it holds up its chat no longer. One that makes no sense is dropped: poison never kills the line.
  */
 import { KeyedQueue } from "../../../base/keyed_queue.ts";
 import { detached, errorName } from "../../../base/detached.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { sleep } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
+import { untilStored } from "../../../store/retry.ts";
 import type { ConnectionEvents, Settle } from "../../connection.ts";
 import type { Incoming } from "../../incoming.ts";
 import { withoutDevice } from "../../person.ts";
@@ -39,13 +41,17 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
   const chats = new KeyedQueue();
   const unread = new Map<string, { entry: UndecryptedEntry; cancel: () => void }>();
 
-  /** Runs `work` after everything before it in the chat. */
+  /** Runs `work` after everything before it in the chat, anew while the store is in trouble: its receiver drops what it has. */
   function inOrder(chat: string, work: () => Promise<void>): void {
     const turn = chats.add(chat, async () => {
       await opened.promise;
-      await work();
+      await untilStored(work, { clock, signal: ended.signal, onRetry });
     });
     void detached(turn, (failure) => log.error(failure, "an incoming message stays in the journal"));
+  }
+
+  function onRetry(error: unknown): void {
+    log.warn({ error: errorName(error) }, "an incoming message waits for the store");
   }
 
   /** Whether the receiver has it, and settled it in its commit. */
@@ -55,6 +61,7 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
       try {
         return { taken: true, settled: await receive(message, settle) };
       } catch (error) {
+        if (error instanceof StoreError) throw error;
         log.warn({ networkId: message.networkId, error: errorName(error) }, "an incoming message could not be kept");
         await sleep(clock, pauseMs, ended.signal);
       }
@@ -101,8 +108,8 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
     const waiting = unread.get(stanza);
     if (!waiting) return;
     waiting.cancel();
-    unread.delete(stanza);
     await journal.doneUndecrypted(waiting.entry);
+    unread.delete(stanza);
   }
 
   async function report(entry: UndecryptedEntry): Promise<void> {

@@ -17,6 +17,7 @@ import {
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
+import { StoreError } from "../../../store/kv.ts";
 import { within } from "../../../base/within.ts";
 import { iq } from "../stanza.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
@@ -38,7 +39,7 @@ interface NumbersOptions {
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
-/** The phone-number JID behind a `@lid` that wrote in `chat`; null where the network does not say. Never rejects. */
+/** The phone-number JID behind a `@lid` that wrote in `chat`; null where the network does not say. Throws StoreError. */
 export type PhoneOf = (lid: string, chat: string) => Promise<string | null>;
 
 /** What the network said before, from where the library keeps it; no socket is needed. Throws StoreError. */
@@ -92,6 +93,8 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
       const found = await within(clock, ANSWER_MS, find(lid, chat));
       if (found !== "late" && found !== null) return found;
     } catch (error) {
+      // Not to know for an hour what could not be read for a second would part a chat in two.
+      if (error instanceof StoreError) throw error;
       failed(error);
     }
     unknown.set(lid, true);

@@ -2,6 +2,7 @@
 import type { AuthenticationCreds, WASocket } from "@whiskeysockets/baileys";
 import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
+import { untilStored } from "../../../store/retry.ts";
 import type { ConnectionEvents } from "../../connection.ts";
 import type { GroupNow } from "../../notices.ts";
 import { hasAdmin } from "../chats/members.ts";
@@ -76,12 +77,16 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
   for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
   takeNotices({
     socket,
-    phoneOf,
+    phoneOf: (lid, chat) => untilStored(() => isOver() ? ended() : phoneOf(lid, chat), { clock }),
     groupNow: (id) => cause.own(() => options.groupNow(id)),
-    receive: (notice) => isOver() ? Promise.reject(new Error("the connection has ended")) : events.notice(notice),
+    receive: (notice) => isOver() ? ended() : events.notice(notice),
     changed: groups.forget,
     runtime,
   });
   takeReceipts({ socket, creds, isOver, receive: (receipt) => events.receipt(receipt), runtime });
   return inbox;
+}
+
+function ended(): Promise<never> {
+  return Promise.reject(new Error("the connection has ended"));
 }

@@ -1,6 +1,7 @@
 /** Handing messages over: in order within a chat, never lost, and never held up by one that is bad. */
 import assert from "node:assert/strict";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
+import { StoreError } from "../../../../src/store/kv.ts";
 import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
 import { makeInbox } from "../../../../src/whatsapp/baileys/incoming/inbox.ts";
 import type { JournalEntry, UndecryptedEntry } from "../../../../src/whatsapp/baileys/incoming/journal.ts";
@@ -16,11 +17,25 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
   const doneUndecrypted: string[] = [];
   const received: Incoming[] = [];
   const settledBy = { receiver: false };
+  /** Calls of the journal that the store refuses, from now on. */
+  const refusals = { originalOf: 0, done: 0, doneUndecrypted: 0 };
+  function unlessRefused(call: keyof typeof refusals): void {
+    if (refusals[call]-- > 0) throw new StoreError("unavailable", "the store is away");
+  }
   const journal: Parameters<typeof makeInbox>[0]["journal"] = {
-    originalOf: (_entry, [message]) => Promise.resolve(message ?? null),
+    originalOf: async (_entry, [message]) => {
+      await Promise.resolve(unlessRefused("originalOf"));
+      return message ?? null;
+    },
     settle: () => assert.fail("nobody settles here"),
-    done: (entry: JournalEntry) => Promise.resolve(void done.push(entry.part)),
-    doneUndecrypted: (entry: UndecryptedEntry) => Promise.resolve(void doneUndecrypted.push(entry.stanza)),
+    done: async (entry: JournalEntry) => {
+      await Promise.resolve(unlessRefused("done"));
+      done.push(entry.part);
+    },
+    doneUndecrypted: async (entry: UndecryptedEntry) => {
+      await Promise.resolve(unlessRefused("doneUndecrypted"));
+      doneUndecrypted.push(entry.stanza);
+    },
   };
   const inbox = makeInbox({
     journal,
@@ -40,7 +55,7 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
     },
   });
   const texts = () => received.map(({ text }) => text);
-  return { runtime, inbox, received, texts, done, doneUndecrypted, settledBy };
+  return { runtime, inbox, received, texts, done, doneUndecrypted, settledBy, refusals };
 }
 
 function entry(text: string, { from = FRIEND, id = text } = {}): JournalEntry {
@@ -116,6 +131,46 @@ Deno.test("a receiver that goes on failing is asked five times, then the message
   await runtime.clock.advance(60_000);
   assert.deepEqual(texts(), ["bad", "bad", "bad", "bad", "bad", "good"]);
   assert.deepEqual(done, ["part of good"]);
+});
+
+Deno.test("while the store is away a chat waits: nothing overtakes what could not be read, or handed over", async () => {
+  let isAway = false;
+  const { inbox, texts, done, runtime, refusals } = scene(() =>
+    isAway ? Promise.reject(new StoreError("unavailable", "the store is away")) : Promise.resolve()
+  );
+  inbox.open();
+  refusals.originalOf = 20;
+  inbox.decrypted(entry("first"));
+  inbox.decrypted(entry("second"));
+  await runtime.clock.advance(10_000);
+  assert.deepEqual(texts(), []);
+  isAway = true;
+  await runtime.clock.advance(60_000);
+  assert.deepEqual(new Set(texts()), new Set(["first"]));
+  isAway = false;
+  await runtime.clock.advance(2_000);
+  assert.deepEqual(done, ["part of first", "part of second"]);
+  assert.equal(texts().at(-1), "second");
+});
+
+Deno.test("a message that could not be crossed off is handed over once more, and its chat waits for that", async () => {
+  const { inbox, texts, done, runtime, refusals } = scene();
+  inbox.open();
+  refusals.done = 1;
+  inbox.decrypted(entry("first"));
+  inbox.decrypted(entry("second"));
+  await runtime.clock.advance(2_000);
+  assert.deepEqual(texts(), ["first", "first", "second"]);
+  assert.deepEqual(done, ["part of first", "part of second"]);
+});
+
+Deno.test("a loss whose report could not be crossed off is not kept for the next login", async () => {
+  const { inbox, doneUndecrypted, runtime, refusals } = scene();
+  inbox.open();
+  refusals.doneUndecrypted = 3;
+  inbox.undecrypted(undecrypted("L8", runtime.clock.now()));
+  await runtime.clock.advance(70_000);
+  assert.deepEqual(doneUndecrypted, [`${FRIEND}||L8`]);
 });
 
 Deno.test("bytes that make no sense are dropped, and said without their content", async () => {

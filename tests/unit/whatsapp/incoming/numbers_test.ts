@@ -1,6 +1,7 @@
 /** Whose number is behind a `@lid`: what the store knows, what the group's list says, what the network answers. */
 import assert from "node:assert/strict";
 import type { BinaryNode, GroupMetadata } from "@whiskeysockets/baileys";
+import { StoreError } from "../../../../src/store/kv.ts";
 import { makePhoneOf } from "../../../../src/whatsapp/baileys/incoming/numbers.ts";
 import { ManualClock, testRuntime } from "../../../support/runtime.ts";
 
@@ -13,7 +14,7 @@ interface Network {
   answers?: (lid: string) => Promise<Record<string, string>>;
   members?: Partial<GroupMetadata["participants"][number]>[];
   /** What the mapping store knows, by LID. */
-  stored?: Map<string, string>;
+  stored?: Pick<Map<string, string>, "get" | "set">;
   remember?: () => Promise<void>;
 }
 
@@ -22,7 +23,7 @@ function lookup({ answers, members, stored = new Map(), remember }: Network) {
   const clock = new ManualClock();
   const asked: string[] = [];
   const lidMapping: Parameters<typeof makePhoneOf>[0]["socket"]["signalRepository"]["lidMapping"] = {
-    getPNForLID: (lid) => Promise.resolve(stored.get(lid) ?? null),
+    getPNForLID: async (lid) => await Promise.resolve(stored.get(lid) ?? null),
     storeLIDPNMappings: (pairs) => {
       for (const { lid, pn } of pairs) stored.set(lid, pn);
       return remember?.() ?? Promise.resolve();
@@ -125,5 +126,18 @@ Deno.test("a store that cannot remember the number does not hide it", async () =
     answers: () => Promise.resolve({ pn_jid: PHONE }),
     remember: () => Promise.reject(new Error("disk full")),
   });
+  assert.equal(await phoneOf(LID, LID), PHONE);
+});
+
+Deno.test("a number that could not be read does not count as unknown", async () => {
+  let isAway = true;
+  const known = new Map([[LID, PHONE]]);
+  const get = (lid: string) => {
+    if (isAway) throw new StoreError("unavailable", "the store is away");
+    return known.get(lid);
+  };
+  const { phoneOf } = lookup({ stored: { get, set: () => known } });
+  await assert.rejects(phoneOf(LID, LID), StoreError);
+  isAway = false;
   assert.equal(await phoneOf(LID, LID), PHONE);
 });
