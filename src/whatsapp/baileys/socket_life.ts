@@ -122,7 +122,7 @@ export class SocketLife {
     if (this.isOver) return await auth.close();
     const vitals = this.signs;
     const journal = new Journal({ kv, seal, lineId }, auth, clock);
-    const decryption = new Decryption({ journal, auth, log: this.#log }, {
+    const decryption = new Decryption({ journal, auth }, {
       decrypted: (entry) => {
         vitals.decrypted();
         this.#parts?.inbox.decrypted(entry);
@@ -149,7 +149,7 @@ export class SocketLife {
     this.#listen(this.#parts, decryption);
   }
 
-  #listen({ socket: { ws, ev }, auth }: LineSocket, decryption: Decryption): void {
+  #listen({ socket: { ws, ev, messageMutex }, auth }: LineSocket, decryption: Decryption): void {
     const { clock } = this.#shared.runtime;
     takeFramesInTurn(ws, this.cause.frame, (error) => {
       this.#log.warn({ error: errorName(error) }, "what the network sent could not be read");
@@ -162,7 +162,11 @@ export class SocketLife {
       if (isLinked(auth.creds)) this.#cancelWatch = clock.after(LOGIN_MS, late);
     });
     ws.prependListener("CB:message", (stanza: BinaryNode) => {
-      decryption.watch(stanza);
+      const noted = decryption.watch(stanza);
+      // Taking the lock of messages before the library does makes it wait with its ack.
+      void detached(messageMutex.mutex(() => noted), (failure) => {
+        this.#log.warn(failure, "a message that the network withheld was not noted");
+      });
       takeInTurn(stanza);
     });
     ev.on("creds.update", () => {

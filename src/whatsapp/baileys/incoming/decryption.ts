@@ -16,8 +16,6 @@ import {
   type SocketConfig,
   unpadRandomMax16,
 } from "@whiskeysockets/baileys";
-import { detached } from "../../../base/detached.ts";
-import type { Log } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { AuthState } from "../auth_state.ts";
 import { isolate, makeAlone } from "../repairs/isolation.ts";
@@ -34,7 +32,6 @@ interface DecryptionEvents {
 interface DecryptionOptions {
   journal: Journal;
   auth: Pick<AuthState, "refusedReads">;
-  log: Log;
 }
 
 type Transaction = (work: () => Promise<Uint8Array>) => Promise<Uint8Array>;
@@ -50,20 +47,19 @@ export class Decryption {
     this.#events = events;
   }
 
-  /** Notes which stanza a ciphertext belongs to. To be called with every message stanza, before the library. */
-  watch({ attrs, content }: BinaryNode): void {
+  /**
+   * Notes which stanza a ciphertext belongs to. To be called with every message stanza, before the library, which is not
+   * to acknowledge one that the network withheld before this resolves: then it is on disk, or `broken` was called.
+   */
+  async watch({ attrs, content }: BinaryNode): Promise<void> {
     if (!isKept(attrs.from) || !Array.isArray(content)) return;
     const stanza = [attrs.from, attrs.participant ?? "", attrs.id].join("|");
-    if (isWithheld(content)) {
-      void detached(this.#noteUndecrypted({ stanza, attrs: { ...attrs } }), (failure) => {
-        this.#options.log.warn(failure, "a message that the network withheld was not noted");
-      });
-    }
     for (const { tag, content: ciphertext } of content) {
       if (tag !== "enc" || !(ciphertext instanceof Uint8Array)) continue;
       const digest = createHash("sha256").update(ciphertext).digest("base64url").slice(0, 16);
       this.#parts.set(ciphertext, { part: `${stanza}|${digest}`, stanza, attrs: { ...attrs } });
     }
+    if (isWithheld(content)) await this.#noteUndecrypted({ stanza, attrs: { ...attrs } });
   }
 
   /** As the library wants it in its configuration. */
@@ -147,16 +143,22 @@ export class Decryption {
         if (error instanceof StoreError) throw error;
         const again = await journal.recall(part.part);
         if (again) return again;
-        await this.#noteUndecrypted(part);
       } catch (failure) {
         if (failure instanceof StoreError) this.#events.broken(failure);
+        throw error;
       }
+      await this.#noteUndecrypted(part);
       throw error;
     }
   }
 
   async #noteUndecrypted(part: Pick<StanzaPart, "stanza" | "attrs">): Promise<void> {
-    this.#events.undecrypted(await this.#options.journal.keepUndecrypted(part));
+    try {
+      this.#events.undecrypted(await this.#options.journal.keepUndecrypted(part));
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+      this.#events.broken(error);
+    }
   }
 }
 

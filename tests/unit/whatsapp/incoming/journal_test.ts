@@ -35,7 +35,7 @@ async function boot(kv: FailingKv) {
   const undecrypted: UndecryptedEntry[] = [];
   const broken: StoreError[] = [];
   const journal = new Journal({ kv, seal, lineId }, auth, runtime.clock);
-  const decryption = new Decryption({ journal, auth, log: runtime.log }, {
+  const decryption = new Decryption({ journal, auth }, {
     decrypted: (entry) => decrypted.push(entry),
     undecrypted: (entry) => undecrypted.push(entry),
     broken: (error) => broken.push(error),
@@ -45,7 +45,7 @@ async function boot(kv: FailingKv) {
 
   /** As the library does with a message stanza. */
   async function receive(stanza: BinaryNode): Promise<string> {
-    decryption.watch(stanza);
+    await decryption.watch(stanza);
     const [enc] = stanza.content as BinaryNode[];
     const ciphertext = enc!.content as Uint8Array;
     const plaintext = enc!.attrs.type === "skmsg"
@@ -280,7 +280,13 @@ Deno.test("a message that the network withholds is remembered like one that does
   withLine(async (kv) => {
     const line = await boot(kv);
     const content = [{ tag: "unavailable", attrs: { type: "view_once" } }];
-    line.decryption.watch({ tag: "message", attrs: { id: "V1", from: FRIEND, t: "1700000000" }, content });
+    const node = { tag: "message", attrs: { id: "V1", from: FRIEND, t: "1700000000" }, content };
+    kv.fails = () => true;
+    await line.decryption.watch(node);
+    assert.equal(line.broken.length, 1, "a store that refuses ends the connection, before the network hears anything");
+    kv.fails = () => false;
+    await line.decryption.watch(node);
+    assert.deepEqual(line.undecrypted.map(({ attrs }) => attrs.id), ["V1"]);
     await line.auth.close();
     const { undecrypted } = await (await boot(kv)).journal.leftovers();
     assert.deepEqual(undecrypted.map(({ attrs }) => attrs.id), ["V1"]);
