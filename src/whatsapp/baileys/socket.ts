@@ -230,6 +230,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     },
     isOpen,
     isOver,
+    broken: owner.broken,
     runtime,
   });
   const { pairingPhone } = options;

@@ -230,10 +230,10 @@ export class SocketLife {
     return detail === null ? reason : { ...reason, detail };
   }
 
-  /** Nothing may reach the network about a message that is not on disk. */
+  /** Nothing may reach the network about what came in and is not on disk. */
   #broken(): void {
     if (this.#parts) cut(this.#parts.socket);
-    this.#finish({ kind: "unavailable", code: null, detail: "The storage refused an incoming message." });
+    this.#finish({ kind: "unavailable", code: null, detail: "The storage did not take what came in." });
   }
 
   #finish(reason: CloseReason): void {

@@ -11,6 +11,7 @@ import {
 import { detached } from "../../../base/detached.ts";
 import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
+import { StoreError } from "../../../store/kv.ts";
 import type { Receipt } from "../../incoming.ts";
 import { isOwn, type OwnJids, ownJids } from "../jids.ts";
 
@@ -23,7 +24,7 @@ const STATUS: Readonly<Record<string, Receipt["status"]>> = {
   played: "read",
 };
 
-/** A receipt's commit may hold up the receipts after it for no longer than this. */
+/** A store that does not take a receipt within this ends the connection; the network gives it again to the next one. */
 const KEPT_MS = 10_000;
 
 interface ReceiptsOptions {
@@ -31,11 +32,14 @@ interface ReceiptsOptions {
   creds: AuthenticationCreds;
   receive: (receipt: Receipt) => Promise<void>;
   isOver: () => boolean;
+  /** Cuts the connection: the network hears nothing of a receipt that is not on disk. */
+  broken: () => void;
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
 /** Taking the lock of receipts before the library does makes it wait with its ack for our commit (promise 4). */
-export function takeReceipts({ socket, creds, receive, isOver, runtime: { clock, log } }: ReceiptsOptions): void {
+export function takeReceipts({ socket, creds, receive, isOver, broken, runtime }: ReceiptsOptions): void {
+  const { clock, log } = runtime;
   socket.ws.prependListener("CB:receipt", (stanza: BinaryNode) => {
     const receipts = creds.me ? receiptsOf(stanza, ownJids(creds), clock.now()) : [];
     if (receipts.length === 0 || isOver()) return;
@@ -43,7 +47,12 @@ export function takeReceipts({ socket, creds, receive, isOver, runtime: { clock,
     const kept = Promise.all(receipts.map((receipt) => receive(receipt)));
     kept.catch(() => {}); // the turn below reports it
     const turn = socket.receiptMutex.mutex(async () => {
-      if (await within(clock, KEPT_MS, kept) === "late") log.warn("a receipt was not kept in time");
+      try {
+        if (await within(clock, KEPT_MS, kept) === "late") broken();
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error;
+        broken();
+      }
     });
     void detached(turn, (failure) => log.warn(failure, "a receipt could not be kept"));
   });

@@ -40,12 +40,13 @@ interface ReceivingOptions extends LineRows {
   events: Pick<ConnectionEvents, "message" | "notice" | "receipt">;
   isOpen(): boolean;
   isOver(): boolean;
+  broken(): void;
   runtime: Runtime;
 }
 
 /** Takes what comes in from now on, and what is left of earlier connections once the line is logged in. */
 export function takeIncoming(options: ReceivingOptions): Inbox {
-  const { socket, creds, groups, host, journal, left, cause, events, isOpen, isOver, runtime } = options;
+  const { socket, creds, groups, host, journal, left, cause, events, isOpen, isOver, broken, runtime } = options;
   const { clock } = runtime;
   const askPhone = makePhoneOf({ socket, groups, runtime });
   const phoneOf: PhoneOf = (lid, chat) => cause.own(() => askPhone(lid, chat));
@@ -83,7 +84,7 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
     changed: groups.forget,
     runtime,
   });
-  takeReceipts({ socket, creds, isOver, receive: (receipt) => events.receipt(receipt), runtime });
+  takeReceipts({ socket, creds, isOver, broken, receive: (receipt) => events.receipt(receipt), runtime });
   return inbox;
 }
 

@@ -1,6 +1,10 @@
-/** What a receipt stanza says of messages that the line sent. */
+/** What a receipt stanza says of messages that the line sent, and that its ack waits until that is kept. */
 import assert from "node:assert/strict";
-import { receiptsOf } from "../../../../src/whatsapp/baileys/incoming/receipts.ts";
+import { EventEmitter } from "node:events";
+import PQueue from "p-queue";
+import { StoreError } from "../../../../src/store/kv.ts";
+import { receiptsOf, takeReceipts } from "../../../../src/whatsapp/baileys/incoming/receipts.ts";
+import { settle, testRuntime } from "../../../support/runtime.ts";
 
 const ME = { id: "5511900000001:3@s.whatsapp.net", lid: "900@lid" };
 const NOW = 1_800_000_000_000;
@@ -85,3 +89,53 @@ const NOT_OURS: [title: string, attrs: Record<string, string>][] = [
 for (const [title, attrs] of NOT_OURS) {
   Deno.test(`${title} says nothing of what the line sent`, () => assert.deepEqual(receipts(attrs), []));
 }
+
+/** A socket whose library acknowledges a receipt when it has the lock, and a receiver that does as it is told. */
+function scene(receive: () => Promise<void>) {
+  const runtime = testRuntime();
+  const seen: string[] = [];
+  const ws = new EventEmitter();
+  const turns = new PQueue({ concurrency: 1 });
+  const receiptMutex = { mutex: <T>(work: () => Promise<T> | T) => turns.add(async () => await work()) };
+  ws.on("CB:receipt", () => void receiptMutex.mutex(() => void seen.push("ack")));
+  takeReceipts({
+    socket: { ws, receiptMutex } as unknown as Parameters<typeof takeReceipts>[0]["socket"],
+    creds: { me: { id: ME.id, lid: ME.lid } } as Parameters<typeof takeReceipts>[0]["creds"],
+    receive,
+    isOver: () => false,
+    broken: () => void seen.push("cut"),
+    runtime,
+  });
+  ws.emit("CB:receipt", { tag: "receipt", attrs: { id: "A", from: "552@s.whatsapp.net" } });
+  return { runtime, seen };
+}
+
+Deno.test("a receipt is acknowledged when it is kept", async () => {
+  const kept = Promise.withResolvers<void>();
+  const { seen } = scene(() => kept.promise);
+  await settle();
+  assert.deepEqual(seen, []);
+  kept.resolve();
+  await settle();
+  assert.deepEqual(seen, ["ack"]);
+});
+
+Deno.test("a receipt that the store does not take for ten seconds cuts the connection before it is acknowledged", async () => {
+  const { runtime, seen } = scene(() => new Promise(() => {}));
+  await runtime.clock.advance(9_999);
+  assert.deepEqual(seen, []);
+  await runtime.clock.advance(1);
+  assert.deepEqual(seen, ["cut", "ack"]);
+});
+
+Deno.test("so does one that is given up while the store is away", async () => {
+  const { seen } = scene(() => Promise.reject(new StoreError("unavailable", "the store is away")));
+  await settle();
+  assert.deepEqual(seen, ["cut", "ack"]);
+});
+
+Deno.test("a receipt that fails by itself is acknowledged: it would fail again", async () => {
+  const { seen } = scene(() => Promise.reject(new Error("no sense in it")));
+  await settle();
+  assert.deepEqual(seen, ["ack"]);
+});
