@@ -38,7 +38,7 @@ const FILE_ID = /\/media\/(med_[0-9a-z]+)\?/;
 
 interface EraseDeps {
   kv: Kv;
-  runtime: Pick<Runtime, "clock">;
+  runtime: Pick<Runtime, "clock" | "log">;
   bell: Pick<Bell, "ring" | "ringAt">;
   network: Pick<Network, "lidOf" | "numberOf" | "erase" | "eraseSent">;
   recorder: Pick<Recorder, "cancelled" | "dropped">;
@@ -52,7 +52,7 @@ type Piece = { change?: Change; row: Omit<ErasureRow, "place"> & { place: Place 
 
 /** Goes on with what is asked for, the oldest of each account; resolves to how many people are erased now. */
 export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise<number> {
-  const { kv, runtime: { clock }, bell } = deps;
+  const { kv, runtime: { clock, log }, bell } = deps;
   const firsts = new Map<string, Row<ErasureRow>>();
   let left = 0;
   for await (const row of kv.list({ prefix: erasureKeys.erasures() })) {
@@ -61,22 +61,33 @@ export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise
     if (askedAt < (firsts.get(accountId)?.value.askedAt ?? Infinity)) firsts.set(accountId, row);
   }
   let done = 0;
+  let failed = 0;
   for (const first of firsts.values()) {
-    let row: Row<ErasureRow> | null = first;
-    const until = clock.now() + RUN_MS;
-    while (row && clock.now() < until && !signal.aborted) {
-      const begun = clock.now();
-      const next: Row<ErasureRow> | "done" | null = await goOn(deps, row);
-      if (next === "done") {
-        done++;
-        bell.ring(ERASED_TOPIC + row.value.id);
-      }
-      row = next === "done" ? null : next;
-      await sleep(clock, Math.max(1, PAUSE_FACTOR * (clock.now() - begun)), signal);
+    try {
+      if (await eraseOne(deps, first, signal)) done++;
+    } catch (error) {
+      // The others need not wait for it: the next sweep tries again.
+      failed++;
+      log.warn({ erasureId: first.value.id, error: String(error) }, "an erasure could not go on");
     }
   }
-  if (left > done) bell.ringAt(ERASURE_TOPIC, clock.now() + REST_MS);
+  if (left > done + failed) bell.ringAt(ERASURE_TOPIC, clock.now() + REST_MS);
   return done;
+}
+
+/** Goes on with one erasure for a while; resolves to whether it is done. */
+async function eraseOne(deps: EraseDeps, first: Row<ErasureRow>, signal: AbortSignal): Promise<boolean> {
+  const { runtime: { clock }, bell } = deps;
+  const until = clock.now() + RUN_MS;
+  for (let row = first; clock.now() < until && !signal.aborted;) {
+    const begun = clock.now();
+    const next = await goOn(deps, row);
+    if (next === "done") bell.ring(ERASED_TOPIC + row.value.id);
+    await sleep(clock, Math.max(1, PAUSE_FACTOR * (clock.now() - begun)), signal);
+    if (next === null || next === "done") return next !== null;
+    row = next;
+  }
+  return false;
 }
 
 /** Null: another process was faster. */

@@ -19,11 +19,11 @@ export async function settleRefunds(kv: Kv, accountId: string): Promise<void> {
     const ledger = await kv.get(messageKeys.ledger(accountId));
     if (ledger.value === null) return { change, result: null };
     let usage = ledger.value.usage;
-    for await (const { key, value } of kv.list({ prefix: messageKeys.refunds(accountId) })) {
-      const [day, count] = [String(key.at(-1)), Number(value)];
+    for await (const row of kv.list({ prefix: messageKeys.refunds(accountId) })) {
+      const [day, count] = [String(row.key.at(-1)), Number(row.value)];
       if (count === 0) {
-        // Of a day that is over nothing more comes.
-        if (day < usage.day) change.delete(key);
+        // Of a day that is over little comes, but some: what was scheduled then is cancelled later.
+        if (day < usage.day && change.checks.length < kv.mostChecks - 1) change.check(row).delete(row.key);
         continue;
       }
       change.add(messageKeys.refund(accountId, day), -count);

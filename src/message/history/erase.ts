@@ -4,7 +4,7 @@
  * else and names the person loses the name.
  */
 import { deleteKeys } from "../../store/delete_range.ts";
-import { Change, type Key, type Kv } from "../../store/kv.ts";
+import { Change, type Key, type Kv, retryOnConflict } from "../../store/kv.ts";
 import type { Traces } from "../../whatsapp/person.ts";
 import type { OutgoingContent } from "../content.ts";
 import { hasEnded, isOfMany, type Message } from "../message.ts";
@@ -102,15 +102,18 @@ export async function unindexChats(
   await makeFilterIndex(kv).catchUp(accountId);
   for (let container = 0; container <= containerOf(Math.max(1, upTo)); container++) {
     for (const chat of chats) {
-      // What the index takes in meanwhile checks the mark, and is decided anew.
-      const [mark, row] = await Promise.all([
-        kv.get(messageKeys.historyIndexed(accountId)),
-        kv.get(messageKeys.historyNumbers(accountId, container, "recipient", chat)),
-      ]);
-      if (row.value === null) continue;
-      const left = rowAbove(row.value, container, upTo);
-      const change = new Change().check(mark).set(mark.key, mark.value ?? 0).check(row);
-      await kv.commit(left ? change.set(row.key, left) : change.delete(row.key));
+      await retryOnConflict(kv, async () => {
+        // What the index takes in meanwhile checks the mark, and is decided anew.
+        const [mark, row] = await Promise.all([
+          kv.get(messageKeys.historyIndexed(accountId)),
+          kv.get(messageKeys.historyNumbers(accountId, container, "recipient", chat)),
+        ]);
+        const change = new Change();
+        if (row.value === null) return { change, result: null };
+        const left = rowAbove(row.value, container, upTo);
+        change.check(mark).set(mark.key, mark.value ?? 0).check(row);
+        return { change: left ? change.set(row.key, left) : change.delete(row.key), result: null };
+      });
     }
   }
 }

@@ -193,3 +193,28 @@ Deno.test("an account waits for its own erasures, not for another's", () =>
     ]);
     await assert.rejects(erasures.get("acc_2", ids[0]!), { code: "not_found" });
   }));
+
+Deno.test("an erasure that fails holds up no other account's, and goes on when it can", () =>
+  withSendWorld(async (world) => {
+    const { kv, runtime } = world;
+    const { deps } = await aPast(world);
+    const erasures = new Erasures({ kv, runtime, bell: deps.bell });
+    const ids: string[] = [];
+    for (const account of [ACCOUNT, "acc_2"]) {
+      ids.push((await passing(world, erasures.begin(account, { name: ANA, keyId: null }))).id);
+    }
+    let isAway = true;
+    const away = () => Promise.reject(new StoreError("unavailable", "the bucket is away"));
+    const media = { remove: (id: string) => isAway ? away() : deps.media.remove(id) };
+    const run = () => erasePeople({ ...deps, kv, media }, new AbortController().signal);
+    const isDone = async (account: string, id: string) => (await erasures.get(account, id)).doneAt !== null;
+    const hasFailed = () => runtime.lines.some(({ error }) => String(error).includes("the bucket is away"));
+    await turns(world, run, async () => hasFailed() && await isDone("acc_2", ids[1]!));
+    assert.deepEqual(
+      [hasFailed(), await isDone(ACCOUNT, ids[0]!), await isDone("acc_2", ids[1]!)],
+      [true, false, true],
+    );
+    isAway = false;
+    await turns(world, run, async () => (await rowOf(kv))?.files === 1);
+    assert.equal((await rowOf(kv))?.files, 1);
+  }));

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { Change } from "../../../src/store/kv.ts";
+import { Change, type Kv } from "../../../src/store/kv.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
-import { settleAllRefunds } from "../../../src/message/refund.ts";
+import { settleAllRefunds, settleRefunds } from "../../../src/message/refund.ts";
 import { utcDay } from "../../../src/account/quota.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 
@@ -129,4 +129,27 @@ Deno.test("a message that is cancelled in the moment of its departure is either 
     await world.supervisor.stop();
   }
   assert.equal(ends.size, 2);
+});
+
+Deno.test("what is cancelled of a day that is over, while its count goes, is given back to the month", async () => {
+  const world = await connectedWorld(PAUSES);
+  const usage = { day: "2026-01-15", daily: 3, month: "2026-01", monthly: 9 };
+  const refund = messageKeys.refund(ACCOUNT, "2026-01-14");
+  await world.kv.commit(
+    new Change().set(messageKeys.ledger(ACCOUNT), { ...EMPTY_LEDGER, usage }).add(refund, 0),
+  );
+  let isCancelled = false;
+  const racing: Kv = {
+    ...world.kv,
+    async commit(change) {
+      if (!isCancelled) await world.kv.commit(new Change().add(refund, 1));
+      isCancelled = true;
+      return await world.kv.commit(change);
+    },
+  };
+  await settleRefunds(racing, ACCOUNT);
+  await settleRefunds(world.kv, ACCOUNT);
+  const { value: ledger } = await world.kv.get<Ledger>(messageKeys.ledger(ACCOUNT));
+  assert.deepEqual(ledger?.usage, { ...usage, monthly: 8 });
+  await world.supervisor.stop();
 });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { unindexChats } from "../../../../src/message/history/erase.ts";
 import { indexHistories, makeFilterIndex } from "../../../../src/message/history/filter_index.ts";
 import { newestIn, type NumberSet } from "../../../../src/message/history/number_set.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
@@ -61,4 +62,26 @@ Deno.test("an answer reads a few rows, whatever the length of the history", () =
     const sets = await makeFilterIndex(counting).find("acc_1", { ...FROM_FIRST, type: "text" }, RANGE);
     assert.equal(sets.flatMap(({ container, bits }) => allIn({ container, bits })).length, 2_000);
     assert.equal(rows, 2);
+  }));
+
+Deno.test("an erased chat leaves the index though another process takes in messages at that moment", () =>
+  withSendWorld(async (world) => {
+    const { accept, kv } = world;
+    const chat = "34611111111";
+    const toChat = aSend({ items: [{ to: chat, content: { kind: "text", text: "hello" } }] });
+    await accept(toChat);
+    await makeFilterIndex(kv).catchUp("acc_1");
+    let reads = 0;
+    const racing: Kv = {
+      ...kv,
+      async get(key) {
+        const slot = await kv.get(key);
+        if (key[0] !== "history_numbers" || reads++ > 0) return slot;
+        await accept(aSend());
+        await makeFilterIndex(kv).catchUp("acc_1");
+        return slot;
+      },
+    };
+    await unindexChats(racing, "acc_1", { chats: [chat], upTo: 1 });
+    assert.deepEqual(await found(world, { session: null, recipient: chat, type: null }), []);
   }));
