@@ -4,6 +4,8 @@ import { countsOf } from "../message/bulk.ts";
 import { chatOf, hasEnded, type Message } from "../message/message.ts";
 import { LineQueue } from "../message/queue/queue.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
+import type { Line } from "./line.ts";
+import type { NewChats } from "./new_chats.ts";
 import { lineKeys } from "./rows.ts";
 import { Estimate, Holds, type HoldsDeps, type WaitsFor } from "./waiting.ts";
 
@@ -18,6 +20,15 @@ interface QueuedMessage {
   /** Unix ms; null while the line is not connected or its queue paused, for then nobody knows; null also for never. */
   estimatedDepartureAt: number | null;
   waitsFor: WaitsFor | null;
+}
+
+interface QueueLoad {
+  waiting: number;
+  oldestSeconds: number;
+  /** What holds all of it beside its turn. */
+  waitsFor: WaitsFor | null;
+  /** New chats that the plan lets the line start today; null: as many as it likes. */
+  newChats: NewChats | null;
 }
 
 interface BulkProgress {
@@ -46,12 +57,23 @@ export class Forecast {
     return new Map((await Promise.all(found)).flat());
   }
 
+  /** How much waits on the line: reads its whole queue. Throws Problem not_found, also for another account's. */
+  async load(accountId: string, lineId: string): Promise<QueueLoad> {
+    const { holds } = await this.#holdsOf(accountId, lineId);
+    const queue = new LineQueue(this.#deps.kv, lineId);
+    const [waiting, since] = [await queue.size(), await queue.oldestSince()];
+    return {
+      waiting,
+      oldestSeconds: since === null ? 0 : Math.max(0, Math.floor((holds.now - since) / 1000)),
+      waitsFor: holds.ofAll(),
+      newChats: holds.newChats,
+    };
+  }
+
   /** The first `limit` messages of the line, in the order of departure. Throws Problem not_found, also for another account's. */
   async queue(accountId: string, lineId: string, { limit }: { limit: number }): Promise<QueuedMessage[]> {
     const { kv } = this.#deps;
-    const line = (await kv.get(lineKeys.line(lineId))).value;
-    const holds = line && await Holds.of(this.#deps, line);
-    if (line?.accountId !== accountId || line.wanted === "deleted" || !holds) throw notFound("session");
+    const { line, holds } = await this.#holdsOf(accountId, lineId);
     const messages: QueuedMessage["message"][] = [];
     for await (const message of new LineQueue(kv, lineId).each(limit)) {
       // One may have ended since its place in the queue was read.
@@ -84,6 +106,13 @@ export class Forecast {
     const { sent, failed } = await countsOf(kv, bulkId);
     const queued = bulk.total - sent - failed;
     return { bulk, queued, sent, failed, etaAt: await this.#eta(bulkId, bulk, queued) };
+  }
+
+  async #holdsOf(accountId: string, lineId: string): Promise<{ line: Line; holds: Holds }> {
+    const line = (await this.#deps.kv.get(lineKeys.line(lineId))).value;
+    const holds = line && await Holds.of(this.#deps, line);
+    if (line?.accountId !== accountId || line.wanted === "deleted" || !holds) throw notFound("session");
+    return { line, holds };
   }
 
   async #eta(bulkId: string, { accountId, sessionId }: Bulk, queued: number): Promise<number | null> {

@@ -4,22 +4,18 @@ import { EgressError } from "../egress/egress_error.ts";
 import { readProxy, shownProxy } from "../egress/proxy_address.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
-import { LineQueue } from "../message/queue/queue.ts";
-import type { Clock, Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import type { Restriction } from "../whatsapp/connection.ts";
 import { type AccountLines, makeAccountLines } from "./account_lines.ts";
 import type { Line, Wanted } from "./line.ts";
 import { type Linking, makeLinking } from "./linking.ts";
 import type { LiveConnection, LiveLines, Vitals } from "./live.ts";
-import type { NewChats } from "./new_chats.ts";
 import { isReached, makeUntil } from "./reached.ts";
 import { LineRegister } from "./register.ts";
 import type { SessionNames } from "./line_row.ts";
 import { lineKeys } from "./rows.ts";
 import { makeSendingLine, type SendingLine } from "./sending_line.ts";
-import { Holds, type WaitsFor } from "./waiting.ts";
 
 export interface Lines extends Pick<AccountLines, "list" | "get">, SendingLine, Linking {
   /** Throws Problem session_limit_reached when the plan allows no more (checked inside the commit). */
@@ -36,8 +32,8 @@ export interface Lines extends Pick<AccountLines, "list" | "get">, SendingLine, 
    * stays. Throws Problem not_found, validation_failed.
    */
   update(accountId: string, lineId: string, changes: { name?: string; proxy?: string | null }): Promise<Line>;
-  /** Throws Problem not_found, NetworkTimeout. */
-  health(accountId: string, lineId: string): ReturnType<typeof readLineHealth>;
+  /** Asks the network where the line is connected. Throws Problem not_found, NetworkTimeout. */
+  health(accountId: string, lineId: string): Promise<Vitals & Pick<Line, "restriction">>;
   /** Throws session_not_connected, NetworkRefusal, NetworkTimeout. */
   connection(accountId: string, lineId: string): Promise<LiveConnection>;
 }
@@ -108,8 +104,11 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     get: lines.get,
     ...sending,
     ...makeLinking({ lines, live, until, connect: (accountId, lineId) => bringAbout(accountId, lineId, "connected") }),
-    health: (accountId, lineId) =>
-      readLineHealth({ kv, clock: runtime.clock, accounts, lines, live }, accountId, lineId),
+
+    async health(accountId, lineId) {
+      const { value: { restriction } } = await row(accountId, lineId);
+      return { ...await live.vitals(lineId), restriction: restriction ?? null };
+    },
 
     async create(accountId, { name, pairingPhone, proxy: address = null, commitWith }) {
       const proxy = await proxyOf(address);
@@ -153,43 +152,5 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     },
 
     connection: connectionOf,
-  };
-}
-
-interface LineHealth extends Vitals {
-  restriction: Restriction | null;
-  /** New chats that the plan lets the line start today; null: as many as it likes. */
-  newChats: NewChats | null;
-  /** `waitsFor`: what holds all of it beside its turn. */
-  queue: { waiting: number; oldestSeconds: number; waitsFor: WaitsFor | null };
-}
-
-interface LineHealthDeps {
-  kv: Kv;
-  clock: Clock;
-  accounts: Pick<Accounts, "caller">;
-  lines: Pick<AccountLines, "row">;
-  live: Pick<LiveLines, "vitals">;
-}
-
-/** Asks the network where the line is connected. Throws Problem not_found, NetworkTimeout. */
-async function readLineHealth(
-  { kv, clock, accounts, lines, live }: LineHealthDeps,
-  accountId: string,
-  lineId: string,
-): Promise<LineHealth> {
-  const { value: { restriction } } = await lines.row(accountId, lineId);
-  const holds = await Holds.of({ kv, accounts, clock }, { accountId, id: lineId });
-  const queue = new LineQueue(kv, lineId);
-  const [waiting, since] = [await queue.size(), await queue.oldestSince()];
-  return {
-    ...await live.vitals(lineId),
-    restriction: restriction ?? null,
-    newChats: holds?.newChats ?? null,
-    queue: {
-      waiting,
-      oldestSeconds: since === null ? 0 : Math.max(0, Math.floor((clock.now() - since) / 1000)),
-      waitsFor: holds?.ofAll() ?? null,
-    },
   };
 }

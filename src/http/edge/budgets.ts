@@ -30,7 +30,7 @@ export type Budgets = ReturnType<typeof makeBudgets>;
 export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions) {
   const inAll = Math.max(MIN_BODY_BYTES, bodyBytes);
   const budgets = {
-    /** Pages of whatever may be long: the feed, the history, queues, bulks, opt-outs, erasures. */
+    /** Pages and counts of whatever may be long: the feed, the history, queues, bulks, opt-outs, erasures. */
     reads: new Turns({ ...READS, restBy: clock }),
     /** Bulks, from parsing to the commit: of these and of jobs each piece rests. */
     bulks: new Turns(BULKS),

@@ -73,7 +73,10 @@ export function addBulks(api: Api, { history, queued: waiting, forecast, budgets
     });
   });
 
-  api.on(getBulk, async ({ caller, params: { id } }) => ok({ data: await bulkOf(caller.account.id, id) }));
+  api.on(getBulk, async ({ caller, params: { id } }) => {
+    const party = caller.account.id;
+    return ok({ data: await budgets.reads.run({ party }, () => bulkOf(party, id)) });
+  });
 
   api.on(cancelBulk, async ({ caller, params: { id } }) => {
     const party = caller.account.id;

@@ -52,10 +52,14 @@ const getSessionHealth = route({
 
 export const sessionHealthRoutes = [getSessionHealth];
 
-export function addSessionHealth(api: Api, { lines }: Pick<Services, "lines">): void {
+type Needed = Pick<Services, "lines" | "forecast" | "budgets">;
+
+export function addSessionHealth(api: Api, { lines, forecast, budgets }: Needed): void {
   api.on(getSessionHealth, async ({ caller, params }) => {
-    const health = await lines.health(caller.account.id, params.id);
-    const { connection, connectedSince, restriction, newChats: ofPlan, queue } = health;
+    const party = caller.account.id;
+    const { connection, connectedSince, restriction } = await lines.health(party, params.id);
+    const load = await budgets.reads.run({ party }, () => forecast.load(party, params.id));
+    const { newChats: ofPlan, waitsFor, ...queue } = load;
     const { newChats } = connection ?? {};
     return ok({
       data: {
@@ -67,7 +71,7 @@ export function addSessionHealth(api: Api, { lines }: Pick<Services, "lines">): 
         restriction: restriction && restrictionOf(restriction),
         newChats: newChats ? { ...newChats, resetsAt: isoTimeOrNull(newChats.resetsAt) } : null,
         planNewChats: ofPlan && { ...ofPlan, resetsAt: isoTime(ofPlan.resetsAt) },
-        queue: { ...queue, waitsFor: queue.waitsFor && waitsForOf(queue.waitsFor) },
+        queue: { ...queue, waitsFor: waitsFor && waitsForOf(waitsFor) },
         undecryptable: connection?.undecryptable ?? 0,
         webVersion: connection?.webVersion.version ?? null,
         webVersionSource: connection?.webVersion.source ?? null,

@@ -61,14 +61,17 @@ Deno.test("pages of what may be long wait for their account's turn", async () =>
     const webhook = await (await world.call("POST", "/v1/webhooks", { json: { url: "https://hooks.test/" } })).json();
     const deliveries = `webhooks/${webhook.data.id}/deliveries`;
     const lists = ["events", "messages/history", "sessions", "bulks", "optouts", "erasures"];
-    const paths = [...lists, `sessions/${sessionId}/queue`, deliveries];
+    const paths = [...lists, `sessions/${sessionId}/queue`, `sessions/${sessionId}/health`, deliveries];
     const asking = paths.map((path) => world.call("GET", `/v1/${path}`));
-    while (reads.waiting < paths.length) await settle();
+    const bulk = world.call("GET", `/v1/bulks/${world.runtime.ids.next("blk")}`);
+    while (reads.waiting < paths.length + 1) await settle();
     place[Symbol.dispose]();
     for (const answer of await Promise.all(asking)) {
       assert.equal(answer.status, 200);
       await answer.body?.cancel();
     }
+    assert.equal((await bulk).status, 404);
+    await (await bulk).body?.cancel();
   });
 });
 

@@ -57,7 +57,7 @@ Deno.test("nothing leaves outside of a plan's hours, and what waits says until w
     [hours, opensAt + 10_000],
   ]);
   assert.deepEqual(await waits(...messages), [null, null, hours, hours]);
-  assert.deepEqual((await health(world)).queue.waitsFor, hours);
+  assert.deepEqual((await load(world)).waitsFor, hours);
 
   await world.clock.advance(opensAt - world.clock.now() - 1);
   assert.equal(leftTo(world).length, 2);
@@ -65,7 +65,7 @@ Deno.test("nothing leaves outside of a plan's hours, and what waits says until w
   assert.equal(world.network.departures[2]!.at, opensAt, "the bell rings at that time");
   await world.clock.advance(10_000);
   assert.equal(leftTo(world).length, 4);
-  assert.equal((await health(world)).queue.waitsFor, null);
+  assert.equal((await load(world)).waitsFor, null);
   await world.supervisor.stop();
 });
 
@@ -107,7 +107,7 @@ Deno.test("a line starts so many new chats a day, restarts included; replies, kn
     midnight + DAY_MS,
   ]);
   assert.deepEqual(await waits(fresh[1]!, fresh[2]!), [null, held]);
-  assert.deepEqual((await health(world)).newChats, { used: 2, limit: 2, resetsAt: midnight });
+  assert.deepEqual((await load(world)).newChats, { used: 2, limit: 2, resetsAt: midnight });
 
   await world.clock.advance(midnight - world.clock.now() + MINUTE_MS);
   assert.deepEqual(leftTo(world).slice(4), [to(3), to(4)], "the bell rings at midnight");
@@ -141,7 +141,7 @@ Deno.test("an attempt that did not reach the network counts as no new chat; one 
   const { id } = await world.accept("ses_1", { to: to(1) });
   await world.clock.advance(MINUTE_MS);
   assert.equal((await world.message(id)).status, "sent");
-  assert.equal((await health(world)).newChats?.used, 1);
+  assert.equal((await load(world)).newChats?.used, 1);
 
   await untilUtc(world, 1);
   world.network.outcome = () => ({ kind: "refused", code: "number_not_registered", detail: "nobody" });
@@ -205,4 +205,4 @@ Deno.test("the ETA of a bulk knows of hours and of new chats", async () => {
   await world.supervisor.stop();
 });
 
-const health = (world: World) => world.lines.health(ACCOUNT, "ses_1");
+const load = (world: World) => world.forecast.load(ACCOUNT, "ses_1");
