@@ -83,9 +83,9 @@ const editAccount = route({
   problems: ["scope_missing"],
 });
 
-export const accountRoutes = [getAccount, editAccount];
+export const accountResource = { routes: [getAccount, editAccount], add: addAccount };
 
-export function addAccount(api: Api, { quotaView, accounts }: Pick<Services, "quotaView" | "accounts">): void {
+function addAccount(api: Api, { quotaView, accounts }: Pick<Services, "quotaView" | "accounts">): void {
   api.on(editAccount, async ({ caller, body: { optOutWords } }) => {
     const account = await accounts.update(caller.account.id, { optOutWords });
     return ok({ data: recordOf({ ...caller, account }, await quotaView(caller)) });

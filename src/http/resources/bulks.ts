@@ -54,11 +54,11 @@ const cancelBulk = route({
   answers: { 200: { ...one, description: "The bulk after that" } },
 });
 
-export const bulkRoutes = [listBulks, getBulk, cancelBulk];
+export const bulkResource = { routes: [listBulks, getBulk, cancelBulk], add: addBulks };
 
 type Needed = Pick<Services, "history" | "queued" | "forecast" | "budgets">;
 
-export function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Needed): void {
+function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Needed): void {
   async function bulkOf(accountId: string, bulkId: string): Promise<z.infer<typeof Bulk>> {
     const { bulk, queued, sent, failed, etaAt } = await forecast.bulk(accountId, bulkId);
     const { sessionId, total, createdAt } = bulk;

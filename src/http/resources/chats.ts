@@ -33,9 +33,9 @@ const readChat = route({
   answers: { 200: data("What was read", z.object({ chat: z.string(), messageIds: z.array(z.string()) })) },
 });
 
-export const chatRoutes = [setPresence, readChat];
+export const chatResource = { routes: [setPresence, readChat], add: addChats };
 
-export function addChats(api: Api, { lines, unread }: Pick<Services, "lines" | "unread">): void {
+function addChats(api: Api, { lines, unread }: Pick<Services, "lines" | "unread">): void {
   api.on(setPresence, async ({ caller, params: { id, chat }, body: { state } }) => {
     const { chats } = await lines.connection(caller.account.id, id);
     await chats.show(jidOf(chat), state);

@@ -119,9 +119,12 @@ const changeProfile = route({
   answers: { 200: data("The profile as it is now", Profile) },
 });
 
-export const contactRoutes = [checkNumber, getContact, block, unblock, blocklist, getProfile, changeProfile];
+export const contactResource = {
+  routes: [checkNumber, getContact, block, unblock, blocklist, getProfile, changeProfile],
+  add: addContacts,
+};
 
-export function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
+function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
   api.on(checkNumber, async ({ caller, params, body }) => {
     const connection = await lines.connection(caller.account.id, params.id);
     const { exists, jid } = await connection.checkNumber(body.number);

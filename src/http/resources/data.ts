@@ -70,9 +70,9 @@ const getErasure = route({
   problems: ["not_found"],
 });
 
-export const dataRoutes = [eraseNumber, listErasures, getErasure];
+export const dataResource = { routes: [eraseNumber, listErasures, getErasure], add: addData };
 
-export function addData(api: Api, { erasures, budgets }: Pick<Services, "erasures" | "budgets">): void {
+function addData(api: Api, { erasures, budgets }: Pick<Services, "erasures" | "budgets">): void {
   api.on(eraseNumber, async ({ caller, params: { number } }) => {
     const erasure = await erasures.begin(caller.account.id, { name: number, keyId: caller.key?.id ?? null });
     return { status: erasure.doneAt === null ? 202 : 200, body: { data: shown(erasure) } };

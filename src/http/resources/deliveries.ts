@@ -75,9 +75,9 @@ const redeliverSince = route({
   answers: { 200: data("How many deliveries were scheduled", z.object({ scheduled: z.int() })) },
 });
 
-export const deliveryRoutes = [listDeliveries, redeliver, redeliverSince];
+export const deliveryResource = { routes: [listDeliveries, redeliver, redeliverSince], add: addDeliveries };
 
-export function addDeliveries(api: Api, { deliveries, budgets }: Pick<Services, "deliveries" | "budgets">): void {
+function addDeliveries(api: Api, { deliveries, budgets }: Pick<Services, "deliveries" | "budgets">): void {
   api.on(listDeliveries, async ({ caller, params, query: { status = null, before = null, limit } }) => {
     const party = caller.account.id;
     const asked = { status, before, limit };

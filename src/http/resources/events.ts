@@ -64,11 +64,11 @@ const streamEvents = route({
   problems: ["too_much_at_once"],
 });
 
-export const eventRoutes = [listEvents, streamEvents];
+export const eventResource = { routes: [listEvents, streamEvents], add: addEvents };
 
 type Needed = Pick<Services, "events" | "runtime" | "stopping" | "budgets">;
 
-export function addEvents(api: Api, services: Needed): void {
+function addEvents(api: Api, services: Needed): void {
   const { events, budgets, runtime } = services;
   const tails = new Tails(events, runtime.clock);
   const cursorOf = (accountId: string, after: string | null) => after === "now" ? events.newest(accountId) : after;

@@ -87,16 +87,19 @@ const answerRequests = route({
   answers: { 200: results },
 });
 
-export const groupMemberRoutes = [
-  changeParticipants,
-  getInvite,
-  revokeInvite,
-  joinGroup,
-  listRequests,
-  answerRequests,
-];
+export const groupMemberResource = {
+  routes: [
+    changeParticipants,
+    getInvite,
+    revokeInvite,
+    joinGroup,
+    listRequests,
+    answerRequests,
+  ],
+  add: addGroupMembers,
+};
 
-export function addGroupMembers(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
+function addGroupMembers(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
   api.on(changeParticipants, async ({ caller, params: { id, gid }, body: { action, participants } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const results = await groups.changeMembers(gid, action, participants);

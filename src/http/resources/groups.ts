@@ -130,11 +130,14 @@ const deleteGroupMessage = route({
   problems: [...ofOne.problems, "not_revocable"],
 });
 
-export const groupRoutes = [listGroups, createGroup, getGroup, changeGroup, leaveGroup, deleteGroupMessage];
+export const groupResource = {
+  routes: [listGroups, createGroup, getGroup, changeGroup, leaveGroup, deleteGroupMessage],
+  add: addGroups,
+};
 
 type Needed = Pick<Services, "lines" | "lookups" | "amendments" | "references">;
 
-export function addGroups(api: Api, { lines, lookups, amendments, references }: Needed): void {
+function addGroups(api: Api, { lines, lookups, amendments, references }: Needed): void {
   api.on(listGroups, async ({ caller, params: { id } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const ask = async () => (await groups.list()).map(groupOf);

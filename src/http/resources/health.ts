@@ -33,9 +33,9 @@ const metricsRoute = route({
   answers: { 200: { description: "Text format 0.0.4", schema: null, contentType: "text/plain" } },
 });
 
-export const healthRoutes = [healthz, readyz, metricsRoute];
+export const healthResource = { routes: [healthz, readyz, metricsRoute], add: addHealth };
 
-export function addHealth(api: Pick<Api, "onOpen">, services: Parameters<typeof makeHealth>[0]): void {
+function addHealth(api: Pick<Api, "onOpen">, services: Parameters<typeof makeHealth>[0]): void {
   const health = makeHealth(services);
   api.onOpen(healthz, health.healthz);
   api.onOpen(readyz, health.readyz);

@@ -73,9 +73,9 @@ const deleteKey = route({
   problems: ["scope_missing", "not_found"],
 });
 
-export const keyRoutes = [listKeys, createKey, deleteKey];
+export const keyResource = { routes: [listKeys, createKey, deleteKey], add: addKeys };
 
-export function addKeys(api: Api, { keys, idempotency }: Pick<Services, "keys" | "idempotency">): void {
+function addKeys(api: Api, { keys, idempotency }: Pick<Services, "keys" | "idempotency">): void {
   api.on(listKeys, async ({ caller }) => {
     requireManager(caller);
     return ok({ data: (await keys.list(caller.account.id)).map(shown) });

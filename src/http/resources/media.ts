@@ -31,9 +31,9 @@ const getMedia = route({
   problems: ["not_found", "range_not_satisfiable"],
 });
 
-export const mediaRoutes = [getMedia];
+export const mediaResource = { routes: [getMedia], add: addMedia };
 
-export function addMedia(api: Api, { serveMedia }: Pick<Services, "serveMedia">): void {
+function addMedia(api: Api, { serveMedia }: Pick<Services, "serveMedia">): void {
   api.onOpen(getMedia, ({ c, params, query }) => {
     const method = c.req.method === "HEAD" ? "HEAD" : "GET";
     const header = (name: string) => c.req.header(name) ?? null;

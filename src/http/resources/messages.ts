@@ -194,14 +194,17 @@ const cancelMessage = route({
   problems: ["not_found", "not_cancellable"],
 });
 
-export const messageRoutes = [getStatus, listHistory, getMessage, editMessage, revokeMessage, cancelMessage];
+export const messageResource = {
+  routes: [getStatus, listHistory, getMessage, editMessage, revokeMessage, cancelMessage],
+  add: addMessages,
+};
 
 type Needed = Pick<
   Services,
   "history" | "queued" | "amendments" | "tallyOf" | "forecast" | "runtime" | "budgets"
 >;
 
-export function addMessages(
+function addMessages(
   api: Api,
   { history, queued, amendments, tallyOf, forecast, runtime, budgets }: Needed,
 ): void {

@@ -62,9 +62,9 @@ const deleteOptOut = route({
   answers: { 200: data("What was on the list", Record) },
 });
 
-export const optOutRoutes = [listOptOuts, getOptOut, putOptOut, deleteOptOut];
+export const optOutResource = { routes: [listOptOuts, getOptOut, putOptOut, deleteOptOut], add: addOptOuts };
 
-export function addOptOuts(api: Api, { optOuts, budgets }: Pick<Services, "optOuts" | "budgets">): void {
+function addOptOuts(api: Api, { optOuts, budgets }: Pick<Services, "optOuts" | "budgets">): void {
   api.on(listOptOuts, async ({ caller, query }) => {
     const party = caller.account.id;
     const { optOuts: found, total } = await budgets.reads.run({ party }, () => optOuts.page(party, query));

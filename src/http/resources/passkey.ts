@@ -74,9 +74,9 @@ const confirmPasskey = route({
   problems: ["not_found", "passkey_not_requested", "passkey_refused", "network_timeout"],
 });
 
-export const passkeyRoutes = [getPasskey, signPasskey, confirmPasskey];
+export const passkeyResource = { routes: [getPasskey, signPasskey, confirmPasskey], add: addPasskey };
 
-export function addPasskey(api: Api, { lines }: { lines: Pick<Lines, "passkey" | "signPasskey" | "confirmPasskey"> }) {
+function addPasskey(api: Api, { lines }: { lines: Pick<Lines, "passkey" | "signPasskey" | "confirmPasskey"> }) {
   api.on(getPasskey, async ({ caller, params }) => {
     return ok({ data: requestOf(await lines.passkey(caller.account.id, params.id)) });
   });

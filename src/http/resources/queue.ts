@@ -32,9 +32,9 @@ const getQueue = route({
   problems: ["not_found"],
 });
 
-export const queueRoutes = [getQueue];
+export const queueResource = { routes: [getQueue], add: addQueue };
 
-export function addQueue(api: Api, { forecast, budgets }: Pick<Services, "forecast" | "budgets">): void {
+function addQueue(api: Api, { forecast, budgets }: Pick<Services, "forecast" | "budgets">): void {
   api.on(getQueue, async ({ caller, params, query }) => {
     const party = caller.account.id;
     const queued = await budgets.reads.run({ party }, () => forecast.queue(party, params.id, { limit: query.limit }));

@@ -1,26 +1,26 @@
 /** Every resource of the API: what it declares, for the reference, and what serves it. */
 import type { Api, Route } from "../api/route.ts";
 import type { Services } from "../api/services.ts";
-import { accountRoutes, addAccount } from "./account.ts";
-import { addBulks, bulkRoutes } from "./bulks.ts";
-import { addContacts, contactRoutes } from "./contacts.ts";
-import { addChats, chatRoutes } from "./chats.ts";
-import { addData, dataRoutes } from "./data.ts";
-import { addDeliveries, deliveryRoutes } from "./deliveries.ts";
-import { addEvents, eventRoutes } from "./events.ts";
-import { addGroupMembers, groupMemberRoutes } from "./group_members.ts";
-import { addGroups, groupRoutes } from "./groups.ts";
-import { addHealth, healthRoutes } from "./health.ts";
-import { addKeys, keyRoutes } from "./keys.ts";
-import { addMedia, mediaRoutes } from "./media.ts";
-import { addMessages, messageRoutes } from "./messages.ts";
-import { addOptOuts, optOutRoutes } from "./opt_outs.ts";
-import { addQueue, queueRoutes } from "./queue.ts";
-import { addSends, sendRoutes } from "./sends/sends.ts";
-import { addPasskey, passkeyRoutes } from "./passkey.ts";
-import { addSessionHealth, sessionHealthRoutes } from "./session_health.ts";
-import { addSessions, sessionRoutes } from "./sessions.ts";
-import { addWebhooks, webhookRoutes } from "./webhooks.ts";
+import { accountResource } from "./account.ts";
+import { bulkResource } from "./bulks.ts";
+import { contactResource } from "./contacts.ts";
+import { chatResource } from "./chats.ts";
+import { dataResource } from "./data.ts";
+import { deliveryResource } from "./deliveries.ts";
+import { eventResource } from "./events.ts";
+import { groupMemberResource } from "./group_members.ts";
+import { groupResource } from "./groups.ts";
+import { healthResource } from "./health.ts";
+import { keyResource } from "./keys.ts";
+import { mediaResource } from "./media.ts";
+import { messageResource } from "./messages.ts";
+import { optOutResource } from "./opt_outs.ts";
+import { queueResource } from "./queue.ts";
+import { sendResource } from "./sends/sends.ts";
+import { passkeyResource } from "./passkey.ts";
+import { sessionHealthResource } from "./session_health.ts";
+import { sessionResource } from "./sessions.ts";
+import { webhookResource } from "./webhooks.ts";
 
 interface Resource {
   routes: readonly unknown[];
@@ -29,26 +29,26 @@ interface Resource {
 
 /** In the order of the reference. */
 const RESOURCES: readonly Resource[] = [
-  { routes: sessionRoutes, add: addSessions },
-  { routes: passkeyRoutes, add: addPasskey },
-  { routes: sessionHealthRoutes, add: addSessionHealth },
-  { routes: contactRoutes, add: addContacts },
-  { routes: groupRoutes, add: addGroups },
-  { routes: groupMemberRoutes, add: addGroupMembers },
-  { routes: chatRoutes, add: addChats },
-  { routes: queueRoutes, add: addQueue },
-  { routes: sendRoutes, add: addSends },
-  { routes: messageRoutes, add: addMessages },
-  { routes: bulkRoutes, add: addBulks },
-  { routes: webhookRoutes, add: addWebhooks },
-  { routes: deliveryRoutes, add: addDeliveries },
-  { routes: eventRoutes, add: addEvents },
-  { routes: mediaRoutes, add: addMedia },
-  { routes: accountRoutes, add: addAccount },
-  { routes: keyRoutes, add: addKeys },
-  { routes: optOutRoutes, add: addOptOuts },
-  { routes: dataRoutes, add: addData },
-  { routes: healthRoutes, add: addHealth },
+  sessionResource,
+  passkeyResource,
+  sessionHealthResource,
+  contactResource,
+  groupResource,
+  groupMemberResource,
+  chatResource,
+  queueResource,
+  sendResource,
+  messageResource,
+  bulkResource,
+  webhookResource,
+  deliveryResource,
+  eventResource,
+  mediaResource,
+  accountResource,
+  keyResource,
+  optOutResource,
+  dataResource,
+  healthResource,
 ];
 
 /** Every route that the gateway serves to its clients. */

@@ -50,11 +50,11 @@ const getSessionHealth = route({
   problems: ["not_found"],
 });
 
-export const sessionHealthRoutes = [getSessionHealth];
+export const sessionHealthResource = { routes: [getSessionHealth], add: addSessionHealth };
 
 type Needed = Pick<Services, "lines" | "forecast" | "budgets">;
 
-export function addSessionHealth(api: Api, { lines, forecast, budgets }: Needed): void {
+function addSessionHealth(api: Api, { lines, forecast, budgets }: Needed): void {
   api.on(getSessionHealth, async ({ caller, params }) => {
     const party = caller.account.id;
     const { connection, connectedSince, restriction } = await lines.health(party, params.id);

@@ -175,23 +175,26 @@ const resumeQueue = route({
   summary: "Let the queue go on",
 });
 
-export const sessionRoutes = [
-  listSessions,
-  createSession,
-  updateSession,
-  getQr,
-  getStatus,
-  reconnect,
-  disconnect,
-  logOut,
-  deleteSession,
-  pauseQueue,
-  resumeQueue,
-];
+export const sessionResource = {
+  routes: [
+    listSessions,
+    createSession,
+    updateSession,
+    getQr,
+    getStatus,
+    reconnect,
+    disconnect,
+    logOut,
+    deleteSession,
+    pauseQueue,
+    resumeQueue,
+  ],
+  add: addSessions,
+};
 
 type Needed = Pick<Services, "lines" | "idempotency" | "budgets">;
 
-export function addSessions(api: Api, { lines, idempotency, budgets }: Needed): void {
+function addSessions(api: Api, { lines, idempotency, budgets }: Needed): void {
   api.on(listSessions, async ({ caller }) => {
     const party = caller.account.id;
     return ok({ data: (await budgets.reads.run({ party }, () => lines.list(party))).map(sessionOf) });

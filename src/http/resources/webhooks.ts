@@ -123,17 +123,20 @@ const rotateSecret = route({
   answers: { 200: data("The webhook with its new secret", WebhookWithSecret) },
 });
 
-export const webhookRoutes = [
-  listWebhooks,
-  createWebhook,
-  getWebhook,
-  updateWebhook,
-  deleteWebhook,
-  testWebhook,
-  rotateSecret,
-];
+export const webhookResource = {
+  routes: [
+    listWebhooks,
+    createWebhook,
+    getWebhook,
+    updateWebhook,
+    deleteWebhook,
+    testWebhook,
+    rotateSecret,
+  ],
+  add: addWebhooks,
+};
 
-export function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, "webhooks" | "idempotency">): void {
+function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, "webhooks" | "idempotency">): void {
   api.on(listWebhooks, async ({ caller }) => ok({ data: (await webhooks.list(caller.account.id)).map(recordOf) }));
 
   api.on(createWebhook, async ({ caller, body: { url, events = null, sessionId = null }, repeat }) => {

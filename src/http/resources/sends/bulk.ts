@@ -50,7 +50,7 @@ const BulkMessage = z.strictObject({ sessionId, messages: z.array(BulkItem).min(
   "BulkMessage",
 );
 
-export const sendBulk = route({
+const sendBulk = route({
   ...single,
   path: "/v1/messages/send/bulk",
   operationId: "sendBulk",
@@ -62,7 +62,9 @@ export const sendBulk = route({
   answers: { 202: { description: "All accepted", schema: BulkAcknowledgement, headers: quotaHeaders } },
 });
 
-export function addBulk(api: Api, sender: Sender): void {
+export const bulk = { routes: [sendBulk], add: addBulk };
+
+function addBulk(api: Api, sender: Sender): void {
   api.on(sendBulk, async ({ caller, body, repeat }) => {
     const items = body.messages.map((message, i) => {
       const { to, text, fileUrl, caption } = message;

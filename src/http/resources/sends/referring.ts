@@ -38,9 +38,9 @@ const sendForward = route({
   ),
 });
 
-export const referringRoutes = [sendReaction, sendForward];
+export const referring = { routes: [sendReaction, sendForward], add: addReferring };
 
-export function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "references">): void {
+function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "references">): void {
   api.on(sendReaction, async ({ caller, body, repeat }) => {
     const { sessionId, messageId, emoji } = body;
     const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });

@@ -8,12 +8,12 @@ import type { MessageKind, OutgoingContent } from "../../../message/content.ts";
 import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber, Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
-import { addBulk, sendBulk } from "./bulk.ts";
+import { bulk } from "./bulk.ts";
 import { label, manner, options, sessionId, single, Text } from "./fields.ts";
-import { addReferring, referringRoutes } from "./referring.ts";
-import { acknowledged, makeSender } from "./sender.ts";
-import { addStatusPosts, sendStatus } from "./status_posts.ts";
-import { addUploads, uploadRoutes } from "./uploads.ts";
+import { referring } from "./referring.ts";
+import { acknowledged, makeSender, type Sender } from "./sender.ts";
+import { statusPosts } from "./status_posts.ts";
+import { uploads } from "./uploads.ts";
 
 interface KindRequest {
   kind: MessageKind;
@@ -103,15 +103,20 @@ const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, fields, contentOf }) => {
   return { route: declared, contentOf };
 });
 
-export const sendRoutes = [
-  ...KIND_SENDS.map(({ route }) => route),
-  ...uploadRoutes,
-  ...referringRoutes,
-  sendStatus,
-  sendBulk,
-];
+interface Sends {
+  routes: readonly unknown[];
+  add(api: Api, sender: Sender, services: Services): void;
+}
 
-export function addSends(api: Api, services: Services): void {
+/** What is read in a way of its own. */
+const OTHERS: readonly Sends[] = [uploads, referring, statusPosts, bulk];
+
+export const sendResource = {
+  routes: [...KIND_SENDS.map(({ route }) => route), ...OTHERS.flatMap(({ routes }) => routes)],
+  add: addSends,
+};
+
+function addSends(api: Api, services: Services): void {
   const sender = makeSender(services);
   for (const { route, contentOf } of KIND_SENDS) {
     api.on(route, async ({ caller, body, repeat }) => {
@@ -119,8 +124,5 @@ export function addSends(api: Api, services: Services): void {
       return acknowledged(await sender.send(caller, body, { items, repeat }));
     });
   }
-  addUploads(api, sender, services);
-  addReferring(api, sender, services);
-  addStatusPosts(api, sender, services);
-  addBulk(api, sender);
+  for (const { add } of OTHERS) add(api, sender, services);
 }

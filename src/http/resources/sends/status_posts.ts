@@ -45,7 +45,7 @@ const StatusMessage = z.strictObject({
   } else if (typeof body.file === "string" && typeof body.filename !== "string") refuse("filename", "is required");
 }).openapi("StatusMessage", RULES);
 
-export const sendStatus = route({
+const sendStatus = route({
   ...single,
   path: "/v1/messages/send/status",
   operationId: "sendStatus",
@@ -57,7 +57,9 @@ export const sendStatus = route({
   maxBytes: MAX_DOCUMENT_BODY,
 });
 
-export function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
+export const statusPosts = { routes: [sendStatus], add: addStatusPosts };
+
+function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
   api.on(sendStatus, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, {
       part: "file",

@@ -199,9 +199,9 @@ const sendPdf = route({
   problems: ["not_found", "no_connected_session", "quota_exceeded", "recipient_opted_out"],
 });
 
-export const uploadRoutes = [sendFile, sendDocument, sendSticker, sendVoice, sendPdf];
+export const uploads = { routes: [sendFile, sendDocument, sendSticker, sendVoice, sendPdf], add: addUploads };
 
-export function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
+function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
   const form = ({ account }: Caller) => ({ part: "file", media, accountId: account.id, maxBytes: MAX_FORM_FILE_BYTES });
   const document = (caller: Caller) => ({ ...form(caller), maxBytes: MAX_DOCUMENT_BYTES });
 
