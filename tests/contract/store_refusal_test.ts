@@ -125,3 +125,30 @@ test("a store that refuses what is learned of a recipient does not end the line"
   assert.ok(refused > 0);
   assert.deepEqual(events.of("closed"), []);
 });
+
+test("credentials that could not be written are written when the store is back", async (scene, refuse) => {
+  await scene.login();
+  await scene.restart();
+  let isAway = true;
+  let refused = 0;
+  let written = 0;
+  const ofCredentials = (change: Change) => change.mutations.some(({ key }) => key.at(-1) === "creds");
+  refuse({
+    ...NOTHING,
+    commits: (change) => {
+      if (!ofCredentials(change)) return false;
+      if (isAway) refused++;
+      else written++;
+      return isAway;
+    },
+  });
+  const { events } = await scene.open();
+  await events.until("open");
+  await scene.friend.sendMessage({ to: OWNER, text: "hello" });
+  await events.until("message");
+  assert.ok(refused > 0, "the login changes them");
+  isAway = false;
+  await scene.clock.advance(1_000);
+  assert.ok(written > 0, "nobody asks for it again");
+  assert.deepEqual(events.of("closed"), []);
+});

@@ -1,9 +1,11 @@
 /** The life of one line's socket, from opening its keys to the end: it connects, logs in, is watched, and lets go. */
 import type { BinaryNode } from "@whiskeysockets/baileys";
 import { detached, errorName } from "../../base/detached.ts";
+import { retry } from "../../base/retry.ts";
 import { within } from "../../base/within.ts";
 import { EgressError } from "../../egress/egress_error.ts";
 import type { Log } from "../../runtime.ts";
+import { STORE_PAUSE_MS } from "../../store/retry.ts";
 import { SealError } from "../../store/seal.ts";
 import type { CloseReason, ConnectionEvents } from "../connection.ts";
 import type { OpenOptions } from "../network.ts";
@@ -172,7 +174,9 @@ export class SocketLife {
     ev.on("creds.update", () => {
       // The library takes every change that names nobody for a new name, and announces it by a presence: "available".
       if (this.open) this.#stayUnavailable(this.open);
-      void detached(auth.saveCreds(), (failure) => {
+      // Stale ones would make the next connection use ids of keys anew.
+      const saved = retry(() => auth.saveCreds(), { clock, pauseMs: STORE_PAUSE_MS, isTransient: () => !this.isOver });
+      void detached(saved, (failure) => {
         if (!this.isOver) this.#log.error(failure, "credentials could not be saved");
       });
     });
