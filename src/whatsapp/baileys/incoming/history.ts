@@ -11,6 +11,7 @@ import { jidNormalizedUser, type proto, type SignalKeyStoreWithTransaction } fro
 import { buildMergedTcTokenIndexWrite } from "@whiskeysockets/baileys/lib/Utils/tc-token-utils.js";
 import protobuf from "protobufjs/minimal.js";
 import type { Clock, Runtime } from "../../../runtime.ts";
+import { StoreError } from "../../../store/kv.ts";
 import type { KeyData } from "../auth_state.ts";
 import type { MediaHost } from "../media_host.ts";
 import { downloadMedia } from "./media_download.ts";
@@ -45,7 +46,7 @@ interface ChatToken {
   sentAt: number | null;
 }
 
-/** Takes the tokens of one part of the history. Never rejects: without them the line links and works. */
+/** Takes the tokens of one part of the history; without one that cannot be had the line works. Throws StoreError. */
 export async function takeHistory(
   notification: HistoryNotification,
   { keys, host, runtime: { clock, log } }: { keys: Keys; host: MediaHost; runtime: Pick<Runtime, "clock" | "log"> },
@@ -60,6 +61,7 @@ export async function takeHistory(
     }
     log.debug({ tokens: tokens.length, salt: salt !== null }, "the tokens of a part of the history were taken");
   } catch (error) {
+    if (error instanceof StoreError) throw error;
     log.warn({ error: errorName(error) }, "a part of the history could not be read");
   }
 }

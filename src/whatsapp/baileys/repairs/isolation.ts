@@ -36,15 +36,17 @@ export function makeAlone(
     return `${user}@${server}`;
   }
   /** Within the transaction, so that nothing of it is written. */
-  async function onWhatWasRead<T>(work: () => Promise<T>): Promise<T> {
-    const before = refusedReads();
+  async function onWhatWasRead<T>(before: number, work: () => Promise<T>): Promise<T> {
     const [settled] = await Promise.allSettled([work()]);
     if (refusedReads() !== before) throw new StoreError("unavailable", "what the message needs could not be read");
     if (settled.status === "rejected") throw settled.reason;
     return settled.value;
   }
   return (jid, work) =>
-    outside(async () => await store.transaction(() => onWhatWasRead(work), `alone/${await ownerOf(jid)}`));
+    outside(async () => {
+      const before = refusedReads();
+      return await store.transaction(() => onWhatWasRead(before, work), `alone/${await ownerOf(jid)}`);
+    });
 }
 
 /** The repository with everything that changes a session or our sender keys run alone. Decryption is the journal's. */

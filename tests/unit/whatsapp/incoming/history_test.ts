@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { deflateSync } from "node:zlib";
 import { addTransactionCapability, proto, type SignalDataSet } from "@whiskeysockets/baileys";
+import { StoreError } from "../../../../src/store/kv.ts";
 import { readHistory, takeHistory } from "../../../../src/whatsapp/baileys/incoming/history.ts";
 import { quietLogger } from "../../../../src/whatsapp/baileys/repairs/quiet_logger.ts";
 import { testRuntime } from "../../../support/runtime.ts";
@@ -40,6 +41,7 @@ Deno.test("of a history only tokens and the salt are read, by LID where it is na
 
 Deno.test("a newer token stays, an older one is replaced, and what can't be read changes nothing", async () => {
   const rows = new Map<string, unknown>();
+  let isAway = false;
   const runtime = testRuntime();
   const keys = addTransactionCapability(
     {
@@ -48,6 +50,7 @@ Deno.test("a newer token stays, an older one is replaced, and what can't be read
           Object.fromEntries(ids.flatMap((id) => rows.has(`${type} ${id}`) ? [[id, rows.get(`${type} ${id}`)]] : [])),
         ) as never,
       set(data: SignalDataSet) {
+        if (isAway) throw new StoreError("unavailable", "the store is away");
         for (const [type, values] of Object.entries(data)) {
           for (const [id, value] of Object.entries(values!)) rows.set(`${type} ${id}`, value);
         }
@@ -79,4 +82,7 @@ Deno.test("a newer token stays, an older one is replaced, and what can't be read
   await take({ directPath: "/gone", mediaKey: Buffer.alloc(32), fileLength: 10 });
   await take({ directPath: "/large", mediaKey: Buffer.alloc(32), fileLength: 1e12 });
   assert.deepEqual(rows, before);
+
+  isAway = true;
+  await assert.rejects(take(inline(history([from("93@lid", "third", NOW_S)]))), StoreError, "it is to be tried again");
 });

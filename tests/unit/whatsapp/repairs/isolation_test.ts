@@ -96,3 +96,16 @@ Deno.test("nothing is written by what goes on after a read that was refused, and
   await assert.rejects(alone(LID, work), StoreError);
   assert.deepEqual(commits, []);
 });
+
+Deno.test("nothing is written where the LID behind a number could not be read: its turn may be another's", async () => {
+  const { store, commits, refused } = aloneWith();
+  const lidMapping = {
+    getLIDForPN() {
+      refused.reads++;
+      return Promise.reject(new StoreError("unavailable", "the store is away"));
+    },
+  };
+  const alone = makeAlone(store, lidMapping, () => refused.reads);
+  await assert.rejects(alone(PHONE, async () => await store.set(row("a session under the number"))), StoreError);
+  assert.deepEqual(commits, []);
+});
