@@ -61,6 +61,12 @@ Deno.test("what was sent is changed and deleted on the phones, what waits where 
         await stage.arrival(CUSTOMER, ({ revoked }) => revoked);
         await refused(revoke(stage, id), 409, "not_revocable");
         await refused(edit(stage, id, "again"), 409, "not_editable");
+        const sends = { text: { text: "as I said", replyTo: id }, forward: { messageId: id } };
+        for (const [kind, fields] of Object.entries(sends)) {
+          const again = post(stage, `/messages/send/${kind}`, { json: { to: CUSTOMER, ...fields } });
+          const { body } = await refused(again, 400, "validation_failed");
+          assert.match(JSON.stringify(body), /is a message that was deleted/);
+        }
       },
     );
 

@@ -103,7 +103,8 @@ async function quoteOf(
   context: Context,
 ): Promise<{ quote: NonNullable<SendManner["quote"]>; lineId: string }> {
   const referred = await context.references.find(context.accountId, replyTo, context);
-  const { key, chat, lineId, preview } = referred;
+  const { key, chat, lineId, preview, message } = referred;
+  if (message?.revokedAt !== undefined) throw invalid(`${path}replyTo`, "is a message that was deleted");
   if (context.sessionId !== null && context.sessionId !== lineId) {
     throw invalid(`${path}replyTo`, "is a message of another session");
   }

@@ -45,7 +45,7 @@ function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "
     const { sessionId, messageId, emoji } = body;
     const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });
     if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
-    left(referred);
+    seen(referred);
     const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
     const items = [{ to: referred.chat, content, manner: body }];
     return acknowledged(await sender.send(caller, { ...body, sessionId: referred.lineId }, { items, repeat }));
@@ -55,7 +55,7 @@ function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "
     const { sessionId, to, messageId } = body;
     // The line of the message need not be the one that it goes out on.
     const referred = await references.find(caller.account.id, messageId, { sessionId: null });
-    left(referred);
+    seen(referred);
     const { lineId, key: { networkId }, kind, preview } = referred;
     if (kind === null) throw invalid("messageId", "is a message that cannot be sent on");
     const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
@@ -64,7 +64,8 @@ function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "
   });
 }
 
-/** What never left is nothing that anybody could see. */
-function left({ message }: Referred): void {
+/** What never left, or was deleted, is nothing that anybody sees. */
+function seen({ message }: Referred): void {
   if (message?.status === "failed") throw invalid("messageId", "is a message that was not sent");
+  if (message?.revokedAt !== undefined) throw invalid("messageId", "is a message that was deleted");
 }
