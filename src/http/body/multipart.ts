@@ -28,7 +28,8 @@ export async function readFormUpload<Fields>(
   request: Request,
   { part, schema, media, accountId, maxBytes }: UploadOptions<Fields>,
 ): Promise<FormUpload<Fields>> {
-  const parser = await makeParser(request);
+  const boundary = boundaryOf(request);
+  const parser = await makeParser(boundary);
   const fields = new Map<string, string | undefined>();
   let filename = "";
   const file: { content: Readable | null; writing: Promise<StoredFile> | null } = { content: null, writing: null };
@@ -67,7 +68,7 @@ export async function readFormUpload<Fields>(
   }
 
   try {
-    const form = withoutEpilogue(chunksOf(request), boundaryOf(request));
+    const form = withoutEpilogue(chunksOf(request), boundary);
     await pipeline(Readable.from(searchable(form), { objectMode: false }), parser);
     const written = await file.writing;
     if (!written) throw invalid(part, "is required, as a part with a file name");
@@ -83,10 +84,15 @@ export async function readFormUpload<Fields>(
   }
 }
 
-/** As the parser reads it, which has found one. */
+/** The first one outside quotes, of the characters that RFC 2046 allows. */
+const BOUNDARY =
+  /^(?:[^"]|"[^"]*")*?;\s*boundary\s*=\s*(?:"([\w'()+,./:=? -]{1,70})"|([\w'()+,./:=?-]{1,70}))\s*(?:;|$)/i;
+
 function boundaryOf({ headers }: Request): string {
-  const [, quoted, plain] = /;\s*boundary=(?:"([^"]+)"|([^\s;]+))/i.exec(headers.get("content-type")!) ?? [];
-  return quoted ?? plain ?? "";
+  const [, quoted, plain] = BOUNDARY.exec(headers.get("content-type") ?? "") ?? [];
+  const boundary = quoted ?? plain;
+  if (boundary === undefined) throw notForm(new Error("no boundary"));
+  return boundary;
 }
 
 /** The form up to its last boundary: there the parser closes, and would wait for ever with a piece that comes later. */
@@ -134,15 +140,12 @@ function indexOf(bytes: Uint8Array, { sought, from }: { sought: Uint8Array; from
   return -1;
 }
 
-async function makeParser(request: Request): Promise<Busboy> {
+/** It is told the boundary, not the client's header: were it to look for another, it would wait for ever. */
+async function makeParser(boundary: string): Promise<Busboy> {
   const { default: { Busboy } } = await import("@fastify/busboy");
-  const headers = { "content-type": request.headers.get("content-type") ?? "" };
+  const headers = { "content-type": `multipart/form-data; boundary="${boundary}"` };
   const limits = { parts: MAX_PARTS, fields: MAX_FIELDS, fieldSize: MAX_FIELD_BYTES, fieldNameSize: 100 };
-  try {
-    return new Busboy({ headers, limits });
-  } catch (error) {
-    throw notForm(error);
-  }
+  return new Busboy({ headers, limits });
 }
 
 /** Browsers, Node.js and curl escape these three characters, as WHATWG's form encoding says, and nothing else. */

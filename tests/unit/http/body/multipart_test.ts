@@ -10,10 +10,13 @@ import { type FakeMedia, fakeMedia } from "../../../support/fake_media.ts";
 
 const schema = z.object({ to: z.string(), caption: z.string().optional(), file: z.string() });
 
-function requestOf(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Request {
+function requestOf(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  parameters = "boundary=B",
+): Request {
   return new Request("http://x/", {
     method: "POST",
-    headers: { "content-type": "multipart/form-data; boundary=B" },
+    headers: { "content-type": `multipart/form-data; ${parameters}` },
     body: ReadableStream.from(chunks),
     duplex: "half",
   } as RequestInit);
@@ -66,6 +69,45 @@ Deno.test("a form is read wherever it is cut by the network, its very end includ
   for (let cut = 1; cut < form.length; cut++) {
     const upload = await readFormUpload(requestOf(arriving(form.slice(0, cut), form.slice(cut))), options(fakeMedia()));
     assert.deepEqual(upload.fields, { to: "34600111222", file: "" });
+  }
+});
+
+Deno.test("a form is read by its boundary, however the client writes that", async () => {
+  const form = field("to", "34600111222") + file("content") + END;
+  for (
+    const parameters of [
+      'boundary="B"',
+      "boundary = B",
+      'charset="utf-8"; Boundary=B',
+      'other="; boundary=another"; boundary=B',
+      "boundary=B; boundary=another",
+    ]
+  ) {
+    const upload = await readFormUpload(requestOf(arriving(form, "epilogue"), parameters), options(fakeMedia()));
+    assert.deepEqual(upload.fields, { to: "34600111222", file: "" }, parameters);
+  }
+});
+
+Deno.test("a boundary that may be read in two ways is refused, and nobody waits for its end", async () => {
+  const rows: [parameters: string, boundary: string][] = [
+    ['boundary="B\\"B"', 'B"B'],
+    ["boundary*=utf-8''B", "B"],
+    ["boundary*=utf-8''B%0D%0AB", "B\r\nB"],
+    ['boundary="B', "B"],
+    ['boundary=B"B"B', "BB"],
+    ['boundary=""', ""],
+    ["boundary=", ""],
+    [`boundary=${"B".repeat(71)}`, "B".repeat(71)],
+  ];
+  for (const [parameters, boundary] of rows) {
+    const form = (field("to", "34600111222") + file("content") + END).replaceAll("--B", `--${boundary}`);
+    const media = fakeMedia();
+    await assert.rejects(
+      readFormUpload(requestOf(arriving(form, "epilogue"), parameters), options(media)),
+      (error) => error instanceof Problem && error.status === 400 || assert.fail(String(error)),
+      parameters,
+    );
+    assert.equal(media.files.size, 0);
   }
 });
 
