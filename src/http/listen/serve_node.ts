@@ -7,6 +7,12 @@ import type { Answers } from "../front.ts";
 import { NO_SEAT, type Seat, type Seats } from "./seats.ts";
 import { type HttpServer, reachable, type ServeOptions } from "./serve.ts";
 
+/**
+ * Requests of a connection that wait for the answers before theirs. No client of today asks ahead; one that asks on without
+ * reading would have all its answers put into memory.
+ */
+const MOST_AHEAD = 16;
+
 /** Missing where it is a layer over Deno.serve. */
 export const NODE_HAS_TIMEOUTS = createServer().headersTimeout !== undefined;
 
@@ -18,6 +24,11 @@ export async function serveNode(
   app: Answers,
   { host, port, clock, limits, seats, unreadable }: ServeOptions,
 ): Promise<HttpServer> {
+  const answer = getRequestListener(app.fetch, {
+    hostname: reachable(host),
+    errorHandler: unreadable,
+    overrideGlobalObjects: false,
+  });
   const server = createServer(
     {
       headersTimeout: limits.headersMs,
@@ -26,13 +37,10 @@ export async function serveNode(
       keepAliveTimeout: limits.keepAliveMs,
       maxHeaderSize: limits.maxHeaderBytes,
     },
-    getRequestListener(app.fetch, {
-      hostname: reachable(host),
-      errorHandler: unreadable,
-      overrideGlobalObjects: false,
-    }),
   );
-  giveSeats(server, seats);
+  // Neither side has written anything for so long: the client reads nothing of its answer.
+  server.timeout = limits.requestMs;
+  receive(server, { seats, answer });
   const bound = await listenOn(server, { port, host });
   // An accept that fails must not end the process.
   server.on("error", () => {});
@@ -51,20 +59,39 @@ export async function serveNode(
   };
 }
 
-function giveSeats(server: Server, seats: Seats): void {
-  const taken = new WeakMap<Socket, Seat>();
+/** Gives each connection its seat, and its requests their answers, one after another. */
+function receive(
+  server: Server,
+  { seats, answer }: { seats: Seats; answer: (request: IncomingMessage, response: ServerResponse) => void },
+): void {
+  const taken = new WeakMap<Socket, { seat: Seat; asked: (() => void)[] }>();
   server.on("connection", (socket: Socket) => {
     const seat = seats.take(socket.remoteAddress ?? "", () => socket.destroy());
     if (!seat) {
       socket.on("error", () => {});
       return void socket.end(NO_SEAT, () => socket.destroy());
     }
-    taken.set(socket, seat);
+    taken.set(socket, { seat, asked: [] });
     socket.once("close", seat.leave);
   });
-  server.prependListener("request", ({ socket }: IncomingMessage, answer: ServerResponse) => {
-    const seat = taken.get(socket);
-    seat?.work();
-    answer.once("close", () => seat?.rest());
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    const place = taken.get(socket);
+    if (!place || socket.destroyed) return;
+    const { seat, asked } = place;
+    const begin = () => {
+      if (socket.destroyed) return;
+      seat.work();
+      // All is said, and the client may take its time to read it.
+      response.once("prefinish", seat.rest);
+      response.once("close", () => {
+        asked.shift();
+        asked[0]?.();
+      });
+      answer(request, response);
+    };
+    asked.push(begin);
+    if (asked.length === 1) begin();
+    else if (asked.length > MOST_AHEAD) socket.destroy();
   });
 }

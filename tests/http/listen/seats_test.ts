@@ -7,6 +7,7 @@ import type { Serve } from "../../../src/http/listen/serve.ts";
 import { serveConnections, serveHttp } from "../../../src/http/listen/serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "../../../src/http/listen/serve_node.ts";
 import { silentRuntime } from "../../support/runtime.ts";
+import { until } from "../../support/until.ts";
 
 const SERVERS: Record<string, Serve> = {
   ...(NODE_HAS_TIMEOUTS && { "node:http": serveNode }),
@@ -93,3 +94,66 @@ onEachServer(
     assert.match(await ask(server.port, request("/")), /hello$/);
   },
 );
+
+/** More than the system keeps for a client that does not read. */
+const LONG = new Uint8Array(16 * 1024 ** 2);
+
+/** The other server answers one after another by itself, and is not told what the client has read. */
+function onNode(
+  name: string,
+  run: (server: Listening, answered: () => number) => Promise<void>,
+  timeouts?: { headersMs: number; requestMs: number; checkEveryMs: number },
+): void {
+  const fn = async () => {
+    let answered = 0;
+    const app = new Hono<ApiEnv>();
+    app.get("/", (c) => c.text("hello"));
+    app.get("/long", (c) => {
+      answered++;
+      return c.body(LONG);
+    });
+    const options = { host: "127.0.0.1", port: 0, runtime: silentRuntime(), serve: serveNode, maxConnections: 10 };
+    const server = await listen(app, { ...options, ...(timeouts && { timeouts }) });
+    try {
+      await run(server, () => answered);
+    } finally {
+      await server.stop(0);
+    }
+  };
+  Deno.test({ name: `node:http: ${name}`, ignore: !NODE_HAS_TIMEOUTS, fn });
+}
+
+async function connected(port: number, text: string): Promise<Deno.TcpConn> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  await connection.write(new TextEncoder().encode(text));
+  return connection;
+}
+
+onNode("clients that read nothing of their answers give way to one that does", async ({ port }) => {
+  const deaf = [];
+  try {
+    for (let i = 0; i < 10; i++) deaf.push(await connected(port, request("/long")));
+    assert.match(await ask(port, request("/")), /^HTTP\/1.1 200 [^]*hello$/);
+  } finally {
+    for (const connection of deaf) connection.close();
+  }
+});
+
+onNode("a client that reads nothing of its answer is hung up on in the end", async (server) => {
+  using _deaf = await connected(server.port, request("/long"));
+  await until(() => server.connections() === 1, "the connection");
+  await until(() => server.connections() === 0, "its end");
+}, { headersMs: 300, requestMs: 600, checkEveryMs: 50 });
+
+onNode("a client that asks on and on without reading is given one answer, and hung up on", async (server, answered) => {
+  using _deaf = await connected(server.port, "GET /long HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1000));
+  await until(() => answered() > 0 && server.connections() === 0, "its end");
+  assert.equal(answered(), 1);
+});
+
+onNode("a client that asks a few times ahead gets its answers in order", async ({ port }) => {
+  const ahead = "GET / HTTP/1.1\r\nhost: x\r\n\r\n".repeat(15);
+  const answers = await ask(port, ahead + request("/nothing"));
+  assert.equal(answers.match(/HTTP\/1.1 200 /g)?.length, 15);
+  assert.match(answers, /HTTP\/1.1 404 [^]*$/);
+});
