@@ -13,7 +13,7 @@ import { lineIdsOf } from "../line/line_row.ts";
 import { mediaKeys } from "../media/rows.ts";
 import type { MediaStore } from "../media/store.ts";
 import { eraseMessages, unindexChats } from "../message/history/erase.ts";
-import { EMPTY_LEDGER } from "../message/history/ledger.ts";
+import { ledgerOf } from "../message/history/ledger.ts";
 import { waitingFor } from "../message/opt_outs.ts";
 import { CANCELLED, type Recorder } from "../message/record.ts";
 import { settleRefunds } from "../message/refund.ts";
@@ -141,7 +141,7 @@ async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
     if (ids.length > 0) queueChanged(lineId);
   }
   await settleRefunds(kv, accountId);
-  const upTo = (await kv.get(messageKeys.ledger(accountId))).value?.messages ?? EMPTY_LEDGER.messages;
+  const { messages: upTo } = await ledgerOf(kv, accountId);
   const floor = (await kv.get(messageKeys.historyFloor(accountId))).value ?? 0;
   return { row: { ...row, person, again: false, place: { step: "messages", after: floor, upTo } } };
 }

@@ -12,11 +12,12 @@ import { positionAt } from "./queue/place.ts";
 import { EMPTY_LEDGER, extendLedger, lastPositionOf } from "./history/ledger.ts";
 import type { Message } from "./message.ts";
 import { OPTED_OUT, optedOutAmong, recipientsOf } from "./opt_outs.ts";
-import { findReplay, type KeptSend } from "./replay.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
 import {
   type Accepted,
   acknowledge,
+  findReplay,
+  type KeptSend,
   type Precondition,
   preconditionsOf,
   type SendCommand,

@@ -1,7 +1,7 @@
 /** A bulk after it was accepted: its messages, how many of them have ended, and the event when all have. */
 import type { EventLog } from "../event/log.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import { EMPTY_LEDGER, messageIds } from "./history/ledger.ts";
+import { ledgerOf, messageIds, sequence } from "./history/ledger.ts";
 import type { Message } from "./message.ts";
 import type { SessionName } from "./receipts.ts";
 import { type Bulk, messageKeys } from "./rows.ts";
@@ -29,9 +29,8 @@ export async function countsOf(kv: Kv, bulkId: string): Promise<BulkCounts> {
 
 /** Ids of the bulk's messages, in their order; those that the history no longer has are left out. */
 export async function messageIdsOf(kv: Kv, { accountId, firstHistoryNumber, total }: Bulk): Promise<string[]> {
-  const ledger = (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;
-  const numbers = Array.from({ length: total }, (_, i) => firstHistoryNumber + i);
-  return await messageIds(kv, { accountId, ledger }, numbers);
+  const ledger = await ledgerOf(kv, accountId);
+  return await messageIds(kv, { accountId, ledger }, sequence(firstHistoryNumber, firstHistoryNumber + total - 1));
 }
 
 interface FinishDeps {

@@ -1,8 +1,10 @@
-/** What a send is: what it asks for, its preconditions, and how it is accepted or not. */
+/** What a send is: what it asks for, its preconditions, how it is accepted or not, and its repetition. */
 import type { Caller } from "../account/account.ts";
+import type { Idempotency, RepeatableRequest } from "../account/idempotency.ts";
 import type { QuotaLeft } from "../account/quota.ts";
-import type { Slot } from "../store/kv.ts";
+import type { Kv, Slot } from "../store/kv.ts";
 import type { OutgoingContent } from "./content.ts";
+import { ledgerOf, messageIds, messagesOf, sequence } from "./history/ledger.ts";
 import type { Message, Priority, SendManner } from "./message.ts";
 
 /** A row that a commit checks: what was decided by it holds as long as its version is the same. */
@@ -53,4 +55,30 @@ export function preconditionsOf({ caller, line }: SendCommand): Precondition[] {
 /** The acknowledgement of a message: `queued`, whatever became of it since (spec). */
 export function acknowledge({ id, jobId, to }: Message): Accepted["messages"][number] {
   return { id, jobId, to, status: "queued" };
+}
+
+/** What is kept under the key: which messages were the answer, by history number. */
+export interface KeptSend {
+  first: number;
+  count: number;
+  remaining: QuotaLeft;
+}
+
+/**
+ * The answer that a send got first, for one that is repeated under its `Idempotency-Key`. Null when the send is not a repetition. Asked before anything else of a send is looked at: its session may be gone by
+ * now. Throws Problem idempotency_key_reused.
+ */
+export async function findReplay(
+  { kv, idempotency }: { kv: Kv; idempotency: Pick<Idempotency, "find"> },
+  request: RepeatableRequest,
+): Promise<Accepted | null> {
+  const kept = await idempotency.find<KeptSend>(request);
+  if (kept === null) return null;
+  // Read after the answer was found, so that it knows the answer's messages.
+  const { accountId } = request;
+  const ledger = await ledgerOf(kv, accountId);
+  const numbers = sequence(kept.first, kept.first + kept.count - 1);
+  const messages = await messagesOf(kv, await messageIds(kv, { accountId, ledger }, numbers));
+  const bulkId = messages[0]?.bulkId ?? null;
+  return { bulkId, replayed: true, messages: messages.map(acknowledge), remaining: kept.remaining };
 }

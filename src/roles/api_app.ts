@@ -19,7 +19,7 @@ import { Queued } from "../message/queued.ts";
 import { History } from "../message/history/history.ts";
 import { makeQuotaView } from "../message/history/counts.ts";
 import { makeTallyOf } from "../message/votes.ts";
-import { findReplay } from "../message/replay.ts";
+import { findReplay } from "../message/send.ts";
 import { addPanel } from "../panel/panel.ts";
 import { DeliveryLog } from "../webhook/delivery_log.ts";
 import type { WebhookKeeper } from "../webhook/ownership.ts";

@@ -39,7 +39,7 @@ import { laneOf } from "../../src/line/chats.ts";
 import { makeTallyOf } from "../../src/message/votes.ts";
 import { Queued } from "../../src/message/queued.ts";
 import { OptOuts } from "../../src/message/opt_outs.ts";
-import { findReplay } from "../../src/message/replay.ts";
+import { findReplay } from "../../src/message/send.ts";
 import { History } from "../../src/message/history/history.ts";
 import type { Message } from "../../src/message/message.ts";
 import { makeQueuedCount, makeQuotaView } from "../../src/message/history/counts.ts";

@@ -10,7 +10,7 @@ import type { OutgoingContent } from "../content.ts";
 import { hasEnded, isOfMany, type Message } from "../message.ts";
 import { messageKeys } from "../rows.ts";
 import { makeFilterIndex } from "./filter_index.ts";
-import { EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
+import { ledgerOf, messageIds, neighbours, sequence } from "./ledger.ts";
 import { containerOf, rowAbove } from "./number_set.ts";
 
 /** Messages that are read at a time, and that one commit rewrites: each is checked. */
@@ -35,10 +35,9 @@ export async function eraseMessages(
   accountId: string,
   { traces, after, upTo, now }: { traces: Traces; after: number; upTo: number; now: number },
 ): Promise<ErasedMessages> {
-  const ledger = (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;
+  const ledger = await ledgerOf(kv, accountId);
   const last = Math.min(after + READ_AT_ONCE, upTo);
-  const numbers = Array.from({ length: Math.max(0, last - after) }, (_, i) => after + 1 + i);
-  const messages = await neighbours(kv, await messageIds(kv, { accountId, ledger }, numbers));
+  const messages = await neighbours(kv, await messageIds(kv, { accountId, ledger }, sequence(after + 1, last)));
   const erased: ErasedMessages = {
     change: new Change(),
     rewritten: [],

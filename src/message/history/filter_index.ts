@@ -8,7 +8,7 @@ import { Change, type KeyOf, type Kv, nameOfKey } from "../../store/kv.ts";
 import { typeOf } from "../content.ts";
 import { chatOf, type Message } from "../message.ts";
 import { type Facet, FACETS, messageKeys } from "../rows.ts";
-import { EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
+import { ledgerOf, messageIds, neighbours, sequence } from "./ledger.ts";
 import {
   clip,
   containerOf,
@@ -32,16 +32,15 @@ export function makeFilterIndex(kv: Kv) {
 
   /** Takes in the next messages; resolves to how many, 0 at the end. */
   async function takeIn(accountId: string): Promise<number> {
-    const [mark, { value }, floor] = await Promise.all([
+    const [mark, ledger, floor] = await Promise.all([
       kv.get(messageKeys.historyIndexed(accountId)),
-      kv.get(messageKeys.ledger(accountId)),
+      ledgerOf(kv, accountId),
       kv.get(messageKeys.historyFloor(accountId)),
     ]);
-    const ledger = value ?? EMPTY_LEDGER;
     const before = Math.max(mark.value ?? 0, floor.value ?? 0);
     const count = Math.min(READ_AT_ONCE, ledger.messages - before);
     if (count <= 0) return 0;
-    const ids = await messageIds(kv, { accountId, ledger }, Array.from({ length: count }, (_, i) => before + 1 + i));
+    const ids = await messageIds(kv, { accountId, ledger }, sequence(before + 1, before + count));
     const { rows, through } = rowsOf(accountId, await neighbours(kv, ids));
     const change = new Change().check(mark).set(mark.key, through ?? before + count);
     const slots = await kv.getMany(rows.map(({ key }) => key));

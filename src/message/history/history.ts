@@ -10,7 +10,7 @@ import { sizeBound } from "../../store/layers/size.ts";
 import type { MessageKind } from "../content.ts";
 import { chatOf, type Message, type MessageStatus } from "../message.ts";
 import { makeFilterIndex } from "./filter_index.ts";
-import { EMPTY_LEDGER, messageIds, messagesOf, neighbours } from "./ledger.ts";
+import { ledgerOf, messageIds, messagesOf, neighbours, sequence } from "./ledger.ts";
 import { countOf, newestIn, type NumberSet } from "./number_set.ts";
 import { EndedStretches, StatusReader } from "./status_index.ts";
 
@@ -72,11 +72,10 @@ export class History {
     const facets = { session: sessionId, recipient: recipient === null ? null : chatOf(recipient), type };
     const isFiltered = Object.values(facets).some((value) => value !== null);
     if (isFiltered) await this.#filters.catchUp(accountId);
-    const [{ value }, { value: floor }] = await Promise.all([
-      kv.get(messageKeys.ledger(accountId)),
+    const [ledger, { value: floor }] = await Promise.all([
+      ledgerOf(kv, accountId),
       kv.get(messageKeys.historyFloor(accountId)),
     ]);
-    const ledger = value ?? EMPTY_LEDGER;
     const all = { first: (floor ?? 0) + 1, last: ledger.messages };
     const range = await this.#rangeOf(accountId, query, { all, lastDay: ledger.usage.day });
     const reader = status &&
@@ -200,8 +199,4 @@ function fitting(messages: readonly Message[]): Message[] {
     (bytes += sizeBound(content) + sizeBound(manner)) > PAGE_BYTES && i > 0
   );
   return messages.slice(0, end < 0 ? messages.length : end);
-}
-
-function sequence(first: number, last: number): number[] {
-  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
 }

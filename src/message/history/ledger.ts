@@ -16,6 +16,16 @@ export const BLOCK_SIZE = 30;
 
 export const EMPTY_LEDGER: Ledger = { usage: NO_USAGE, messages: 0, lastPosition: 0, openBlock: [] };
 
+/** The account's ledger as it stands. */
+export async function ledgerOf(kv: Kv, accountId: string): Promise<Ledger> {
+  return (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;
+}
+
+/** History numbers from the first to the last; none when the last is before the first. */
+export function sequence(first: number, last: number): number[] {
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
+}
+
 /** Which block holds the history number. */
 function blockOf(historyNumber: number): number {
   return Math.floor((historyNumber - 1) / BLOCK_SIZE);

@@ -11,7 +11,7 @@ import { deleteRange } from "../../store/delete_range.ts";
 import { Change, type Kv, PATIENCE_MS, type Slot } from "../../store/kv.ts";
 import { hasEnded, isOfMany, type Message } from "../message.ts";
 import { messageKeys } from "../rows.ts";
-import { BLOCK_SIZE, EMPTY_LEDGER, messageIds, neighbours } from "./ledger.ts";
+import { BLOCK_SIZE, ledgerOf, messageIds, neighbours, sequence } from "./ledger.ts";
 import { containerOf } from "./number_set.ts";
 import { forgettable } from "./status_index.ts";
 
@@ -83,14 +83,13 @@ interface Removable {
 }
 
 async function nextBlock(kv: Kv, accountId: string, before: number): Promise<Removable> {
-  const [floor, { value }] = await Promise.all([
+  const [floor, ledger] = await Promise.all([
     kv.get(messageKeys.historyFloor(accountId)),
-    kv.get(messageKeys.ledger(accountId)),
+    ledgerOf(kv, accountId),
   ]);
-  const ledger = value ?? EMPTY_LEDGER;
   const from = floor.value ?? 0;
   const to = Math.min(ledger.messages, (Math.floor(from / BLOCK_SIZE) + 1) * BLOCK_SIZE);
-  const ids = await messageIds(kv, { accountId, ledger }, Array.from({ length: to - from }, (_, i) => from + 1 + i));
+  const ids = await messageIds(kv, { accountId, ledger }, sequence(from + 1, to));
   const messages = await neighbours(kv, ids);
   const kept = messages.find((message) => message.createdAt >= before || !hasEnded(message));
   return { floor, from, through: kept ? kept.historyNumber - 1 : to, messages };
