@@ -59,7 +59,7 @@ export class Idempotency {
    */
   async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
     return await this.#requests.add(nameOf(request), async () => {
-      const kept = this.#answerIn<T>(await this.#sharedGet(rowOf(request)), request);
+      const kept = await this.find<T>(request);
       if (kept !== null) return kept;
       const answer = await work();
       const change = new Change();

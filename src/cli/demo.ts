@@ -2,13 +2,12 @@
  * `paloma sandbox --demo`: what a user does on the first day, step by step, on the simulated network: a text, a PDF, a
  * bulk, an answer and its signed webhook. Every step is checked; the first that fails ends the demo with exit 1.
  */
-import { createHash, createHmac } from "node:crypto";
+import { createHash } from "node:crypto";
 import { Buffer } from "node:buffer";
-import { createServer } from "node:http";
-import { listenOn } from "../base/listening.ts";
 import type { Clock } from "../runtime.ts";
 import { type Client, type Json, until } from "./client.ts";
 import { Exit, print } from "./output.ts";
+import { openTemporaryWebhook, type WebhookRequest } from "./temporary_webhook.ts";
 
 interface DemoStage {
   clock: Clock;
@@ -24,10 +23,17 @@ interface DemoStage {
 /** Runs the steps and prints each with its time. Throws Exit 1 when what arrived is not what was sent. */
 export async function runDemo(stage: DemoStage): Promise<void> {
   const { clock, api, control, sessionId, line, customer } = stage;
-  const received = await receiveWebhooks();
+  const requests: WebhookRequest[] = [];
+  const webhook = await openTemporaryWebhook({
+    api,
+    events: ["message.received"],
+    sessionId: null,
+    port: 0,
+    forward: null,
+    received: (request) => void requests.push(request),
+  });
   try {
     const step = makeSteps(clock);
-    const webhook = await api.call("POST", "/webhooks", { url: received.url, events: ["message.received"] });
 
     await step("text", async () => {
       const text = "Your order #1042 is on its way 📦";
@@ -66,16 +72,18 @@ export async function runDemo(stage: DemoStage): Promise<void> {
     await step("answer", async () => {
       const text = "Thanks! When will it arrive?";
       await control.call("POST", `/phones/${customer}/messages`, { to: line, text });
-      const { body, signature } = await until(clock, () => Promise.resolve(received.find(text)), {
-        what: "the webhook",
-      });
-      const secret = webhook.data.secret;
-      check(signature === createHmac("sha256", secret).update(body).digest("hex"), "the webhook's signature is wrong");
+      const isAnswer = ({ body }: WebhookRequest) => JSON.parse(body).data.text === text;
+      const { body, signature, standardSignature } = await until(
+        clock,
+        () => Promise.resolve(requests.find(isAnswer)),
+        { what: "the webhook" },
+      );
+      check(signature && standardSignature, "the webhook's signature is wrong");
       const { event, data } = JSON.parse(body);
       return `webhook ${event} from ${data.number}: "${data.text}", signature verified`;
     });
   } finally {
-    received.close();
+    await webhook.end();
   }
 }
 
@@ -104,28 +112,6 @@ async function statusSent({ clock, api }: DemoStage, messageId: string): Promise
     check(status !== "failed", "the message ended as failed");
     return status === "sent" ? true : null;
   }, { what: "the status sent" });
-}
-
-/** A real receiver on loopback, as a client's system would run one. */
-async function receiveWebhooks() {
-  const requests: { body: string; signature: string }[] = [];
-  const server = createServer((request, response) => {
-    const parts: Uint8Array[] = [];
-    request.on("data", (part: Uint8Array) => parts.push(part));
-    request.on("end", () => {
-      requests.push({
-        body: Buffer.concat(parts).toString("utf8"),
-        signature: String(request.headers["x-webhook-signature"]),
-      });
-      response.end();
-    });
-  });
-  const port = await listenOn(server);
-  return {
-    url: `http://127.0.0.1:${port}/paloma`,
-    find: (text: string) => requests.find(({ body }) => JSON.parse(body).data.text === text),
-    close: () => server.close(),
-  };
 }
 
 /** A small, valid, one-page PDF with a line of text. */

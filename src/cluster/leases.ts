@@ -6,7 +6,7 @@
  */
 import type { Runtime } from "../runtime.ts";
 import { withFence } from "../store/fence.ts";
-import { Change, isRow, type Kv, type Row, type Slot, StoreError } from "../store/kv.ts";
+import { Change, isRow, type KeyOf, type Kv, type Row, type Slot, StoreError } from "../store/kv.ts";
 import { portionOf, type Share } from "./division.ts";
 import { clusterKeys, type LeaseRow } from "./rows.ts";
 
@@ -82,6 +82,16 @@ export class Leases {
   /** The things that are this process's. */
   things(): string[] {
     return [...this.#held].filter(([, { ending }]) => !ending).map(([thing]) => thing);
+  }
+
+  /** The rows of the things that are this process's; one that has none is gone. */
+  async *rows<T extends object>(keyOf: (thing: string) => KeyOf<T>): AsyncGenerator<T> {
+    const things = this.things();
+    const slots = await this.#options.kv.getMany(things.map(keyOf));
+    for (const [i, { value }] of slots.entries()) {
+      if (value) yield value;
+      else await this.gone(things[i]!);
+    }
   }
 
   /** The store as the holder writes it; null for what is not, or not any more, this process's. */

@@ -66,16 +66,17 @@ export async function openSealedFile(
   const seal = makeSeal(passphraseKey(passphrase, await readUpTo(source, SALT_BYTES)), random);
   using target = await Deno.open(to, { createNew: true, write: true, mode: 0o600 });
   for (let number = 0;; number++) {
-    const frame = openFrame(await readUpTo(source, 4), (length) => readUpTo(source, length));
-    const plain = open(seal, await frame, from);
+    const plain = open(seal, await readFrame(source), from);
     if (plain.readUInt32BE() !== number) throw damaged(from);
     await writeAll(target, plain.subarray(HEAD_BYTES));
     if (plain[HEAD_BYTES - 1] === 1) return;
   }
 }
 
-async function openFrame(length: Buffer, read: (length: number) => Promise<Buffer>): Promise<Buffer> {
-  return length.length < 4 ? Buffer.alloc(0) : await read(Math.min(length.readUInt32BE(), 2 * FRAME_BYTES));
+/** What is left where the file is cut off. */
+async function readFrame(file: Deno.FsFile): Promise<Buffer> {
+  const length = await readUpTo(file, 4);
+  return length.length < 4 ? length : await readUpTo(file, Math.min(length.readUInt32BE(), 2 * FRAME_BYTES));
 }
 
 function open(seal: ReturnType<typeof makeSeal>, frame: Uint8Array, path: string): Buffer {

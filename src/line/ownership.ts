@@ -28,16 +28,9 @@ export function soleOwnership(kv: Kv): Ownership {
 }
 
 /** On a store that many share: the lines whose leases this process holds, each behind its fence. */
-export function sharedOwnership(kv: Kv, leases: Leases): Ownership {
+export function sharedOwnership(leases: Leases): Ownership {
   return {
-    async *lines() {
-      const things = leases.things();
-      const slots = await kv.getMany(things.map((lineId) => lineKeys.line(lineId)));
-      for (const [i, { value }] of slots.entries()) {
-        if (value) yield value;
-        else await leases.gone(things[i]!);
-      }
-    },
+    lines: () => leases.rows(lineKeys.line),
     storeOf: (lineId) => leases.storeOf(lineId),
     gone: (lineId) => leases.gone(lineId),
   };

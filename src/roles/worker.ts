@@ -112,10 +112,10 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
   const network = openNetwork((lineId) => lines.storeOf(lineId) ?? noStore);
   const supervisor = makeSupervisor(ground, {
     network,
-    ownership: sharedOwnership(kv, lines),
+    ownership: sharedOwnership(lines),
     queueChanged: (lineId) => ringQueue(bell, lineId),
   });
-  const dispatcher = dispatcherOf(ground, sharedWebhooks(kv, webhooks));
+  const dispatcher = dispatcherOf(ground, sharedWebhooks(webhooks));
   parts = { network, supervisor, dispatcher };
   addWorkerGauges(ground, parts);
   metrics.gaugeBy("kind", {

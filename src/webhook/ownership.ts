@@ -60,17 +60,9 @@ function keyOfThing(thing: string): KeyOf<WebhookRow> {
 }
 
 /** The webhooks whose leases this process holds. */
-export function sharedWebhooks(kv: Kv, leases: Leases): WebhookOwnership {
+export function sharedWebhooks(leases: Leases): WebhookOwnership {
   return {
-    async *rows() {
-      const things = leases.things();
-      const keys = things.map(keyOfThing);
-      const slots = await kv.getMany(keys);
-      for (const [i, { value }] of slots.entries()) {
-        if (value) yield value;
-        else await leases.gone(things[i]!);
-      }
-    },
+    rows: () => leases.rows(keyOfThing),
     storeOf: (webhook) => leases.storeOf(thingOf(webhook)),
   };
 }
