@@ -74,8 +74,10 @@ export class Accounts {
 
   async list(): Promise<Account[]> {
     const kv = this.#kv;
-    const accounts: Account[] = [];
-    for await (const row of kv.list({ prefix: accountKeys.accounts() })) accounts.push(publicPart(row.value));
+    const accounts = await Array.fromAsync(
+      kv.list({ prefix: accountKeys.accounts() }),
+      ({ value }) => publicPart(value),
+    );
     const going = await Array.fromAsync(kv.list({ prefix: accountKeys.removals() }), ({ key }) => String(key.at(-1)));
     return accounts.filter(({ id }) => !going.includes(id));
   }

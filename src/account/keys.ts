@@ -107,11 +107,10 @@ export class AccountKeys {
   }
 
   async #rows(accountId: string): Promise<KeyRecord[]> {
-    const found = [];
-    for await (const { value } of this.#deps.kv.list({ prefix: accountKeys.keysOfAccount(accountId) })) {
-      found.push(value);
-    }
-    return found;
+    return await Array.fromAsync(
+      this.#deps.kv.list({ prefix: accountKeys.keysOfAccount(accountId) }),
+      ({ value }) => value,
+    );
   }
 
   async #shown(record: KeyRecord): Promise<AccountKey> {

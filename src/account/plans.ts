@@ -16,9 +16,7 @@ export class Plans {
 
   /** By name. */
   async list(): Promise<Plan[]> {
-    const plans: Plan[] = [];
-    for await (const row of this.#kv.list({ prefix: accountKeys.plans() })) plans.push(planOf(row.value));
-    return plans;
+    return await Array.fromAsync(this.#kv.list({ prefix: accountKeys.plans() }), ({ value }) => planOf(value));
   }
 
   async get(name: string): Promise<Plan | null> {

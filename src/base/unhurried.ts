@@ -1,4 +1,4 @@
-/** Going through many things without having all of the thread's time. */
+/** Going through many things some at a time, without having all of the thread's. */
 import { type Clock, sleep } from "../runtime.ts";
 
 /** Items between two rests unless it is said otherwise: a round of the store. */
@@ -30,4 +30,9 @@ export async function* unhurried<T>(
     yield item;
     await rest();
   }
+}
+
+/** The items in their order, so many in each piece; fewer in the last. */
+export function piecesOf<T>(items: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 }

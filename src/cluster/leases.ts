@@ -4,6 +4,7 @@
  * (`division.ts`). A lease that moves as planned is free only when its holder has come to the end of its work for it; one
  * of a member that died is taken at once, and what the dead one still writes is refused.
  */
+import { piecesOf } from "../base/unhurried.ts";
 import type { Runtime } from "../runtime.ts";
 import { withFence } from "../store/fence.ts";
 import { Change, isRow, type KeyOf, type Kv, type Row, type Slot, StoreError } from "../store/kv.ts";
@@ -220,14 +221,14 @@ export class Leases {
     const mayTake = slots.filter((slot): slot is Row<LeaseRow> =>
       slot.value !== null && (slot.value.holder === "" || view.departed.includes(slot.value.holder))
     );
-    const batches = [];
-    for (let at = 0; at < mayTake.length; at += TAKEN_A_COMMIT) batches.push(mayTake.slice(at, at + TAKEN_A_COMMIT));
-    const counts = await Promise.all(batches.map(async (batch) => {
-      const taken = await this.#takeTogether(batch, view);
-      if (taken > 0 || batch.length === 1) return taken;
-      // Somebody was faster at one of them.
-      return (await Promise.all(batch.map((slot) => this.#takeTogether([slot], view)))).reduce((a, b) => a + b, 0);
-    }));
+    const counts = await Promise.all(
+      piecesOf(mayTake, TAKEN_A_COMMIT).map(async (batch) => {
+        const taken = await this.#takeTogether(batch, view);
+        if (taken > 0 || batch.length === 1) return taken;
+        // Somebody was faster at one of them.
+        return (await Promise.all(batch.map((slot) => this.#takeTogether([slot], view)))).reduce((a, b) => a + b, 0);
+      }),
+    );
     const taken = counts.reduce((a, b) => a + b, 0);
     if (taken > 0) keeper.taken();
     return taken;

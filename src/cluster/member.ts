@@ -9,7 +9,7 @@ import type { Service } from "../base/service.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
-import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
+import { Change, firstRow, isRow, type Kv, type Row } from "../store/kv.ts";
 import type { Leases, View } from "./leases.ts";
 import type { Place } from "./place.ts";
 import { clusterKeys, type MemberRow, type Silence } from "./rows.ts";
@@ -228,8 +228,8 @@ export class Member implements Service {
     }
     this.#lookedAt = now;
     this.#others = others;
-    const departed: string[] = [];
-    for await (const { key } of kv.list({ prefix: clusterKeys.departeds() })) departed.push(String(key.at(-1)));
+    const gone = kv.list({ prefix: clusterKeys.departeds() });
+    const departed = await Array.fromAsync(gone, ({ key }) => String(key.at(-1)));
     return { self, selfId: this.#id, members, departed };
   }
 
@@ -250,7 +250,7 @@ export class Member implements Service {
     for (const id of departed) {
       let held = false;
       for (const { kind } of this.leases) {
-        for await (const _ of kv.list({ prefix: clusterKeys.heldBy(kind, id) }, { limit: 1 })) held = true;
+        held ||= await firstRow(kv, { prefix: clusterKeys.heldBy(kind, id) }) !== null;
       }
       if (!held) await kv.commit(new Change().delete(clusterKeys.departed(id)));
     }

@@ -1,7 +1,7 @@
 /** The event log: appended in the commit that it reports (promise 4), read by cursor, one row an event. */
 import { LRUCache } from "lru-cache";
 import { eventKeys } from "./rows.ts";
-import type { Change, Kv, Mutation } from "../store/kv.ts";
+import { type Change, firstRow, type Kv, type Mutation } from "../store/kv.ts";
 import { atMost } from "../base/at_most.ts";
 import { Batcher } from "../base/batcher.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
@@ -123,8 +123,8 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
 
     async inChats(accountId, { sessionId, limit }) {
       const prefix = eventKeys.chatEvents(accountId, sessionId);
-      const places: string[] = [];
-      for await (const { key } of kv.list({ prefix }, { limit, reverse: true })) places.push(String(key.at(-1)));
+      const listed = kv.list({ prefix }, { limit, reverse: true });
+      const places = await Array.fromAsync(listed, ({ key }) => String(key.at(-1)));
       const found: ChatEvent[] = [];
       let bytes = 0;
       for (let i = 0; i < places.length && bytes < PAGE_BYTES; i += EVENTS_A_READ) {
@@ -140,10 +140,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
     },
 
     async newest(accountId) {
-      for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit: 1, reverse: true })) {
-        return value.id;
-      }
-      return null;
+      return (await firstRow(kv, { prefix: eventKeys.events(accountId) }, { reverse: true }))?.value.id ?? null;
     },
 
     subscribe(accountId, wake) {
@@ -186,9 +183,7 @@ export async function readAfter(kv: Kv, accountId: string, order: string | null)
   const prefix = eventKeys.events(accountId);
   // The start of a range is included; no order has another as its beginning, so one more character is just past it.
   const range = { prefix, ...(order === null ? {} : { start: [...prefix, order + "\0"] }) };
-  const events: LoggedEvent[] = [];
-  for await (const { value } of kv.list(range, { limit: EVENTS_A_READ })) events.push(value);
-  return events;
+  return await Array.fromAsync(kv.list(range, { limit: EVENTS_A_READ }), ({ value }) => value);
 }
 
 async function scan(

@@ -44,8 +44,7 @@ export function makeAccountLines(kv: Kv) {
   return {
     /** Oldest first. Deleted lines do not appear. */
     async list(accountId: string): Promise<Line[]> {
-      const lines: Line[] = [];
-      for await (const line of each(accountId)) lines.push(line);
+      const lines = await Array.fromAsync(each(accountId));
       const usedAt = await kv.getMany(lines.map((line) => lineKeys.lineUsed(line.id)));
       return lines.map((line, i) => ({ ...line, lastUsed: usedAt[i]?.value ?? line.lastUsed }));
     },

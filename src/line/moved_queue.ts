@@ -70,12 +70,10 @@ export async function writeQueue(
 ): Promise<void> {
   const done = (await kv.get(lineKeys.imported(importId))).value?.messages ?? 0;
   let at = done;
-  for (const piece of commitSized(moved.slice(done), ({ message }) => loadOf([message]))) {
-    for (let from = 0; from < piece.length; from += AT_ONCE) {
-      const some = await Promise.all(piece.slice(from, from + AT_ONCE).map((one) => withFile(media, accountId, one)));
-      await putIn({ kv, runtime }, { lineId, accountId, importId, at }, some);
-      at += some.length;
-    }
+  for (const piece of commitSized(moved.slice(done), ({ message }) => loadOf([message]), AT_ONCE)) {
+    const some = await Promise.all(piece.map((one) => withFile(media, accountId, one)));
+    await putIn({ kv, runtime }, { lineId, accountId, importId, at }, some);
+    at += some.length;
   }
 }
 

@@ -30,14 +30,21 @@ function charactersOf({ quote, mentions = [] }: SendManner): number {
   return (quote?.text ?? "").length + (mentions === "all" ? 0 : mentions.join(" ").length);
 }
 
-/** Cuts a list, in order, into pieces that each fit into one commit; what is too large alone is a piece of its own. */
-export function* commitSized<T>(items: Iterable<T>, loadOfItem: (item: T) => Load): Generator<T[]> {
+/**
+ * Cuts a list, in order, into pieces that each fit into one commit, of `most` items where that is less; what is too large
+ * alone is a piece of its own.
+ */
+export function* commitSized<T>(
+  items: Iterable<T>,
+  loadOfItem: (item: T) => Load,
+  most = Infinity,
+): Generator<T[]> {
   let piece: T[] = [];
   let load = { messages: 0, bytes: 0 };
   for (const item of items) {
     const own = loadOfItem(item);
     const together = { messages: load.messages + own.messages, bytes: load.bytes + own.bytes };
-    if (piece.length > 0 && !fitsOneCommit(together)) {
+    if (piece.length === most || (piece.length > 0 && !fitsOneCommit(together))) {
       yield piece;
       piece = [];
       load = own;

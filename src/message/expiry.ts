@@ -1,7 +1,7 @@
 /** Messages that could not leave in the time they were allowed to wait end as failed, also on a line that is offline. */
 import type { Runtime } from "../runtime.ts";
 import { messageKeys } from "./rows.ts";
-import { Change, type Kv, type Row } from "../store/kv.ts";
+import { Change, firstRow, type Kv, type Row } from "../store/kv.ts";
 import { hasEnded, type Message, type MessageError } from "./message.ts";
 import type { Recorder } from "./record.ts";
 
@@ -12,8 +12,8 @@ export const EXPIRED: MessageError = {
 
 /** When the next message's time is over, Unix ms; infinity without one. */
 export async function nextExpiry(kv: Kv): Promise<number> {
-  for await (const { key } of kv.list({ prefix: messageKeys.expiries() }, { limit: 1 })) return Number(key[1]);
-  return Infinity;
+  const first = await firstRow(kv, { prefix: messageKeys.expiries() });
+  return first === null ? Infinity : Number(first.key[1]);
 }
 
 /** Messages that are looked at together. */

@@ -2,6 +2,7 @@
  * What becomes of a message, in ONE commit each: status, queue row, history, event, and whatever the caller adds
  * (promises 1 and 4). The moves are the table in `message.ts`; one that it does not know is a bug and throws.
  */
+import { piecesOf } from "../base/unhurried.ts";
 import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
 import type { MediaStore } from "../media/store.ts";
@@ -116,8 +117,8 @@ export class Recorder {
     const atOnce = Math.min(CANCELLED_AT_ONCE, kv.mostChecks - OTHER_CHECKS);
     const cancelled: Message[] = [];
     const keys = [...new Set(messageIds)].map((id) => messageKeys.message(id));
-    for (let at = 0; at < keys.length; at += atOnce) {
-      const slots = await kv.getMany(keys.slice(at, at + atOnce));
+    for (const some of piecesOf(keys, atOnce)) {
+      const slots = await kv.getMany(some);
       for (const rows of commitSized(slots.filter(isRow), ({ value }) => loadOf([value]))) {
         cancelled.push(...await this.#cancelTogether(rows));
       }

@@ -85,8 +85,6 @@ export function makeSweepStaged(kv: Kv): () => Promise<number> {
   };
 }
 
-function* inCommits(messages: readonly Message[]): Iterable<Message[]> {
-  for (let at = 0; at < messages.length; at += STAGED_AT_ONCE) {
-    yield* commitSized(messages.slice(at, at + STAGED_AT_ONCE), (message) => loadOf([message]));
-  }
+function inCommits(messages: readonly Message[]): Iterable<Message[]> {
+  return commitSized(messages, (message) => loadOf([message]), STAGED_AT_ONCE);
 }

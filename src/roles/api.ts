@@ -7,7 +7,7 @@ import { inFrontOf } from "../http/front.ts";
 import { createHealth } from "../http/health.ts";
 import { firstRunLink, makeLinks } from "../panel/logins/links.ts";
 import { makePeople } from "../panel/logins/people.ts";
-import type { Kv } from "../store/kv.ts";
+import { firstRow } from "../store/kv.ts";
 import type { ApiOptions } from "./api_app.ts";
 import type { Ground } from "./ground.ts";
 
@@ -30,7 +30,7 @@ export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(
     /** Takes the requests. */
     app: inFrontOf(api, createHealth({ runtime, metrics, probe, stopping })),
     /** Loads the API ahead of the first request where one is to be expected: where there are accounts. */
-    ahead: { start: async () => void (await hasAccounts(kv) && api.need()) },
+    ahead: { start: async () => void (await firstRow(kv, { prefix: accountKeys.accounts() }) && api.need()) },
     /** While the panel has no operator: a new one-time link that makes one. */
     firstRunLink: () =>
       firstRunLink({
@@ -39,9 +39,4 @@ export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(
         panelUrl: panelUrl(),
       }),
   };
-}
-
-async function hasAccounts(kv: Kv): Promise<boolean> {
-  for await (const _ of kv.list({ prefix: accountKeys.accounts() }, { limit: 1 })) return true;
-  return false;
 }

@@ -181,6 +181,16 @@ export class StoreError extends Error {
   }
 }
 
+/** The first row of the range, or the last one; null when there is none. */
+export async function firstRow<T>(
+  kv: Pick<Kv, "list">,
+  range: Range<T>,
+  options: Pick<ListOptions, "reverse"> = {},
+): Promise<Row<T> | null> {
+  for await (const row of kv.list(range, { ...options, limit: 1 })) return row;
+  return null;
+}
+
 /**
  * Reads, builds a change, commits; again from the start when a check failed. An empty change is not committed. Throws
  * StoreError after `tries`.

@@ -1,10 +1,11 @@
 /** How long deliveries are kept, their removal, and what happens to those of events that are about to be removed. */
+import { piecesOf } from "../base/unhurried.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
-import { Change, type Key, type Kv, type PrefixOf, type Range } from "../store/kv.ts";
+import { Change, firstRow, type Key, type Kv, type PrefixOf } from "../store/kv.ts";
 import { type Delivery, newDelivery, wants, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
 /** Failed deliveries stay for 30 days; delivered ones go together with their event. */
@@ -24,8 +25,7 @@ export async function releaseEvents(
   for await (const { value: webhook } of kv.list({ prefix: webhookKeys.webhooksOfAccount(accountId) })) {
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhook.id));
     if (!progress) continue;
-    for (let at = 0; at < events.length; at += WRITTEN_AT_ONCE) {
-      const some = events.slice(at, at + WRITTEN_AT_ONCE);
+    for (const some of piecesOf(events, WRITTEN_AT_ONCE)) {
       const slots = await kv.getMany(some.map((event) => webhookKeys.delivery(webhook.id, orderOf(event.id))));
       const change = new Change();
       some.forEach((event, i) => {
@@ -92,12 +92,10 @@ export async function sweepDeliveries(
 
 /** Ids of the webhooks that have rows of this family: one read each. */
 async function* webhooksBelow(kv: Kv, prefix: PrefixOf<unknown>): AsyncGenerator<string> {
-  for (let range: Range<unknown> = { prefix };;) {
-    const [row] = await Array.fromAsync(kv.list(range, { limit: 1 }));
-    if (!row) return;
+  for (let row = await firstRow(kv, { prefix }); row !== null;) {
     const id = String(row.key[prefix.length]);
     yield id;
-    range = { prefix, start: [...prefix, `${id}\0`] };
+    row = await firstRow(kv, { prefix, start: [...prefix, `${id}\0`] });
   }
 }
 

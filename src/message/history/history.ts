@@ -5,7 +5,7 @@
  */
 import { notFound } from "../../errors.ts";
 import { messageKeys } from "../rows.ts";
-import type { Kv } from "../../store/kv.ts";
+import { firstRow, type Kv } from "../../store/kv.ts";
 import { sizeBound } from "../../store/layers/size.ts";
 import type { MessageKind } from "../content.ts";
 import { chatOf, type Message, type MessageStatus } from "../message.ts";
@@ -151,8 +151,8 @@ export class History {
       start: messageKeys.historyDay(accountId, day),
       end: messageKeys.historyDay(accountId, `${lastDay}~`),
     };
-    for await (const first of this.#kv.list(range, { limit: 1 })) return first.value - 1;
-    return null;
+    const first = await firstRow(this.#kv, range);
+    return first && first.value - 1;
   }
 }
 

@@ -1,5 +1,5 @@
 /** Which lines have something to send, found without asking each. */
-import type { Key, Kv, PrefixOf, Row } from "../../store/kv.ts";
+import { firstRow, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
 import { waitingSince } from "./place.ts";
 import { LineQueue } from "./queue.ts";
 import { messageKeys, type QueueRow } from "../rows.ts";
@@ -37,12 +37,10 @@ export async function oldestWaiting(kv: Kv): Promise<number | null> {
 /** From a row that is found, the next read begins behind its lane. */
 async function* firstRowsOfLanes(kv: Kv): AsyncGenerator<Row<QueueRow>> {
   const prefix = messageKeys.queues();
-  for (let start: { start?: Key } = {};;) {
-    const [row] = await Array.fromAsync(kv.list({ prefix, ...start }, { limit: 1 }));
-    if (!row) return;
+  for (let row = await firstRow(kv, { prefix }); row !== null;) {
     yield row;
     const [family, lineId, priority, lane] = row.key;
-    start = { start: [family!, lineId!, priority!, Number(lane) + 1] };
+    row = await firstRow(kv, { prefix, start: [family!, lineId!, priority!, Number(lane) + 1] });
   }
 }
 
@@ -53,8 +51,8 @@ async function* firstRows(
   ids: readonly string[],
 ): AsyncGenerator<Row<QueueRow>> {
   for (let at = 0; at < ids.length;) {
-    const [row] = await Array.fromAsync(kv.list({ prefix, start: [...prefix, ids[at]!] }, { limit: 1 }));
-    if (!row) return;
+    const row = await firstRow(kv, { prefix, start: [...prefix, ids[at]!] });
+    if (row === null) return;
     const found = String(row.key[prefix.length]);
     while (at < ids.length && ids[at]! < found) at++;
     if (ids[at] !== found) continue;

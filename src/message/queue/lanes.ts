@@ -1,7 +1,7 @@
 /** Moves what waits on a line: into the queue when its time has come, and to the lane that its chat has now. */
-import { unhurried } from "../../base/unhurried.ts";
+import { piecesOf, unhurried } from "../../base/unhurried.ts";
 import type { Clock } from "../../runtime.ts";
-import { Change, type Key, type Kv, prefix, type PrefixOf, type Row } from "../../store/kv.ts";
+import { Change, firstRow, type Key, type Kv, prefix, type Row } from "../../store/kv.ts";
 import { hasEnded, type Message, PRIORITIES, type Priority } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 import { addTurn, rowOf } from "./enqueue.ts";
@@ -29,8 +29,8 @@ export class Lanes {
    */
   async release(now: number, laneOf: LaneOf): Promise<number | null> {
     const prefix = messageKeys.scheduleOfLine(this.#lineId);
-    const first = await this.#firstDue(prefix);
-    if (first === null || first > now) return first;
+    const first = await firstRow(this.#kv, { prefix });
+    if (first === null || dueAt(first) > now) return first && dueAt(first);
     const rows = await Array.fromAsync(this.#kv.list({ prefix }, { limit: MOVED_AT_ONCE }));
     const due = rows.filter((row) => dueAt(row) <= now);
     if (due.length > 0) {
@@ -48,16 +48,10 @@ export class Lanes {
     return rows.length < MOVED_AT_ONCE ? null : now;
   }
 
-  async #firstDue(prefix: PrefixOf<QueueRow>): Promise<number | null> {
-    for await (const row of this.#kv.list({ prefix }, { limit: 1 })) return dueAt(row);
-    return null;
-  }
-
   /** Moves what waits for the chat to the lane: to the replies when it wrote, out of the held when it is new no longer. */
   async moveChat(chat: string, lane: Lane): Promise<void> {
     const rows = await Array.fromAsync(this.#kv.list({ prefix: messageKeys.queueOfChat(this.#lineId, chat) }));
-    for (let at = 0; at < rows.length; at += MOVED_AT_ONCE) {
-      const some = rows.slice(at, at + MOVED_AT_ONCE);
+    for (const some of piecesOf(rows, MOVED_AT_ONCE)) {
       const slots = await this.#kv.getMany(some.map((row) => messageKeys.message(row.value.messageId)));
       const change = new Change();
       for (const { value } of slots) if (value && !hasEnded(value)) toLane(change, value, lane);
@@ -69,10 +63,9 @@ export class Lanes {
   async ends(): Promise<Map<Priority, Key | null>> {
     const last = async (priority: Priority) => {
       const prefix = messageKeys.queueLane(this.#lineId, priority, "cold");
-      for await (const { key } of this.#kv.list({ prefix }, { limit: 1, reverse: true })) return key;
-      return null;
+      return [priority, (await firstRow(this.#kv, { prefix }, { reverse: true }))?.key ?? null] as const;
     };
-    return new Map(await Promise.all(PRIORITIES.map(async (priority) => [priority, await last(priority)] as const)));
+    return new Map(await Promise.all(PRIORITIES.map(last)));
   }
 
   /**
@@ -107,9 +100,9 @@ export class Lanes {
 
   /** Moves rows of the queue to the same place in another lane. */
   async move(rows: readonly Row<QueueRow>[], lane: Lane): Promise<void> {
-    for (let at = 0; at < rows.length; at += MOVED_AT_ONCE) {
+    for (const some of piecesOf(rows, MOVED_AT_ONCE)) {
       const change = new Change();
-      for (const { key, value } of rows.slice(at, at + MOVED_AT_ONCE)) {
+      for (const { key, value } of some) {
         const [family, lineId, priority, , ...place] = key;
         change.delete(key).set([family!, lineId!, priority!, LANES.indexOf(lane), ...place], value);
       }

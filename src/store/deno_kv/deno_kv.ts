@@ -2,6 +2,7 @@
  * The Deno KV engine (SQLite) behind the port `kv.ts`: WAL with `synchronous=FULL`, so a resolved commit is on disk.
  * `openDenoKv` is the whole store: this engine, under group commit, rests and chunked values.
  */
+import { piecesOf } from "../../base/unhurried.ts";
 import { within } from "../../base/within.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
 import { withGroupCommit } from "../layers/group_commit.ts";
@@ -147,10 +148,7 @@ export function denoKvEngine({ writes, reads }: Connections, options: { runtime:
     get: read,
 
     async getMany<T>(wanted: readonly Key[]): Promise<Slot<T>[]> {
-      const parts: Promise<Deno.KvEntryMaybe<unknown>[]>[] = [];
-      for (let i = 0; i < wanted.length; i += KEYS_A_READ) {
-        parts.push(guarded(() => reads.getMany(wanted.slice(i, i + KEYS_A_READ))));
-      }
+      const parts = piecesOf(wanted, KEYS_A_READ).map((keys) => guarded(() => reads.getMany<unknown[]>(keys)));
       return (await Promise.all(parts)).flat().map((entry) => slotOf<T>(entry));
     },
 

@@ -2,10 +2,11 @@
  * The bell's wire on a Deno KV by URL, which offers `watch` and no queue: rings are rows in the order of a sequence, and
  * whoever watches the sequence reads on from where it was. What was kept for a while is not lost with a connection.
  */
+import { piecesOf } from "../../base/unhurried.ts";
 import { Buffer } from "node:buffer";
 import { type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../delete_range.ts";
-import { Change, type Kv } from "../kv.ts";
+import { Change, firstRow, type Kv } from "../kv.ts";
 import type { OpenWire } from "../layers/shared_bell.ts";
 import { type RingRow, storeKeys } from "../layers/rows.ts";
 import { openServer, remoteEngine } from "./remote.ts";
@@ -60,8 +61,8 @@ export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): Open
     return {
       async send(topics) {
         const change = new Change();
-        for (let i = 0; i < topics.length; i += TOPICS_A_ROW) {
-          const row: RingRow = { from: self, topics: topics.slice(i, i + TOPICS_A_ROW) };
+        for (const some of piecesOf(topics, TOPICS_A_ROW)) {
+          const row: RingRow = { from: self, topics: some };
           change.ordered(
             storeKeys.ringSequence(),
             (order) => [{ kind: "set", key: storeKeys.ring(order), value: row }],
@@ -82,9 +83,9 @@ export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): Open
 
 /** Reads rings from now on, each once. */
 async function makeReader(kv: Kv, self: string, events: Parameters<OpenWire>[0], { clock }: Pick<Runtime, "clock">) {
-  let cursor = storeKeys.ring("");
+  const last = await firstRow(kv, { prefix: storeKeys.rings() }, { reverse: true });
+  let cursor = last?.key ?? storeKeys.ring("");
   let readAt = clock.now();
-  for await (const { key } of kv.list({ prefix: storeKeys.rings() }, { limit: 1, reverse: true })) cursor = key;
   let reading: Promise<void> | null = null;
   let again = false;
 

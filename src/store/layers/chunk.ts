@@ -5,6 +5,7 @@
  * row. More is staged: written ahead in commits of its own under a staging row, which the row's commit checks and
  * deletes. Either way the value appears with the commit.
  */
+import { piecesOf } from "../../base/unhurried.ts";
 import type { Runtime } from "../../runtime.ts";
 import {
   Change,
@@ -61,9 +62,9 @@ export function withChunks(kv: Kv, { runtime: { clock } }: { runtime: Pick<Runti
   /** Writes the rows ahead, then commits; again when a sweep took the staging row for abandoned. */
   async function commitStaged(stageId: string, rows: readonly Mutation[], small: Change): Promise<string | null> {
     for (;;) {
-      for (let i = 0; i < rows.length; i += CHUNKS_A_COMMIT) {
+      for (const some of piecesOf(rows, CHUNKS_A_COMMIT)) {
         const ahead = new Change().set(storeKeys.staging(stageId), clock.now());
-        ahead.mutations.push(...rows.slice(i, i + CHUNKS_A_COMMIT));
+        ahead.mutations.push(...some);
         await kv.commit(ahead);
       }
       const staging = await kv.get(storeKeys.staging(stageId));
