@@ -85,11 +85,8 @@ async function withFile(
 ): Promise<Message> {
   if (file === null) return message;
   const bytes = Buffer.from(file, "base64");
-  const { id: fileId, size, sha256 } = await media.write(new Blob([bytes]).stream(), {
-    accountId,
-    maxBytes: bytes.length,
-  });
-  const attachment = { ...attachmentOf(message.content)!, file: { fileId, size, sha256 } };
+  const stored = await media.write(new Blob([bytes]).stream(), { accountId, maxBytes: bytes.length });
+  const attachment = { ...attachmentOf(message.content)!, file: stored };
   return { ...message, content: withAttachment(message.content, attachment) };
 }
 

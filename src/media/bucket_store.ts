@@ -32,14 +32,14 @@ export function makeBucketMediaStore(
 ): BucketMediaStore {
   const { clock, ids } = runtime;
 
-  async function writeAs(id: string, content: ReadableStream<Uint8Array>, maxBytes: number) {
+  async function writeAs(fileId: string, content: ReadableStream<Uint8Array>, maxBytes: number) {
     const { chunks, result } = measured(content, maxBytes);
-    const upload = new Upload({ bucket, kv }, { id, lookAt: clock.now() + LOOK_AFTER_MS });
+    const upload = new Upload({ bucket, kv }, { fileId, lookAt: clock.now() + LOOK_AFTER_MS });
     try {
       await upload.note();
       for await (const chunk of chunks) await upload.add(chunk);
       await upload.finish();
-      return { id, ...result() };
+      return { fileId, ...result() };
     } catch (error) {
       await upload.abort();
       await content.cancel(error).catch(() => {});
@@ -120,22 +120,22 @@ export function makeBucketMediaStore(
 /** An object on its way into the bucket: in parts, or whole where it is smaller than one. */
 class Upload {
   readonly #deps: { bucket: Bucket; kv: Kv };
-  readonly #object: { id: string; lookAt: number };
+  readonly #object: { fileId: string; lookAt: number };
   /** Null until the first part is full. */
   #uploadId: string | null = null;
   readonly #parts: UploadedPart[] = [];
   #waiting: Uint8Array[] = [];
   #waitingBytes = 0;
 
-  constructor(deps: { bucket: Bucket; kv: Kv }, object: { id: string; lookAt: number }) {
+  constructor(deps: { bucket: Bucket; kv: Kv }, object: { fileId: string; lookAt: number }) {
     this.#deps = deps;
     this.#object = object;
   }
 
   /** Writes the row by which the sweep finds what a crash leaves behind: before anything is in the bucket. */
   async note(): Promise<void> {
-    const { id, lookAt } = this.#object;
-    await this.#deps.kv.commit(new Change().set(mediaKeys.object(lookAt, id), { uploadId: this.#uploadId }));
+    const { fileId, lookAt } = this.#object;
+    await this.#deps.kv.commit(new Change().set(mediaKeys.object(lookAt, fileId), { uploadId: this.#uploadId }));
   }
 
   async add(chunk: Uint8Array): Promise<void> {
@@ -146,26 +146,26 @@ class Upload {
 
   async finish(): Promise<void> {
     const { bucket } = this.#deps;
-    const { id } = this.#object;
-    if (this.#uploadId === null) return await bucket.put(id, this.#taken());
+    const { fileId } = this.#object;
+    if (this.#uploadId === null) return await bucket.put(fileId, this.#taken());
     if (this.#waitingBytes > 0) await this.#sendPart();
-    await bucket.finish(id, this.#uploadId, this.#parts);
+    await bucket.finish(fileId, this.#uploadId, this.#parts);
   }
 
   /** The sweep removes what this cannot. */
   async abort(): Promise<void> {
-    if (this.#uploadId !== null) await this.#deps.bucket.abort(this.#object.id, this.#uploadId).catch(() => {});
+    if (this.#uploadId !== null) await this.#deps.bucket.abort(this.#object.fileId, this.#uploadId).catch(() => {});
   }
 
   async #sendPart(): Promise<void> {
     const { bucket } = this.#deps;
-    const { id } = this.#object;
+    const { fileId } = this.#object;
     if (this.#uploadId === null) {
-      this.#uploadId = await bucket.begin(id);
+      this.#uploadId = await bucket.begin(fileId);
       await this.note();
     }
     const bytes = this.#taken();
-    this.#parts.push(await bucket.part(id, this.#uploadId, { number: this.#parts.length + 1, bytes }));
+    this.#parts.push(await bucket.part(fileId, this.#uploadId, { number: this.#parts.length + 1, bytes }));
   }
 
   #taken(): Uint8Array<ArrayBuffer> {

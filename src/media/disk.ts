@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
-import { measured, type MediaStore } from "./store.ts";
+import { measured, type MediaStore, type StoredFile } from "./store.ts";
 
 /** A media store that can also say what lies in it, for the sweep. */
 export interface DiskMediaStore extends MediaStore {
@@ -43,18 +43,18 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
 
   return {
     async write(content, maxBytes) {
-      const id = runtime.ids.next("med");
-      const unfinished = path(id) + UNFINISHED;
-      expected.add(id);
+      const fileId = runtime.ids.next("med");
+      const unfinished = path(fileId) + UNFINISHED;
+      expected.add(fileId);
       try {
-        await makeFolder(folderOf(id));
+        await makeFolder(folderOf(fileId));
         const written = await writeFile(unfinished, content, { maxBytes, at: new Date(runtime.clock.now()) });
-        await Deno.rename(unfinished, path(id));
-        usage.changed(shardOf(id), written.size);
-        await syncFolder(folderOf(id));
-        return { id, ...written };
+        await Deno.rename(unfinished, path(fileId));
+        usage.changed(shardOf(fileId), written.size);
+        await syncFolder(folderOf(fileId));
+        return { fileId, ...written };
       } catch (error) {
-        expected.delete(id);
+        expected.delete(fileId);
         await content.cancel(error).catch(() => {});
         await unlessMissing(Deno.remove(unfinished));
         throw storageError(error);
@@ -124,7 +124,7 @@ async function writeFile(
   path: string,
   content: ReadableStream<Uint8Array>,
   { maxBytes, at }: { maxBytes: number; at: Date },
-): Promise<{ size: number; sha256: string }> {
+): Promise<Omit<StoredFile, "fileId">> {
   const { chunks, result } = measured(content, maxBytes);
   using file = await Deno.open(path, { createNew: true, write: true, mode: 0o600 });
   for await (const chunk of chunks) {

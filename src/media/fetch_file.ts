@@ -3,6 +3,7 @@ import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
 import { extensionFor, percentDecoded, safeFilename, safeMimetype } from "./filename.ts";
+import type { StoredFile } from "./store.ts";
 import type { SharedMediaStore } from "./turns.ts";
 
 /** The limit of an upload. */
@@ -14,7 +15,7 @@ const MAX_REDIRECTS = 5;
 const PASSING_STATUSES = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 interface FetchedFile {
-  file: { fileId: string; size: number; sha256: string };
+  file: StoredFile;
   filename: string;
   mimetype: string;
 }
@@ -53,13 +54,13 @@ export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; medi
         throw invalid(path, answered);
       }
       const body = await decoded(response, path);
-      const { id: fileId, size, sha256 } = await media.write(body, { accountId, maxBytes: FETCH_MAX_BYTES });
-      if (size === 0) {
-        await media.remove(fileId);
+      const file = await media.write(body, { accountId, maxBytes: FETCH_MAX_BYTES });
+      if (file.size === 0) {
+        await media.remove(file.fileId);
         throw invalid(path, "the file at the address is empty");
       }
       const mimetype = safeMimetype(response.headers.get("content-type") ?? "");
-      return { file: { fileId, size, sha256 }, filename: filenameOf(response, mimetype), mimetype };
+      return { file, filename: filenameOf(response, mimetype), mimetype };
     } catch (error) {
       if (error instanceof TypeError) throw invalid(path, "the file is compressed in a way that cannot be read");
       if (!(error instanceof EgressError)) throw error;

@@ -9,6 +9,7 @@ import { type Incoming, type IncomingMedia, MediaTrouble, MediaUnavailable } fro
 import { generatedFilename, safeFilename, safeMimetype } from "./filename.ts";
 import type { MediaLinks } from "./link.ts";
 import type { FileRecord } from "./rows.ts";
+import type { StoredFile } from "./store.ts";
 import type { SharedMediaStore } from "./turns.ts";
 
 export interface MediaIngest {
@@ -56,24 +57,23 @@ export function makeMediaIngest(context: MediaIngestContext): MediaIngest {
         );
         return { media: { url: null, mimetype, size: media.size ?? 0, filename, reason: got.reason }, file: null };
       }
+      const { fileId, size, sha256 } = got;
       const now = runtime.clock.now();
       // Whole seconds, as the link has them, and never less than 24 h.
       const expiresAt = Math.ceil((now + MEDIA_LINK_MS) / 1000) * 1000;
       return {
-        media: { url: links.sign(got.id, expiresAt), mimetype, size: got.size, filename },
-        file: { ...got, accountId, mimetype, filename, expiresAt },
+        media: { url: links.sign(fileId, expiresAt), mimetype, size, filename },
+        file: { id: fileId, size, sha256, accountId, mimetype, filename, expiresAt },
       };
     },
   };
 }
 
-type Downloaded = { id: string; size: number; sha256: string } | { reason: string };
-
 async function download(
   { media: store, runtime }: MediaIngestContext,
   { accountId, media }: { accountId: string; media: IncomingMedia },
   signal: AbortSignal,
-): Promise<Downloaded> {
+): Promise<StoredFile | { reason: string }> {
   if (media.size !== null && media.size > RECEIVED_MAX_BYTES) return { reason: tooLarge() };
   const { clock } = runtime;
   using limit = timeLimit(clock, DOWNLOAD_TIMEOUT_MS, signal);

@@ -4,12 +4,20 @@ import { Problem } from "../errors.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { Change } from "../store/kv.ts";
 
+/** A file that lies in the media store. */
+export interface StoredFile {
+  fileId: string;
+  size: number;
+  /** Hex. */
+  sha256: string;
+}
+
 export interface MediaStore {
   /**
    * Streams to where files are kept while hashing and counting, and resolves when they are safe there. Throws Problem payload_too_large past
    * `maxBytes` and removes what it wrote. Writes no row: the caller adds it to its own commit with `keepFile`.
    */
-  write(content: ReadableStream<Uint8Array>, maxBytes: number): Promise<{ id: string; size: number; sha256: string }>;
+  write(content: ReadableStream<Uint8Array>, maxBytes: number): Promise<StoredFile>;
   /** The first bytes, at most `length`. */
   head(fileId: string, length: number): Promise<Uint8Array>;
   /** So many bytes from `start` on. Throws Problem not_found when the file is gone. */
@@ -42,7 +50,7 @@ export function dropFile(change: Change, fileId: string): void {
 export function measured(
   content: AsyncIterable<Uint8Array>,
   maxBytes: number,
-): { chunks: AsyncIterable<Uint8Array>; result(): { size: number; sha256: string } } {
+): { chunks: AsyncIterable<Uint8Array>; result(): Omit<StoredFile, "fileId"> } {
   const hash = createHash("sha256");
   let size = 0;
   async function* chunks(): AsyncIterable<Uint8Array> {

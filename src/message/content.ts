@@ -1,8 +1,9 @@
 /** What can be sent (spec, "Sending messages"): the table of kinds, and what the rest of the house asks it. */
 import { keysOf } from "../base/typed_keys.ts";
+import type { StoredFile } from "../media/store.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
 import { FILE_KINDS, type FileContent } from "./kinds/file.ts";
-import type { Attachment, Kind, Preview, RemoteFile, StoredFile } from "./kinds/kind.ts";
+import type { Attachment, Kind, Preview, RemoteFile } from "./kinds/kind.ts";
 import { PLAIN_KINDS, type PlainContent } from "./kinds/plain.ts";
 import { status, type StatusContent } from "./kinds/status.ts";
 

@@ -48,7 +48,7 @@ function stage(server: S3Server) {
     media,
     async keep(written: Awaited<ReturnType<MediaStore["write"]>>, expiresAt: number | null) {
       const change = new Change();
-      const { id, size, sha256 } = written;
+      const { fileId: id, size, sha256 } = written;
       keepFile(change, {
         id,
         size,
@@ -79,24 +79,24 @@ if (s3Program() === null) {
       const written = await media.write(streamOf(bytes), 100 * MIB);
       assert.equal(written.size, size);
       assert.equal(written.sha256, createHash("sha256").update(bytes).digest("hex"));
-      assert.deepEqual(await textOf(await media.read(written.id, { start: 0, length: size })), bytes);
-      assert.deepEqual(await media.head(written.id, 512), bytes.slice(0, 512));
+      assert.deepEqual(await textOf(await media.read(written.fileId, { start: 0, length: size })), bytes);
+      assert.deepEqual(await media.head(written.fileId, 512), bytes.slice(0, 512));
       const [start, length] = [Math.floor(size / 3), Math.ceil(size / 3)];
       assert.deepEqual(
-        await textOf(await media.read(written.id, { start, length })),
+        await textOf(await media.read(written.fileId, { start, length })),
         bytes.slice(start, start + length),
       );
       let path: string;
       {
-        await using local = await media.onDisk(written.id);
+        await using local = await media.onDisk(written.fileId);
         path = local.path;
         assert.deepEqual(await Deno.readFile(path), bytes);
       }
       await assert.rejects(Deno.stat(path), Deno.errors.NotFound);
-      await media.remove(written.id);
-      await media.remove(written.id);
-      await assert.rejects(media.onDisk(written.id), problem("not_found"));
-      await assert.rejects(media.read(written.id, { start: 0, length: 1 }), problem("not_found"));
+      await media.remove(written.fileId);
+      await media.remove(written.fileId);
+      await assert.rejects(media.onDisk(written.fileId), problem("not_found"));
+      await assert.rejects(media.read(written.fileId, { start: 0, length: 1 }), problem("not_found"));
     }
     assert.deepEqual(server.objects(), []);
   });
@@ -123,10 +123,10 @@ if (s3Program() === null) {
     const written = await media.write(streamOf(bytes), 100 * MIB);
     const expiresAt = runtime.clock.now() + DAY_MS;
     await keep(written, expiresAt);
-    const url = new URL(links.sign(written.id, expiresAt));
+    const url = new URL(links.sign(written.fileId, expiresAt));
     assert.equal(url.host, "gateway.test");
     const request = {
-      fileId: written.id,
+      fileId: written.fileId,
       expires: url.searchParams.get("expires")!,
       signature: url.searchParams.get("signature")!,
       method: "GET" as const,
@@ -156,14 +156,14 @@ if (s3Program() === null) {
     const uploadId = await bucket.begin("med_cut");
     await bucket.part("med_cut", uploadId, { number: 1, bytes: bytesOf(6 * MIB) });
     await kv.commit(new Change().set(mediaKeys.object(runtime.clock.now(), "med_cut"), { uploadId }));
-    assert.deepEqual([server.objects(), server.unfinished()], [[kept.id, orphan.id].sort(), 1]);
+    assert.deepEqual([server.objects(), server.unfinished()], [[kept.fileId, orphan.fileId].sort(), 1]);
     await runtime.clock.advance(DAY_MS - 1);
     assert.equal(await media.sweepOrphans(never), 1);
     assert.deepEqual([server.objects().length, server.unfinished()], [2, 0]);
     await runtime.clock.advance(DAY_MS);
     assert.equal(await media.sweepOrphans(never), 1);
-    assert.deepEqual(server.objects(), [kept.id]);
-    await kv.commit(new Change().delete(mediaKeys.file(kept.id)));
+    assert.deepEqual(server.objects(), [kept.fileId]);
+    await kv.commit(new Change().delete(mediaKeys.file(kept.fileId)));
     await runtime.clock.advance(DAY_MS + 1);
     assert.equal(await media.sweepOrphans(never), 1);
     assert.deepEqual(server.objects(), []);

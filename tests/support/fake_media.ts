@@ -21,9 +21,9 @@ export function fakeMedia(): FakeMedia {
         chunks.push(chunk);
       }
       const bytes = Buffer.concat(chunks);
-      const id = `med_${files.size + 1}`;
-      files.set(id, bytes);
-      return { id, size, sha256: createHash("sha256").update(bytes).digest("hex") };
+      const fileId = `med_${files.size + 1}`;
+      files.set(fileId, bytes);
+      return { fileId, size, sha256: createHash("sha256").update(bytes).digest("hex") };
     },
     head: (fileId, length) => Promise.resolve(files.get(fileId)?.subarray(0, length) ?? new Uint8Array()),
     read: (fileId, { start, length }) =>

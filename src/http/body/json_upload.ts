@@ -6,7 +6,7 @@ import type { z } from "@hono/zod-openapi";
 import { Buffer } from "node:buffer";
 import { invalid, type Problem } from "../../errors.ts";
 import type { SharedMediaStore } from "../../media/turns.ts";
-import type { StoredFile } from "../../message/kinds/kind.ts";
+import type { StoredFile } from "../../media/store.ts";
 import { chunksOf, parseJson } from "./body.ts";
 import { JsonScanner } from "./json_scanner.ts";
 import { validate } from "../api/validation.ts";
@@ -47,9 +47,8 @@ export async function readJsonUpload<Fields>(
   try {
     while (await scanner.findMember()) {
       if (file) throw invalid(part, "is given twice");
-      const { id: fileId, size, sha256 } = await media.write(decoded(scanner, part), { accountId, maxBytes });
-      file = { fileId, size, sha256 };
-      if (size === 0) throw invalid(part, "is empty");
+      file = await media.write(decoded(scanner, part), { accountId, maxBytes });
+      if (file.size === 0) throw invalid(part, "is empty");
     }
     return { fields: validate(schema, parseJson(scanner.rest())), file };
   } catch (error) {

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { invalid, Problem } from "../../errors.ts";
 import { percentDecoded } from "../../media/filename.ts";
-import type { StoredFile } from "../../message/kinds/kind.ts";
+import type { StoredFile } from "../../media/store.ts";
 import { chunksOf } from "./body.ts";
 import type { Upload, UploadOptions } from "./json_upload.ts";
 import { validate } from "../api/validation.ts";
@@ -46,8 +46,7 @@ export async function readFormUpload<Fields>(
         if (name !== part) throw invalid(name, `is a file; the part of the file is named "${part}"`);
         if (file) throw invalid(name, "is given twice");
         filename = givenName;
-        const { id: fileId, size, sha256 } = await media.write(ReadableStream.from(content), { accountId, maxBytes });
-        file = { fileId, size, sha256 };
+        file = await media.write(ReadableStream.from(content), { accountId, maxBytes });
       }
     }
     if (!file) throw invalid(part, "is required, as a part with a file name");

@@ -4,8 +4,9 @@
  */
 import { Buffer } from "node:buffer";
 import { percentDecoded, safeFilename } from "../../media/filename.ts";
+import type { StoredFile } from "../../media/store.ts";
 import type { FileKind } from "../../whatsapp/outgoing.ts";
-import type { Attachment, Kind, RemoteFile, StoredFile } from "./kind.ts";
+import type { Attachment, Kind, RemoteFile } from "./kind.ts";
 
 export interface FileContent<File = StoredFile | RemoteFile> extends Attachment<File> {
   kind: FileKind;

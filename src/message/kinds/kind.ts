@@ -1,14 +1,6 @@
 /** What a kind of message is. Each is described in this folder. */
+import type { StoredFile } from "../../media/store.ts";
 import type { OutgoingBody } from "../../whatsapp/outgoing.ts";
-
-/** A file that lies in the media store until the message ends. */
-export interface StoredFile {
-  /** Media store id. */
-  fileId: string;
-  size: number;
-  /** Hex. */
-  sha256: string;
-}
 
 /** A file that is fetched when its message's turn comes (`fileUrl`); a `StoredFile` takes its place then. */
 export interface RemoteFile {

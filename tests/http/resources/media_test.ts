@@ -11,13 +11,13 @@ async function keep(
   world: ApiWorld,
   { content, mimetype, filename }: Record<"content" | "mimetype" | "filename", string>,
 ) {
-  const written = await world.media.write(new Blob([content]).stream(), 1000);
+  const { fileId: id, ...written } = await world.media.write(new Blob([content]).stream(), 1000);
   const now = world.runtime.clock.now();
   const expiresAt = now + LIVES_MS;
   const change = new Change();
-  keepFile(change, { ...written, accountId: world.account.id, mimetype, filename, expiresAt });
+  keepFile(change, { id, ...written, accountId: world.account.id, mimetype, filename, expiresAt });
   await world.kv.commit(change);
-  const url = new URL(world.links.sign(written.id, expiresAt));
+  const url = new URL(world.links.sign(id, expiresAt));
   return url.pathname + url.search;
 }
 

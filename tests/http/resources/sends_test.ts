@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { OutgoingContent } from "../../../src/message/content.ts";
 import type { FileContent } from "../../../src/message/kinds/file.ts";
-import type { StoredFile } from "../../../src/message/kinds/kind.ts";
+import type { StoredFile } from "../../../src/media/store.ts";
 import { expectAnswer, problem, wrong } from "../../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../../support/api_world.ts";
 import { until } from "../../support/until.ts";

@@ -26,9 +26,9 @@ function commandOn(world: World, files = new Map<string, Uint8Array>()) {
     },
     media: {
       async write(content) {
-        const id = runtime.ids.next("med");
-        files.set(id, new Uint8Array(await new Response(content).arrayBuffer()));
-        return { id, size: files.get(id)!.length, sha256: "of the file" };
+        const fileId = runtime.ids.next("med");
+        files.set(fileId, new Uint8Array(await new Response(content).arrayBuffer()));
+        return { fileId, size: files.get(fileId)!.length, sha256: "of the file" };
       },
       read: (id) => Promise.resolve(new Blob([new Uint8Array(files.get(id)!)]).stream()),
     },

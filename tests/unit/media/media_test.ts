@@ -53,7 +53,7 @@ async function stage() {
     shares: new DiskShares(),
     /** A file with its row, as after the commit that names it. */
     async kept(content: string, change: Partial<FileRecord> = {}): Promise<FileRecord> {
-      const { id, size, sha256 } = await media.write(streamOf(content), 1_000_000);
+      const { fileId: id, size, sha256 } = await media.write(streamOf(content), 1_000_000);
       const now = runtime.clock.now();
       const file: FileRecord = {
         id,
@@ -98,11 +98,11 @@ function requestOf(link: string, change: Partial<MediaRequest> = {}): MediaReque
 Deno.test("a file is streamed to disk, hashed and counted, under a name of its own, for its owner only", async () => {
   await using s = await stage();
   const written = await s.media.write(streamOf("one ", "two ", "three"), 13);
-  assert.deepEqual(written, { id: written.id, size: 13, sha256: sha256("one two three") });
-  assert.equal(await Deno.readTextFile(s.media.path(written.id)), "one two three");
-  assert.equal((await Deno.stat(s.media.path(written.id))).mode! & 0o777, 0o600);
-  await s.media.remove(written.id);
-  await s.media.remove(written.id);
+  assert.deepEqual(written, { fileId: written.fileId, size: 13, sha256: sha256("one two three") });
+  assert.equal(await Deno.readTextFile(s.media.path(written.fileId)), "one two three");
+  assert.equal((await Deno.stat(s.media.path(written.fileId))).mode! & 0o777, 0o600);
+  await s.media.remove(written.fileId);
+  await s.media.remove(written.fileId);
   assert.deepEqual(await s.onDisk(), []);
 });
 
@@ -504,11 +504,11 @@ Deno.test("a received file of an older build, that nobody wrote down an end for,
 Deno.test("files that nothing refers to go after an hour, but not one that a commit is about to name", async () => {
   await using s = await stage();
   const crashed = await openDiskMediaStore(join(s.folder, "media"), s.runtime);
-  const { id: orphan } = await crashed.write(streamOf("of a process that died"), 100);
+  const { fileId: orphan } = await crashed.write(streamOf("of a process that died"), 100);
   const unfinished = s.media.path(orphan) + ".part";
   await Deno.writeTextFile(unfinished, "half");
   await Deno.utime(unfinished, new Date(s.clock.now()), new Date(s.clock.now()));
-  const { id: accepting } = await s.media.write(streamOf("of an accept in flight"), 100);
+  const { fileId: accepting } = await s.media.write(streamOf("of an accept in flight"), 100);
   const kept = await s.kept("named", { expiresAt: null });
   await s.clock.advance(HOUR_MS - 1);
   assert.equal(await sweepOrphans(s), 0);
