@@ -74,7 +74,7 @@ async function elsewhere(config: Config, runtime: Runtime) {
   if (store === null && media === null) return null;
   const [{ openBucket }, { filesOfBucket }, { backupShared, restoreShared }] = await Promise.all([
     import("./media/bucket.ts"),
-    import("./media/bucket_backup.ts"),
+    import("./media/bucket_store.ts"),
     import("./data/shared_backup.ts"),
   ]);
   const paths = pathsOf(config.dataDir);

@@ -5,7 +5,7 @@ import { OperatorError, Problem } from "../errors.ts";
 import { StoreError } from "../store/kv.ts";
 import { VERSION } from "../version.ts";
 import { Exit, print, printError, printResult } from "./output.ts";
-import { addSettings } from "./settings.ts";
+import { addSettings, withSettings } from "./settings.ts";
 
 /** Adds commands; `args` are the command line's. */
 type AddCommands = (root: Command, args: readonly string[]) => void;
@@ -15,7 +15,7 @@ const COMMANDS: readonly { names: readonly string[]; load: () => Promise<AddComm
   { names: ["serve", "api", "worker"], load: async () => (await import("./serve.ts")).addServeCommands },
   { names: ["link"], load: async () => (await import("./link.ts")).addLinkCommand },
   { names: ["line"], load: async () => (await import("./line.ts")).addLineCommand },
-  { names: ["sandbox"], load: async () => (await import("./sandbox.ts")).addSandboxCommand },
+  { names: ["sandbox"], load: () => Promise.resolve(addSandboxCommand) },
   { names: ["account"], load: async () => (await import("./account.ts")).addAccountCommand },
   { names: ["plan"], load: async () => (await import("./plan.ts")).addPlanCommand },
   { names: ["operator"], load: async () => (await import("./operator.ts")).addOperatorCommand },
@@ -105,6 +105,18 @@ export async function program(args: readonly string[], json: boolean): Promise<C
   for (const add of await Promise.all(needed.map(({ load }) => load()))) add(root, args);
   addSettings(root, args);
   return root;
+}
+
+/** The whole product on a simulated network, without a phone. */
+function addSandboxCommand(root: Command): void {
+  withSettings(root.command("sandbox").description("a simulated network, the gateway on it, an account, a linked line"))
+    .option("--demo", "send and receive on it, print what happened, and exit")
+    .option("--network-only", "the simulated network alone, for a gateway of your own")
+    .option("--json", "print one line of JSON when all is ready")
+    .action(async (options) => {
+      const { runNetwork, runSandbox } = await import("./run_sandbox.ts");
+      await (options.networkOnly ? runNetwork : runSandbox)(options);
+    });
 }
 
 function addVersionCommand(root: Command): void {

@@ -2,6 +2,7 @@
  * One HTTP/1.1 request on a connection that the caller gives: the one that was vetted, and what was sent is never sent
  * again by itself. (Why not `fetch` or `node:https`: docs/decisions.)
  */
+import { Buffer } from "node:buffer";
 import { writeAll } from "../base/files.ts";
 
 /** What an exchange needs of a connection; `Deno.Conn` and `Deno.TlsConn` have it. */
@@ -118,14 +119,7 @@ function encode({ method, target, headers, body }: PlainRequest): Uint8Array {
   }
   if (body) lines.push(`content-length: ${body.length}`);
   const head = new TextEncoder().encode(lines.join("\r\n") + "\r\n\r\n");
-  return body instanceof Uint8Array ? joined(head, body) : head;
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(first.length + second.length);
-  whole.set(first);
-  whole.set(second, first.length);
-  return whole;
+  return body instanceof Uint8Array ? Buffer.concat([head, body]) : head;
 }
 
 interface Head {
@@ -263,7 +257,9 @@ class ByteReader {
     this.#nextBytes = READ_BYTES;
     const read = await this.#connection.read(buffer);
     if (read === null) return false;
-    this.#held = this.#held.length === 0 ? buffer.subarray(0, read) : joined(this.#held, buffer.subarray(0, read));
+    this.#held = this.#held.length === 0
+      ? buffer.subarray(0, read)
+      : Buffer.concat([this.#held, buffer.subarray(0, read)]);
     return true;
   }
 }

@@ -4,10 +4,13 @@
  * listing the bucket.
  */
 import { Buffer } from "node:buffer";
+import { basename, join } from "node:path";
+import type { FilesElsewhere } from "../data/shared_backup.ts";
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";
 import type { Bucket, UploadedPart } from "./bucket.ts";
+import { openDiskMediaStore } from "./disk.ts";
 import { mediaKeys, type ObjectRow } from "./rows.ts";
 import { measured, type MediaStore } from "./store.ts";
 
@@ -113,6 +116,29 @@ export function makeBucketMediaStore(
         if (!await look(row)) removed++;
       }
       return removed;
+    },
+  };
+}
+
+/** The files of the bucket as a folder, as the media store on disk would have it, and back: for backups. */
+export function filesOfBucket(bucket: Bucket, runtime: Runtime): FilesElsewhere {
+  return {
+    async save(kv, folder) {
+      const disk = await openDiskMediaStore(folder, runtime);
+      for await (const { value: { id } } of kv.list({ prefix: mediaKeys.files() })) {
+        // A file removed meanwhile is no longer needed.
+        const content = await bucket.get(id);
+        if (content === null) continue;
+        await Deno.mkdir(join(disk.path(id), ".."), { recursive: true, mode: 0o700 });
+        await Deno.writeFile(disk.path(id), content, { mode: 0o600 });
+      }
+    },
+    async load(kv, folder) {
+      const media = makeBucketMediaStore({ bucket, kv, runtime });
+      const disk = await openDiskMediaStore(folder, runtime);
+      for await (const files of disk.folders()) {
+        for (const { path } of files) await media.writeAs(basename(path), (await Deno.open(path)).readable, Infinity);
+      }
     },
   };
 }

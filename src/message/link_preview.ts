@@ -1,4 +1,5 @@
 /** What is shown of the first link in a text: fetched by our own way out, so that no private address is reached. */
+import { Buffer } from "node:buffer";
 import { within } from "../base/within.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { Clock } from "../runtime.ts";
@@ -76,13 +77,7 @@ async function firstBytes(body: ReadableStream<Uint8Array>, limit: number): Prom
     size += chunk.length;
     if (size >= limit) break;
   }
-  const bytes = new Uint8Array(Math.min(size, limit));
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk.subarray(0, limit - at), at);
-    at += Math.min(chunk.length, limit - at);
-  }
-  return bytes;
+  return new Uint8Array(Buffer.concat(chunks).subarray(0, limit));
 }
 
 interface Head {

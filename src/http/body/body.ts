@@ -1,4 +1,5 @@
 /** Reads request bodies: bounded in size and depth, strict UTF-8, never more than was promised. */
+import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
@@ -79,13 +80,7 @@ export async function readBytes(
     count(chunk.length);
     chunks.push(chunk);
   }
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
+  return Buffer.concat(chunks);
 }
 
 /** The body as it arrives; its reader may stop and leave the rest to `discardRest`. Throws Problem malformed_json. */
