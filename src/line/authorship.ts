@@ -11,37 +11,48 @@ interface AuthorshipDeps {
   network: Pick<Network, "recall">;
 }
 
-/** `ME`, or a JID with its digits where they are known. */
-type Author = typeof ME | { jid: string; number: string | null };
+interface Said {
+  chat: string;
+  /** `ME`, or a JID with its digits where they are known. */
+  author: typeof ME | { jid: string; number: string | null };
+}
 
 /**
- * Whether the sender may change the message: its author, the line's owner, and an admin who deletes. Of a message that
- * the line does not know, nobody can say. Throws StoreError, SealError.
+ * Whether the sender may change the message: its author, the line's owner, and an admin of the group who deletes there. Of
+ * a message that the line does not know, nobody can say. Throws StoreError, SealError.
  */
 export async function mayChange(
   deps: AuthorshipDeps,
   lineId: string,
   { incoming, change }: { incoming: Incoming; change: IncomingChange },
 ): Promise<boolean> {
-  if (incoming.fromMe || change.kind === "vote" || (change.kind === "deleted" && change.byAdmin)) return true;
-  const author = await authorOf(deps, lineId, { chat: incoming.chat, target: change.target });
-  if (author === null) return true;
-  if (author === ME) return false;
+  if (incoming.fromMe || change.kind === "vote") return true;
   const { chat, participant, number } = incoming;
-  return author.jid === (participant ?? chat) || (number !== null && author.number === number);
+  const said = await find(deps, lineId, { chat, target: change.target });
+  if (said === null) return true;
+  if (change.kind === "deleted" && change.byAdmin && said.chat === chat) return true;
+  if (said.author === ME) return false;
+  return said.author.jid === (participant ?? chat) || (number !== null && said.author.number === number);
 }
 
 /** Null for a message that is not known, or was reported as unreadable. */
-async function authorOf(
+async function find(
   { kv, network }: AuthorshipDeps,
   lineId: string,
   { chat, target }: { chat: string; target: string },
-): Promise<Author | null> {
-  if ((await kv.get(messageKeys.messageOfNetworkId(lineId, target))).value !== null) return ME;
+): Promise<Said | null> {
+  const { value: messageId } = await kv.get(messageKeys.messageOfNetworkId(lineId, target));
+  if (messageId !== null) {
+    const { value: ours } = await kv.get(messageKeys.message(messageId));
+    return { chat: ours?.to ?? chat, author: ME };
+  }
   const recalled = await network.recall(lineId, target);
-  if (recalled) return recalled.fromMe ? ME : { jid: recalled.participant ?? recalled.chat, number: recalled.number };
+  if (recalled) {
+    const { chat, participant, fromMe, number } = recalled;
+    return { chat, author: fromMe ? ME : { jid: participant ?? chat, number } };
+  }
   const { value: row } = await kv.get(lineKeys.seen(lineId, chat, target));
   if (row === null || (typeof row === "object" && "reportedAt" in row)) return null;
   const from = seenFrom(row) ?? chat;
-  return from === ME ? ME : { jid: from, number: null };
+  return { chat, author: from === ME ? ME : { jid: from, number: null } };
 }

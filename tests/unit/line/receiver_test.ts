@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { makeSweepSeen, MAX_MESSAGE_AGE_MS } from "../../../src/line/seen.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import type { EventName } from "../../../src/event/event.ts";
+import type { Message } from "../../../src/message/message.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
@@ -144,8 +145,24 @@ for (const [title, original, by, may] of MAY) {
     for (const change of [EDIT, DELETION]) await network.of("ses_1").receive(incoming(world, { ...by, change }));
     assert.equal((await world.events("message.edited")).length, may ? 1 : 0);
     assert.equal((await world.events("message.deleted")).length, may ? 1 : 0);
-    await network.of("ses_1").receive(incoming(world, { ...by, change: { ...DELETION, byAdmin: true } }));
+    const chat = typeof original === "string" ? GROUP : original.chat;
+    await network.of("ses_1").receive(incoming(world, { ...by, chat, change: { ...DELETION, byAdmin: true } }));
     assert.equal((await world.events("message.deleted")).length, may ? 2 : 1, "an admin deletes");
+    await world.supervisor.stop();
+  });
+}
+
+for (const [whose, original] of [["a member's", BY_ANA], ["the owner's", BY_OWNER], ["our", "ours"]] as const) {
+  Deno.test(`an admin of another group does not delete ${whose} message`, async () => {
+    const world = await connectedWorld();
+    const { kv, network } = world;
+    if (original === "ours") {
+      const ours = messageKeys.messageOfNetworkId("ses_1", "3A");
+      await kv.commit(new Change().set(ours, "msg_7").set(messageKeys.message("msg_7"), { to: GROUP } as Message));
+    } else network.recalled.set("ses_1 3A", { ...original, kind: "text", text: "hola", caption: null, filename: null });
+    const change = { ...DELETION, byAdmin: true };
+    await network.of("ses_1").receive(incoming(world, { ...STRANGER, chat: "9-9@g.us", change }));
+    assert.deepEqual(await world.events("message.deleted"), []);
     await world.supervisor.stop();
   });
 }
