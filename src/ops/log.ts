@@ -45,7 +45,11 @@ function redactFields(fields: object, depth: number): Record<string, unknown> {
   return clean;
 }
 
+/** A terminal would obey them, or show what follows in another order; a stack has lines of its own. */
+const CONTROLS = /[^\P{Cc}\n\t]|\p{Cf}/gu;
+
 function redactValue(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return value.replace(CONTROLS, "\uFFFD");
   if (typeof value !== "object" || value === null || value instanceof Date) return value;
   // Libraries attach what they were working on to their errors.
   if (value instanceof Error) return redactFields({ ...pino.stdSerializers.err(value) }, depth + 1);

@@ -85,3 +85,14 @@ Deno.test("the last lines before a process ends are written, however it ends", a
   const lines = new TextDecoder().decode(stderr).trim().split("\n");
   assert.deepEqual(lines.map((line) => JSON.parse(line).msg), ["one", "two", "three"]);
 });
+
+Deno.test("strangers' words can't control the terminal that shows the log", () => {
+  const { log, text } = memoryLog();
+  const words = "\u001b]0;owned\u0007 \u009b2J \u202eevil";
+  log.warn({ from: words, list: [words], err: new Error(words) }, "somebody wrote");
+  const { from, list, err } = JSON.parse(text());
+  for (const shown of [from, ...list, err.message, err.stack]) {
+    assert.match(shown, /owned/);
+    assert.doesNotMatch(shown, /[^\P{Cc}\n]|\p{Cf}/u);
+  }
+});
