@@ -182,7 +182,7 @@ function checkName(name: string): string {
   const trimmed = name.trim();
   if (trimmed === "" || trimmed.length > 100) throw invalid("name", "must have 1 to 100 characters");
   // It stands in tables and on terminals.
-  if (/\p{Cc}/u.test(trimmed)) throw invalid("name", "must be one line, without control characters");
+  if (/[\p{Cc}\p{Cs}]/u.test(trimmed)) throw invalid("name", "must be one line, without control characters");
   return trimmed;
 }
 

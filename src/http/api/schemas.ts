@@ -13,6 +13,11 @@ export function data(description: string, schema: z.ZodType): { description: str
 
 export const Timestamp = z.iso.datetime().openapi({ description: "ISO 8601 UTC", example: "2026-01-15T12:00:00.000Z" });
 
+/** The same text without line breaks and control characters: a name stands in tables, on terminals and in events. */
+export function oneLine(name: z.ZodString): z.ZodString {
+  return name.refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), "must be one line, without control characters");
+}
+
 /** A phone number as the API takes it: what most people type beside the digits is named in the refusal. */
 export const PhoneNumber = z.string().regex(
   /^\d{7,15}$/,

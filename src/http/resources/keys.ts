@@ -5,7 +5,7 @@ import { type AccountKey, isForPages, type MadeKey, requireScope, SCOPES } from 
 import { Problem } from "../../errors.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
-import { data, idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import { data, idOf, idParams, isoTime, isoTimeOrNull, oneLine, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { places } from "./account.ts";
 
@@ -28,7 +28,7 @@ const shape = {
 const Key = z.object(shape).openapi("Key");
 
 const NewKey = z.strictObject({
-  name: z.string().trim().min(1).max(100).openapi({ example: "shop" }),
+  name: oneLine(z.string().trim().min(1).max(100)).openapi({ example: "shop" }),
   scopes,
   allowedIps: z.array(z.string().max(255)).max(MAX_PLACES).nullish(),
   allowedDomains: z.array(z.string().max(255)).max(MAX_PLACES).nullish(),

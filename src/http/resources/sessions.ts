@@ -4,7 +4,7 @@ import { type Line, LINE_STATUSES } from "../../line/line.ts";
 import type { Restriction as RestrictionOfLine } from "../../whatsapp/connection.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
-import { data, idOf, idParams, isoTime, isoTimeOrNull, PhoneNumber, Timestamp } from "../api/schemas.ts";
+import { data, idOf, idParams, isoTime, isoTimeOrNull, oneLine, PhoneNumber, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 export const Restriction = z.object({
@@ -34,9 +34,9 @@ export const Session = z.object({
   }),
 }).openapi("Session");
 
-const Name = z.string().min(1, { abort: true }).max(100).regex(/\S/, "must have a character that can be seen").openapi({
-  example: "Support line",
-});
+const Name = oneLine(
+  z.string().min(1, { abort: true }).max(100).regex(/\S/, "must have a character that can be seen"),
+).openapi({ example: "Support line" });
 
 const Proxy = z.string().min(1).max(512).nullish().openapi({
   description: "The line's own way out, `socks5://user:password@host:port`, `http://…` or `https://…`: everything of " +

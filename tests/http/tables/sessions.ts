@@ -46,6 +46,18 @@ export const sessionCases: readonly Case[] = [
     status: 400,
     contains: wrong("name"),
   },
+  ...["\u001b[2J", "two\nlines", "half of a pair \ud800"].map((name) => ({
+    name: `a name has no ${JSON.stringify(name)}`,
+    ask: () => ["POST", "/v1/sessions", { json: { name } }],
+    status: 400,
+    contains: wrong("name", /one line/),
+  } satisfies Case)),
+  ...["\u001b[2J", "half of a pair \ud800"].map((name) => ({
+    name: `a key's name has no ${JSON.stringify(name)}`,
+    ask: () => ["POST", "/v1/account/keys", { json: { name, scopes: ["read"] } }],
+    status: 400,
+    contains: wrong("name", /one line/),
+  } satisfies Case)),
   {
     name: "a name has at most 100 characters",
     ask: () => ["POST", "/v1/sessions", { json: { name: "x".repeat(101) } }],
