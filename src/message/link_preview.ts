@@ -11,6 +11,8 @@ const WITHIN_MS = 5_000;
 const PAGE_BYTES = 512 * 1024;
 const PICTURE_BYTES = 2 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
+/** No head has as many; a parser's work grows with the square of them where they are nested. */
+const MAX_TAGS = 5_000;
 const MAX_TITLE = 200;
 const MAX_DESCRIPTION = 400;
 /** Signs that end a sentence and no address. */
@@ -92,10 +94,11 @@ export async function headOf(html: string): Promise<Head> {
   const { Parser } = await import("htmlparser2");
   const said = new Map<string, string>();
   let inTitle = false;
+  let tags = 0;
   const parser = new Parser({
     onopentag(name, { property, name: metaName, content }) {
       if (name === "title") inTitle = !said.has("title");
-      if (name === "body") parser.pause();
+      if (name === "body" || ++tags === MAX_TAGS) parser.pause();
       const key = (property ?? metaName ?? "").toLowerCase();
       if (name === "meta" && key && content && !said.has(key)) said.set(key, content);
     },

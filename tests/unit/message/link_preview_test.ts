@@ -77,3 +77,9 @@ Deno.test("a page without marks is shown by its title, and one without a title n
   assert.equal((await headOf('<meta property="og:title" content=" "><body>')).title, null);
   assert.equal([...(await headOf(`<title>${"👋".repeat(300)}`)).title!].length, 200);
 });
+
+Deno.test("a page is read no further than any head is long", async () => {
+  const nested = (count: number) => headOf("<button>".repeat(count) + "<title>A title</title>");
+  assert.equal((await nested(2_000)).title, "A title");
+  assert.equal((await nested(6_000)).title, null);
+});

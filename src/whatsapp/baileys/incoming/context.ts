@@ -4,6 +4,9 @@ import type { Incoming, Quoted } from "../../incoming.ts";
 
 type Message = proto.IMessage;
 
+/** Groups have no more members. */
+const MOST_MENTIONS = 1_024;
+
 export interface Context extends Pick<Incoming, "mentions" | "isForwarded" | "ad"> {
   /** Whose message it is, is for those to say who know the line. */
   quoted: Omit<Quoted, "fromMe"> | null;
@@ -17,7 +20,7 @@ export function contextOf(message: Message, firstText: (quoted: Message) => stri
   const text = quotedMessage ? firstText(quotedMessage) : null;
   return {
     quoted: stanzaId ? { messageId: stanzaId, participant: participant || null, text } : null,
-    mentions: mentionedJid ?? [],
+    mentions: mentionedJid?.slice(0, MOST_MENTIONS) ?? [],
     isForwarded: isForwarded ?? false,
     ad: info ? adOf(info) : null,
   };

@@ -251,3 +251,9 @@ Deno.test("envelopes without end do not hang the reader", () => {
   for (let i = 0; i < 50; i++) message = { ephemeralMessage: { message } };
   assert.equal(contentOf(received(message))?.type, "unknown");
 });
+
+Deno.test("of a message that mentions a million, as many are read as a group has members", () => {
+  const mentionedJid = Array.from({ length: 1_000_000 }, (_, i) => `${i}@lid`);
+  const content = contentOf({ extendedTextMessage: { text: "hey", contextInfo: { mentionedJid } } });
+  assert.deepEqual(content?.mentions, mentionedJid.slice(0, 1_024));
+});
