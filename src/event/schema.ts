@@ -1,11 +1,10 @@
 /**
- * The shape of each event's `data`, for the API reference (`webhooks` in OpenAPI). Members are only added:
- * anything else would be a new version, announced in the changelog.
+ * The shape of each event's `data`, for the types of `event.ts` and for the API reference (`webhooks` in OpenAPI). Members
+ * are only added: anything else would be a new version, announced in the changelog.
  */
 import { z } from "zod";
 import { PRESENCE_STATES } from "../whatsapp/notices.ts";
 import { INCOMING_TYPES } from "../whatsapp/incoming.ts";
-import type { EventData, EventName } from "./event.ts";
 
 const Time = z.iso.datetime().describe("ISO 8601, UTC");
 const MessageId = z.string().describe("The gateway's id of the message, as in the acknowledgement of the send");
@@ -40,6 +39,7 @@ const received = {
   type: z.enum([...INCOMING_TYPES, "unknown"]),
   text: z.string().nullable().describe("Body; caption of media; emoji of a reaction; null for media without caption"),
   media: Media.optional().describe("Present only when the message carries a file"),
+  // Beyond the specification: as in `from`, under the name that every other event has for it.
   chat: Chat,
   participant: z.string().optional().describe("Sender inside a group"),
   quoted: Quoted.optional(),
@@ -66,13 +66,13 @@ const GroupNow = z.object({
   ephemeral: z.number().int().optional(),
 }).describe("The group as it is after the change; only its id where the network does not tell the line any more");
 
-interface EventSchema<Name extends EventName> {
+interface EventSchema {
   /** When it is emitted, one sentence. */
   summary: string;
-  data: z.ZodType<EventData<Name>>;
+  data: z.ZodObject;
 }
 
-export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } = {
+export const EVENT_SCHEMAS = {
   "message.sent": {
     summary: "The network acknowledged the message.",
     data: z.object({ messageId: MessageId, networkId: NetworkId, jobId: JobId, to: To, sentAt: Time }),
@@ -140,6 +140,7 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
       reason: z.string().nullable().describe("One sentence; null when the line is well again"),
     }),
   },
+  // An event of its own: a client that answers every `message.received` must not answer the owner's words.
   "message.echo": {
     summary: "Beyond the specification: the line's owner wrote a message on the phone or another device.",
     data: z.object({
@@ -149,6 +150,7 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
       fromMe: z.literal(true),
     }),
   },
+  // Not a `message.received`: a corrected order is no second order.
   "message.edited": {
     summary: "Beyond the specification: an earlier message of the chat says something else now.",
     data: z.object({
@@ -234,10 +236,10 @@ export const EVENT_SCHEMAS: { readonly [Name in EventName]: EventSchema<Name> } 
     summary: "Beyond the specification: the test that the webhook's owner asked for.",
     data: z.object({ webhookId: z.string(), at: Time }),
   },
-};
+} satisfies Record<string, EventSchema>;
 
 /** The body of a webhook request, and what the feed shows of an event beside its id and time. */
-export function envelopeSchema<Name extends EventName>(name: Name) {
+export function envelopeSchema<Name extends keyof typeof EVENT_SCHEMAS>(name: Name) {
   return z.object({
     event: z.literal(name),
     sessionId: z.string(),

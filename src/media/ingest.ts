@@ -2,7 +2,7 @@
 import { retry } from "../base/retry.ts";
 import { timeLimit, unlessAborted } from "../base/within.ts";
 import { Problem } from "../errors.ts";
-import type { ReceivedMedia } from "../event/event.ts";
+import type { EventData } from "../event/event.ts";
 import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 import { type Incoming, type IncomingMedia, MediaTrouble, MediaUnavailable } from "../whatsapp/incoming.ts";
@@ -22,7 +22,7 @@ export interface MediaIngest {
     accountId: string,
     message: Incoming,
     signal: AbortSignal,
-  ): Promise<{ media: ReceivedMedia; file: FileRecord | null } | null>;
+  ): Promise<{ media: NonNullable<EventData<"message.received">["media"]>; file: FileRecord | null } | null>;
 }
 
 /** The limit of an upload by the API. */

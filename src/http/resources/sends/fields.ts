@@ -47,6 +47,7 @@ export const priority = z.enum(PRIORITIES).nullish().openapi({
 
 /** What every send may say beside its content. */
 export const options = { ttl, sendAt, priority };
+export type SendOptions = z.infer<z.ZodObject<typeof options & { sessionId: typeof sessionId }>>;
 
 const MAX_AHEAD_MS = 30 * DAY_SECONDS * 1000;
 
@@ -101,6 +102,8 @@ export const manner = {
     example: undefined,
   }),
 };
+
+export type MannerFields = z.infer<z.ZodObject<typeof manner>>;
 
 const ack = { messageId: idOf("message", "msg"), status: z.literal("queued"), jobId: idOf("queue job", "job") };
 const Acknowledgement = z.object(ack).openapi("Acknowledgement");

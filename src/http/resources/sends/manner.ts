@@ -7,15 +7,7 @@ import { type OutgoingContent, typeOf } from "../../../message/content.ts";
 import type { SendManner } from "../../../message/message.ts";
 import type { SendItem } from "../../../message/send.ts";
 import { isGroup } from "../../../whatsapp/groups.ts";
-
-/** How one message is sent, as its request says it (`fields.ts`). */
-export interface MannerFields {
-  replyTo?: string | null | undefined;
-  mentions?: readonly string[] | "all" | null | undefined;
-  viewOnce?: boolean | null | undefined;
-  linkPreview?: boolean | null | undefined;
-  typing?: number | null | undefined;
-}
+import type { MannerFields } from "./fields.ts";
 
 /** What makes no sense of a kind, and why. */
 const SENSELESS: Partial<Record<OutgoingContent["kind"], Partial<Record<keyof MannerFields, string>>>> = {

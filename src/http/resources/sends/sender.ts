@@ -5,7 +5,6 @@ import type { QuotaLeft } from "../../../account/quota.ts";
 import { makeRest } from "../../../base/unhurried.ts";
 import { invalid, Problem } from "../../../errors.ts";
 import { HEAD_BYTES, refusalOf } from "../../../message/content.ts";
-import type { Priority } from "../../../message/message.ts";
 import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { ApiContext } from "../../api/context.ts";
@@ -13,21 +12,11 @@ import { repeatable } from "../../api/idempotency.ts";
 import type { Answer } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
 import type { JsonUpload } from "../../body/json_upload.ts";
-import { DAY_SECONDS, sendTimeOf } from "./fields.ts";
-import { type Item, type MannerFields, resolve } from "./manner.ts";
+import { DAY_SECONDS, type MannerFields, type SendOptions, sendTimeOf } from "./fields.ts";
+import { type Item, resolve } from "./manner.ts";
 
 /** How often a line may change under a send before that is given up. */
 const MOST_LOOKS = 20;
-
-/** What every send may say beside its content and its manner. */
-interface SendOptions {
-  sessionId?: string | null | undefined;
-  /** Seconds; a day if left out. */
-  ttl?: number | null | undefined;
-  /** ISO 8601. */
-  sendAt?: string | null | undefined;
-  priority?: Priority | null | undefined;
-}
 
 /** What is sent, before it has a line. */
 interface Outgoing {
