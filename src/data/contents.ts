@@ -1,4 +1,5 @@
 /** What an account has written before it chose, written once more as it has chosen now. */
+import { batchesOf } from "../base/unhurried.ts";
 import { CACHE_MS } from "../account/choices.ts";
 import { type Clock, sleep } from "../runtime.ts";
 import { Change, type KeyPart, type Row } from "../store/kv.ts";
@@ -25,7 +26,6 @@ export async function rewriteContents(
   // Until every process knows of the choice.
   await sleep(clock, 2 * CACHE_MS);
   let count = 0;
-  let rows: Row<unknown>[] = [];
 
   async function write(some: readonly Row<unknown>[]): Promise<boolean> {
     const change = new Change();
@@ -35,16 +35,15 @@ export async function rewriteContents(
     return true;
   }
 
-  async function flush(): Promise<void> {
-    // What has changed meanwhile is written already.
-    if (!await write(rows)) { for (const row of rows) await write([row]); }
-    rows = [];
+  async function* ofAccount(): AsyncGenerator<Row<unknown>> {
+    for await (const row of kv.rows()) {
+      if (families.has(row.key[0]!) && accountNamedBy(row.value) === accountId) yield row;
+    }
   }
 
-  for await (const row of kv.rows()) {
-    if (!families.has(row.key[0]!) || accountNamedBy(row.value) !== accountId) continue;
-    if (rows.push(row) === ROWS_A_COMMIT) await flush();
+  for await (const rows of batchesOf(ofAccount(), ROWS_A_COMMIT)) {
+    // What has changed meanwhile is written already.
+    if (!await write(rows)) { for (const row of rows) await write([row]); }
   }
-  if (rows.length > 0) await flush();
   return count;
 }

@@ -2,15 +2,7 @@
 import { type Key, key, prefix } from "../store/kv.ts";
 import type { Person } from "../whatsapp/person.ts";
 
-/** How much of the person is gone. */
-interface ErasedCounts {
-  /** Emptied, or without the name now. */
-  messages: number;
-  events: number;
-  files: number;
-}
-
-export interface ErasureRecord extends ErasedCounts {
+export interface ErasureRecord {
   id: string;
   accountId: string;
   /** The key that asked; null: the account's own, or the panel. */
@@ -18,6 +10,10 @@ export interface ErasureRecord extends ErasedCounts {
   askedAt: number;
   /** Null while it is under way. */
   doneAt: number | null;
+  /** How much of the person is gone: emptied messages, and those without the name now. */
+  messages: number;
+  events: number;
+  files: number;
 }
 
 /** Where an erasure stands; each place is left in the commit that did its piece. */

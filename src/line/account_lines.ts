@@ -1,4 +1,5 @@
 /** The lines of an account, read. */
+import { batchesOf } from "../base/unhurried.ts";
 import { notFound } from "../errors.ts";
 import { isRow, type Kv, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
@@ -25,15 +26,10 @@ export function makeAccountLines(kv: Kv) {
 
   /** As `list`, one after another, each as its row has it. */
   async function* each(accountId: string): AsyncIterable<Line> {
-    const ids: string[] = [];
-    const read = async () => {
-      const slots = await kv.getMany(ids.splice(0).map((id) => lineKeys.line(id)));
-      return slots.flatMap(({ value }) => value && value.wanted !== "deleted" ? value : []);
-    };
-    for await (const { value } of kv.list({ prefix: lineKeys.linesOfAccount(accountId) })) {
-      if (ids.push(value) === READ_AT_ONCE) yield* await read();
+    for await (const rows of batchesOf(kv.list({ prefix: lineKeys.linesOfAccount(accountId) }), READ_AT_ONCE)) {
+      const slots = await kv.getMany(rows.map((row) => lineKeys.line(row.value)));
+      yield* slots.flatMap(({ value }) => value && value.wanted !== "deleted" ? value : []);
     }
-    yield* await read();
   }
 
   /** The line with when it was used last, which has a row of its own. */

@@ -45,8 +45,7 @@ interface SupervisorDeps {
 export class Supervisor implements Service, LiveLines {
   readonly #deps: SupervisorDeps;
   readonly #sessions = new Map<string, LineSession>();
-  readonly #watchers = new Map<string, Set<() => void>>();
-  readonly #listeners = new Set<(lineId: string) => void>();
+  readonly #watchers = new Set<(lineId: string) => void>();
   readonly #deafen: (() => void)[] = [];
   readonly #sweeps: Loop;
   /** When the queues were last looked at. */
@@ -157,17 +156,14 @@ export class Supervisor implements Service, LiveLines {
   }
 
   watch(lineId: string, look: () => void): () => void {
-    const watchers = this.#watchers.get(lineId) ?? new Set();
-    this.#watchers.set(lineId, watchers.add(look));
-    return () => {
-      watchers.delete(look);
-      if (watchers.size === 0) this.#watchers.delete(lineId);
-    };
+    return this.watchAll((changed) => {
+      if (changed === lineId) look();
+    });
   }
 
   watchAll(look: (lineId: string) => void): () => void {
-    this.#listeners.add(look);
-    return () => void this.#listeners.delete(look);
+    this.#watchers.add(look);
+    return () => void this.#watchers.delete(look);
   }
 
   /** Resolves when all that has happened so far is worked off, and no queue has anything to do now. */
@@ -192,8 +188,7 @@ export class Supervisor implements Service, LiveLines {
   }
 
   #changed(lineId: string): void {
-    for (const look of this.#watchers.get(lineId) ?? []) look();
-    for (const look of this.#listeners) look(lineId);
+    for (const look of this.#watchers) look(lineId);
   }
 
   async #sweepOrLater(): Promise<number> {

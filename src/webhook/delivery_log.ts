@@ -1,5 +1,5 @@
 /** The delivery log of a webhook: the outcome of each event, and redelivery of one or of many. */
-import { unhurried } from "../base/unhurried.ts";
+import { batchesOf, unhurried } from "../base/unhurried.ts";
 import { invalid, notFound } from "../errors.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
@@ -99,20 +99,19 @@ export class DeliveryLog {
     const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhookId));
     if (!progress) throw notFound("webhook");
-    let scheduled = 0;
-    let batch: LoggedEvent[] = [];
-    const flush = async () => {
-      scheduled += await redeliverBatch(kv, webhook, { events: batch, progress, now: clock.now() });
-      batch = [];
-    };
-    // Times grow with orders, so the newest come first and the first that is too old ends it.
-    const newestFirst = kv.list({ prefix: eventKeys.events(accountId) }, { reverse: true });
-    for await (const { value: event } of unhurried(newestFirst, clock)) {
-      if (event.createdAt < since || orderOf(event.id) <= progress.origin) break;
-      if (wants(webhook, event)) batch.push(event);
-      if (batch.length === BATCH) await flush();
+    const { origin } = progress;
+    /** Times grow with orders, so the newest come first and the first that is too old ends it. */
+    async function* wanted(): AsyncGenerator<LoggedEvent> {
+      const newestFirst = kv.list({ prefix: eventKeys.events(accountId) }, { reverse: true });
+      for await (const { value: event } of unhurried(newestFirst, clock)) {
+        if (event.createdAt < since || orderOf(event.id) <= origin) return;
+        if (wants(webhook, event)) yield event;
+      }
     }
-    await flush();
+    let scheduled = 0;
+    for await (const events of batchesOf(wanted(), BATCH)) {
+      scheduled += await redeliverBatch(kv, webhook, { events, progress, now: clock.now() });
+    }
     keeper.wake(webhookId);
     return { scheduled };
   }
@@ -123,7 +122,6 @@ async function redeliverBatch(
   webhook: WebhookRow,
   { events, progress, now }: { events: readonly LoggedEvent[]; progress: WebhookProgress; now: number },
 ): Promise<number> {
-  if (events.length === 0) return 0;
   const slots = await kv.getMany(events.map((event) => webhookKeys.delivery(webhook.id, orderOf(event.id))));
   const change = new Change();
   let scheduled = 0;

@@ -4,6 +4,7 @@
  * Truth is the message (promise 7): a row counts when its message waits at that very place. So whoever moves rows need
  * not check them; what a race leaves is dropped when it is met.
  */
+import { batchesOf } from "../../base/unhurried.ts";
 import { Change, isRow, type Key, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
 import { type Message, PRIORITIES } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
@@ -28,19 +29,7 @@ export class LineQueue {
 
   /** The first `limit` messages in the order of departure, then those whose time has not come; some are read at a time. */
   async *each(limit: number): AsyncIterable<Message> {
-    let left = limit;
-    for (const prefix of [messageKeys.queueOfLine(this.#lineId), messageKeys.scheduleOfLine(this.#lineId)]) {
-      let rows: Row<QueueRow>[] = [];
-      for await (const row of this.#counting({ prefix })) {
-        if (left === 0) break;
-        left--;
-        rows.push(row);
-        if (rows.length < READ_AT_ONCE) continue;
-        yield* await this.#read(rows);
-        rows = [];
-      }
-      yield* await this.#read(rows);
-    }
+    for await (const rows of batchesOf(this.#first(limit), READ_AT_ONCE)) yield* await this.#read(rows);
   }
 
   /** How many wait, those that are scheduled aside. */
@@ -106,7 +95,6 @@ export class LineQueue {
 
   /** As `messageAt`, of several rows. */
   async #read(rows: readonly Row<QueueRow>[]): Promise<Message[]> {
-    if (rows.length === 0) return [];
     const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
     const left = new Change();
     const messages = slots.flatMap(({ value }, i) => {
@@ -116,6 +104,16 @@ export class LineQueue {
     });
     if (left.mutations.length > 0) await this.#kv.commit(left);
     return messages;
+  }
+
+  async *#first(limit: number): AsyncGenerator<Row<QueueRow>> {
+    let left = limit;
+    for (const prefix of [messageKeys.queueOfLine(this.#lineId), messageKeys.scheduleOfLine(this.#lineId)]) {
+      for await (const row of this.#counting({ prefix })) {
+        if (left-- === 0) return;
+        yield row;
+      }
+    }
   }
 
   async *#counting(range: { prefix: PrefixOf<QueueRow>; start?: Key }): AsyncIterable<Row<QueueRow>> {
