@@ -15,6 +15,8 @@ const Login = z.string().trim().toLowerCase().min(2).max(100).regex(
 );
 /** As somebody types it. */
 export const Password = z.string().max(1000);
+/** WebAuthn's 1,023 bytes, in base64. */
+const MAX_PASSKEY_ID = 1_364;
 const Token = z.string().min(1).max(200);
 
 export function addEntry(parts: Parts): void {
@@ -105,7 +107,9 @@ export function addEntry(parts: Parts): void {
     data: await passkeys.signInOptions(guard.origin(c)),
   }));
 
-  const PasskeySignIn = z.strictObject({ response: z.looseObject({ id: z.string().max(2000) }) });
+  const PasskeySignIn = z.strictObject({
+    response: z.looseObject({ id: z.string().max(MAX_PASSKEY_ID).regex(/^[\w-]+$/) }),
+  });
   guard.open({ method: "POST", path: "/sign-in/passkey", body: PasskeySignIn }, async (asked) => {
     const { response } = asked.body;
     // Each passkey by itself: whoever shows many that nobody has must not lock out those who have theirs.

@@ -5,6 +5,7 @@
  * Against forged requests: the cookie is `SameSite=Strict`; a change needs a header that no form can send, and where
  * the browser says which site asks (`Sec-Fetch-Site`) it has to be this one. No CORS here.
  */
+import { Buffer } from "node:buffer";
 import type { Hono } from "@hono/hono";
 import { getCookie } from "@hono/hono/cookie";
 import { serialize } from "@hono/hono/utils/cookie";
@@ -29,6 +30,8 @@ export const API = "/panel/api";
 /** No form on another site can send it. */
 const OWN_HEADER = "x-paloma-panel";
 const MAX_BODY = MIB;
+/** Of an id in a path or query: a passkey's is the longest, and more is no key of the store. */
+const MOST_ID_BYTES = 1_400;
 const LOOPBACK = ["127.0.0.0/8", "::1"].map(parseNetwork);
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
 
@@ -149,9 +152,11 @@ export function makeGuard(deps: GuardDeps): Guard {
       c.set("route", full);
       try {
         await checkPlace(c);
+        const params: Record<string, string> = c.req.param();
+        const given = [...Object.values(params), ...Object.values(c.req.query())];
+        if (given.some((id) => Buffer.byteLength(id) > MOST_ID_BYTES)) throw notFound("page");
         const found = await admit(c);
         const body = schema && validate(schema, parseJson(await readBytes(c.req.raw, { maxBytes: MAX_BODY })));
-        const params: Record<string, string> = c.req.param();
         const param = (name: string) => params[name] ?? "";
         const query = (name: string) => c.req.query(name) || null;
         const answer = await handle({ c, body: body as Body, param, query, address: clientAddress(c), ...found });

@@ -214,3 +214,21 @@ function fromBase32(text: string): Uint8Array<ArrayBuffer> {
   );
   return Uint8Array.from(bits.match(/.{8}/g)!, (byte) => parseInt(byte, 2));
 }
+
+Deno.test("an id that is longer than any key of the store is nobody's", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", null);
+    const signIn = async (id: string) => (await ana.ask("POST", "/sign-in/passkey", { response: { id } })).status;
+    assert.deepEqual([await signIn("€".repeat(1_000)), await signIn("a".repeat(1_364))], [400, 401]);
+    const id = "€".repeat(1_000);
+    const asked: [method: string, path: string, json?: unknown][] = [
+      ["GET", `/accounts/${id}`],
+      ["GET", `/operator/audit?before=${id}`],
+      ["DELETE", `/operator/people/${id}`],
+      ["DELETE", `/me/sign-ins/${id}`],
+      ["PATCH", `/operator/accounts/${id}`, { name: "x" }],
+    ];
+    for (const [method, path, json] of asked) {
+      assert.equal((await ana.ask(method, path, json)).status, 404, `${method} ${path.slice(0, 20)}`);
+    }
+  }));
