@@ -3,6 +3,7 @@
  * once, beside the queue, and counts when the server has acknowledged it.
  */
 import { notFound, Problem } from "../errors.ts";
+import { ownMessage } from "../message/history/ledger.ts";
 import { cancelQueued } from "../message/queued.ts";
 import type { Message } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
@@ -98,8 +99,8 @@ export class Amendments {
   }
 
   async #own(accountId: string, messageId: string): Promise<Message> {
-    const { value } = await this.#deps.kv.get(messageKeys.message(messageId));
-    if (value?.accountId !== accountId || isErased(value)) throw notFound("message");
+    const { value } = await ownMessage(this.#deps.kv, accountId, messageId);
+    if (isErased(value)) throw notFound("message");
     return value;
   }
 

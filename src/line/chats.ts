@@ -2,8 +2,7 @@
 import { chatOf, isOfMany } from "../message/message.ts";
 import type { Lane } from "../message/rows.ts";
 import { deleteKeys } from "../store/delete_range.ts";
-import { Change, type Key, type Kv } from "../store/kv.ts";
-import { Stretch } from "../store/stretch.ts";
+import { Change, type Key, type Kv, stretchOf } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { type Person, Traces } from "../whatsapp/person.ts";
@@ -129,9 +128,9 @@ export function makeSweepKnown(kv: Kv, network: Pick<Network, "lidOf" | "numberO
   let next: Key | null = null;
 
   return async (now, signal) => {
-    const stretch = new Stretch(kv, { prefix: lineKeys.allKnownChats(), from: next, limit: CHATS_A_TURN });
+    const stretch = await stretchOf(kv, lineKeys.allKnownChats(), { from: next, limit: CHATS_A_TURN });
     let forgotten = 0;
-    for await (const row of stretch.rows()) {
+    for (const row of stretch.rows) {
       if (signal?.aborted) return forgotten;
       const { key, value } = row;
       if (value === true) await kv.commit(new Change().check(row).set(key, now));
@@ -171,14 +170,14 @@ export async function eraseChats(
     change.delete(lineKeys.heard(lineId, chat)).delete(lineKeys.knownChat(lineId, chat))
       .delete(lineKeys.chatRead(lineId, chat));
   }
-  const stretch = new Stretch(kv, { prefix: lineKeys.seenOfLine(lineId), from: at, limit: READ_AT_ONCE });
-  for await (const { key, value } of stretch.rows()) {
+  const { rows, next } = await stretchOf(kv, lineKeys.seenOfLine(lineId), { from: at, limit: READ_AT_ONCE });
+  for (const { key, value } of rows) {
     const [, , chat = "", networkId = ""] = key.map(String);
     if (traces.isOf(chat)) change.delete(key);
     // Of a group's message it is still known that it came.
     else if (traces.isOf(seenFrom(value) ?? "")) change.set(lineKeys.seen(lineId, chat, networkId), seenAt(value));
   }
-  return { change, next: stretch.next };
+  return { change, next };
 }
 
 function isRecent(at: number, now: number): boolean {

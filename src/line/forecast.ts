@@ -1,6 +1,6 @@
 /** What waits on lines, as their owner sees it: for what, and when it will probably leave. */
 import { notFound } from "../errors.ts";
-import { countsOf } from "../message/bulk.ts";
+import { countsOf, ownBulk } from "../message/bulk.ts";
 import { chatOf, hasEnded, type Message } from "../message/message.ts";
 import { LineQueue } from "../message/queue/queue.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
@@ -101,8 +101,7 @@ export class Forecast {
   /** How far the bulk is, and when the last of it will probably leave. Throws Problem not_found, also for another account's. */
   async bulk(accountId: string, bulkId: string): Promise<BulkProgress> {
     const { kv } = this.#deps;
-    const { value: bulk } = await kv.get(messageKeys.bulk(bulkId));
-    if (bulk?.accountId !== accountId) throw notFound("bulk");
+    const bulk = await ownBulk(kv, accountId, bulkId);
     const { sent, failed } = await countsOf(kv, bulkId);
     const queued = bulk.total - sent - failed;
     return { bulk, queued, sent, failed, etaAt: await this.#eta(bulkId, bulk, queued) };

@@ -5,8 +5,7 @@
  * the phone is online again: what can be read then is news, so the row of a mere report gives way to it, once.
  */
 import { deleteKeys } from "../store/delete_range.ts";
-import { Stretch } from "../store/stretch.ts";
-import type { Key, Kv, Slot } from "../store/kv.ts";
+import { type Key, type Kv, type Slot, stretchOf } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 
@@ -52,13 +51,9 @@ export function makeSweepSeen(kv: Kv, { rowsATurn = ROWS_A_TURN }: { rowsATurn?:
   let next: Key | null = null;
 
   return async (now, signal) => {
-    const stretch = new Stretch(kv, { prefix: lineKeys.allSeen(), from: next, limit: rowsATurn });
-    async function* tooOld(): AsyncGenerator<Key> {
-      for await (const { key, value } of stretch.rows()) {
-        if (seenAt(value) <= now - KEEP_SEEN_MS) yield key;
-      }
-    }
-    const removed = await deleteKeys(kv, tooOld(), { signal });
+    const stretch = await stretchOf(kv, lineKeys.allSeen(), { from: next, limit: rowsATurn });
+    const tooOld = stretch.rows.filter(({ value }) => seenAt(value) <= now - KEEP_SEEN_MS);
+    const removed = await deleteKeys(kv, tooOld.map(({ key }) => key), { signal });
     next = stretch.next;
     return removed;
   };

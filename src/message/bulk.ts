@@ -1,4 +1,5 @@
 /** A bulk after it was accepted: its messages, how many of them have ended, and the event when all have. */
+import { notFound } from "../errors.ts";
 import type { EventLog } from "../event/log.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { ledgerOf, messageIds, sequence } from "./history/ledger.ts";
@@ -16,6 +17,13 @@ export function countEnd(change: Change, { bulkId, status }: Message): void {
   if (bulkId !== null && (status === "sent" || status === "failed")) {
     change.add(messageKeys.bulkCount(bulkId, status), 1);
   }
+}
+
+/** The account's bulk. Throws Problem not_found, also for another account's. */
+export async function ownBulk(kv: Kv, accountId: string, bulkId: string): Promise<Bulk> {
+  const { value } = await kv.get(messageKeys.bulk(bulkId));
+  if (value?.accountId !== accountId) throw notFound("bulk");
+  return value;
 }
 
 /** How many messages of the bulk have ended, and how. */

@@ -1,13 +1,14 @@
 /** Changing what is still queued: it is taken back, one message or what is left of a bulk, or moved to another place. */
-import { notFound, Problem } from "../errors.ts";
+import { Problem } from "../errors.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import { messageIdsOf } from "./bulk.ts";
+import { messageIdsOf, ownBulk } from "./bulk.ts";
+import { ownMessage } from "./history/ledger.ts";
 import { chatOf, type Message, type Priority } from "./message.ts";
 import { movePlace } from "./queue/enqueue.ts";
 import { positionAt } from "./queue/place.ts";
 import type { Recorder } from "./record.ts";
 import { settleRefunds } from "./refund.ts";
-import { type Lane, messageKeys } from "./rows.ts";
+import type { Lane } from "./rows.ts";
 
 interface CancelDeps {
   kv: Kv;
@@ -52,8 +53,7 @@ export class Queued {
 
   /** Throws Problem not_cancellable when it may have left or has ended. */
   async cancel(accountId: string, messageId: string): Promise<Message> {
-    const { value } = await this.#deps.kv.get(messageKeys.message(messageId));
-    if (value?.accountId !== accountId) throw notFound("message");
+    await ownMessage(this.#deps.kv, accountId, messageId);
     const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId]);
     if (!cancelled) throw new Problem("not_cancellable", "It was already handed to the network, or has ended.");
     return cancelled;
@@ -62,10 +62,9 @@ export class Queued {
   /** Resolves to what still waited, which may be nothing. */
   async cancelBulk(accountId: string, bulkId: string): Promise<Message[]> {
     const { kv } = this.#deps;
-    const { value } = await kv.get(messageKeys.bulk(bulkId));
-    if (value?.accountId !== accountId) throw notFound("bulk");
+    const bulk = await ownBulk(kv, accountId, bulkId);
     // From the end, so that the line does not run after us and send one more at each step.
-    const cancelled = await cancelQueued(this.#deps, accountId, (await messageIdsOf(kv, value)).reverse());
+    const cancelled = await cancelQueued(this.#deps, accountId, (await messageIdsOf(kv, bulk)).reverse());
     // Asked again after a crash, it gives back what was cancelled before.
     if (cancelled.length === 0) await settleRefunds(kv, accountId);
     return cancelled.reverse();
@@ -78,9 +77,8 @@ export class Queued {
   async reschedule(accountId: string, messageId: string, place: NewPlace): Promise<Message> {
     const { kv, laneOf, queueChanged } = this.#deps;
     const moved = await retryOnConflict(kv, async () => {
-      const slot = await kv.get(messageKeys.message(messageId));
-      const { value: before } = slot;
-      if (before?.accountId !== accountId) throw notFound("message");
+      const slot = await ownMessage(kv, accountId, messageId);
+      const before = slot.value;
       if (before.status !== "queued" || before.attempts > 0) {
         throw new Problem("not_editable", "It was already handed to the network, or has ended.");
       }

@@ -202,7 +202,6 @@ function upkeepOf(
 ): Service {
   const { eventDays, historyDays, mediaDisk: mediaBytes } = config;
   const recorder = recorderOn(kv);
-  const messages = { network, recorder, queueChanged, historyDays };
   const removeAbove = (accountId: string) => removePanelRows(kv, accountId);
   return makeMaintenance([
     ...sweeps({
@@ -215,8 +214,11 @@ function upkeepOf(
       mediaBytes,
       events,
       eventDays,
+      historyDays,
+      network,
+      recorder,
+      queueChanged,
       removeAbove,
-      ...messages,
     }),
     {
       name: "logins, links and the audit log",

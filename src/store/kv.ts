@@ -192,6 +192,19 @@ export async function firstRow<T>(
 }
 
 /**
+ * The next rows of a long family, from a key on (null: from the first), and where those behind them begin; null at the end.
+ * The row there is read once more, or has gone.
+ */
+export async function stretchOf<T>(
+  kv: Pick<Kv, "list">,
+  prefix: PrefixOf<T>,
+  { from, limit }: { from: Key | null; limit: number },
+): Promise<{ rows: Row<T>[]; next: Key | null }> {
+  const rows = await Array.fromAsync(kv.list({ prefix, ...(from ? { start: from } : {}) }, { limit }));
+  return { rows, next: rows.length === limit ? rows.at(-1)!.key : null };
+}
+
+/**
  * Reads, builds a change, commits; again from the start when a check failed. An empty change is not committed. Throws
  * StoreError after `tries`.
  */

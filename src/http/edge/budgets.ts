@@ -85,15 +85,14 @@ export class Tally {
 
   /** Nothing at first. `most` is the account's own limit. */
   open(accountId: string, most = this.#limits.each): Taken {
-    return new Share(this, accountId, most);
-  }
-
-  /** Changes what the account holds from one amount to another. Throws as `Taken.add`. */
-  move(accountId: string, { from, to, most }: { from: number; to: number; most: number }): void {
-    const more = this.#counted(to) - this.#counted(from);
-    if (more === 0) return;
-    if (more > 0) this.#assertRoom(accountId, more, most);
-    this.#change(accountId, more);
+    let held = 0;
+    const move = (to: number) => {
+      const more = this.#counted(to) - this.#counted(held);
+      if (more > 0) this.#assertRoom(accountId, more, most);
+      if (more !== 0) this.#change(accountId, more);
+      held = to;
+    };
+    return { add: (amount) => move(held + amount), [Symbol.dispose]: () => move(0) };
   }
 
   #counted(amount: number): number {
@@ -116,23 +115,5 @@ export class Tally {
     const left = (this.#accounts.get(accountId) ?? 0) + amount;
     if (left > 0) this.#accounts.set(accountId, left);
     else this.#accounts.delete(accountId);
-  }
-}
-
-/** What one piece of work of an account has taken. */
-class Share implements Taken {
-  #amount = 0;
-
-  constructor(readonly tally: Tally, readonly accountId: string, readonly most: number) {}
-
-  add(amount: number): void {
-    const { accountId, most } = this;
-    this.tally.move(accountId, { from: this.#amount, to: this.#amount + amount, most });
-    this.#amount += amount;
-  }
-
-  [Symbol.dispose](): void {
-    this.tally.move(this.accountId, { from: this.#amount, to: 0, most: this.most });
-    this.#amount = 0;
   }
 }

@@ -3,14 +3,13 @@
  * are counted in the commits that change the messages; what never changes of a message has an index that follows
  * (`filter_index.ts`); and a bulk is a stretch of history numbers.
  */
-import { notFound } from "../../errors.ts";
 import { messageKeys } from "../rows.ts";
 import { firstRow, type Kv } from "../../store/kv.ts";
 import { sizeBound } from "../../store/layers/size.ts";
 import type { MessageKind } from "../content.ts";
 import { chatOf, type Message, type MessageStatus } from "../message.ts";
 import { makeFilterIndex } from "./filter_index.ts";
-import { ledgerOf, messageIds, messagesOf, neighbours, sequence } from "./ledger.ts";
+import { ledgerOf, messageIds, messagesOf, neighbours, ownMessage, sequence } from "./ledger.ts";
 import { countOf, newestIn, type NumberSet } from "./number_set.ts";
 import { EndedStretches, StatusReader } from "./status_index.ts";
 
@@ -96,9 +95,7 @@ export class History {
 
   /** Throws Problem not_found, also for another account's message. */
   async get(accountId: string, messageId: string): Promise<Message> {
-    const { value } = await this.#kv.get(messageKeys.message(messageId));
-    if (value?.accountId !== accountId) throw notFound("message");
-    return value;
+    return (await ownMessage(this.#kv, accountId, messageId)).value;
   }
 
   /** A page of the account's bulks, newest first: their ids, and how many there are on all pages. */

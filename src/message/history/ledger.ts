@@ -4,8 +4,9 @@
  * the ids behind them lie in blocks of 30, so that history costs an accept no row of its own but one in 30.
  */
 import { NO_USAGE, type Usage } from "../../account/quota.ts";
+import { notFound } from "../../errors.ts";
 import { type Ledger, messageKeys } from "../rows.ts";
-import type { Change, Kv } from "../../store/kv.ts";
+import { type Change, isRow, type Kv, type Row } from "../../store/kv.ts";
 import type { Message } from "../message.ts";
 
 /**
@@ -79,6 +80,13 @@ export async function messageIds(
   return numbers.map((number) =>
     number >= firstOpen ? ledger.openBlock[number - firstOpen] : idsOf.get(blockOf(number))?.[(number - 1) % BLOCK_SIZE]
   ).filter((id) => id !== undefined);
+}
+
+/** The account's message. Throws Problem not_found, also for another account's. */
+export async function ownMessage(kv: Kv, accountId: string, messageId: string): Promise<Row<Message>> {
+  const slot = await kv.get(messageKeys.message(messageId));
+  if (!isRow(slot) || slot.value.accountId !== accountId) throw notFound("message");
+  return slot;
 }
 
 /** The messages with these ids, in their order, as far as they are there. */

@@ -5,8 +5,7 @@
 import { Buffer } from "node:buffer";
 import { BufferJSON } from "@whiskeysockets/baileys";
 import { deleteKeys } from "../../store/delete_range.ts";
-import { Change, type Key, type Kv } from "../../store/kv.ts";
-import { Stretch } from "../../store/stretch.ts";
+import { Change, type Key, type Kv, stretchOf } from "../../store/kv.ts";
 import type { Traces } from "../person.ts";
 import { expiryOf } from "./expiry.ts";
 import { SEEN_DAYS } from "./incoming/journal.ts";
@@ -43,8 +42,8 @@ export async function eraseTraces(
   at: Key | null,
 ): Promise<Key | null> {
   const change = new Change();
-  const stretch = new Stretch(kv, { prefix: networkKeys.waLine(lineId), from: at, limit: READ_AT_ONCE });
-  for await (const { key, value } of stretch.rows()) {
+  const { rows, next } = await stretchOf(kv, networkKeys.waLine(lineId), { from: at, limit: READ_AT_ONCE });
+  for (const { key, value } of rows) {
     if (!isTheirs(key, value)) continue;
     change.delete(key);
     const [kind, id] = key.slice(2).map(String);
@@ -55,7 +54,7 @@ export async function eraseTraces(
     }
   }
   if (change.mutations.length > 0) await kv.commit(change);
-  return stretch.next;
+  return next;
 
   function opened(value: unknown): Buffer {
     return Buffer.from(seal.open(value as Uint8Array));
