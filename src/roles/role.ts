@@ -10,7 +10,7 @@ import type { DataFolder } from "../data/data_folder.ts";
 import { makeProbe } from "../data/probe.ts";
 import type { Proxy } from "../egress/proxy.ts";
 import { readProxy } from "../egress/proxy_address.ts";
-import type { Answers } from "../http/front.ts";
+import type { Answers } from "../http/listen/serve.ts";
 import { createHealth } from "../http/health.ts";
 import { listen, type Listening } from "../http/listen/listen.ts";
 import { makeRemoteLines } from "../line/remote.ts";

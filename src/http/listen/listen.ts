@@ -4,11 +4,10 @@
  */
 import { OperatorError, Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { Answers } from "../front.ts";
 import { problemDocument, problemOf } from "../api/answer.ts";
 import { isInNetworks, parseNetwork, urlHost } from "../../base/addresses.ts";
 import { makeSeats, seatsForFiles } from "./seats.ts";
-import { reachable, type Serve } from "./serve.ts";
+import { type Answers, reachable, type Serve } from "./serve.ts";
 import { serveConnections, serveHttp } from "./serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "./serve_node.ts";
 

@@ -1,8 +1,12 @@
 /** What `listen.ts` needs of a server, whichever it is. */
+import type { Hono } from "@hono/hono";
 import { urlHost } from "../../base/addresses.ts";
 import type { Clock } from "../../runtime.ts";
-import type { Answers } from "../front.ts";
+import type { ApiEnv } from "../api/context.ts";
 import type { Seats } from "./seats.ts";
+
+/** What gives each request its answer. */
+export type Answers = Pick<Hono<ApiEnv>, "fetch">;
 
 interface Limits {
   /** For the headers of a connection's first request. */

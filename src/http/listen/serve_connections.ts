@@ -7,9 +7,8 @@ import type { IncomingMessage } from "node:http";
 import { RequestError } from "@hono/node-server";
 import { settledWithin, within } from "../../base/within.ts";
 import { sleep } from "../../runtime.ts";
-import type { Answers } from "../front.ts";
 import { NO_SEAT, type Seat } from "./seats.ts";
-import type { HttpServer, ServeOptions } from "./serve.ts";
+import type { Answers, HttpServer, ServeOptions } from "./serve.ts";
 
 /** What those runtimes have, and newer type declarations no longer name. */
 type ServeHttp = (connection: Deno.TcpConn) => HttpConnection;

@@ -3,9 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { listenOn } from "../../base/listening.ts";
-import type { Answers } from "../front.ts";
 import { NO_SEAT, type Seat, type Seats } from "./seats.ts";
-import { type HttpServer, reachable, type ServeOptions } from "./serve.ts";
+import { type Answers, type HttpServer, reachable, type ServeOptions } from "./serve.ts";
 
 /**
  * Requests of a connection that wait for the answers before theirs. No client of today asks ahead; one that asks on without

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Hono } from "@hono/hono";
 import type { ApiEnv } from "../../../src/http/api/context.ts";
 import { onDemand } from "../../../src/base/single_flight.ts";
-import { inFrontOf } from "../../../src/http/front.ts";
+import { inFrontOf } from "../../../src/http/health.ts";
 
 const at = (path: string, text: string) => new Hono<ApiEnv>().all(path, (c) => c.text(text));
 
