@@ -19,6 +19,8 @@ const REQUEST_TIMEOUT_MS = 300_000;
 const KEEP_ALIVE_MS = 75_000;
 const CHECK_EVERY_MS = 5_000;
 const MAX_HEADER_BYTES = 16 * 1024;
+/** Bytes of answers that clients have asked for and do not read. */
+const MAX_UNREAD_BYTES = 128 * 1024 ** 2;
 /** How long requests under way may take when the gateway stops. */
 const GRACE_MS = 5_000;
 
@@ -32,6 +34,8 @@ interface ListenOptions {
   /** Connections that may be open; null: as many as the process may open files, and half of them from one address. */
   maxConnections?: number | null;
   maxConnectionsPerAddress?: number | null;
+  /** Fewer for tests. */
+  maxUnreadBytes?: number;
   /** CIDRs from which many clients come. */
   trustedProxies?: readonly string[];
   /** By default the one that suits this runtime. */
@@ -74,6 +78,7 @@ export async function listen(app: Answers, options: ListenOptions): Promise<List
     checkEveryMs: timeouts?.checkEveryMs ?? CHECK_EVERY_MS,
     keepAliveMs: KEEP_ALIVE_MS,
     maxHeaderBytes: MAX_HEADER_BYTES,
+    maxUnreadBytes: options.maxUnreadBytes ?? MAX_UNREAD_BYTES,
   };
   const inAll = options.maxConnections ?? await seatsForFiles();
   const proxies = (options.trustedProxies ?? []).map(parseNetwork);

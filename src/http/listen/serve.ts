@@ -18,6 +18,8 @@ interface Limits {
   /** How often expired connections are looked for, where they have no timer of their own. */
   checkEveryMs: number;
   maxHeaderBytes: number;
+  /** Of answers in memory; past it those go that have waited longest for their clients. */
+  maxUnreadBytes: number;
 }
 
 export interface ServeOptions {

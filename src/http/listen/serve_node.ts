@@ -39,7 +39,7 @@ export async function serveNode(
   );
   // Neither side has written anything for so long: the client reads nothing of its answer.
   server.timeout = limits.requestMs;
-  receive(server, { seats, answer });
+  receive(server, { seats, unread: makeUnread(limits.maxUnreadBytes), answer });
   const bound = await listenOn(server, { port, host });
   // An accept that fails must not end the process.
   server.on("error", () => {});
@@ -58,11 +58,14 @@ export async function serveNode(
   };
 }
 
+interface Reception {
+  seats: Seats;
+  unread: Unread;
+  answer: (request: IncomingMessage, response: ServerResponse) => void;
+}
+
 /** Gives each connection its seat, and its requests their answers, one after another. */
-function receive(
-  server: Server,
-  { seats, answer }: { seats: Seats; answer: (request: IncomingMessage, response: ServerResponse) => void },
-): void {
+function receive(server: Server, { seats, unread, answer }: Reception): void {
   const taken = new WeakMap<Socket, { seat: Seat; asked: (() => void)[] }>();
   server.on("connection", (socket: Socket) => {
     const seat = seats.take(socket.remoteAddress ?? "", () => socket.destroy());
@@ -82,8 +85,12 @@ function receive(
       if (socket.destroyed) return;
       seat.work();
       // All is said, and the client may take its time to read it.
-      response.once("prefinish", seat.rest);
+      response.once("prefinish", () => {
+        seat.rest();
+        unread.wait(socket);
+      });
       response.once("close", () => {
+        unread.end(socket);
         asked.shift();
         asked[0]?.();
       });
@@ -93,4 +100,31 @@ function receive(
     if (asked.length === 1) begin();
     else if (asked.length > MOST_AHEAD) socket.destroy();
   });
+}
+
+type Unread = ReturnType<typeof makeUnread>;
+
+/** What of answers waits in memory for their clients: past the limit the connection goes that has waited longest. */
+function makeUnread(maxBytes: number) {
+  const waiting = new Map<Socket, number>();
+  let sum = 0;
+
+  function end(socket: Socket): void {
+    sum -= waiting.get(socket) ?? 0;
+    waiting.delete(socket);
+  }
+
+  return {
+    wait(socket: Socket): void {
+      if (socket.writableLength === 0) return;
+      waiting.set(socket, socket.writableLength);
+      sum += socket.writableLength;
+      for (const oldest of waiting.keys()) {
+        if (sum <= maxBytes) return;
+        end(oldest);
+        oldest.destroy();
+      }
+    },
+    end,
+  };
 }

@@ -102,7 +102,7 @@ const LONG = new Uint8Array(16 * 1024 ** 2);
 function onNode(
   name: string,
   run: (server: Listening, answered: () => number) => Promise<void>,
-  timeouts?: { headersMs: number; requestMs: number; checkEveryMs: number },
+  more: Partial<Parameters<typeof listen>[1]> = {},
 ): void {
   const fn = async () => {
     let answered = 0;
@@ -113,7 +113,7 @@ function onNode(
       return c.body(LONG);
     });
     const options = { host: "127.0.0.1", port: 0, runtime: silentRuntime(), serve: serveNode, maxConnections: 10 };
-    const server = await listen(app, { ...options, ...(timeouts && { timeouts }) });
+    const server = await listen(app, { ...options, ...more });
     try {
       await run(server, () => answered);
     } finally {
@@ -143,7 +143,18 @@ onNode("a client that reads nothing of its answer is hung up on in the end", asy
   using _deaf = await connected(server.port, request("/long"));
   await until(() => server.connections() === 1, "the connection");
   await until(() => server.connections() === 0, "its end");
-}, { headersMs: 300, requestMs: 600, checkEveryMs: 50 });
+}, { timeouts: { headersMs: 300, requestMs: 600, checkEveryMs: 50 } });
+
+onNode("of answers that nobody reads so many bytes are kept, those of the latest", async ({ port, connections }) => {
+  const deaf = [];
+  try {
+    for (let i = 0; i < 4; i++) deaf.push(await connected(port, request("/long")));
+    await until(() => connections() === 2, "two of four to be hung up on");
+    assert.match(await ask(port, request("/")), /hello$/);
+  } finally {
+    for (const connection of deaf) connection.close();
+  }
+}, { maxUnreadBytes: 2.5 * LONG.length });
 
 onNode("a client that asks on and on without reading is given one answer, and hung up on", async (server, answered) => {
   using _deaf = await connected(server.port, "GET /long HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1000));
