@@ -56,13 +56,18 @@ export function makeBucketMediaStore(
     return body;
   }
 
+  async function lookLater({ key, value }: Row<ObjectRow>): Promise<void> {
+    const later = mediaKeys.object(clock.now() + LOOK_AFTER_MS, String(key[2]));
+    await kv.commit(new Change().delete(key).set(later, value));
+  }
+
   /** Whether a file needs the object; it is looked at again later then. */
-  async function look({ key, value }: Row<ObjectRow>): Promise<boolean> {
+  async function look(row: Row<ObjectRow>): Promise<boolean> {
+    const { key, value } = row;
     const fileId = String(key[2]);
     const { value: file } = await kv.get(mediaKeys.file(fileId));
     if (file && (file.expiresAt === null || clock.now() - file.expiresAt < ENDED_MS)) {
-      const later = mediaKeys.object(clock.now() + LOOK_AFTER_MS, fileId);
-      await kv.commit(new Change().delete(key).set(later, value));
+      await lookLater(row);
       return true;
     }
     if (value.uploadId !== null) await bucket.abort(fileId, value.uploadId);
@@ -113,7 +118,13 @@ export function makeBucketMediaStore(
       const due = { prefix: mediaKeys.objects(), end: mediaKeys.object(clock.now(), "") };
       for await (const row of kv.list(due, { limit: A_TURN })) {
         if (signal.aborted) break;
-        if (!await look(row)) removed++;
+        try {
+          if (!await look(row)) removed++;
+        } catch (error) {
+          // What the server does not let go of must not stand before all others.
+          await lookLater(row);
+          throw error;
+        }
       }
       return removed;
     },

@@ -19,7 +19,7 @@ import { purgeWebhook } from "../webhook/sweep.ts";
 
 interface RemovalDeps {
   kv: Kv;
-  runtime: Pick<Runtime, "clock">;
+  runtime: Pick<Runtime, "clock" | "log">;
   media: Pick<MediaStore, "remove">;
   /** Removes what the floors above keep of the account. */
   removeAbove(accountId: string): Promise<void>;
@@ -27,20 +27,32 @@ interface RemovalDeps {
 
 /** Continues with each account that is being deleted; resolves to how many are gone now. */
 export async function removeAccounts(deps: RemovalDeps, signal?: AbortSignal): Promise<number> {
-  const { kv, runtime } = deps;
+  const { kv, runtime: { log } } = deps;
   let removed = 0;
   for await (const { key } of kv.list({ prefix: accountKeys.removals() })) {
     const accountId = String(key.at(-1));
-    if (await endLines(kv, accountId) > 0) continue; // the supervisor unlinks them
-    const most = REMOVED_A_RUN;
-    if (await removeHistory({ kv, runtime }, accountId, { before: Infinity, most, signal }) >= most) continue;
-    if (signal?.aborted) return removed;
-    await removeFiles(deps, accountId);
-    await deps.removeAbove(accountId);
-    await removeRows(kv, accountId);
-    removed++;
+    try {
+      if (await removeAccount(deps, accountId, signal)) removed++;
+    } catch (error) {
+      // The others need not wait for it: the next turn tries again.
+      log.warn({ accountId, error: String(error) }, "an account could not be removed yet");
+    }
+    if (signal?.aborted) break;
   }
   return removed;
+}
+
+/** Whether it is gone now. */
+async function removeAccount(deps: RemovalDeps, accountId: string, signal?: AbortSignal): Promise<boolean> {
+  const { kv, runtime } = deps;
+  if (await endLines(kv, accountId) > 0) return false; // the supervisor unlinks them
+  const most = REMOVED_A_RUN;
+  if (await removeHistory({ kv, runtime }, accountId, { before: Infinity, most, signal }) >= most) return false;
+  if (signal?.aborted) return false;
+  await removeFiles(deps, accountId);
+  await deps.removeAbove(accountId);
+  await removeRows(kv, accountId);
+  return true;
 }
 
 /** Received files; each row before its file, as the sweep does. */

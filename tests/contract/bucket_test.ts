@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { Problem } from "../../src/errors.ts";
-import { openBucket } from "../../src/media/bucket.ts";
+import { type Bucket, openBucket } from "../../src/media/bucket.ts";
 import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
 import { makeMediaLinks } from "../../src/media/link.ts";
 import { mediaKeys } from "../../src/media/rows.ts";
@@ -168,6 +168,28 @@ if (s3Program() === null) {
     assert.equal(await media.sweepOrphans(never), 1);
     assert.deepEqual(server.objects(), []);
     assert.deepEqual(await Array.fromAsync(kv.list({ prefix: mediaKeys.objects() })), []);
+  });
+
+  Deno.test("an object that the server does not delete stands in the way of no other", async () => {
+    const { media, kv, runtime } = stage(server);
+    const kept = await media.write(streamOf(bytesOf(600)), MIB);
+    await runtime.clock.advance(1);
+    const orphan = await media.write(streamOf(bytesOf(600)), MIB);
+    const bucket = openBucket(server.config, { clock: systemClock });
+    const refusing: Bucket = {
+      ...bucket,
+      delete: (name) =>
+        name === kept.fileId ? Promise.reject(new StoreError("unavailable", "it is locked")) : bucket.delete(name),
+    };
+    const sweeping = makeBucketMediaStore({ bucket: refusing, kv, runtime });
+    await runtime.clock.advance(DAY_MS + 1);
+    await assert.rejects(sweeping.sweepOrphans(never), /it is locked/);
+    assert.equal(await sweeping.sweepOrphans(never), 1);
+    assert.deepEqual(server.objects(), [kept.fileId]);
+    assert.notEqual(orphan.fileId, kept.fileId);
+    await runtime.clock.advance(DAY_MS + 1);
+    assert.equal(await media.sweepOrphans(never), 1, "it is tried again a day later");
+    assert.deepEqual(server.objects(), []);
   });
 
   Deno.test("a server that is away, or refuses the key, is trouble with the storage and names no key", async () => {

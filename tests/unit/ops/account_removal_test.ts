@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { newLine } from "../../../src/line/line.ts";
+import { keepFile } from "../../../src/media/store.ts";
 import { removeAccounts } from "../../../src/ops/account_removal.ts";
 import type { Message } from "../../../src/message/message.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
-import { Change } from "../../../src/store/kv.ts";
+import { Change, StoreError } from "../../../src/store/kv.ts";
 import { aBulk, aCaller, keysUnder, type SendWorld, withSendWorld } from "../../support/send_world.ts";
 
-function turn({ kv, runtime }: SendWorld): Promise<number> {
-  const media = { remove: () => Promise.resolve() };
+function turn({ kv, runtime }: SendWorld, media = { remove: (_: string) => Promise.resolve() }): Promise<number> {
   return runtime.clock.during(removeAccounts({ kv, runtime, media, removeAbove: () => Promise.resolve() }));
 }
 
@@ -62,4 +62,26 @@ Deno.test("an account goes when its lines are gone, with every row that names it
     assert.equal((await keysUnder(kv, ["message"])).length, 3, "the other's stay");
     assert.equal(await turn(world), 0);
     await assert.rejects(accounts.remove(id), { code: "not_found" });
+  }));
+
+Deno.test("an account whose files cannot be removed now holds up no other", () =>
+  withSendWorld(async (world) => {
+    const { kv, accounts, runtime } = world;
+    const ids: string[] = [];
+    for (const name of ["first", "second"]) ids.push((await accounts.create({ name, plan: "free" })).account.id);
+    const [first, second] = ids as [string, string];
+    const change = new Change();
+    const file = { size: 1, sha256: "", mimetype: "text/plain", filename: "a.txt", expiresAt: null };
+    for (const accountId of ids) keepFile(change, { ...file, accountId, id: `med_of_${accountId}` });
+    await kv.commit(change);
+    for (const id of ids) await accounts.remove(id);
+
+    const away = () => Promise.reject(new StoreError("unavailable", "the bucket refuses"));
+    const media = { remove: (fileId: string) => fileId.endsWith(first) ? away() : Promise.resolve() };
+    assert.equal(await turn(world, media), 1);
+    const left = async (id: string) => (await kv.get(accountKeys.account(id))).value !== null;
+    assert.deepEqual([await left(first), await left(second)], [true, false]);
+    assert.ok(runtime.lines.some(({ accountId, error }) => accountId === first && /refuses/.test(String(error))));
+    assert.equal(await turn(world), 1);
+    assert.equal(await left(first), false);
   }));
