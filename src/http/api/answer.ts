@@ -1,10 +1,11 @@
-/** How a request is answered: with JSON, and with the problem that an error is. */
+/** How a request is answered: with JSON, with a stream of events, and with the problem that an error is. */
 import { Buffer } from "node:buffer";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { CATALOGUE, Problem } from "../../errors.ts";
 import { StoreError } from "../../store/kv.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../whatsapp/network_error.ts";
 import { PasskeyNotRequested, PasskeyRefused } from "../../whatsapp/passkey.ts";
+import type { Taken } from "../edge/budgets.ts";
 import type { ApiContext } from "./context.ts";
 
 /** Seconds after which it makes sense to try again when the storage is in trouble. */
@@ -53,6 +54,31 @@ class SentHeaders extends Headers {
 
 /** Says to the listener that the answer is written. */
 const SENT = Object.defineProperty(new Response(null), "headers", { value: new SentHeaders() });
+
+const STREAM_HEADERS = {
+  "content-type": "text/event-stream; charset=utf-8",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no",
+};
+
+/**
+ * The answer that streams what `open` makes; the stream leaves the place at its end. One too many is refused before
+ * anything is opened for it, and throws what `open` throws. HEAD takes no place: nobody reads its answer, or closes it.
+ */
+export async function streamAnswer(
+  c: ApiContext,
+  place: Taken,
+  open: () => Promise<ReadableStream<Uint8Array>>,
+): Promise<Response> {
+  if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS);
+  place.add(1);
+  try {
+    return c.body(await open(), 200, STREAM_HEADERS);
+  } catch (error) {
+    place[Symbol.dispose]();
+    throw error;
+  }
+}
 
 /** The problem that an error is; whatever nobody foresaw is `internal_error` and tells the client nothing. */
 export function problemOf(error: unknown): Problem {

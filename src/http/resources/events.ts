@@ -5,7 +5,7 @@ import { orderOf } from "../../event/log.ts";
 import { Tails } from "../../event/tail.ts";
 import { FeedEvent, feedEventOf } from "./event_schemas.ts";
 import { FeedStream } from "./feed_stream.ts";
-import { streamAnswer } from "../api/event_stream.ts";
+import { streamAnswer } from "../api/answer.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { queryInt } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";

@@ -6,7 +6,7 @@
 import { Tally } from "../../http/edge/budgets.ts";
 import { sleep } from "../../runtime.ts";
 import type { ApiContext } from "../../http/api/context.ts";
-import { streamAnswer } from "../../http/api/event_stream.ts";
+import { streamAnswer } from "../../http/api/answer.ts";
 import type { Parts } from "./parts.ts";
 
 const HEARTBEAT_MS = 20_000;

@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import type { Clock } from "../../runtime.ts";
 import { deleteKeys } from "../delete_range.ts";
 import { Change, type Key, type Kv, type Mutation, type Row } from "../kv.ts";
-import { instanceNumber } from "./instance.ts";
+import { instanceNumber } from "./order.ts";
 import { CHUNK_BYTES, decodeRow, type Head, headRow } from "./row_format.ts";
 import { type BlobRow, storeKeys } from "./rows.ts";
 

@@ -4,10 +4,11 @@
  */
 import { LRUCache } from "lru-cache";
 import PQueue from "p-queue";
-import type { Runtime } from "../../runtime.ts";
-import { Change, type KeyOf, type Kv, nameOfKey, type Slot, StoreError } from "../kv.ts";
 import { atMost } from "../../base/at_most.ts";
-import { instanceNumber } from "./instance.ts";
+import { onDemand } from "../../base/single_flight.ts";
+import type { Clock, Runtime } from "../../runtime.ts";
+import { Change, type KeyOf, type Kv, nameOfKey, retryOnConflict, type Slot, StoreError } from "../kv.ts";
+import { storeKeys } from "./rows.ts";
 
 /** How often a commit may find its sequences raised by another process before it is given up. */
 const TRIES = 100;
@@ -127,4 +128,18 @@ function digitsOf(place: number): string {
 function sequencesOf(changes: readonly Change[]): Map<string, KeyOf<number>> {
   const builds = changes.flatMap(({ orderedBuilds }) => orderedBuilds);
   return new Map(builds.map(({ sequence }) => [nameOfKey(sequence), sequence]));
+}
+
+/**
+ * This instance's number, which no other and no earlier one has; drawn from the store when it is first asked for. With the
+ * clock, Unix seconds: a store that has lost its last commits may have lost the highest number.
+ */
+export function instanceNumber(kv: Kv, clock: Clock): () => Promise<number> {
+  return onDemand(() =>
+    retryOnConflict(kv, async () => {
+      const slot = await kv.get(storeKeys.instances());
+      const number = Math.max((slot.value ?? 0) + 1, Math.floor(clock.now() / 1000));
+      return { change: new Change().check(slot).set(storeKeys.instances(), number), result: number };
+    })
+  ).need;
 }
