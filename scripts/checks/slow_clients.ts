@@ -1,5 +1,5 @@
 /**
- * A gateway with few open files and very many clients that are silent, slow or gone half-way: it must stay up and
+ * A gateway with few open files and very many clients that are silent, slow, deaf or gone half-way: it must stay up and
  * answer honest ones, from an address of their own: one address has half of the connections at most.
  * Needs bash and curl. Exits 0 when all honest requests were answered and the gateway stopped when asked, else 1.
  */
@@ -41,7 +41,7 @@ const port = Number(urlOf()!.slice(1).find(Boolean));
 
 const open: Deno.TcpConn[] = [];
 const encoder = new TextEncoder();
-const kinds = ["silent", "slow", "half-closed", "slow body"] as const;
+const kinds = ["silent", "slow", "half-closed", "slow body", "deaf"] as const;
 
 /** Connects, and misbehaves until the gateway hangs up. */
 async function misbehave(kind: typeof kinds[number]): Promise<void> {
@@ -56,6 +56,9 @@ async function misbehave(kind: typeof kinds[number]): Promise<void> {
       await connection.write(
         encoder.encode("POST /v1/messages/send/text HTTP/1.1\r\nhost: x\r\ncontent-length: 99\r\n\r\n{"),
       );
+    }
+    if (kind === "deaf") {
+      await connection.write(encoder.encode("GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n".repeat(10)));
     }
     while (kind === "slow" && !exited && !over) {
       await connection.write(encoder.encode("G"));
