@@ -21,6 +21,7 @@ import { memberOf } from "../chats/members.ts";
 import { numberIn } from "../jids.ts";
 import { withhold } from "../repairs/withhold.ts";
 import type { PhoneOf } from "./numbers.ts";
+import { LONGEST_ID } from "./strays.ts";
 
 const MEMBER_CHANGES: readonly MembersChange[] = ["add", "remove", "promote", "demote", "leave"];
 const SETTINGS = new Set([
@@ -35,9 +36,6 @@ const SETTINGS = new Set([
   "not_ephemeral",
   "membership_approval_mode",
 ]);
-
-/** Others choose the ids of their calls; what is longer than any app makes cannot be kept by it. */
-const LONGEST_ID = 200;
 
 interface NoticesOptions {
   socket: Pick<WASocket, "ws" | "sendMessageAck">;

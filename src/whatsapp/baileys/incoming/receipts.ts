@@ -14,6 +14,7 @@ import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { Receipt } from "../../incoming.ts";
 import { isOwn, type OwnJids, ownJids } from "../jids.ts";
+import { LONGEST_ID } from "./strays.ts";
 
 /** What a receipt's type says of a message that the line sent; types that are not here say nothing of that. */
 const STATUS: Readonly<Record<string, Receipt["status"]>> = {
@@ -65,7 +66,9 @@ export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receip
   // With a recipient it comes from another device of the line's owner, about what that device did.
   if (!from || !status || recipient) return [];
   const entries = isOfMany(from) && !participant ? entriesOfMany(stanza) : entriesOfOne(stanza, participant ?? from);
-  return entries.filter(({ by }) => !isOwn(by, me)).map(({ networkId, by, at = t }) => ({
+  // One that is no key to look for would lose all receipts that are kept with it.
+  const ofMessages = entries.filter(({ networkId, by }) => networkId.length <= LONGEST_ID && !isOwn(by, me));
+  return ofMessages.map(({ networkId, by, at = t }) => ({
     networkId,
     chat: jidNormalizedUser(from),
     participant: isOfMany(from) ? jidNormalizedUser(by) : null,

@@ -54,8 +54,8 @@ const NOTIFICATIONS = new Set([
 /** Pairs of tag and type that are told apart; the network might make up any number. */
 const MOST_PAIRS = 100;
 const LONGEST_NAME = 40;
-/** Senders choose the ids of their messages; one that is longer than any app makes is no key to keep it by. */
-const LONGEST_ID = 200;
+/** Others choose the ids of their messages and calls; one that is longer than any app makes is no key to keep it by. */
+export const LONGEST_ID = 200;
 
 /** Counts a stanza that nobody handles. */
 export type CountStray = (stanza: { tag: string; type: string }) => void;

@@ -32,6 +32,11 @@ Deno.test("one receipt may be about many messages", () => {
   assert.deepEqual(all.map(({ networkId }) => networkId), ["A", "B", "C"]);
 });
 
+Deno.test("an id that is longer than any message's takes no other receipt with it", () => {
+  const all = receipts({ from: "552@s.whatsapp.net", type: "read" }, ["x".repeat(3_000), "C"]);
+  assert.deepEqual(all.map(({ networkId }) => networkId), ["A", "C"]);
+});
+
 Deno.test("in a group the receipt names its participant", () => {
   const [receipt] = receipts({ from: "1@g.us", participant: "222:1@lid", type: "read" });
   assert.equal(receipt?.chat, "1@g.us");
