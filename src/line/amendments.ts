@@ -58,7 +58,7 @@ export class Amendments {
     if (revokedAt !== undefined) throw notEditable("The message was deleted.");
     if (clock.now() - sentAt > EDIT_WITHIN_MS) throw notEditable("It was sent more than 15 minutes ago.");
     await this.#relay(message, { kind: "edit", target, text });
-    return (await this.#rewrite(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() }))!;
+    return await this.#record(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() });
   }
 
   /** Deletes for everyone; one that waits is cancelled. */
@@ -75,7 +75,7 @@ export class Amendments {
     if (clock.now() - sentAt > REVOKE_WITHIN_MS) throw notRevocable("It was sent more than 60 hours ago.");
     const target = { networkId, participant: null, fromMe: true };
     await this.#relay(message, { kind: "revoke", target });
-    return (await this.#rewrite(messageId, (m) => ({ ...m, revokedAt: clock.now() })))!;
+    return await this.#record(messageId, (m) => ({ ...m, revokedAt: clock.now() }));
   }
 
   /**
@@ -102,6 +102,13 @@ export class Amendments {
     const { value } = await ownMessage(this.#deps.kv, accountId, messageId);
     if (isErased(value)) throw notFound("message");
     return value;
+  }
+
+  /** What the network has done. Throws Problem not_found where retention has removed the message meanwhile. */
+  async #record(messageId: string, next: (message: Message) => Message): Promise<Message> {
+    const recorded = await this.#rewrite(messageId, next);
+    if (!recorded) throw notFound("message");
+    return recorded;
   }
 
   /** Rewrites the row, unless `next` says that it is not as it should be. */

@@ -78,6 +78,21 @@ for (
   });
 }
 
+Deno.test("a message that retention removes during its change is not found", async () => {
+  const { world: { kv, runtime, supervisor }, id, bodies } = await scene();
+  const live = {
+    connection: () => null,
+    async deliver(...sent: Parameters<typeof supervisor.deliver>) {
+      await kv.commit(new Change().delete(messageKeys.message(id)));
+      return await supervisor.deliver(...sent);
+    },
+  };
+  const amendments = new Amendments({ kv, runtime, recorder: NOTHING_WAITS, live, queueChanged: () => {} });
+  await assert.rejects(amendments.edit(ACCOUNT, id, "better"), { code: "not_found" });
+  assert.equal(bodies.length, 1);
+  await supervisor.stop();
+});
+
 Deno.test("another account's message is not found; what is no text is not changed; some kinds are not deleted", async () => {
   const { world, id, bodies, amendments } = await scene();
   await assert.rejects(amendments.edit("acc_2", id, "mine"), { code: "not_found" });
