@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { listenOn } from "../../base/listening.ts";
-import { NO_SEAT, type Seat, type Seats } from "./seats.ts";
+import { makeRounds } from "../../base/rounds.ts";
+import { NO_SEAT, type Seat } from "./seats.ts";
 import { type Answers, type HttpServer, reachable, type ServeOptions } from "./serve.ts";
 
 /**
@@ -37,15 +38,18 @@ export async function serveNode(
       maxHeaderSize: limits.maxHeaderBytes,
     },
   );
-  // Neither side has written anything for so long: the client reads nothing of its answer.
-  server.timeout = limits.requestMs;
-  receive(server, { seats, unread: makeUnread(limits.maxUnreadBytes), answer });
+  const connections = receive(server, { clock, seats, unread: makeUnread(limits.maxUnreadBytes), answer });
   const bound = await listenOn(server, { port, host });
   // An accept that fails must not end the process.
   server.on("error", () => {});
+  // The server's own time-out for it would take a fifth of the time of a short request.
+  const stopLooking = makeRounds(clock, limits.checkEveryMs)(() => {
+    endDeaf(connections, { now: clock.now(), withinMs: limits.requestMs });
+  });
   return {
     port: bound,
     stop(graceMs) {
+      stopLooking();
       return new Promise((resolve) => {
         const cancel = clock.after(graceMs, () => server.closeAllConnections());
         server.close(() => {
@@ -58,29 +62,40 @@ export async function serveNode(
   };
 }
 
-interface Reception {
-  seats: Seats;
+interface Reception extends Pick<ServeOptions, "clock" | "seats"> {
   unread: Unread;
   answer: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
-/** Gives each connection its seat, and its requests their answers, one after another. */
-function receive(server: Server, { seats, unread, answer }: Reception): void {
-  const taken = new WeakMap<Socket, { seat: Seat; asked: (() => void)[] }>();
+interface Connection {
+  seat: Seat;
+  /** Requests whose answers have not all been written; the first has its turn. */
+  asked: (() => void)[];
+  /** Bytes that had left for the client at the last look, and when some had, or none had to. */
+  left: number;
+  leftAt: number;
+}
+
+/** Gives each connection its seat, and its requests their answers, one after another; returns those that are open. */
+function receive(server: Server, { clock, seats, unread, answer }: Reception): ReadonlyMap<Socket, Connection> {
+  const connections = new Map<Socket, Connection>();
   server.on("connection", (socket: Socket) => {
     const seat = seats.take(socket.remoteAddress ?? "", () => socket.destroy());
     if (!seat) {
       socket.on("error", () => {});
       return void socket.end(NO_SEAT, () => socket.destroy());
     }
-    taken.set(socket, { seat, asked: [] });
-    socket.once("close", seat.leave);
+    connections.set(socket, { seat, asked: [], left: 0, leftAt: clock.now() });
+    socket.once("close", () => {
+      connections.delete(socket);
+      seat.leave();
+    });
   });
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
-    const place = taken.get(socket);
-    if (!place || socket.destroyed) return;
-    const { seat, asked } = place;
+    const connection = connections.get(socket);
+    if (!connection || socket.destroyed) return;
+    const { seat, asked } = connection;
     const begin = () => {
       if (socket.destroyed) return;
       seat.work();
@@ -100,6 +115,19 @@ function receive(server: Server, { seats, unread, answer }: Reception): void {
     if (asked.length === 1) begin();
     else if (asked.length > MOST_AHEAD) socket.destroy();
   });
+  return connections;
+}
+
+/** Hangs up on clients that have read nothing of their answers for so long. */
+function endDeaf(
+  connections: ReadonlyMap<Socket, Connection>,
+  { now, withinMs }: { now: number; withinMs: number },
+): void {
+  for (const [socket, connection] of connections) {
+    const left = socket.bytesWritten - socket.writableLength;
+    if (socket.writableLength === 0 || left !== connection.left) Object.assign(connection, { left, leftAt: now });
+    else if (now - connection.leftAt >= withinMs) socket.destroy();
+  }
 }
 
 type Unread = ReturnType<typeof makeUnread>;
