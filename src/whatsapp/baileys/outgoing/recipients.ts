@@ -42,11 +42,25 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
   /** Rows as they were last read or written here, and nobody else writes them. */
   const remembered = new LRUCache<string, { jid: string; at: number }>(atMost(MOST_REMEMBERED));
 
-  async function ask(...numbers: string[]) {
+  /** Of those numbers that have an account, the JID. */
+  async function ask(numbers: readonly string[]): Promise<string[]> {
     const what = "say whether the number exists";
     const answer = await answerOf(clock, socket.onWhatsApp(...numbers), what, { withinMs: ANSWER_MS });
     if (!answer) throw new NetworkTimeout(`The messaging network did not ${what} in time.`);
-    return answer;
+    return answer.flatMap(({ exists, jid }) => exists ? [jid] : []);
+  }
+
+  async function remember(jids: ReadonlyMap<string, string>): Promise<void> {
+    if (jids.size === 0) return;
+    const now = clock.now();
+    const change = new Change();
+    for (const [number, jid] of jids) {
+      const row = networkKeys.waRecipient(lineId, number);
+      const ending = { lineId, kind: "recipient", id: number, days: RECIPIENT_DAYS, now };
+      expireAfter(change, { ...ending, row }).set(row, { jid, at: now });
+    }
+    await auth.commit(change);
+    for (const [number, jid] of jids) remembered.set(number, { jid, at: now });
   }
 
   async function known(number: string): Promise<string | null> {
@@ -58,16 +72,10 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
   }
 
   async function check(number: string): Promise<NumberCheck> {
-    const answer = await ask(number);
-    const found = answer.find((entry) => entry.exists);
-    if (!found) return { exists: false, jid: `${number}@s.whatsapp.net` };
-    const now = clock.now();
-    const value = { jid: found.jid, at: now };
-    const row = networkKeys.waRecipient(lineId, number);
-    const ending = { lineId, kind: "recipient", id: number, days: RECIPIENT_DAYS, now };
-    await auth.commit(expireAfter(new Change(), { ...ending, row }).set(row, value));
-    remembered.set(number, value);
-    return { exists: true, jid: found.jid };
+    const [jid] = await ask([number]);
+    if (jid === undefined) return { exists: false, jid: `${number}@s.whatsapp.net` };
+    await remember(new Map([[number, jid]]));
+    return { exists: true, jid };
   }
 
   async function checked(number: string): Promise<string | null> {
@@ -87,9 +95,12 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
       const unknown = [...jids].flatMap(([number, jid]) => jid === null ? [number] : []);
       for (let from = 0; from < unknown.length; from += ASKED_AT_ONCE) {
         const asked = unknown.slice(from, from + ASKED_AT_ONCE);
-        const found = new Map((await ask(...asked)).map(({ jid, exists }) => [digitsOf(jid), exists ? jid : null]));
+        const answer = new Map((await ask(asked)).map((jid) => [digitsOf(jid), jid]));
+        const named = new Map(asked.flatMap((number) => answer.has(number) ? [[number, answer.get(number)!]] : []));
+        await remember(named);
         // Where the network corrects a number its answer does not name the one that was asked.
-        for (const number of asked) jids.set(number, found.has(number) ? found.get(number)! : await checked(number));
+        const isCorrected = named.size < answer.size;
+        for (const number of asked) jids.set(number, named.get(number) ?? (isCorrected ? await checked(number) : null));
       }
       return jids;
     },

@@ -85,19 +85,25 @@ export class Sender {
   }
 
   async #recipientOf(to: string): Promise<string | null> {
-    const { socket, recipients } = this.#deps;
+    const { recipients } = this.#deps;
     if (isJidGroup(to) || to === STATUS_CHAT) return to;
     const jid = /^\d+$/.test(to) ? await recipients.jidOf(to) : jidNormalizedUser(to);
-    if (!isPnUser(jid ?? undefined)) return jid;
-    // People are addressed by LID wherever it is known, as WhatsApp's own clients do.
-    return await socket.signalRepository.lidMapping.getLIDForPN(jid!).catch(() => null) ?? jid;
+    return jid === null ? null : (await this.#addresses([jid]))[0]!;
   }
 
   /** JIDs of those of a post's audience who have an account; none for a message to a chat. */
   async #audienceOf({ body }: Outgoing): Promise<string[]> {
     if (body.kind !== "status") return [];
-    const jids = await Promise.all(body.audience.map((to) => this.#recipientOf(to)));
-    return jids.filter((jid) => jid !== null);
+    const jids = await this.#deps.recipients.jidsOf(body.audience);
+    return await this.#addresses([...jids.values()].filter((jid) => jid !== null));
+  }
+
+  /** People are addressed by LID wherever it is known, as WhatsApp's own clients do. */
+  async #addresses(jids: readonly string[]): Promise<string[]> {
+    const { lidMapping } = this.#deps.socket.signalRepository;
+    const pairs = await lidMapping.getLIDsForPNs(jids.filter((jid) => isPnUser(jid))).catch(() => null) ?? [];
+    const lids = new Map(pairs.map(({ pn, lid }) => [pn, lid]));
+    return jids.map((jid) => lids.get(jid) ?? jid);
   }
 
   async #encodeTools(chat: string, signal: AbortSignal): Promise<EncodeTools> {

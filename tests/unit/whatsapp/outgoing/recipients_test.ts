@@ -44,6 +44,29 @@ Deno.test("a number is asked for once a week, while it is written to every day",
   assert(asked.length <= 4, `${asked.length} questions in four weeks`);
 });
 
+Deno.test("many numbers are asked for together, and remembered", async () => {
+  const { kv, connection, runtime } = stage();
+  const queries: string[][] = [];
+  const correct = (number: string) => number.replace(/^521/, "52");
+  const socket = {
+    onWhatsApp(...numbers: string[]) {
+      queries.push(numbers);
+      const known = numbers.filter((number) => !number.endsWith("9"));
+      return Promise.resolve(known.map((number) => ({ jid: `${correct(number)}@s.whatsapp.net`, exists: true })));
+    },
+  };
+  const recipients = makeRecipients({ socket, kv, auth: connection(), lineId: LINE, runtime });
+  const numbers = Array.from({ length: 600 }, (_, i) => `34600000${String(i).padStart(3, "0")}`);
+  const jids = await recipients.jidsOf(numbers);
+  assert.deepEqual([...jids], numbers.map((n) => [n, n.endsWith("9") ? null : `${n}@s.whatsapp.net`]));
+  assert.deepEqual(queries.map(({ length }) => length), [250, 250, 100]);
+  assert.equal(await recipients.jidOf(numbers[0]!), `${numbers[0]}@s.whatsapp.net`);
+  assert.equal(queries.length, 3);
+
+  const corrected = await recipients.jidsOf(["5215500000001", numbers[1]!, "5215500000009"]);
+  assert.deepEqual([...corrected.values()], ["525500000001@s.whatsapp.net", `${numbers[1]}@s.whatsapp.net`, null]);
+});
+
 Deno.test("of a number that is not written to any more nothing is kept", async () => {
   const { runtime, kv, rows, recipients } = stage();
   await recipients().check("34600000001");
