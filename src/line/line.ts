@@ -14,6 +14,8 @@
  * | logged_out   | the link is gone: a new one begins with the owner's `reconnect`                           |
  */
 
+import { readProxy, shownProxy } from "../egress/proxy_address.ts";
+import type { Seal } from "../store/seal.ts";
 import type { Restriction } from "../whatsapp/connection.ts";
 import type { PasskeyRequest } from "../whatsapp/passkey.ts";
 
@@ -196,4 +198,15 @@ export function newLine(
     reason: null,
     lastUsed: fields.createdAt,
   };
+}
+
+/** A way out as a line keeps it. Throws EgressError for what is no proxy. */
+export function sealedProxy(proxy: string | null, seal: Pick<Seal, "seal">): Line["proxy"] {
+  if (proxy === null) return null;
+  return { sealed: seal.seal(new TextEncoder().encode(proxy)), shown: shownProxy(readProxy(proxy)) };
+}
+
+/** The way out of a line, with its login. Throws SealError. */
+export function openedProxy({ proxy }: Line, seal: Pick<Seal, "open">): string | null {
+  return proxy && new TextDecoder().decode(seal.open(proxy.sealed));
 }

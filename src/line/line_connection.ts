@@ -7,7 +7,7 @@ import type { Runtime } from "../runtime.ts";
 import type { Seal } from "../store/seal.ts";
 import type { CloseReason, Connection, ConnectionEvents, OwnIdentity } from "../whatsapp/connection.ts";
 import type { Network, OpenOptions } from "../whatsapp/network.ts";
-import type { Line } from "./line.ts";
+import { type Line, openedProxy } from "./line.ts";
 
 /** How long a pause or log-out may take on the network, and a line that is offline to come up for its log-out. */
 const CLOSE_WITHIN_MS = 5_000;
@@ -172,12 +172,9 @@ export class LineConnection {
   }
 
   /** Throws SealError. */
-  #openOptions({ pairingPhone, restriction, proxy }: Line): Omit<OpenOptions, "lineId"> {
-    return {
-      pairingPhone,
-      restriction: restriction ?? null,
-      proxy: proxy ? new TextDecoder().decode(this.#deps.seal.open(proxy.sealed)) : null,
-    };
+  #openOptions(line: Line): Omit<OpenOptions, "lineId"> {
+    const { pairingPhone, restriction } = line;
+    return { pairingPhone, restriction: restriction ?? null, proxy: openedProxy(line, this.#deps.seal) };
   }
 
   #drop(): void {

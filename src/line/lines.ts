@@ -1,14 +1,14 @@
 /** The lines as the HTTP floor uses them: it writes what is wanted, sessions bring it about (promise 5). */
 import type { Accounts } from "../account/accounts.ts";
 import { EgressError } from "../egress/egress_error.ts";
-import { readProxy, shownProxy } from "../egress/proxy_address.ts";
+import { readProxy } from "../egress/proxy_address.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { type AccountLines, makeAccountLines } from "./account_lines.ts";
-import type { Line, Wanted } from "./line.ts";
+import { type Line, sealedProxy, type Wanted } from "./line.ts";
 import { type Linking, makeLinking } from "./linking.ts";
 import type { LiveConnection, LiveLines, Vitals } from "./live.ts";
 import { isReached, makeUntil } from "./reached.ts";
@@ -66,11 +66,9 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
 
   /** Throws Problem validation_failed. */
   async function proxyOf(text: string | null): Promise<Line["proxy"]> {
-    if (text === null) return null;
     try {
-      const address = readProxy(text);
-      await safeFetch.vetProxy(address);
-      return { sealed: seal.seal(new TextEncoder().encode(text)), shown: shownProxy(address) };
+      if (text !== null) await safeFetch.vetProxy(readProxy(text));
+      return sealedProxy(text, seal);
     } catch (error) {
       throw error instanceof EgressError ? invalid("proxy", error.message) : error;
     }
@@ -147,6 +145,7 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
         return { change: new Change().check(slot).set(lineKeys.line(lineId), line), result: line };
       });
       names.changed(lineId);
+      if (line.observedGeneration === line.generation) return await used(line);
       live.reconcile(line);
       return await used(await until(line, (now) => isReached(now, line)));
     },

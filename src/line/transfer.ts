@@ -9,10 +9,11 @@ import { OperatorError } from "../errors.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { SharedMediaStore } from "../media/turns.ts";
-import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
+import { makeSeal, passphraseKey, type Seal, SealError } from "../store/seal.ts";
 import type { LinkCopy } from "../whatsapp/network.ts";
-import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, type Wanted } from "./line.ts";
+import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, openedProxy, sealedProxy, type Wanted } from "./line.ts";
 import { type MovedMessage, readQueue, writeQueue } from "./moved_queue.ts";
+import type { Pacing } from "./pacing.ts";
 import { LineRegister } from "./register.ts";
 import { lineKeys } from "./rows.ts";
 
@@ -27,6 +28,8 @@ interface TransferDeps {
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;
   link: LinkCopy;
+  /** Of this gateway. */
+  seal: Seal;
   /** The files of what waits. */
   media: Pick<SharedMediaStore, "read" | "write">;
   /** Adds to the commit that makes a line what lets a process take it up. */
@@ -47,11 +50,13 @@ const POLL_MS = 200;
 /** Of what waits, files included: the file of a line is made in memory. */
 const MOST_BYTES = 256 * 1024 ** 2;
 
-interface Exported {
+interface Exported extends Pick<Line, "name" | "phone" | "restriction"> {
   /** Names this export: of one file no two lines are made. */
   id: string;
-  name: string;
-  phone: string | null;
+  /** Its own way out, with the login; null for none. */
+  proxy: string | null;
+  pacing: Pacing | null;
+  isQueuePaused: boolean;
   link: string;
   queue: MovedMessage[];
 }
@@ -66,7 +71,7 @@ export async function exportLine(
   lineId: string,
   { passphrase, gatewayRuns, write }: TransferOptions & { write(file: Uint8Array): Promise<void> },
 ): Promise<{ line: Line; messages: number }> {
-  const { kv, runtime, link } = deps;
+  const { kv, runtime, seal, link } = deps;
   let before: Wanted = "paused";
   const asked = await change(kv, lineId, (line) => {
     if (!line.linked) throw new TransferError(`${lineId} is not linked: there is nothing to export`);
@@ -85,6 +90,10 @@ export async function exportLine(
       id: Buffer.from(runtime.random.bytes(SALT_BYTES)).toString("base64url"),
       name: asked.name,
       phone: asked.phone,
+      restriction: asked.restriction ?? null,
+      proxy: openedProxy(asked, seal),
+      pacing: (await kv.get(lineKeys.pacing(lineId))).value,
+      isQueuePaused: (await kv.get(lineKeys.queuePaused(lineId))).value !== null,
       link: Buffer.from(await link.read(lineId)).toString("base64"),
       queue,
     };
@@ -143,19 +152,19 @@ export async function importLine(
   return { line, messages };
 }
 
-/** The line, which nobody connects before its keys are there. */
-async function createPaused(
-  deps: TransferDeps,
-  accountId: string,
-  { id: importId, name, phone }: Exported,
-): Promise<Line> {
+/** The line, which nobody connects before its keys are there. It goes out as it did, and keeps its pauses. */
+async function createPaused(deps: TransferDeps, accountId: string, exported: Exported): Promise<Line> {
+  const { id: importId, name, phone, restriction, pacing, isQueuePaused } = exported;
   return await new LineRegister(deps).create(accountId, {
     name,
     pairingPhone: null,
-    proxy: null,
-    commitWith: (change, line) =>
-      change.set(lineKeys.line(line.id), { ...line, wanted: "paused", status: "disconnected", phone })
-        .set(lineKeys.imported(importId), { lineId: line.id, messages: 0, done: false }),
+    proxy: sealedProxy(exported.proxy, deps.seal),
+    commitWith(change, line) {
+      change.set(lineKeys.line(line.id), { ...line, wanted: "paused", status: "disconnected", phone, restriction })
+        .set(lineKeys.imported(importId), { lineId: line.id, messages: 0, done: false });
+      if (pacing) change.set(lineKeys.pacing(line.id), pacing);
+      if (isQueuePaused) change.set(lineKeys.queuePaused(line.id), true);
+    },
   });
 }
 

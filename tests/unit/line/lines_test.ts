@@ -199,6 +199,17 @@ Deno.test("what cannot be brought about is answered after five seconds with what
   await world.supervisor.stop();
 });
 
+Deno.test("another name is answered at once, also while the line is away", async () => {
+  const world = await connectedWorld();
+  world.network.opensByItself = false;
+  world.network.of("ses_1").ends("lost");
+  await world.clock.advance(0);
+  const before = world.clock.now();
+  const { name, status } = await world.lines.update(ACCOUNT, "ses_1", { name: "desk" });
+  assert.deepEqual([name, status, world.clock.now()], ["desk", "disconnected", before]);
+  await world.supervisor.stop();
+});
+
 Deno.test("what is needed for linking is shown, and nothing of it once the line is connected", async () => {
   const world = new World();
   await world.boot();

@@ -2,9 +2,12 @@
 import assert from "node:assert/strict";
 import { exportLine, importLine } from "../../../src/line/transfer.ts";
 import { makeAccountLines } from "../../../src/line/account_lines.ts";
+import { type Line, openedProxy, sealedProxy } from "../../../src/line/line.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
 import { makeSendingLine } from "../../../src/line/sending_line.ts";
 import { Problem } from "../../../src/errors.ts";
-import { ACCOUNT, World } from "../../support/line_world.ts";
+import { Change } from "../../../src/store/kv.ts";
+import { ACCOUNT, SEAL, World } from "../../support/line_world.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 
 const PASSPHRASE = "correct horse battery";
@@ -19,6 +22,7 @@ function commandOn(world: World, files = new Map<string, Uint8Array>()) {
     runtime,
     accounts: world.accounts,
     offer() {},
+    seal: SEAL,
     link: {
       read: () => Promise.resolve(new TextEncoder().encode("the link")),
       write: (lineId) => Promise.resolve(void world.network.linked.add(lineId)),
@@ -90,6 +94,35 @@ Deno.test("what waits goes with its line, in order and under its ids, and ends a
   await world.clock.advance(60_000);
   assert.deepEqual(sent(), ids(high, a, b, c, later));
   assert.equal((await world.message(a!.id)).status, "sent");
+  await world.supervisor.stop();
+});
+
+Deno.test("a line goes out as it did, keeps its pauses and what it may, and its queue stays held", async () => {
+  const old = await oldPlace();
+  const { value: line } = await old.kv.get<Line>(lineKeys.line("ses_1"));
+  const proxy = "socks5://me:secret@proxy.example:1080";
+  const restriction = { kind: "DEFAULT", until: old.world.clock.now() + 3_600_000 };
+  const at = old.world.clock.now();
+  const pacing = { lastDepartureAt: at, nextDepartureAt: at + 1_000, departures: 7, firstDepartureAt: at - 1_000 };
+  await old.kv.commit(
+    new Change().set(lineKeys.line("ses_1"), { ...line!, proxy: sealedProxy(proxy, SEAL), restriction })
+      .set(lineKeys.pacing("ses_1"), pacing).set(lineKeys.queuePaused("ses_1"), true),
+  );
+  const file = await exported(old);
+  const world = new World();
+  await world.boot();
+  const { deps, kv } = commandOn(world);
+  const { line: made } = await importLine(deps, ACCOUNT, { passphrase: PASSPHRASE, file });
+  assert.deepEqual([made.proxy?.shown, openedProxy(made, SEAL)], ["socks5://proxy.example:1080", proxy]);
+  assert.deepEqual(made.restriction, restriction);
+  assert.deepEqual((await kv.get(lineKeys.pacing(made.id))).value, pacing);
+  await world.clock.advance(120_000);
+  assert.deepEqual(world.network.departures, []);
+  assert.deepEqual(world.network.connections.map(({ options }) => options.proxy), [proxy]);
+  await kv.commit(new Change().delete(lineKeys.queuePaused(made.id)));
+  world.supervisor.queueChanged(made.id);
+  await world.clock.advance(1_000);
+  assert.equal(world.network.departures.length > 0, true);
   await world.supervisor.stop();
 });
 
