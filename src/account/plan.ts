@@ -13,7 +13,7 @@ export interface Plan {
   /** Bounds of the random pause between two departures of a line, milliseconds. */
   delayMinMs: number;
   delayMaxMs: number;
-  /** Requests a minute of an account, with all its keys together; null is no limit. */
+  /** Requests a minute of each key; null is no limit. */
   requestsPerMinute: number | null;
   /** How many webhooks an account may have, and how many event streams at a time. */
   webhooks: number;

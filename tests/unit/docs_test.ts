@@ -49,7 +49,7 @@ Deno.test("every file of the source that a page names, by whatever end of its pa
   assert.deepEqual(named.filter(({ path }) => !files.some((file) => `/${file}`.endsWith(`/${path}`))), []);
 });
 
-Deno.test("every function and table that the map of the source names is in the source, and in the file that it says", async () => {
+Deno.test("every function and table that the map of the source names is in the source; what a page places in a file is there", async () => {
   const files = (await filesOf("src")).filter((file) => file.endsWith(".ts"));
   const texts = new Map(
     await Promise.all(files.map(async (file) => [file, await Deno.readTextFile(join(ROOT, file))] as const)),
@@ -61,11 +61,10 @@ Deno.test("every function and table that the map of the source names is in the s
   );
   assert.ok(names.size > 20, `only ${names.size} were found`);
   assert.deepEqual([...names].filter((name) => !all.includes(name)), []);
-  const placed = [...map.matchAll(/`#?(\w+)`\s+in\s+`([\w./]+\.ts)`/g)].map(([, name, path]) => ({
-    name: name!,
-    path: path!,
-  }));
-  assert.ok(placed.length > 15, `only ${placed.length} were found`);
+  const placed = [...guides(), ...decisions()].flatMap(({ text }) =>
+    [...text.matchAll(/`#?(\w+)`\s+in\s+`([\w./]+\.ts)`/g)].map(([, name, path]) => ({ name: name!, path: path! }))
+  );
+  assert.ok(placed.length > 20, `only ${placed.length} were found`);
   const isThere = ({ name, path }: { name: string; path: string }) =>
     files.some((file) => `/${file}`.endsWith(`/${path}`) && texts.get(file)!.includes(name));
   assert.deepEqual(placed.filter((one) => !isThere(one)), []);
@@ -124,6 +123,17 @@ Deno.test("each task of the pages is one of deno.json", () => {
   );
   assert.ok(named.length >= 8);
   assert.deepEqual(named.filter(({ name }) => !(name in tasks)), []);
+});
+
+Deno.test("every dependency has one line, and no line is of none", () => {
+  const { imports }: { imports: Record<string, string> } = JSON.parse(Deno.readTextFileSync(join(ROOT, "deno.json")));
+  const needed = new Set(Object.values(imports).map((address) => /^npm:\/?(.[^@]*)@/.exec(address)![1]!));
+  const [table] = decisions().find(({ path }) => path.endsWith("/dependencies.md"))!.text.split("\n## ");
+  const lines = table!.split("\n").filter((line) => line.startsWith("| `"));
+  const listed = lines.flatMap((line) =>
+    [...line.split("|")[1]!.matchAll(/(?<!as )`([^`]+)`/g)].map(([, name]) => name!)
+  );
+  assert.deepEqual(listed.toSorted(), [...needed].filter((name) => !name.startsWith("@types/")).toSorted());
 });
 
 Deno.test("each setting of the pages is one that there is", () => {
