@@ -1,14 +1,17 @@
 /**
  * Asking the holder of a lease, wherever it is: the question is a row, and so is the answer; the bell only says that they
  * are there (promise 7). A question is done at most once: whoever does it takes its row away first, and so does a caller
- * that waits no longer.
+ * that waits no longer. Both are sealed: they hold what messages say, and what signs in.
  */
+import v8 from "node:v8";
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import { Loop } from "../base/single_flight.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";
+import { serialise } from "../store/layers/row_format.ts";
+import type { Seal } from "../store/seal.ts";
 import { type AnswerRow, type CallRow, clusterKeys, type WrittenError } from "./rows.ts";
 
 /** How long an answer is waited for. */
@@ -40,10 +43,11 @@ export type Ask = (thing: string, method: string, args: unknown[]) => Promise<un
 interface CallOptions {
   kv: Kv;
   bell: Bell;
+  seal: Pick<Seal, "seal" | "open">;
   runtime: Pick<Runtime, "clock" | "ids" | "log">;
 }
 
-export function makeAsk({ kv, bell, runtime: { clock, ids } }: CallOptions): Ask {
+export function makeAsk({ kv, bell, seal, runtime: { clock, ids } }: CallOptions): Ask {
   const caller = ids.network();
   return async (thing, method, args) => {
     const callId = ids.network();
@@ -53,7 +57,7 @@ export function makeAsk({ kv, bell, runtime: { clock, ids } }: CallOptions): Ask
     let rung = new AbortController();
     const deafen = bell.hear(`${ANSWER_TOPIC}${caller}/${callId}`, () => rung.abort());
     try {
-      await kv.commit(new Change().set(call, { caller, method, args, askedAt: clock.now() }));
+      await kv.commit(new Change().set(call, { caller, method, args: sealed(seal, args), askedAt: clock.now() }));
       bell.ring(CALL_TOPIC + thing);
       for (let left = ANSWER_WITHIN_MS; left > 0; left = over - clock.now()) {
         await sleep(clock, Math.min(left, LOOK_EVERY_MS), rung.signal);
@@ -61,7 +65,7 @@ export function makeAsk({ kv, bell, runtime: { clock, ids } }: CallOptions): Ask
         const { value } = await kv.get(answer);
         if (value === null) continue;
         await kv.commit(new Change().delete(answer));
-        if (value.ok) return value.value;
+        if (value.ok) return opened(seal, value.value);
         throw new CallFailed(value.error);
       }
       await kv.commit(new Change().delete(call));
@@ -82,13 +86,14 @@ interface AnswerOptions extends CallOptions {
 
 /** Answers what is asked of things that are this process's. */
 export function makeAnswers(options: AnswerOptions): Service {
-  const { kv, bell, runtime: { clock, log }, answersFor, answer, written } = options;
+  const { kv, bell, seal, runtime: { clock, log }, answersFor, answer, written } = options;
   const underWay = new PQueue();
   let deafen: (() => void) | null = null;
 
   async function answerTo(thing: string, { method, args }: CallRow): Promise<AnswerRow> {
     try {
-      return { ok: true, value: await answer(thing, method, args), at: clock.now() };
+      const value = await answer(thing, method, opened<unknown[]>(seal, args));
+      return { ok: true, value: sealed(seal, value), at: clock.now() };
     } catch (error) {
       return { ok: false, error: written(error), at: clock.now() };
     }
@@ -133,6 +138,15 @@ export function makeAnswers(options: AnswerOptions): Service {
       await underWay.onIdle();
     },
   };
+}
+
+function sealed(seal: Pick<Seal, "seal">, value: unknown): Uint8Array {
+  return seal.seal(serialise(value));
+}
+
+/** Throws SealError where the other side has another secret key. */
+function opened<T>(seal: Pick<Seal, "open">, bytes: Uint8Array): T {
+  return v8.deserialize(seal.open(bytes));
 }
 
 /** Removes questions and answers that nobody came for; resolves to how many. */

@@ -29,7 +29,8 @@ export interface CallRow {
   /** Who is answered. */
   caller: string;
   method: string;
-  args: unknown[];
+  /** A list, serialised and sealed. */
+  args: Uint8Array;
   /** Unix ms. */
   askedAt: number;
 }
@@ -43,7 +44,8 @@ export interface WrittenError {
 }
 
 export type AnswerRow =
-  | { ok: true; value: unknown; at: number }
+  /** The value is serialised and sealed. */
+  | { ok: true; value: Uint8Array; at: number }
   | { ok: false; error: WrittenError; at: number };
 
 export const clusterKeys = {

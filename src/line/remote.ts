@@ -13,6 +13,7 @@ import { CATALOGUE, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import type { Kv } from "../store/kv.ts";
+import type { Seal } from "../store/seal.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import { NetworkRefusal, NetworkTimeout } from "../whatsapp/network_error.ts";
 import { PasskeyNotRequested, PasskeyRefused } from "../whatsapp/passkey.ts";
@@ -92,16 +93,18 @@ export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLi
 interface AnswerOptions {
   kv: Kv;
   bell: Bell;
+  seal: Seal;
   runtime: Runtime;
   supervisor: Supervisor;
   holds(lineId: string): boolean;
 }
 
 /** Answers what other processes ask of the lines of this one, and hears what they want of them. */
-export function makeLineAnswers({ kv, bell, runtime, supervisor, holds }: AnswerOptions): Service {
+export function makeLineAnswers({ kv, bell, seal, runtime, supervisor, holds }: AnswerOptions): Service {
   const answers = makeAnswers({
     kv,
     bell,
+    seal,
     runtime,
     answersFor: holds,
     answer: (lineId, method, args) => answer(supervisor, lineId, { method, args }),

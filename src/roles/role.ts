@@ -13,6 +13,7 @@ import { readProxy } from "../egress/proxy_address.ts";
 import type { Answers } from "../http/listen/serve.ts";
 import { createHealth } from "../http/health.ts";
 import { listen, type Listening } from "../http/listen/listen.ts";
+import type { LiveLines } from "../line/live.ts";
 import { makeRemoteLines } from "../line/remote.ts";
 import { acceptedWithRoom, makeDiskReserve } from "../ops/disk_reserve.ts";
 import { addProcessGauges } from "../ops/gauges.ts";
@@ -112,7 +113,7 @@ function serveRole(options: RoleOptions): RunningRole {
   metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
   const { app, ahead, firstRunLink } = makeApi(ground, {
     ...port,
-    live: isShared ? makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }) : worker.supervisor,
+    live: isShared ? remoteLines(ground) : worker.supervisor,
     webhooks: isShared ? makeRemoteWebhooks({ kv, bell }) : worker.dispatcher,
     network: worker.network,
     accepted: (accept) => acceptedWithRoom(accept, reserve),
@@ -140,15 +141,19 @@ function apiRole(options: RoleOptions): RunningRole {
   return { url: port.url, firstRunLink, services: [port.listening(app), ahead] };
 }
 
+/** Lines that other processes may hold. */
+function remoteLines({ kv, bell, runtime, data: { seal } }: Ground): LiveLines {
+  return makeRemoteLines({ ask: makeAsk({ kv, bell, seal, runtime }), bell });
+}
+
 /** The API and the panel, for lines and webhooks that others hold. */
 export function apiOn(options: RoleOptions, port: Omit<ReturnType<typeof makePort>, "listening">) {
-  const { runtime } = options;
   const ground = layGround({ ...options, url: port.url });
   const { kv, bell } = ground;
   addProcessGauges(ground.metrics, port);
   return makeApi(ground, {
     ...port,
-    live: makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell }),
+    live: remoteLines(ground),
     webhooks: makeRemoteWebhooks({ kv, bell }),
     network: networkOf(options, ground)(() => kv),
     accepted: (accept) => accept,

@@ -140,6 +140,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
   const answers = makeLineAnswers({
     kv,
     bell,
+    seal: ground.data.seal,
     runtime,
     supervisor,
     holds: (lineId) => lines.storeOf(lineId) !== null,

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import v8 from "node:v8";
 import { makeAsk, sweepCalls } from "../../../src/cluster/calls.ts";
 import { clusterKeys } from "../../../src/cluster/rows.ts";
 import { makeLineAnswers, makeRemoteLines } from "../../../src/line/remote.ts";
@@ -6,6 +8,10 @@ import { NetworkRefusal, NetworkTimeout } from "../../../src/whatsapp/network_er
 import { Problem } from "../../../src/errors.ts";
 import { connectedWorld } from "../../support/line_world.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
+import { systemRandom } from "../../../src/runtime.ts";
+import { makeSeal, sealKey } from "../../../src/store/seal.ts";
+
+const SEAL = makeSeal(sealKey("a secret of the tests"), systemRandom);
 
 /** A line that a worker holds, as an API in another process sees it. */
 async function stage() {
@@ -15,13 +21,14 @@ async function stage() {
   const answers = makeLineAnswers({
     kv: new MemoryKv(world.disk),
     bell,
+    seal: SEAL,
     runtime,
     supervisor,
     holds: (lineId) => held.has(lineId),
   });
   await answers.start();
   const kv = new MemoryKv(world.disk);
-  const remote = makeRemoteLines({ ask: makeAsk({ kv, bell, runtime }), bell });
+  const remote = makeRemoteLines({ ask: makeAsk({ kv, bell, seal: SEAL, runtime }), bell });
   const rowsLeft = async () => {
     const prefixes = [clusterKeys.calls(), clusterKeys.answers()];
     const rows = await Promise.all(prefixes.map((prefix) => Array.fromAsync(kv.list<unknown>({ prefix }))));
@@ -49,6 +56,20 @@ Deno.test("what is asked of a line that another process holds comes back, and le
   const vitals = await after(s, 100, s.remote.vitals("ses_1"));
   assert.equal(vitals.connectedSince, (await s.world.supervisor.vitals("ses_1")).connectedSince);
   assert.equal(await s.rowsLeft(), 0);
+  await s.stop();
+});
+
+Deno.test("what is asked of another process is sealed", async () => {
+  const s = await stage();
+  const written: string[] = [];
+  const { commit } = s.kv;
+  s.kv.commit = (change) => {
+    written.push(...change.mutations.map((mutation) => Buffer.from(v8.serialize(mutation)).toString("latin1")));
+    return commit.call(s.kv, change);
+  };
+  await after(s, 100, s.remote.connection("ses_1")!.checkNumber("34600000002"));
+  assert.ok(written.some((row) => row.includes("checkNumber")));
+  assert.ok(written.every((row) => !row.includes("34600000002")));
   await s.stop();
 });
 
@@ -84,7 +105,7 @@ Deno.test("errors come over as what they are", async () => {
 
 Deno.test("what is no question to a line is refused", async () => {
   const s = await stage();
-  const ask = makeAsk({ kv: s.kv, bell: s.world.bell, runtime: s.world.runtime });
+  const ask = makeAsk({ kv: s.kv, bell: s.world.bell, seal: SEAL, runtime: s.world.runtime });
   for (const method of ["close", "groups.constructor", "toString", "logout"]) {
     await assert.rejects(after(s, 100, ask("ses_1", method, [])), /failed/);
   }
