@@ -2,14 +2,18 @@
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
 import { palomaCommand, tryCommand } from "../support/gateway_process.ts";
-import { onStage } from "../support/stage.ts";
+import { onStage, type Stage } from "../support/stage.ts";
 
 const LINE = "4915200000011";
 
-onStage("`paloma link` shows QRs until the phone has scanned one, and finds the key by itself", async (stage) => {
-  await stage.addPhone(LINE);
-  const port = new URL(stage.gateway.baseUrl).port;
-  const child = palomaCommand(["link", "Office", "--json"], { ...stage.env, PALOMA_PORT: port }).spawn();
+/** Runs `paloma link` to its end; resolves to what it printed, exit code aside, which has to be 0. */
+async function link(
+  stage: Stage,
+  args: readonly string[],
+  shown: (state: Json, process: Deno.ChildProcess) => Promise<unknown> | void,
+): Promise<Json[]> {
+  const { port } = new URL(stage.gateway.baseUrl);
+  const child = palomaCommand(["link", ...args, "--json"], { ...stage.env, PALOMA_PORT: port }).spawn();
   const states: Json[] = [];
   let rest = "";
   for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
@@ -18,11 +22,20 @@ onStage("`paloma link` shows QRs until the phone has scanned one, and finds the 
     for (const line of lines) {
       const state = JSON.parse(line);
       states.push(state);
-      if (state.qr) await stage.control.call("POST", `/phones/${LINE}/scan`, { qr: state.qr });
+      await shown(state, child);
     }
   }
   const stderr = await new Response(child.stderr).text();
-  assert.equal((await child.status).code, 0, stderr);
+  const { success, signal } = await child.status;
+  assert.ok(success || signal, stderr);
+  return states;
+}
+
+onStage("`paloma link` shows QRs until the phone has scanned one, and finds the key by itself", async (stage) => {
+  await stage.addPhone(LINE);
+  const states = await link(stage, ["Office"], async ({ qr }) => {
+    if (qr) await stage.control.call("POST", `/phones/${LINE}/scan`, { qr });
+  });
   assert.deepEqual({ ...states.at(-1), sessionId: null }, {
     status: "connected",
     sessionId: null,
@@ -31,10 +44,28 @@ onStage("`paloma link` shows QRs until the phone has scanned one, and finds the 
   });
   await stage.secrets.readData(stage.env);
 
+  const { port } = new URL(stage.gateway.baseUrl);
   const again = await tryCommand(["link", "Office"], { ...stage.env, PALOMA_PORT: port });
   assert.equal(again.code, 1);
   assert.match(again.stderr, /Office is linked already/);
 });
+
+onStage(
+  "`paloma link --number` may be run again when nobody has typed the code, and leaves one session",
+  async (stage) => {
+    await stage.addPhone(LINE);
+    const args = ["Office", "--number", LINE];
+    const [first] = await link(stage, args, (_, child) => child.kill("SIGKILL"));
+    assert.match(first.pairingCode, /^[A-Z0-9]{8}$/);
+    const states = await link(stage, args, async ({ pairingCode: code }) => {
+      if (code) await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code });
+    });
+    assert.equal(states.at(-1).phone, LINE);
+    await stage.secrets.readData(stage.env);
+    const { data } = await stage.api.call("GET", "/sessions");
+    assert.deepEqual(data.map(({ status }: Json) => status), ["connected"]);
+  },
+);
 
 onStage("`/` leads a browser to the panel, and a program to a 404", async (stage) => {
   const root = new URL("/", stage.gateway.baseUrl);
