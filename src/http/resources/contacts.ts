@@ -161,8 +161,12 @@ function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "loo
   api.on(changeProfile, async ({ caller, params: { id }, body: { picture, ...fields } }) => {
     const jpeg = jpegOf(picture);
     const { contacts } = await lines.connection(caller.account.id, id);
-    await contacts.changeProfile({ ...fields, ...(jpeg === undefined ? {} : { picture: jpeg }) });
-    lookups.forget(id, "profile");
+    try {
+      await contacts.changeProfile({ ...fields, ...(jpeg === undefined ? {} : { picture: jpeg }) });
+    } finally {
+      // Where the network refuses one of the fields, those before are done.
+      lookups.forget(id, "profile");
+    }
     return ok({ data: bothNames(await contacts.profile()) });
   });
 }
