@@ -4,6 +4,9 @@ import { join } from "node:path";
 import { program } from "../../src/cli/program.ts";
 import { FOREIGN, SETTINGS } from "../../src/settings.ts";
 import { openApiDocument } from "../../src/http/docs/openapi.ts";
+import { controlApp } from "../../src/sandbox/control/app.ts";
+import { fault } from "../../src/sandbox/control/faults.ts";
+import type { ControlledNetwork } from "../../src/sandbox/control/network.ts";
 import { guides, namedCommands, type Page, ROOT, shellBlocks } from "../support/guides.ts";
 
 /** Read by commands alone, so they are no settings of the gateway. */
@@ -159,6 +162,18 @@ Deno.test("each path of the pages is one of the API's", () => {
     }).map(([, path]) => `${page}: ${path}`)
   );
   assert.deepEqual(missing, []);
+});
+
+Deno.test("the page of the sandbox has every request and every fault of the control API, and no other", async () => {
+  const page = await Deno.readTextFile(join(ROOT, "docs/sandbox.md"));
+  const routes = controlApp({} as ControlledNetwork).routes.filter(({ method }) => method !== "ALL")
+    .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+  const named = [...page.matchAll(/`((?:GET|POST|PATCH|DELETE) \/(?!v1)[\w/{}-]+)/g)].map(([, request]) => request!);
+  assert.deepEqual([...new Set(named)].sort(), [...new Set(routes)].sort());
+  const [, faults] = page.split("## Faults");
+  const kinds = [...faults!.matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, cell]) => cell!.match(/(?<=`)\w+(?=`)/g) ?? []);
+  const known = fault.options.flatMap(({ shape: { kind } }) => "options" in kind ? kind.options : [kind.value]);
+  assert.deepEqual(kinds.slice(1).sort(), known.sort());
 });
 
 Deno.test("each proxy that is given lets the largest upload through, with the form around it", async () => {

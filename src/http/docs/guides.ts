@@ -13,6 +13,7 @@ const ORDER = [
   "groups",
   "webhooks",
   "events",
+  "sandbox",
   "queue",
   "accounts",
   "limits",
