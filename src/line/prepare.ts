@@ -8,12 +8,13 @@ import { attachmentOf, bodyOf, remoteFile, storedFile } from "../message/content
 import type { FetchAttachment } from "../message/fetch_attachment.ts";
 import type { FetchPreview } from "../message/link_preview.ts";
 import type { Message, MessageError } from "../message/message.ts";
+import { optedOutAmong } from "../message/opt_outs.ts";
 import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import type { Connection } from "../whatsapp/connection.ts";
-import type { Outgoing, Prepared, SendOutcome } from "../whatsapp/outgoing.ts";
+import type { Outgoing, OutgoingBody, Prepared, SendOutcome } from "../whatsapp/outgoing.ts";
 import { TROUBLE_PAUSE_MS } from "./attempts.ts";
 import { lineKeys } from "./rows.ts";
 
@@ -36,6 +37,8 @@ export interface PrepareDeps {
   fetchAttachment: FetchAttachment;
   fetchPreview: FetchPreview;
 }
+
+type Post = Extract<OutgoingBody, { kind: "status" }>;
 
 /** What a message comes to its departure with: it can leave, or the attempt has this outcome already. */
 export type Ready = Prepared | Unanswered;
@@ -91,16 +94,23 @@ export function makePrepare(
 
   /** `path` is where the message's file lies, of one that has any. */
   async function outgoingOf(
-    { networkId, to, content, manner }: Message,
+    { networkId, to, content, manner, accountId }: Message,
     path: string,
     signal: AbortSignal,
   ): Promise<Outgoing> {
-    const body = bodyOf(content, () => path);
+    const posted = bodyOf(content, () => path);
+    const body = posted.kind === "status" ? await withoutOptedOut(posted, accountId) : posted;
     const said = body.kind === "status" ? body.of : body;
     const isShown = said.kind === "text" && manner?.linkPreview !== false;
     const preview = isShown ? await fetchPreview(said.text, signal) : null;
     if (!manner && !preview) return { networkId, to, body };
     return { networkId, to, body, manner: { ...manner, ...(preview ? { preview } : {}) } };
+  }
+
+  /** Somebody may have opted out since the post was accepted. */
+  async function withoutOptedOut(post: Post, accountId: string): Promise<Post> {
+    const out = await optedOutAmong(kv, accountId, post.audience);
+    return { ...post, audience: post.audience.filter((number) => !out.has(number)) };
   }
 
   return async (message, connection, unwanted) => {

@@ -281,13 +281,14 @@ export class Runner implements Service {
   }
 
   /** What may hold a message back whose turn it is: the owner holds the queue, or nobody may write to the recipient. */
-  async #holdOn({ accountId, to }: Message): Promise<"paused" | "opted_out" | null> {
+  async #holdOn({ accountId, to, content }: Message): Promise<"paused" | "opted_out" | null> {
     const { lineId } = this.#line;
-    const [paused, optedOut] = await this.#deps.kv.getMany<unknown>([
+    const people = content.kind === "status" ? content.audience : [chatOf(to)];
+    const [paused, ...optedOut] = await this.#deps.kv.getMany<unknown>([
       lineKeys.queuePaused(lineId),
-      messageKeys.optedOutChat(accountId, chatOf(to)),
+      ...people.map((chat) => messageKeys.optedOutChat(accountId, chat)),
     ]);
-    return paused!.value !== null ? "paused" : optedOut!.value !== null ? "opted_out" : null;
+    return paused!.value !== null ? "paused" : optedOut.every(({ value }) => value !== null) ? "opted_out" : null;
   }
 
   /** Fails what waits, some at a time, because the link is gone. */

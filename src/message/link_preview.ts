@@ -41,7 +41,7 @@ export function makeFetchPreview({ safeFetch, clock }: { safeFetch: SafeFetch; c
       await body.cancel();
       return null;
     }
-    return { bytes: await firstBytes(body, maxBytes), from };
+    return { type, bytes: await firstBytes(body, maxBytes), from };
   }
 
   async function picture(url: string, signal: AbortSignal): Promise<Uint8Array | null> {
@@ -53,7 +53,7 @@ export function makeFetchPreview({ safeFetch, clock }: { safeFetch: SafeFetch; c
 
   async function preview(url: string, signal: AbortSignal): Promise<LinkPreview | null> {
     const page = await read(url, { accept: "text/html,application/xhtml+xml", maxBytes: PAGE_BYTES, signal });
-    const head = page && await headOf(new TextDecoder().decode(page.bytes));
+    const head = page && await headOf(textOf(page));
     if (!head?.title) return null;
     const { title, description, image } = head;
     const address = image && URL.canParse(image, page!.from) ? new URL(image, page!.from).href : null;
@@ -69,6 +69,21 @@ export function makeFetchPreview({ safeFetch, clock }: { safeFetch: SafeFetch; c
     over.abort();
     return answer === "late" ? null : answer;
   };
+}
+
+/** Where a page says in which encoding it is, if its header does not (HTML, "Determining the character encoding"). */
+const ENCODING_BYTES = 1024;
+const ENCODING = /charset\s*=\s*["']?([\w:.-]{1,40})/i;
+
+function textOf({ type, bytes }: { type: string; bytes: Uint8Array }): string {
+  const beginning = new TextDecoder("latin1").decode(bytes.subarray(0, ENCODING_BYTES));
+  const [, encoding = "utf-8"] = ENCODING.exec(type) ?? ENCODING.exec(beginning) ?? [];
+  try {
+    return new TextDecoder(encoding).decode(bytes);
+  } catch {
+    // A name that nobody knows.
+    return new TextDecoder().decode(bytes);
+  }
 }
 
 async function firstBytes(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {

@@ -110,3 +110,25 @@ Deno.test("the view shows what is scheduled last, with its time; a bulk says whe
   assert.deepEqual([queued, etaAt], [2, view[2]!.estimatedDepartureAt]);
   await world.supervisor.stop();
 });
+
+Deno.test("a status post leaves out who has opted out since it was accepted, and ends where nobody is left", async () => {
+  const world = await connectedWorld();
+  const audiences: (readonly string[])[] = [];
+  const { outcome } = world.network;
+  world.network.outcome = (message, connection) => {
+    if (message.body.kind === "status") audiences.push(message.body.audience);
+    return outcome(message, connection);
+  };
+  const sendAt = world.clock.now() + HOUR_MS;
+  const post = (audience: string[]) => {
+    const content = { kind: "status", of: { kind: "text", text: "open today" }, audience } as const;
+    return world.accept("ses_1", { to: "status@broadcast", content, sendAt, expiresAt: sendAt + HOUR_MS });
+  };
+  const [some, nobody] = [await post(["34600000001", "34600000002"]), await post(["34600000002"])];
+  await world.optOuts.add(ACCOUNT, "34600000002");
+  await world.clock.advance(HOUR_MS);
+  assert.deepEqual(audiences, [["34600000001"]]);
+  assert.equal((await world.message(some.id)).status, "sent");
+  assert.equal((await world.message(nobody.id)).error?.code, "recipient_opted_out");
+  await world.supervisor.stop();
+});

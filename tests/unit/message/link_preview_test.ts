@@ -1,5 +1,6 @@
 /** Previews of links: what a page says of itself, within bounds, and nothing where it does not answer. */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { EgressError } from "../../../src/egress/egress_error.ts";
 import type { SafeFetch, SafeRequest } from "../../../src/egress/safe_fetch.ts";
 import { headOf, makeFetchPreview } from "../../../src/message/link_preview.ts";
@@ -7,7 +8,7 @@ import { settle, testRuntime } from "../../support/runtime.ts";
 
 const NEVER = new AbortController().signal;
 
-type Page = { type: string; body: string } | "silence" | EgressError;
+type Page = { type: string; body: string | Uint8Array<ArrayBuffer> } | "silence" | EgressError;
 
 function previews(pages: Record<string, Page>) {
   const runtime = testRuntime();
@@ -76,6 +77,17 @@ Deno.test("a page without marks is shown by its title, and one without a title n
   });
   assert.equal((await headOf('<meta property="og:title" content=" "><body>')).title, null);
   assert.equal([...(await headOf(`<title>${"👋".repeat(300)}`)).title!].length, 200);
+});
+
+Deno.test("a page is read in the encoding that its header names, or it by itself", async () => {
+  const latin1 = (text: string) => new Uint8Array(Buffer.from(text, "latin1"));
+  const { fetchPreview } = previews({
+    "https://a.example": { type: "text/html; charset=ISO-8859-1", body: latin1("<title>Información</title>") },
+    "https://b.example": { type: "text/html", body: latin1('<meta charset="windows-1252"><title>Über uns</title>') },
+    "https://c.example": { type: "text/html; charset=klingon", body: "<title>Über uns</title>" },
+  });
+  const titles = ["a", "b", "c"].map(async (name) => (await fetchPreview(`https://${name}.example`, NEVER))?.title);
+  assert.deepEqual(await Promise.all(titles), ["Información", "Über uns", "Über uns"]);
 });
 
 Deno.test("a page is read no further than any head is long", async () => {
