@@ -245,7 +245,9 @@ export class Runner implements Service {
     // Another attempt of the same message starts no chat.
     const startsChat = message.id !== pacing?.departing && newChats !== null && await this.#nextUp.isNew(chat);
     const departure = { row, connection, ready, plan, startsChat };
-    await this.#departures.depart(departure, (pacing) => this.#lookAhead(departure, pacing));
+    const departed = await this.#departures.depart(departure, (pacing) => this.#lookAhead(departure, pacing));
+    // Somebody has changed it, and that was not heard of.
+    if (!departed) this.#changed = true;
     // What was chosen meanwhile rests on its acknowledgement: it may go again, first, or others be held back like it.
     if (!this.#departures.isAcknowledged()) this.#turn = null;
     if (startsChat) {

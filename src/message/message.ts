@@ -98,6 +98,6 @@ export interface Message {
   revokedAt?: number;
   /** When its recipient was erased, and with it all that the message said (`history/erase.ts`). */
   erasedAt?: number;
-  /** How often it was changed while it waited. */
+  /** How often it was changed, or moved to another time, while it waited. */
   revision?: number;
 }

@@ -95,5 +95,7 @@ export class Queued {
 function at(message: Message, { sendAt, priority = message.priority }: NewPlace): Message {
   if (sendAt === undefined) return { ...message, priority };
   const waits = message.expiresAt - (message.sendAt ?? message.createdAt);
-  return { ...message, priority, sendAt, position: positionAt(sendAt), expiresAt: sendAt + waits };
+  // Who is about to let it leave looks again.
+  const revision = (message.revision ?? 0) + 1;
+  return { ...message, priority, sendAt, position: positionAt(sendAt), expiresAt: sendAt + waits, revision };
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { EndedStretches, StatusReader } from "../../../src/message/history/status_index.ts";
 import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../src/message/message.ts";
+import { Queued } from "../../../src/message/queued.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld } from "../../support/line_world.ts";
@@ -93,5 +94,25 @@ Deno.test("a message is recorded by itself when the next one was changed at that
   await settle();
   assert.deepEqual(world.network.departures.map(({ networkId }) => networkId), [first.networkId, second.networkId]);
   assert.equal((await world.message(second.id)).status, "sent");
+  await world.supervisor.stop();
+});
+
+Deno.test("a message that is moved to a later time at the moment of its departure does not leave", async () => {
+  const world = await connectedWorld();
+  world.network.outcome = () => null;
+  const [first, second] = [await world.accept(), await world.accept()];
+  await world.clock.advance(0);
+  // Another process moves it, and its ring is lost.
+  const recorder = { cancelled: () => Promise.resolve([]) };
+  const elsewhere = new Queued({ kv: world.kv, recorder, laneOf: () => Promise.resolve("cold"), queueChanged() {} });
+  const sendAt = world.clock.now() + 3_600_000;
+  await elsewhere.reschedule(ACCOUNT, second.id, { sendAt });
+  world.network.of("ses_1").answers({ kind: "sent", chat: "x" });
+  await settle();
+  assert.deepEqual(world.network.departures.map(({ networkId }) => networkId), [first.networkId]);
+  assert.equal((await world.message(second.id)).status, "queued");
+  world.network.outcome = () => ({ kind: "sent", chat: "x" });
+  await world.clock.advance(3_600_000);
+  assert.equal((await world.message(second.id)).sentAt, sendAt);
   await world.supervisor.stop();
 });
