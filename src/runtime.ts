@@ -61,9 +61,18 @@ export function steadyTime(wall: () => number, elapsed: () => number): () => num
   };
 }
 
+/** Some 25 days: a timer that is set for longer runs at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export const systemClock: Clock = {
   now: steadyTime(() => Date.now(), () => performance.now()),
   after(delayMs, run) {
+    if (delayMs > LONGEST_TIMER_MS) {
+      let cancel = systemClock.after(LONGEST_TIMER_MS, () => {
+        cancel = systemClock.after(delayMs - LONGEST_TIMER_MS, run);
+      });
+      return () => cancel();
+    }
     const timer = setTimeout(run, Math.max(0, delayMs));
     return () => clearTimeout(timer);
   },

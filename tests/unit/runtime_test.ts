@@ -1,6 +1,7 @@
 /** The clock that everything waits on. */
 import assert from "node:assert/strict";
-import { steadyTime } from "../../src/runtime.ts";
+import { mock } from "node:test";
+import { steadyTime, systemClock } from "../../src/runtime.ts";
 
 Deno.test("a clock that is set back goes on, and is caught up with", () => {
   let wall = 1_000_000;
@@ -26,4 +27,21 @@ Deno.test("a clock that is set forward, or slept, is followed at once", () => {
   const now = steadyTime(() => wall, () => 0);
   wall += 8 * 3_600_000;
   assert.equal(now(), wall);
+});
+
+Deno.test("a wait that is longer than the runtime's timers runs at its end, and can be cancelled in each of its parts", () => {
+  mock.timers.enable({ apis: ["setTimeout"] });
+  try {
+    const fortyDays = 40 * 24 * 3_600_000;
+    const ran: string[] = [];
+    systemClock.after(fortyDays, () => ran.push("waited"));
+    const cancel = systemClock.after(fortyDays, () => ran.push("cancelled"));
+    for (let days = 0; days < 39; days++) mock.timers.tick(24 * 3_600_000);
+    assert.deepEqual(ran, []);
+    cancel();
+    mock.timers.tick(24 * 3_600_000);
+    assert.deepEqual(ran, ["waited"]);
+  } finally {
+    mock.timers.reset();
+  }
 });

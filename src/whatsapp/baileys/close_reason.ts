@@ -90,17 +90,16 @@ export function reasonOf(error: unknown): CloseReason {
   if (code === null || !/^(Stream Errored|Connection Failure)/.test(message)) return closeReason("lost");
   const refusal = REFUSALS[code];
   if (!refusal) return closeReason(KINDS[code] ?? "unavailable", code);
-  const banEndsMs = banEnd(error) * 1000;
   return {
     kind: "refused",
     code,
     detail: `${refusal.detail.slice(0, -1)} (error ${code}).`,
-    retryAfterMs: refusal.retryAfterMs === null ? null : Math.max(refusal.retryAfterMs, banEndsMs),
+    retryAfterMs: refusal.retryAfterMs === null ? null : Math.max(refusal.retryAfterMs, banSeconds(error) * 1000),
   };
 }
 
-/** Unix s; 0 where the refusal names no end. The attributes of its stanza are the error's data. */
-function banEnd(error: unknown): number {
+/** How long a ban lasts; 0 where the refusal names no end. The attributes of its stanza are the error's data. */
+function banSeconds(error: unknown): number {
   const data = error instanceof Error && "data" in error ? error.data : null;
-  return typeof data === "object" && data !== null && "expire" in data ? Number(data.expire ?? 0) : 0;
+  return typeof data === "object" && data !== null && "expire" in data && Number(data.expire) || 0;
 }

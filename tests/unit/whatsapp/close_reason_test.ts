@@ -40,3 +40,9 @@ Deno.test("codes that the library gives to a dropped or silent socket are lost, 
   }
   assert.equal(reasonOf(undefined).kind, "lost");
 });
+
+Deno.test("a ban for a while is tried again at its end, and after an hour at the soonest", () => {
+  const banned = (data: unknown) => reasonOf(Object.assign(ended("Connection Failure", 402), { data })).retryAfterMs;
+  assert.equal(banned({ reason: "402", expire: "86400" }), 86_400_000);
+  for (const data of [undefined, null, {}, { expire: "60" }, { expire: "soon" }]) assert.equal(banned(data), 3_600_000);
+});
