@@ -153,6 +153,16 @@ Deno.test("each setting of the pages is one that there is", () => {
   assert.deepEqual(silent, [], "the README's table leaves out settings");
 });
 
+Deno.test("each metric of the pages is one that there is", async () => {
+  const files = (await filesOf("src")).filter((file) => file.endsWith(".ts"));
+  const source = (await Promise.all(files.map((file) => Deno.readTextFile(join(ROOT, file))))).join("\n");
+  const named = guides().flatMap(({ path, text }) =>
+    [...text.matchAll(/\bpaloma_[a-z_]+/g)].map(([name]) => ({ path, name }))
+  );
+  assert.ok(named.length >= 20);
+  assert.deepEqual(named.filter(({ name }) => !source.includes(`"${name}"`)), []);
+});
+
 Deno.test("each path of the pages is one of the API's", () => {
   const paths = Object.keys(openApiDocument().paths ?? {}).map((path) => path.replaceAll(/\{[^}]*\}/g, "*"));
   const missing = guides().flatMap(({ path: page, text }) =>
