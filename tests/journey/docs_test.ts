@@ -1,10 +1,13 @@
-/** The documentation as its reader meets it: every command of every page, typed into a shell in the order of the pages. */
+/**
+ * The documentation as its reader meets it: every command of every page, typed into a shell in the order of the pages,
+ * and every request that is written out.
+ */
 import assert from "node:assert/strict";
 import { httpClient, type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { startNetwork } from "../../src/sandbox/network.ts";
 import { freePort } from "../support/free_port.ts";
-import { guides, shellBlocks } from "../support/guides.ts";
+import { guides, requestsOf, shellBlocks } from "../support/guides.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { s3Program, startS3 } from "../support/s3_server.ts";
 import { staysUp, Terminal } from "../support/terminal.ts";
@@ -13,6 +16,8 @@ import { silentRuntime } from "../support/runtime.ts";
 
 const LINE = "4915200000051";
 const READER = "4915112345678";
+/** The phones that are in the sandbox from the start. */
+const SANDBOX = ["4915550100001", "4915550100002"];
 const SECRET_KEY = "a secret that all machines share";
 
 /** What is not typed here, and why. That the tasks exist is a test of `tests/unit/docs_test.ts`. */
@@ -24,7 +29,7 @@ const NOT_TYPED: readonly (readonly [RegExp, string])[] = [
 ];
 
 Deno.test({
-  name: "every command of the pages works as it stands",
+  name: "every command and every request of the pages works as it stands",
   ignore: WITHOUT_POSTGRES || s3Program() === null,
   async fn() {
     const network = await startNetwork({ runtime: silentRuntime() });
@@ -36,7 +41,7 @@ Deno.test({
     cleanup.defer(() => bucket.remove());
     const port = freePort();
     const control = httpClient(network.controlUrl);
-    for (const number of [LINE, READER]) await control.call("POST", "/phones", { number, name: "Phone" });
+    for (const number of [LINE, READER, ...SANDBOX]) await control.call("POST", "/phones", { number, name: "Phone" });
 
     await using terminal = await Terminal.open({
       PALOMA_WHATSAPP_URL: network.url,
@@ -77,6 +82,18 @@ Deno.test({
       await linkByQr(systemClock, { api: api(), control, sessionId: session._id, phone: LINE });
     };
 
+    /** Every request that is written out, on the line that README links. */
+    const send = async () => {
+      const requests = guides().flatMap(requestsOf);
+      assert.ok(requests.length >= 3, `only ${requests.length} were found`);
+      for (const { place, method, path, headers, body } of requests) {
+        const base = path.startsWith("/v1/") ? `http://localhost:${port}` : network.controlUrl;
+        const response = await fetch(base + path, { method, headers: JSON.parse(fill(JSON.stringify(headers))), body });
+        const answer = await response.text();
+        assert.ok(response.ok, `${place}: ${response.status} ${answer}`);
+      }
+    };
+
     const typed: string[] = [];
     for (const page of guides()) {
       for (const block of shellBlocks(page)) {
@@ -100,6 +117,7 @@ Deno.test({
           typed.push(text);
         }
       }
+      if (page.path === "README.md") await send();
     }
     assert.ok(typed.length >= 25, `only ${typed.length} were typed`);
     await until(
