@@ -3,12 +3,11 @@
  * session of its own, each group's brings a new sender key. What others send under the old ones is decrypted as before.
  */
 import type { Runtime } from "../../runtime.ts";
-import { Change, type Kv } from "../../store/kv.ts";
-import type { Seal } from "../../store/seal.ts";
+import { Change } from "../../store/kv.ts";
 import { lastSetback } from "../setback.ts";
 import { decode, encode, isLinked, readCreds } from "./auth_state.ts";
 import { senderKeyName } from "./outgoing/reach.ts";
-import { networkKeys } from "./rows.ts";
+import { type LineRows, networkKeys } from "./rows.ts";
 
 /** Sessions have some KB each: well below what a commit takes. */
 const ROWS_A_COMMIT = 100;
@@ -19,10 +18,7 @@ interface SessionRecord {
 }
 const OPEN = -1;
 
-interface RenewOptions {
-  kv: Kv;
-  seal: Seal;
-  lineId: string;
+interface RenewOptions extends LineRows {
   runtime: Pick<Runtime, "clock">;
 }
 

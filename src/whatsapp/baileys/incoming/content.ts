@@ -6,7 +6,7 @@
  */
 import { proto } from "@whiskeysockets/baileys";
 import type { IncomingChange, IncomingType } from "../../incoming.ts";
-import { type Context, contextOf, fieldsOf, present } from "./context.ts";
+import { type Context, contextOf, present } from "./context.ts";
 
 type Message = proto.IMessage;
 
@@ -112,18 +112,15 @@ function unwrap(message: Message): { inner: Message; notes: Notes } {
   return { inner, notes };
 }
 
-function read(m: Message): Content | null {
-  const plain = (type: IncomingType, text: string | null | undefined, details: Content["details"] = null): Content => ({
-    type,
-    text: text ?? null,
-    media: null,
-    details: details && present(details),
-  });
-  const file = (type: IncomingType, kind: MediaKind, from: MediaContent & { caption?: string | null }): Content => ({
-    ...plain(type, from.caption || null),
-    media: { kind, file: from },
-  });
+function plain(type: IncomingType, text: string | null | undefined, details: Content["details"] = null): Content {
+  return { type, text: text ?? null, media: null, details: details && present(details) };
+}
 
+function file(type: IncomingType, kind: MediaKind, from: MediaContent & { caption?: string | null }): Content {
+  return { ...plain(type, from.caption || null), media: { kind, file: from } };
+}
+
+function read(m: Message): Content | null {
   if (m.protocolMessage) return null;
   if (m.conversation != null) return plain("conversation", m.conversation);
   if (m.extendedTextMessage) {
@@ -179,7 +176,7 @@ function read(m: Message): Content | null {
     const { title, description, singleSelectReply } = m.listResponseMessage;
     return plain("listResponseMessage", title, { description, selectedId: singleSelectReply?.selectedRowId });
   }
-  return ofUnknown(m, plain);
+  return ofUnknown(m);
 }
 
 /** The poll that a message holds, whichever version of apps made it. */
@@ -188,11 +185,8 @@ export function pollIn(m: Message): proto.Message.IPollCreationMessage | null | 
 }
 
 /** Any other type: named in the details, with a text where one stands at hand. */
-function ofUnknown(
-  m: Message,
-  plain: (type: IncomingType, text: string | null | undefined, details: Content["details"]) => Content,
-): Content | null {
-  const kind = fieldsOf(m).find((name) => !NO_CONTENT.has(name));
+function ofUnknown(m: Message): Content | null {
+  const [kind] = Object.entries(m).find(([name, value]) => value != null && !NO_CONTENT.has(name)) ?? [];
   if (!kind) return null;
   const { templateButtonReplyMessage: button, interactiveResponseMessage: response, groupInviteMessage: invite } = m;
   const text = button?.selectedDisplayText ?? response?.body?.text ?? invite?.caption;

@@ -46,11 +46,6 @@ function adOf(info: proto.IContextInfo): Incoming["ad"] {
   return present({ title, body, mediaUrl, ...source });
 }
 
-/** The fields that are set, in the message's own order. */
-export function fieldsOf(message: Message): string[] {
-  return Object.entries(message).flatMap(([name, value]) => value == null ? [] : [name]);
-}
-
 /** Without the members that are null, undefined or empty texts. */
 export function present<T>(record: Record<string, T | null | undefined>): Record<string, T> {
   return Object.fromEntries(

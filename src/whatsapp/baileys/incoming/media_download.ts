@@ -2,6 +2,7 @@
  * Downloading a received file: decrypted and verified as it streams. The library decrypts without checking the MAC or
  * the hashes, so a host could alter a file unnoticed.
  */
+import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { getMediaKeys } from "@whiskeysockets/baileys";
 import { MediaTrouble, MediaUnavailable } from "../../incoming.ts";
@@ -76,9 +77,9 @@ async function* verified(
     for await (const chunk of encrypted.body) {
       received += chunk.length;
       encryptedHash.update(chunk);
-      const bytes = join(tail, chunk);
+      const bytes = Buffer.concat([tail, chunk]);
       const body = bytes.subarray(0, Math.max(0, bytes.length - MAC_BYTES));
-      tail = bytes.slice(body.length);
+      tail = bytes.subarray(body.length);
       mac.update(body);
       yield* take(decipher.update(body));
     }
@@ -110,12 +111,4 @@ function check(what: string, actual: Uint8Array, expected: Uint8Array | null | u
   if (!expected?.length) return;
   if (actual.length === expected.length && timingSafeEqual(actual, expected)) return;
   throw new MediaUnavailable(`the file was altered: its ${what} does not fit`);
-}
-
-function join(a: Uint8Array, b: Uint8Array): Uint8Array {
-  if (a.length === 0) return b;
-  const joined = new Uint8Array(a.length + b.length);
-  joined.set(a);
-  joined.set(b, a.length);
-  return joined;
 }
