@@ -24,7 +24,7 @@ import type { Bell } from "./store/bell.ts";
 import type { Change, Kv } from "./store/kv.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
 import type { LinkCopy, Network } from "./whatsapp/network.ts";
-import { networkOnDemand } from "./whatsapp/on_demand.ts";
+import { networkOnDemand } from "./whatsapp/network.ts";
 import type { Media } from "./roles/ground.ts";
 import type { NetworkOptions, RoleName, RoleOptions } from "./roles/role.ts";
 

@@ -2,6 +2,7 @@
  * The port to the messaging network. Nothing above `whatsapp/` knows which library is below (promise 8). What it speaks of
  * has a file each: the connection of a line, outgoing and incoming messages, groups, contacts, notices, passkeys, errors.
  */
+import { onDemand } from "../base/single_flight.ts";
 import type { Key } from "../store/kv.ts";
 import type { AnnouncedVersion, Connection, ConnectionEvents, Restriction } from "./connection.ts";
 import type { Recalled } from "./incoming.ts";
@@ -63,4 +64,27 @@ export interface OpenOptions {
   proxy: string | null;
   /** Link by code for this number (digits) when the line is not linked yet; null links by QR. */
   pairingPhone: string | null;
+}
+
+/**
+ * The network that `load` gives, once, when something first needs it; a load that fails is tried again at the next need.
+ * Its engine is most of what a process loads, some 60 MB and half of its start: a gateway without lines does without.
+ */
+export function networkOnDemand(load: () => Promise<Network>): Network {
+  const engine = onDemand(load);
+
+  return {
+    open: async (options, events) => await (await engine.need()).open(options, events),
+    isLinked: async (lineId) => await (await engine.need()).isLinked(lineId),
+    forget: async (lineId, receive) => await (await engine.need()).forget(lineId, receive),
+    recall: async (lineId, networkId) => await (await engine.need()).recall(lineId, networkId),
+    numberOf: async (lineId, lid) => await (await engine.need()).numberOf(lineId, lid),
+    lidOf: async (lineId, number) => await (await engine.need()).lidOf(lineId, number),
+    erase: async (lineId, traces, at) => await (await engine.need()).erase(lineId, traces, at),
+    eraseKeys: async (lineId, traces) => await (await engine.need()).eraseKeys(lineId, traces),
+    eraseSent: async (lineId, networkIds) => await (await engine.need()).eraseSent(lineId, networkIds),
+    webVersion: () => engine.made()?.webVersion() ?? null,
+    // What it would drop waits for the first line.
+    sweep: async () => await engine.made()?.sweep() ?? 0,
+  };
 }

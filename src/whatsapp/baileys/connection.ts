@@ -36,9 +36,9 @@ export function connectLine(shared: Shared, options: LifeOptions, events: Connec
     });
   }
 
-  function pairing(): LineSocket["pairing"] {
+  function passkey(): LineSocket["pairing"]["passkey"] {
     if (!life.parts || life.isOver) throw new PasskeyNotRequested();
-    return life.parts.pairing;
+    return life.parts.pairing.passkey;
   }
 
   return {
@@ -60,10 +60,10 @@ export function connectLine(shared: Shared, options: LifeOptions, events: Connec
       return { lastFrameAt, lastReceivedAt, lastSentAt, pingMs, newChats, undecryptable, webVersion };
     },
     async signPasskey(assertion) {
-      await pairing().sign(assertion);
+      await passkey().sign(assertion);
     },
     async confirmPasskey() {
-      await pairing().confirm();
+      await passkey().confirm();
     },
     checkNumber: async (number) => await cause.own(() => open().recipients.check(number)),
     groups: whileOpen("groups"),

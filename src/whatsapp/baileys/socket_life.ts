@@ -14,7 +14,7 @@ import { renewKeys } from "./renewed_keys.ts";
 import { closeReason, reasonOf, VERSION_REFUSED } from "./close_reason.ts";
 import { makeCause } from "./incoming/cause.ts";
 import { Decryption } from "./incoming/decryption.ts";
-import { takeFramesInTurn } from "./incoming/frames.ts";
+import { takeFramesInTurn, takeInTurn } from "./incoming/frames.ts";
 import { Journal } from "./incoming/journal.ts";
 import { identityOf, ownJids } from "./jids.ts";
 import { cut, type LineSocket, openSocket, type SocketGround, type Way } from "./socket.ts";
@@ -278,12 +278,4 @@ export class SocketLife {
 async function unlink({ socket, auth }: LineSocket): Promise<void> {
   const device = { tag: "remove-companion-device", attrs: { jid: ownJids(auth.creds).id, reason: "user_initiated" } };
   await socket.query(iq({ type: "set", xmlns: "md" }, device));
-}
-
-/**
- * The library takes messages that were missed one after another, and those that come meanwhile beside them: they would
- * overtake. Marked as missed, every message waits for its turn, so that a chat keeps its order.
- */
-function takeInTurn(message: BinaryNode): void {
-  message.attrs.offline ??= "0";
 }

@@ -1,5 +1,6 @@
-/** What the adapter writes and reads of stanzas by itself. */
+/** What the adapter writes of stanzas by itself, reads of them, and keeps from the library. */
 import { Buffer } from "node:buffer";
+import type { EventEmitter } from "node:events";
 import { type BinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
 
 /** A question, to the network itself unless `to` names a group. */
@@ -15,4 +16,17 @@ export function bytesIn(node: BinaryNode | undefined): Buffer {
   const content = node?.content;
   if (content instanceof Uint8Array) return Buffer.from(content.buffer, content.byteOffset, content.byteLength);
   return Buffer.from(typeof content === "string" ? content : "");
+}
+
+type Listener = (stanza: BinaryNode) => void;
+
+/** Those who listen for `event` so far, the library first of all, hear of it no more while `isOurs` says so of the stanza. */
+export function withhold(
+  ws: Pick<EventEmitter, "listeners" | "removeAllListeners" | "on">,
+  event: string,
+  isOurs: (stanza: BinaryNode) => boolean,
+): void {
+  const listeners: Listener[] = ws.listeners(event);
+  ws.removeAllListeners(event);
+  for (const listener of listeners) ws.on(event, (stanza: BinaryNode) => void (isOurs(stanza) || listener(stanza)));
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../../src/runtime.ts";
-import { networkOnDemand } from "../../../src/whatsapp/on_demand.ts";
+import { networkOnDemand } from "../../../src/whatsapp/network.ts";
 import { FakeNetwork } from "../../support/fake_network.ts";
 
 function engine(): FakeNetwork {

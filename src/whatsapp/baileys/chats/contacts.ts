@@ -1,15 +1,21 @@
-/** People as the network describes them, the block list, and the line's own profile. */
+/**
+ * People as the network describes them, the block list, the line's own profile; and what the other side of a chat sees of
+ * the line.
+ */
 import {
   type BinaryNode,
   getBinaryNodeChild,
   getBinaryNodeChildren,
+  isLidUser,
+  isPnUser,
   jidNormalizedUser,
+  type WAPresence,
   type WASocket,
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { BusinessCard, Contacts } from "../../contacts.ts";
+import type { BusinessCard, Chats, ChatState, Contacts } from "../../contacts.ts";
 import type { Incoming } from "../../incoming.ts";
 import { NetworkRefusal } from "../../network_error.ts";
 import { answerOf } from "../answer.ts";
@@ -23,25 +29,20 @@ const NAMES_KEPT = 5_000;
 const HIDDEN = new Set([401, 403, 404]);
 
 /** The names that people call themselves by, as their messages said on this connection. */
-interface Names {
-  note(message: Pick<Incoming, "chat" | "participant" | "fromMe" | "pushName" | "number">): void;
-  of(number: string): string | null;
-}
-
-export function makeNames(): Names {
+export function makeNames() {
   const names = new LRUCache<string, string>(atMost(NAMES_KEPT));
   return {
-    note({ fromMe, pushName, number }) {
+    note({ fromMe, pushName, number }: Pick<Incoming, "fromMe" | "pushName" | "number">): void {
       if (!fromMe && pushName && number) names.set(number, pushName);
     },
-    of: (number) => names.get(number) ?? null,
+    of: (number: string) => names.get(number) ?? null,
   };
 }
 
 interface ContactsOptions {
   socket: WASocket;
   recipients: Pick<Recipients, "check">;
-  names: Names;
+  names: ReturnType<typeof makeNames>;
   me: () => OwnJids & { name: string | null };
   runtime: Pick<Runtime, "clock">;
 }
@@ -135,4 +136,46 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
     socket.ev.emit("creds.update", { me: { ...creds.me!, name } });
     await ask(socket.sendPresenceUpdate("unavailable"), "take the new name");
   }
+}
+
+const PRESENCE: Readonly<Record<ChatState, WAPresence>> = {
+  typing: "composing",
+  recording: "recording",
+  paused: "paused",
+};
+
+interface ChatsOptions {
+  socket: Pick<WASocket, "sendPresenceUpdate" | "presenceSubscribe" | "readMessages" | "signalRepository">;
+  runtime: Pick<Runtime, "clock">;
+}
+
+export function makeChats({ socket, runtime }: ChatsOptions): Chats {
+  const { clock } = runtime;
+  return {
+    async show(chat, state) {
+      // Whoever shows what they do gets to see what the other side does.
+      await answerOf(clock, socket.presenceSubscribe(chat), "take the wish to hear of the chat");
+      await answerOf(clock, socket.sendPresenceUpdate(PRESENCE[state], chat), "take the state of the chat");
+    },
+
+    async namesOf(chat) {
+      const { lidMapping } = socket.signalRepository;
+      const other = isPnUser(chat)
+        ? await answerOf(clock, lidMapping.getLIDForPN(chat), "name the chat")
+        : isLidUser(chat)
+        ? await answerOf(clock, lidMapping.getPNForLID(chat), "name the chat")
+        : null;
+      return other ? [chat, jidNormalizedUser(other)] : [chat];
+    },
+
+    async read(messages) {
+      const keys = messages.map(({ chat, networkId, participant }) => ({
+        id: networkId,
+        remoteJid: chat,
+        fromMe: false,
+        ...(participant === null ? {} : { participant }),
+      }));
+      if (keys.length > 0) await answerOf(clock, socket.readMessages(keys), "take what was read");
+    },
+  };
 }

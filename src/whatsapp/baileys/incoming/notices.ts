@@ -19,7 +19,7 @@ import type { Runtime } from "../../../runtime.ts";
 import type { GroupNow, MembersChange, Notice, PresenceState } from "../../notices.ts";
 import { memberOf } from "../chats/members.ts";
 import { numberIn } from "../jids.ts";
-import { withhold } from "../repairs/withhold.ts";
+import { withhold } from "../stanza.ts";
 import type { PhoneOf } from "./numbers.ts";
 import { LONGEST_ID } from "./strays.ts";
 
@@ -65,9 +65,9 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
     return numberIn(jid, phone) ?? (isLidUser(jid) ? numberIn(await phoneOf(jidNormalizedUser(jid), chat)) : null);
   }
 
-  async function callOf({ attrs, content }: BinaryNode): Promise<Notice[]> {
-    const [offer] = Array.isArray(content) ? content : [];
-    const { from = "" } = attrs;
+  async function callOf(stanza: BinaryNode): Promise<Notice[]> {
+    const [offer] = getAllBinaryNodeChildren(stanza);
+    const { from = "" } = stanza.attrs;
     const { "call-id": callId, "call-creator": creator = from, caller_pn: phone, "group-jid": group } = offer!.attrs;
     const chat = jidNormalizedUser(group ?? from);
     const number = await numberOf(jidNormalizedUser(creator), chat, phone);
@@ -78,10 +78,11 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
     return await groupNow(id).catch(() => ({ id }));
   }
 
-  async function changesOf({ attrs, content }: BinaryNode): Promise<Notice[]> {
+  async function changesOf(stanza: BinaryNode): Promise<Notice[]> {
+    const { attrs } = stanza;
     const chat = attrs.from!;
     const notices: Notice[] = [];
-    for (const [index, change] of (Array.isArray(content) ? content : []).entries()) {
+    for (const [index, change] of getAllBinaryNodeChildren(stanza).entries()) {
       const id = `group ${attrs.id} ${index}`;
       if (SETTINGS.has(change.tag)) notices.push({ kind: "group", id, chat, group: await groupOf(chat) });
       const made = MEMBER_CHANGES.find((tag) => tag === change.tag);
@@ -145,9 +146,9 @@ function actionOf(
   return left ? "leave" : tag;
 }
 
-function stateOf({ tag, attrs, content }: BinaryNode): PresenceState | null {
-  if (tag === "presence") return attrs.type === "unavailable" ? "offline" : "online";
-  const [state] = Array.isArray(content) ? content : [];
+function stateOf(stanza: BinaryNode): PresenceState | null {
+  if (stanza.tag === "presence") return stanza.attrs.type === "unavailable" ? "offline" : "online";
+  const [state] = getAllBinaryNodeChildren(stanza);
   if (state?.tag === "paused") return "paused";
   if (state?.tag !== "composing") return null;
   return state.attrs.media === "audio" ? "recording" : "typing";

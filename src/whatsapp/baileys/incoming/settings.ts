@@ -54,7 +54,7 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
   const none = (failure: { error: string }) => log.debug(failure, "an account's settings could not be read");
 
   /** Of a collection, oldest first. Throws what is wrong with a part or its file. */
-  async function* mutationsOf(nodes: { snapshot: BinaryNode | undefined; patches: BinaryNode[] }) {
+  async function* mutationsOf(nodes: ReturnType<typeof partsOf>) {
     const fileOf = (blob: proto.IExternalBlobReference) =>
       wholeFile({ kind: "md-app-state", file: { ...blob, fileLength: blob.fileSizeBytes } }, { host, clock });
     if (nodes.snapshot) {
@@ -76,7 +76,7 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
     return stored?.keyData?.length ? expand(stored.keyData) : null;
   }
 
-  async function take(nodes: Parameters<typeof mutationsOf>[0]): Promise<void> {
+  async function take(nodes: ReturnType<typeof partsOf>): Promise<void> {
     const known = new Map<string, Promise<SettingKeys | null>>();
     let salt: Uint8Array | null | undefined;
     for await (const { isRemoved, record } of mutationsOf(nodes)) {
@@ -106,17 +106,45 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
     /** Takes the salt out of an answer about settings. To be called before the library reads it. */
     watch(stanza: BinaryNode): void {
       if (stanza.tag !== "iq" || stanza.attrs.type !== "result") return;
-      const collections = getBinaryNodeChildren(getBinaryNodeChild(stanza, "sync"), "collection");
-      for (const collection of collections) {
-        if (collection.attrs.name !== COLLECTION) continue;
-        const snapshot = getBinaryNodeChild(collection, "snapshot");
-        const holder = getBinaryNodeChild(collection, "patches") ?? collection;
-        void detached(take({ snapshot, patches: getBinaryNodeChildren(holder, "patch") }), none);
+      for (const collection of collectionsIn(stanza)) {
+        if (collection.attrs.name === COLLECTION) void detached(take(partsOf(collection)), none);
       }
     },
     /** Asks for the settings once, where the salt is not known. Never rejects. */
     ask: () => detached(ask(), none),
   };
+}
+
+/**
+ * Takes the files out of an answer about settings, to be called before the library reads it. Baileys 7.0.0-rc14 fetches
+ * those by itself, past the proxy of the line; nothing here uses what is in them.
+ */
+export function leaveFiles(stanza: BinaryNode): void {
+  if (stanza.tag !== "iq") return;
+  for (const collection of collectionsIn(stanza)) {
+    const { snapshot, patches } = partsOf(collection);
+    if (!snapshot && patches.every(isInline)) continue;
+    // Asked for the rest, the network would give the same again.
+    delete collection.attrs.has_more_patches;
+    collection.content = [];
+  }
+}
+
+function isInline({ content }: BinaryNode): boolean {
+  try {
+    return !(content instanceof Uint8Array) || !proto.SyncdPatch.decode(content).externalMutations;
+  } catch {
+    return true; // the library says what is wrong with it
+  }
+}
+
+function collectionsIn(stanza: BinaryNode): BinaryNode[] {
+  return getBinaryNodeChildren(getBinaryNodeChild(stanza, "sync"), "collection");
+}
+
+function partsOf(collection: BinaryNode): { snapshot: BinaryNode | undefined; patches: BinaryNode[] } {
+  const holder = getBinaryNodeChild(collection, "patches") ?? collection;
+  return { snapshot: getBinaryNodeChild(collection, "snapshot"), patches: getBinaryNodeChildren(holder, "patch") };
 }
 
 interface SettingKeys {

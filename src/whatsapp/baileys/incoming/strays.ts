@@ -16,7 +16,7 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Log } from "../../../runtime.ts";
 import { isLinked } from "../auth_state.ts";
-import { withhold } from "../repairs/withhold.ts";
+import { withhold } from "../stanza.ts";
 
 /** Tags that the library, or this adapter, has a place for. */
 const TAGS = new Set([

@@ -24,10 +24,9 @@ import {
   type WASocket,
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
-import type { PasskeyAssertion, PasskeyRequest } from "../../passkey.ts";
-import { withhold } from "../repairs/withhold.ts";
+import type { PasskeyRequest } from "../../passkey.ts";
 import type { AuthState } from "../auth_state.ts";
-import { bytesIn } from "../stanza.ts";
+import { bytesIn, withhold } from "../stanza.ts";
 import { ping } from "../vitals.ts";
 import { askForCode } from "./code.ts";
 import { makeAdvSecret } from "./companion.ts";
@@ -63,9 +62,9 @@ interface PairingOptions {
 
 /** Takes over linking on the socket. */
 export class Pairing {
+  readonly passkey: Passkey;
   readonly #options: PairingOptions;
   readonly #events: PairingEvents;
-  readonly #passkey: Passkey;
   #refs: string[] = [];
   /** The ref that is shown; null while no QR is. */
   #current: string | null = null;
@@ -75,27 +74,17 @@ export class Pairing {
     const { socket, auth, runtime } = options;
     this.#options = options;
     this.#events = events;
-    this.#passkey = new Passkey({ query: (node) => socket.query(node), auth, runtime }, {
+    this.passkey = new Passkey({ query: (node) => socket.query(node), auth, runtime }, {
       asked: (request) => events.passkey(request),
       failed: (reason) => events.expired(reason),
     });
     this.#listen();
   }
 
-  /** As `Connection.signPasskey` says. */
-  sign(assertion: PasskeyAssertion): Promise<void> {
-    return this.#passkey.sign(assertion);
-  }
-
-  /** As `Connection.confirmPasskey` says. */
-  confirm(): Promise<void> {
-    return this.#passkey.confirm();
-  }
-
   /** Stops what runs by itself: the rotation of QRs, the time of a passkey. */
   stop(): void {
     this.#stopRotation();
-    this.#passkey.end();
+    this.passkey.end();
   }
 
   #listen(): void {
@@ -184,12 +173,12 @@ export class Pairing {
     await this.#acknowledge(stanza);
     if (this.#options.auth.creds.account || !isFromServer(stanza)) return;
     this.#stopRotation();
-    await this.#passkey.requested(stanza);
+    await this.passkey.requested(stanza);
   }
 
   async #passkeyContinued(stanza: BinaryNode): Promise<void> {
     await this.#acknowledge(stanza);
-    if (!this.#options.auth.creds.account && isFromServer(stanza)) await this.#passkey.continued(stanza);
+    if (!this.#options.auth.creds.account && isFromServer(stanza)) await this.passkey.continued(stanza);
   }
 
   async #pairSuccess(stanza: BinaryNode): Promise<void> {

@@ -10,6 +10,7 @@ import {
   type AuthenticationCreds,
   type BinaryNode,
   type CacheStore,
+  getAllBinaryNodeChildren,
   getBinaryNodeChild,
   getBinaryNodeChildren,
   jidDecode,
@@ -106,8 +107,7 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devic
       const { tag, attrs } = stanza;
       if (tag === "iq" && attrs.type === "result") return dropKeyless(stanza);
       if (tag !== "notification" || attrs.type !== "devices") return;
-      const children = Array.isArray(stanza.content) ? stanza.content : [];
-      const devices = children.flatMap((child) => getBinaryNodeChildren(child, "device"));
+      const devices = getAllBinaryNodeChildren(stanza).flatMap((child) => getBinaryNodeChildren(child, "device"));
       const jids = [stanza, ...devices].flatMap(({ attrs }) => [attrs.from, attrs.jid, attrs.lid]);
       for (const jid of jids) if (jid && jidDecode(jid)) void forget(jid);
     },

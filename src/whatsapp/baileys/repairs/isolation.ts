@@ -13,10 +13,14 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import {
   isPnUser,
   jidDecode,
+  type SignalDataSet,
   type SignalKeyStoreWithTransaction,
   type SignalRepositoryWithLIDStore,
 } from "@whiskeysockets/baileys";
 import { StoreError } from "../../../store/kv.ts";
+
+/** The library's row of all chats with tokens. */
+const INDEX = "__index";
 
 /** Runs `work` in a transaction of its own, one at a time for each peer or group. Throws StoreError when a read failed. */
 type Alone = <T>(jid: string, work: () => Promise<T>) => Promise<T>;
@@ -60,5 +64,25 @@ export function isolate(repository: SignalRepositoryWithLIDStore, alone: Alone):
     async deleteSession(jids) {
       for (const jid of jids) await alone(jid, () => repository.deleteSession([jid]));
     },
+  };
+}
+
+/**
+ * The library gives each chat that it writes to our token once a week (`tctoken`), and notes so after the network's
+ * answer: in the key transaction of a send that is over by then, so that the note is lost and every message asks again.
+ * Tokens are read and written outside of transactions here; the library changes nothing together with them.
+ *
+ * The index of all chats with tokens stays out of it: rewritten for each chat, it would be the longest row of a campaign.
+ *
+ * To be called outside of any transaction, on the library's own store.
+ */
+export function keepTrustedTokens(keys: SignalKeyStoreWithTransaction): void {
+  const outside = AsyncLocalStorage.snapshot();
+  const { get, set } = keys;
+  keys.get = (type, ids) => type === "tctoken" ? outside(() => get(type, ids)) : get(type, ids);
+  keys.set = (data: SignalDataSet) => {
+    if (!data.tctoken || !keys.isInTransaction()) return set(data);
+    const { [INDEX]: _, ...tctoken } = data.tctoken;
+    return outside(() => set({ tctoken }));
   };
 }

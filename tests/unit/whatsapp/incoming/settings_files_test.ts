@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { type BinaryNode, proto } from "@whiskeysockets/baileys";
-import { leaveFiles } from "../../../../src/whatsapp/baileys/repairs/app_state.ts";
+import { leaveFiles } from "../../../../src/whatsapp/baileys/incoming/settings.ts";
 
 const inline: BinaryNode = {
   tag: "patch",

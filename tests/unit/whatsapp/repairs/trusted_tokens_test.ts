@@ -1,7 +1,7 @@
 /** What the library notes of tokens after its transaction was over is kept. */
 import assert from "node:assert/strict";
 import type { Buffer } from "node:buffer";
-import { keepTrustedTokens } from "../../../../src/whatsapp/baileys/repairs/trusted_tokens.ts";
+import { keepTrustedTokens } from "../../../../src/whatsapp/baileys/repairs/isolation.ts";
 import { memoryKeys, withTransactions } from "../../../support/signal_peer.ts";
 
 const CHAT = "222@lid";
