@@ -61,7 +61,8 @@ export async function openAuthState(line: LineRows): Promise<AuthState> {
 export class AuthState {
   /** The object that the library changes in place. */
   readonly creds: AuthenticationCreds;
-  readonly keys: SignalKeyStore;
+  /** The library's; takes rows of the adapter too. */
+  readonly keys: Omit<SignalKeyStore, "set"> & { set(data: KeyData): Promise<void> };
   readonly #line: LineRows;
   readonly #cache = new LRUCache<string, Uint8Array>({
     maxSize: CACHE_BYTES,
@@ -90,7 +91,7 @@ export class AuthState {
           type === "session" ? this.#valueOf(`${type}/${id}`, bytes) : revive(type, bytes);
         return Object.fromEntries([...found].map(([id, bytes]) => [id, given(id, bytes)]));
       },
-      set: (data: SignalDataSet) => this.#write(data),
+      set: (data) => this.#write(data),
     };
   }
 

@@ -2,14 +2,7 @@
  * The socket of one connection, and the parts that work on it: each has its own file, and here they are given each other.
  */
 import type { Agent } from "node:https";
-import {
-  type BinaryNode,
-  Browsers,
-  DEFAULT_CONNECTION_CONFIG,
-  makeWASocket,
-  type SocketConfig,
-  type WASocket,
-} from "@whiskeysockets/baileys";
+import { type BinaryNode, Browsers, makeWASocket, type SocketConfig, type WASocket } from "@whiskeysockets/baileys";
 import type { Proxy } from "../../egress/proxy.ts";
 import type { Inspect } from "../../inspect/inspector.ts";
 import type { Log, Runtime } from "../../runtime.ts";
@@ -68,10 +61,8 @@ const LINE_CONFIG: Partial<SocketConfig> = {
   syncFullHistory: false,
   shouldSyncHistoryMessage: () => false,
   emitOwnEvents: false,
-  generateHighQualityLinkPreview: false,
   // The store's own errors are not cured by trying again at once.
   transactionOpts: { maxCommitRetries: 2, delayBetweenTriesMs: 200 },
-  appStateMacVerification: DEFAULT_CONNECTION_CONFIG.appStateMacVerification,
 };
 
 /** What every connection of a network shares. */
@@ -162,7 +153,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   });
   keepTrustedTokens(socket.authState.keys);
   takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
-  const settings = makeSettings({ keys: auth.keys, host: mediaHost, query: (node) => socket.query(node), runtime });
+  const settings = makeSettings({ auth, host: mediaHost, query: (node) => socket.query(node), runtime });
   const watches = [devices.watch, settings.watch, ...(proxy ? [leaveFiles] : [])];
   socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => {
     vitals.frame(frame);

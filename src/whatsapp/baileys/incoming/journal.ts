@@ -79,8 +79,7 @@ export class Journal {
 
   async keepUndecrypted({ stanza, attrs }: Pick<StanzaPart, "stanza" | "attrs">): Promise<UndecryptedEntry> {
     const entry = { stanza, attrs, since: this.#clock.now() };
-    const rows: KeyData = { undecryptable: { [stanza]: entry } };
-    await this.#auth.keys.set(rows);
+    await this.#auth.keys.set({ undecryptable: { [stanza]: entry } });
     return entry;
   }
 

@@ -7,15 +7,9 @@
  */
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
-import {
-  type BinaryNode,
-  getBinaryNodeChild,
-  getBinaryNodeChildren,
-  proto,
-  type SignalKeyStore,
-} from "@whiskeysockets/baileys";
+import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
 import { detached } from "../../../base/detached.ts";
-import type { KeyData } from "../auth_state.ts";
+import type { AuthState } from "../auth_state.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { MediaHost } from "../media_host.ts";
 import { bytesIn, iq } from "../stanza.ts";
@@ -36,7 +30,7 @@ const IV_BYTES = 16;
 const REMOVE = proto.SyncdMutation.SyncdOperation.REMOVE;
 
 interface SettingsOptions {
-  keys: SignalKeyStore;
+  auth: Pick<AuthState, "keys" | "get">;
   host: MediaHost;
   query(node: BinaryNode): Promise<unknown>;
   runtime: Pick<Runtime, "clock" | "log">;
@@ -50,7 +44,7 @@ interface Mutation {
 
 export type Settings = ReturnType<typeof makeSettings>;
 
-export function makeSettings({ keys, host, query, runtime: { clock, log } }: SettingsOptions) {
+export function makeSettings({ auth, host, query, runtime: { clock, log } }: SettingsOptions) {
   const none = (failure: { error: string }) => log.debug(failure, "an account's settings could not be read");
 
   /** Of a collection, oldest first. Throws what is wrong with a part or its file. */
@@ -72,7 +66,7 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
   }
 
   async function keysOf(id: string): Promise<SettingKeys | null> {
-    const { [id]: stored } = await keys.get("app-state-sync-key", [id]);
+    const { [id]: stored } = await auth.keys.get("app-state-sync-key", [id]);
     return stored?.keyData?.length ? expand(stored.keyData) : null;
   }
 
@@ -87,19 +81,16 @@ export function makeSettings({ keys, host, query, runtime: { clock, log } }: Set
       salt = isRemoved ? null : saltIn(record, expanded);
     }
     if (salt === undefined) return;
-    const row: KeyData = { "nct-salt": { [SALT_ID]: salt && Buffer.from(salt) } };
-    await keys.set(row);
+    await auth.keys.set({ "nct-salt": { [SALT_ID]: salt && Buffer.from(salt) } });
     log.debug({ salt: salt !== null }, "the salt of an account's settings was taken");
   }
 
   async function ask(): Promise<void> {
-    const { [SALT_ID]: salt, [ASKED_ID]: asked } = await keys.get("nct-salt" as "session", [SALT_ID, ASKED_ID]);
-    if (salt || asked) return;
+    if (await auth.get("nct-salt", SALT_ID) || await auth.get("nct-salt", ASKED_ID)) return;
     const collection = { tag: "collection", attrs: { name: COLLECTION, version: "0", return_snapshot: "true" } };
     await query(iq({ type: "set", xmlns: "w:sync:app:state" }, { tag: "sync", attrs: {}, content: [collection] }));
     // Where it has none yet, a notification says when it gets one.
-    const row: KeyData = { "nct-salt": { [ASKED_ID]: true } };
-    await keys.set(row);
+    await auth.keys.set({ "nct-salt": { [ASKED_ID]: true } });
   }
 
   return {

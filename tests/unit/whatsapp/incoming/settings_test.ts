@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { type BinaryNode, proto, type SignalDataSet, type SignalKeyStore } from "@whiskeysockets/baileys";
+import { type BinaryNode, proto } from "@whiskeysockets/baileys";
 import { saltPatch } from "../../../../src/sandbox/phone/welcome.ts";
+import type { AuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
 import { makeSettings } from "../../../../src/whatsapp/baileys/incoming/settings.ts";
 import type { MediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
 import { uploaded } from "../../../support/media_server.ts";
@@ -16,14 +17,18 @@ function world({ hasKey = true } = {}) {
   const runtime = testRuntime();
   const rows = new Map<string, unknown>();
   if (hasKey) rows.set(`app-state-sync-key ${Buffer.from(KEY.id).toString("base64")}`, { keyData: KEY.data });
-  const keys: SignalKeyStore = {
+  const keys: AuthState["keys"] = {
     get: (type, ids) => Promise.resolve(Object.fromEntries(ids.map((id) => [id, rows.get(`${type} ${id}`)])) as never),
-    set(data: SignalDataSet) {
+    set(data) {
       for (const [type, values] of Object.entries(data)) {
         for (const [id, value] of Object.entries(values!)) rows.set(`${type} ${id}`, value);
       }
       return Promise.resolve();
     },
+  };
+  const auth = {
+    keys,
+    get: <T>(type: string, id: string) => Promise.resolve((rows.get(`${type} ${id}`) ?? null) as T | null),
   };
   const files = new Map<string, Uint8Array>();
   const host = {
@@ -35,7 +40,7 @@ function world({ hasKey = true } = {}) {
   } as Partial<MediaHost> as MediaHost;
   const asked: BinaryNode[] = [];
   const query = (node: BinaryNode) => Promise.resolve(void asked.push(node));
-  const settings = makeSettings({ keys, host, query, runtime });
+  const settings = makeSettings({ auth, host, query, runtime });
   return { settings, rows, files, asked, salt: () => rows.get("nct-salt salt") };
 }
 
