@@ -21,22 +21,10 @@ export function shownVersion(announced: WebVersion): AnnouncedVersion {
   return { ...announced, version: announced.version.join(".") };
 }
 
-interface WebVersions {
-  /**
-   * The setting, else the latest that web.whatsapp.com serves (asked for on the real network only), else the one that the
-   * library was released with. Never rejects.
-   */
-  now(): Promise<WebVersion>;
-  /** As it was given out last; null before. */
-  last(): WebVersion | null;
-  /** The network refused it (405): the next is asked for anew. */
-  renew(): void;
-}
-
 export function makeWebVersions(
   config: Pick<WhatsAppConfig, "url" | "version">,
   runtime: Pick<Runtime, "clock" | "log">,
-): WebVersions {
+) {
   const { clock, log } = runtime;
   const since = clock.now();
   const builtIn: WebVersion = { version: DEFAULT_CONNECTION_CONFIG.version, source: "built in", since };
@@ -63,8 +51,14 @@ export function makeWebVersions(
   }
 
   return {
+    /**
+     * The setting, else the latest that web.whatsapp.com serves (asked for on the real network only), else the one that the
+     * library was released with. Never rejects.
+     */
     now: async () => last = await present(),
+    /** As it was given out last; null before. */
     last: () => last,
+    /** The network refused it (405): the next is asked for anew. */
     renew: () => void (latest = undefined),
   };
 }

@@ -11,20 +11,16 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { SignalRepositoryWithLIDStore } from "@whiskeysockets/baileys";
 import { StoreError } from "../../../store/kv.ts";
 
-/** What a piece of work was caused by; work that nobody marked counts as the gateway's own. */
-export interface Cause {
-  /** Runs `work` as caused by a frame. */
-  frame<T>(work: () => T): T;
-  /** Runs `work` as the gateway's own, also where a frame led to it. */
-  own<T>(work: () => T): T;
-  isFrame(): boolean;
-}
+export type Cause = ReturnType<typeof makeCause>;
 
-export function makeCause(): Cause {
+/** What a piece of work was caused by; work that nobody marked counts as the gateway's own. */
+export function makeCause() {
   const storage = new AsyncLocalStorage<"frame" | "own">();
   return {
-    frame: (work) => storage.run("frame", work),
-    own: (work) => storage.run("own", work),
+    /** Runs `work` as caused by a frame. */
+    frame: <T>(work: () => T): T => storage.run("frame", work),
+    /** Runs `work` as the gateway's own, also where a frame led to it. */
+    own: <T>(work: () => T): T => storage.run("own", work),
     isFrame: () => storage.getStore() === "frame",
   };
 }

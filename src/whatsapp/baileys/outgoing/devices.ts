@@ -38,18 +38,9 @@ interface DevicesOptions {
   lidMapping: () => LidMapping;
 }
 
-export interface Devices {
-  /** What the library keeps its lists in. */
-  readonly cache: CacheStore & { mget<T>(users: string[]): Promise<Record<string, T | undefined>> };
-  /** Reads, and mends, what comes in. To be called before the library does. */
-  watch(stanza: BinaryNode): void;
-  /** The user's list is not as it was, under whichever address it was kept. */
-  forget(jid: string): Promise<void>;
-  /** Whether the network had no keys for the device lately. */
-  isKeyless(jid: string): boolean;
-}
+export type Devices = ReturnType<typeof makeDevices>;
 
-export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devices {
+export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
   const bounds = atMost(USERS_KEPT, { forMs: KEPT_MS, clock });
   const lists = new LRUCache<string, Device[]>(bounds);
   const keyless = new LRUCache<string, true>(bounds);
@@ -71,6 +62,7 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devic
     return await known.catch(() => null);
   }
 
+  /** The user's list is not as it was, under whichever address it was kept. */
   async function forget(jid: string): Promise<void> {
     lists.delete(jidDecode(jid)?.user ?? "");
     const alias = await aliasOf(jid);
@@ -93,17 +85,21 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devic
     if (alias) keyless.set(nameOf({ user: jidDecode(alias)!.user, device: jidDecode(jid)!.device ?? 0 }), true);
   }
 
-  return {
-    cache: {
-      get: <T>(user: string) => get(user) as T | undefined,
-      mget: <T>(users: string[]) =>
-        Promise.resolve(Object.fromEntries(users.map((user) => [user, get(user)])) as Record<string, T | undefined>),
-      set: (user, value) => void lists.set(user, value as Device[]),
-      del: (user) => void lists.delete(user),
-      flushAll: () => lists.clear(),
-    },
+  /** What the library keeps its lists in. */
+  const cache: CacheStore & { mget<T>(users: string[]): Promise<Record<string, T | undefined>> } = {
+    get: <T>(user: string) => get(user) as T | undefined,
+    mget: <T>(users: string[]) =>
+      Promise.resolve(Object.fromEntries(users.map((user) => [user, get(user)])) as Record<string, T | undefined>),
+    set: (user, value) => void lists.set(user, value as Device[]),
+    del: (user) => void lists.delete(user),
+    flushAll: () => lists.clear(),
+  };
 
-    watch(stanza) {
+  return {
+    cache,
+
+    /** Reads, and mends, what comes in. To be called before the library does. */
+    watch(stanza: BinaryNode): void {
       const { tag, attrs } = stanza;
       if (tag === "iq" && attrs.type === "result") return dropKeyless(stanza);
       if (tag !== "notification" || attrs.type !== "devices") return;
@@ -113,7 +109,8 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions): Devic
     },
 
     forget,
-    isKeyless: (jid) => keyless.has(nameOfJid(jid)),
+    /** Whether the network had no keys for the device lately. */
+    isKeyless: (jid: string) => keyless.has(nameOfJid(jid)),
   };
 }
 

@@ -62,7 +62,7 @@ function placeIn(body: string): MediaPlace | null {
 const KEY_BYTES = 32;
 const CHUNK_BYTES = 64 * 1024;
 
-export interface EncryptedFile {
+interface EncryptedFile {
   mediaKey: Uint8Array;
   /** Of the file as it is, and of what is uploaded. */
   fileSha256: Uint8Array;

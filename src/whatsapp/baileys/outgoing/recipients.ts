@@ -20,14 +20,7 @@ const MOST_REMEMBERED = 500;
 /** As many as one query names. */
 const ASKED_AT_ONCE = 250;
 
-export interface Recipients {
-  /** Asks the network. Throws NetworkRefusal, NetworkTimeout. */
-  check(number: string): Promise<NumberCheck>;
-  /** `jidOf` of many, in few queries. Throws as `check`. */
-  jidsOf(numbers: readonly string[]): Promise<Map<string, string | null>>;
-  /** The JID to send to, from the store where it was asked lately; null when the number has no account. Throws as `check`. */
-  jidOf(number: string): Promise<string | null>;
-}
+export type Recipients = ReturnType<typeof makeRecipients>;
 
 interface RecipientsOptions {
   socket: Pick<WASocket, "onWhatsApp">;
@@ -37,7 +30,7 @@ interface RecipientsOptions {
   runtime: Pick<Runtime, "clock">;
 }
 
-export function makeRecipients({ socket, kv, auth, lineId, runtime }: RecipientsOptions): Recipients {
+export function makeRecipients({ socket, kv, auth, lineId, runtime }: RecipientsOptions) {
   const { clock } = runtime;
   /** Rows as they were last read or written here, and nobody else writes them. */
   const remembered = new LRUCache<string, { jid: string; at: number }>(atMost(MOST_REMEMBERED));
@@ -71,6 +64,7 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
     return value.jid;
   }
 
+  /** Asks the network. Throws NetworkRefusal, NetworkTimeout. */
   async function check(number: string): Promise<NumberCheck> {
     const [jid] = await ask([number]);
     if (jid === undefined) return { exists: false, jid: `${number}@s.whatsapp.net` };
@@ -85,11 +79,13 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
 
   return {
     check,
-    async jidOf(number) {
+    /** The JID to send to, from the store where it was asked lately; null when the number has no account. Throws as `check`. */
+    async jidOf(number: string): Promise<string | null> {
       return await known(number) ?? await checked(number);
     },
 
-    async jidsOf(numbers) {
+    /** `jidOf` of many, in few queries. Throws as `check`. */
+    async jidsOf(numbers: readonly string[]): Promise<Map<string, string | null>> {
       const jids = new Map<string, string | null>();
       for (const number of numbers) jids.set(number, await known(number));
       const unknown = [...jids].flatMap(([number, jid]) => jid === null ? [number] : []);

@@ -5,14 +5,14 @@ import { createDecipheriv, createHash, createHmac } from "node:crypto";
 import { getMediaKeys, type proto } from "@whiskeysockets/baileys";
 import { fileFacts, pictureFacts } from "../../../../src/inspect/file_facts.ts";
 import { encode } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
-import type { EncryptedFile } from "../../../../src/whatsapp/baileys/outgoing/media_upload.ts";
+import type { Upload } from "../../../../src/whatsapp/baileys/outgoing/media_upload.ts";
 import type { FileBody, OutgoingBody } from "../../../../src/whatsapp/outgoing.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 import { tempFolder } from "../../../support/temp_folder.ts";
 
 /** Encodes, with an upload that keeps what it was given. */
-async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; uploads: EncryptedFile[] }> {
-  const uploads: EncryptedFile[] = [];
+async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; uploads: Parameters<Upload>[0][] }> {
+  const uploads: Parameters<Upload>[0][] = [];
   const message = await encode({ body }, {
     chat: "34600111222@s.whatsapp.net",
     me: "34600000001@s.whatsapp.net",
