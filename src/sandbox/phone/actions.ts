@@ -1,12 +1,13 @@
 /** What a phone does to existing messages: voting, reacting, editing, deleting for everyone. */
 import { Buffer } from "node:buffer";
-import { createCipheriv, createHash, createHmac } from "node:crypto";
+import { createCipheriv, createHash } from "node:crypto";
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
 import { isGroup, isLid } from "../world/address.ts";
 import type { PhoneContext } from "./context.ts";
 import type { Received } from "./inbox.ts";
+import { hkdf } from "./keys.ts";
 
 /** A message that changes an earlier one, with the `edit` attribute of its stanza. */
 export interface ChangeMessage {
@@ -94,9 +95,7 @@ export function encryptVote(
 ): proto.Message.IPollEncValue {
   const selectedOptions = options.map((name) => createHash("sha256").update(name).digest());
   const vote = proto.Message.PollVoteMessage.encode({ selectedOptions }).finish();
-  const extracted = createHmac("sha256", Buffer.alloc(32)).update(secret).digest();
-  const use = Buffer.concat([Buffer.from(pollId), Buffer.from(creator), Buffer.from(voter), Buffer.from("Poll Vote")]);
-  const key = createHmac("sha256", extracted).update(use).update(Buffer.of(1)).digest();
+  const key = hkdf(secret, "", `${pollId}${creator}${voter}Poll Vote`);
   const encIv = random.bytes(12);
   const cipher = createCipheriv("aes-256-gcm", key, encIv).setAAD(Buffer.from(`${pollId}\0${voter}`));
   return { encPayload: Buffer.concat([cipher.update(vote), cipher.final(), cipher.getAuthTag()]), encIv };

@@ -1,5 +1,6 @@
 /** What the parts of one phone share: who it is, its keys and sessions, and its way to the network. */
-import { isLidUser, jidDecode, jidEncode, jidNormalizedUser } from "@whiskeysockets/baileys";
+import { jidNormalizedUser } from "@whiskeysockets/baileys";
+import { isLid, makeJid, parseJid } from "../world/address.ts";
 import type { Device } from "../world/device.ts";
 import type { PhoneUplink } from "../world/uplink.ts";
 import type { Transfers } from "./attachment.ts";
@@ -19,9 +20,9 @@ export interface PhoneContext extends Transfers {
 
 /** The `@lid` form of a user's or device's jid, under which sessions are kept; the jid itself where none is known. */
 export function lidForm(uplink: PhoneUplink, jid: string): string {
-  if (isLidUser(jid)) return jid;
-  const lid = jidDecode(uplink.lidOf(jidNormalizedUser(jid)) ?? undefined);
-  return lid ? jidEncode(lid.user, "lid", jidDecode(jid)?.device) : jid;
+  if (isLid(jid)) return jid;
+  const lid = parseJid(uplink.lidOf(jidNormalizedUser(jid)) ?? undefined);
+  return lid ? makeJid(lid.user, "lid", parseJid(jid)?.device) : jid;
 }
 
 /** Whether a user or device is this phone's owner. */

@@ -1,6 +1,10 @@
-/** The Signal keys of a phone: identity, signed pre-key, and a stock of one-time pre-keys that is kept filled. */
+/**
+ * The Signal keys of a phone: identity, signed pre-key, and a stock of one-time pre-keys that is kept filled. And how keys
+ * for everything else are derived.
+ */
 import { Curve, type KeyPair } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
+import { hkdfSync } from "node:crypto";
 import type { Random } from "../../runtime.ts";
 import type { KeyBundle } from "../world/device.ts";
 import { KEY_TYPE } from "../world/key_store.ts";
@@ -60,4 +64,9 @@ export function bundleOf(keys: PhoneKeys, preKeys: KeyBundle["preKeys"]): KeyBun
 /** A public key with its type byte, as Signal signs and sends it. */
 export function typedPublic(key: Uint8Array): Buffer {
   return key.length === 33 ? Buffer.from(key) : Buffer.concat([KEY_TYPE, key]);
+}
+
+/** HKDF with SHA-256 (RFC 5869). */
+export function hkdf(secret: Uint8Array, salt: Uint8Array | string, info: string, length = 32): Buffer {
+  return Buffer.from(hkdfSync("sha256", secret, salt, info, length));
 }

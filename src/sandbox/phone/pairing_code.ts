@@ -4,12 +4,12 @@
  */
 import { Curve } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, hkdfSync, pbkdf2 } from "node:crypto";
+import { createCipheriv, createDecipheriv, pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
 import type { CodeRequest, CompanionFinish, LinkRequest, PrimaryHello } from "../world/linking.ts";
-import type { PhoneKeys } from "./keys.ts";
+import { hkdf, type PhoneKeys } from "./keys.ts";
 
 const derive = promisify(pbkdf2);
 
@@ -55,7 +55,7 @@ export async function beginCodeExchange(
       if (!bundle.primaryIdentity.equals(keys.identity.public)) return null;
       const identityShared = Curve.sharedKey(keys.identity.private, bundle.companionIdentity);
       const secret = Buffer.concat([shared, identityShared, bundle.random]);
-      return { identityPublic: bundle.companionIdentity, advSecret: hkdf(secret, Buffer.alloc(0), "adv_secret") };
+      return { identityPublic: bundle.companionIdentity, advSecret: hkdf(secret, "", "adv_secret") };
     },
   };
 }
@@ -96,8 +96,4 @@ function openBundle(wrapped: Uint8Array, shared: Uint8Array) {
   } catch {
     return null;
   }
-}
-
-function hkdf(input: Uint8Array, salt: Uint8Array, info: string): Buffer {
-  return Buffer.from(hkdfSync("sha256", input, salt, info, KEY_BYTES));
 }

@@ -4,9 +4,10 @@
  */
 import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { createDecipheriv, createHash, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { Random } from "../../runtime.ts";
 import type { LinkRequest, PasskeyPrimary, PasskeyState } from "../world/linking.ts";
+import { hkdf } from "./keys.ts";
 
 /** Protocol constants. */
 const KEY_BYTES = 32;
@@ -128,10 +129,6 @@ export class PasskeyExchange implements PasskeyPrimary {
       return null;
     }
   }
-}
-
-function hkdf(input: Uint8Array, salt: string, info: string): Buffer {
-  return Buffer.from(hkdfSync("sha256", input, salt, info, KEY_BYTES));
 }
 
 /** Five bits a character, in WhatsApp's alphabet. */

@@ -1,7 +1,7 @@
 /** What comes to a phone: messages are decrypted and kept, everything is acknowledged, what failed is asked for again. */
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { createCipheriv, hkdfSync } from "node:crypto";
+import { createCipheriv } from "node:crypto";
 import type { ChatState } from "../world/inbox.ts";
 import { type BinaryNode, child, childrenOf, element } from "../world/stanza.ts";
 import { AttachmentError, receiveFile, upload } from "./attachment.ts";
@@ -9,7 +9,7 @@ import { type Content, readContent, unwrap } from "./content.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { amendmentOf } from "./details.ts";
 import type { Inbox, Received } from "./inbox.ts";
-import { addPreKeys, bundleOf } from "./keys.ts";
+import { addPreKeys, bundleOf, hkdf } from "./keys.ts";
 import type { Outbox } from "./outbox.ts";
 import { signalAddress, unpad } from "./signal.ts";
 import { ack, deliveryReceipt, readChatState, retryReceipt } from "./stanzas.ts";
@@ -139,13 +139,10 @@ async function reupload(
     result: proto.MediaRetryNotification.ResultType.SUCCESS,
   }).finish();
   const iv = phone.runtime.random.bytes(12);
-  const cipher = createCipheriv("aes-256-gcm", retryKey(mediaKey), iv).setAAD(Buffer.from(id ?? ""));
+  const key = hkdf(mediaKey, "", "WhatsApp Media Retry Notification");
+  const cipher = createCipheriv("aes-256-gcm", key, iv).setAAD(Buffer.from(id ?? ""));
   const sealed = Buffer.concat([cipher.update(notification), cipher.final(), cipher.getAuthTag()]);
   return answer(element("encrypt", {}, [element("enc_p", {}, sealed), element("enc_iv", {}, iv)]));
-}
-
-function retryKey(mediaKey: Uint8Array): Buffer {
-  return Buffer.from(hkdfSync("sha256", mediaKey, Buffer.alloc(0), "WhatsApp Media Retry Notification", 32));
 }
 
 type Decrypted =

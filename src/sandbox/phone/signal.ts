@@ -1,8 +1,8 @@
 /** The 1:1 Signal sessions of a phone, by libsignal, kept in memory. Devices are known by their `@lid` address. */
-import { jidDecode } from "@whiskeysockets/baileys";
 import { ProtocolAddress, SessionBuilder, SessionCipher, SessionRecord, type SignalStorage } from "libsignal";
 import { Buffer } from "node:buffer";
 import type { Session } from "../../base/libsignal.ts";
+import { isLid, parseJid } from "../world/address.ts";
 import type { KeyBundle } from "../world/device.ts";
 import { type PhoneKeys, typedPublic } from "./keys.ts";
 
@@ -86,10 +86,10 @@ export class SignalSessions {
 
 /** Signal's address of a device jid: a `@lid` user carries the domain number 1, as Baileys writes it. */
 export function signalAddress(jid: string): ProtocolAddress {
-  const decoded = jidDecode(jid);
-  if (!decoded?.user) throw new Error(`not a device address: ${jid}`);
-  const user = decoded.server === "lid" ? `${decoded.user}_1` : decoded.user;
-  return new ProtocolAddress(user, decoded.device ?? 0);
+  const address = parseJid(jid);
+  if (!address?.user) throw new Error(`not a device address: ${jid}`);
+  const { user, device } = address;
+  return new ProtocolAddress(isLid(jid) ? `${user}_1` : user, device);
 }
 
 /** Random padding of 1 to 16 bytes, each holding the length, as every client appends to a message. */

@@ -1,6 +1,6 @@
 /** The small stanzas of a phone: acknowledgements, receipts, typing, presence and calls. */
-import { isLidUser, jidNormalizedUser } from "@whiskeysockets/baileys";
-import { isGroup } from "../world/address.ts";
+import { jidNormalizedUser } from "@whiskeysockets/baileys";
+import { isGroup, isLid } from "../world/address.ts";
 import type { Device, KeyBundle } from "../world/device.ts";
 import type { Clock } from "../../runtime.ts";
 import type { ChatState } from "../world/inbox.ts";
@@ -43,7 +43,7 @@ export function retryReceipt(
 
 /** Own address in the form in which the other side wrote: by lid, or by number. */
 function ownForm(self: Device, { attrs }: BinaryNode): string {
-  return isLidUser(attrs.participant ?? attrs.from) ? self.lid : self.jid;
+  return isLid(attrs.participant ?? attrs.from) ? self.lid : self.jid;
 }
 
 export function chatState(

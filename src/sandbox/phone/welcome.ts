@@ -5,12 +5,13 @@
  */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { createCipheriv, createHmac, hkdfSync } from "node:crypto";
+import { createCipheriv, createHmac } from "node:crypto";
 import { deflateSync } from "node:zlib";
 import type { Random } from "../../runtime.ts";
 import type { ChatTokens } from "../world/uplink.ts";
 import { sendFile } from "./attachment.ts";
 import type { PhoneContext } from "./context.ts";
+import { hkdf } from "./keys.ts";
 
 export interface AppStateKey {
   id: Uint8Array;
@@ -80,8 +81,8 @@ async function history(
  * named by a keyed hash of its index.
  */
 export function saltPatch(key: AppStateKey, salt: Uint8Array, random: Random): Uint8Array {
-  const derived = hkdfSync("sha256", key.data, new Uint8Array(0), "WhatsApp Mutation Keys", 5 * KEY_BYTES);
-  const [indexKey, valueKey, macKey] = [0, 1, 2].map((at) => new Uint8Array(derived, at * KEY_BYTES, KEY_BYTES));
+  const derived = hkdf(key.data, "", "WhatsApp Mutation Keys", 5 * KEY_BYTES);
+  const [indexKey, valueKey, macKey] = [0, 1, 2].map((at) => derived.subarray(at * KEY_BYTES, (at + 1) * KEY_BYTES));
   const index = Buffer.from(JSON.stringify(["nct_salt_sync"]));
   // SyncActionValue holds it in its field 80, which the library's schema does not have.
   const action = Buffer.concat([Buffer.of(1 << 3 | 2, salt.length), salt]);
