@@ -3,14 +3,13 @@
  * WebSocket and TLS, with phones in this process. Its state lives in memory and outlives a gateway that is killed.
  */
 import { Buffer } from "node:buffer";
-import type { Phone } from "./world/phone.ts";
 import { controlApp } from "./control/app.ts";
 import type { ControlledNetwork } from "./control/network.ts";
 import type { Account } from "./world/directory.ts";
 import { openGate } from "./server/gate.ts";
 import { startMedia } from "./media/host.ts";
 import { createNoiseIdentity } from "./server/noise.ts";
-import { createPhone } from "./phone/phone.ts";
+import { createPhone, type Phone } from "./phone/phone.ts";
 import { RefBook } from "./server/linking/ref_book.ts";
 import { createSwitchboard, type Switchboard } from "./world/switchboard.ts";
 import { createUplink } from "./server/uplink.ts";

@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
 import type { Account } from "../../src/sandbox/world/directory.ts";
-import type { MemberAction } from "../../src/sandbox/world/group_changes.ts";
 import { element } from "../../src/sandbox/world/stanza.ts";
 import { onStage } from "../support/stage.ts";
 import { subscribe } from "../support/subscriber.ts";
@@ -76,7 +75,7 @@ onStage("a call rings as an event, and so does what changed in groups while the 
   const { directory, groups, groupChanges } = stage.network.switchboard;
   const [ana, own] = [directory.account(ANA)!, directory.account(LINE)!];
   const team = groups.get(id)!;
-  const change = (action: MemberAction, account: Account) =>
+  const change = (action: Parameters<typeof groupChanges.change>[2], account: Account) =>
     assert.deepEqual(groupChanges.change(team, team.creator, action, [account]), [{ account }]);
   change("add", ana);
   const named = element("subject", { subject: "Crew" });

@@ -15,7 +15,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { Agent } from "node:https";
 import pino from "pino";
-import type { Phone } from "../../src/sandbox/world/phone.ts";
+import type { Phone } from "../../src/sandbox/phone/phone.ts";
 import type { SandboxNetwork } from "../../src/sandbox/network.ts";
 
 // libsignal prints whole sessions with it.

@@ -1,7 +1,6 @@
 /** `POST /faults`: has the network do something wrong to one line; `DELETE /faults/{line}` has it do right again. */
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
-import type { Account } from "../world/directory.ts";
 import { STREAM_FAULTS, TIMED_FAULTS } from "../world/faults.ts";
 import { STATUS_FORMS, type Switchboard } from "../world/switchboard.ts";
 import { number } from "./request.ts";
@@ -38,15 +37,11 @@ export const fault = z.discriminatedUnion("kind", [
   z.object({ ...line, kind: z.enum(["demand_token", "deaf", "garble"]), count }),
 ]);
 
-/** Throws Problem not_found for a line that is not a phone of this network. */
+/** Throws Problem not_found for a line that is not a phone of this network, validation_failed for a device that it lacks. */
 export function causeFault(network: Switchboard, asked: z.infer<typeof fault>): void {
-  const account = network.directory.account(asked.line);
+  const { directory, faults } = network;
+  const account = directory.account(asked.line);
   if (!account) throw notFound("line");
-  cause(network, account, asked);
-}
-
-function cause(network: Switchboard, account: Account, asked: z.infer<typeof fault>): void {
-  const { faults } = network;
   const { number } = account;
   switch (asked.kind) {
     case "silence":

@@ -2,7 +2,9 @@
 import { Hono } from "@hono/hono";
 import type { Context } from "@hono/hono";
 import { z } from "zod";
-import { FILE_KINDS, type Phone, type PhoneMessage } from "../world/phone.ts";
+import { FILE_KINDS } from "../phone/attachment.ts";
+import type { PhoneMessage } from "../phone/compose.ts";
+import type { Phone } from "../phone/phone.ts";
 import type { ControlledNetwork } from "./network.ts";
 import { body, parse, phoneOf, readJson } from "./request.ts";
 

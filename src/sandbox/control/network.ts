@@ -1,7 +1,7 @@
 /** The running network as the control API sees it. */
 import { z } from "zod";
 import type { MediaHost } from "../media/host.ts";
-import type { Phone } from "../world/phone.ts";
+import type { Phone } from "../phone/phone.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import { number } from "./request.ts";
 

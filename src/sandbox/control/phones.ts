@@ -3,7 +3,7 @@ import { Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import type { LinkAnswer } from "../world/linking.ts";
-import type { Phone } from "../world/phone.ts";
+import type { Phone } from "../phone/phone.ts";
 import type { Account } from "../world/directory.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import { type ControlledNetwork, newPhone } from "./network.ts";

@@ -2,7 +2,7 @@
 import type { Context } from "@hono/hono";
 import { z } from "zod";
 import { notFound, Problem } from "../../errors.ts";
-import type { Phone } from "../world/phone.ts";
+import type { Phone } from "../phone/phone.ts";
 
 export const number = z.string().regex(/^\d{7,15}$/, "must be 7 to 15 digits");
 

@@ -3,16 +3,20 @@
  * the apps do it: AES-256-CBC, a 10-byte HMAC, and SHA-256 over both the plain file and what is uploaded.
  */
 import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:crypto";
 import type { Random, Runtime } from "../../runtime.ts";
-import type { PhoneFileKind } from "../world/phone.ts";
 import type { MediaAccess } from "../world/uplink.ts";
+import { hkdf } from "./keys.ts";
 
 const MAC_BYTES = 10;
 /** A transfer over loopback that takes longer has hung. */
 const TRANSFER_TIMEOUT_MS = 60_000;
 /** Downloaded files up to this size are kept encrypted, so that the phone can upload them again. */
 const KEPT_FILE_BYTES = 16 * 1024 * 1024;
+
+/** As what a phone sends a file. */
+export const FILE_KINDS = ["image", "video", "audio", "document", "sticker"] as const;
+export type PhoneFileKind = (typeof FILE_KINDS)[number];
 
 /** The purposes of a file that a phone sends: a message, or data for a device that it has just linked. */
 type SealedKind = PhoneFileKind | "history";
@@ -196,6 +200,6 @@ async function transfer<T>(
 
 /** Initialisation vector, cipher key and MAC key, derived from a message's media key. */
 function mediaKeys(mediaKey: Uint8Array, kind: SealedKind) {
-  const expanded = Buffer.from(hkdfSync("sha256", mediaKey, Buffer.alloc(0), KINDS[kind].info, 112));
+  const expanded = hkdf(mediaKey, "", KINDS[kind].info, 112);
   return { iv: expanded.subarray(0, 16), cipherKey: expanded.subarray(16, 48), macKey: expanded.subarray(48, 80) };
 }

@@ -2,8 +2,18 @@
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
-import { FILE_KINDS, type PhoneFileKind, type PhoneMessage } from "../world/phone.ts";
-import { sendFile, type Transfers } from "./attachment.ts";
+import { FILE_KINDS, type PhoneFileKind, sendFile, type Transfers } from "./attachment.ts";
+
+/** What a phone can be told to send. `to`: digits, or a jid of a user or a group. */
+export type PhoneMessage =
+  & { to: string; hideNumber?: boolean }
+  & (
+    | { text: string }
+    /** `file` is base64. */
+    | { file: string; kind?: PhoneFileKind; filename?: string; mimetype?: string; caption?: string }
+    /** A WhatsApp protobuf Message as JSON. */
+    | { message: Record<string, unknown> }
+  );
 
 type FileMessage = Extract<PhoneMessage, { file: string }>;
 

@@ -1,8 +1,7 @@
 /** Reads the content of a decrypted message: its type, its text, and the file that it refers to. */
 import type { proto } from "@whiskeysockets/baileys";
 import type { MessageContent } from "../world/inbox.ts";
-import type { PhoneFileKind } from "../world/phone.ts";
-import type { Attachment } from "./attachment.ts";
+import type { Attachment, PhoneFileKind } from "./attachment.ts";
 import { detailsOf } from "./details.ts";
 
 export interface Content extends MessageContent {

@@ -47,7 +47,7 @@ export class Linker {
     const request = uplink.codeRequest(self);
     if (!request) return { kind: "no_request" };
     const exchange = await beginCodeExchange(keys, request, { code, random: runtime.random });
-    const answer = await uplink.answerCode(self, request.ref, exchange.hello);
+    const answer = await uplink.answerCode(request.ref, exchange.hello);
     const companion = answer && exchange.finish(answer);
     return companion ? this.#link(request.ref, companion) : { kind: "wrong_code" };
   }

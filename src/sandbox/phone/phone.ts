@@ -8,12 +8,12 @@ import { KeyedQueue } from "../../base/keyed_queue.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ChatState, InboxItem } from "../world/inbox.ts";
 import type { AssertionJson, CodeAnswer, ExportedPasskey, LinkAnswer, PasskeyState } from "../world/linking.ts";
-import type { Phone, PhoneMessage } from "../world/phone.ts";
+import type { Device } from "../world/device.ts";
 import type { PhoneUplink } from "../world/uplink.ts";
 import { type BinaryNode, messageId } from "../world/stanza.ts";
 import { type ChangeMessage, composeEdit, composeReaction, composeRevocation, composeVote } from "./actions.ts";
 import { Passkey } from "./authenticator.ts";
-import { compose } from "./compose.ts";
+import { compose, type PhoneMessage } from "./compose.ts";
 import type { PhoneContext } from "./context.ts";
 import { Inbox } from "./inbox.ts";
 import { bundleOf, makeKeys, refill } from "./keys.ts";
@@ -39,15 +39,17 @@ interface PhoneOptions {
 
 /** Makes a phone and publishes its keys, which registers it with the network. */
 export function createPhone(options: PhoneOptions): Phone {
-  const phone = new SimulatedPhone(options);
+  const phone = new Phone(options);
   phone.publishKeys();
   phone.registerPasskey();
   return phone;
 }
 
-class SimulatedPhone implements Phone {
+/** As its owner, by the control API, and the network use it. Throws Problem for bad input. */
+export class Phone implements Device {
   readonly jid: string;
   readonly lid: string;
+  /** Digits. */
   readonly number: string;
   readonly name: string;
   #context: PhoneContext;
@@ -113,30 +115,37 @@ class SimulatedPhone implements Phone {
     if (this.#linker.passkey) this.#context.uplink.demandPasskey(this, this.#linker.passkey.credential);
   }
 
+  /** Reads a QR, raw text or PNG data URL, as its owner would. */
   scan(qr: string): Promise<LinkAnswer> {
     return Promise.try(() => this.#linker.scan(qr));
   }
 
+  /** Types the code that a companion shows. */
   enterCode(typed: string): Promise<CodeAnswer> {
     return this.#linker.enterCode(typed);
   }
 
+  /** The link with a passkey that is under way, or null. */
   passkeyState(): PasskeyState | null {
     return this.#linker.passkeyState();
   }
 
+  /** Signs WebAuthn request options, as the owner's browser would. Throws Problem not_found without a passkey. */
   signPasskey(options: unknown): AssertionJson {
     return this.#linker.ownPasskey().sign(options);
   }
 
+  /** The owner sees the same code on the companion. Throws Problem not_found when no code is shown. */
   confirmPasskey(): void {
     this.#linker.confirmPasskey();
   }
 
+  /** Throws Problem not_found without a passkey. */
   exportPasskey(): ExportedPasskey {
     return this.#linker.ownPasskey().export();
   }
 
+  /** Encrypts and sends; resolves when the network has accepted it. */
   sendMessage(message: PhoneMessage): Promise<{ id: string }> {
     return this.#inTurn(async () => {
       const to = chatJid(message.to);
@@ -145,6 +154,7 @@ class SimulatedPhone implements Phone {
     });
   }
 
+  /** Votes on a poll in the inbox, by the names of options. Throws Problem not_found or validation_failed. */
   vote(messageId: string, options: readonly string[]): Promise<{ id: string }> {
     return this.#inTurn(() => {
       const received = this.#inbox.message(messageId);
@@ -153,6 +163,7 @@ class SimulatedPhone implements Phone {
     });
   }
 
+  /** Reacts to a message in the inbox; an empty emoji takes it back. Throws Problem not_found. */
   react(messageId: string, emoji: string): Promise<{ id: string }> {
     return this.#inTurn(() => {
       const { message, to } = composeReaction(this.#inbox.message(messageId), emoji, this.#context);
@@ -160,10 +171,12 @@ class SimulatedPhone implements Phone {
     });
   }
 
+  /** Changes the text of a message that this phone sent. Throws Problem not_found. */
   edit(messageId: string, text: string): Promise<{ id: string }> {
     return this.#changeOwn(messageId, (key) => composeEdit(key, text, this.#context));
   }
 
+  /** Deletes a message that this phone sent, for everyone. Throws Problem not_found. */
   revoke(messageId: string): Promise<{ id: string }> {
     return this.#changeOwn(messageId, composeRevocation);
   }
@@ -181,10 +194,12 @@ class SimulatedPhone implements Phone {
     return this.#turns.add("sending", async () => ({ id: await send() }));
   }
 
+  /** Shows that its owner is typing in a chat, or has stopped. */
   setTyping(to: string, state: "typing" | "recording" | "paused"): void {
     this.#context.uplink.send(this, chatState(chatJid(to), { self: this, state }));
   }
 
+  /** Calls; nobody has to answer. */
   call(to: string, { video }: { video: boolean }): { callId: string } {
     const { random, clock } = this.#context.runtime;
     const callId = messageId(random);
@@ -192,20 +207,24 @@ class SimulatedPhone implements Phone {
     return { callId };
   }
 
+  /** What it saw others do in chats, oldest first. */
   chatStates(): ChatState[] {
     return this.#receiver.chatStates();
   }
 
+  /** What it decrypted, oldest first. */
   inbox(): InboxItem[] {
     return this.#inbox.items();
   }
 
+  /** Sends the read receipt of a message in the inbox. Throws Problem not_found. */
   read(messageId: string): void {
     const { runtime, uplink } = this.#context;
     const { stanza } = this.#inbox.incoming(messageId);
     uplink.send(this, readReceipt(stanza, { self: this, clock: runtime.clock }));
   }
 
+  /** Resolves when everything delivered so far has been processed. */
   async idle(): Promise<void> {
     await this.#turns.onIdle();
   }

@@ -14,10 +14,11 @@ const HANDSHAKE_TIMEOUT_MS = 20_000;
 /** How long a client has to read the last stanza before the network closes the connection. */
 const LAST_WORD_MS = 1_000;
 
-/** What a connection reports to its owner. */
-interface SocketEvents {
+interface ServeOptions {
+  identity: NoiseIdentity;
+  runtime: Runtime;
   /** The handshake is done; the answer takes the stanzas from here on. */
-  onHandshake(finish: ClientFinish, socket: CompanionSocket): SocketOwner;
+  admit(finish: ClientFinish, socket: CompanionSocket): SocketOwner;
 }
 
 export interface SocketOwner {
@@ -34,11 +35,7 @@ export interface CompanionSocket {
 }
 
 /** Serves one WebSocket until it closes. */
-export function serveSocket(
-  ws: WebSocket,
-  options: { identity: NoiseIdentity; runtime: Runtime; events: SocketEvents },
-): void {
-  const { identity, runtime, events } = options;
+export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOptions): void {
   const reader = new FrameReader();
   const noise = createNoiseResponder(identity);
   let stage: "hello" | "finish" | "open" = "hello";
@@ -75,7 +72,7 @@ export function serveSocket(
       const finish = noise.finish(data);
       stage = "open";
       cancelTimeout();
-      owner = events.onHandshake(finish, socket);
+      owner = admit(finish, socket);
     } else {
       const plain = Buffer.from(noise.decrypt(data));
       decoding.add(async () => {

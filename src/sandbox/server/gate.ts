@@ -29,11 +29,7 @@ export async function openGate(
   const http = createServer((_request, response) => response.writeHead(426).end());
   const server = new WebSocketServer({ server: http, perMessageDeflate: false });
   server.on("connection", (ws) => {
-    serveSocket(ws, {
-      identity,
-      runtime,
-      events: { onHandshake: (finish, socket) => admit(finish, socket, options) },
-    });
+    serveSocket(ws, { identity, runtime, admit: (finish, socket) => admit(finish, socket, options) });
   });
   // The WebSocket server forwards errors; the one that counts is the HTTP server's.
   server.once("error", () => {});

@@ -107,7 +107,7 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
 
     codeRequest: (phone) => refs.awaitingCode(parseJid(phone.jid)?.user ?? "")?.codeRequest ?? null,
 
-    answerCode(_phone, ref, hello) {
+    answerCode(ref, hello) {
       const companion = refs.find(ref);
       return companion?.codeRequest?.ref === ref ? companion.exchangeCode(hello) : Promise.resolve(null);
     },

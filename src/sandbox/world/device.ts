@@ -1,17 +1,17 @@
 /**
- * The seam inside the simulated network: who can receive a stanza. A linked gateway behind its socket and a simulated
- * phone in this process are both devices to the relay. Jids: `<number>@s.whatsapp.net` (device 0, the phone),
+ * The seam between the network and its phones: the device that takes stanzas at once. What a linked gateway gets waits in
+ * its mailbox. Jids: `<number>@s.whatsapp.net` (device 0, the phone),
  * `<number>:<n>@s.whatsapp.net` (a linked device), and the same under `<lid>@lid`.
  */
 import type { BinaryNode } from "@whiskeysockets/baileys";
 
-/** One device that the relay can deliver to. */
+/** A phone, as the network delivers to it. */
 export interface Device {
-  /** Phone-number form of its address, with device number where it is not 0. */
+  /** Phone-number form of its address. */
   readonly jid: string;
   /** The same under `@lid`. */
   readonly lid: string;
-  /** Hands over a stanza. Never throws; a device that is away keeps nothing (the relay queues for it). */
+  /** Hands over a stanza. Never throws. */
   deliver(stanza: BinaryNode): void;
   /** A companion of the account (its device jid) is logged in for the first time. */
   welcome(companion: string): void;

@@ -20,7 +20,7 @@ const NOT_FOUND = "404";
 const ALREADY_IN = "409";
 const GONE = "410";
 
-export type MemberAction = "add" | "remove" | "promote" | "demote";
+type MemberAction = "add" | "remove" | "promote" | "demote";
 
 /** What became of one member of a change; `error` is a code of the network. */
 export interface MemberResult {

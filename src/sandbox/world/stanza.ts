@@ -1,12 +1,16 @@
 /** Building and reading stanzas, on the Baileys package's codec of WhatsApp's binary XML. */
 import { Buffer } from "node:buffer";
-import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import { type BinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
 import type { Clock, Random } from "../../runtime.ts";
 
 /** The `edit` value of a stanza by which an admin deletes somebody else's message. */
 export const ADMIN_REVOKE = "8";
 
-export type { BinaryNode };
+export {
+  type BinaryNode,
+  getBinaryNodeChild as child,
+  getBinaryNodeChildren as childrenOf,
+} from "@whiskeysockets/baileys";
 
 /** The network itself, as `from` and `to` name it. */
 export const SERVER = S_WHATSAPP_NET;
@@ -18,14 +22,6 @@ export function element(tag: string, attrs: Attributes = {}, content?: BinaryNod
   const present: Record<string, string> = {};
   for (const [name, value] of Object.entries(attrs)) if (value !== undefined) present[name] = value;
   return content === undefined ? { tag, attrs: present } : { tag, attrs: present, content };
-}
-
-export function child(node: BinaryNode | undefined, tag: string): BinaryNode | undefined {
-  return getBinaryNodeChild(node, tag);
-}
-
-export function childrenOf(node: BinaryNode | undefined, tag: string): BinaryNode[] {
-  return getBinaryNodeChildren(node, tag);
 }
 
 /** All child nodes, whatever their tag. */

@@ -74,7 +74,7 @@ export class Trust {
     this.#events.onToken(issuer, holder, token);
   }
 
-  /** Holders of a token of this issuer, with it. */
+  /** The tokens that others gave this holder, and when. */
   tokensFor(holder: Account): { issuer: Account; token: Uint8Array; at: number }[] {
     return [...this.#accounts].flatMap(([issuer, { issued }]) => {
       const given = issued.get(holder);

@@ -37,8 +37,8 @@ export interface PhoneUplink {
   demandPasskey(phone: Device, credential: PasskeyCredential): void;
   /** The companion that waits for its code to be typed on this phone (it said companion_hello); null when none does. */
   codeRequest(phone: Device): CodeRequest | null;
-  /** Carries primary_hello to that companion; its companion_finish, or null when it went away or did not answer. */
-  answerCode(phone: Device, ref: string, hello: PrimaryHello): Promise<CompanionFinish | null>;
+  /** Carries primary_hello to the companion; its companion_finish, or null when it went away or did not answer. */
+  answerCode(ref: string, hello: PrimaryHello): Promise<CompanionFinish | null>;
   /** The tokens by which the account may write to its chats. */
   chatsOf(phone: Device): ChatTokens;
   /** Applies an encoded SyncdPatch to the settings that the account's devices share. */

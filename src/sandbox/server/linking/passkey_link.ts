@@ -63,7 +63,7 @@ export class PasskeyLink {
   /** The phone accepted the companion: its owner has to sign. An exchange that is under way continues. */
   demand(account: Account, primary: PasskeyPrimary): void {
     if (this.#link && this.#link.step !== "asked") return;
-    this.#end();
+    this.close();
     this.#ask({ account, primary, refusals: 0 });
   }
 
@@ -96,10 +96,6 @@ export class PasskeyLink {
       default:
         return false;
     }
-  }
-
-  close(): void {
-    this.#end();
   }
 
   #ask({ account, primary, refusals }: Pick<Link, "account" | "primary" | "refusals">): void {
@@ -137,7 +133,7 @@ export class PasskeyLink {
     link.account.passkeyExchange = link;
     link.step = "proven";
     link.cancelTimeout();
-    link.cancelTimeout = this.#options.network.runtime.clock.after(this.#options.lifetimeMs, () => this.#end());
+    link.cancelTimeout = this.#options.network.runtime.clock.after(this.#options.lifetimeMs, () => this.close());
     this.#socket.send(result(query));
     const proof = child(prologue, "pairing_handoff_proof");
     const identity = link.primary.begin(payload, proof ? bytesOf(proof) : null);
@@ -172,7 +168,7 @@ export class PasskeyLink {
     this.#socket.send(result(query));
     const signed = await opened;
     if (this.#link !== link || !signed) return;
-    this.#end();
+    this.close();
     this.#options.onSigned(link.account, signed);
   }
 
@@ -184,7 +180,7 @@ export class PasskeyLink {
   /** Refuses the query, ends what it belongs to, and asks the owner to sign once more. */
   #refuse(link: Link, query: BinaryNode, refused: Refusal): void {
     this.#socket.send(refusal(query, refused));
-    this.#end();
+    this.close();
     const refusals = link.refusals + 1;
     if (refusals < ATTEMPTS) this.#ask({ ...link, refusals });
   }
@@ -193,11 +189,12 @@ export class PasskeyLink {
   #fail(link: Link, error: unknown): void {
     const { log } = this.#options.network.runtime;
     log.warn({ err: error, line: link.account.number }, "a companion broke the protocol of passkeys");
-    this.#end();
+    this.close();
     this.#socket.cut();
   }
 
-  #end(): void {
+  /** Ends the exchange that is under way. */
+  close(): void {
     const link = this.#link;
     if (!link) return;
     this.#link = null;

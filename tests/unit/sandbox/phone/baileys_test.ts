@@ -10,7 +10,7 @@ import {
 import type { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
 import type { InboxItem } from "../../../../src/sandbox/world/inbox.ts";
-import type { Phone } from "../../../../src/sandbox/world/phone.ts";
+import type { Phone } from "../../../../src/sandbox/phone/phone.ts";
 import { startNetwork } from "../../../../src/sandbox/network.ts";
 import { systemClock } from "../../../../src/runtime.ts";
 import { type BareClient, bareClient, linkedClient, untilUpdate } from "../../../support/bare_baileys.ts";

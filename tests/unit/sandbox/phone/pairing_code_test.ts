@@ -52,7 +52,7 @@ function networkWith(companion: Companion, hello: Awaited<ReturnType<Companion["
   const network = new SmallNetwork();
   const accepted: { ref: string; signed: Uint8Array }[] = [];
   network.codeRequest = () => hello;
-  network.answerCode = (_phone, ref, primary) => {
+  network.answerCode = (ref, primary) => {
     assert.equal(ref, hello.ref);
     return companion.finish(primary);
   };

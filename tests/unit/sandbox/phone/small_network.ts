@@ -2,9 +2,8 @@
 import { type BinaryNode, getBinaryNodeChildren, jidDecode, jidNormalizedUser } from "@whiskeysockets/baileys";
 import type { Device, KeyBundle } from "../../../../src/sandbox/world/device.ts";
 import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../../../src/sandbox/world/linking.ts";
-import type { Phone } from "../../../../src/sandbox/world/phone.ts";
 import type { MediaAccess, PhoneUplink } from "../../../../src/sandbox/world/uplink.ts";
-import { createPhone } from "../../../../src/sandbox/phone/phone.ts";
+import { createPhone, type Phone } from "../../../../src/sandbox/phone/phone.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 // Phones encrypt in this process.
@@ -25,8 +24,7 @@ export class SmallNetwork implements PhoneUplink {
   /** Answers of the companion side, as a test needs them. */
   acceptQr: (phone: Device, ref: string, signedIdentity: Uint8Array) => LinkAnswer = () => ({ kind: "unknown_ref" });
   codeRequest: (phone: Device) => CodeRequest | null = () => null;
-  answerCode: (phone: Device, ref: string, hello: PrimaryHello) => Promise<CompanionFinish | null> = () =>
-    Promise.resolve(null);
+  answerCode: (ref: string, hello: PrimaryHello) => Promise<CompanionFinish | null> = () => Promise.resolve(null);
   /** Changes a stanza on its way, or swallows it with null. */
   tamper: (stanza: BinaryNode) => BinaryNode | null = (stanza) => stanza;
   #devices = new Map<string, { device: Device; bundle: KeyBundle }>();

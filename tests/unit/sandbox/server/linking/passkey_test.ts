@@ -11,12 +11,11 @@ import {
   randomBytes,
 } from "node:crypto";
 import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
-import { createPhone } from "../../../../../src/sandbox/phone/phone.ts";
+import { createPhone, type Phone } from "../../../../../src/sandbox/phone/phone.ts";
 import { RefBook } from "../../../../../src/sandbox/server/linking/ref_book.ts";
 import { Registration } from "../../../../../src/sandbox/server/linking/registration.ts";
 import { createUplink } from "../../../../../src/sandbox/server/uplink.ts";
 import type { AssertionJson } from "../../../../../src/sandbox/world/linking.ts";
-import type { Phone } from "../../../../../src/sandbox/world/phone.ts";
 import {
   type BinaryNode,
   bytesOf,
