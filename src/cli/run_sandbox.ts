@@ -167,6 +167,7 @@ function welcome(
   { baseUrl, controlUrl, panelLink, apiKey, sessionId }: Record<string, string>,
   tookMs: number,
 ): string {
+  const docs = baseUrl!.replace(/\/v1$/, "/docs");
   return `
   Paloma sandbox — ready in ${(tookMs / 1000).toFixed(1)} s
 
@@ -174,8 +175,8 @@ function welcome(
   API key       ${apiKey}
   Session       ${sessionId}   (line ${LINE}, linked by QR)
   Panel         ${panelLink}
-  Reference     ${baseUrl!.replace(/\/v1$/, "/docs")}
-  Control API   ${controlUrl}   (phones, groups, faults)
+  Reference     ${docs}
+  Control API   ${controlUrl}   (phones, groups, faults: ${docs}/guides/sandbox)
 
   Send a message to the customer's phone:
 
