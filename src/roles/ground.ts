@@ -59,14 +59,13 @@ const EVENTS_TOPIC = "events/";
 const FORGET_TOPIC = "forget/";
 
 /** What is read again moments after it was read or written: what a message meets on its way. */
-const REMEMBERED = new Set(
-  [
-    messageKeys.messages(),
-    messageKeys.networkIdsOfLine(""),
-    messageKeys.optedOutChats(""),
-    lineKeys.queuePaused(""),
-  ].map(([family]) => family!),
-);
+const MET_ON_THE_WAY = [messageKeys.networkIdsOfLine(""), messageKeys.optedOutChats(""), lineKeys.queuePaused("")]
+  .map(([family]) => family!);
+const REMEMBERED = {
+  // `paloma line import` brings messages, which somebody may have asked for before.
+  families: new Set([messageKeys.messages()[0]!, ...MET_ON_THE_WAY]),
+  absences: new Set(MET_ON_THE_WAY),
+};
 
 /** Of these rows the newest are: webhooks and streams follow them. */
 const RECENT = new Set([eventKeys.events("")[0]!]);

@@ -71,6 +71,11 @@ onStage(
     );
     const gateway = await startGatewayProcess(elsewhere);
     try {
+      const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
+      // Whoever follows the messages asks for them before they are here.
+      for (const { messageId } of waiting) {
+        await assert.rejects(api.call("GET", `/messages/${messageId}`), /answered 404/);
+      }
       const importing = ["line", "import", file, "--account", accountId, "--json"];
       const wrong = await tryCommand(importing, { ...elsewhere, PALOMA_PASSPHRASE: "another passphrase" });
       assert.equal(wrong.code, 1);
@@ -79,7 +84,6 @@ onStage(
       assert.equal(phone, LINE);
       // A second time changes nothing.
       assert.equal(JSON.parse(await runCommand(importing, elsewhere)).sessionId, sessionId);
-      const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
       await until(async () => {
         const { data: sessions } = await api.call("GET", "/sessions");
         return sessions.find(({ _id, status }: Json) => _id === sessionId && status === "connected");

@@ -3,7 +3,8 @@
  * what it has just written. A read that finds its row here asks the engine nothing.
  *
  * Another process that may write beside it (a command) is noticed in two ways: a commit whose check fails forgets what it
- * has checked, and a list forgets rows that it finds changed. Whoever writes on what it has read checks it, as ever.
+ * has checked, and a list forgets rows that it finds changed. Whoever writes on what it has read checks it, as ever. That
+ * a row is not there is remembered only where no other process makes such rows.
  */
 import { LRUCache } from "lru-cache";
 import { type Change, type Key, type KeyOf, type KeyPart, nameOfKey, type Slot } from "../kv.ts";
@@ -17,8 +18,14 @@ const ROW_BYTES = 500;
 /** Larger ones are seldom and would drive out many. */
 const LARGEST_ROW_BYTES = 64 * 1024;
 
-/** `families`: the first parts of the keys of rows that are remembered. Values given to a commit must not change after it. */
-export function withMemory(kv: ChunkedKv, families: ReadonlySet<KeyPart>): ChunkedKv {
+/** The first parts of keys. */
+type Families = ReadonlySet<KeyPart>;
+
+/** `absences`: of which families it is remembered, too, that a row is not there. Values given to a commit must not change after it. */
+export function withMemory(
+  kv: ChunkedKv,
+  { families, absences }: Record<"families" | "absences", Families>,
+): ChunkedKv {
   const rows = new LRUCache<string, Slot<unknown>>({
     maxSize: BYTES,
     maxEntrySize: LARGEST_ROW_BYTES,
@@ -28,6 +35,10 @@ export function withMemory(kv: ChunkedKv, families: ReadonlySet<KeyPart>): Chunk
   const reading = new Map<string, symbol>();
 
   const isRemembered = ([family]: Key) => families.has(family!);
+
+  function remember(name: string, slot: Slot<unknown>): void {
+    if (slot.version !== null || absences.has(slot.key[0]!)) rows.set(name, slot);
+  }
 
   function forget(names: Iterable<string>): void {
     for (const name of names) {
@@ -43,7 +54,7 @@ export function withMemory(kv: ChunkedKv, families: ReadonlySet<KeyPart>): Chunk
     for (const name of names) if (name !== null) reading.set(name, ticket);
     try {
       const slots = keys.length === 1 ? [await kv.get(keys[0]!)] : await kv.getMany(keys);
-      slots.forEach((slot, i) => mine(names[i]!) && rows.set(names[i]!, slot));
+      slots.forEach((slot, i) => mine(names[i]!) && remember(names[i]!, slot));
       return slots;
     } finally {
       for (const name of names) if (mine(name)) reading.delete(name);
@@ -92,7 +103,7 @@ export function withMemory(kv: ChunkedKv, families: ReadonlySet<KeyPart>): Chunk
       }
       if (version === null) return null;
       for (const [name, { key, value }] of written) {
-        if (value !== undefined) rows.set(name, { key, value, version: value === null ? null : version });
+        if (value !== undefined) remember(name, { key, value, version: value === null ? null : version });
       }
       return version;
     },

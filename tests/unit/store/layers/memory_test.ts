@@ -6,6 +6,7 @@ import { withMemory } from "../../../../src/store/layers/memory.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 const row = (name: string): KeyOf<string> => key("kept", name);
+const brought = (name: string): KeyOf<string> => key("brought", name);
 const other = (name: string): KeyOf<string> => key("other", name);
 
 interface World {
@@ -41,7 +42,7 @@ async function withWorld(run: (world: World) => Promise<void>): Promise<void> {
     return now;
   };
   try {
-    const kv = withMemory(watched, new Set(["kept"]));
+    const kv = withMemory(watched, { families: new Set(["kept", "brought"]), absences: new Set(["kept"]) });
     await run({ raw, kv, asked, beforeAnswer: (then) => before = then });
   } finally {
     raw.close();
@@ -63,6 +64,20 @@ Deno.test("a row that was written or read is answered from memory, with its vers
     assert.deepEqual(await kv.get(row("a")), { key: row("a"), value: null, version: null });
     assert.equal(asked(), 0);
     assert.equal((await raw.get(row("a"))).value, null);
+  });
+});
+
+Deno.test("a row that other processes may make is asked for again while it is not there", async () => {
+  await withWorld(async ({ raw, kv, asked }) => {
+    assert.equal((await kv.get(brought("a"))).value, null);
+    await raw.commit(new Change().set(brought("a"), "one"));
+    assert.equal((await kv.get(brought("a"))).value, "one");
+    assert.equal(asked(), 2);
+    await kv.get(brought("a"));
+    assert.equal(asked(), 0);
+    await kv.commit(new Change().delete(brought("a")));
+    await raw.commit(new Change().set(brought("a"), "two"));
+    assert.equal((await kv.get(brought("a"))).value, "two");
   });
 });
 
@@ -101,7 +116,7 @@ Deno.test("after a commit of which nobody knows whether it was written, the engi
         if (change.checks.length > 0) throw new StoreError("unavailable", "the answer was lost");
         return version;
       },
-    }, new Set(["kept"]));
+    }, { families: new Set(["kept"]), absences: new Set(["kept"]) });
     await doubtful.commit(new Change().set(row("a"), "one"));
     const slot = await doubtful.get(row("a"));
     await assert.rejects(doubtful.commit(new Change().check(slot).set(row("a"), "two")), StoreError);
