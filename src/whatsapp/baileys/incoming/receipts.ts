@@ -17,13 +17,13 @@ import { isOwn, type OwnJids, ownJids } from "../jids.ts";
 import { LONGEST_ID } from "./strays.ts";
 
 /** What a receipt's type says of a message that the line sent; types that are not here say nothing of that. */
-const STATUS: Readonly<Record<string, Receipt["status"]>> = {
-  "": "delivered",
+const STATUS: ReadonlyMap<string, Receipt["status"]> = new Map([
+  ["", "delivered"],
   // Delivered to a device whose app is in the background.
-  inactive: "delivered",
-  read: "read",
-  played: "read",
-};
+  ["inactive", "delivered"],
+  ["read", "read"],
+  ["played", "read"],
+]);
 
 /** A store that does not take a receipt within this ends the connection; the network gives it again to the next one. */
 const KEPT_MS = 10_000;
@@ -62,7 +62,7 @@ export function takeReceipts({ socket, creds, receive, isOver, broken, runtime }
 /** What a receipt stanza says of messages that the line sent. Empty when it is about anything else. */
 export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receipt[] {
   const { from, participant, recipient, type = "", t } = stanza.attrs;
-  const status = STATUS[type];
+  const status = STATUS.get(type);
   // With a recipient it comes from another device of the line's owner, about what that device did.
   if (!from || !status || recipient) return [];
   const entries = isOfMany(from) && !participant ? entriesOfMany(stanza) : entriesOfOne(stanza, participant ?? from);

@@ -95,13 +95,13 @@ export class Pairing {
     on("CB:iq,type:set,pair-device", (stanza) => this.#pairDevice(stanza));
     on("CB:iq,,pair-success", (stanza) => this.#pairSuccess(stanza));
     on("CB:notification,type:link_code_companion_reg", (stanza) => this.#linkCode(stanza));
-    const notifications: Record<string, (stanza: BinaryNode) => Promise<void>> = {
-      ...(refreshHandled ? { companion_reg_refresh: (stanza) => this.#refresh(stanza) } : {}),
-      passkey_prologue_request: (stanza) => this.#passkeyRequested(stanza),
-      crsc_continuation: (stanza) => this.#passkeyContinued(stanza),
-    };
-    withhold(ws, "CB:notification", ({ attrs }) => attrs.type !== undefined && attrs.type in notifications);
-    for (const [type, handle] of Object.entries(notifications)) on(`CB:notification,type:${type}`, handle);
+    const notifications = new Map<string | undefined, (stanza: BinaryNode) => Promise<void>>([
+      ["passkey_prologue_request", (stanza) => this.#passkeyRequested(stanza)],
+      ["crsc_continuation", (stanza) => this.#passkeyContinued(stanza)],
+    ]);
+    if (refreshHandled) notifications.set("companion_reg_refresh", (stanza) => this.#refresh(stanza));
+    withhold(ws, "CB:notification", ({ attrs }) => notifications.has(attrs.type));
+    for (const [type, handle] of notifications) on(`CB:notification,type:${type}`, handle);
   }
 
   async #pairDevice(stanza: BinaryNode): Promise<void> {

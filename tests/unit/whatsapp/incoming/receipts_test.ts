@@ -27,6 +27,12 @@ Deno.test("read, played and background receipts say what they mean", () => {
   }
 });
 
+Deno.test("a type that is no word of receipts says nothing, whatever else bears its name", () => {
+  for (const type of ["constructor", "toString", "__proto__"]) {
+    assert.deepEqual(receipts({ from: "552@s.whatsapp.net", type }), []);
+  }
+});
+
 Deno.test("one receipt may be about many messages", () => {
   const all = receipts({ from: "552@s.whatsapp.net", type: "read" }, ["B", "C"]);
   assert.deepEqual(all.map(({ networkId }) => networkId), ["A", "B", "C"]);
