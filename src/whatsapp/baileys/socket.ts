@@ -252,6 +252,5 @@ function linkingEvents({ events, isOver, finish }: Owner, auth: AuthState, log: 
 
 /** Drops the TCP connection under the socket; frames that are still to be written fail. */
 export function cut(socket: WASocket): void {
-  const { socket: transport } = socket.ws as unknown as { socket: { terminate(): void } | null };
-  transport?.terminate();
+  socket.ws["socket"]?.terminate();
 }

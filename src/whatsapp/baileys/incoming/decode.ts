@@ -161,6 +161,6 @@ function resent(message: proto.IMessage): WAMessage[] {
   return (answer?.peerDataOperationResult ?? []).flatMap((result) => {
     const bytes = result.placeholderMessageResendResponse?.webMessageInfoBytes;
     const message = bytes && proto.WebMessageInfo.decode(bytes);
-    return message?.key?.id && message.key.remoteJid ? [message as WAMessage] : [];
+    return message?.key?.id && message.key.remoteJid ? [{ ...message, key: message.key }] : [];
   });
 }

@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { getMediaKeys } from "@whiskeysockets/baileys";
+import { getMediaKeys, type MediaDecryptionKeyInfo } from "@whiskeysockets/baileys";
 import { MediaTrouble, MediaUnavailable } from "../../incoming.ts";
 import type { MediaContent, MediaKind } from "./content.ts";
 import type { MediaAnswer, MediaHost } from "../media_host.ts";
@@ -48,16 +48,10 @@ export async function downloadMedia(
   return ReadableStream.from(verified(answer, keys, file));
 }
 
-interface MediaKeys {
-  iv: Uint8Array;
-  cipherKey: Uint8Array;
-  macKey?: Uint8Array;
-}
-
 /** Decrypts; throws at the end when the file is cut short, or when the MAC or a hash does not fit. */
 async function* verified(
   encrypted: MediaAnswer,
-  { iv, cipherKey, macKey }: MediaKeys,
+  { iv, cipherKey, macKey }: MediaDecryptionKeyInfo,
   file: MediaContent,
 ): AsyncGenerator<Uint8Array> {
   const decipher = createDecipheriv("aes-256-cbc", cipherKey, iv);

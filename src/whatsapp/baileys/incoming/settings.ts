@@ -6,8 +6,8 @@
  * Each setting is named by a keyed hash of its index, so that only the one that is looked for is decrypted.
  */
 import { Buffer } from "node:buffer";
-import { createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
-import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
+import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import { aesDecrypt, type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
 import { detached } from "../../../base/detached.ts";
 import type { AuthState } from "../auth_state.ts";
 import type { Runtime } from "../../../runtime.ts";
@@ -26,7 +26,6 @@ const SALT = 1;
 const ASKED_ID = "asked";
 const KEY_BYTES = 32;
 const MAC_BYTES = 32;
-const IV_BYTES = 16;
 const REMOVE = proto.SyncdMutation.SyncdOperation.REMOVE;
 
 interface SettingsOptions {
@@ -160,9 +159,7 @@ function saltIn(record: proto.ISyncdRecord, { valueKey, macKey }: SettingKeys): 
   const length = new Uint8Array(8).with(7, about.length);
   const mac = createHmac("sha512", macKey).update(about).update(encrypted).update(length).digest();
   if (!isSame(mac.subarray(0, MAC_BYTES), blob.subarray(-MAC_BYTES))) throw new RangeError("a setting was altered");
-  const decipher = createDecipheriv("aes-256-cbc", valueKey, encrypted.subarray(0, IV_BYTES));
-  const plain = Buffer.concat([decipher.update(encrypted.subarray(IV_BYTES)), decipher.final()]);
-  const salt = [VALUE, NCT_SALT, SALT].reduce(fieldOf, plain);
+  const salt = [VALUE, NCT_SALT, SALT].reduce(fieldOf, aesDecrypt(encrypted, valueKey));
   if (salt.length === 0) throw new RangeError("a setting holds no salt");
   return salt;
 }

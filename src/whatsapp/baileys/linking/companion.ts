@@ -4,8 +4,8 @@
  * would have to guess, and the codes that both show would differ. Sources: as of `passkey.ts`.
  */
 import { Buffer } from "node:buffer";
-import { createCipheriv, createHash, createHmac, hkdfSync } from "node:crypto";
-import { type AuthenticationCreds, bytesToCrockford, Curve, proto } from "@whiskeysockets/baileys";
+import { createHash, createHmac, hkdfSync } from "node:crypto";
+import { aesEncryptGCM, type AuthenticationCreds, bytesToCrockford, Curve, proto } from "@whiskeysockets/baileys";
 import type { Random } from "../../../runtime.ts";
 
 const HANDOFF_INFO = "shortcake-passkey-handoff-v1";
@@ -73,8 +73,7 @@ export function pairingRequest(creds: AuthenticationCreds, key: Uint8Array, rand
     advSecret: Buffer.from(creds.advSecretKey, "base64"),
   }).finish();
   const iv = random.bytes(IV_BYTES);
-  const cipher = createCipheriv("aes-256-gcm", key, iv);
-  const encryptedPayload = Buffer.concat([cipher.update(request), cipher.final(), cipher.getAuthTag()]);
+  const encryptedPayload = aesEncryptGCM(request, key, iv, new Uint8Array(0));
   return proto.EncryptedPairingRequest.encode({ encryptedPayload, iv }).finish();
 }
 

@@ -14,6 +14,7 @@ import {
   getBinaryNodeChild,
   getBinaryNodeChildren,
   jidDecode,
+  type JidWithDevice,
   type WASocket,
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
@@ -22,13 +23,6 @@ import type { Clock } from "../../../runtime.ts";
 
 const KEPT_MS = 5 * 60_000;
 const USERS_KEPT = 5_000;
-
-/** As the library lists a device. */
-interface Device {
-  user: string;
-  device?: number;
-  server?: string;
-}
 
 type LidMapping = Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN" | "getPNForLID">;
 
@@ -42,17 +36,18 @@ export type Devices = ReturnType<typeof makeDevices>;
 
 export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
   const bounds = atMost(USERS_KEPT, { forMs: KEPT_MS, clock });
-  const lists = new LRUCache<string, Device[]>(bounds);
+  const lists = new LRUCache<string, JidWithDevice[]>(bounds);
   const keyless = new LRUCache<string, true>(bounds);
 
-  const isOwn = ({ user, device }: Device) =>
+  const isOwn = ({ user, device }: JidWithDevice) =>
     [creds.me?.id, creds.me?.lid].some((jid) => {
       const own = jid ? jidDecode(jid) : undefined;
       return own?.user === user && (own.device ?? 0) === (device ?? 0);
     });
 
-  const get = (user: string): Device[] | undefined =>
-    lists.get(user)?.filter((device) => !isOwn(device) && !keyless.has(nameOf(device)));
+  /** As the library wants a list: it does not say of what. */
+  const listOf = <T>(user: string) =>
+    lists.get(user)?.filter((device) => !isOwn(device) && !keyless.has(nameOf(device))) as T | undefined;
 
   /** The other address of the same person. */
   async function aliasOf(jid: string): Promise<string | null> {
@@ -87,10 +82,9 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
 
   /** What the library keeps its lists in. */
   const cache: CacheStore & { mget<T>(users: string[]): Promise<Record<string, T | undefined>> } = {
-    get: <T>(user: string) => get(user) as T | undefined,
-    mget: <T>(users: string[]) =>
-      Promise.resolve(Object.fromEntries(users.map((user) => [user, get(user)])) as Record<string, T | undefined>),
-    set: (user, value) => void lists.set(user, value as Device[]),
+    get: listOf,
+    mget: <T>(users: string[]) => Promise.resolve(Object.fromEntries(users.map((user) => [user, listOf<T>(user)]))),
+    set: (user, value) => void lists.set(user, value as JidWithDevice[]),
     del: (user) => void lists.delete(user),
     flushAll: () => lists.clear(),
   };
@@ -114,11 +108,10 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
   };
 }
 
-function nameOf({ user, device }: Device): string {
+function nameOf({ user, device }: JidWithDevice): string {
   return `${user}:${device ?? 0}`;
 }
 
 function nameOfJid(jid: string): string {
-  const { user, device } = jidDecode(jid)!;
-  return nameOf({ user, device: device ?? 0 });
+  return nameOf(jidDecode(jid)!);
 }
