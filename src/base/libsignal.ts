@@ -18,6 +18,8 @@ declare module "libsignal" {
     isClosed(session: Session): boolean;
   }
   interface SessionCipher {
+    /** The published type has its bytes for a string. */
+    encrypt(data: Buffer): Promise<{ type: number; body: Uint8Array }>;
     decryptWithSessions(data: Uint8Array, sessions: Session[]): Promise<{ session: Session; plaintext: Buffer }>;
     doDecryptWhisperMessage(data: Uint8Array, session: Session): Promise<Buffer>;
     queueJob(job: () => Promise<unknown>): Promise<unknown>;

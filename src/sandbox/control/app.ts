@@ -41,11 +41,11 @@ export function controlApp(network: ControlledNetwork): Hono {
   });
   app.get("/wire", (c) => c.json(switchboard.wire.entries(c.req.query("line"))));
 
-  app.notFound((c) => render(c, notFound("address")));
-  app.onError((error, c) => {
-    if (error instanceof Problem) return render(c, error);
+  app.notFound(() => render(notFound("address")));
+  app.onError((error) => {
+    if (error instanceof Problem) return render(error);
     switchboard.runtime.log.error({ err: error }, "the sandbox's control API failed");
-    return render(c, new Problem("internal_error", "The sandbox could not do that; its log says why."));
+    return render(new Problem("internal_error", "The sandbox could not do that; its log says why."));
   });
   return app;
 }

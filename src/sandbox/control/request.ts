@@ -34,7 +34,7 @@ export function parse<T extends z.ZodType>(schema: T, json: unknown): z.infer<T>
   throw new Problem("validation_failed", `${first?.path || "body"}: ${first?.message}`, { errors });
 }
 
-export function render(c: Context, { code, status, message, extras }: Problem): Response {
+export function render({ code, status, message, extras }: Problem): Response {
   const problem = { code, status, detail: message, errors: extras.errors };
-  return c.body(JSON.stringify(problem), status as 400, { "content-type": "application/problem+json" });
+  return Response.json(problem, { status, headers: { "content-type": "application/problem+json" } });
 }

@@ -42,12 +42,19 @@ export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions):
     taken: (line) => sleep(runtime.clock, uploadMs(line), stop.signal),
   };
   const server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, cert: certPem, key: keyPem, signal: stop.signal, onListen: () => {} },
-    (request) =>
-      answer(request, host).catch((error) => {
+    {
+      hostname: "127.0.0.1",
+      port: 0,
+      cert: certPem,
+      key: keyPem,
+      signal: stop.signal,
+      onListen: () => {},
+      onError(error) {
         runtime.log.warn({ err: error }, "the sandbox's media host failed");
         return new Response(null, { status: 500 });
-      }),
+      },
+    },
+    (request) => answer(request, host),
   );
   const address = `127.0.0.1:${server.addr.port}`;
   return {

@@ -29,25 +29,20 @@ export function readCode(typed: string): string {
 }
 
 /** What primary_hello carries, and how the companion's answer is read. */
-interface CodeExchange {
-  hello: PrimaryHello;
-  /** The companion, whose identity may now be signed; null when the answer does not fit, as after a mistyped code. */
-  finish(answer: CompanionFinish): LinkRequest | null;
-}
-
 export async function beginCodeExchange(
   keys: PhoneKeys,
   request: CodeRequest,
   { code, random }: { code: string; random: Random },
-): Promise<CodeExchange> {
+) {
   const ephemeral = Curve.generateKeyPair();
   const companionEphemeral = await unwrapKey(request.wrappedEphemeral, code);
   return {
     hello: {
       wrappedEphemeral: await wrapKey(ephemeral.public, code, random),
       identityPublic: keys.identity.public,
-    },
-    finish: (answer) => {
+    } satisfies PrimaryHello,
+    /** The companion, whose identity may now be signed; null when the answer does not fit, as after a mistyped code. */
+    finish(answer: CompanionFinish): LinkRequest | null {
       if (companionEphemeral.length !== KEY_BYTES) return null;
       const shared = Curve.sharedKey(ephemeral.private, companionEphemeral);
       const bundle = openBundle(answer.wrappedKeyBundle, shared);

@@ -44,7 +44,7 @@ export class SignalSessions {
   async encrypt(address: ProtocolAddress, plaintext: Uint8Array): Promise<SessionCiphertext> {
     const cipher = new QuietCipher(this.#storage(OutgoingRecord), address);
     const { type, body } = await cipher.encrypt(Buffer.from(plaintext));
-    return { type: type === 3 ? "pkmsg" : "msg", body: body as unknown as Uint8Array };
+    return { type: type === 3 ? "pkmsg" : "msg", body };
   }
 
   /** Throws what libsignal throws: `MessageCounterError` for a message that was read before, others for lost sessions. */

@@ -15,16 +15,10 @@ import type { ClientFinish, NoiseIdentity } from "./noise.ts";
 import { Registration, type RegistrationOptions } from "./linking/registration.ts";
 import { openSession } from "./session.ts";
 
-interface Gate {
-  /** `ws://127.0.0.1:PORT/ws/chat` */
-  readonly url: string;
-  close(): Promise<void>;
-}
-
 /** Starts listening; port 0 takes a free one. Rejects when the port is taken. */
 export async function openGate(
   { port, identity, options }: { port: number; identity: NoiseIdentity; options: RegistrationOptions },
-): Promise<Gate> {
+) {
   const { runtime } = options.network;
   const http = createServer((_request, response) => response.writeHead(426).end());
   const server = new WebSocketServer({ server: http, perMessageDeflate: false });
@@ -37,7 +31,7 @@ export async function openGate(
   return {
     url: `ws://127.0.0.1:${bound}/ws/chat`,
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         for (const ws of server.clients) ws.terminate();
         server.close();
         http.close(() => resolve());

@@ -49,18 +49,8 @@ export interface ClientFinish {
   payload: Uint8Array;
 }
 
-interface NoiseResponder {
-  /** Takes the client hello, returns the server hello. Throws when the frame is not one. */
-  hello(frame: Uint8Array): Uint8Array;
-  /** Takes the client finish and moves to transport. Throws when it does not authenticate. */
-  finish(frame: Uint8Array): ClientFinish;
-  /** Transport cipher; valid after `finish`. `decrypt` throws on a frame that does not authenticate. */
-  encrypt(plaintext: Uint8Array): Uint8Array;
-  decrypt(ciphertext: Uint8Array): Uint8Array;
-}
-
 /** One handshake, for one connection. */
-export function createNoiseResponder(identity: NoiseIdentity): NoiseResponder {
+export function createNoiseResponder(identity: NoiseIdentity) {
   const ephemeral = Curve.generateKeyPair();
   let hash: Uint8Array = MODE;
   let salt: Uint8Array = MODE;
@@ -93,7 +83,8 @@ export function createNoiseResponder(identity: NoiseIdentity): NoiseResponder {
 
   mixHash(WA_HEADER);
   return {
-    hello(frame) {
+    /** Takes the client hello, returns the server hello. Throws when the frame is not one. */
+    hello(frame: Uint8Array): Uint8Array {
       const clientEphemeral = proto.HandshakeMessage.decode(frame).clientHello?.ephemeral;
       if (clientEphemeral?.length !== 32) throw new Error("the handshake does not begin with a client hello");
       mixHash(clientEphemeral);
@@ -106,7 +97,8 @@ export function createNoiseResponder(identity: NoiseIdentity): NoiseResponder {
         serverHello: { ephemeral: ephemeral.public, static: sealedStatic, payload },
       }).finish();
     },
-    finish(frame) {
+    /** Takes the client finish and moves to transport. Throws when it does not authenticate. */
+    finish(frame: Uint8Array): ClientFinish {
       const finish = proto.HandshakeMessage.decode(frame).clientFinish;
       if (!finish?.static || !finish.payload) throw new Error("the handshake does not end with a client finish");
       const staticPublic = open(finish.static);
@@ -117,8 +109,9 @@ export function createNoiseResponder(identity: NoiseIdentity): NoiseResponder {
       send = new Cipher(toClient);
       return { staticPublic, payload };
     },
-    encrypt: (plaintext) => transport(send).encrypt(plaintext),
-    decrypt: (ciphertext) => transport(receive).decrypt(ciphertext),
+    /** Transport cipher; valid after `finish`. `decrypt` throws on a frame that does not authenticate. */
+    encrypt: (plaintext: Uint8Array) => transport(send).encrypt(plaintext),
+    decrypt: (ciphertext: Uint8Array) => transport(receive).decrypt(ciphertext),
   };
 }
 
