@@ -166,12 +166,10 @@ async function questionsOf(
 
 /** Sets a picture, or takes it away; without a target the line's own. */
 export function pictureQuery(target: string | null, jpeg: Uint8Array | null): BinaryNode {
-  const attrs = { to: "s.whatsapp.net", type: "set", xmlns: "w:profile:picture", ...(target ? { target } : {}) };
-  return {
-    tag: "iq",
-    attrs,
-    ...(jpeg ? { content: [{ tag: "picture", attrs: { type: "image" }, content: jpeg }] } : {}),
-  };
+  const picture = jpeg ? { tag: "picture", attrs: { type: "image" }, content: jpeg } : undefined;
+  const query = iq({ type: "set", xmlns: "w:profile:picture" }, picture);
+  if (target) query.attrs.target = target;
+  return query;
 }
 
 function toGroup(metadata: GroupMetadata, me: OwnJids): Group {

@@ -1,17 +1,22 @@
 /**
  * Lets a message leave and learns what became of it (promise 3: `sent` means that the server acknowledged). Once the
- * library was asked to relay it, only the network's ack counts.
+ * library was asked to relay it, only the network's ack counts; before that it may fail without harm.
  */
 import { type BinaryNode, isJidGroup, type proto, type WASocket } from "@whiskeysockets/baileys";
+import { errorName } from "../../../base/detached.ts";
 import { within } from "../../../base/within.ts";
-import type { Runtime } from "../../../runtime.ts";
-import type { Outgoing, SendOutcome } from "../../outgoing.ts";
+import type { Log, Runtime } from "../../../runtime.ts";
+import { StoreError } from "../../../store/kv.ts";
+import { NetworkRefusal, NetworkTimeout } from "../../network_error.ts";
+import type { Outgoing, SendOutcome, Unsent } from "../../outgoing.ts";
+import { queryError, statusOf, TIMED_OUT } from "../answer.ts";
 import { pollIn } from "../incoming/content.ts";
 import { leaveOutStored } from "../repairs/memory.ts";
 import type { Devices } from "./devices.ts";
-import { describe, OFFLINE, surelyUnsent, unsent } from "./failure.ts";
+import { OriginalGone } from "./encode.ts";
 import type { GroupCache } from "./group_cache.ts";
-import { rotateSenderKey } from "./reach.ts";
+import { UploadFailed } from "./media_upload.ts";
+import { NoDevice, rotateSenderKey } from "./reach.ts";
 import type { Standing } from "./standing.ts";
 
 /** The server acknowledges within a second; after this it is taken as lost. */
@@ -24,6 +29,7 @@ const RESTRICTED = 463;
 const EDITED = "1";
 const REVOKED = "7";
 const REVOKED_BY_ADMIN = "8";
+export const OFFLINE: Unsent = { kind: "hold", detail: "The line is not connected." };
 const MAY_START_NO_CHATS = "The network does not let this number start new chats for now (error 463).";
 
 export interface RelayDeps {
@@ -143,4 +149,39 @@ export class Relay {
       detail: error === RESTRICTED ? MAY_START_NO_CHATS : `The network refused the message (error ${error}).`,
     };
   }
+}
+
+/** The outcome of a message that surely did not leave, on a connection that is open. */
+export function unsent({ networkId, to }: Outgoing, error: unknown, log: Log): Unsent {
+  const code = queryError(error);
+  if (isJidGroup(to) && code !== null && [401, 403, 404].includes(code)) {
+    return { kind: "refused", code: "group_not_accessible", detail: "The line is not in this group." };
+  }
+  if (error instanceof OriginalGone) {
+    return { kind: "refused", code: "original_gone", detail: "The message to forward is not kept any more." };
+  }
+  log.warn({ networkId, error: errorName(error) }, "a message could not be prepared");
+  return { kind: "retry", detail: describe(error) };
+}
+
+/**
+ * Whether the library failed before it wrote the frame. Its key transaction commits after the frame, and a write to
+ * the socket may fail or hang half-way: those, and only those, leave the question open.
+ */
+function surelyUnsent(error: unknown): boolean {
+  if (error instanceof StoreError) return false;
+  const code = error instanceof Error && "code" in error ? error.code : null;
+  const socketFailed = typeof code === "string" && /^E[A-Z]/.test(code);
+  return !socketFailed && statusOf(error) !== TIMED_OUT;
+}
+
+/** One sentence without the library's own words, which may hold addresses or content. */
+function describe(error: unknown): string {
+  if (error instanceof NetworkRefusal || error instanceof NetworkTimeout) return error.message;
+  if (error instanceof StoreError) return "The storage could not be used.";
+  const code = queryError(error);
+  if (code !== null) return `The network answered a query with error ${code}.`;
+  if (error instanceof NoDevice) return "The recipient has no device with keys now.";
+  if (error instanceof UploadFailed) return "The file could not be uploaded.";
+  return "The message could not be prepared.";
 }

@@ -12,11 +12,10 @@ import type { AuthState } from "../auth_state.ts";
 import type { Ahead } from "./ahead.ts";
 import type { Devices } from "./devices.ts";
 import { encode, type EncodeTools } from "./encode.ts";
-import { OFFLINE, unsent } from "./failure.ts";
 import type { Upload } from "./media_upload.ts";
 import { NoDevice, type Reached, reachGroup, reachPerson } from "./reach.ts";
 import type { Recipients } from "./recipients.ts";
-import { Relay, type RelayDeps } from "./relay.ts";
+import { OFFLINE, Relay, type RelayDeps, unsent } from "./relay.ts";
 import type { SentStore } from "./sent_store.ts";
 
 export interface SenderDeps extends RelayDeps {
