@@ -1,5 +1,6 @@
 /** What links a line, as one piece of bytes that another gateway takes up: credentials, Signal keys and the journal. */
 import { Buffer } from "node:buffer";
+import { piecesOf } from "../../base/unhurried.ts";
 import { deleteRange } from "../../store/delete_range.ts";
 import { Change, type Key, type Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
@@ -28,9 +29,9 @@ export function makeLinkCopy({ kv, seal }: { kv: Kv; seal: Seal }): LinkCopy {
     },
     async write(lineId, copy) {
       const rows: CopiedRow[] = JSON.parse(new TextDecoder().decode(copy));
-      for (let at = 0; at < rows.length; at += ROWS_A_COMMIT) {
+      for (const piece of piecesOf(rows, ROWS_A_COMMIT)) {
         const change = new Change();
-        for (const [rest, value] of rows.slice(at, at + ROWS_A_COMMIT)) {
+        for (const [rest, value] of piece) {
           const key: Key = [...networkKeys.waLine(lineId), ...rest];
           change.set(key, seal.seal(Buffer.from(value, "base64")));
         }

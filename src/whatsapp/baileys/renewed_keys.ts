@@ -2,10 +2,13 @@
  * Keys that are not sent with any more, after the store was set back (`setback.ts`): each chat's next message begins a
  * session of its own, each group's brings a new sender key. What others send under the old ones is decrypted as before.
  */
+import { batchesOf } from "../../base/unhurried.ts";
 import type { Runtime } from "../../runtime.ts";
-import { Change } from "../../store/kv.ts";
+import { deleteKeys } from "../../store/delete_range.ts";
+import { Change, type Key } from "../../store/kv.ts";
 import { lastSetback } from "../setback.ts";
 import { decode, encode, isLinked, readCreds } from "./auth_state.ts";
+import type { OwnJids } from "./jids.ts";
 import { senderKeyName } from "./outgoing/reach.ts";
 import { type LineRows, networkKeys } from "./rows.ts";
 
@@ -27,31 +30,32 @@ export async function renewKeys({ kv, seal, lineId, runtime: { clock } }: RenewO
   const setback = await lastSetback(kv);
   if (setback === null || (await kv.get(networkKeys.waRenewed(lineId))).value === setback) return;
   const creds = await readCreds({ kv, seal, lineId });
-  /** As the names of the line's own sender keys end, behind the group. */
-  const own = [creds?.me?.id, creds?.me?.lid].flatMap((jid) => jid ? senderKeyName("", jid) : []);
-  let change = new Change();
-  const flush = async (atLeast: number) => {
-    if (change.mutations.length < atLeast) return;
-    await kv.commit(change);
-    change = new Change();
-  };
   if (creds !== null && isLinked(creds)) {
-    for await (const { key, value } of kv.list({ prefix: networkKeys.waKeysOf(lineId, "session") })) {
-      const record = decode<SessionRecord>(seal.open(value));
-      for (const { indexInfo } of Object.values(record._sessions)) {
-        if (indexInfo.closed === OPEN) indexInfo.closed = clock.now();
-      }
-      change.set(key, seal.seal(encode(record)));
-      await flush(ROWS_A_COMMIT);
+    const sessions = kv.list({ prefix: networkKeys.waKeysOf(lineId, "session") });
+    for await (const rows of batchesOf(sessions, ROWS_A_COMMIT)) {
+      const change = new Change();
+      for (const { key, value } of rows) change.set(key, closed(value));
+      await kv.commit(change);
     }
-    for (const type of ["sender-key", "sender-key-memory"]) {
-      for await (const { key } of kv.list({ prefix: networkKeys.waKeysOf(lineId, type) })) {
-        const isOthers = type === "sender-key" && !own.some((end) => String(key.at(-1)).endsWith(end));
-        if (!isOthers) change.delete(key);
-        await flush(ROWS_A_COMMIT);
-      }
-    }
+    await deleteKeys(kv, ownSenderKeys(creds.me!));
   }
-  change.set(networkKeys.waRenewed(lineId), setback);
-  await flush(1);
+  await kv.commit(new Change().set(networkKeys.waRenewed(lineId), setback));
+
+  /** The row of a session, without a state that encrypts. */
+  function closed(row: Uint8Array): Uint8Array {
+    const record = decode<SessionRecord>(seal.open(row));
+    for (const { indexInfo } of Object.values(record._sessions)) {
+      if (indexInfo.closed === OPEN) indexInfo.closed = clock.now();
+    }
+    return seal.seal(encode(record));
+  }
+
+  /** What the line encrypts with in groups, and who has it. */
+  async function* ownSenderKeys({ id, lid }: OwnJids): AsyncGenerator<Key> {
+    const ends = [id, lid].flatMap((jid) => jid ? senderKeyName("", jid) : []);
+    for await (const { key } of kv.list({ prefix: networkKeys.waKeysOf(lineId, "sender-key") })) {
+      if (ends.some((end) => String(key.at(-1)).endsWith(end))) yield key;
+    }
+    for await (const { key } of kv.list({ prefix: networkKeys.waKeysOf(lineId, "sender-key-memory") })) yield key;
+  }
 }

@@ -2,6 +2,7 @@
 import type { WASocket } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
+import { piecesOf } from "../../../base/unhurried.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { AuthState } from "../auth_state.ts";
 import { expireAfter, isKept } from "../expiry.ts";
@@ -89,8 +90,7 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
       const jids = new Map<string, string | null>();
       for (const number of numbers) jids.set(number, await known(number));
       const unknown = [...jids].flatMap(([number, jid]) => jid === null ? [number] : []);
-      for (let from = 0; from < unknown.length; from += ASKED_AT_ONCE) {
-        const asked = unknown.slice(from, from + ASKED_AT_ONCE);
+      for (const asked of piecesOf(unknown, ASKED_AT_ONCE)) {
         const answer = new Map((await ask(asked)).map((jid) => [digitsOf(jid), jid]));
         const named = new Map(asked.flatMap((number) => answer.has(number) ? [[number, answer.get(number)!]] : []));
         await remember(named);
