@@ -141,7 +141,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const socket = makeWASocket({
     ...LINE_CONFIG,
     ...(shared.url === null ? {} : { waWebSocketUrl: shared.url }),
-    ...(proxy ? { agent: proxy.agent as unknown as Agent } : {}),
+    ...(proxy ? { agent: proxy.agent as Agent } : {}),
     auth,
     version: version.version,
     logger: quietLogger(log),

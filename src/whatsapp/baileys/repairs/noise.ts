@@ -7,6 +7,7 @@
  * The library decodes the chain in the same synchronous run in which it agreed on a secret with the server's key, so the
  * last key agreed with is the server's.
  */
+import { Buffer } from "node:buffer";
 import { Curve, proto } from "@whiskeysockets/baileys";
 import type { Clock } from "../../../runtime.ts";
 
@@ -39,7 +40,9 @@ export function repairNoise(clock: Pick<Clock, "now">): void {
 function checkServer(chain: proto.ICertChain, { serverKey, now }: { serverKey: Uint8Array; now: number }): void {
   const leaf = Details.decode(chain.leaf?.details ?? new Uint8Array());
   const intermediate = Details.decode(chain.intermediate?.details ?? new Uint8Array());
-  if (!isSame(leaf.key, serverKey)) throw new UntrustedServer("the certificate is about another server's key");
+  if (!leaf.key || Buffer.compare(leaf.key, serverKey) !== 0) {
+    throw new UntrustedServer("the certificate is about another server's key");
+  }
   if (leaf.issuerSerial !== intermediate.serial) throw new UntrustedServer("the certificate has another issuer");
   for (const certificate of [intermediate, leaf]) {
     if (!isValidAt(certificate, now / 1000)) throw new UntrustedServer("a certificate is not valid at this time");
@@ -48,8 +51,4 @@ function checkServer(chain: proto.ICertChain, { serverKey, now }: { serverKey: U
 
 function isValidAt({ notBefore, notAfter }: Details, seconds: number): boolean {
   return Number(notBefore ?? 0) <= seconds && seconds <= Number(notAfter ?? 0);
-}
-
-function isSame(one: Uint8Array | null | undefined, other: Uint8Array): boolean {
-  return one?.length === other.length && one.every((byte, index) => byte === other[index]);
 }
