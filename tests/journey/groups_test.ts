@@ -151,12 +151,18 @@ onStage("invitations are given, revoked and followed, and requests to join are a
 
   const { id: theirs } = await stage.control.call("POST", "/groups", { subject: "Theirs", participants: [BEN] });
   const { invite: link } = await stage.control.call("GET", `/groups/${theirs}`);
-  assert.deepEqual(await refusal(stage, ["GET", `${groups}/${theirs}`]), [502, "network_error"]);
+  assert.deepEqual(await refusal(stage, ["GET", `${groups}/${theirs}`]), [403, "network_forbidden"]);
   assert.deepEqual((await stage.api.call("POST", `${groups}/join`, { invite: link })).data, {
     id: theirs,
     status: "joined",
   });
   assert.equal((await stage.api.call("GET", `${groups}/${theirs}`)).data.name, "Theirs");
-  assert.deepEqual(await refusal(stage, ["PATCH", `${groups}/${theirs}`, { announce: true }]), [502, "network_error"]);
+  assert.deepEqual(await refusal(stage, ["PATCH", `${groups}/${theirs}`, { announce: true }]), [
+    403,
+    "network_forbidden",
+  ]);
+  const join = (invite: string) => refusal(stage, ["POST", `${groups}/join`, { invite }]);
+  assert.deepEqual(await join(link), [409, "network_conflict"]);
+  assert.deepEqual(await join(invite), [404, "not_found"]);
   assert.deepEqual(await refusal(stage, ["GET", `${groups}/120363000000000000@g.us`]), [404, "not_found"]);
 });

@@ -1,7 +1,7 @@
 /** How a request is answered: with JSON, with a stream of events, and with the problem that an error is. */
 import { Buffer } from "node:buffer";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import { CATALOGUE, Problem } from "../../errors.ts";
+import { CATALOGUE, Problem, type ProblemCode } from "../../errors.ts";
 import { StoreError } from "../../store/kv.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../whatsapp/network_error.ts";
 import { PasskeyNotRequested, PasskeyRefused } from "../../whatsapp/passkey.ts";
@@ -80,6 +80,15 @@ export async function streamAnswer(
   }
 }
 
+/** The network's codes that say what is wrong with the request; 410 is an invitation that was revoked. */
+const REFUSALS: Readonly<Record<number, ProblemCode>> = {
+  401: "network_forbidden",
+  403: "network_forbidden",
+  404: "not_found",
+  409: "network_conflict",
+  410: "not_found",
+};
+
 /** The problem that an error is; whatever nobody foresaw is `internal_error` and tells the client nothing. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
@@ -90,7 +99,7 @@ export function problemOf(error: unknown): Problem {
     });
   }
   if (error instanceof NetworkRefusal) {
-    return new Problem(error.code === 404 ? "not_found" : "network_error", error.message, { cause: error });
+    return new Problem(REFUSALS[error.code ?? 0] ?? "network_error", error.message, { cause: error });
   }
   if (error instanceof NetworkTimeout) return new Problem("network_timeout", error.message, { cause: error });
   if (error instanceof PasskeyNotRequested) {

@@ -5,7 +5,14 @@ import type { Lookups } from "../../line/lookups.ts";
 import { type Answer, ok } from "../api/route.ts";
 import { GroupJid, idOf, idParams } from "../api/schemas.ts";
 
-const problems: ProblemCode[] = ["not_found", "session_not_connected", "network_error", "network_timeout"];
+const problems: ProblemCode[] = [
+  "not_found",
+  "session_not_connected",
+  "network_forbidden",
+  "network_conflict",
+  "network_error",
+  "network_timeout",
+];
 
 /** A route about a line, and one about a group that it is in. */
 export const ofSession = { access: "key", params: idParams("session", "ses"), problems } as const;

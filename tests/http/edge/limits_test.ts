@@ -123,6 +123,7 @@ Deno.test("what the floors below throw is rendered by its code, and a surprise t
     [new StoreError("full", "no space"), 503, "storage_unavailable", { "retry-after": "5" }],
     [new StoreError("unavailable", "no answer"), 503, "storage_unavailable", { "retry-after": "5" }],
     [new NetworkRefusal("The network said no."), 502, "network_error"],
+    [new NetworkRefusal("Too fast.", { code: 429 }), 502, "network_error"],
     [new NetworkTimeout("It did not answer."), 504, "network_timeout"],
     [new TypeError("password=hunter2 at /secret/path.ts:1:1"), 500, "internal_error"],
     ["a string", 500, "internal_error"],
