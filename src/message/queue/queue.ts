@@ -86,24 +86,24 @@ export class LineQueue {
   }
 
   /** The message that waits on this row; a row that does not count any more goes. */
-  async messageAt({ key, value: { messageId } }: Row<QueueRow>): Promise<Row<Message> | null> {
-    const slot = await this.#kv.get(messageKeys.message(messageId));
-    if (isRow(slot) && isPlaceOf(key, slot.value)) return slot;
-    await this.#kv.commit(new Change().delete(key));
+  async messageAt(row: Row<QueueRow>): Promise<Row<Message> | null> {
+    const slot = await this.#kv.get(messageKeys.message(row.value.messageId));
+    if (isRow(slot) && isPlaceOf(row.key, slot.value)) return slot;
+    await this.#leave(row);
     return null;
   }
 
   /** As `messageAt`, of several rows. */
   async #read(rows: readonly Row<QueueRow>[]): Promise<Message[]> {
     const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
-    const left = new Change();
-    const messages = slots.flatMap(({ value }, i) => {
-      if (value && isPlaceOf(rows[i]!.key, value)) return value;
-      left.delete(rows[i]!.key);
-      return [];
-    });
-    if (left.mutations.length > 0) await this.#kv.commit(left);
-    return messages;
+    const isLeft = rows.map(({ key }, i) => !slots[i]!.value || !isPlaceOf(key, slots[i]!.value));
+    await Promise.all(rows.filter((_, i) => isLeft[i]).map((row) => this.#leave(row)));
+    return slots.flatMap(({ value }, i) => value && !isLeft[i] ? value : []);
+  }
+
+  /** Drops what a race has left, unless its message has come back there. */
+  async #leave(row: Row<QueueRow>): Promise<void> {
+    await this.#kv.commit(new Change().check(row).delete(row.key));
   }
 
   async *#first(limit: number): AsyncGenerator<Row<QueueRow>> {
