@@ -1,4 +1,4 @@
-/** A line's rows as its session writes them: by the table of states, with the event that a change owes, in one commit. */
+/** A line's rows as its session writes them: by the table of states, with the events that a change owes, in one commit. */
 import type { EventLog } from "../event/log.ts";
 import type { NewEvent } from "../event/event.ts";
 import { LRUCache } from "lru-cache";
@@ -100,7 +100,7 @@ export class LineRow {
     return (await this.untilDone(() => this.#deps.kv.get(lineKeys.line(this.#options.lineId)))).value;
   }
 
-  /** Moves the line as the table says, with its event; what the table does not know changes nothing. */
+  /** Moves the line as the table says, with its events; what the table does not know changes nothing. */
   async change(trigger: LineTrigger, patch: Partial<Line>): Promise<void> {
     const qr = trigger === "qr" && patch.qr ? await qrDataUrl(patch.qr) : null;
     const line = await this.untilDone(() => this.#commit(trigger, patch, qr));
@@ -122,8 +122,7 @@ export class LineRow {
       const line: Line = { ...slot.value, ...patch, status };
       change.check(slot).set(key, line);
       if (status === "connected") change.set(lineKeys.lineUsed(line.id), runtime.clock.now());
-      const event = eventOf(slot.value, line, qr);
-      if (event) events.append(change, event);
+      for (const event of eventsOf(slot.value, line, qr)) events.append(change, event);
       return { change, result: line };
     });
   }
@@ -137,26 +136,26 @@ export class LineRow {
   }
 }
 
-/** The event that a change of a line owes, if any. */
-function eventOf(before: Line, after: Line, qr: string | null): NewEvent | null {
+/** The events that a change of a line owes: a log-out also ends what its account was under. */
+function* eventsOf(before: Line, after: Line, qr: string | null): Generator<NewEvent> {
   const of = { accountId: after.accountId, sessionId: after.id, sessionName: after.name };
-  if (qr) return { ...of, event: "session.qr", data: { qr } };
+  if (qr) yield { ...of, event: "session.qr", data: { qr } };
   if (after.passkey && !isSamePasskey(before.passkey, after.passkey)) {
     const { stage, expiresAt } = after.passkey;
-    return { ...of, event: "session.passkey", data: { stage, expiresAt: isoTime(expiresAt) } };
+    yield { ...of, event: "session.passkey", data: { stage, expiresAt: isoTime(expiresAt) } };
+  }
+  const { status, reason, phone } = after;
+  if (status === "connected") {
+    if (before.status !== "connected") yield { ...of, event: "session.connected", data: { phone: phone ?? "" } };
+    else if (before.reason !== reason) yield { ...of, event: "session.degraded", data: { reason } };
+  } else if (before.status !== status && (status === "disconnected" || status === "logged_out")) {
+    yield { ...of, event: "session.disconnected", data: { status, reason: reason ?? "" } };
   }
   if (!isSameRestriction(before.restriction, after.restriction)) {
     const { kind = before.restriction?.kind ?? "", until = null } = after.restriction ?? {};
     const data = { active: after.restriction !== null, kind, until: until === null ? null : isoTime(until) };
-    return { ...of, event: "session.restricted", data };
+    yield { ...of, event: "session.restricted", data };
   }
-  if (before.status === "connected" && after.status === "connected" && before.reason !== after.reason) {
-    return { ...of, event: "session.degraded", data: { reason: after.reason } };
-  }
-  if (before.status === after.status) return null;
-  if (after.status === "connected") return { ...of, event: "session.connected", data: { phone: after.phone ?? "" } };
-  if (after.status !== "disconnected" && after.status !== "logged_out") return null;
-  return { ...of, event: "session.disconnected", data: { status: after.status, reason: after.reason ?? "" } };
 }
 
 function isSameRestriction(one: Line["restriction"] = null, other: Line["restriction"] = null): boolean {

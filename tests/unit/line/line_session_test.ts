@@ -187,6 +187,19 @@ for (const { kind, status, backWithinMs, forgets = false } of CLOSES) {
   });
 }
 
+Deno.test("the log-out of a restricted line is reported as one, and the restriction ends with it", async () => {
+  const world = await connectedWorld();
+  world.network.of("ses_1").events.restricted({ kind: "DEFAULT", until: null });
+  await world.clock.advance(0);
+  world.network.of("ses_1").ends("logged_out");
+  await world.clock.advance(0);
+  const [disconnected] = await world.events("session.disconnected");
+  assert.equal((disconnected?.data as EventData<"session.disconnected">).status, "logged_out");
+  const restricted = (await world.events("session.restricted")) as { data: EventData<"session.restricted"> }[];
+  assert.deepEqual(restricted.map(({ data }) => data.active), [true, false]);
+  await world.supervisor.stop();
+});
+
 Deno.test("a network that is away is asked again at once, then with growing pauses of at most eight seconds", async () => {
   const world = await connectedWorld();
   world.network.opensByItself = false;
