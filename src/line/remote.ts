@@ -12,7 +12,7 @@ import type { Service } from "../base/service.ts";
 import { CATALOGUE, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
-import type { Kv } from "../store/kv.ts";
+import { type Kv, StoreError } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import { NetworkRefusal, NetworkTimeout } from "../whatsapp/network_error.ts";
@@ -165,6 +165,7 @@ function written(error: unknown): WrittenError {
     return { name: "Problem", code, message, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
   }
   if (error instanceof NetworkRefusal) return { name: "NetworkRefusal", message: error.message, code: error.code };
+  if (error instanceof StoreError) return { name: "StoreError", message: error.message };
   if (error instanceof Error) return { name: error.name, message: error.message };
   return { name: "Error", message: String(error) };
 }
@@ -174,6 +175,7 @@ function made({ name, message, code = null, retryAfterSeconds }: WrittenError): 
     return new Problem(code, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
   }
   if (name === "NetworkRefusal") return new NetworkRefusal(message, { code: typeof code === "number" ? code : null });
+  if (name === "StoreError") return new StoreError("unavailable", message);
   return isKeyOf(BY_NAME, name) ? new BY_NAME[name](message) : new Error(`${name}: ${message}`);
 }
 

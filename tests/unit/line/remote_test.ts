@@ -9,6 +9,7 @@ import { Problem } from "../../../src/errors.ts";
 import { connectedWorld } from "../../support/line_world.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { systemRandom } from "../../../src/runtime.ts";
+import { StoreError } from "../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 
 const SEAL = makeSeal(sealKey("a secret of the tests"), systemRandom);
@@ -95,6 +96,9 @@ Deno.test("errors come over as what they are", async () => {
     after(s, 100, s.remote.connection("ses_1")!.checkNumber("34600000002")),
     (error) => error instanceof NetworkRefusal && error.code === 463 && error.message === "Not now.",
   );
+  // The worker's lease has gone elsewhere in this moment, say.
+  s.world.network.of("ses_1").checkNumber = () => Promise.reject(new StoreError("locked", "nothing was written"));
+  await assert.rejects(after(s, 100, s.remote.connection("ses_1")!.checkNumber("34600000002")), StoreError);
   s.held.add("ses_2");
   await assert.rejects(
     after(s, 100, s.remote.connection("ses_2")!.checkNumber("34600000002")),
