@@ -4,7 +4,7 @@ import type { EventLog } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import type { WebhookProgress, WebhookRow } from "./webhook.ts";
+import { changedAt, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
 /** `webhook.failing` is emitted when this many deliveries in a row have used up their attempts … */
 const FAILING_AFTER = 3;
@@ -85,7 +85,7 @@ export async function switchOff(
       active: false,
       switchedOff:
         `${reason} PUT /v1/webhooks/${webhook.id} with {"active":true} switches it on; events wait until then.`,
-      updatedAt: runtime.clock.now(),
+      updatedAt: changedAt(slot.value, runtime.clock.now()),
     };
     change.check(slot).set(webhookKeys.webhook(off.accountId, off.id), off);
     events.append(change, failingEvent(off, report));

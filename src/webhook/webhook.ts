@@ -83,6 +83,11 @@ export function shownWebhook(
   return { ...webhook, previousSecretUntil: rotating ? webhook.previousSecretUntil : null, failingSince };
 }
 
+/** When a change made now counts as made, Unix ms: after the one before it, whatever the clocks of several processes say. */
+export function changedAt({ updatedAt }: WebhookRow, now: number): number {
+  return Math.max(now, updatedAt + 1);
+}
+
 /** The secrets that sign now, the newest first. */
 export function liveSecrets(row: WebhookRow, { seal, now }: { seal: Seal; now: number }): string[] {
   const sealed = [row.secret];

@@ -13,7 +13,7 @@ import type { Seal } from "../store/seal.ts";
 import type { WebhookKeeper } from "./ownership.ts";
 import { purgeWebhook } from "./sweep.ts";
 import { makeSecret } from "./sign.ts";
-import { type ShownWebhook, shownWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
+import { changedAt, type ShownWebhook, shownWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
 
 interface NewWebhook {
   url: string;
@@ -207,7 +207,8 @@ export class Webhooks {
     const { kv, runtime: { clock }, keeper } = this.#deps;
     const row = await retryOnConflict(kv, async () => {
       const slot = await existingWebhook(kv, accountId, webhookId);
-      const result: WebhookRow = { ...slot.value, ...alter(slot.value), updatedAt: clock.now() };
+      const updatedAt = changedAt(slot.value, clock.now());
+      const result: WebhookRow = { ...slot.value, ...alter(slot.value), updatedAt };
       return { change: new Change().check(slot).set(webhookKeys.webhook(accountId, webhookId), result), result };
     });
     keeper.changed(row);

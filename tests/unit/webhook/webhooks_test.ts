@@ -9,6 +9,7 @@ import { type Delivery, deliveryId, orderOfDelivery } from "../../../src/webhook
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
 import { answering } from "../../support/receiver.ts";
 import { ACCOUNT, ALL_EVENTS, SESSION, textEvent, webhookStage } from "../../support/webhook_world.ts";
+import { ManualClock } from "../../support/runtime.ts";
 import { until } from "../../support/until.ts";
 
 const HOUR_MS = 3_600_000;
@@ -41,6 +42,16 @@ Deno.test("a new webhook subscribes to all events when none are named, and shows
     ),
     "the secret is at rest as it is",
   );
+});
+
+Deno.test("a change counts as later than the one before it, although this process's clock is behind", async () => {
+  await using s = await stage();
+  const paused = await s.webhooks.update(ACCOUNT, s.webhook.id, { active: false });
+  s.clock.now = () => paused.updatedAt - 5_000;
+  // The worker, in another process, follows whatever is later than what it knows.
+  const resumed = await s.webhooks.update(ACCOUNT, s.webhook.id, { active: true });
+  assert.ok(resumed.updatedAt > paused.updatedAt, `${resumed.updatedAt}`);
+  s.clock.now = ManualClock.prototype.now;
 });
 
 Deno.test("webhooks are listed oldest first, and another account sees none of them", async () => {
