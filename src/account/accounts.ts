@@ -83,11 +83,8 @@ export class Accounts {
   }
 
   async get(accountId: string): Promise<Account | null> {
-    const [{ value }, going] = await Promise.all([
-      this.#kv.get(accountKeys.account(accountId)),
-      this.#kv.get(accountKeys.removal(accountId)),
-    ]);
-    return value && going.value === null ? publicPart(value) : null;
+    const row = await this.#find(accountId);
+    return row && publicPart(row.value);
   }
 
   /** Throws Problem not_found, and validation_failed that names each bad entry; nothing is changed then. */
@@ -150,9 +147,18 @@ export class Accounts {
   }
 
   async #record(accountId: string): Promise<Row<AccountRecord>> {
-    const slot = await this.#kv.get(accountKeys.account(accountId));
-    if (!isRow(slot)) throw notFound("account");
-    return slot;
+    const row = await this.#find(accountId);
+    if (row === null) throw notFound("account");
+    return row;
+  }
+
+  /** Null also for one that is being removed. */
+  async #find(accountId: string): Promise<Row<AccountRecord> | null> {
+    const [slot, going] = await Promise.all([
+      this.#kv.get(accountKeys.account(accountId)),
+      this.#kv.get(accountKeys.removal(accountId)),
+    ]);
+    return isRow(slot) && going.value === null ? slot : null;
   }
 
   /** Checked by whoever puts an account on the plan: it may be removed at that moment. */

@@ -37,6 +37,8 @@ Deno.test("an account goes when its lines are gone, with every row that names it
     await accounts.remove(id);
     assert.equal(await accounts.authenticate(apiKey), null);
     assert.equal(await accounts.get(id), null);
+    await assert.rejects(accounts.update(id, { active: true }), { code: "not_found" });
+    await assert.rejects(accounts.rotateKey(id), { code: "not_found" });
     assert.deepEqual((await accounts.list()).map((account) => account.id), [other.id]);
     assert.equal(await turn(world), 0, "its line is still there");
     const asked = (await kv.get(lineKeys.line("ses_1"))).value!;
