@@ -356,6 +356,25 @@ inPanel(
 );
 
 inPanel(
+  "what goes to a group stands under its name, among messages, in its own page, and in the chats",
+  async ({ page }, stage) => {
+    const line = await stage.linkLine(LINE);
+    await stage.addPhone(CUSTOMER);
+    const participants = [CUSTOMER, LINE];
+    const { id } = await stage.control.call("POST", "/groups", { subject: "Neighbours", participants });
+    const text = "the stairs are cleaned on Monday";
+    stage.secrets.add(text);
+    await stage.status(await stage.sendText(line, id, text), "sent");
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage, "/messages"));
+    await page.getByRole("link", { name: "Neighbours" }).click();
+    await page.getByRole("heading", { name: "Neighbours" }).waitFor();
+    await page.goto(accountPage(stage, `/chats/${line.sessionId}`));
+    await page.getByRole("navigation", { name: "Chats" }).getByRole("link", { name: "Neighbours" }).waitFor();
+  },
+);
+
+inPanel(
   "a long queue leads to all of its messages, and a search goes on behind the newest thousands",
   async ({ page, assertQuiet }, stage) => {
     const { sessionId } = await stage.linkLine(LINE);

@@ -1,7 +1,8 @@
 // One stream per tab, of the account on screen, or for an operator of all lines. It is closed while nobody looks at the
 // tab, and everything is loaded anew when somebody does: a stream only says that there is something to load.
-import { apiUrl, call, loadSession, offline, v1 } from "./api.js";
+import { api, apiUrl, call, loadSession, offline, v1 } from "./api.js";
 import { useCallback, useEffect, useRef, useState } from "./html.js";
+import { isGroup } from "./words.js";
 
 const AGAIN_MS = 2_000;
 /** The gateway sends something every 20 s: a connection that is silent for longer is dead, whatever the browser believes. */
@@ -148,6 +149,22 @@ export const useApi = (account, below, ...rest) => useData(v1(account) + below, 
 
 /** The lines of an account. */
 export const useLines = (account) => useApi(account, "/sessions", ["lines"]);
+
+/**
+ * The groups of the lines that have any among these chats: `[line, chat]` each. Only the network knows what they are called:
+ * it is asked once a visit, and a line that is away cannot ask it.
+ */
+export function useGroups(account, chats) {
+  const [groups, setGroups] = useState([]);
+  const lines = [...new Set(chats.filter(([, chat]) => isGroup(chat)).map(([line]) => line))].sort().join();
+  useEffect(() => {
+    for (const line of lines.split(",").filter(Boolean)) {
+      api(account, "GET", `/sessions/${line}/groups`)
+        .then(({ data }) => setGroups((known) => [...known, ...data]), () => {});
+    }
+  }, [account, lines]);
+  return groups;
+}
 
 /** Calls `work` at intervals while the tab is visible. */
 export function useEvery(ms, work, on = true) {

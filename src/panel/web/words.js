@@ -79,6 +79,11 @@ export const webhookKind = ({ active, failingSince }) => !active ? "warn" : fail
 export const phone = (to) =>
   /^\d+$/.test(to) ? `+${to}` : to === "status@broadcast" ? t("Status") : to.replace(/^(\d+)@s\.whatsapp\.net$/, "+$1");
 
+export const isGroup = (chat) => chat.endsWith("@g.us");
+
+/** What a chat is called, with the groups that are known by now (`useGroups`). */
+export const chatName = (to, groups) => groups.find(({ id }) => id === to)?.name ?? phone(to);
+
 /**
  * A number as somebody types or pastes it, as the API takes it: without `+` or `00` before it, separators, and invisible
  * characters, which address books add. A JID as it is.

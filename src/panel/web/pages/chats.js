@@ -2,10 +2,10 @@
 import { api, call, session } from "../api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useData, useLines, useLoad } from "../live.js";
+import { useData, useGroups, useLines, useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Card, Empty, Head, Loaded, Select, Time, useOnce, useWork } from "../ui.js";
-import { kindWord, messageWord, phone } from "../words.js";
+import { chatName, isGroup, kindWord, messageWord, phone } from "../words.js";
 
 /** What of the list is shown at first; each "more" shows as much again. */
 const ALL = { words: "", wrote: false, limit: 100 };
@@ -14,7 +14,6 @@ const TYPING_MS = 250;
 /** Whoever is this close to the end of a chat reads on there when more comes. */
 const AT_END_PX = 60;
 
-const isGroup = (chat) => chat.endsWith("@g.us");
 /** Keys are there, so Enter sends; with a keyboard on the screen it begins a new line, as in other apps. */
 const hasKeys = () => matchMedia("(hover: hover)").matches;
 
@@ -49,7 +48,6 @@ export function Chats({ account, line: chosen, chat }) {
 
 function OfLine({ account, line, chat, about }) {
   const [wanted, setWanted] = useState(ALL);
-  const [groups, setGroups] = useState([]);
   const chats = useLoad(
     () => {
       const query = new URLSearchParams({ limit: wanted.limit });
@@ -64,12 +62,8 @@ function OfLine({ account, line, chat, about }) {
     [account, line, wanted],
     ["messages"],
   );
-  const hasGroups = chats.data?.data.some(({ chat }) => isGroup(chat)) ?? false;
-  useEffect(() => {
-    // Asked once a visit: only the network knows what a group is called, and a line that is away cannot ask it.
-    if (hasGroups) api(account, "GET", `/sessions/${line}/groups`).then(({ data }) => setGroups(data), () => {});
-  }, [hasGroups]);
-  const nameOf = (chat, name) => name ?? groups.find(({ id }) => id === chat)?.name ?? phone(chat);
+  const groups = useGroups(account, chats.data?.data.map(({ chat }) => [line, chat]) ?? []);
+  const nameOf = (chat, name) => name ?? chatName(chat, groups);
   return html`<${Loaded} state=${chats}>${({ data, total }) =>
     total === 0 && wanted === ALL && !chat
       ? html`

@@ -4,7 +4,7 @@ import { html, useEffect, useState } from "../html.js";
 import { number, t, tn, when } from "../i18n.js";
 import { Linking } from "../linking.js";
 import { isDegraded, LineState, reasonWord } from "../line_state.js";
-import { useApi, useEvery, useLoad } from "../live.js";
+import { useApi, useEvery, useGroups, useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Signing } from "../signing.js";
 import {
@@ -23,7 +23,7 @@ import {
   toast,
   Work,
 } from "../ui.js";
-import { messageKind, messageWord, phone, priorityWord, waitWord } from "../words.js";
+import { chatName, messageKind, messageWord, phone, priorityWord, waitWord } from "../words.js";
 
 const LINKING = ["initializing", "qr", "pairing"];
 const LOOK_MS = 3_000;
@@ -245,6 +245,7 @@ const FIRST_ROWS = 20;
 
 function Queue({ account, line, queue, health }) {
   const [all, setAll] = useState(false);
+  const groups = useGroups(account, queue.data?.map(({ to }) => [line._id, to]) ?? []);
   const cancel = async (id) => {
     await api(account, "DELETE", `/messages/${id}`);
     await queue.reload();
@@ -275,7 +276,7 @@ function Queue({ account, line, queue, health }) {
               [t("To"), (row) =>
                 html`<span class="nowrap"><span class="soft">${row.position}.</span> <a class="main" href=${
                   href(`/accounts/${account}/messages/${row.messageId}`)
-                }>${phone(row.to)}</a></span>`],
+                }>${chatName(row.to, groups)}</a></span>`],
               [
                 t("State"),
                 (row) =>

@@ -2,14 +2,15 @@
 import { api } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
-import { useApi, useLines } from "../live.js";
+import { useApi, useGroups, useLines } from "../live.js";
 import { go, href } from "../router.js";
 import { Badge, Card, Head, Loaded, Time, toast, useOnce, Work } from "../ui.js";
-import { farthest, messageKind, messageWord, phone } from "../words.js";
+import { chatName, farthest, messageKind, messageWord } from "../words.js";
 
 export function Message({ account, message: id }) {
   const message = useApi(account, `/messages/${id}`, ["messages"]);
   const lines = useLines(account);
+  const groups = useGroups(account, message.data ? [[message.data.sessionId, message.data.to]] : []);
   const once = useOnce();
   const cancel = async () => {
     await api(account, "DELETE", `/messages/${id}`);
@@ -28,7 +29,8 @@ export function Message({ account, message: id }) {
     };
     return html`
       <div class="stack">
-        <${Head} back=${[`/accounts/${account}/messages`, t("Messages")]} title=${phone(data.to)} text=${line?.name}>
+        <${Head} back=${[`/accounts/${account}/messages`, t("Messages")]} title=${chatName(data.to, groups)} text=${line
+          ?.name}>
           <${Badge} kind=${messageKind(farthest(data))}>${messageWord(farthest(data))}</${Badge}>
               ${data.status === "queued" && html`<${Work} kind="danger" run=${cancel}>${t("Cancel")}</${Work}>`}
               ${canSendAgain(data) && html`<${Work} run=${again}>${t("Send again")}</${Work}>`}

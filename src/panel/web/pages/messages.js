@@ -2,10 +2,10 @@
 import { api, call } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useEvery, useLines, useLoad } from "../live.js";
+import { useEvery, useGroups, useLines, useLoad } from "../live.js";
 import { href, setQuery } from "../router.js";
 import { Badge, Card, Empty, Field, Head, Loaded, Pager, Pages, Select, Table, Time } from "../ui.js";
-import { farthest, KINDS, kindWord, messageKind, messageWord, phone } from "../words.js";
+import { chatName, farthest, KINDS, kindWord, messageKind, messageWord } from "../words.js";
 
 const LIMIT = 25;
 const LOOK_MS = 5_000;
@@ -31,6 +31,7 @@ export function Messages({ account, query }) {
   );
   // An accepted message causes no event until it departs.
   useEvery(LOOK_MS, messages.reload, page === "1" && q === "");
+  const groups = useGroups(account, messages.data?.rows.map(({ sessionId, to }) => [sessionId, to]) ?? []);
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   const set = (name) => ({ target }) => setQuery({ [name]: target.value, page: "" });
   const choice = (name, label, options) =>
@@ -75,7 +76,7 @@ export function Messages({ account, query }) {
                 : html`<${Table} caption=${t("Messages")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
                   [t("To"), (row) =>
                     html`<a class="main" href=${href(`/accounts/${account}/messages/${row.messageId}`)}>${
-                      phone(row.to)
+                      chatName(row.to, groups)
                     }</a>`],
                   [t("Content"), (row) =>
                     html`<span class="clip">${contentOf(row)}</span>`],
