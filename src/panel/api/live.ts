@@ -96,10 +96,7 @@ async function ofAccount(
     eventsCame = true;
     wake();
   });
-  await watchLines();
-  // The page asks when the stream is ready.
-  linesChanged = false;
-  return {
+  const source: Source = {
     isAwake: () => eventsCame || linesChanged,
     async take() {
       let text = "";
@@ -129,6 +126,15 @@ async function ofAccount(
       watched.clear();
     },
   };
+  try {
+    await watchLines();
+  } catch (error) {
+    source.end();
+    throw error;
+  }
+  // The page asks when the stream is ready.
+  linesChanged = false;
+  return source;
 }
 
 async function liveStream(
@@ -174,8 +180,14 @@ async function liveStream(
   return new ReadableStream({
     start: (controller) => controller.enqueue(encoder.encode("retry: 2000\nevent: ready\ndata: {}\n\n")),
     async pull(controller) {
-      const text = await next();
-      if (text !== null) return controller.enqueue(encoder.encode(text));
+      try {
+        const text = await next();
+        if (text !== null) return controller.enqueue(encoder.encode(text));
+      } catch (error) {
+        // Nobody cancels a stream that has failed.
+        end();
+        throw error;
+      }
       end();
       controller.close();
     },

@@ -1,5 +1,6 @@
 /** What people of an account see and do in the panel, and that it is never another's. */
 import assert from "node:assert/strict";
+import { StoreError } from "../../../src/store/kv.ts";
 import { type ApiWorld, withApi } from "../../support/api_world.ts";
 import { joined, PanelVisit } from "../../support/panel_visit.ts";
 
@@ -315,6 +316,21 @@ Deno.test("an account has so many pages open at a time, and one that is closed m
     open.push(await live("GET"));
     assert.equal(open.at(-1)!.status, 200);
     for (const stream of open) await stream.body!.cancel();
+
+    // A store that is away ends them all, and they make room.
+    const readers = [];
+    for (let i = 0; i < 50; i++) readers.push((await live("GET")).body!.getReader());
+    for (const reader of readers) await reader.read();
+    const ends = readers.map((reader) => reader.read());
+    const { get } = world.kv;
+    world.kv.get = () => Promise.reject(new StoreError("unavailable", "no answer"));
+    const ended = Promise.allSettled(ends);
+    await world.runtime.clock.advance(25_000);
+    assert.ok((await ended).every(({ status }) => status === "rejected"));
+    world.kv.get = get;
+    const after = await live("GET");
+    assert.equal(after.status, 200);
+    await after.body!.cancel();
   }));
 
 Deno.test("an operator's stream tells that any line has changed, and is nobody else's", () =>
