@@ -95,7 +95,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
     watchLine: (lineId, look) => live.watch(lineId, look),
     watchAllLines: (look) => live.watchAll(look),
     publicUrl: config.publicUrl,
-    dataDir: config.dataDir,
+    dataDir: config.store === null ? config.dataDir : null,
     webVersion: config.whatsapp.version,
     panelUrl,
   });

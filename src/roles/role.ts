@@ -109,14 +109,17 @@ function serveRole(options: RoleOptions): RunningRole {
   const worker = isShared
     ? sharedWorker(ground, networkOf(options, ground), options.place)
     : soleWorker(ground, networkOf(options, ground));
-  const reserve = makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
-  metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
+  // A store on a server lies on a disk of its own.
+  const reserve = isShared
+    ? null
+    : makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
+  if (reserve) metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
   const { app, ahead, firstRunLink } = makeApi(ground, {
     ...port,
     live: isShared ? remoteLines(ground) : worker.supervisor,
     webhooks: isShared ? makeRemoteWebhooks({ kv, bell }) : worker.dispatcher,
     network: worker.network,
-    accepted: (accept) => acceptedWithRoom(accept, reserve),
+    accepted: (accept) => reserve ? acceptedWithRoom(accept, reserve) : accept,
   });
   const requests = port.listening(app);
   return {

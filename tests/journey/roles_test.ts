@@ -101,6 +101,24 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
     assert.equal(status, 404);
   });
 
+  await t.step("an operator looks at the gateway through an API, which has no disk to tell of", async () => {
+    const { stdout } = await tryCommand(["operator", "link", "--json"], stage.env);
+    const [, token] = JSON.parse(stdout).url.split("#");
+    const panel = (path: string, init: RequestInit) => fetch(`${one.url}/panel/api${path}`, init);
+    const joined = await panel("/join", {
+      method: "POST",
+      headers: { "x-paloma-panel": "1" },
+      body: JSON.stringify({ token, login: "root", password: "a dove on the roof" }),
+    });
+    assert.equal(joined.status, 200, await joined.text());
+    const cookie = joined.headers.get("set-cookie")!.split(";")[0]!;
+    const overview = await panel("/operator/overview", { headers: { cookie } });
+    const text = await overview.text();
+    assert.equal(overview.status, 200, text);
+    const { data } = JSON.parse(text);
+    assert.deepEqual([data.accounts.length, data.disk], [1, null]);
+  });
+
   await t.step("lines are linked through one API, spread evenly, and send through both", async () => {
     lines = await stage.linkLines(api, NUMBERS);
     await until(() => isEven(workers), "an even spread");

@@ -30,22 +30,18 @@ export function addOperatorPages(parts: Parts): void {
     };
   }
 
-  guard.operator({ method: "GET", path: "/operator/overview" }, async () => {
-    const { bavail, blocks, bsize } = statfsSync(dataDir);
-    return {
-      data: {
-        version: VERSION,
-        deno: Deno.version.deno,
-        webVersion,
-        startedAt,
-        memoryBytes: Deno.memoryUsage().rss,
-        queued: await queuedCount(),
-        accounts: await Promise.all((await accounts.list()).map(accountView)),
-        store: { storeBytes: await bytesIn(dataDir) },
-        disk: { freeBytes: bavail * bsize, totalBytes: blocks * bsize },
-      },
-    };
-  });
+  guard.operator({ method: "GET", path: "/operator/overview" }, async () => ({
+    data: {
+      version: VERSION,
+      deno: Deno.version.deno,
+      webVersion,
+      startedAt,
+      memoryBytes: Deno.memoryUsage().rss,
+      queued: await queuedCount(),
+      accounts: await Promise.all((await accounts.list()).map(accountView)),
+      disk: dataDir === null ? null : await diskOf(dataDir),
+    },
+  }));
 
   const Name = z.string().max(100);
   const NewAccount = z.strictObject({ name: Name, plan: z.string().max(40) });
@@ -109,6 +105,11 @@ export function addOperatorPages(parts: Parts): void {
   }));
 
   addPlans(parts);
+}
+
+async function diskOf(folder: string) {
+  const { bavail, blocks, bsize } = statfsSync(folder);
+  return { storeBytes: await bytesIn(folder), freeBytes: bavail * bsize, totalBytes: blocks * bsize };
 }
 
 /** Of the store's own files; the media lie in a folder of theirs. */

@@ -25,8 +25,8 @@ export interface PanelDeps extends Services {
   /** As `watchLine`, for every line. */
   watchAllLines(look: () => void): () => void;
   publicUrl: string | null;
-  /** The folder of the store and the files. */
-  dataDir: string;
+  /** The folder of the store and the files; null where the store is on a server. */
+  dataDir: string | null;
   /** The version of WhatsApp Web that is announced; null: the latest. */
   webVersion: string | null;
   /** `http://HOST:PORT/panel`, as links name it. */

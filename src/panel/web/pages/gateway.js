@@ -20,8 +20,10 @@ export function Gateway() {
       [t("Accounts"), number(data.accounts.length), ""],
       [t("Lines connected"), number(connected), t("of {limit}", { limit: number(lines) })],
       [t("Messages waiting"), number(data.queued), ""],
-      [t("Free disk"), bytes(data.disk.freeBytes), t("of {limit}", { limit: bytes(data.disk.totalBytes) })],
     ];
+    // A store on a server keeps watch over its own disk.
+    const { freeBytes, totalBytes, storeBytes } = data.disk ?? {};
+    if (data.disk) figures.push([t("Free disk"), bytes(freeBytes), t("of {limit}", { limit: bytes(totalBytes) })]);
     return html`
       <div class="stack">
         <${Head} title=${t("Gateway")} text=${t("Paloma {version}, up since {time}", {
@@ -29,7 +31,7 @@ export function Gateway() {
           time: when(data.startedAt),
         })}>
               <${NewAccount} reload=${overview.reload} /></${Head}>
-            ${data.disk.freeBytes < LITTLE_ROOM &&
+            ${freeBytes < LITTLE_ROOM &&
               html`<p class="note bad">${
                 t("The disk is nearly full: make room. Sending stops before it is full, and goes on when there is room.")
               }</p>`}
@@ -49,9 +51,11 @@ export function Gateway() {
             <${Card} title=${t("What runs here")} pad><dl class="facts">
               <dt>${t("Version")}</dt><dd>${data.version}</dd><dt>Deno</dt><dd>${data.deno}</dd>
               <dt>${t("WhatsApp Web version")}</dt><dd>${data.webVersion ?? t("the latest")}</dd>
-              <dt>${t("Memory")}</dt><dd>${bytes(data.memoryBytes)}</dd><dt>${t("Store")}</dt><dd>${bytes(
-                data.store.storeBytes,
-              )}</dd>
+              <dt>${t("Memory")}</dt><dd>${bytes(data.memoryBytes)}</dd>
+              ${data.disk && html`
+                <dt>${t("Store")}</dt>
+                <dd>${bytes(storeBytes)}</dd>
+              `}
               <dt>${t("Started")}</dt><dd><${Time} at=${data.startedAt} /></dd></dl></${Card}>
           </div>
     `;
