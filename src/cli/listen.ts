@@ -3,7 +3,7 @@ import type { Command } from "commander";
 import { type Clock, sleep, systemClock } from "../runtime.ts";
 import { httpClient, type Json } from "./client.ts";
 import { describeEvent } from "./describe_event.ts";
-import { Exit, print, printError } from "./output.ts";
+import { Exit, jsonLine, print, printError } from "./output.ts";
 import { apiUrl } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 import { openTemporaryWebhook, type WebhookRequest } from "./temporary_webhook.ts";
@@ -60,7 +60,7 @@ async function listenToStream({ url, key, events, session, after, json }: Asked,
     broke: (reason, pauseMs) => printError(`The stream broke (${reason}); going on in ${pauseMs / 1000} s.`),
   });
   for await (const event of stream) {
-    print(json ? JSON.stringify(event) : `${timeOf(event.createdAt)} ${describeEvent(event)}`);
+    print(json ? jsonLine(event) : `${timeOf(event.createdAt)} ${describeEvent(event)}`);
   }
 }
 
@@ -96,7 +96,7 @@ async function openWebhook(options: Parameters<typeof openTemporaryWebhook>[0]) 
 }
 
 function jsonOf({ id, body, signature, standardSignature, forwarded }: WebhookRequest): string {
-  return JSON.stringify({ id, ...parsed(body), verified: { signature, standardSignature }, forwarded });
+  return jsonLine({ id, ...parsed(body), verified: { signature, standardSignature }, forwarded });
 }
 
 function lineOf({ body, signature, standardSignature, forwarded }: WebhookRequest): string {

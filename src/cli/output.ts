@@ -17,9 +17,14 @@ export function printError(line: string): void {
   writeAll(Deno.stderr, line + "\n");
 }
 
+/** One line of JSON. It leaves some control characters as they are, which a terminal would take for commands. */
+export function jsonLine(value: unknown): string {
+  return JSON.stringify(value).replaceAll(/[\x7f-\x9f]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
+}
+
 /** Writes the result as one line of JSON when `--json` was given, else as the text. */
 export function printResult(options: { json?: boolean }, value: unknown, text: () => string): void {
-  print(options.json ? JSON.stringify(value) : text());
+  print(options.json ? jsonLine(value) : text());
 }
 
 /** Columns aligned by their widest cell. */

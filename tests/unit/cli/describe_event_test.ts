@@ -1,6 +1,7 @@
 /** Events in one line for a person. */
 import assert from "node:assert/strict";
 import { describeEvent } from "../../../src/cli/describe_event.ts";
+import { jsonLine } from "../../../src/cli/output.ts";
 
 const received = { from: "49@s.whatsapp.net", number: "49", type: "conversation", text: "hi" };
 
@@ -64,4 +65,10 @@ Deno.test("neither names nor texts of strangers break the line, steer the termin
   const line = describeEvent({ event: "message.received", sessionName: hostile, data: { ...received, text: hostile } });
   assert.doesNotMatch(line, /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u);
   assert.ok(line.length < 500);
+});
+
+Deno.test("JSON of strangers' words does not steer the terminal either, and says the same", () => {
+  const hostile = { text: "a\u001b[2Jc\u009b31m\u007f\u0085" };
+  assert.doesNotMatch(jsonLine(hostile), /\p{Cc}/u);
+  assert.deepEqual(JSON.parse(jsonLine(hostile)), hostile);
 });
