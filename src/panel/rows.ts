@@ -25,6 +25,8 @@ export interface Person {
   passkeys: Passkey[];
   createdAt: number;
   lastSignInAt: number | null;
+  /** From where they have signed in, the latest first; missing until the next time in rows of older versions. */
+  addresses?: string[];
 }
 
 /** A browser that is signed in. */

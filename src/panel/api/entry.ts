@@ -90,8 +90,8 @@ export function addEntry(parts: Parts): void {
   const SignIn = z.strictObject({ login: Login, password: Password, code: z.string().trim().max(20).optional() });
   guard.open({ method: "POST", path: "/sign-in", body: SignIn }, async (asked) => {
     const { login, password, code } = asked.body;
-    const attempt = (prove: () => Promise<boolean>) => throttle.attempt(asked.address, login, prove);
     const person = await people.byLogin(login);
+    const attempt = (prove: () => Promise<boolean>) => throttle.attempt(asked.address, person ?? { login }, prove);
     const isRight = await attempt(() => passwords.verify(password, person?.passwordHash ?? null));
     if (!isRight || person === null) return await failed(asked, login, "The login or the password is wrong.");
     if (person.totp?.confirmed) {
@@ -113,7 +113,7 @@ export function addEntry(parts: Parts): void {
   guard.open({ method: "POST", path: "/sign-in/passkey", body: PasskeySignIn }, async (asked) => {
     const { response } = asked.body;
     // Each passkey by itself: whoever shows many that nobody has must not lock out those who have theirs.
-    const shown = `passkey ${response.id.slice(0, 100)}`;
+    const shown = { login: `passkey ${response.id.slice(0, 100)}` };
     const signIn = () => passkeys.signIn(guard.origin(asked.c), response);
     const person = await throttle.attempt(asked.address, shown, signIn);
     if (person === null) return await failed(asked, "(passkey)", "Nobody has this passkey here, or it did not sign.");

@@ -15,9 +15,9 @@ export function addMe(parts: Parts): void {
 
   /** Somebody at an unattended browser must not change how its owner signs in, nor find out the password. */
   const checkPassword: CheckPassword = async ({ visitor: { person }, address }, password, field = "password") => {
-    const { login, passwordHash } = person;
+    const { passwordHash } = person;
     if (passwordHash === null) return;
-    const isRight = await throttle.attempt(address, login, () => passwords.verify(password, passwordHash));
+    const isRight = await throttle.attempt(address, person, () => passwords.verify(password, passwordHash));
     if (!isRight) throw invalid(field, "This is not your password.");
   };
 

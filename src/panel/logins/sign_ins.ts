@@ -10,6 +10,7 @@ const LONGEST_MS = 30 * 24 * 60 * 60_000;
 const IDLE_MS = 24 * 60 * 60_000;
 /** A row is written at most once in this time, not at each request. */
 const SEEN_EVERY_MS = 5 * 60_000;
+const MOST_ADDRESSES = 10;
 
 /** Somebody who is signed in, in one browser. */
 export interface Visitor {
@@ -40,7 +41,10 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
       const now = clock.now();
       const row = { personId: person.id, address, userAgent: userAgent.slice(0, 200), createdAt: now, seenAt: now };
       await kv.commit(new Change().set(panelKeys.signIn(person.id, hashToken(token)), row));
-      await people.update(person.id, (person) => ({ ...person, lastSignInAt: now }));
+      await people.update(person.id, (person) => {
+        const addresses = [...new Set([address, ...person.addresses ?? []])].slice(0, MOST_ADDRESSES);
+        return { ...person, lastSignInAt: now, addresses };
+      });
       return token;
     },
 

@@ -2,12 +2,16 @@
 import { Windows } from "../../base/windows.ts";
 import type { Clock } from "../../runtime.ts";
 import { Refusal } from "../refusal.ts";
+import type { Person } from "../rows.ts";
 
 const WINDOW_MS = 15 * 60_000;
 /** Allows for one person's typing errors. */
 const MOST_OF_PAIR = 5;
 /** Many logins from one address, or one login from many: somebody is guessing. */
 const MOST_OF_ONE = 50;
+
+/** A login that somebody tries, with what is known of its owner where it has one. */
+type Tried = Pick<Person, "login"> & Partial<Pick<Person, "addresses">>;
 
 export type Throttle = ReturnType<typeof makeThrottle>;
 
@@ -16,8 +20,10 @@ export function makeThrottle(clock: Clock) {
   const names = (address: string, login: string) =>
     [[`${address} ${login}`, MOST_OF_PAIR], [`from ${address}`, MOST_OF_ONE], [`as ${login}`, MOST_OF_ONE]] as const;
 
-  function check(address: string, login: string): void {
-    for (const [name, most] of names(address, login)) {
+  function check(address: string, { login, addresses = [] }: Tried): void {
+    const [ofPair, from, as] = names(address, login);
+    // Strangers who guess a login do not lock out its owner where they have signed in before.
+    for (const [name, most] of addresses.includes(address) ? [ofPair, from] : [ofPair, from, as]) {
       if (failures.count(name) < most) continue;
       const seconds = failures.secondsLeft(name);
       throw new Refusal("too_many_attempts", `Too many wrong tries; wait ${Math.ceil(seconds / 60)} min.`, {
@@ -31,11 +37,11 @@ export function makeThrottle(clock: Clock) {
      * What `prove` finds; nothing, null or false, counts as an error. Throws Refusal too_many_attempts, with the seconds to
      * wait, before anything costly is done; and after it where others failed meanwhile, for many may come at once.
      */
-    async attempt<T>(address: string, login: string, prove: () => Promise<T>): Promise<T> {
-      check(address, login);
+    async attempt<T>(address: string, tried: Tried, prove: () => Promise<T>): Promise<T> {
+      check(address, tried);
       const found = await prove();
-      check(address, login);
-      if (!found) { for (const [name] of names(address, login)) failures.add(name); }
+      check(address, tried);
+      if (!found) { for (const [name] of names(address, tried.login)) failures.add(name); }
       return found;
     },
     /** After a success a person's own errors are forgotten. */

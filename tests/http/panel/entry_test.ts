@@ -76,6 +76,24 @@ Deno.test("a password is right or wrong, whoever asks, and six wrong ones make w
     assert.equal((await signIn("ANA ", PASSWORD)).status, 200);
   }));
 
+Deno.test("strangers who guess lock a login for each other, not for whoever has signed in from where they are", () =>
+  withApi(async (world) => {
+    await joined(world, "ana", null);
+    const visit = new PanelVisit(world);
+    const signIn = (password: string, from: string) =>
+      visit.ask("POST", "/sign-in", { login: "ana", password }, { from });
+    const home = "203.0.113.9";
+    assert.equal((await signIn(PASSWORD, home)).status, 200);
+    assert.equal((await visit.ask("POST", "/sign-out", undefined, { from: home })).status, 200);
+    for (let i = 0; i < 50; i++) await signIn("wrong password", `198.51.100.${i % 10}`);
+    assert.equal((await signIn(PASSWORD, "198.51.100.77")).body.code, "too_many_attempts");
+    const ana = await signIn(PASSWORD, home);
+    assert.equal(ana.status, 200);
+    assert.equal((await visit.ask("POST", "/me/totp", { password: PASSWORD }, { from: home })).status, 200);
+    for (let i = 0; i < 5; i++) assert.equal((await signIn("wrong password", home)).body.code, "sign_in_failed");
+    assert.equal((await signIn(PASSWORD, home)).body.code, "too_many_attempts", "nor may anybody guess there");
+  }));
+
 Deno.test("of many wrong passwords at once no more are told to be wrong than one after another", () =>
   withApi(async (world) => {
     await joined(world, "ana", null);
