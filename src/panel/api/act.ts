@@ -66,5 +66,5 @@ export function addAct({ app, guard, accounts, runtime: { clock } }: ActDeps): A
 
 /** The path without phone numbers: the audit log outlives what is kept of people. */
 function withoutNumbers(path: string): string {
-  return path.split("/").map((part) => /^\d+((@|%40)[a-z.]+)?$/i.test(part) ? "…" : part).join("/");
+  return path.split("/").map((part) => /^\d+(-\d+)?((@|%40)[a-z.]+)?$/i.test(part) ? "…" : part).join("/");
 }

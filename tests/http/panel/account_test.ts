@@ -39,6 +39,18 @@ Deno.test("the API answers whoever is signed in as it answers the key, at no cos
     assert.equal(log[0].login, "ana");
   }, { plan: { requestsPerMinute: 2 } }));
 
+Deno.test("the audit log has nobody's number, also not that of whoever made a group, which its old kind of id has", () =>
+  withApi(async (world) => {
+    const sessionId = await world.linkedSession();
+    const ana = await joined(world, "ana", world.account.id);
+    for (const chat of ["34600111222", "34600111222@s.whatsapp.net", "34600111222-1500000000@g.us"]) {
+      const read = await ana.ask("POST", below(world, `/v1/sessions/${sessionId}/chats/${chat}/read`), {});
+      assert.equal(read.status, 200, JSON.stringify(read.body));
+      const [{ action }] = await ana.get(below(world, "/audit"));
+      assert.equal(action, `POST /v1/sessions/${sessionId}/chats/…/read`);
+    }
+  }));
+
 Deno.test("no route lets a member near another account, or an operator's matters, and none answers a stranger", () =>
   withApi(async (world) => {
     const { account: other } = await world.accounts.create({ name: "other", plan: "tested" });
