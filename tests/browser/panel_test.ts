@@ -572,6 +572,8 @@ inPanel(
     await page.getByLabel("Code of your authenticator app").fill(code(1));
     await button(page, "Sign in").click();
     await page.getByRole("heading", { name: "Gateway" }).waitFor();
+    await page.getByRole("link", { name: "Audit log" }).click();
+    await page.getByText("signed in with a passkey", { exact: true }).waitFor();
   },
 );
 

@@ -523,6 +523,7 @@ export default {
   "restricted": "restringida",
   "sent": "enviado",
   "signed in": "inició sesión",
+  "signed in with a passkey": "inició sesión con una llave de acceso",
   "signed out": "cerró sesión",
   "starting": "arrancando",
   "the latest": "la última",

@@ -522,6 +522,7 @@ export default {
   "restricted": "restrita",
   "sent": "enviada",
   "signed in": "entrou",
+  "signed in with a passkey": "entrou com uma chave de acesso",
   "signed out": "saiu",
   "starting": "iniciando",
   "the latest": "a mais recente",

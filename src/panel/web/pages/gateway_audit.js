@@ -14,6 +14,7 @@ function actionWord(action) {
     joined: t("made their login"),
     sign_in_failed: t("was refused"),
     signed_in: t("signed in"),
+    signed_in_by_passkey: t("signed in with a passkey"),
     signed_out: t("signed out"),
     sign_in_ended: t("ended a sign-in"),
     password_changed: t("changed their password"),
