@@ -24,11 +24,11 @@ interface SandboxOptions {
 /** The simulated network alone, until asked to end. */
 export async function runNetwork(options: SandboxOptions): Promise<void> {
   const config = configOf(options);
+  const asked = untilAsked();
   const runtime = systemRuntime(await openLog(quieter(config, options)));
   quietConsole(runtime.log);
   await withNetwork(config, runtime, async (network, caFile) => {
     const settings = environmentOf(network, caFile);
-    const asked = untilAsked();
     printResult(options, { controlUrl: network.controlUrl, settings }, () =>
       [
         "A simulated WhatsApp network is running. For a gateway of your own:",
@@ -44,6 +44,8 @@ export async function runNetwork(options: SandboxOptions): Promise<void> {
 /** The network, the gateway on it, an account and a linked line; then the demo, or staying up until asked to end. */
 export async function runSandbox(options: SandboxOptions): Promise<void> {
   const base = configOf(options);
+  // Before there is anything to leave behind.
+  const asked = untilAsked();
   const runtime = systemRuntime(await openLog(quieter(base, options)));
   quietConsole(runtime.log);
   const started = runtime.clock.now();
@@ -59,7 +61,8 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
     try {
       const gateway = await startGateway({ config, runtime });
       try {
-        await show(options, { gateway, network, runtime, started });
+        await Promise.race([asked, show(options, { gateway, network, runtime, started })]);
+        if (!options.demo) await asked;
       } finally {
         await gateway.stop();
       }
@@ -103,7 +106,7 @@ interface Running {
   started: number;
 }
 
-/** Links the line; then the demo, or staying up until asked to end. */
+/** Links the line; then the demo, or what there is to play with. */
 async function show(options: SandboxOptions, { gateway, network, runtime, started }: Running): Promise<void> {
   const { clock } = runtime;
   const ready = await prepare(gateway, network);
@@ -121,9 +124,7 @@ async function show(options: SandboxOptions, { gateway, network, runtime, starte
   const { baseUrl, panelUrl } = gateway;
   const panelLink = await gateway.firstRunLink() ?? panelUrl;
   const result = { baseUrl, controlUrl: network.controlUrl, panelUrl, ...ready, line: LINE, panelLink };
-  const asked = untilAsked();
   printResult(options, result, () => welcome(result, tookMs));
-  await asked;
 }
 
 /** On a terminal the sandbox speaks for itself; its log starts at warnings unless a level was asked for. */

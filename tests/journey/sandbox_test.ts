@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { httpClient, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
-import { runCommand, startCommand, startGatewayProcess, tryCommand } from "../support/gateway_process.ts";
+import {
+  palomaCommand,
+  runCommand,
+  startCommand,
+  startGatewayProcess,
+  tryCommand,
+} from "../support/gateway_process.ts";
 import { findLeaks } from "../support/leaks.ts";
 import { Secrets } from "../support/secrets.ts";
 import { until } from "../support/until.ts";
@@ -99,6 +105,17 @@ Deno.test("sandbox says which of its ports is in use, and leaves nothing behind"
     assert.match(stderr, new RegExp(`^127\\.0\\.0\\.1:${port} is in use: .*${name} \\(${flag}\\)$`, "m"));
   }
   assert.deepEqual(leftIn(temp.path), []);
+});
+
+Deno.test("Ctrl-C while the sandbox starts leaves nothing behind", async () => {
+  for (const how of [[], ["--demo"], ["--network-only"]]) {
+    await using temp = await tempFolder();
+    const child = palomaCommand(["sandbox", ...how], { ...ANYWHERE, TMPDIR: temp.path }).spawn();
+    await until(() => leftIn(temp.path)[0], "a folder of the network");
+    child.kill("SIGINT");
+    const { code, signal } = await child.output();
+    assert.deepEqual([code, signal, leftIn(temp.path)], [0, null, []], how.join());
+  }
 });
 
 Deno.test("sandbox --demo shows a text, a PDF, a bulk, an answer and its webhook, and ends with 0", async () => {
