@@ -68,6 +68,7 @@ async function listenByWebhook({ url, key, events, session, port, forward, json 
   let wrong = 0;
   // Before there is a webhook: a Ctrl-C while the gateway makes it would leave it behind.
   const asked = untilAsked();
+  const unread = Promise.withResolvers<never>();
   const webhook = await openWebhook({
     api: httpClient(url, { "x-api-key": key }),
     events: events?.split(",").map((name) => name.trim()) ?? null,
@@ -76,12 +77,19 @@ async function listenByWebhook({ url, key, events, session, port, forward, json 
     forward: forward ?? null,
     received(request) {
       if (!request.signature || !request.standardSignature) wrong++;
-      print(json ? jsonOf(request) : lineOf(request));
+      try {
+        print(json ? jsonOf(request) : lineOf(request));
+      } catch (error) {
+        unread.reject(error);
+      }
     },
   });
-  printError(`Webhook ${webhook.id} listens on ${webhook.url}. Ctrl-C removes it.`);
-  await asked;
-  await webhook.end();
+  try {
+    printError(`Webhook ${webhook.id} listens on ${webhook.url}. Ctrl-C removes it.`);
+    await Promise.race([asked, unread.promise]);
+  } finally {
+    await webhook.end();
+  }
   if (wrong > 0) throw new Exit(1, `${wrong} requests had a wrong signature.`);
 }
 

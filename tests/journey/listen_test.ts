@@ -157,6 +157,28 @@ Deno.test("Ctrl-C while the gateway still makes the webhook removes it too", asy
   await gateway.shutdown();
 });
 
+Deno.test("a webhook whose requests nobody reads any more, as behind `| head`, is removed", async () => {
+  let removed = false;
+  const called = Promise.withResolvers<string>();
+  const gateway = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+    if (request.method === "DELETE") {
+      removed = true;
+      return Response.json({ data: {} });
+    }
+    const { url } = await request.json();
+    called.resolve(url);
+    return Response.json({ data: { id: "whk_1", secret: "whsec_c2VjcmV0" } }, { status: 201 });
+  });
+  const url = `http://127.0.0.1:${gateway.addr.port}/v1`;
+  const child = palomaCommand(["listen", "--webhook", "--url", url], { PALOMA_API_KEY: "pk_any" }).spawn();
+  const webhook = await called.promise;
+  await child.stdout.cancel();
+  await fetch(webhook, { method: "POST", body: "{}" });
+  const [{ code }] = await Promise.all([child.status, child.stderr.pipeTo(new WritableStream())]);
+  assert.deepEqual([code, removed], [0, true]);
+  await gateway.shutdown();
+});
+
 onStage("what cannot work is said at once", async ({ gateway, apiKey }) => {
   const url = ["--url", gateway.baseUrl];
   const cases: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
