@@ -82,6 +82,9 @@ export function causeFault(network: Switchboard, asked: z.infer<typeof fault>): 
 
 /** Ends the faults that hold or wait for their turn. Throws Problem not_found as above. */
 export function liftFaults(network: Switchboard, line: string): void {
-  if (!network.directory.account(line)) throw notFound("line");
+  const account = network.directory.account(line);
+  if (!account) throw notFound("line");
   network.faults.lift(line);
+  account.keyless.clear();
+  network.trust.lift(account);
 }

@@ -105,6 +105,13 @@ export class Trust {
     this.#events.onStanding(account);
   }
 
+  /** Ends restriction and cap, where there are any. */
+  lift(account: Account): void {
+    const { restrictedUntil, cap } = this.standing(account);
+    Object.assign(this.#of(account), { restrictedUntil: 0, cap: null });
+    if (restrictedUntil || cap) this.#events.onStanding(account);
+  }
+
   standing(account: Account): Standing {
     const { restrictedUntil, cap, started } = this.#of(account);
     const now = this.#runtime.clock.now();

@@ -26,3 +26,27 @@ Deno.test("a page cannot operate the phones, neither from its own site nor by a 
     await network.close();
   }
 });
+
+Deno.test("lifting a line's faults ends those without a time too: missing keys, a restriction, a cap", async () => {
+  const runtime = testRuntime();
+  const network = await startNetwork({ runtime });
+  const app = controlApp(network);
+  const ask = async (method: string, path: string, asked?: unknown) => {
+    const response = await app.request(`http://127.0.0.1:8081${path}`, { method, body: JSON.stringify(asked) });
+    assert.ok(response.ok, await response.text());
+  };
+  const line = "4917000000001";
+  const until = runtime.clock.now() + 3_600_000;
+  try {
+    await ask("POST", "/phones", { number: line });
+    await ask("POST", "/faults", { line, kind: "no_keys", device: 0 });
+    await ask("POST", "/faults", { line, kind: "restrict", until });
+    await ask("POST", "/faults", { line, kind: "cap_new_chats", limit: 0, until });
+    await ask("DELETE", `/faults/${line}`);
+    const account = network.switchboard.directory.account(line)!;
+    assert.equal(account.keyless.size, 0);
+    assert.deepEqual(network.switchboard.trust.standing(account), { restrictedUntil: 0, cap: null, started: 0 });
+  } finally {
+    await network.close();
+  }
+});
