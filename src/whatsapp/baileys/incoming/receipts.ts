@@ -73,8 +73,13 @@ export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receip
     chat: jidNormalizedUser(from),
     participant: isOfMany(from) ? jidNormalizedUser(by) : null,
     status,
-    at: at ? Number(at) * 1000 : now,
+    at: timeOf(at) ?? now,
   }));
+}
+
+/** Unix ms; null for what is no time: it would lose all receipts that are kept with it. */
+function timeOf(seconds: string | undefined): number | null {
+  return seconds !== undefined && /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1000 : null;
 }
 
 /** One message and one person of a receipt; `at` in seconds, where it differs from the stanza's. */

@@ -102,7 +102,8 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
   socket.ev.on("connection.update", ({ reachoutTimeLock }) => {
     if (!reachoutTimeLock) return;
     const { isActive, timeEnforcementEnds, enforcementType } = reachoutTimeLock;
-    const until = timeEnforcementEnds?.getTime() ?? null;
+    // What is no time makes an invalid date.
+    const until = timeEnforcementEnds?.getTime() || null;
     const isOver = until !== null && until <= clock.now();
     set(isActive && !isOver ? { kind: String(enforcementType ?? "DEFAULT"), until } : null);
   });

@@ -43,6 +43,12 @@ Deno.test("an id that is longer than any message's takes no other receipt with i
   assert.deepEqual(all.map(({ networkId }) => networkId), ["A", "C"]);
 });
 
+Deno.test("a receipt whose time is none is of now", () => {
+  for (const t of ["", "soon", "-1", "1e300", "9".repeat(20)]) {
+    assert.equal(receipts({ from: "552@s.whatsapp.net", t })[0]?.at, NOW, t);
+  }
+});
+
 Deno.test("in a group the receipt names its participant", () => {
   const [receipt] = receipts({ from: "1@g.us", participant: "222:1@lid", type: "read" });
   assert.equal(receipt?.chat, "1@g.us");

@@ -1,0 +1,23 @@
+/** What the network says of an account's standing, and what is made of it. */
+import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
+import { makeStanding } from "../../../../src/whatsapp/baileys/outgoing/standing.ts";
+import type { Restriction } from "../../../../src/whatsapp/connection.ts";
+import { ManualClock } from "../../../support/runtime.ts";
+
+Deno.test("a restriction whose end is no time has an unknown end: it would block the line that writes it down", () => {
+  const ev = new EventEmitter();
+  const changes: (Restriction | null)[] = [];
+  const standing = makeStanding({
+    // deno-lint-ignore no-explicit-any -- nothing else of the socket is asked here
+    socket: { ev } as any,
+    clock: new ManualClock(),
+    saltOf: () => Promise.resolve(null),
+    restriction: null,
+    changed: (restriction) => changes.push(restriction),
+  });
+  const reachoutTimeLock = { isActive: true, timeEnforcementEnds: new Date(NaN), enforcementType: "DEFAULT" };
+  ev.emit("connection.update", { reachoutTimeLock });
+  assert.deepEqual(changes, [{ kind: "DEFAULT", until: null }]);
+  standing.end();
+});
