@@ -7,6 +7,7 @@ const CODES = {
   not_permitted: 403,
   link_dead: 404,
   login_taken: 409,
+  totp_in_use: 409,
   too_many_attempts: 429,
 } as const;
 type RefusalCode = keyof typeof CODES;

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import { qrDataUrl } from "../../line/line_row.ts";
 import { base32, makeTotpSecret, totpStep, totpUri } from "../logins/totp.ts";
+import { Refusal } from "../refusal.ts";
 import { Password } from "./entry.ts";
 import type { AskedByPerson } from "./guard.ts";
 import type { Parts } from "./parts.ts";
@@ -60,10 +61,10 @@ function addSecondFactors({ guard, people, passkeys, runtime }: Parts, checkPass
     const { person } = asked.visitor;
     await checkPassword(asked, asked.body.password);
     const secret = makeTotpSecret(runtime.random);
-    await people.update(person.id, (person) => ({
-      ...person,
-      totp: { secret: people.seal.seal(secret), confirmed: false, lastStep: 0 },
-    }));
+    await people.update(person.id, (person) => {
+      if (person.totp?.confirmed) throw new Refusal("totp_in_use", "An authenticator app is set up: remove it first.");
+      return { ...person, totp: { secret: people.seal.seal(secret), confirmed: false, lastStep: 0 } };
+    });
     return { data: { secret: base32(secret), qr: await qrDataUrl(totpUri(secret, person.login)) } };
   });
 

@@ -139,6 +139,22 @@ Deno.test("a code of the authenticator app is asked for, and counts once", () =>
     assert.equal(entries.filter(({ action }) => action === "sign_in_failed").length, 2, "a wrong code is on record");
   }));
 
+Deno.test("an authenticator app that is in use is not replaced by one that may never be", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", null);
+    const setUp = () => ana.ask("POST", "/me/totp", { password: PASSWORD });
+    await setUp();
+    const { data } = (await setUp()).body;
+    const code = totpCode(fromBase32(data.secret), Math.floor(world.runtime.clock.now() / 30_000));
+    assert.equal((await ana.ask("POST", "/me/totp/confirm", { code })).status, 200);
+
+    const again = await setUp();
+    assert.deepEqual([again.status, again.body.code], [409, "totp_in_use"]);
+    assert.equal((await ana.get("/me")).totp, true);
+    assert.equal((await ana.ask("POST", "/me/totp/remove", { password: PASSWORD })).status, 200);
+    assert.equal((await setUp()).status, 200);
+  }));
+
 Deno.test("whoever sits at somebody's browser cannot try passwords without end", () =>
   withApi(async (world) => {
     const ana = await joined(world, "ana", null);
