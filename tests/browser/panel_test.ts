@@ -282,6 +282,30 @@ inPanel(
 );
 
 inPanel(
+  "a text that is changed after its answer was lost is a message of its own",
+  async ({ page }, stage) => {
+    await stage.linkLine(LINE);
+    await stage.addPhone(CUSTOMER);
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage, "/send"));
+    await page.getByLabel("To", { exact: true }).fill(CUSTOMER);
+    await page.getByRole("textbox", { name: "Text" }).fill("At five");
+    await page.route("**/messages/send/text", async (route) => {
+      await route.fetch();
+      await route.abort();
+    }, { times: 1 });
+    await button(page, "Send").click();
+    await page.locator("form").getByText("The gateway does not answer").waitFor();
+    await page.getByRole("textbox", { name: "Text" }).fill("At six");
+    const answered = page.waitForResponse(/send\/text$/);
+    await button(page, "Send").click();
+    assert.equal((await answered).status(), 202);
+    const { data } = await stage.api.call("GET", "/messages/history");
+    assert.deepEqual(data.map(({ text }: { text: string }) => text).sort(), ["At five", "At six"]);
+  },
+);
+
+inPanel(
   "who answers chats finds one, and loses neither her place in list and chat nor what she has typed",
   async ({ page }, stage) => {
     const { sessionId } = await stage.linkLine(LINE);

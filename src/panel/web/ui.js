@@ -1,5 +1,5 @@
 // The components that pages are made of.
-import { CallError, offline } from "./api.js";
+import { api, CallError, offline } from "./api.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { exactly, t, when } from "./i18n.js";
 import { href, withQuery } from "./router.js";
@@ -57,19 +57,20 @@ export function useWork({ quiet = false } = {}) {
 
 const newKey = () => crypto.randomUUID?.() ?? String(Math.random()).slice(2) + Date.now();
 
-/** Calls `work(key)` with the same idempotency key until the gateway has answered: a repetition makes nothing twice. */
-export function useOnce() {
-  const key = useRef(null);
-  return async (work) => {
-    key.current ??= newKey();
-    try {
-      const answer = await work(key.current);
-      key.current = null;
-      return answer;
-    } catch (error) {
-      if (error.code !== "offline") key.current = null;
-      throw error;
-    }
+const ofFile = (_, value) => value instanceof File ? [value.name, value.size, value.lastModified] : value;
+
+/**
+ * `post(path, { body, form })` to the API: the same request has the same idempotency key until it is answered, so that a
+ * repetition makes nothing twice; another is a new one.
+ */
+export function usePost(account) {
+  const last = useRef({});
+  return async (path, options) => {
+    const request = JSON.stringify([path, options.body ?? [...options.form]], ofFile);
+    if (last.current.request !== request) last.current = { request, key: newKey() };
+    const answer = await api(account, "POST", path, { ...options, once: last.current.key });
+    last.current = {};
+    return answer;
   };
 }
 

@@ -1,10 +1,10 @@
 // The chats of a line, and one of them: what was sent and received, with a box to answer.
-import { api, call, session } from "../api.js";
+import { call, session } from "../api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useData, useGroups, useLines, useLoad } from "../live.js";
 import { go, href } from "../router.js";
-import { Card, Empty, Head, Loaded, Select, Time, useOnce, useWork } from "../ui.js";
+import { Card, Empty, Head, Loaded, Select, Time, usePost, useWork } from "../ui.js";
 import { chatName, isGroup, kindWord, messageWord, phone } from "../words.js";
 
 /** What of the list is shown at first; each "more" shows as much again. */
@@ -161,14 +161,14 @@ function Turns({ account, line, chat, nameOf, about }) {
   const keep = () =>
     box.current.value === "" ? sessionStorage.removeItem(draft) : sessionStorage.setItem(draft, box.current.value);
   const [run, busy, error] = useWork({ quiet: true });
-  const once = useOnce();
+  const post = usePost(account);
   const answer = (event) => {
     event.preventDefault();
     const text = box.current.value;
     if (text.trim() === "") return;
     run(async () => {
       const body = { sessionId: line, to: chat, text };
-      await once((key) => api(account, "POST", "/messages/send/text", { body, once: key }));
+      await post("/messages/send/text", { body });
       // What was typed meanwhile stays.
       if (box.current?.value === text) {
         box.current.value = "";

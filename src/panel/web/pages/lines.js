@@ -1,11 +1,10 @@
 // The lines of an account, live, and the dialog that links another.
-import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { LineState, reasonWord } from "../line_state.js";
 import { useLines } from "../live.js";
 import { go, href } from "../router.js";
-import { Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, useOnce } from "../ui.js";
+import { Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, usePost } from "../ui.js";
 import { phone, recipientOf } from "../words.js";
 
 export function Lines({ account }) {
@@ -42,11 +41,11 @@ export function Lines({ account }) {
 }
 
 function NewLine({ account, close }) {
-  const once = useOnce();
+  const post = usePost(account);
   const [how, setHow] = useState("qr");
   const create = async ({ name, number }) => {
     const body = { name, ...(how === "code" && { pairingPhone: recipientOf(number) }) };
-    const { data } = await once((key) => api(account, "POST", "/sessions", { body, once: key }));
+    const { data } = await post("/sessions", { body });
     go(`/accounts/${account}/lines/${data._id}`);
   };
   return html`

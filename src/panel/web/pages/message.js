@@ -4,14 +4,14 @@ import { html } from "../html.js";
 import { t } from "../i18n.js";
 import { useApi, useGroups, useLines } from "../live.js";
 import { go, href } from "../router.js";
-import { Badge, Card, Head, Loaded, Time, toast, useOnce, Work } from "../ui.js";
+import { Badge, Card, Head, Loaded, Time, toast, usePost, Work } from "../ui.js";
 import { chatName, farthest, messageKind, messageWord } from "../words.js";
 
 export function Message({ account, message: id }) {
   const message = useApi(account, `/messages/${id}`, ["messages"]);
   const lines = useLines(account);
   const groups = useGroups(account, message.data ? [[message.data.sessionId, message.data.to]] : []);
-  const once = useOnce();
+  const post = usePost(account);
   const cancel = async () => {
     await api(account, "DELETE", `/messages/${id}`);
     await message.reload();
@@ -23,7 +23,7 @@ export function Message({ account, message: id }) {
       // Messages other than texts are forwarded from what the network keeps of them.
       const [path, what] = data.type === "text" ? ["text", { text }] : ["forward", { messageId: id }];
       const body = { sessionId, to, ...what };
-      const { messageId } = await once((key) => api(account, "POST", `/messages/send/${path}`, { body, once: key }));
+      const { messageId } = await post(`/messages/send/${path}`, { body });
       toast(t("Queued once more."));
       go(`/accounts/${account}/messages/${messageId}`);
     };

@@ -1,17 +1,16 @@
 // Trying a send: a text or a file, followed until it is read.
-import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useApi, useLines } from "../live.js";
 import { href } from "../router.js";
-import { Badge, Card, Empty, Field, Form, Head, Loaded, Select, useOnce } from "../ui.js";
+import { Badge, Card, Empty, Field, Form, Head, Loaded, Select, usePost } from "../ui.js";
 import { farthest, messageKind, messageWord, phone, recipientOf } from "../words.js";
 
 export function Send({ account }) {
   const lines = useLines(account);
   const [kind, setKind] = useState("text");
   const [sent, setSent] = useState([]);
-  const once = useOnce();
+  const post = usePost(account);
   const send = async ({ sessionId, to, text, caption, file }, form) => {
     const where = { sessionId, to: recipientOf(to) };
     let options = { body: { ...where, text } };
@@ -21,9 +20,7 @@ export function Send({ account }) {
       data.append("file", file);
       options = { form: data };
     }
-    const { messageId } = await once((key) =>
-      api(account, "POST", `/messages/send/${kind}`, { ...options, once: key })
-    );
+    const { messageId } = await post(`/messages/send/${kind}`, options);
     setSent([messageId, ...sent].slice(0, 5));
     // What was typed meanwhile stays.
     const box = form.elements.text;

@@ -1,10 +1,10 @@
 // The list of webhooks, and the dialog that adds one.
-import { api, eventNames, usualEvents } from "../api.js";
+import { eventNames, usualEvents } from "../api.js";
 import { html, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
 import { useApi } from "../live.js";
 import { go, href } from "../router.js";
-import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Table, Time, useOnce } from "../ui.js";
+import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Table, Time, usePost } from "../ui.js";
 import { webhookKind, webhookWord } from "../words.js";
 
 export function Webhooks({ account }) {
@@ -45,12 +45,12 @@ export function Webhooks({ account }) {
 }
 
 function NewWebhook({ account, close }) {
-  const once = useOnce();
+  const post = usePost(account);
   const [made, setMade] = useState(null);
   const submit = async (values) => {
     const events = chosenEvents(values);
     const body = { url: values.url, ...(events.length > 0 && { events }) };
-    setMade((await once((key) => api(account, "POST", "/webhooks", { body, once: key }))).data);
+    setMade((await post("/webhooks", { body })).data);
   };
   if (made) {
     const leave = () => go(`/accounts/${account}/webhooks/${made.id}`);
