@@ -29,12 +29,22 @@ async function furnish(stage: Stage): Promise<string[]> {
   const { data: webhook } = await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/hook" });
   stage.secrets.add(webhook.secret);
   await stage.api.call("POST", `/webhooks/${webhook.id}/test`);
-  const account = ["", "/lines", "/messages", "/bulks", "/chats", "/send", "/webhooks", "/events", "/key", "/people"];
+  const account = [
+    "",
+    "/lines",
+    "/messages",
+    "/bulks",
+    "/chats",
+    "/send",
+    "/webhooks",
+    "/events",
+    "/opt-outs",
+    "/key",
+    "/people",
+  ];
   const gateway = ["", "/accounts", "/plans", "/lines", "/deliveries", "/people", "/audit"];
   const messages = Array.from({ length: 3 }, (_, i) => ({ to: CUSTOMER, text: `${text}, bulk ${i}` }));
   const { bulkId } = await stage.api.call("POST", "/messages/send/bulk", { sessionId: line.sessionId, messages });
-  const optOuts = await stage.request("GET", "/optouts");
-  await optOuts.body?.cancel();
   return [
     ...account.map((below) => accountPage(stage, below)),
     accountPage(stage, `/lines/${line.sessionId}`),
@@ -44,7 +54,6 @@ async function furnish(stage: Stage): Promise<string[]> {
     accountPage(stage, `/bulks/${bulkId}`),
     accountPage(stage, `/chats/${line.sessionId}/${CUSTOMER}`),
     accountPage(stage, `/webhooks/${webhook.id}`),
-    ...(optOuts.ok ? [accountPage(stage, "/opt-outs")] : []),
     ...gateway.map((below) => `${panelOf(stage)}/gateway${below}`),
     `${panelOf(stage)}/me`,
     `${panelOf(stage)}/nowhere`,

@@ -306,6 +306,22 @@ inPanel(
 );
 
 inPanel(
+  "whoever removes the last number of the last page does not read that nobody has opted out",
+  async ({ page }, stage) => {
+    const numbers = Array.from({ length: 51 }, (_, i) => String(4917100001000 + i));
+    for (const number of numbers) await stage.api.call("PUT", `/optouts/${number}`);
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage, "/opt-outs?page=2"));
+    await button(page, "Remove").click();
+    await page.locator("dialog").getByRole("button", { name: "Remove" }).click();
+    await page.locator("tbody tr").waitFor({ state: "detached" });
+    assert.equal(await page.getByText("Nobody opted out").count(), 0);
+    await page.getByRole("link", { name: "Newer" }).click();
+    await page.locator("tbody tr").nth(49).waitFor();
+  },
+);
+
+inPanel(
   "who answers chats finds one, and loses neither her place in list and chat nor what she has typed",
   async ({ page }, stage) => {
     const { sessionId } = await stage.linkLine(LINE);

@@ -28,7 +28,7 @@ export function OptOuts({ account, query }) {
       <div class="two">
         <${Card} title=${t("Numbers")}>
           <${Loaded} state=${outs}>${({ data: rows, pagination }) =>
-            rows.length === 0
+            pagination.total === 0
               ? html`
                 <${Empty} title=${t("Nobody opted out")}>
                   <p>${t("Whoever writes one of your words is added here by itself.")}</p>
