@@ -306,6 +306,43 @@ inPanel(
 );
 
 inPanel(
+  "an operator who renames an account leaves the hour of its end, and no new plan takes the place of another",
+  async ({ page }, stage) => {
+    await asOperator(page, stage);
+    const at = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10) + "T18:30:00.000Z";
+    await page.goto(`${panelOf(stage)}/gateway/accounts`);
+    const ask = (method: string, below: string, body?: object) =>
+      page.evaluate(async ([method, below, body]) => {
+        const headers = { "x-paloma-panel": "1", "content-type": "application/json" };
+        return await (await fetch(`../api${below}`, { method, headers, body })).json();
+      }, [method, below, body && JSON.stringify(body)] as [string, string, string | undefined]);
+    await ask("PATCH", `/operator/accounts/${stage.accountId}`, { expiresAt: Date.parse(at) });
+    await page.reload();
+    await button(page, "Change").click();
+    await page.getByLabel("Name").fill("Renamed");
+    await page.locator("dialog option").first().waitFor({ state: "attached" });
+    await button(page, "Save").click();
+    await page.getByRole("link", { name: "Renamed" }).waitFor();
+    assert.equal((await stage.api.call("GET", "/account")).data.expiresAt, at);
+
+    const plans = await ask("GET", "/operator/plans");
+    await page.goto(`${panelOf(stage)}/gateway/plans`);
+    await button(page, "New plan").click();
+    await page.getByLabel("Name").fill(plans.data[0].name);
+    await button(page, "Save").click();
+    await page.locator("dialog").getByText("There is a plan of this name").waitFor();
+    assert.deepEqual(await ask("GET", "/operator/plans"), plans);
+    await page.getByLabel("Name").fill("small");
+    await page.getByLabel("Lines", { exact: true }).fill("");
+    await button(page, "Save").click();
+    assert.equal(await page.locator("dialog :invalid").count() > 0, true, "no lines are not none");
+    await page.getByLabel("Lines", { exact: true }).fill("2");
+    await button(page, "Save").click();
+    await page.getByRole("cell", { name: "small" }).waitFor();
+  },
+);
+
+inPanel(
   "whoever removes the last number of the last page does not read that nobody has opted out",
   async ({ page }, stage) => {
     const numbers = Array.from({ length: 51 }, (_, i) => String(4917100001000 + i));

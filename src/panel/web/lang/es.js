@@ -388,6 +388,7 @@ export default {
   "The subscription has expired: nothing can be sent until it is prolonged.":
     "La suscripción ha caducado: no se puede enviar nada hasta prolongarla.",
   "The two passwords differ.": "Las dos contraseñas no coinciden.",
+  "There is a plan of this name.": "Ya hay un plan con este nombre.",
   "There is no such page": "No existe esa página",
   "They are signed out everywhere, at once.": "Su sesión se cierra en todas partes, al momento.",
   "They are the same": "Son iguales",

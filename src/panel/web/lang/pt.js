@@ -387,6 +387,7 @@ export default {
   "The subscription has expired: nothing can be sent until it is prolonged.":
     "A assinatura expirou: nada pode ser enviado até ser prolongada.",
   "The two passwords differ.": "As duas senhas são diferentes.",
+  "There is a plan of this name.": "Já há um plano com este nome.",
   "There is no such page": "Não existe essa página",
   "They are signed out everywhere, at once.": "A sessão é encerrada em todo lugar, na hora.",
   "They are the same": "São iguais",

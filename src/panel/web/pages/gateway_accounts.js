@@ -89,11 +89,13 @@ function Change({ row, reload }) {
     await call("PATCH", `/operator/accounts/${row.id}`, { body });
     await reload();
   };
+  const day = row.expiresAt === null ? "" : new Date(row.expiresAt).toISOString().slice(0, 10);
   const save = async ({ name, plan, ends }) => {
-    await patch({ name, plan, expiresAt: ends === "" ? null : Date.parse(`${ends}T00:00:00Z`) });
+    // The end may have an hour, which the form does not show.
+    const expiresAt = ends === "" ? null : Date.parse(`${ends}T00:00:00Z`);
+    await patch({ name, plan, ...(ends !== day && { expiresAt }) });
     setOpen(false);
   };
-  const ends = row.expiresAt === null ? "" : new Date(row.expiresAt).toISOString().slice(0, 10);
   return html`<span class="row end"><button type="button" class="small" onClick=${() => setOpen(true)}>${
     t("Change")
   }</button>
@@ -122,7 +124,7 @@ function Change({ row, reload }) {
               "name",
             )} />
             <${PlanField} value=${row.plan} wrong=${wrong("plan")} />
-            <${Field} label=${t("Subscription ends")} type="date" name="ends" defaultValue=${ends} hint=${t(
+            <${Field} label=${t("Subscription ends")} type="date" name="ends" defaultValue=${day} hint=${t(
               "Empty: never. At midnight UTC.",
             )} wrong=${wrong("expiresAt")} />
           `}</${Form}></${Dialog}>

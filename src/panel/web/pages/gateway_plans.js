@@ -1,5 +1,5 @@
 // The plan catalogue.
-import { call } from "../api.js";
+import { call, CallError } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useData } from "../live.js";
@@ -47,13 +47,18 @@ export function Plans() {
               ]} />
               </${Card}>
           `}</${Loaded}>
-        ${edited && html`<${Edit} plan=${edited} close=${() => setEdited(null)} reload=${plans.reload} />`}
+        ${edited && html`
+          <${Edit} plan=${edited} others=${plans.data} close=${() => setEdited(null)} reload=${plans.reload} />
+        `}
       </div>
   `;
 }
 
-function Edit({ plan, close, reload }) {
+function Edit({ plan, others, close, reload }) {
   const save = async (values) => {
+    if (!plan.name && others?.some(({ name }) => name === values.name)) {
+      throw new CallError({ errors: [{ path: "name", message: t("There is a plan of this name.") }] }, 0);
+    }
     await call("PUT", `/operator/plans/${encodeURIComponent(plan.name || values.name)}`, {
       body: {
         sessions: Number(values.sessions),
@@ -71,9 +76,11 @@ function Edit({ plan, close, reload }) {
     close();
     await reload();
   };
-  const count = (name, label, wrong, hint) =>
+  const limit = (name, label, wrong) =>
     html`
-      <${Field} label=${label} name=${name} type="number" min="0" defaultValue=${plan[name] ?? ""} hint=${hint}
+      <${Field} label=${label} name=${name} type="number" min="0" defaultValue=${plan[name] ?? ""} hint=${t(
+        "Empty: no limit.",
+      )}
         wrong=${wrong(name)} />
     `;
   return html`
@@ -84,31 +91,33 @@ function Edit({ plan, close, reload }) {
             html`<${Field} label=${t("Name")} name="name" required pattern="[a-z0-9][a-z0-9_\\-]*" hint=${
               t("Small letters, digits, - and _.")
             } wrong=${wrong("name")} />`}
-          ${count("sessions", t("Lines"), wrong)}
-          <div class="grid">${count("daily", t("Messages a day"), wrong, t("Empty: no limit."))}${count(
+          <${Field} label=${t("Lines")} name="sessions" type="number" min="0" required defaultValue=${plan.sessions}
+            wrong=${wrong("sessions")} />
+          <div class="grid">${limit("daily", t("Messages a day"), wrong)}${limit(
             "monthly",
             t("Messages a month"),
             wrong,
-            t("Empty: no limit."),
           )}
             <${Field} label=${t(
               "Shortest pause, seconds",
-            )} name="delayMinMs" type="number" step="any" min="0" defaultValue=${plan.delayMinMs / 1000} wrong=${wrong(
-              "delayMinMs",
-            )} />
+            )} name="delayMinMs" type="number" step="any" min="0" required defaultValue=${plan.delayMinMs /
+              1000} wrong=${wrong(
+                "delayMinMs",
+              )} />
             <${Field} label=${t(
               "Longest pause, seconds",
-            )} name="delayMaxMs" type="number" step="any" min="0" defaultValue=${plan.delayMaxMs / 1000} wrong=${wrong(
-              "delayMaxMs",
-            )} /></div>
-          ${count("requestsPerMinute", t("Requests a minute"), wrong, t("Empty: no limit."))}
+            )} name="delayMaxMs" type="number" step="any" min="0" required defaultValue=${plan.delayMaxMs /
+              1000} wrong=${wrong(
+                "delayMaxMs",
+              )} /></div>
+          ${limit("requestsPerMinute", t("Requests a minute"), wrong)}
           <${Field} label=${t("Hours")} name="hours" defaultValue=${plan.hours ?? ""} hint=${t(
             "Like mon-fri 09:00-18:00 Europe/Madrid. Empty: at any time.",
           )} wrong=${wrong("hours")} />
-          <div class="grid">${count("newChatsDaily", t("New chats a day and line"), wrong, t("Empty: no limit."))}
+          <div class="grid">${limit("newChatsDaily", t("New chats a day and line"), wrong)}
             <${Field} label=${t(
               "Shows “typing”, seconds",
-            )} name="typingMs" type="number" step="any" min="0" max="20" defaultValue=${plan.typingMs /
+            )} name="typingMs" type="number" step="any" min="0" required max="20" defaultValue=${plan.typingMs /
               1000} wrong=${wrong(
                 "typingMs",
               )} /></div>
