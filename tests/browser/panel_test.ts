@@ -325,6 +325,12 @@ inPanel(
     await page.getByRole("link", { name: "Renamed" }).waitFor();
     assert.equal((await stage.api.call("GET", "/account")).data.expiresAt, at);
 
+    await button(page, "Change").click();
+    await page.getByLabel("Subscription ends").evaluate((field) => Object.assign(field, { value: "20260-01-01" }));
+    await button(page, "Save").click();
+    assert.equal(await page.locator("dialog input:invalid").count(), 1, "a slip of the finger is not never");
+    assert.equal((await stage.api.call("GET", "/account")).data.expiresAt, at);
+
     const plans = await ask("GET", "/operator/plans");
     await page.goto(`${panelOf(stage)}/gateway/plans`);
     await button(page, "New plan").click();

@@ -124,9 +124,12 @@ function Change({ row, reload }) {
               "name",
             )} />
             <${PlanField} value=${row.plan} wrong=${wrong("plan")} />
-            <${Field} label=${t("Subscription ends")} type="date" name="ends" defaultValue=${day} hint=${t(
+            <${Field} label=${t(
+              "Subscription ends",
+            )} type="date" max="9999-12-31" name="ends" defaultValue=${day} hint=${t(
               "Empty: never. At midnight UTC.",
-            )} wrong=${wrong("expiresAt")} />
+            )}
+              wrong=${wrong("expiresAt")} />
           `}</${Form}></${Dialog}>
     `
   }</span>`;
