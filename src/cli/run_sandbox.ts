@@ -41,7 +41,10 @@ export async function runNetwork(options: SandboxOptions): Promise<void> {
   });
 }
 
-/** The network, the gateway on it, an account and a linked line; then the demo, or staying up until asked to end. */
+/**
+ * The network, the gateway on it, an account and a linked line; then the demo, or staying up until asked to end. Throws
+ * Exit when a demo is asked to end: who runs it in a script must not take it for done.
+ */
 export async function runSandbox(options: SandboxOptions): Promise<void> {
   const base = configOf(options);
   // Before there is anything to leave behind.
@@ -61,8 +64,11 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
     try {
       const gateway = await startGateway({ config, runtime });
       try {
-        await Promise.race([asked, show(options, { gateway, network, runtime, started })]);
-        if (!options.demo) await asked;
+        const ended = asked.then(() => {
+          if (options.demo) throw new Exit(1, "The demo was ended before it was done.");
+        });
+        await Promise.race([ended, show(options, { gateway, network, runtime, started })]);
+        if (!options.demo) await ended;
       } finally {
         await gateway.stop();
       }
