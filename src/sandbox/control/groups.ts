@@ -36,6 +36,16 @@ export function groupRoutes(network: Switchboard): Hono {
     return group;
   };
 
+  /** On whose phone a change is made: an admin's, or where none is left any member's. */
+  const actorOf = ({ participants, admins }: Group) => {
+    const actor = participants.find((account) => admins.has(account)) ?? participants[0];
+    if (!actor) throw invalid("gid", "is a group without members");
+    return actor;
+  };
+  const allowed = (done: unknown) => {
+    if (!done) throw invalid("gid", "is a group without an admin, who alone may do that");
+  };
+
   app.post("/", async (c) => {
     const { subject, participants, addressingMode } = await body(c, newGroup);
     const accounts = accountsOf(participants);
@@ -43,19 +53,19 @@ export function groupRoutes(network: Switchboard): Hono {
     return c.json({ id: group.jid, jid: group.jid, subject, participants, size: participants.length }, 201);
   });
   app.get("/:gid", (c) => c.json(describe(groupOf(c.req.param("gid")))));
-  // What members do on their phones: changes by the group's creator, and leaving.
+  // What members do on their phones: changes by an admin, and leaving.
   app.post("/:gid/participants", async (c) => {
     const group = groupOf(c.req.param("gid"));
     const { action, participants } = await body(c, memberChange);
     const accounts = accountsOf(participants);
-    if (action !== "leave") network.groupChanges.change(group, group.creator, action, accounts);
+    if (action !== "leave") allowed(network.groupChanges.change(group, actorOf(group), action, accounts));
     else for (const account of accounts) network.groupChanges.leave(group, account);
     return c.json(describe(group));
   });
   app.patch("/:gid", async (c) => {
     const group = groupOf(c.req.param("gid"));
     const { subject } = await body(c, settings);
-    network.groupChanges.set(group, group.creator, { subject }, element("subject", { subject }));
+    allowed(network.groupChanges.set(group, actorOf(group), { subject }, element("subject", { subject })));
     return c.json(describe(group));
   });
   return app;

@@ -1,0 +1,49 @@
+/** What the control API has the members of a group do, once the one who made it has left. */
+import assert from "node:assert/strict";
+import { controlApp } from "../../../src/sandbox/control/app.ts";
+import { startNetwork } from "../../../src/sandbox/network.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+const [MAKER, ANA, BEN] = ["4917000000001", "4917000000002", "4917000000003"] as const;
+
+/** Runs `act` on a group of the three, with the status and body of each request. */
+function inGroup(name: string, act: (ask: Ask) => Promise<void>) {
+  Deno.test(name, async () => {
+    const network = await startNetwork({ runtime: testRuntime() });
+    const app = controlApp(network);
+    const send = async (method: string, path: string, asked: unknown) => {
+      const response = await app.request(`http://127.0.0.1:8081${path}`, { method, body: JSON.stringify(asked) });
+      return { status: response.status, body: await response.json() };
+    };
+    try {
+      for (const number of [MAKER, ANA, BEN]) network.addPhone(number);
+      const made = await send("POST", "/groups", { subject: "Friends", participants: [MAKER, ANA, BEN] });
+      await act((method, path, asked) => send(method, `/groups/${made.body.id}${path}`, asked));
+    } finally {
+      await network.close();
+    }
+  });
+}
+
+type Ask = (method: string, path: string, asked: unknown) => Promise<{
+  status: number;
+  body: { subject: string; detail: string; participants: { number: string; admin: boolean }[] };
+}>;
+
+inGroup("a group goes on under another admin when its maker has left", async (ask) => {
+  await ask("POST", "/participants", { action: "promote", participants: [ANA] });
+  await ask("POST", "/participants", { action: "leave", participants: [MAKER] });
+  assert.equal((await ask("PATCH", "", { subject: "Old friends" })).body.subject, "Old friends");
+  const { body } = await ask("POST", "/participants", { action: "remove", participants: [BEN] });
+  assert.deepEqual(body.participants.map(({ number }) => number), [ANA]);
+});
+
+inGroup("a change that nobody in the group may make is refused", async (ask) => {
+  await ask("POST", "/participants", { action: "leave", participants: [MAKER] });
+  const refused = await ask("POST", "/participants", { action: "promote", participants: [ANA] });
+  assert.equal(refused.status, 400);
+  assert.match(refused.body.detail, /without an admin/);
+  assert.equal((await ask("PATCH", "", { subject: "Old friends" })).body.subject, "Old friends");
+  await ask("POST", "/participants", { action: "leave", participants: [ANA, BEN] });
+  assert.equal((await ask("PATCH", "", { subject: "Nobody" })).status, 400);
+});
