@@ -55,7 +55,9 @@ export class GroupChanges {
       const member = group.participants.includes(account);
       if (action === "add" && member) return { account, error: ALREADY_IN };
       if (action !== "add" && !member) return { account, error: NOT_FOUND };
-      if (account === group.creator && action !== "promote") return { account, error: FORBIDDEN };
+      if (account === group.creator && (action === "remove" || action === "demote")) {
+        return { account, error: FORBIDDEN };
+      }
       this.#apply(group, action, account);
       return { account };
     });

@@ -1,4 +1,4 @@
-/** What the control API has the members of a group do, once the one who made it has left. */
+/** What the members of a group can do by the control API once the one who made it has left. */
 import assert from "node:assert/strict";
 import { controlApp } from "../../../src/sandbox/control/app.ts";
 import { startNetwork } from "../../../src/sandbox/network.ts";
@@ -46,4 +46,12 @@ inGroup("a change that nobody in the group may make is refused", async (ask) => 
   assert.equal((await ask("PATCH", "", { subject: "Old friends" })).body.subject, "Old friends");
   await ask("POST", "/participants", { action: "leave", participants: [ANA, BEN] });
   assert.equal((await ask("PATCH", "", { subject: "Nobody" })).status, 400);
+});
+
+inGroup("the maker of a group who left can be added again", async (ask) => {
+  await ask("POST", "/participants", { action: "promote", participants: [ANA] });
+  await ask("POST", "/participants", { action: "leave", participants: [MAKER] });
+  const { body } = await ask("POST", "/participants", { action: "add", participants: [MAKER] });
+  const maker = body.participants.find(({ number }) => number === MAKER);
+  assert.equal(maker?.admin, false);
 });
