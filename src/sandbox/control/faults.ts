@@ -18,23 +18,23 @@ const error = z.coerce.number().int().min(400).max(599);
 const line = { line: number };
 
 export const fault = z.discriminatedUnion("kind", [
-  z.object({ ...line, kind: z.enum(STREAM_FAULTS), count }),
-  z.object({ ...line, kind: z.enum(TIMED_FAULTS), seconds }),
-  z.object({ ...line, kind: z.literal("slow_upload"), seconds, count }),
-  z.object({ ...line, kind: z.literal("nack"), count, error: error.default(DEFAULT_NACK) }),
-  z.object({ ...line, kind: z.literal("duplicate"), count }),
-  z.object({ ...line, kind: z.literal("status_post"), count, form: z.enum(STATUS_FORMS) }),
-  z.object({ ...line, kind: z.literal("refuse_code"), count, error: error.default(DEFAULT_CODE_REFUSAL) }),
-  z.object({ ...line, kind: z.literal("refuse_login"), count, error: error.default(DEFAULT_LOGIN_REFUSAL) }),
-  z.object({ ...line, kind: z.literal("no_keys"), device: z.int().min(0) }),
+  z.strictObject({ ...line, kind: z.enum(STREAM_FAULTS), count }),
+  z.strictObject({ ...line, kind: z.enum(TIMED_FAULTS), seconds }),
+  z.strictObject({ ...line, kind: z.literal("slow_upload"), seconds, count }),
+  z.strictObject({ ...line, kind: z.literal("nack"), count, error: error.default(DEFAULT_NACK) }),
+  z.strictObject({ ...line, kind: z.literal("duplicate"), count }),
+  z.strictObject({ ...line, kind: z.literal("status_post"), count, form: z.enum(STATUS_FORMS) }),
+  z.strictObject({ ...line, kind: z.literal("refuse_code"), count, error: error.default(DEFAULT_CODE_REFUSAL) }),
+  z.strictObject({ ...line, kind: z.literal("refuse_login"), count, error: error.default(DEFAULT_LOGIN_REFUSAL) }),
+  z.strictObject({ ...line, kind: z.literal("no_keys"), device: z.int().min(0) }),
   /** `until` is Unix ms; a time in the past lifts the restriction. */
-  z.object({ ...line, kind: z.literal("restrict"), until: z.int().min(0), announced: z.boolean().optional() }),
+  z.strictObject({ ...line, kind: z.literal("restrict"), until: z.int().min(0), announced: z.boolean().optional() }),
   /** How many new chats the account may start until then. */
-  z.object({ ...line, kind: z.literal("cap_new_chats"), limit: z.int().min(0), until: z.int().min(0) }),
-  z.object({ ...line, kind: z.literal("early_success"), count }),
+  z.strictObject({ ...line, kind: z.literal("cap_new_chats"), limit: z.int().min(0), until: z.int().min(0) }),
+  z.strictObject({ ...line, kind: z.literal("early_success"), count }),
   /** Changes the salt of the account's tokens, announced by the settings that its devices share. */
-  z.object({ ...line, kind: z.literal("new_salt") }),
-  z.object({ ...line, kind: z.enum(["demand_token", "deaf", "garble"]), count }),
+  z.strictObject({ ...line, kind: z.literal("new_salt") }),
+  z.strictObject({ ...line, kind: z.enum(["demand_token", "deaf", "garble"]), count }),
 ]);
 
 /** Throws Problem not_found for a line that is not a phone of this network, validation_failed for a device that it lacks. */

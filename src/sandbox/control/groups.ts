@@ -7,18 +7,18 @@ import { element } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import { body, number } from "./request.ts";
 
-const newGroup = z.object({
+const newGroup = z.strictObject({
   subject: z.string().min(1).max(100),
   participants: z.array(number).min(1).max(1024),
   addressingMode: z.enum(["lid", "pn"]).default("lid"),
 });
 
-const memberChange = z.object({
+const memberChange = z.strictObject({
   action: z.enum(["add", "remove", "promote", "demote", "leave"]),
   participants: z.array(number).min(1).max(1024),
 });
 
-const settings = z.object({ subject: z.string().min(1).max(100) });
+const settings = z.strictObject({ subject: z.string().min(1).max(100) });
 
 export function groupRoutes(network: Switchboard): Hono {
   const app = new Hono();

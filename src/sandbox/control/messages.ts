@@ -9,8 +9,8 @@ import type { ControlledNetwork } from "./network.ts";
 import { body, parse, phoneOf, readJson } from "./request.ts";
 
 const addressed = { to: z.string().min(1), hideNumber: z.boolean().optional() };
-const textMessage = z.object({ ...addressed, text: z.string().min(1) });
-const fileMessage = z.object({
+const textMessage = z.strictObject({ ...addressed, text: z.string().min(1) });
+const fileMessage = z.strictObject({
   ...addressed,
   file: z.string().min(1),
   filename: z.string().optional(),
@@ -18,12 +18,12 @@ const fileMessage = z.object({
   caption: z.string().optional(),
   kind: z.enum(FILE_KINDS).optional(),
 });
-const rawMessage = z.object({ ...addressed, message: z.record(z.string(), z.unknown()) });
+const rawMessage = z.strictObject({ ...addressed, message: z.record(z.string(), z.unknown()) });
 
 /** A message of the phone's inbox, or one that it sent. */
 const named = { id: z.string().min(1) };
 const to = z.string().min(1);
-const typing = z.object({ to, state: z.enum(["typing", "recording", "paused"]).default("typing") });
+const typing = z.strictObject({ to, state: z.enum(["typing", "recording", "paused"]).default("typing") });
 
 export function messageRoutes(network: ControlledNetwork): Hono {
   const app = new Hono();
@@ -50,19 +50,19 @@ export function messageRoutes(network: ControlledNetwork): Hono {
     await phone.idle();
     return c.json(phone.inbox());
   });
-  does("read", z.object(named), (phone, { id }) => phone.read(id), 200);
+  does("read", z.strictObject(named), (phone, { id }) => phone.read(id), 200);
   does(
     "vote",
-    z.object({ ...named, options: z.array(z.string()) }),
+    z.strictObject({ ...named, options: z.array(z.string()) }),
     (phone, { id, options }) => phone.vote(id, options),
   );
-  does("react", z.object({ ...named, emoji: z.string() }), (phone, { id, emoji }) => phone.react(id, emoji));
-  does("edit", z.object({ ...named, text: z.string().min(1) }), (phone, { id, text }) => phone.edit(id, text));
-  does("revoke", z.object(named), (phone, { id }) => phone.revoke(id));
+  does("react", z.strictObject({ ...named, emoji: z.string() }), (phone, { id, emoji }) => phone.react(id, emoji));
+  does("edit", z.strictObject({ ...named, text: z.string().min(1) }), (phone, { id, text }) => phone.edit(id, text));
+  does("revoke", z.strictObject(named), (phone, { id }) => phone.revoke(id));
   does("typing", typing, (phone, { to, state }) => phone.setTyping(to, state));
   does(
     "call",
-    z.object({ to, video: z.boolean().default(false) }),
+    z.strictObject({ to, video: z.boolean().default(false) }),
     (phone, { to, video }) => phone.call(to, { video }),
   );
   app.get("/:number/chat-states", async (c) => {

@@ -5,11 +5,11 @@ import type { Phone } from "../phone/phone.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import { number } from "./request.ts";
 
-export const newPhone = z.object({
+export const newPhone = z.strictObject({
   number,
   name: z.string().min(1).max(100).optional(),
   /** A business, and what it says about itself. */
-  business: z.object({
+  business: z.strictObject({
     description: z.string().max(500),
     category: z.string().max(100),
     address: z.string().max(200),

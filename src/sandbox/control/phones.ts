@@ -22,11 +22,11 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
   app.get("/:number", (c) => c.json(describePhone(switchboard, phoneOf(c, network))));
 
   app.post("/:number/scan", async (c) => {
-    const { qr } = await body(c, z.object({ qr: z.string().min(1) }));
+    const { qr } = await body(c, z.strictObject({ qr: z.string().min(1) }));
     return c.json(await linkResult(switchboard, await phoneOf(c, network).scan(qr)));
   });
   app.post("/:number/enter-code", async (c) => {
-    const { code } = await body(c, z.object({ code: z.string().min(1) }));
+    const { code } = await body(c, z.strictObject({ code: z.string().min(1) }));
     const answer = await phoneOf(c, network).enterCode(code);
     if (answer.kind === "no_request") throw notFound("device that waits for a code on this number");
     if (answer.kind === "wrong_code") throw invalid("code", "is not the code that the device shows");
@@ -35,7 +35,7 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
 
   app.post("/:number/join", async (c) => {
     const phone = phoneOf(c, network);
-    const { invite } = await body(c, z.object({ invite: z.string().min(1) }));
+    const { invite } = await body(c, z.strictObject({ invite: z.string().min(1) }));
     const code = invite.slice(invite.lastIndexOf("/") + 1);
     const joined = switchboard.groupChanges.join(code, switchboard.directory.account(phone.number)!);
     if ("error" in joined) throw invalid("invite", `is refused by the network (${joined.error})`);
@@ -44,7 +44,7 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
 
   app.post("/:number/passkey/sign", async (c) => {
     const phone = phoneOf(c, network);
-    const { options } = await body(c, z.object({ options: z.unknown() }));
+    const { options } = await body(c, z.strictObject({ options: z.unknown() }));
     return c.json({ assertion: phone.signPasskey(options) });
   });
   app.post("/:number/passkey/confirm", (c) => {

@@ -50,3 +50,32 @@ Deno.test("lifting a line's faults ends those without a time too: missing keys, 
     await network.close();
   }
 });
+
+Deno.test("a field that the control API does not know is refused by its name", async () => {
+  const network = await startNetwork({ runtime: testRuntime() });
+  const app = controlApp(network);
+  const line = "4917000000001";
+  try {
+    network.addPhone(line);
+    for (
+      const [path, asked, field] of [
+        ["/phones", { number: "4917000000002", paskey: true }, "paskey"],
+        ["/phones", { number: "4917000000002", business: { descripton: "Bakery" } }, "descripton"],
+        [`/phones/${line}/messages`, { to: line, text: "Hello", hidenumber: true }, "hidenumber"],
+        [`/phones/${line}/messages`, { to: line, file: "AA==", fileName: "a.pdf" }, "fileName"],
+        [`/phones/${line}/call`, { to: line, vidoe: true }, "vidoe"],
+        ["/groups", { subject: "Friends", participants: [line], addressingmode: "pn" }, "addressingmode"],
+        ["/faults", { line, kind: "drop", counts: 2 }, "counts"],
+        ["/faults", { line, kind: "new_salt", count: 2 }, "count"],
+      ] as const
+    ) {
+      const init = { method: "POST", body: JSON.stringify(asked) };
+      const response = await app.request(`http://127.0.0.1:8081${path}`, init);
+      const { detail } = await response.json();
+      assert.equal(response.status, 400, `${path} ${field}`);
+      assert.match(detail, new RegExp(`"${field}"`));
+    }
+  } finally {
+    await network.close();
+  }
+});
