@@ -51,6 +51,7 @@ const SAMPLES: proto.IMessage[] = [
 ];
 const CONTEXT: DecodeContext = {
   me: { id: `${LINE}:3@s.whatsapp.net`, lid: "901@lid" },
+  clock: Date,
   phoneOf: () => Promise.resolve(null),
   findPoll: () => Promise.resolve(null),
   isAdmin: () => Promise.resolve(false),

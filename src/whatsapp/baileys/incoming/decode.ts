@@ -12,6 +12,7 @@ import {
   unpadRandomMax16,
   type WAMessage,
 } from "@whiskeysockets/baileys";
+import type { Clock } from "../../../runtime.ts";
 import type { Incoming, IncomingChange, IncomingMedia } from "../../incoming.ts";
 import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
 import type { HistoryNotification } from "./history.ts";
@@ -19,8 +20,12 @@ import type { PhoneOf } from "./numbers.ts";
 import { type FindPoll, readVote } from "./polls.ts";
 import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
 
+/** Past this, in seconds, lies no date that JavaScript can write. */
+const LAST_SECOND = 8_640_000_000_000;
+
 export interface DecodeContext {
   me: OwnJids;
+  clock: Pick<Clock, "now">;
   /** The phone-number JID behind a `@lid` that wrote in `chat`; null when the network does not say. */
   phoneOf: PhoneOf;
   findPoll: FindPoll;
@@ -139,8 +144,14 @@ async function envelopeOf(
     fromMe,
     number: await numberOf(sender, { other, chat }, context),
     pushName: message.pushName ?? null,
-    timestamp: Number(message.messageTimestamp ?? 0),
+    timestamp: timeOf(message) ?? Math.floor(context.clock.now() / 1000),
   };
+}
+
+/** Unix seconds; null for what is no time. */
+function timeOf({ messageTimestamp }: WAMessage): number | null {
+  const seconds = Number(messageTimestamp ?? 0);
+  return seconds > 0 && seconds <= LAST_SECOND ? Math.floor(seconds) : null;
 }
 
 async function numberOf(

@@ -71,6 +71,7 @@ function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): Decod
   const source = { host: mediaHost, runtime, socket: () => null };
   return {
     me: ownJids(creds),
+    clock: runtime.clock,
     findPoll: makeFindPoll({ ...options, sent: makeSentStore(options) }),
     phoneOf: (lid) => keptPhoneOf(keys, lid),
     isAdmin: () => Promise.resolve(false),

@@ -66,6 +66,7 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
       get me() {
         return ownJids(creds);
       },
+      clock,
       findPoll: makeFindPoll(options),
       phoneOf,
       isAdmin,

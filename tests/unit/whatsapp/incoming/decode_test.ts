@@ -10,6 +10,7 @@ const media: IncomingMedia = { mimetype: "image/png", filename: null, size: 1, d
 /** A context whose mapping store knows one phone number. */
 const context: DecodeContext = {
   me: ME,
+  clock: { now: () => 1_750_000_000_500 },
   phoneOf: (lid) => Promise.resolve(lid.startsWith("777") ? "5511977777777:0@s.whatsapp.net" : null),
   media: () => media,
   history: () => Promise.resolve(),
@@ -93,6 +94,9 @@ Deno.test("what the owner sends from the phone is in the other's chat, out of it
 Deno.test("time, id and name come from the stanza", async () => {
   const incoming = await one(FROM_FRIEND);
   assert.equal(incoming.timestamp, 1_700_000_000);
+  for (const t of ["", "soon", "-5", "99999999999999"]) {
+    assert.equal((await one({ ...FROM_FRIEND, t })).timestamp, 1_750_000_000, `what is no time is now: "${t}"`);
+  }
   assert.equal(incoming.networkId, "M1");
   assert.equal(incoming.pushName, "Frida");
   assert.equal(incoming.undecryptable, false);

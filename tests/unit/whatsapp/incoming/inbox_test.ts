@@ -42,6 +42,7 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
     runtime,
     context: {
       me: { id: "551:1@s.whatsapp.net" },
+      clock: runtime.clock,
       phoneOf: () => Promise.resolve(null),
       findPoll: () => Promise.resolve(null),
       isAdmin: () => assert.fail("no deletions here"),
