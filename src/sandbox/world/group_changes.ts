@@ -128,7 +128,10 @@ export class GroupChanges {
   }
 
   #apply(group: Group, action: MemberAction, account: Account): void {
-    if (action === "add") group.participants = [...group.participants, account];
+    if (action === "add") {
+      group.requests.delete(account);
+      group.participants = [...group.participants, account];
+    }
     if (action === "remove") group.participants = group.participants.filter((other) => other !== account);
     if (action === "promote") group.admins.add(account);
     if (action === "remove" || action === "demote") group.admins.delete(account);

@@ -1,4 +1,4 @@
-/** What the members of a group can do by the control API once the one who made it has left. */
+/** What becomes of groups that their maker leaves, and of those who want to join. */
 import assert from "node:assert/strict";
 import { controlApp } from "../../../src/sandbox/control/app.ts";
 import { startNetwork } from "../../../src/sandbox/network.ts";
@@ -54,4 +54,21 @@ inGroup("the maker of a group who left can be added again", async (ask) => {
   const { body } = await ask("POST", "/participants", { action: "add", participants: [MAKER] });
   const maker = body.participants.find(({ number }) => number === MAKER);
   assert.equal(maker?.admin, false);
+});
+
+Deno.test("who waits to be let in, and is added meanwhile, is in the group once", async () => {
+  const network = await startNetwork({ runtime: testRuntime() });
+  try {
+    for (const number of [MAKER, ANA]) network.addPhone(number);
+    const { directory, groupChanges } = network.switchboard;
+    const [maker, ana] = [directory.account(MAKER)!, directory.account(ANA)!];
+    const group = groupChanges.create({ subject: "Friends", participants: [maker], addressing: "lid" });
+    groupChanges.setApproval(group, maker, true);
+    groupChanges.join(group.invite, ana);
+    groupChanges.change(group, maker, "add", [ana]);
+    assert.deepEqual(groupChanges.decide(group, maker, true, [ana]), [{ account: ana, error: "404" }]);
+    assert.deepEqual(group.participants, [maker, ana]);
+  } finally {
+    await network.close();
+  }
 });
