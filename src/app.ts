@@ -12,7 +12,7 @@ import { lockGateway } from "./data/gateway_lock.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { noMediaStore } from "./media/store.ts";
 import { sweepOrphans } from "./media/sweep.ts";
-import { inTurns } from "./media/turns.ts";
+import { withFairWrites } from "./media/fair_writes.ts";
 import { mediaKeys } from "./media/rows.ts";
 import { messageKeys } from "./message/rows.ts";
 import { eventKeys } from "./event/rows.ts";
@@ -233,11 +233,14 @@ async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv
       import("./media/bucket.ts"),
       import("./media/bucket_store.ts"),
     ]);
-    return inTurns(makeBucketMediaStore({ bucket: openBucket(config.media, runtime), kv, runtime }), clock);
+    return withFairWrites(makeBucketMediaStore({ bucket: openBucket(config.media, runtime), kv, runtime }), clock);
   }
-  if (role !== "serve") return inTurns(noMediaStore(), clock);
+  if (role !== "serve") return withFairWrites(noMediaStore(), clock);
   const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
-  return { ...inTurns(media, clock), sweepOrphans: (signal) => sweepOrphans({ kv, media, runtime }, { signal }) };
+  return {
+    ...withFairWrites(media, clock),
+    sweepOrphans: (signal) => sweepOrphans({ kv, media, runtime }, { signal }),
+  };
 }
 
 const loadBaileys = () => import("./whatsapp/baileys/network.ts");

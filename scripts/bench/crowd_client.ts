@@ -50,7 +50,7 @@ interface Spread {
 }
 
 /** How long the last events may take once all texts are asked for. */
-const PATIENCE_MS = 120_000;
+const GIVE_UP_MS = 120_000;
 
 /** When the event came, and when that which it reports happened, Unix ms. */
 interface Arrival {
@@ -135,10 +135,10 @@ async function make(
       await sleep(systemClock, Math.max(0, due - wallClock()));
       const key = await begin(i);
       asked.push({ due, answered: wallClock(), key });
-      if (until === "event") await arrivals.of(key, wallClock() + PATIENCE_MS);
+      if (until === "event") await arrivals.of(key, wallClock() + GIVE_UP_MS);
     }
   }));
-  const end = wallClock() + PATIENCE_MS;
+  const end = wallClock() + GIVE_UP_MS;
   const ended = await Promise.all(asked.map(({ key }) => arrivals.of(key, end)));
   const came = ended.flatMap((arrival, i) => arrival ? [{ ...arrival, due: asked[i]!.due }] : []);
   return {

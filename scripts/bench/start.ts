@@ -3,7 +3,7 @@
  * from source and, where `dist/paloma` is there, the executable, against bare Hono with a store.
  */
 import { fileURLToPath } from "node:url";
-import { type FirstAnswer, firstAnswer } from "./first_answer.ts";
+import { type FirstResponse, firstResponse } from "./first_response.ts";
 import { type Bench, median, medians, type Result } from "./measure.ts";
 
 /** Until the garbage of the start has been collected. */
@@ -20,14 +20,14 @@ export const start: Bench = {
     };
     const bare = source("./bare_start.ts");
     // The first start of a program fills the runtime's caches.
-    for (const each of [bare, ...Object.values(subjects)]) await firstAnswer({ ...each, restMs: 0 });
+    for (const each of [bare, ...Object.values(subjects)]) await firstResponse({ ...each, restMs: 0 });
 
-    const measured: Record<string, { subject: FirstAnswer; raw: FirstAnswer }[]> = {};
+    const measured: Record<string, { subject: FirstResponse; raw: FirstResponse }[]> = {};
     for (let round = 1; round <= rounds; round++) {
-      const raw = await firstAnswer({ ...bare, restMs: REST_MS });
+      const raw = await firstResponse({ ...bare, restMs: REST_MS });
       report(`round ${round}: bare Hono ${shown(raw)}`);
       for (const [name, each] of Object.entries(subjects)) {
-        const subject = await firstAnswer({ ...each, restMs: REST_MS });
+        const subject = await firstResponse({ ...each, restMs: REST_MS });
         report(`round ${round}: ${name} ${shown(subject)}`);
         (measured[name] ??= []).push({ subject, raw });
       }
@@ -36,8 +36,8 @@ export const start: Bench = {
   },
 };
 
-function conclude(name: string, rounds: readonly { subject: FirstAnswer; raw: FirstAnswer }[]): Result[] {
-  const ratios = (of: keyof FirstAnswer) => rounds.map(({ subject, raw }) => subject[of] / raw[of]);
+function conclude(name: string, rounds: readonly { subject: FirstResponse; raw: FirstResponse }[]): Result[] {
+  const ratios = (of: keyof FirstResponse) => rounds.map(({ subject, raw }) => subject[of] / raw[of]);
   const subject = medians(rounds.map(({ subject }) => ({ ...subject })));
   const raw = medians(rounds.map(({ raw }) => ({ ...raw })));
   return [
@@ -69,7 +69,7 @@ async function isThere(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
 }
 
-function shown({ tookMs, cpuMs, bytes, apiMs, apiBytes }: FirstAnswer): string {
+function shown({ tookMs, cpuMs, bytes, apiMs, apiBytes }: FirstResponse): string {
   return `${tookMs.toFixed(0)} ms (${cpuMs.toFixed(0)} ms of processor), ${
     inMegabytes(bytes)
   }; first request of the API ${apiMs.toFixed(0)} ms, then ${inMegabytes(apiBytes)}`;

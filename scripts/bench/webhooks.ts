@@ -143,7 +143,7 @@ async function openDurable(stage: Stage) {
   const bell = await openDenoKvBell({ runtime });
   const dispatcher = new Dispatcher({ kv, events, runtime, safeFetch, seal, bell });
   const sessions = { list: () => Promise.resolve([SESSION]) };
-  const hooks = new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions });
+  const hooks = new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, sessions });
   const { url } = stage.receiver.ready;
   const { webhook } = await hooks.create(ACCOUNT, { url, events: ["message.received"], sessionId: null });
   return {

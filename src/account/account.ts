@@ -16,7 +16,7 @@ export interface Account {
   /** Whoever writes one of them to a line is never written to again. */
   optOutWords: string[];
   createdAt: number;
-  /** Its contents are sealed at rest (`choices.ts`); absent: they are not. */
+  /** Its contents are sealed at rest (`sealed_accounts.ts`); absent: they are not. */
   sealed?: boolean;
 }
 

@@ -17,7 +17,7 @@ interface BatcherOptions<In> {
 
 interface AddOptions {
   /** Until this resolves the item starts no flush, and joins one that others start. */
-  patience?: Promise<unknown>;
+  lingerUntil?: Promise<unknown>;
 }
 
 interface Waiting<In, Out> {
@@ -33,7 +33,7 @@ export class Batcher<In, Out> {
   readonly #flights: number;
   #waiting: Waiting<In, Out>[] = [];
   /** These start no flush; the next one takes them last. */
-  #patient: Waiting<In, Out>[] = [];
+  #lingering: Waiting<In, Out>[] = [];
   #flying = 0;
   #isTurning = false;
 
@@ -52,12 +52,12 @@ export class Batcher<In, Out> {
   }
 
   /** Resolves or rejects with what the flush says of this item. */
-  add(item: In, { patience }: AddOptions = {}): Promise<Out> {
+  add(item: In, { lingerUntil }: AddOptions = {}): Promise<Out> {
     const settle = Promise.withResolvers<Out>();
     const entry = { item, settle };
-    if (patience) {
-      this.#patient.push(entry);
-      void patience.then(() => this.#hurry(entry));
+    if (lingerUntil) {
+      this.#lingering.push(entry);
+      void lingerUntil.then(() => this.#release(entry));
     } else {
       this.#waiting.push(entry);
       void this.#depart();
@@ -65,10 +65,10 @@ export class Batcher<In, Out> {
     return settle.promise;
   }
 
-  #hurry(entry: Waiting<In, Out>): void {
-    const place = this.#patient.indexOf(entry);
+  #release(entry: Waiting<In, Out>): void {
+    const place = this.#lingering.indexOf(entry);
     if (place < 0) return;
-    this.#waiting.push(...this.#patient.splice(place, 1));
+    this.#waiting.push(...this.#lingering.splice(place, 1));
     void this.#depart();
   }
 
@@ -77,10 +77,10 @@ export class Batcher<In, Out> {
     this.#isTurning = true;
     while (this.#waiting.length > 0 && this.#flying < this.#flights) {
       await this.#turn();
-      const taken = this.#take([...this.#waiting, ...this.#patient].map((entry) => entry.item));
+      const taken = this.#take([...this.#waiting, ...this.#lingering].map((entry) => entry.item));
       if (taken < 1 && this.#flying > 0) break;
       const batch = this.#waiting.splice(0, Math.max(1, taken));
-      batch.push(...this.#patient.splice(0, taken - batch.length));
+      batch.push(...this.#lingering.splice(0, taken - batch.length));
       void this.#fly(batch);
     }
     this.#isTurning = false;

@@ -4,7 +4,7 @@
  * (`division.ts`). A lease that moves as planned is free only when its holder has come to the end of its work for it; one
  * of a member that died is taken at once, and what the dead one still writes is refused.
  */
-import { piecesOf } from "../base/unhurried.ts";
+import { piecesOf } from "../base/batches.ts";
 import type { Runtime } from "../runtime.ts";
 import { withFence } from "../store/fence.ts";
 import { Change, isRow, type KeyOf, type Kv, type Row, type Slot, StoreError } from "../store/kv.ts";
@@ -12,7 +12,7 @@ import { portionOf, type Share } from "./division.ts";
 import { clusterKeys, type LeaseRow } from "./rows.ts";
 
 /** What a process does with the things that are its own. */
-interface Keeper {
+interface LeaseHolder {
   /** More things are this process's. */
   taken(): void;
   /** The thing is, or is about to be, somebody else's: resolves when nothing is done for it here any more. */
@@ -24,7 +24,7 @@ interface LeasesOptions {
   kind: string;
   kv: Kv;
   runtime: Pick<Runtime, "clock" | "log">;
-  keeper: Keeper;
+  holder: LeaseHolder;
   /** Everything there is of the kind: what has no lease yet gets one. */
   all(): AsyncIterable<string>;
   /** Something is free: the others may look. */
@@ -196,7 +196,7 @@ export class Leases {
 
   /** Takes up what this member holds by its rows and does not know of, and loses what is its own only here. */
   async #compare(selfId: string): Promise<void> {
-    const { kv, kind, keeper } = this.#options;
+    const { kv, kind, holder } = this.#options;
     this.#uncertain = false;
     try {
       const rows = await Array.fromAsync(kv.list({ prefix: clusterKeys.heldBy(kind, selfId) }));
@@ -212,11 +212,11 @@ export class Leases {
       this.#uncertain = true;
       throw error;
     }
-    keeper.taken();
+    holder.taken();
   }
 
   async #take(things: readonly string[], view: View): Promise<number> {
-    const { kv, kind, keeper } = this.#options;
+    const { kv, kind, holder } = this.#options;
     const slots = await kv.getMany(things.map((thing) => clusterKeys.lease(kind, thing)));
     const mayTake = slots.filter((slot): slot is Row<LeaseRow> =>
       slot.value !== null && (slot.value.holder === "" || view.departed.includes(slot.value.holder))
@@ -230,7 +230,7 @@ export class Leases {
       }),
     );
     const taken = counts.reduce((a, b) => a + b, 0);
-    if (taken > 0) keeper.taken();
+    if (taken > 0) holder.taken();
     return taken;
   }
 
@@ -290,10 +290,10 @@ export class Leases {
     const lease = this.#held.get(thing);
     if (!lease || lease.ending) return;
     lease.ending = true;
-    const { keeper, runtime: { log }, kind } = this.#options;
+    const { holder, runtime: { log }, kind } = this.#options;
     const ending = (async () => {
       try {
-        await keeper.drop(thing);
+        await holder.drop(thing);
         await then(lease);
       } catch (error) {
         // The row still says that it is ours: the next look takes it up again.

@@ -1,6 +1,6 @@
 /** What an account has written before it chose, written once more as it has chosen now. */
-import { batchesOf } from "../base/unhurried.ts";
-import { CACHE_MS } from "../account/choices.ts";
+import { batchesOf } from "../base/batches.ts";
+import { CACHE_MS } from "../account/sealed_accounts.ts";
 import { type Clock, sleep } from "../runtime.ts";
 import { Change, type KeyPart, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";

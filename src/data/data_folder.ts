@@ -1,7 +1,7 @@
 /** The data, opened: the store in the folder or on a server, what seals it, and the accounts in it. What the gateway and the commands share. */
 import { join } from "node:path";
 import { Accounts } from "../account/accounts.ts";
-import { makeIsSealedAccount } from "../account/choices.ts";
+import { makeIsSealedAccount } from "../account/sealed_accounts.ts";
 import { Plans } from "../account/plans.ts";
 import { urlsOfHosts } from "../base/database_url.ts";
 import type { Config } from "../config.ts";

@@ -21,7 +21,7 @@ const Media = z.object({
 });
 
 const Chat = z.string().describe("JID of the chat: the other person's, or the group's");
-const Number = z.string().nullable().describe("Whose doing it is, digits; null where the network never told");
+const Number = z.string().nullable().describe("Whose doing it is, digits; null where the network never revealed it");
 
 const Quoted = z.object({
   messageId: NetworkId,
@@ -32,7 +32,7 @@ const Quoted = z.object({
 
 const received = {
   from: z.string().describe("Chat JID; it may end in @lid when the sender hides the number"),
-  number: z.string().nullable().describe("Real number of the sender, digits; null where the network never told it"),
+  number: z.string().nullable().describe("Real number of the sender, digits; null where the network never revealed it"),
   pushName: z.string().nullable().describe("Public name of the sender"),
   messageId: NetworkId,
   timestamp: z.number().int().describe("Unix seconds"),
@@ -184,7 +184,7 @@ export const EVENT_SCHEMAS = {
   "recipient.opted_out": {
     summary: "Beyond the specification: somebody wrote one of the account's words, and is never written to again.",
     data: z.object({
-      number: z.string().describe("A JID ending in `@lid` where the network never told the number"),
+      number: z.string().describe("A JID ending in `@lid` where the network never revealed the number"),
       word: z.string().describe("As in `optOutWords` of the account"),
     }),
   },

@@ -1,6 +1,6 @@
 /** How long events are kept, and their removal: the oldest in their time, and single ones when a person is erased. */
 import { eventKeys } from "./rows.ts";
-import { Change, type Kv, PATIENCE_MS } from "../store/kv.ts";
+import { Change, type Kv, LINGER_MS } from "../store/kv.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
 import { EVENTS_A_READ, orderOf, readAfter, removeEvent } from "./log.ts";
@@ -43,7 +43,7 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
       }
       if (events.length > 0) {
         await release?.(accountId, events);
-        await kv.commit(removal(accountId, events), { patience: sleep(runtime.clock, PATIENCE_MS, signal) });
+        await kv.commit(removal(accountId, events), { lingerUntil: sleep(runtime.clock, LINGER_MS, signal) });
         removed += events.length;
       }
       if (events.length < BATCH) surplus.delete(accountId);

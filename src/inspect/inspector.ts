@@ -86,9 +86,9 @@ export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
 
   return async (file, { signal }) => {
     if (!(file instanceof Uint8Array) && !hasFacts(file)) return {};
-    using patience = timeLimit(clock, FACTS_WITHIN_MS, signal);
+    using limit = timeLimit(clock, FACTS_WITHIN_MS, signal);
     try {
-      return await turns.add(() => inOwnProcess(file, patience.signal));
+      return await turns.add(() => inOwnProcess(file, limit.signal));
     } catch {
       return {};
     }

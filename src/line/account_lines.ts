@@ -1,5 +1,5 @@
 /** The lines of an account, read. */
-import { batchesOf } from "../base/unhurried.ts";
+import { batchesOf } from "../base/batches.ts";
 import { notFound } from "../errors.ts";
 import { isRow, type Kv, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";

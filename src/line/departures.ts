@@ -37,7 +37,7 @@ export interface DepartingLine {
   lineId: string;
   /** Called when the connection left a message without an answer: it may be dead without knowing it. */
   suspect(connection: Connection): void;
-  /** Ends the patience with a store in trouble. */
+  /** Ends the retries while the store is in trouble. */
   signal: AbortSignal;
 }
 

@@ -167,7 +167,7 @@ export class LineConnection {
       // The network does not know, so nothing may be forgotten.
       signal.throwIfAborted();
     }
-    log.warn({ lineId }, "the network could not be told that a line was unlinked");
+    log.warn({ lineId }, "the network could not be informed that a line was unlinked");
     await this.#inTime(connection.close());
   }
 

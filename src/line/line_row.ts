@@ -80,7 +80,7 @@ interface LineRowDeps {
 
 interface LineRowOptions {
   lineId: string;
-  /** Ends the patience with a store in trouble. */
+  /** Ends the retries while the store is in trouble. */
   signal: AbortSignal;
   /** Called after every change. */
   changed: () => void;

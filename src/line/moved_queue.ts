@@ -1,7 +1,7 @@
 /** What waits on a line as it moves to another gateway, files included: read at the old place, put in once at the new one. */
 import { Buffer } from "node:buffer";
 import { usageAt } from "../account/quota.ts";
-import type { SharedMediaStore } from "../media/turns.ts";
+import type { SharedMediaStore } from "../media/fair_writes.ts";
 import { commitSized, loadOf } from "../message/commit_size.ts";
 import { attachmentOf, storedFile, withAttachment } from "../message/content.ts";
 import { enqueue } from "../message/queue/enqueue.ts";

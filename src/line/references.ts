@@ -14,7 +14,7 @@ export interface Referred {
   key: MessageKey;
   /** Its chat, as a send takes it. */
   chat: string;
-  /** Digits of the other side, where the chat is a `@lid` and the network told. */
+  /** Digits of the other side, where the chat is a `@lid` and the network revealed it. */
   number: string | null;
   /** As what it can be sent on; null when it cannot. */
   kind: ForwardableKind | null;

@@ -2,7 +2,7 @@
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
 import { traceStep } from "../base/trace.ts";
-import { makeRest } from "../base/unhurried.ts";
+import { makeThrottle } from "../base/throttle.ts";
 import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, nameOfKey, type Slot } from "../store/kv.ts";
@@ -163,10 +163,10 @@ export class AcceptCommit {
     const { ids, clock } = this.#options.runtime;
     const bulkId = ids.next("blk");
     const messages: Message[] = [];
-    const rest = makeRest(clock);
+    const throttle = makeThrottle(clock);
     for (const item of command.items) {
       messages.push(this.#messageOf(command, { item, place: messages.length, bulkId }));
-      const due = rest();
+      const due = throttle();
       if (due) await due;
     }
     return messages;

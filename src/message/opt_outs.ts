@@ -27,7 +27,7 @@ interface OptOutDeps {
   recorder: Pick<Recorder, "dropped">;
   /** Ids of the account's lines. */
   linesOf(accountId: string): Promise<string[]>;
-  /** The person's `@lid`, as far as the line has been told. */
+  /** The person's `@lid`, as far as the line knows it. */
   lidOf(lineId: string, number: string): Promise<string | null>;
   /** Words that opt out, as the account has them now. */
   wordsOf(accountId: string): Promise<readonly string[]>;

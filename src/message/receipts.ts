@@ -6,7 +6,7 @@ import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
 import { messageKeys } from "./rows.ts";
 import { type Clock, sleep } from "../runtime.ts";
-import { Change, isRow, type KeyOf, type Kv, nameOfKey, PATIENCE_MS, retryOnConflict, type Slot } from "../store/kv.ts";
+import { Change, isRow, type KeyOf, type Kv, LINGER_MS, nameOfKey, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/incoming.ts";
 import { hasEnded, isOfMany, type Message } from "./message.ts";
 
@@ -76,7 +76,7 @@ export async function keepReceipts(
       change.check(slot).set(slot.key, next);
       result.push(next);
     }
-    return { change, result, patience: sleep(clock, PATIENCE_MS) };
+    return { change, result, lingerUntil: sleep(clock, LINGER_MS) };
   });
   for (const accountId of new Set(messages.map((message) => message.accountId))) events.committed(accountId);
   const waiting = new Set(messages.filter(({ status }) => status === "queued").map(({ networkId }) => networkId));

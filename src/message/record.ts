@@ -2,7 +2,7 @@
  * What becomes of a message, in ONE commit each: status, queue row, history, event, and whatever the caller adds
  * (promises 1 and 4). The moves are the table in `message.ts`; one that it does not know is a bug and throws.
  */
-import { piecesOf } from "../base/unhurried.ts";
+import { piecesOf } from "../base/batches.ts";
 import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
 import type { MediaStore } from "../media/store.ts";
@@ -175,7 +175,7 @@ export class Recorder {
       }
       slots = null;
       // Of a bulk there are thousands.
-      return { change, result, unhurried: true };
+      return { change, result, background: true };
     }, MOST_TRIES);
     const finished = new Set<string | null>();
     for (const message of ended) {

@@ -61,7 +61,7 @@ export interface Ledger {
 
 /** Somebody who is never written to again. */
 export interface OptOut {
-  /** Digits; a JID ending in `@lid` where the network never told the number. */
+  /** Digits; a JID ending in `@lid` where the network never revealed the number. */
   number: string;
   /** The word that they wrote; null: the owner put them on the list. */
   word: string | null;

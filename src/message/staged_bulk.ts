@@ -22,7 +22,7 @@ export async function writeStaged(kv: Kv, bulkId: string, messages: readonly Mes
   for (const piece of inCommits(messages)) {
     const change = new Change();
     enqueue(change, piece);
-    await kv.commit(change, { unhurried: true });
+    await kv.commit(change, { background: true });
   }
   const slot = await kv.get(messageKeys.stagedBulk(bulkId));
   if (!isRow(slot)) throw new StoreError("unavailable", "a staged bulk was removed while it was written");
@@ -51,7 +51,7 @@ export async function removeStaged(kv: Kv, bulkId: string): Promise<void> {
   for (const piece of inCommits(left)) {
     const change = new Change();
     for (const message of piece) removeQueued(change, message);
-    await kv.commit(change, { unhurried: true });
+    await kv.commit(change, { background: true });
   }
   await kv.commit(new Change().delete(slot.key));
 }

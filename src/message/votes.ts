@@ -5,7 +5,7 @@ import { messageKeys } from "./rows.ts";
 
 interface Vote {
   messageId: string;
-  /** Digits where the network told them, and the JID that voted. */
+  /** Digits where the network revealed them, and the JID that voted. */
   number: string | null;
   jid: string;
   /** Names of the options; none takes an earlier choice back. */

@@ -22,7 +22,7 @@ export function measuredStore(kv: ChunkedKv, metrics: Metrics, clock: Clock): Ch
         metrics.commits.inc({ outcome: error instanceof StoreError ? error.code : "mistake" });
         throw error;
       } finally {
-        if (!options?.patience) metrics.commitSeconds.observe((clock.now() - begun) / 1000);
+        if (!options?.lingerUntil) metrics.commitSeconds.observe((clock.now() - begun) / 1000);
       }
     },
   };

@@ -22,14 +22,14 @@ import { makeTallyOf } from "../message/votes.ts";
 import { findReplay } from "../message/send.ts";
 import { addPanel } from "../panel/panel.ts";
 import { DeliveryLog } from "../webhook/delivery_log.ts";
-import type { WebhookKeeper } from "../webhook/ownership.ts";
+import type { WebhookOwner } from "../webhook/ownership.ts";
 import { Webhooks } from "../webhook/webhooks.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 
 export interface ApiOptions {
   live: LiveLines;
-  webhooks: WebhookKeeper;
+  webhooks: WebhookOwner;
   network: Pick<Network, "recall" | "numberOf" | "lidOf">;
   /** Looks at each send before it is accepted. */
   accepted(accept: Accept): Accept;
@@ -78,8 +78,8 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
     diskShares: ground.diskShares,
     serveMedia: makeServeMedia({ kv, media, links, runtime }),
     events,
-    webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: options.webhooks, sessions: lines }),
-    deliveries: new DeliveryLog({ kv, clock, keeper: options.webhooks }),
+    webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, owner: options.webhooks, sessions: lines }),
+    deliveries: new DeliveryLog({ kv, clock, owner: options.webhooks }),
     budgets,
     trustedProxies: config.trustedProxies,
     probe,

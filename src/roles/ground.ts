@@ -15,7 +15,7 @@ import { Recorder } from "../message/record.ts";
 import { makeQueuedCount, type QueuedCount } from "../message/history/counts.ts";
 import { messageKeys } from "../message/rows.ts";
 import { DiskShares } from "../media/shares.ts";
-import type { SharedMediaStore } from "../media/turns.ts";
+import type { SharedMediaStore } from "../media/fair_writes.ts";
 import type { SweptMedia } from "../ops/sweeps.ts";
 import { measuredEvents, measuredMoves, measuredStore } from "../ops/measure.ts";
 import { makeMetrics, type Metrics } from "../ops/metrics.ts";
@@ -71,7 +71,7 @@ const REMEMBERED = {
 const RECENT = new Set([eventKeys.events("")[0]!]);
 
 interface GroundOptions extends Pick<Ground, "config" | "runtime" | "data" | "bell" | "media"> {
-  /** Whether anybody has committed to the store since it was last asked; true where that cannot be told. */
+  /** Whether anybody has committed to the store since it was last asked; true where that is unknown. */
   hasChanged(): boolean;
   /** `http://HOST:PORT`, once it listens. */
   url(): string;

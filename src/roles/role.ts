@@ -57,7 +57,7 @@ export interface RoleOptions {
   data: DataFolder;
   bell: Bell;
   media: Media;
-  /** Whether anybody has committed to the store since it was last asked; true where that cannot be told. */
+  /** Whether anybody has committed to the store since it was last asked; true where that is unknown. */
   hasChanged(): boolean;
   /** Null where leases are not held, and where another process has the folder. */
   place: Place | null;

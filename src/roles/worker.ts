@@ -78,7 +78,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
     ...common,
     kind: LINE_KIND,
     all: () => lineThings(kv),
-    keeper: {
+    holder: {
       taken: () => parts?.supervisor.taken(),
       drop: async (lineId) => await parts?.supervisor.drop(lineId),
     },
@@ -87,7 +87,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
     ...common,
     kind: WEBHOOK_KIND,
     all: () => webhookThings(kv),
-    keeper: {
+    holder: {
       taken: () => parts?.dispatcher.taken(),
       drop: async (thing) => await parts?.dispatcher.drop(thing.split("/")[1]!),
     },
@@ -98,7 +98,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
     async *all() {
       yield UPKEEP;
     },
-    keeper: { taken: () => void beginUpkeep(), drop: endUpkeep },
+    holder: { taken: () => void beginUpkeep(), drop: endUpkeep },
   });
   const member = new Member({
     kv: ground.data.kv,

@@ -13,7 +13,7 @@ export interface Changes {
   hear(look: () => void): () => void;
 }
 
-/** `hasChanged`: whether anybody has committed since it was last asked; true where that cannot be told. */
+/** `hasChanged`: whether anybody has committed since it was last asked; true where that is unknown. */
 export function watchChanges(
   { hasChanged, clock }: { hasChanged: () => boolean; clock: Clock },
 ): Changes & Service {

@@ -27,7 +27,7 @@ export async function deleteKeys(
   let keyBytes = 0;
   async function commit(): Promise<void> {
     if (change.mutations.length === 0) return;
-    await kv.commit(change, { unhurried: true });
+    await kv.commit(change, { background: true });
     deleted += change.mutations.length;
     change = new Change();
     keyBytes = 0;

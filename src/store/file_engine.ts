@@ -30,7 +30,7 @@ export interface FileLock {
 }
 
 export interface FileWatch {
-  /** Whether anybody has committed since it was last asked, of this process or another; true where that cannot be told. */
+  /** Whether anybody has committed since it was last asked, of this process or another; true where that is unknown. */
   hasChanged(): boolean;
   /** Calling it again is fine. */
   close(): void;

@@ -76,13 +76,13 @@ export interface ListOptions {
 }
 
 /** What nobody waits for is held back this long: a line or webhook that is busy writes within it. */
-export const PATIENCE_MS = 20;
+export const LINGER_MS = 20;
 
 export interface CommitOptions {
   /** For what nobody waits for: until this resolves the commit may be held back, for another's flush to share. */
-  patience?: Promise<unknown>;
+  lingerUntil?: Promise<unknown>;
   /** Of work that can wait: an engine may let such commits rest while others write. */
-  unhurried?: boolean;
+  background?: boolean;
 }
 
 /** Its methods stand for themselves, without `this`: a layer is the store below it with some of them replaced. */

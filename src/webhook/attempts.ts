@@ -2,7 +2,7 @@
  * The attempts of one webhook, each in its account's turn. Endpoints whose last attempt failed have places of their own:
  * what hangs or fails takes none from what works.
  */
-import type { Turns } from "../base/turns.ts";
+import type { FairSemaphore } from "../base/fair_semaphore.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { Seal } from "../store/seal.ts";
@@ -15,8 +15,8 @@ const FAILING_REST_MS = 250;
 
 /** Places for the attempts of all webhooks, which accounts share. */
 interface Places {
-  working: Turns;
-  failing: Turns;
+  working: FairSemaphore;
+  failing: FairSemaphore;
 }
 
 export interface AttemptsContext {

@@ -1,11 +1,12 @@
 /** The delivery log of a webhook: the outcome of each event, and redelivery of one or of many. */
-import { batchesOf, unhurried } from "../base/unhurried.ts";
+import { batchesOf } from "../base/batches.ts";
+import { throttled } from "../base/throttle.ts";
 import { invalid, notFound } from "../errors.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Clock } from "../runtime.ts";
 import { eventKeys } from "../event/rows.ts";
-import type { WebhookKeeper } from "./ownership.ts";
+import type { WebhookOwner } from "./ownership.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import {
@@ -34,7 +35,7 @@ interface DeliveryQuery {
 interface DeliveryLogDeps {
   kv: Kv;
   clock: Clock;
-  keeper: Pick<WebhookKeeper, "wake">;
+  owner: Pick<WebhookOwner, "wake">;
 }
 
 /** Every method throws Problem not_found for an unknown webhook, also for another account's. */
@@ -75,7 +76,7 @@ export class DeliveryLog {
 
   /** One more series of attempts, due at once. Throws Problem not_found for an unknown delivery or a forgotten event. */
   async redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery> {
-    const { kv, clock, keeper } = this.#deps;
+    const { kv, clock, owner } = this.#deps;
     await existingWebhook(kv, accountId, webhookId);
     const order = orderOfDelivery(webhookId, deliveryId);
     if (order === null) throw notFound("delivery");
@@ -86,7 +87,7 @@ export class DeliveryLog {
       const change = new Change().check(slot);
       return { change, result: makeDue(change, webhookId, { event: event.value, slot, now: clock.now() }) };
     });
-    keeper.wake(webhookId);
+    owner.wake(webhookId);
     return delivery;
   }
 
@@ -95,7 +96,7 @@ export class DeliveryLog {
    * those whose first attempt is still to come. Not atomic: asked again after a crash, it begins anew.
    */
   async redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }> {
-    const { kv, clock, keeper } = this.#deps;
+    const { kv, clock, owner } = this.#deps;
     const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhookId));
     if (!progress) throw notFound("webhook");
@@ -103,7 +104,7 @@ export class DeliveryLog {
     /** Times grow with orders, so the newest come first and the first that is too old ends it. */
     async function* wanted(): AsyncGenerator<LoggedEvent> {
       const newestFirst = kv.list({ prefix: eventKeys.events(accountId) }, { reverse: true });
-      for await (const { value: event } of unhurried(newestFirst, clock)) {
+      for await (const { value: event } of throttled(newestFirst, clock)) {
         if (event.createdAt < since || orderOf(event.id) <= origin) return;
         if (wants(webhook, event)) yield event;
       }
@@ -112,7 +113,7 @@ export class DeliveryLog {
     for await (const events of batchesOf(wanted(), BATCH)) {
       scheduled += await redeliverBatch(kv, webhook, { events, progress, now: clock.now() });
     }
-    keeper.wake(webhookId);
+    owner.wake(webhookId);
     return { scheduled };
   }
 }
@@ -131,7 +132,7 @@ async function redeliverBatch(
     makeDue(change, webhook.id, { event, slot, now });
     scheduled++;
   });
-  if (scheduled > 0) await kv.commit(change, { unhurried: true });
+  if (scheduled > 0) await kv.commit(change, { background: true });
   return scheduled;
 }
 

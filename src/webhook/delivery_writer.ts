@@ -7,11 +7,11 @@ import { orderOf } from "../event/log.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
-import { Change, PATIENCE_MS } from "../store/kv.ts";
+import { Change, LINGER_MS } from "../store/kv.ts";
 import { retry } from "../base/retry.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import { type AttemptOutcome, nextAttemptAt } from "./delivery.ts";
-import { type DeliveryContext, failingEvent, isFailingNews } from "./failing.ts";
+import { type DeliveryContext, failingEvent, isNewlyFailing } from "./failing.ts";
 import { type Delivery, newDelivery, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
 /** Results in one commit; each is at most five mutations. */
@@ -74,14 +74,14 @@ export function makeDeliveryWriter(
     batch.forEach((ended, i) => addDelivery(change, row.id, { ended, delivery: deliveries[i]! }));
     deliveries.forEach((delivery) => count(next, delivery, runtime.clock.now()));
     const last = deliveries.findLastIndex((delivery) => delivery.status === "failed");
-    const emitted = last >= 0 && isFailingNews(next, runtime.clock.now());
+    const emitted = last >= 0 && isNewlyFailing(next, runtime.clock.now());
     if (emitted) {
       next.announcedAt = runtime.clock.now();
       const lastError = deliveries[last]!.attempts.at(-1)?.error ?? "unknown";
       events.append(change, failingEvent(row, { event: batch[last]!.event, progress: next, lastError }));
     }
     change.set(webhookKeys.webhookProgress(row.id), next);
-    await kv.commit(change, { patience: sleep(runtime.clock, PATIENCE_MS, signal) });
+    await kv.commit(change, { lingerUntil: sleep(runtime.clock, LINGER_MS, signal) });
     Object.assign(progress, next);
     if (emitted) events.committed(row.accountId);
     written(batch, deliveries);

@@ -1,8 +1,8 @@
 /** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
 import type { Service } from "../base/service.ts";
 import { Loop } from "../base/single_flight.ts";
-import { Turns } from "../base/turns.ts";
-import { CHANGED_TOPIC, soleWebhooks, WEBHOOK_TOPIC, type WebhookKeeper, type WebhookOwnership } from "./ownership.ts";
+import { FairSemaphore } from "../base/fair_semaphore.ts";
+import { CHANGED_TOPIC, soleWebhooks, WEBHOOK_TOPIC, type WebhookOwner, type WebhookOwnership } from "./ownership.ts";
 import type { WebhookRow } from "./webhook.ts";
 import { Worker, type WorkerContext } from "./worker.ts";
 
@@ -20,10 +20,10 @@ interface DispatcherContext extends Omit<WorkerContext, "places"> {
 }
 
 /** Takes up what is waiting when it starts (promise 4). */
-export class Dispatcher implements Service, WebhookKeeper {
+export class Dispatcher implements Service, WebhookOwner {
   readonly #context: DispatcherContext;
   readonly #ownership: WebhookOwnership;
-  readonly #places = { working: new Turns(WORKING), failing: new Turns(FAILING) };
+  readonly #places = { working: new FairSemaphore(WORKING), failing: new FairSemaphore(FAILING) };
   readonly #workers = new Map<string, { worker: Worker; updatedAt: number }>();
   readonly #sweeps: Loop;
   readonly #deafen: (() => void)[] = [];

@@ -31,7 +31,7 @@ interface FailingReport {
 }
 
 /** Whether the webhook fails, and that was not reported lately. */
-export function isFailingNews({ failedInARow, announcedAt }: WebhookProgress, now: number): boolean {
+export function isNewlyFailing({ failedInARow, announcedAt }: WebhookProgress, now: number): boolean {
   return failedInARow >= FAILING_AFTER && (announcedAt === null || now - announcedAt >= FAILING_AGAIN_MS);
 }
 

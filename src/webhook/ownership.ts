@@ -18,7 +18,7 @@ export interface WebhookOwnership {
 }
 
 /** What HTTP says to whoever works for webhooks, in this process or another. */
-export interface WebhookKeeper {
+export interface WebhookOwner {
   /** Adds what lets a webhook be taken up to the commit that creates it. */
   offer(change: Change, webhook: Pick<WebhookRow, "accountId" | "id">): void;
   /** Adds what ends all other writing for a webhook to the commit that removes it. */
@@ -73,7 +73,7 @@ export async function* webhookThings(kv: Kv): AsyncIterable<string> {
 }
 
 /** Webhooks that another process works for: the bell wakes it, and a sweep finds what a lost ring left. */
-export function makeRemoteWebhooks({ kv, bell }: { kv: Kv; bell: Bell }): WebhookKeeper {
+export function makeRemoteWebhooks({ kv, bell }: { kv: Kv; bell: Bell }): WebhookOwner {
   return {
     offer: (change, webhook) => Leases.offer(change, WEBHOOK_KIND, thingOf(webhook)),
     // Once the lease is gone, the fence refuses whatever its holder still writes.

@@ -1,5 +1,5 @@
 /** How long deliveries are kept, their removal, and what happens to those of events that are about to be removed. */
-import { piecesOf } from "../base/unhurried.ts";
+import { piecesOf } from "../base/batches.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";

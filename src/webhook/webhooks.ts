@@ -10,7 +10,7 @@ import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import type { WebhookKeeper } from "./ownership.ts";
+import type { WebhookOwner } from "./ownership.ts";
 import { purgeWebhook } from "./sweep.ts";
 import { makeSecret } from "./sign.ts";
 import { changedAt, type ShownWebhook, shownWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
@@ -43,7 +43,7 @@ interface WebhooksDeps {
   safeFetch: SafeFetch;
   seal: Seal;
   runtime: Runtime;
-  keeper: WebhookKeeper;
+  owner: WebhookOwner;
   /** What webhooks need to know of sessions: those of the account, oldest first. */
   sessions: { list(accountId: string): Promise<readonly { id: string; name: string }[]> };
 }
@@ -69,7 +69,7 @@ export class Webhooks {
 
   /** Throws Problem validation_failed for a target that may not be called, not_found for an unknown session. */
   async create(accountId: string, wanted: NewWebhook): Promise<MadeWebhook> {
-    const { kv, runtime, keeper } = this.#deps;
+    const { kv, runtime, owner } = this.#deps;
     const { url, sessionId, most = Infinity, commitWith } = wanted;
     await this.#vetTarget(url);
     if (sessionId !== null && !(await this.#findSession(accountId, sessionId))) throw notFound("session");
@@ -96,7 +96,7 @@ export class Webhooks {
       return { change, result };
     };
     const made = await this.#creations.add(accountId, () => retryOnConflict(kv, creation, MOST_TRIES));
-    keeper.changed(row);
+    owner.changed(row);
     return made;
   }
 
@@ -119,14 +119,14 @@ export class Webhooks {
 
   /** Also drops what waits for it and its delivery log. Resolves to the last record. */
   async remove(accountId: string, webhookId: string): Promise<ShownWebhook> {
-    const { kv, keeper } = this.#deps;
+    const { kv, owner } = this.#deps;
     const last = await retryOnConflict(kv, async () => {
       const slot = await existingWebhook(kv, accountId, webhookId);
       const change = new Change().check(slot).delete(slot.key);
-      await keeper.withdraw(change, slot.value);
+      await owner.withdraw(change, slot.value);
       return { change, result: await this.#shown(slot.value) };
     });
-    await keeper.removed(webhookId);
+    await owner.removed(webhookId);
     await purgeWebhook(kv, webhookId);
     return last;
   }
@@ -180,7 +180,7 @@ export class Webhooks {
 
   /** The commit that makes the webhook. Throws Problem validation_failed when the account has enough of them. */
   async #creationOf(row: WebhookRow, most: number): Promise<Change> {
-    const { kv, keeper } = this.#deps;
+    const { kv, owner } = this.#deps;
     const { id, accountId } = row;
     const made = await kv.get(webhookKeys.webhooksMade(accountId));
     if ((await this.#rowsOf(accountId)).length >= most) {
@@ -188,7 +188,7 @@ export class Webhooks {
     }
     const change = new Change().check(made).set(webhookKeys.webhooksMade(accountId), (made.value ?? 0) + 1)
       .checkAbsent(webhookKeys.webhook(accountId, id)).set(webhookKeys.webhook(accountId, id), row);
-    keeper.offer(change, row);
+    owner.offer(change, row);
     // The cursor begins at this very commit: what happened before is none of this webhook's.
     change.ordered(eventKeys.eventOrder(accountId), (order) => [{
       kind: "set",
@@ -204,14 +204,14 @@ export class Webhooks {
     webhookId: string,
     alter: (row: WebhookRow) => Partial<WebhookRow>,
   ): Promise<WebhookRow> {
-    const { kv, runtime: { clock }, keeper } = this.#deps;
+    const { kv, runtime: { clock }, owner } = this.#deps;
     const row = await retryOnConflict(kv, async () => {
       const slot = await existingWebhook(kv, accountId, webhookId);
       const updatedAt = changedAt(slot.value, clock.now());
       const result: WebhookRow = { ...slot.value, ...alter(slot.value), updatedAt };
       return { change: new Change().check(slot).set(webhookKeys.webhook(accountId, webhookId), result), result };
     });
-    keeper.changed(row);
+    owner.changed(row);
     return row;
   }
 

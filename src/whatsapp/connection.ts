@@ -32,7 +32,7 @@ export interface Connection {
   readonly groups: Groups;
   readonly contacts: Contacts;
   readonly chats: Chats;
-  /** Unlinks the device on the network, then closes. Resolves also when the network could not be told. */
+  /** Unlinks the device on the network, then closes. Resolves also when the network could not be informed. */
   logout(): Promise<void>;
   /** Closes the socket, keeps the link. */
   close(): Promise<void>;

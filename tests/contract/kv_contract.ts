@@ -162,16 +162,16 @@ export function kvContract(engine: Engine): void {
     assert.ok(await b.commit(new Change().check(await b.get(["k"])).checkAbsent(["other"]).set(["other"], 3)));
   });
 
-  test("a commit with patience is one as any other, with others and alone, refused or not", async ({ a, b }) => {
-    const patience = Promise.resolve();
-    const key = ["k", "patient"];
+  test("a commit that lingers is one as any other, with others and alone, refused or not", async ({ a, b }) => {
+    const lingerUntil = Promise.resolve();
+    const key = ["k", "lingering"];
     const large = "x".repeat(100_000);
-    const alone = await a.commit(new Change().checkAbsent(key).set(key, large), { patience });
+    const alone = await a.commit(new Change().checkAbsent(key).set(key, large), { lingerUntil });
     const slot = await b.get(key);
     assert.deepEqual([slot.version, slot.value], [alone, large]);
-    assert.equal(await a.commit(new Change().checkAbsent(key).set(key, 2), { patience }), null);
+    assert.equal(await a.commit(new Change().checkAbsent(key).set(key, 2), { lingerUntil }), null);
     const [version] = await Promise.all([
-      a.commit(new Change().check(slot).delete(key), { patience: new Promise(() => {}) }),
+      a.commit(new Change().check(slot).delete(key), { lingerUntil: new Promise(() => {}) }),
       a.commit(new Change().set(["k", "another"], 1)),
     ]);
     assert.notEqual(version, null);

@@ -122,11 +122,11 @@ onNetwork("a code that ran out is taken back and the client is told to make anot
   const client = bareClient(network);
   clients.push(client);
   await untilUpdate(client.socket, ({ qr }) => qr !== undefined);
-  const told = new Promise<string>((resolve) => {
+  const refused = new Promise<string>((resolve) => {
     client.socket.ws.on("CB:notification,type:link_code_companion_reg", (node) => resolve(node.content[0].attrs.stage));
   });
   const code = await client.socket.requestPairingCode(LINE);
-  assert.equal(await told, "refresh_code");
+  assert.equal(await refused, "refresh_code");
   assert.deepEqual(await phone.enterCode(code), { kind: "no_request" });
 }, { codeLifetimeMs: 50 });
 

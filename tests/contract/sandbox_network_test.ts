@@ -56,24 +56,30 @@ onLines(
   },
 );
 
-onLines("a restriction is told, can be asked for, and refuses new chats alone", async ({ network, line, cause }) => {
-  const updates: unknown[] = [];
-  line.socket.ev.on("connection.update", ({ reachoutTimeLock }) => reachoutTimeLock && updates.push(reachoutTimeLock));
-  const end = Math.floor(Date.now() / 1000) * 1000 + 3_600_000;
-  await network.phone(OTHER)!.sendMessage({ to: LINE, text: "write to me" });
-  await until(() => line.received.length === 1);
-  await cause({ kind: "restrict", until: end });
-  await until(() => updates.length === 1);
-  const lock = { isActive: true, timeEnforcementEnds: new Date(end), enforcementType: "WEB_COMPANION_ONLY" };
-  assert.deepEqual(updates[0], lock);
-  assert.deepEqual(await line.socket.fetchAccountReachoutTimelock(), lock);
-  const refused = sendText(line, `${ANA}@s.whatsapp.net`, "cold");
-  assert.equal((await refused.acknowledged).attrs.error, "463");
-  const passed = sendText(line, `${OTHER}@s.whatsapp.net`, "known");
-  assert.equal((await passed.acknowledged).attrs.error, undefined);
-});
+onLines(
+  "a restriction is reported, can be asked for, and refuses new chats alone",
+  async ({ network, line, cause }) => {
+    const updates: unknown[] = [];
+    line.socket.ev.on(
+      "connection.update",
+      ({ reachoutTimeLock }) => reachoutTimeLock && updates.push(reachoutTimeLock),
+    );
+    const end = Math.floor(Date.now() / 1000) * 1000 + 3_600_000;
+    await network.phone(OTHER)!.sendMessage({ to: LINE, text: "write to me" });
+    await until(() => line.received.length === 1);
+    await cause({ kind: "restrict", until: end });
+    await until(() => updates.length === 1);
+    const lock = { isActive: true, timeEnforcementEnds: new Date(end), enforcementType: "WEB_COMPANION_ONLY" };
+    assert.deepEqual(updates[0], lock);
+    assert.deepEqual(await line.socket.fetchAccountReachoutTimelock(), lock);
+    const refused = sendText(line, `${ANA}@s.whatsapp.net`, "cold");
+    assert.equal((await refused.acknowledged).attrs.error, "463");
+    const passed = sendText(line, `${OTHER}@s.whatsapp.net`, "known");
+    assert.equal((await passed.acknowledged).attrs.error, undefined);
+  },
+);
 
-onLines("a cap on new chats is told and can be asked for", async ({ line, cause }) => {
+onLines("a cap on new chats is reported and can be asked for", async ({ line, cause }) => {
   await cause({ kind: "cap_new_chats", limit: 5, until: Date.now() + 3_600_000 });
   const cap = await line.socket.fetchNewChatMessageCap();
   assert.deepEqual([cap.total_quota, cap.used_quota, cap.capping_status], [5, 0, "NONE"]);

@@ -106,9 +106,9 @@ onStage("a peer whose keys are gone holds nobody up, and all that he wrote arriv
   const bens = await writes(stage, BEN, "easy to read");
   await stage.gateway.start();
 
-  const told = await client.count(8);
+  const delivered = await client.count(8);
   for (const id of [...said, bens]) {
-    const copies = told.filter(({ data }) => data.messageId === id);
+    const copies = delivered.filter(({ data }) => data.messageId === id);
     assert.equal(copies.length, 1);
     assert.equal(copies[0]!.data.details, undefined, "it was read after all");
     assert.match(copies[0]!.data.text, /to read/);

@@ -91,7 +91,7 @@ onStage("the line's own profile is read and changed", async (stage) => {
   assert.equal((await stage.api.call("PATCH", path, { picture: "" })).data.pictureUrl, null);
 });
 
-onStage("what one line reads, the other is told to be read", async (stage) => {
+onStage("what one line reads, the other reports as read", async (stage) => {
   const [reader, writer] = [await stage.linkLine(LINE), await stage.linkLine(ANA)];
   const client = await subscribe(stage, { events: ["message.received", "message.status"] });
   const messageId = await stage.sendText(writer, LINE, "please read");

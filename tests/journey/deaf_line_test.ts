@@ -58,8 +58,8 @@ Deno.test("a line that hears nothing, or nothing it can read, is connected anew 
     await fault("garble", 10_000);
     for (let i = 0; i < 6; i++) await write(`nobody can read this (${i})`);
     await passes(async () => /can't be decrypted/.test((await stage.session(line)).reason ?? ""), "the reason");
-    const told = (await stage.events(line)).filter(({ event }) => event === "session.degraded");
-    assert.deepEqual(told.map(({ data }) => data.reason), [
+    const reported = (await stage.events(line)).filter(({ event }) => event === "session.degraded");
+    assert.deepEqual(reported.map(({ data }) => data.reason), [
       "The network says that messages wait, and gives none.",
       "What arrives can't be decrypted.",
     ]);

@@ -102,12 +102,12 @@ onStage(
       await stage.control.call("POST", `/phones/${number}/read`, { id });
     }
     // What is on its way would name her again after she was erased.
-    const told = ({ event, data }: Json, id: string, status: string) =>
+    const reports = ({ event, data }: Json, id: string, status: string) =>
       event === "message.status" && data.messageId === id && data.status === status;
-    for (const id of [toAna, toLid, toBen]) await stage.event(line, (event) => told(event, id, "delivered"));
+    for (const id of [toAna, toLid, toBen]) await stage.event(line, (event) => reports(event, id, "delivered"));
     for (const number of [ANA, BEN]) {
       const { lid: participant } = await stage.control.call("GET", `/phones/${number}`);
-      const isHers = (event: Json) => told(event, toGroup, "read") && event.data.participant === participant;
+      const isHers = (event: Json) => reports(event, toGroup, "read") && event.data.participant === participant;
       await stage.event(line, isHers);
     }
     const file = {

@@ -1,4 +1,4 @@
-/** People who hide their number: what a client is told of them, and how it answers them. */
+/** People who hide their number: what a client learns of them, and how it answers them. */
 import assert from "node:assert/strict";
 import { onStage } from "../support/stage.ts";
 import { subscribe } from "../support/subscriber.ts";

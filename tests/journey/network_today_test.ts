@@ -206,9 +206,9 @@ onStage("people are written to at their LID, on every device, be it told of or n
   const send = async (text: string) => await stage.status(await stage.sendText(line, ANA, text), "sent");
   await send("to the phone");
 
-  const told = await stage.link(ANA);
+  const announced = await stage.link(ANA);
   await send("to a device that was told of");
-  await until(() => arrives(told, "to a device that was told of"), "the message at the new device");
+  await until(() => arrives(announced, "to a device that was told of"), "the message at the new device");
 
   ana.watchers.clear();
   const untold = await stage.link(ANA);

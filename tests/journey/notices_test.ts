@@ -12,7 +12,7 @@ const BEN = "4917000000002";
 const ANA_JID = `${ANA}@s.whatsapp.net`;
 
 onStage(
-  "votes in a poll of the line are told with the names that were chosen, and counted, over kill -9 too",
+  "votes in a poll of the line are reported with the names that were chosen, and counted, over kill -9 too",
   async (stage) => {
     for (const number of [ANA, BEN]) await stage.addPhone(number);
     const line = await stage.linkLine(LINE);
@@ -90,10 +90,10 @@ onStage("a call rings as an event, and so does what changed in groups while the 
   await client.event("Ben's call", ({ data }) => data.number === BEN);
   change("remove", own);
   await client.event("the removal", ({ data }) => data.action === "remove");
-  const told = (await stage.events(line)).filter(({ event }: Json) =>
+  const reported = (await stage.events(line)).filter(({ event }: Json) =>
     event.startsWith("group.") || event === "call.received"
   );
-  const changes = told.filter(({ data }: Json) => data.action);
+  const changes = reported.filter(({ data }: Json) => data.action);
   assert.deepEqual(
     changes.map(({ data }: Json) => [data.action, ...data.participants.map(({ number }: Json) => number)]),
     [
@@ -104,15 +104,18 @@ onStage("a call rings as an event, and so does what changed in groups while the 
     ],
   );
   assert.deepEqual(changes.at(-1).data.group, { id }, "who was removed is told no more");
-  assert.deepEqual(told.filter(({ event }: Json) => event === "group.updated").at(-1).data.group.name, "Crew");
-  assert.deepEqual(told.filter(({ event }: Json) => event === "call.received").map(({ data }: Json) => data.number), [
-    ANA,
-    BEN,
-  ]);
+  assert.deepEqual(reported.filter(({ event }: Json) => event === "group.updated").at(-1).data.group.name, "Crew");
+  assert.deepEqual(
+    reported.filter(({ event }: Json) => event === "call.received").map(({ data }: Json) => data.number),
+    [
+      ANA,
+      BEN,
+    ],
+  );
   await client.end();
 });
 
-onStage("presence is told to those who name it, and to nobody else", async (stage) => {
+onStage("presence is reported to those who name it, and to nobody else", async (stage) => {
   await stage.addPhone(ANA);
   const line = await stage.linkLine(LINE);
   const named = await subscribe(stage, { events: ["presence.updated"] });

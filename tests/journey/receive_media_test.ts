@@ -147,11 +147,11 @@ onStage(
     const { id: after } = await writes(stage, { text: "did you get the files?" });
 
     await stage.api.call("POST", `/sessions/${line.sessionId}/reconnect`);
-    const told = await client.count(3);
-    assert.deepEqual(told.map(({ data }) => data.messageId), [lost, gone, after], "in the order of the chat");
-    const again = await fetch(told[0]!.data.media.url);
+    const delivered = await client.count(3);
+    assert.deepEqual(delivered.map(({ data }) => data.messageId), [lost, gone, after], "in the order of the chat");
+    const again = await fetch(delivered[0]!.data.media.url);
     assert.equal(sha256(new Uint8Array(await again.arrayBuffer())), sha256(bytes));
-    const { reason, ...media } = told[1]!.data.media;
+    const { reason, ...media } = delivered[1]!.data.media;
     assert.deepEqual(media, { url: null, mimetype: "application/pdf", size: 5, filename: "gone.pdf" });
     assert.match(reason, /does not have the file/);
     await client.end();

@@ -26,13 +26,13 @@ onStage("a sent message is reported as sent, delivered and read", async (stage) 
 
   await stage.control.call("POST", `/phones/${ANA}/read`, { id });
   await client.event("read", ({ data }) => data.status === "read");
-  const told = client.delivered();
-  assert.deepEqual(told.map(({ event, data }) => [event, data.status]), [
+  const delivered = client.delivered();
+  assert.deepEqual(delivered.map(({ event, data }) => [event, data.status]), [
     ["message.sent", undefined],
     ["message.status", "delivered"],
     ["message.status", "read"],
   ]);
-  for (const { data } of told.slice(1)) {
+  for (const { data } of delivered.slice(1)) {
     const { status: _, at, ...about } = data;
     assert.deepEqual(about, { messageId, networkId: id, participant: null });
     assert.ok(Date.parse(at) >= Date.parse(sentAt) - 1_000, "in the order of time, to the network's second");
@@ -40,7 +40,7 @@ onStage("a sent message is reported as sent, delivered and read", async (stage) 
   await client.end();
 });
 
-onStage("in a group each member who received or read a message is told once", async (stage) => {
+onStage("in a group each member who received or read a message is reported once", async (stage) => {
   await stage.addPhone(ANA);
   await stage.addPhone(BEN);
   const line = await stage.linkLine(LINE);
@@ -53,10 +53,10 @@ onStage("in a group each member who received or read a message is told once", as
     const { id } = await stage.arrival(number, ({ text }) => text === "to everybody in the team");
     for (let twice = 0; twice < 2; twice++) await stage.control.call("POST", `/phones/${number}/read`, { id });
   }
-  const told = await client.count(4);
-  assert.ok(told.every(({ data }) => data.messageId === messageId));
+  const delivered = await client.count(4);
+  assert.ok(delivered.every(({ data }) => data.messageId === messageId));
   for (const lid of lids) {
-    const statuses = told.filter(({ data }) => data.participant === lid).map(({ data }) => data.status);
+    const statuses = delivered.filter(({ data }) => data.participant === lid).map(({ data }) => data.status);
     assert.deepEqual(statuses, ["delivered", "read"]);
   }
   await client.end();

@@ -219,12 +219,12 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
     for (const number of NUMBERS) assert.deepEqual(own(texts, number), own(sent, number));
     // What a killed worker could not record, the next one does.
     await stage.start("worker");
-    const told = await until(async () => {
+    const delivered = await until(async () => {
       const ids = (await feed(api)).filter(({ event }) => event === "message.sent").map(({ data }) => data.messageId);
       return ids.length >= sent.length ? ids : null;
     }, "an event of each message");
-    assert.equal(told.length, sent.length);
-    assert.equal(new Set(told).size, sent.length);
+    assert.equal(delivered.length, sent.length);
+    assert.equal(new Set(delivered).size, sent.length);
   });
 }
 

@@ -69,8 +69,8 @@ Deno.test({
           );
         }
         await client.end();
-        const told = collector.requests.map(({ body }) => body).join();
-        assert.ok(!told.includes("in one trace") && !told.includes(ANA), "a trace holds texts or numbers");
+        const collected = collector.requests.map(({ body }) => body).join();
+        assert.ok(!collected.includes("in one trace") && !collected.includes(ANA), "a trace holds texts or numbers");
       });
     } finally {
       await collector.close();

@@ -91,8 +91,8 @@ onStage("an endpoint that is gone is switched off; switched on again, it gets wh
   client.receiver.answer = answering(200);
   const { data: changed } = await stage.api.call("PUT", `/webhooks/${client.webhookId}`, { active: true });
   assert.deepEqual([changed.active, changed.switchedOff], [true, null]);
-  const told = await client.count(3);
-  assert.deepEqual(told.map(({ data }) => data.messageId), [first, ...waiting]);
+  const delivered = await client.count(3);
+  assert.deepEqual(delivered.map(({ data }) => data.messageId), [first, ...waiting]);
   await client.end();
   await watcher.end();
 });
@@ -105,7 +105,7 @@ onStage(
     const client = await subscribe(stage, { events: ["message.received"] });
     const ids = [];
     for (const i of [1, 2, 3]) ids.push(await writes(stage, `to be logged ${i}`));
-    const told = await client.count(3);
+    const delivered = await client.count(3);
     const log = await until(async () => {
       const log = await deliveries(stage, client.webhookId);
       return log.filter(({ status }) => status === "delivered").length === 3 ? log : null;
@@ -114,7 +114,7 @@ onStage(
       const { id, attempts: [attempt, ...more], createdAt, ...rest } = delivery;
       assert.match(id, /^dlv_/);
       assert.deepEqual(rest, {
-        eventId: told[i]!.id,
+        eventId: delivered[i]!.id,
         event: "message.received",
         status: "delivered",
         nextAttemptAt: null,
@@ -128,8 +128,8 @@ onStage(
     const path = `/webhooks/${client.webhookId}`;
     await stage.api.call("POST", `${path}/deliveries/${log[0].id}/redeliver`);
     await until(() => client.delivered().length === 4, "the redelivery");
-    assert.deepEqual(client.delivered()[3]!.request.body, told[2]!.request.body);
-    assert.equal(client.delivered()[3]!.id, told[2]!.id);
+    assert.deepEqual(client.delivered()[3]!.request.body, delivered[2]!.request.body);
+    assert.equal(client.delivered()[3]!.id, delivered[2]!.id);
 
     const since = (await stage.api.call("GET", "/events?types=message.received")).data[1].createdAt;
     const { data: { scheduled } } = await stage.api.call("POST", `${path}/redeliver`, { since });
@@ -178,8 +178,8 @@ onStage("what fails before a kill is tried again after it, and nothing is missin
   await stage.gateway.start();
   await stage.sessionStatus(line, "connected");
   const after = await writes(stage, "after the kill");
-  const told = await client.count(3);
-  assert.deepEqual(told.map(({ data }) => data.messageId).sort(), [...before, after].sort());
+  const delivered = await client.count(3);
+  assert.deepEqual(delivered.map(({ data }) => data.messageId).sort(), [...before, after].sort());
   const log = await until(async () => {
     const log = await deliveries(stage, client.webhookId);
     return log.every(({ status }) => status === "delivered") ? log : null;

@@ -33,7 +33,7 @@ import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
 import { DiskShares } from "../../src/media/shares.ts";
 import { makeServeMedia } from "../../src/media/serve.ts";
-import { inTurns } from "../../src/media/turns.ts";
+import { withFairWrites } from "../../src/media/fair_writes.ts";
 import { makeAccept } from "../../src/message/accept.ts";
 import { laneOf } from "../../src/line/chats.ts";
 import { makeTallyOf } from "../../src/message/votes.ts";
@@ -226,11 +226,11 @@ export class ApiWorld implements ApiStage {
       forecast: new Forecast({ kv, clock: runtime.clock, accounts: this.accounts }),
       lookups,
       unread: new Unread({ kv, clock: runtime.clock }),
-      media: inTurns(media, runtime.clock),
+      media: withFairWrites(media, runtime.clock),
       serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,
-      webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions: lines }),
-      deliveries: new DeliveryLog({ kv, clock: runtime.clock, keeper: dispatcher }),
+      webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, sessions: lines }),
+      deliveries: new DeliveryLog({ kv, clock: runtime.clock, owner: dispatcher }),
       diskShares: new DiskShares(),
       budgets: makeBudgets({ bodyBytes: 0, metrics, clock: runtime.clock }),
       trustedProxies,

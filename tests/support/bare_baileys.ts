@@ -64,8 +64,8 @@ export function bareClient(network: SandboxNetwork, { level = "silent" }: { leve
     });
     socket.ev.on("creds.update", (update) => Object.assign(auth.creds, update));
     socket.ev.on("messages.upsert", ({ messages, type }) => {
-      const told = messages.filter((message) => !isWelcome(message));
-      received.push(...told.map((message) => Object.assign(message, { upsert: type })));
+      const theirs = messages.filter((message) => !isWelcome(message));
+      received.push(...theirs.map((message) => Object.assign(message, { upsert: type })));
     });
     return socket;
   };

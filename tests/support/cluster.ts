@@ -73,7 +73,7 @@ export class SimulatedWorker {
       freed: () => callMembers(bell),
       refused: () => this.refused++,
       all: async function* () {},
-      keeper: { taken: () => this.#connect(), drop: (line) => this.#close(line) },
+      holder: { taken: () => this.#connect(), drop: (line) => this.#close(line) },
     });
     this.member = new Member({
       place: {

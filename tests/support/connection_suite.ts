@@ -301,7 +301,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     assert.equal((await scene.arrival(scene.friend, ({ id }) => id === "3EB0A4")).text, "I know you");
   });
 
-  test("the number behind an @lid is known once the network told it", async (scene) => {
+  test("the number behind an @lid is known once the network revealed it", async (scene) => {
     const { connection, events } = await scene.login();
     await send(connection, { networkId: "3EB0A5", to: FRIEND, body: text("hello") });
     await scene.friend.sendMessage({ to: OWNER, text: "guess who", hideNumber: true });
@@ -378,7 +378,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     await assert.rejects(groups.change("12345678@g.us", { description: "of none" }), isUnknown);
   });
 
-  test("people are looked up, blocked and told what the line does; privacy hides, it does not fail", async (scene) => {
+  test("people are looked up, blocked and shown what the line does; privacy hides, it does not fail", async (scene) => {
     const { connection } = await scene.login();
     const { contacts, chats } = connection;
     const { exists, lid, about, pictureUrl, business } = await contacts.card(FRIEND);

@@ -64,8 +64,8 @@ export class WebhookWorld {
       bell: testBell(runtime),
     });
     const sessions = { list: () => Promise.resolve([SESSION]) };
-    this.webhooks = new Webhooks({ kv, events, safeFetch, seal, runtime, keeper: dispatcher, sessions });
-    this.deliveryLog = new DeliveryLog({ kv, clock: runtime.clock, keeper: dispatcher });
+    this.webhooks = new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, sessions });
+    this.deliveryLog = new DeliveryLog({ kv, clock: runtime.clock, owner: dispatcher });
     await dispatcher.start();
   }
 

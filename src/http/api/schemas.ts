@@ -24,7 +24,7 @@ export const PhoneNumber = z.string().regex(
   "must be 7 to 15 digits with the country code, without +, spaces or other signs, like 34600111222",
 ).openapi({ example: "34600111222" });
 
-/** Somebody of whom the network may never have told the number, in a path. */
+/** Somebody of whom the network may never have revealed the number, in a path. */
 export const NumberOrLid = z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/, "must be 7 to 15 digits, or an …@lid").openapi(
   {
     description: "Number with country code and no `+`, or a JID ending in `@lid`",

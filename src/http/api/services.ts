@@ -13,7 +13,7 @@ import type { Lookups } from "../../line/lookups.ts";
 import type { Unread } from "../../line/unread.ts";
 import type { ServeMedia } from "../../media/serve.ts";
 import type { DiskShares } from "../../media/shares.ts";
-import type { SharedMediaStore } from "../../media/turns.ts";
+import type { SharedMediaStore } from "../../media/fair_writes.ts";
 import type { Accept } from "../../message/accept.ts";
 import type { Queued } from "../../message/queued.ts";
 import type { Accepted } from "../../message/send.ts";

@@ -1,6 +1,6 @@
 /** Holds what came against a schema, and says what is wrong where. */
 import type { z } from "@hono/zod-openapi";
-import { unhurried } from "../../base/unhurried.ts";
+import { throttled } from "../../base/throttle.ts";
 import { type FieldError, Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 
@@ -40,7 +40,7 @@ export async function validateUnhurried(
   const valid: unknown[] = [];
   const errors: FieldError[] = [];
   let last: unknown;
-  for await (const first of unhurried(pieces, clock, 1)) {
+  for await (const first of throttled(pieces, clock, 1)) {
     const result = schema.safeParse({ ...value as object, [name]: items.slice(first, first + AT_ONCE) }, {
       error: words,
     });

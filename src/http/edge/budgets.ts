@@ -2,7 +2,7 @@
  * What requests may have in hand at a time, in all and of one account. Reads of pages and bulks wait for their account's
  * turn; bodies and event streams past their bound are refused, and say when to come again.
  */
-import { Turns } from "../../base/turns.ts";
+import { FairSemaphore } from "../../base/fair_semaphore.ts";
 import { Problem } from "../../errors.ts";
 import { MIB } from "../body/body.ts";
 import type { Clock } from "../../runtime.ts";
@@ -31,11 +31,11 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions) {
   const inAll = Math.max(MIN_BODY_BYTES, bodyBytes);
   const budgets = {
     /** Pages and counts of whatever may be long: the feed, the history, queues, bulks, opt-outs, erasures. */
-    reads: new Turns({ ...READS, restBy: clock }),
+    reads: new FairSemaphore({ ...READS, restBy: clock }),
     /** Bulks, from parsing to the commit: of these and of jobs each piece rests. */
-    bulks: new Turns(BULKS),
+    bulks: new FairSemaphore(BULKS),
     /** Work on thousands of rows that one request asks for: cancelling a bulk, redelivering since a time. */
-    jobs: new Turns(JOBS),
+    jobs: new FairSemaphore(JOBS),
     /** Bytes of bodies that are held in memory. */
     bodies: new Tally("bytes of bodies", {
       inAll,

@@ -7,7 +7,7 @@ import type { Services } from "../api/services.ts";
 
 const Record = z.object({
   number: z.string().openapi({
-    description: "Digits; a JID ending in `@lid` where the network never told the number",
+    description: "Digits; a JID ending in `@lid` where the network never revealed the number",
     example: "34600111222",
   }),
   word: z.string().nullable().openapi({

@@ -1,4 +1,4 @@
-/** What can be told of an account without its messages: how many wait, and what its quota leaves. */
+/** What is known of an account without its messages: how many wait, and what its quota leaves. */
 import type { Caller } from "../../account/account.ts";
 import { NO_USAGE, type QuotaLeft, quotaLeft, usageAt } from "../../account/quota.ts";
 import type { Clock } from "../../runtime.ts";

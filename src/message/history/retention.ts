@@ -8,7 +8,7 @@
  */
 import { type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../../store/delete_range.ts";
-import { Change, type Kv, PATIENCE_MS, type Slot } from "../../store/kv.ts";
+import { Change, type Kv, LINGER_MS, type Slot } from "../../store/kv.ts";
 import { hasEnded, isOfMany, type Message } from "../message.ts";
 import { messageKeys } from "../rows.ts";
 import { BLOCK_SIZE, ledgerOf, messageIds, neighbours, sequence } from "./ledger.ts";
@@ -16,7 +16,7 @@ import { containerOf } from "./number_set.ts";
 import { forgettable } from "./status_index.ts";
 
 /** Messages that go with another's commit; each makes that flush some 0.1 ms longer. Where there was none, a block goes next. */
-const REMOVED_BESIDE = 3;
+const REMOVED_WITH_EACH = 3;
 /** Messages after which the indexes are tidied. */
 const TIDIED_EVERY = 200 * BLOCK_SIZE;
 
@@ -51,20 +51,22 @@ export async function removeHistory(
   { before, most, signal }: { before: number; most: number; signal?: AbortSignal | undefined },
 ): Promise<number> {
   let removed = 0;
-  let atOnce = REMOVED_BESIDE;
+  let atOnce = REMOVED_WITH_EACH;
   while (!signal?.aborted && removed < most) {
     const block = await nextBlock(kv, accountId, before);
     let { from, floor } = block;
     while (from < block.through && !signal?.aborted) {
       const through = Math.min(block.through, from + atOnce);
       let wasAlone = false;
-      const patience = sleep(clock, PATIENCE_MS, signal).then(() => wasAlone = true);
-      const version = await kv.commit(await removal(kv, accountId, { ...block, from, floor, through }), { patience });
+      const lingerUntil = sleep(clock, LINGER_MS, signal).then(() => wasAlone = true);
+      const version = await kv.commit(await removal(kv, accountId, { ...block, from, floor, through }), {
+        lingerUntil,
+      });
       // Another process that was faster has done this piece.
       if (version === null) break;
       floor = { ...floor, version };
       from = through;
-      atOnce = wasAlone ? BLOCK_SIZE : REMOVED_BESIDE;
+      atOnce = wasAlone ? BLOCK_SIZE : REMOVED_WITH_EACH;
     }
     const now = from - block.from;
     removed += now;

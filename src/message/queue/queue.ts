@@ -4,7 +4,7 @@
  * Truth is the message (promise 7): a row counts when its message waits at that very place. So whoever moves rows need
  * not check them; what a race leaves is dropped when it is met.
  */
-import { batchesOf } from "../../base/unhurried.ts";
+import { batchesOf } from "../../base/batches.ts";
 import { Change, isRow, type Key, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
 import { type Message, PRIORITIES } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";

@@ -74,12 +74,12 @@ export class GroupChanges {
   }
 
   /** Changes the group's settings and notifies its members with the same node; false when the actor may not. */
-  set(group: Group, actor: Account, change: Partial<Settings>, told: BinaryNode): boolean {
+  set(group: Group, actor: Account, change: Partial<Settings>, notice: BinaryNode): boolean {
     if (!group.participants.includes(actor)) return false;
     const open = !group.locked && Object.keys(change).every((key) => OPEN_SETTINGS.has(key));
     if (!group.admins.has(actor) && !open) return false;
     Object.assign(group, change);
-    this.#tell(group.participants, group, actor, told);
+    this.#tell(group.participants, group, actor, notice);
     return true;
   }
 

@@ -2,13 +2,13 @@
  * The Deno KV engine (SQLite) behind the port `kv.ts`: WAL with `synchronous=FULL`, so a resolved commit is on disk.
  * `openDenoKv` is the whole store: this engine, under group commit, rests and chunked values.
  */
-import { piecesOf } from "../../base/unhurried.ts";
+import { piecesOf } from "../../base/batches.ts";
 import { within } from "../../base/within.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
 import { withGroupCommit } from "../layers/group_commit.ts";
 import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
 import { withOrder } from "../layers/order.ts";
-import { withRests } from "../layers/rests.ts";
+import { withBackgroundThrottle } from "../layers/background.ts";
 import { storeKeys } from "../layers/rows.ts";
 import {
   type Change,
@@ -51,7 +51,7 @@ interface Connections {
  */
 export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
   const engine = denoKvEngine(await openConnections(path, options), options);
-  return withChunks(withRests(withGroupCommit(engine, { limits: LIMITS }), options.runtime), options);
+  return withChunks(withBackgroundThrottle(withGroupCommit(engine, { limits: LIMITS }), options.runtime), options);
 }
 
 async function openConnections(path: string, options: { runtime: Runtime }): Promise<Connections> {

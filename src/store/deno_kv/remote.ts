@@ -6,7 +6,7 @@ import type { Clock, Runtime } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
 import { type Kv, type ListOptions, type Range, type Row, StoreError } from "../kv.ts";
 import { withGroupCommit } from "../layers/group_commit.ts";
-import { withRests } from "../layers/rests.ts";
+import { withBackgroundThrottle } from "../layers/background.ts";
 import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
 import { COMMIT_LIMITS } from "../limits.ts";
 import { denoKvEngine, guarded, probe } from "./deno_kv.ts";
@@ -16,7 +16,10 @@ const ANSWER_MS = 10_000;
 /** Opens the store at `url`. The runtime takes the token for it from `DENO_KV_ACCESS_TOKEN`. Throws StoreError. */
 export async function openRemoteDenoKv(url: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
   const engine = remoteEngine(await openServer(url, options), options);
-  return withChunks(withRests(withGroupCommit(engine, { limits: COMMIT_LIMITS }), options.runtime), options);
+  return withChunks(
+    withBackgroundThrottle(withGroupCommit(engine, { limits: COMMIT_LIMITS }), options.runtime),
+    options,
+  );
 }
 
 /** A connection to the server, without the layers. Throws StoreError. */

@@ -2,7 +2,7 @@
  * The bell's wire on a Deno KV by URL, which offers `watch` and no queue: rings are rows in the order of a sequence, and
  * whoever watches the sequence reads on from where it was. What was kept for a while is not lost with a connection.
  */
-import { piecesOf } from "../../base/unhurried.ts";
+import { piecesOf } from "../../base/batches.ts";
 import { Buffer } from "node:buffer";
 import { type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../delete_range.ts";

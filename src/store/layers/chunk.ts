@@ -5,7 +5,7 @@
  * row. More is staged: written ahead in commits of its own under a staging row, which the row's commit checks and
  * deletes. Either way the value appears with the commit.
  */
-import { piecesOf } from "../../base/unhurried.ts";
+import { piecesOf } from "../../base/batches.ts";
 import type { Runtime } from "../../runtime.ts";
 import {
   Change,

@@ -76,7 +76,7 @@ export class AuthState {
   /** Writes that have ended: what was read before one and arrives after it may be old, and is not cached. */
   #writes = 0;
   #refusedReads = 0;
-  #patience: Promise<unknown> | undefined;
+  #lingerUntil: Promise<unknown> | undefined;
   #closed = false;
 
   /** `stored`: the credentials of a completed link. */
@@ -121,13 +121,13 @@ export class AuthState {
     return UNCACHED.has(type) ? decode<T>(bytes) : this.#valueOf(`${type}/${id}`, bytes) as T;
   }
 
-  /** Runs `work`; until `patience` resolves, sessions that are written meanwhile may wait for another commit's flush. */
-  async patiently(patience: Promise<unknown>, work: () => Promise<void>): Promise<void> {
-    this.#patience = patience;
+  /** Runs `work`; until `lingerUntil` resolves, sessions that are written meanwhile may wait for another commit's flush. */
+  async lingering(lingerUntil: Promise<unknown>, work: () => Promise<void>): Promise<void> {
+    this.#lingerUntil = lingerUntil;
     try {
       await work();
     } finally {
-      if (this.#patience === patience) this.#patience = undefined;
+      if (this.#lingerUntil === lingerUntil) this.#lingerUntil = undefined;
     }
   }
 
@@ -200,9 +200,9 @@ export class AuthState {
 
   async #write(data: Record<string, Record<string, unknown> | undefined>): Promise<void> {
     const { seal, lineId } = this.#line;
-    const patience = this.#patience;
-    const isPatient = patience !== undefined && Object.keys(data).every((type) => type === "session");
-    const options = isPatient ? { patience } : {};
+    const lingerUntil = this.#lingerUntil;
+    const lingers = lingerUntil !== undefined && Object.keys(data).every((type) => type === "session");
+    const options = lingers ? { lingerUntil } : {};
     let change = new Change();
     let size = 0;
     const known: [name: string, bytes: Uint8Array | null][] = [];

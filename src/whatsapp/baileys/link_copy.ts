@@ -1,6 +1,6 @@
 /** What links a line, as one piece of bytes that another gateway takes up: credentials, Signal keys and the journal. */
 import { Buffer } from "node:buffer";
-import { piecesOf } from "../../base/unhurried.ts";
+import { piecesOf } from "../../base/batches.ts";
 import { deleteRange } from "../../store/delete_range.ts";
 import { Change, type Key, type Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";

@@ -63,15 +63,15 @@ export function makeMediaHost(
 
     /** Throws when the host can't be reached; any status is an answer. The caller reads or cancels the body. */
     async get(url: URL, signal: AbortSignal): Promise<MediaAnswer> {
-      const patience = startPatience(clock, signal);
-      const answer = await request(url, { method: "GET", maxBytes: Infinity, signal: patience.signal })
-        .finally(patience.end);
+      const idle = startIdleTimeout(clock, signal);
+      const answer = await request(url, { method: "GET", maxBytes: Infinity, signal: idle.signal })
+        .finally(idle.end);
       const length = answer.headers.get("content-length");
       const reader = answer.body.getReader();
       const body = new ReadableStream<Uint8Array>({
         async pull(controller) {
-          patience.begin();
-          const { done, value } = await reader.read().finally(patience.end);
+          idle.begin();
+          const { done, value } = await reader.read().finally(idle.end);
           if (done) controller.close();
           else controller.enqueue(value);
         },
@@ -86,13 +86,13 @@ export function makeMediaHost(
       { content, length }: StreamedBody,
       signal: AbortSignal,
     ): Promise<{ status: number; body: string }> {
-      const patience = startPatience(clock, signal);
+      const idle = startIdleTimeout(clock, signal);
       async function* watched(): AsyncGenerator<Uint8Array> {
         for await (const bytes of content) {
-          patience.begin();
+          idle.begin();
           yield bytes;
         }
-        patience.begin();
+        idle.begin();
       }
       try {
         const answer = await request(url, {
@@ -100,21 +100,21 @@ export function makeMediaHost(
           headers: { "content-type": "application/octet-stream" },
           body: { content: watched(), length },
           maxBytes: MAX_ANSWER_BYTES,
-          signal: patience.signal,
+          signal: idle.signal,
         });
         return { status: answer.status, body: await new Response(answer.body).text() };
       } finally {
-        patience.end();
+        idle.end();
       }
     },
   };
 }
 
 /** Begun at once; the signal aborts with `signal`, and when `begin` and `end` are not called for SILENCE_MS. */
-function startPatience(clock: Clock, signal: AbortSignal) {
+function startIdleTimeout(clock: Clock, signal: AbortSignal) {
   const silent = new AbortController();
   let cancel = () => {};
-  const patience = {
+  const idle = {
     signal: AbortSignal.any([signal, silent.signal]),
     begin() {
       cancel();
@@ -122,6 +122,6 @@ function startPatience(clock: Clock, signal: AbortSignal) {
     },
     end: () => cancel(),
   };
-  patience.begin();
-  return patience;
+  idle.begin();
+  return idle;
 }

@@ -2,7 +2,7 @@
  * Keys that are not sent with any more, after the store was set back (`setback.ts`): each chat's next message begins a
  * session of its own, each group's brings a new sender key. What others send under the old ones is decrypted as before.
  */
-import { batchesOf } from "../../base/unhurried.ts";
+import { batchesOf } from "../../base/batches.ts";
 import type { Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../../store/delete_range.ts";
 import { Change, type Key } from "../../store/kv.ts";

@@ -14,7 +14,7 @@ import { renewKeys } from "./renewed_keys.ts";
 import { closeReason, reasonOf, VERSION_REFUSED } from "./close_reason.ts";
 import { makeCause } from "./incoming/cause.ts";
 import { Decryption } from "./incoming/decryption.ts";
-import { takeFramesInTurn, takeInTurn } from "./incoming/frames.ts";
+import { markOffline, serializeFrames } from "./incoming/frames.ts";
 import { Journal } from "./incoming/journal.ts";
 import { identityOf, ownJids } from "./jids.ts";
 import { cut, type LineSocket, openSocket, type SocketGround, type Way } from "./socket.ts";
@@ -105,7 +105,7 @@ export class SocketLife {
     await this.ended;
   }
 
-  /** Unlinks the device on the network, then closes. Resolves also when the network could not be told. */
+  /** Unlinks the device on the network, then closes. Resolves also when the network could not be informed. */
   async logout(): Promise<void> {
     this.#isUnlinking = true;
     if (this.open) await within(this.#shared.runtime.clock, UNLINK_MS, unlink(this.open)).catch(() => {});
@@ -153,7 +153,7 @@ export class SocketLife {
 
   #listen({ socket: { ws, ev, messageMutex }, auth }: LineSocket, decryption: Decryption): void {
     const { clock } = this.#shared.runtime;
-    takeFramesInTurn(ws, this.cause.frame, (error) => {
+    serializeFrames(ws, this.cause.frame, (error) => {
       this.#log.warn({ error: errorName(error) }, "what the network sent could not be read");
     });
     this.#cancelWatch = clock.after(CONNECT_MS, () => this.#finish(this.#endOf(undefined)));
@@ -169,7 +169,7 @@ export class SocketLife {
       void detached(messageMutex.mutex(() => noted), (failure) => {
         this.#log.warn(failure, "a message that the network withheld was not noted");
       });
-      takeInTurn(stanza);
+      markOffline(stanza);
     });
     ev.on("creds.update", () => {
       // The library takes every change that names nobody for a new name, and announces it by a presence: "available".
@@ -203,7 +203,7 @@ export class SocketLife {
   /** Whoever is available keeps the owner's phone from ringing; the library leaves it at that until it knows a name. */
   #stayUnavailable({ socket }: LineSocket): void {
     const sent = socket.sendNode({ tag: "presence", attrs: { type: "unavailable" } });
-    void detached(sent, (failure) => this.#log.debug(failure, "the line's presence could not be told"));
+    void detached(sent, (failure) => this.#log.debug(failure, "the line's presence could not be sent"));
   }
 
   /**

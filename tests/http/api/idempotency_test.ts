@@ -138,7 +138,7 @@ for (const creation of CREATIONS) {
       await expectOne(world, creation, await expectAnswer(await post(world), { status: 201 }));
     }, { plan }));
 
-  Deno.test(`what was made is told although the answer of the store was lost: ${path}`, () =>
+  Deno.test(`what was made is reported although the answer of the store was lost: ${path}`, () =>
     withApi(async (world) => {
       const { kv } = world;
       const commit = kv.commit.bind(kv);

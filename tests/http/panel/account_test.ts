@@ -277,7 +277,7 @@ Deno.test("what was sent, failed and received is counted by day, once, whoever l
 /** Reads a stream until it tells something. */
 function hearing(world: ApiWorld, stream: Response) {
   const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
-  const told = async (piece: string) => {
+  const streamed = async (piece: string) => {
     for (let text = ""; !text.includes(piece);) {
       const read = reader.read();
       await world.runtime.clock.advance(300);
@@ -286,7 +286,7 @@ function hearing(world: ApiWorld, stream: Response) {
       text += value;
     }
   };
-  return { reader, told };
+  return { reader, streamed };
 }
 
 Deno.test("the live stream tells events and changes of lines, of this account alone, and ends with the sign-in", () =>
@@ -297,12 +297,12 @@ Deno.test("the live stream tells events and changes of lines, of this account al
       headers: { cookie: ana.cookie! },
     });
     assert.equal(stream.status, 200);
-    const { reader, told } = hearing(world, stream);
-    await told("event: ready");
+    const { reader, streamed } = hearing(world, stream);
+    await streamed("event: ready");
     await world.linkedSession();
-    await told("event: lines");
+    await streamed("event: lines");
     await world.log({ event: "message.sent", sessionId: "ses_x", sessionName: "x", data: {} } as never);
-    await told('event: happened\ndata: ["message.sent"]');
+    await streamed('event: happened\ndata: ["message.sent"]');
     await ana.ask("POST", "/sign-out");
     await world.log({ event: "message.sent", sessionId: "ses_x", sessionName: "x", data: {} } as never);
     const read = reader.read();
@@ -354,10 +354,10 @@ Deno.test("an operator's stream tells that any line has changed, and is nobody e
     assert.notEqual(refused.status, 200);
     await refused.body?.cancel();
     const olga = await joined(world, "olga", null);
-    const { reader, told } = hearing(world, await live({ cookie: olga.cookie! }));
-    await told("event: ready");
+    const { reader, streamed } = hearing(world, await live({ cookie: olga.cookie! }));
+    await streamed("event: ready");
     await world.linkedSession();
-    await told("event: lines");
+    await streamed("event: lines");
     await olga.ask("POST", "/sign-out");
     await world.linkedSession();
     const read = reader.read();

@@ -178,20 +178,20 @@ Deno.test("a stream whose key was regenerated tells nothing that happens afterwa
   withApi(async (world) => {
     const listeners = countListeners(world);
     const stream = await open(world);
-    const told = stream.next();
+    const next = stream.next();
     await world.otherProcess().rotateKey(world.account.id);
     await world.log(connected("1"));
-    assert.equal(await told, null);
+    assert.equal(await next, null);
     assert.equal(listeners(), 0);
   }));
 
 Deno.test("a quiet stream ends when its account was deactivated", () =>
   withApi(async (world) => {
     const stream = await open(world);
-    const told = stream.next();
+    const next = stream.next();
     await world.accounts.update(world.account.id, { active: false });
     await world.runtime.clock.advance(15_000);
-    assert.equal(await told, null);
+    assert.equal(await next, null);
   }));
 
 /** How many listen to the event log, from now on. */

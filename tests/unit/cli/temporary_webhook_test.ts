@@ -5,7 +5,7 @@ import { openTemporaryWebhook, type WebhookRequest } from "../../../src/cli/temp
 Deno.test("a request that comes before the gateway has told the secret is checked with it all the same", async () => {
   const secret = "whsec_c2VjcmV0";
   const body = '{"event":"message.sent"}';
-  const told = Promise.withResolvers<WebhookRequest>();
+  const received = Promise.withResolvers<WebhookRequest>();
   const webhook = await openTemporaryWebhook({
     api: {
       async call(method, _path, asked) {
@@ -21,9 +21,9 @@ Deno.test("a request that comes before the gateway has told the secret is checke
     sessionId: null,
     port: 0,
     forward: null,
-    received: told.resolve,
+    received: received.resolve,
   });
-  const request = await told.promise;
+  const request = await received.promise;
   await webhook.end();
   assert.deepEqual([request.body, request.signature], [body, true]);
 });

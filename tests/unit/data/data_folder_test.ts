@@ -126,7 +126,7 @@ Deno.test("of two first starts with different secrets one has the folder, and th
 Deno.test("a path that can be no folder is refused with what it must be, by the lock and by what opens it", () =>
   withFolder(async (dataDir) => {
     await Deno.writeTextFile(dataDir, "");
-    const told = { code: "file_unusable", message: /^the data folder .* cannot be used \(.*PALOMA_DATA_DIR/ };
-    await assert.rejects(visit(dataDir, null), told);
-    await assert.rejects(lockGateway(dataDir, denoKvFiles), told);
+    const unusable = { code: "file_unusable", message: /^the data folder .* cannot be used \(.*PALOMA_DATA_DIR/ };
+    await assert.rejects(visit(dataDir, null), unusable);
+    await assert.rejects(lockGateway(dataDir, denoKvFiles), unusable);
   }));

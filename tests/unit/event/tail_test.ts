@@ -21,9 +21,9 @@ async function flow(waiters: number) {
   };
   const events = makeEventLog(kv, runtime);
   const tails = new Tails(events, runtime.clock);
-  const told: (string | null)[][] = Array.from({ length: waiters }, () => []);
+  const emitted: (string | null)[][] = Array.from({ length: waiters }, () => []);
   const query = { types: ["session.connected" as const], sessionId: null };
-  const leave = told.map((heard) => tails.subscribe("acc_1", query, (since) => void heard.push(since)));
+  const leave = emitted.map((heard) => tails.subscribe("acc_1", query, (since) => void heard.push(since)));
 
   async function log(...logged: NewEvent[]): Promise<string[]> {
     const ids: string[] = [];
@@ -47,7 +47,7 @@ async function flow(waiters: number) {
     const atEnd = reads;
     await log(connected);
     assert.equal(reads, atEnd, "nobody listens any more");
-    return { told, before, between, after, reads };
+    return { emitted, before, between, after, reads };
   } finally {
     store.close();
   }
@@ -57,7 +57,7 @@ Deno.test("however many wait at the end of a log, it is read once, and wakes tho
   const one = await flow(1);
   const many = await flow(100);
   assert.equal(many.reads, one.reads);
-  for (const heard of many.told) assert.deepEqual(heard, [null, many.before, many.between]);
+  for (const heard of many.emitted) assert.deepEqual(heard, [null, many.before, many.between]);
 });
 
 Deno.test("a wake-up that was lost costs some seconds", async () => {

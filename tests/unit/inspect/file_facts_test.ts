@@ -1,4 +1,4 @@
-/** What is told of a file before it is downloaded. */
+/** What is known of a file before it is downloaded. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import jpeg from "jpeg-js";

@@ -69,7 +69,7 @@ for (
     [{ kind: "unknown", detail: "no ack" }, "NetworkTimeout"],
   ] as const
 ) {
-  Deno.test(`a change that ends as ${outcome.kind} is told as that, and nothing is recorded`, async () => {
+  Deno.test(`a change that ends as ${outcome.kind} is reported as that, and nothing is recorded`, async () => {
     const { world, id, amendments } = await scene();
     world.network.outcome = () => outcome;
     await assert.rejects(amendments.edit(ACCOUNT, id, "better"), { name });

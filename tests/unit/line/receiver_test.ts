@@ -253,7 +253,7 @@ Deno.test("the same message is one event, however often and however soon it come
   await world.supervisor.stop();
 });
 
-Deno.test("a message that was reported as unreadable is told once it can be read, and each of the two only once", async () => {
+Deno.test("a message that was reported as unreadable is emitted once it can be read, and each of the two only once", async () => {
   const world = await connectedWorld();
   const line = world.network.of("ses_1");
   const readable = incoming(world);
@@ -263,8 +263,10 @@ Deno.test("a message that was reported as unreadable is told once it can be read
   await world.boot();
   await world.clock.advance(100);
   for (const message of [report, readable]) await world.network.of("ses_1").receive(message);
-  const told = (await world.events("message.received")).map(({ data }) => data as unknown as Record<string, unknown>);
-  assert.deepEqual(told.map(({ messageId, text, details }) => ({ messageId, text, details })), [
+  const emitted = (await world.events("message.received")).map(({ data }) =>
+    data as unknown as Record<string, unknown>
+  );
+  assert.deepEqual(emitted.map(({ messageId, text, details }) => ({ messageId, text, details })), [
     { messageId: readable.networkId, text: null, details: { undecryptable: true } },
     { messageId: readable.networkId, text: "hola", details: undefined },
   ]);
@@ -281,7 +283,7 @@ Deno.test("a report yields to the message that came just before it", async () =>
   await world.supervisor.stop();
 });
 
-Deno.test("a row that says only when still means that its message was told", async () => {
+Deno.test("a row that says only when still means that its message was emitted", async () => {
   const world = await connectedWorld();
   const message = incoming(world);
   await world.kv.commit(new Change().set(lineKeys.seen("ses_1", message.chat, message.networkId), world.clock.now()));

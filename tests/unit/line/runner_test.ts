@@ -317,8 +317,8 @@ Deno.test("a receipt counts more than three lost answers", async () => {
   await world.clock.advance(1_000);
   const { status, error } = await world.message(id);
   assert.deepEqual([status, error], ["sent", null]);
-  const told = (await world.events()).map(({ event }) => event).filter((event) => event.startsWith("message."));
-  assert.deepEqual(told, ["message.sent", "message.status"]);
+  const emitted = (await world.events()).map(({ event }) => event).filter((event) => event.startsWith("message."));
+  assert.deepEqual(emitted, ["message.sent", "message.status"]);
   await world.supervisor.stop();
 });
 

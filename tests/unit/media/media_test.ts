@@ -14,7 +14,7 @@ import { makeServeMedia, type ServeMedia } from "../../../src/media/serve.ts";
 import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
 import { DiskShares } from "../../../src/media/shares.ts";
-import { inTurns } from "../../../src/media/turns.ts";
+import { withFairWrites } from "../../../src/media/fair_writes.ts";
 import { sweepMedia, sweepOrphans } from "../../../src/media/sweep.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../src/whatsapp/incoming.ts";
@@ -49,7 +49,7 @@ async function stage() {
     links,
     serve,
     clock: runtime.clock,
-    ingest: makeMediaIngest({ media: inTurns(media, runtime.clock), links, runtime }),
+    ingest: makeMediaIngest({ media: withFairWrites(media, runtime.clock), links, runtime }),
     shares: new DiskShares(),
     /** A file with its row, as after the commit that names it. */
     async kept(content: string, change: Partial<FileRecord> = {}): Promise<FileRecord> {
@@ -541,7 +541,7 @@ Deno.test("names and types of strangers are made safe", () => {
 Deno.test("a file is fetched by its address, with the name that the server or the address gives", async () => {
   await using s = await stage();
   const safeFetch = makeSafeFetch({ clock: s.clock, allow: readAllowList(["127.0.0.1"]) });
-  const fetchFile = makeFetchFile({ safeFetch, media: inTurns(s.media, s.clock) });
+  const fetchFile = makeFetchFile({ safeFetch, media: withFairWrites(s.media, s.clock) });
   const receiver = await Receiver.start();
   const at = (path: string) => `http://127.0.0.1:${receiver.port}${path}`;
   const rows: [string, Record<string, string>, string][] = [

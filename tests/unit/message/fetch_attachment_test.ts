@@ -5,7 +5,7 @@ import type { Message } from "../../../src/message/message.ts";
 import { makeFetchAttachment } from "../../../src/message/fetch_attachment.ts";
 import { remoteContent } from "../../../src/message/kinds/file.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
-import { inTurns } from "../../../src/media/turns.ts";
+import { withFairWrites } from "../../../src/media/fair_writes.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { fakeMedia } from "../../support/fake_media.ts";
@@ -38,7 +38,7 @@ async function stage(world: SendWorld, url: string, answers: Answer[]) {
     kv,
     runtime,
     safeFetch,
-    files: inTurns(files, runtime.clock),
+    files: withFairWrites(files, runtime.clock),
     recorder: {
       dropped: (messageId, error) => {
         dropped.push({ messageId, ...error });

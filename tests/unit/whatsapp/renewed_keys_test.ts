@@ -36,11 +36,11 @@ Deno.test("after a setback sessions are closed for sending, once, and of sender 
         (record as unknown as ReturnType<typeof session>)._sessions.base.indexInfo.closed
       ),
       senderKeys: Object.keys(await keys.get("sender-key", senderKeys)),
-      told: Object.keys(await keys.get("sender-key-memory", [GROUP])),
+      holders: Object.keys(await keys.get("sender-key-memory", [GROUP])),
     };
   };
-  const before = { closed: [-1, 5], senderKeys, told: [GROUP] };
-  const after = { closed: [runtime.clock.now(), 5], senderKeys: senderKeys.slice(2), told: [] };
+  const before = { closed: [-1, 5], senderKeys, holders: [GROUP] };
+  const after = { closed: [runtime.clock.now(), 5], senderKeys: senderKeys.slice(2), holders: [] };
 
   await write();
   await renewKeys({ ...line, runtime });

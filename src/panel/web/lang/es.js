@@ -188,7 +188,7 @@ export default {
   "Link “{name}”": "Vincula «{name}»",
   "Linked": "Vinculada",
   "Linked as": "Vinculada como",
-  "Live: what your webhooks are told, the moment it happens.":
+  "Live: what your webhooks receive, the moment it happens.":
     "En directo: lo que se dice a tus webhooks, en el momento en que ocurre.",
   "Loading…": "Cargando…",
   "Location": "Ubicación",

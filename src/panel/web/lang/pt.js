@@ -188,7 +188,7 @@ export default {
   "Link “{name}”": "Vincule “{name}”",
   "Linked": "Vinculada",
   "Linked as": "Vinculada como",
-  "Live: what your webhooks are told, the moment it happens.":
+  "Live: what your webhooks receive, the moment it happens.":
     "Ao vivo: o que é dito aos seus webhooks, no momento em que acontece.",
   "Loading…": "Carregando…",
   "Location": "Localização",

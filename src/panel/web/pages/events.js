@@ -42,7 +42,7 @@ export function Events({ account }) {
   };
   return html`
     <div class="stack">
-      <${Head} title=${t("Events")} text=${t("Live: what your webhooks are told, the moment it happens.")}>
+      <${Head} title=${t("Events")} text=${t("Live: what your webhooks receive, the moment it happens.")}>
         <button type="button" aria-pressed=${held !== null} onClick=${() => setHeld(held ? null : live.data)}>${held
           ? t("Go on")
           : t("Hold")}</button>

@@ -138,7 +138,7 @@ function Passkey({ account, line }) {
 function Actions({ account, line, linked, waits, reload }) {
   const [renaming, setRenaming] = useState(false);
   const one = `/sessions/${line._id}`;
-  const wish = (verb) => async () => {
+  const command = (verb) => async () => {
     await api(account, "POST", `${one}/${verb}`);
     await reload();
   };
@@ -164,15 +164,15 @@ function Actions({ account, line, linked, waits, reload }) {
   };
   return html`
     ${line.status === "connected"
-      ? html`<${Work} run=${wish("disconnect")}>${t("Pause")}</${Work}>`
+      ? html`<${Work} run=${command("disconnect")}>${t("Pause")}</${Work}>`
       : (line.status === "logged_out" || (line.status === "disconnected" && line.phone)) && html`
-        <${Work} kind="primary" run=${wish("reconnect")}>${line.status === "logged_out"
+        <${Work} kind="primary" run=${command("reconnect")}>${line.status === "logged_out"
           ? t("Link again")
           : t("Reconnect")}</${Work}>
       `}
     <button type="button" onClick=${() => setRenaming(true)}>${t("Rename")}</button>
     ${linked && html`
-      <${Ask} title=${t("Log out “{name}”?", { name: line.name })} button=${t("Log out")} run=${wish("logout")}
+      <${Ask} title=${t("Log out “{name}”?", { name: line.name })} button=${t("Log out")} run=${command("logout")}
         text=${html`<p>${
           t("The device is unlinked from the phone. A new QR is needed to link it again.")
         }</p>${lost}`}>${t("Log out")}</${Ask}>

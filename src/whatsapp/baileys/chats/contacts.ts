@@ -154,7 +154,7 @@ export function makeChats({ socket, runtime }: ChatsOptions): Chats {
   return {
     async show(chat, state) {
       // Whoever shows what they do gets to see what the other side does.
-      await answerOf(clock, socket.presenceSubscribe(chat), "take the wish to hear of the chat");
+      await answerOf(clock, socket.presenceSubscribe(chat), "subscribe to the chat's presence");
       await answerOf(clock, socket.sendPresenceUpdate(PRESENCE[state], chat), "take the state of the chat");
     },
 

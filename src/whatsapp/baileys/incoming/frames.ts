@@ -8,7 +8,7 @@ import PQueue from "p-queue";
  * inflates a frame that is deflated in the background and takes the next piece meanwhile: a plain frame overtakes the
  * deflated one before it. `failed` hears of what could not be read; what comes after it is read all the same.
  */
-export function takeFramesInTurn(
+export function serializeFrames(
   ws: Pick<EventEmitter, "listeners" | "off" | "on">,
   run: (work: () => Promise<void>) => Promise<void>,
   failed: (error: unknown) => void,
@@ -23,6 +23,6 @@ export function takeFramesInTurn(
  * The library takes messages that were missed one after another, and those that come meanwhile beside them: they would
  * overtake. Marked as missed, every message waits for its turn.
  */
-export function takeInTurn(message: BinaryNode): void {
+export function markOffline(message: BinaryNode): void {
   message.attrs.offline ??= "0";
 }

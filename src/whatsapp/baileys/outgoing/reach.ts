@@ -51,11 +51,11 @@ export async function reachPerson(
 /** Of a group: those that do not have our sender key yet. Throws what the library throws. */
 export async function reachGroup(socket: ReachSocket, { id, participants }: GroupMetadata): Promise<void> {
   const devices = await socket.getUSyncDevices(participants.map((participant) => participant.id), true, false);
-  const { [id]: told = {} } = await socket.authState.keys.get("sender-key-memory", [id]);
-  const untold = devices.filter(({ jid, device }) =>
-    !told[jid] && device !== HOSTED_DEVICE && !isHostedLidUser(jid) && !isHostedPnUser(jid)
+  const { [id]: holders = {} } = await socket.authState.keys.get("sender-key-memory", [id]);
+  const lacking = devices.filter(({ jid, device }) =>
+    !holders[jid] && device !== HOSTED_DEVICE && !isHostedLidUser(jid) && !isHostedPnUser(jid)
   );
-  if (untold.length > 0) await socket.assertSessions(untold.map(({ jid }) => jid));
+  if (lacking.length > 0) await socket.assertSessions(lacking.map(({ jid }) => jid));
 }
 
 /**
@@ -64,11 +64,11 @@ export async function reachGroup(socket: ReachSocket, { id, participants }: Grou
  */
 export async function rotateSenderKey(socket: Pick<WASocket, "authState">, group: GroupMetadata): Promise<void> {
   const { keys, creds } = socket.authState;
-  const { [group.id]: told = {} } = await keys.get("sender-key-memory", [group.id]);
+  const { [group.id]: holders = {} } = await keys.get("sender-key-memory", [group.id]);
   const members = group.participants.flatMap(({ id, lid, phoneNumber }) => [id, lid, phoneNumber]);
   const own = [creds.me?.id, creds.me?.lid];
   const users = new Set([...members, ...own].flatMap((jid) => jid ? userOf(jid) : []));
-  if (Object.keys(told).every((device) => users.has(userOf(device)))) return;
+  if (Object.keys(holders).every((device) => users.has(userOf(device)))) return;
   const names = own.flatMap((jid) => jid ? senderKeyName(group.id, jid) : []);
   await keys.set({
     "sender-key": Object.fromEntries(names.map((name) => [name, null])),

@@ -2,7 +2,7 @@
 import type { WASocket } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
-import { piecesOf } from "../../../base/unhurried.ts";
+import { piecesOf } from "../../../base/batches.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { AuthState } from "../auth_state.ts";
 import { expireAfter, isKept } from "../expiry.ts";

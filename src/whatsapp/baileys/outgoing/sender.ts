@@ -6,7 +6,7 @@ import { isJidGroup, isLidUser, isPnUser, jidNormalizedUser, type proto } from "
 import { detached, errorName } from "../../../base/detached.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 import { type Runtime, sleep } from "../../../runtime.ts";
-import { PATIENCE_MS } from "../../../store/kv.ts";
+import { LINGER_MS } from "../../../store/kv.ts";
 import { type Outgoing, type Prepared, STATUS_CHAT } from "../../outgoing.ts";
 import type { AuthState } from "../auth_state.ts";
 import type { Ahead } from "./ahead.ts";
@@ -23,7 +23,7 @@ export interface SenderDeps extends RelayDeps {
   devices: Pick<Devices, "forget" | "isKeyless">;
   sent: Pick<SentStore, "keep">;
   ahead: Pick<Ahead, "encrypt">;
-  auth: Pick<AuthState, "patiently">;
+  auth: Pick<AuthState, "lingering">;
   lineId: string;
   /** As `EncodeTools` say it. */
   source: EncodeTools["source"];
@@ -150,9 +150,9 @@ export class Sender {
     const { messageContextInfo } = message;
     const toOwn = { deviceSentMessage: { destinationJid, message }, messageContextInfo };
     // The departure of a message that was encrypted ahead takes its sessions along.
-    const patience = Promise.race([leaving, sleep(runtime.clock, PATIENCE_MS)]);
+    const lingerUntil = Promise.race([leaving, sleep(runtime.clock, LINGER_MS)]);
     try {
-      await auth.patiently(patience, async () => {
+      await auth.lingering(lingerUntil, async () => {
         await Promise.all([ahead.encrypt(message, theirs), ahead.encrypt(toOwn, own)]);
       });
     } catch (error) {

@@ -43,7 +43,7 @@ for (const [what, body] of Object.entries(BODIES)) {
   });
 }
 
-Deno.test("once there are more mistakes than are told, no more of a long list is looked at", async () => {
+Deno.test("once there are more mistakes than are reported, no more of a long list is looked at", async () => {
   looks = 0;
   const body = { name: "a", items: items(900).fill({ size: "many" }, 100, 200) };
   await assert.rejects(validateUnhurried(Body, body, { list, clock: testRuntime().clock }), Problem);
@@ -69,7 +69,7 @@ const mistakes: [z.ZodType, unknown, string][] = [
   [z.iso.datetime({ offset: true }), "2026-11-23T10:00:00", "must be a time with its zone, like 2026-01-15T12:00:00Z"],
   [z.string().regex(/^a$/, "is no a"), "b", "is no a"],
 ];
-Deno.test("what a schema has no words for is told in the API's words", async () => {
+Deno.test("what a schema has no words for is reported in the API's words", async () => {
   for (const [schema, value, message] of mistakes) {
     assert.deepEqual(await outcomeOf(() => validate(z.strictObject({ field: schema }), { field: value })), {
       detail: `field: ${message}`,

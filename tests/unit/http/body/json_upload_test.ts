@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../../../src/errors.ts";
 import { readJsonUpload } from "../../../../src/http/body/json_upload.ts";
-import { inTurns } from "../../../../src/media/turns.ts";
+import { withFairWrites } from "../../../../src/media/fair_writes.ts";
 import { systemClock } from "../../../../src/runtime.ts";
 import { fakeMedia } from "../../../support/fake_media.ts";
 
@@ -25,7 +25,7 @@ async function read(text: string, chunkSize = 7) {
     const upload = await readJsonUpload(requestOf(text, chunkSize), {
       part: "file",
       schema,
-      media: inTurns(media, systemClock),
+      media: withFairWrites(media, systemClock),
       accountId: "acc_1",
       maxBytes: MAX,
     });

@@ -4,7 +4,7 @@ import { z } from "@hono/zod-openapi";
 import { Problem } from "../../../../src/errors.ts";
 import { readFormUpload } from "../../../../src/http/body/multipart.ts";
 import { StoreError } from "../../../../src/store/kv.ts";
-import { inTurns } from "../../../../src/media/turns.ts";
+import { withFairWrites } from "../../../../src/media/fair_writes.ts";
 import { systemClock } from "../../../../src/runtime.ts";
 import { type FakeMedia, fakeMedia } from "../../../support/fake_media.ts";
 
@@ -38,7 +38,7 @@ const END = "--B--\r\n";
 const options = (media: FakeMedia) => ({
   part: "file",
   schema,
-  media: inTurns(media, systemClock),
+  media: withFairWrites(media, systemClock),
   accountId: "acc_1",
   maxBytes: 1000,
 });

@@ -128,7 +128,7 @@ Deno.test("beside other commits a few messages go with each of them, alone a who
     const kv: SendWorld["kv"] = {
       ...world.kv,
       commit(change, options) {
-        if (options?.patience) removals.push(change.mutations.filter(({ key }) => key[0] === "message").length);
+        if (options?.lingerUntil) removals.push(change.mutations.filter(({ key }) => key[0] === "message").length);
         return world.kv.commit(change, options);
       },
     };

@@ -42,31 +42,31 @@ Deno.test("concurrent commits become one, with amounts for one counter added up"
   ]);
 });
 
-Deno.test("a patient change starts no commit: it goes last with the next one, or alone once its patience is over", async () => {
+Deno.test("a change that lingers starts no commit: it goes last with the next one, or alone once its time is over", async () => {
   const { kv, commits, flow } = notedKv();
   const keys = (change: Change) => change.mutations.map(({ key }) => key.join("/"));
   const never = new Promise<void>(() => {});
-  const patient = kv.commit(new Change().delete(["old", 1]), { patience: never });
+  const lingering = kv.commit(new Change().delete(["old", 1]), { lingerUntil: never });
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(commits.length, 0);
-  await flow(Promise.all([kv.commit(new Change().set(["new", 1], 1)), patient]));
+  await flow(Promise.all([kv.commit(new Change().set(["new", 1], 1)), lingering]));
   assert.deepEqual(commits.map(keys), [["new/1", "old/1"]]);
 
   const over = Promise.withResolvers<void>();
-  const alone = kv.commit(new Change().delete(["old", 2]), { patience: over.promise });
+  const alone = kv.commit(new Change().delete(["old", 2]), { lingerUntil: over.promise });
   over.resolve();
   assert.equal(await flow(alone), "v1");
   assert.deepEqual(commits.map(keys).slice(1), [["old/2"]]);
 });
 
-Deno.test("a patient change that meets those of a commit waits for the one after", async () => {
+Deno.test("a lingering change that meets those of a commit waits for the one after", async () => {
   const { kv, commits, flow } = notedKv();
-  const patience = Promise.withResolvers<void>();
-  const patient = kv.commit(new Change().set(["k"], 2), { patience: patience.promise });
+  const over = Promise.withResolvers<void>();
+  const lingering = kv.commit(new Change().set(["k"], 2), { lingerUntil: over.promise });
   await flow(kv.commit(new Change().set(["k"], 1)));
   assert.equal(commits.length, 1);
-  patience.resolve();
-  await flow(patient);
+  over.resolve();
+  await flow(lingering);
   assert.deepEqual(commits.map(({ mutations }) => mutations.map((each) => each.kind === "set" && each.value)), [[1], [
     2,
   ]]);

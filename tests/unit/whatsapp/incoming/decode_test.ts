@@ -47,7 +47,7 @@ const WHO: [title: string, attrs: Record<string, string>, expected: Record<strin
     chat: "777@lid",
     number: "5511977777777",
   }],
-  ["a sender by @lid whose number was never told", { from: "333@lid" }, { chat: "333@lid", number: null }],
+  ["a sender by @lid whose number was never revealed", { from: "333@lid" }, { chat: "333@lid", number: null }],
   ["a member of a group", { from: "1@g.us", participant: "5511900000002:4@s.whatsapp.net" }, {
     chat: "1@g.us",
     participant: "5511900000002@s.whatsapp.net",
@@ -74,7 +74,7 @@ const WHO: [title: string, attrs: Record<string, string>, expected: Record<strin
 ];
 
 for (const [title, attrs, expected] of WHO) {
-  Deno.test(`${title} is told as chat and number`, async () => {
+  Deno.test(`${title} is reported as chat and number`, async () => {
     const incoming = await one(attrs) as unknown as Record<string, unknown>;
     assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, incoming[name]])), expected);
   });
@@ -107,7 +107,7 @@ Deno.test("a file brings its media, a text none", async () => {
   assert.equal((await one(FROM_FRIEND)).media, null);
 });
 
-Deno.test("a reaction's target is told from the line's side", async () => {
+Deno.test("a reaction's target is reported from the line's side", async () => {
   const key = { id: "X", remoteJid: "5511900000001@s.whatsapp.net", fromMe: false };
   const incoming = await one(FROM_FRIEND, { reactionMessage: { key, text: "❤️" } });
   assert.deepEqual(incoming.details?.target, { messageId: "X", fromMe: true });
@@ -131,7 +131,7 @@ const ABOUT: [title: string, attrs: Record<string, string>, info: proto.IContext
 ];
 
 for (const [title, attrs, contextInfo, expected] of ABOUT) {
-  Deno.test(`${title} is told from the line's side`, async () => {
+  Deno.test(`${title} is reported from the line's side`, async () => {
     const incoming = await one(attrs, { extendedTextMessage: { text: "x", contextInfo } });
     assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, incoming[name as "ad"]])), expected);
   });
@@ -194,7 +194,7 @@ Deno.test("bytes that are no message, and stanzas without a sender, are errors a
   await assert.rejects(decode(part({}), context));
 });
 
-Deno.test("a message that could not be read is told with what its stanza says", async () => {
+Deno.test("a message that could not be read is reported with what its stanza says", async () => {
   const incoming = await decodeUndecryptable({ id: "M9", t: "1700000000", ...FROM_FRIEND }, context);
   assert.equal(incoming.undecryptable, true);
   assert.equal(incoming.type, "unknown");

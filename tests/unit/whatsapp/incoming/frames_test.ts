@@ -12,7 +12,7 @@ import {
   makeNoiseHandler,
   NOISE_WA_HEADER,
 } from "@whiskeysockets/baileys";
-import { takeFramesInTurn } from "../../../../src/whatsapp/baileys/incoming/frames.ts";
+import { serializeFrames } from "../../../../src/whatsapp/baileys/incoming/frames.ts";
 import { quiet } from "../../../support/signal_peer.ts";
 
 /** The library's reader as its socket wires it, behind a server that encrypts for it. */
@@ -48,17 +48,17 @@ async function untilRead(read: string[], count: number): Promise<void> {
 
 Deno.test("a deflated frame is not overtaken by the plain one behind it", async () => {
   const { ws, read, frame } = await reader();
-  takeFramesInTurn(ws, (work) => work(), (error) => assert.fail(String(error)));
+  serializeFrames(ws, (work) => work(), (error) => assert.fail(String(error)));
   ws.emit("message", frame("deflated", DEFLATED));
   ws.emit("message", frame("plain", PLAIN));
   await untilRead(read, 2);
   assert.deepEqual(read, ["deflated", "plain"]);
 });
 
-Deno.test("what cannot be read is told, and the frame behind it is read", async () => {
+Deno.test("what cannot be read is reported, and the frame behind it is read", async () => {
   const { ws, read, frame } = await reader();
   const failures: unknown[] = [];
-  takeFramesInTurn(ws, (work) => work(), (error) => failures.push(error));
+  serializeFrames(ws, (work) => work(), (error) => failures.push(error));
   ws.emit("message", frame("broken", UNREADABLE));
   ws.emit("message", frame("plain", PLAIN));
   await untilRead(read, 1);

@@ -237,7 +237,7 @@ Deno.test("a message that does not decrypt is remembered until it is reported, a
     assert.deepEqual((await (await boot(kv)).journal.leftovers()).undecrypted, []);
   }));
 
-Deno.test("group messages are kept with their sender key's ratchet, and told again from the journal", () =>
+Deno.test("group messages are kept with their sender key's ratchet, and replayed from the journal", () =>
   withLine(async (kv) => {
     const friend = signalPeer(FRIEND);
     const data = (text: string) => encodeWAMessage(proto.Message.fromObject({ conversation: text }));

@@ -46,11 +46,11 @@ function row(sequence: number, id: string, from = ANA): JournalEntry {
   return { part: `${id}|x`, stanza: `${from}||${id}`, sequence, attrs: { id, from, t: "1768478400" }, plaintext };
 }
 
-const told = (messages: Incoming[]) => messages.map(({ networkId, text }) => [networkId, text]);
+const textsOf = (messages: Incoming[]) => messages.map(({ networkId, text }) => [networkId, text]);
 
 Deno.test("they are read in the order in which they came, with the numbers that the line knew", async () => {
   const left = await leftoversOf(await scene({ journal: [row(3, "A"), row(1, "C", BEN), row(2, "B")] }));
-  assert.deepEqual(told(left), [["C", "text of C"], ["B", "text of B"], ["A", "text of A"]]);
+  assert.deepEqual(textsOf(left), [["C", "text of C"], ["B", "text of B"], ["A", "text of A"]]);
   assert.deepEqual(left.map(({ number }) => number), ["553", "552", "552"]);
 });
 
@@ -67,7 +67,7 @@ Deno.test("one that makes no sense keeps back none of the others", async () => {
   const left = await leftoversOf(
     await scene({ journal: [{ ...row(1, "POISON"), plaintext: Uint8Array.of(200, 200, 200, 1) }, row(2, "A")] }),
   );
-  assert.deepEqual(told(left), [["A", "text of A"]]);
+  assert.deepEqual(textsOf(left), [["A", "text of A"]]);
 });
 
 Deno.test("a line whose keys another secret sealed, or that was never linked, has none", async () => {

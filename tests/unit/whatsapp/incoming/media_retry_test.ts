@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { WAMessage } from "@whiskeysockets/baileys";
 import { openDiskMediaStore } from "../../../../src/media/disk.ts";
 import { makeMediaIngest } from "../../../../src/media/ingest.ts";
-import { inTurns } from "../../../../src/media/turns.ts";
+import { withFairWrites } from "../../../../src/media/fair_writes.ts";
 import type { Clock } from "../../../../src/runtime.ts";
 import { incomingMedia } from "../../../../src/whatsapp/baileys/incoming/media.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
@@ -70,7 +70,7 @@ async function take(
     media: incomingMedia(source, message, { kind: "image", file }),
   });
   try {
-    const taken = await makeMediaIngest({ media: inTurns(store, runtime.clock), links, runtime }).take(
+    const taken = await makeMediaIngest({ media: withFairWrites(store, runtime.clock), links, runtime }).take(
       "acc_1",
       incoming,
       signal,

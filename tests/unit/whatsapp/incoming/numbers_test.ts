@@ -62,7 +62,7 @@ function userOf(iq: BinaryNode): BinaryNode {
   return (list!.content as BinaryNode[])[0]!;
 }
 
-Deno.test("a number that the network told before is not asked for", async () => {
+Deno.test("a number that the network revealed before is not asked for", async () => {
   const { phoneOf, asked } = lookup({ stored: new Map([[LID, PHONE]]) });
   assert.equal(await phoneOf(LID, LID), PHONE);
   assert.deepEqual(asked, []);

@@ -1,4 +1,4 @@
-/** The devices of people: those without keys, changes that are told under another address, and the line's own. */
+/** The devices of people: those without keys, changes that are announced under another address, and the line's own. */
 import assert from "node:assert/strict";
 import { initAuthCreds } from "@whiskeysockets/baileys";
 import { makeDevices } from "../../../../src/whatsapp/baileys/outgoing/devices.ts";
@@ -48,7 +48,7 @@ Deno.test("a device without keys is taken out of the answer, and left out under 
   assert.ok(!devices.isKeyless(`${LID}:2@lid`));
 });
 
-Deno.test("a change that is told by LID drops the list that was kept by number", async () => {
+Deno.test("a change that is announced by LID drops the list that was kept by number", async () => {
   const { devices } = world();
   await devices.cache.set(NUMBER, [{ user: NUMBER, device: 0 }]);
   const device = { tag: "device", attrs: { jid: `${LID}:4@lid` } };

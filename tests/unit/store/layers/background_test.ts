@@ -1,6 +1,6 @@
 /** Work that can wait leaves half of the store's time to others. */
 import assert from "node:assert/strict";
-import { withRests } from "../../../../src/store/layers/rests.ts";
+import { withBackgroundThrottle } from "../../../../src/store/layers/background.ts";
 import { Change, type Kv } from "../../../../src/store/kv.ts";
 import { bytesHeld } from "../../../support/garbage.ts";
 import { testRuntime } from "../../../support/runtime.ts";
@@ -19,17 +19,17 @@ function slowKv() {
       return "v1";
     },
   } as unknown as Kv;
-  return { kv: withRests(bare, { clock }), clock, begun };
+  return { kv: withBackgroundThrottle(bare, { clock }), clock, begun };
 }
 
-async function fourUnhurried(kv: Kv): Promise<void> {
-  for (let i = 0; i < 4; i++) await kv.commit(new Change(), { unhurried: true });
+async function fourInBackground(kv: Kv): Promise<void> {
+  for (let i = 0; i < 4; i++) await kv.commit(new Change(), { background: true });
 }
 
 Deno.test("beside others each commit that can wait is followed by a rest as long as it took", async () => {
   const { kv, clock, begun } = slowKv();
   const other = kv.commit(new Change());
-  const work = fourUnhurried(kv);
+  const work = fourInBackground(kv);
   await clock.advance(10 * TAKES_MS);
   await Promise.all([other, work]);
   assert.deepEqual(begun, [0, 0, 20, 40, 60]);
@@ -37,7 +37,7 @@ Deno.test("beside others each commit that can wait is followed by a rest as long
 
 Deno.test("whoever is alone does not rest, and others never do", async () => {
   const { kv, clock, begun } = slowKv();
-  const work = fourUnhurried(kv);
+  const work = fourInBackground(kv);
   await clock.advance(4 * TAKES_MS);
   await work;
   assert.deepEqual(begun, [0, 10, 20, 30]);
@@ -58,11 +58,11 @@ Deno.test("of rests that are over nothing is kept", async () => {
     }),
       () => {}),
   };
-  const kv = withRests({ commit: () => Promise.resolve(String(now++)) } as unknown as Kv, { clock });
+  const kv = withBackgroundThrottle({ commit: () => Promise.resolve(String(now++)) } as unknown as Kv, { clock });
   async function commits(count: number): Promise<number> {
     for (let i = 0; i < count; i++) {
       await kv.commit(new Change());
-      await kv.commit(new Change(), { unhurried: true });
+      await kv.commit(new Change(), { background: true });
     }
     return bytesHeld();
   }

@@ -2,7 +2,7 @@
  * Files are written piece by piece in turn: a piece of one account's, then one of another's. An account has half of the
  * thread's time for its pieces at most, so that a flood of files waits behind itself.
  */
-import { Turns } from "../base/turns.ts";
+import { FairSemaphore } from "../base/fair_semaphore.ts";
 import type { Clock } from "../runtime.ts";
 import type { MediaStore } from "./store.ts";
 
@@ -21,8 +21,8 @@ export interface SharedMediaStore extends Omit<MediaStore, "write"> {
 }
 
 /** The same store, to which accounts write in turn. */
-export function inTurns<M extends MediaStore>(media: M, clock: Clock): Omit<M, "write"> & SharedMediaStore {
-  const turns = new Turns({ ...PLACES, restBy: clock });
+export function withFairWrites<M extends MediaStore>(media: M, clock: Clock): Omit<M, "write"> & SharedMediaStore {
+  const turns = new FairSemaphore({ ...PLACES, restBy: clock });
   let files = 0;
   return {
     ...media,

@@ -1,7 +1,7 @@
 /** Files of several accounts are written in turn, a piece at a time. */
 import assert from "node:assert/strict";
 import type { MediaStore } from "../../../src/media/store.ts";
-import { inTurns } from "../../../src/media/turns.ts";
+import { withFairWrites } from "../../../src/media/fair_writes.ts";
 import { fakeMedia } from "../../support/fake_media.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
@@ -21,7 +21,7 @@ function slowStore() {
     ...media,
     write: (content, maxBytes) => media.write(ReadableStream.from(slowly(content)), maxBytes),
   };
-  return { clock, written, shared: inTurns(slow, clock) };
+  return { clock, written, shared: withFairWrites(slow, clock) };
 }
 
 const file = (...pieces: string[]) => ReadableStream.from(pieces.map((piece) => new TextEncoder().encode(piece)));
@@ -57,7 +57,10 @@ Deno.test("an account's pieces rest for as long as they took", async () => {
 });
 
 Deno.test("content is cancelled when the store fails before it has read any", async () => {
-  const shared = inTurns({ ...fakeMedia(), write: () => Promise.reject(new Error("no place")) }, testRuntime().clock);
+  const shared = withFairWrites(
+    { ...fakeMedia(), write: () => Promise.reject(new Error("no place")) },
+    testRuntime().clock,
+  );
   let cancelled: unknown = null;
   const content = new ReadableStream<Uint8Array>({ cancel: (reason) => void (cancelled = reason) });
   await assert.rejects(shared.write(content, { accountId: "acc_1", maxBytes: 1 }), /no place/);

@@ -1,6 +1,6 @@
 /** Parties take turns, and none has more than its share. */
 import assert from "node:assert/strict";
-import { Turns } from "../../../src/base/turns.ts";
+import { FairSemaphore } from "../../../src/base/fair_semaphore.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 /** Work that says when it began, and ends when it is told to. */
@@ -8,7 +8,7 @@ class Works {
   readonly begun: string[] = [];
   readonly #ends = new Map<string, () => void>();
 
-  add(turns: Turns, name: string, lane?: string): Promise<string> {
+  add(turns: FairSemaphore, name: string, lane?: string): Promise<string> {
     return turns.run({ party: name[0]!, ...(lane ? { lane } : {}) }, async () => {
       this.begun.push(name);
       await new Promise<void>((resolve) => this.#ends.set(name, resolve));
@@ -27,7 +27,7 @@ async function settled(): Promise<void> {
 }
 
 Deno.test("one more than its share waits for a place of its own party", async () => {
-  const turns = new Turns({ inAll: 10, each: 2 });
+  const turns = new FairSemaphore({ inAll: 10, each: 2 });
   const works = new Works();
   for (const name of ["a1", "a2", "a3", "b1"]) void works.add(turns, name);
   await settled();
@@ -40,7 +40,7 @@ Deno.test("one more than its share waits for a place of its own party", async ()
 });
 
 Deno.test("a party that comes late is served before the rest of a flood", async () => {
-  const turns = new Turns({ inAll: 1, each: 1 });
+  const turns = new FairSemaphore({ inAll: 1, each: 1 });
   const works = new Works();
   for (const name of ["a1", "a2", "a3", "b1", "b2"]) void works.add(turns, name);
   for (const name of ["a1", "a2", "b1", "a3"]) {
@@ -51,7 +51,7 @@ Deno.test("a party that comes late is served before the rest of a flood", async 
 });
 
 Deno.test("the lanes of a party take turns as parties do", async () => {
-  const turns = new Turns({ inAll: 1, each: 1 });
+  const turns = new FairSemaphore({ inAll: 1, each: 1 });
   const works = new Works();
   for (const [name, lane] of [["a1", "x"], ["a2", "x"], ["a3", "x"], ["a4", "y"]]) void works.add(turns, name!, lane);
   for (const name of ["a1", "a2", "a4"]) {
@@ -62,14 +62,14 @@ Deno.test("the lanes of a party take turns as parties do", async () => {
 });
 
 Deno.test("work that fails gives its place back", async () => {
-  const turns = new Turns({ inAll: 1, each: 1 });
+  const turns = new FairSemaphore({ inAll: 1, each: 1 });
   await assert.rejects(turns.run({ party: "a" }, () => Promise.reject(new Error("no"))), /no/);
   assert.equal(await turns.run({ party: "a" }, () => Promise.resolve(7)), 7);
   assert.equal(turns.waiting, 0);
 });
 
 Deno.test("what is not wanted any more leaves the queue, and its place goes to the next", async () => {
-  const turns = new Turns({ inAll: 1, each: 1 });
+  const turns = new FairSemaphore({ inAll: 1, each: 1 });
   const works = new Works();
   const unwanted = new AbortController();
   void works.add(turns, "a1");
@@ -86,7 +86,7 @@ Deno.test("what is not wanted any more leaves the queue, and its place goes to t
 
 Deno.test("a place rests for as long as its work took", async () => {
   const { clock } = testRuntime();
-  const turns = new Turns({ inAll: 2, each: 1, restBy: clock });
+  const turns = new FairSemaphore({ inAll: 2, each: 1, restBy: clock });
   const works = new Works();
   for (const name of ["a1", "a2", "b1"]) void works.add(turns, name);
   await settled();

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../runtime.ts";
 
-interface TurnsOptions {
+interface FairSemaphoreOptions {
   /** How many pieces of work may run at once, over all parties. */
   inAll: number;
   /** And of one party. */
@@ -27,14 +27,14 @@ interface Turn {
   signal?: AbortSignal;
 }
 
-export class Turns {
-  readonly #options: TurnsOptions;
+export class FairSemaphore {
+  readonly #options: FairSemaphoreOptions;
   /** Parties with work, running or waiting, first the one whose turn it is. */
   readonly #parties = new Map<string, Party>();
   #running = 0;
   #waiting = 0;
 
-  constructor(options: TurnsOptions) {
+  constructor(options: FairSemaphoreOptions) {
     this.#options = options;
   }
 

@@ -8,14 +8,14 @@ import type { Kv } from "../kv.ts";
 /** Whoever wrote so lately probably writes again. */
 const LATELY_MS = 1_000;
 
-/** Honours `CommitOptions.unhurried`. */
-export function withRests(kv: Kv, { clock }: { clock: Clock }): Kv {
+/** Honours `CommitOptions.background`. */
+export function withBackgroundThrottle(kv: Kv, { clock }: { clock: Clock }): Kv {
   let restsUntil = 0;
   let lastOtherAt = -Infinity;
   return {
     ...kv,
     async commit(change, options) {
-      if (!options?.unhurried) {
+      if (!options?.background) {
         lastOtherAt = clock.now();
         return await kv.commit(change, options);
       }

@@ -1,7 +1,7 @@
 /** A server as a process of its own: its start until the first 200, and its memory then. Linux only: it reads `/proc`. */
 import { sleep, systemClock } from "../../src/runtime.ts";
 
-export interface FirstAnswer {
+export interface FirstResponse {
   /** From the start of the process to its first 200. */
   tookMs: number;
   /** Processor time of the process until then, which other work on the machine does not change. */
@@ -26,7 +26,7 @@ const GIVE_UP_MS = 30_000;
 const TICK_MS = 10;
 
 /** Starts the server, which answers `/healthz` at PALOMA_PORT, on a new PALOMA_DATA_DIR, and ends it. */
-export async function firstAnswer({ command, args, restMs }: ServerStart): Promise<FirstAnswer> {
+export async function firstResponse({ command, args, restMs }: ServerStart): Promise<FirstResponse> {
   const dataDir = await Deno.makeTempDir({ prefix: "paloma-start-" });
   const port = freePort();
   const began = performance.now();
