@@ -52,3 +52,19 @@ export function isInNetworks(networks: readonly IpNetwork[], address: string): b
   const parsed = ipaddr.process(address);
   return networks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits));
 }
+
+/** A subscriber to IPv6 has at least so many addresses, and takes a new one at will (RFC 6177). */
+const SUBSCRIBER_BITS = 64;
+/** Networks of many machines, none of which comes from far. */
+const LOCAL_RANGES = ["loopback", "linkLocal", "uniqueLocal"];
+
+/**
+ * Whom to count for an address: its network where it is a public one of IPv6, `2001:db8:1:2::/64`, so that nobody counts
+ * as many. Any other text stands for itself.
+ */
+export function subscriberOf(address: string): string {
+  if (!ipaddr.isValid(address)) return address;
+  const parsed = ipaddr.process(address);
+  if (parsed.kind() === "ipv4" || LOCAL_RANGES.includes(parsed.range())) return parsed.toString();
+  return `${ipaddr.IPv6.networkAddressFromCIDR(`${parsed}/${SUBSCRIBER_BITS}`)}/${SUBSCRIBER_BITS}`;
+}

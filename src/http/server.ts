@@ -5,6 +5,7 @@
 import type { Hono } from "@hono/hono";
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../account/account.ts";
+import { subscriberOf } from "../base/addresses.ts";
 import { requireScope } from "../account/keys.ts";
 import type { Clock } from "../runtime.ts";
 import type { ApiContext, ApiEnv } from "./api/context.ts";
@@ -12,7 +13,7 @@ import { idempotencyKey, repeatable } from "./api/idempotency.ts";
 import type { PathIndex } from "./api/path_index.ts";
 import { type Answer, type Api, type ApiRequest, type Route, scopeOf } from "./api/route.ts";
 import type { Services } from "./api/services.ts";
-import { validate, validateUnhurried } from "./api/validation.ts";
+import { validate, validateInPieces } from "./api/validation.ts";
 import { type Ground, makeApp, makeRegister, noRoute, send } from "./app.ts";
 import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body/body.ts";
 import { addDocs } from "./docs/docs.ts";
@@ -55,7 +56,7 @@ function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api
     try {
       return await identify(c, form);
     } catch (error) {
-      await holdRefusal(clientAddress(c));
+      await holdRefusal(subscriberOf(clientAddress(c)));
       throw error;
     }
   }
@@ -158,7 +159,7 @@ function readFields({ body, longList: list }: Route, bytes: Uint8Array, clock: C
   if (bytes.length === 0 && (!body || body.isOptional())) return undefined;
   const value = parseJson(bytes);
   if (!body) return void validate(NO_FIELDS, value);
-  return list ? validateUnhurried(body, value, { list, clock }) : validate(body, value);
+  return list ? validateInPieces(body, value, { list, clock }) : validate(body, value);
 }
 
 function plainAnswer(answer: Answer | Response): Answer {

@@ -2,7 +2,7 @@
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
 import { traceStep } from "../base/trace.ts";
-import { makeThrottle } from "../base/throttle.ts";
+import { makeYieldPoint } from "../base/yielding.ts";
 import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, nameOfKey, type Slot } from "../store/kv.ts";
@@ -163,10 +163,10 @@ export class AcceptCommit {
     const { ids, clock } = this.#options.runtime;
     const bulkId = ids.next("blk");
     const messages: Message[] = [];
-    const throttle = makeThrottle(clock);
+    const yieldPoint = makeYieldPoint(clock);
     for (const item of command.items) {
       messages.push(this.#messageOf(command, { item, place: messages.length, bulkId }));
-      const due = throttle();
+      const due = yieldPoint();
       if (due) await due;
     }
     return messages;

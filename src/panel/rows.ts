@@ -25,7 +25,7 @@ export interface Person {
   passkeys: Passkey[];
   createdAt: number;
   lastSignInAt: number | null;
-  /** From where they have signed in, the latest first; missing until the next time in rows of older versions. */
+  /** From where they have signed in (`subscriberOf`), the latest first; missing until the next time in rows of older versions. */
   addresses?: string[];
 }
 

@@ -1,6 +1,6 @@
 /** The delivery log of a webhook: the outcome of each event, and redelivery of one or of many. */
 import { batchesOf } from "../base/batches.ts";
-import { throttled } from "../base/throttle.ts";
+import { yielding } from "../base/yielding.ts";
 import { invalid, notFound } from "../errors.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
@@ -104,7 +104,7 @@ export class DeliveryLog {
     /** Times grow with orders, so the newest come first and the first that is too old ends it. */
     async function* wanted(): AsyncGenerator<LoggedEvent> {
       const newestFirst = kv.list({ prefix: eventKeys.events(accountId) }, { reverse: true });
-      for await (const { value: event } of throttled(newestFirst, clock)) {
+      for await (const { value: event } of yielding(newestFirst, clock)) {
         if (event.createdAt < since || orderOf(event.id) <= origin) return;
         if (wants(webhook, event)) yield event;
       }

@@ -1,6 +1,6 @@
 /** Holds what came against a schema, and says what is wrong where. */
 import type { z } from "@hono/zod-openapi";
-import { throttled } from "../../base/throttle.ts";
+import { yielding } from "../../base/yielding.ts";
 import { type FieldError, Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 
@@ -29,7 +29,7 @@ const AT_ONCE = 100;
  * As `validate`, for a schema that holds each item of the list against its own rules alone: the thread is free in between,
  * and nothing more is looked at once there are more mistakes than are reported.
  */
-export async function validateUnhurried(
+export async function validateInPieces(
   schema: z.ZodType,
   value: unknown,
   { list: { name, most }, clock }: { list: LongList; clock: Clock },
@@ -40,7 +40,7 @@ export async function validateUnhurried(
   const valid: unknown[] = [];
   const errors: FieldError[] = [];
   let last: unknown;
-  for await (const first of throttled(pieces, clock, 1)) {
+  for await (const first of yielding(pieces, clock, 1)) {
     const result = schema.safeParse({ ...value as object, [name]: items.slice(first, first + AT_ONCE) }, {
       error: words,
     });

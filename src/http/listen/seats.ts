@@ -5,6 +5,7 @@
  * can accept nothing and open no file.
  */
 import { readFile } from "node:fs/promises";
+import { subscriberOf } from "../../base/addresses.ts";
 
 export interface Seat {
   /** A request has begun. */
@@ -84,9 +85,10 @@ export function makeSeats({ inAll, ofAddress, isShared }: SeatLimits) {
   }
 
   return {
-    /** A seat for a connection, which `close` ends; null when there is none. */
-    take(address: string, close: () => void): Seat | null {
-      const full = !isShared(address) && (counts.get(address) ?? 0) >= ofAddress;
+    /** A seat for a connection from that address, which `close` ends; null when there is none. */
+    take(peer: string, close: () => void): Seat | null {
+      const address = subscriberOf(peer);
+      const full = !isShared(peer) && (counts.get(address) ?? 0) >= ofAddress;
       if (full && !makeRoom((seat) => seat.address === address)) return null;
       if (taken >= inAll && !makeRoom(() => true)) return null;
       const seat: Taken = { address, close };

@@ -1,6 +1,6 @@
 /** Moves what waits on a line: into the queue when its time has come, and to the lane that its chat has now. */
 import { piecesOf } from "../../base/batches.ts";
-import { throttled } from "../../base/throttle.ts";
+import { yielding } from "../../base/yielding.ts";
 import type { Clock } from "../../runtime.ts";
 import { Change, firstRow, type Key, type Kv, prefix, type Row } from "../../store/kv.ts";
 import { hasEnded, type Message, PRIORITIES, type Priority } from "../message.ts";
@@ -81,7 +81,7 @@ export class Lanes {
       const range = { prefix, ...(end === null ? {} : { start: keyAfter(end) }) };
       const replies: Row<QueueRow>[] = [];
       // Of a bulk there are thousands.
-      for await (const row of throttled(this.#kv.list(range), clock)) {
+      for await (const row of yielding(this.#kv.list(range), clock)) {
         ends.set(priority, row.key);
         if (await laneOf(row.value.chat) === "reply") replies.push(row);
       }

@@ -1,4 +1,5 @@
 /** Where people are signed in: one row per browser, found by the hash of the token in its cookie. */
+import { subscriberOf } from "../../base/addresses.ts";
 import { notFound } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv } from "../../store/kv.ts";
@@ -42,7 +43,7 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
       const row = { personId: person.id, address, userAgent: userAgent.slice(0, 200), createdAt: now, seenAt: now };
       await kv.commit(new Change().set(panelKeys.signIn(person.id, hashToken(token)), row));
       await people.update(person.id, (person) => {
-        const addresses = [...new Set([address, ...person.addresses ?? []])].slice(0, MOST_ADDRESSES);
+        const addresses = [...new Set([subscriberOf(address), ...person.addresses ?? []])].slice(0, MOST_ADDRESSES);
         return { ...person, lastSignInAt: now, addresses };
       });
       return token;

@@ -1,4 +1,5 @@
 /** Wrong passwords, codes and passkeys, counted by address, by login, and by both. */
+import { subscriberOf } from "../../base/addresses.ts";
 import { Windows } from "../../base/windows.ts";
 import type { Clock } from "../../runtime.ts";
 import { Refusal } from "../refusal.ts";
@@ -17,13 +18,18 @@ export type Throttle = ReturnType<typeof makeThrottle>;
 
 export function makeThrottle(clock: Clock) {
   const failures = new Windows(clock, WINDOW_MS);
+  const nameOfPair = (address: string, login: string) => `${subscriberOf(address)} ${login}`;
   const names = (address: string, login: string) =>
-    [[`${address} ${login}`, MOST_OF_PAIR], [`from ${address}`, MOST_OF_ONE], [`as ${login}`, MOST_OF_ONE]] as const;
+    [
+      [nameOfPair(address, login), MOST_OF_PAIR],
+      [`from ${subscriberOf(address)}`, MOST_OF_ONE],
+      [`as ${login}`, MOST_OF_ONE],
+    ] as const;
 
   function check(address: string, { login, addresses = [] }: Tried): void {
     const [ofPair, from, as] = names(address, login);
     // Strangers who guess a login do not lock out its owner where they have signed in before.
-    for (const [name, most] of addresses.includes(address) ? [ofPair, from] : [ofPair, from, as]) {
+    for (const [name, most] of addresses.includes(subscriberOf(address)) ? [ofPair, from] : [ofPair, from, as]) {
       if (failures.count(name) < most) continue;
       const seconds = failures.secondsLeft(name);
       throw new Refusal("too_many_attempts", `Too many wrong tries; wait ${Math.ceil(seconds / 60)} min.`, {
@@ -45,6 +51,6 @@ export function makeThrottle(clock: Clock) {
       return found;
     },
     /** After a success a person's own errors are forgotten. */
-    succeeded: (address: string, login: string) => failures.forgive(`${address} ${login}`),
+    succeeded: (address: string, login: string) => failures.forgive(nameOfPair(address, login)),
   };
 }

@@ -76,6 +76,26 @@ Deno.test("a password is right or wrong, whoever asks, and six wrong ones make w
     assert.equal((await signIn("ANA ", PASSWORD)).status, 200);
   }));
 
+Deno.test("whoever guesses from all addresses of an IPv6 network is one", () =>
+  withApi(async (world) => {
+    await joined(world, "ana", null);
+    const visit = new PanelVisit(world);
+    const signIn = (password: string, from: string) =>
+      visit.ask("POST", "/sign-in", { login: "ana", password }, { from });
+    assert.equal((await signIn(PASSWORD, "2001:db8:0:1::a")).status, 200);
+    assert.equal((await visit.ask("POST", "/sign-out", undefined, { from: "2001:db8:0:1::a" })).status, 200);
+    for (let i = 0; i < 50; i++) await signIn("wrong password", `198.51.100.${i % 10}`);
+    assert.equal((await signIn(PASSWORD, "2001:db8:0:2::a")).body.code, "too_many_attempts");
+    for (let i = 0; i < 5; i++) {
+      assert.equal(
+        (await signIn("wrong password", `2001:db8:0:1::b${i}`)).body.code,
+        "sign_in_failed",
+        "where she was",
+      );
+    }
+    assert.equal((await signIn(PASSWORD, "2001:db8:0:1::c")).body.code, "too_many_attempts");
+  }));
+
 Deno.test("strangers who guess lock a login for each other, not for whoever has signed in from where they are", () =>
   withApi(async (world) => {
     await joined(world, "ana", null);

@@ -1,5 +1,5 @@
 /** Makes of what a send says about its manner what the message keeps: references are found, and what cannot be is 400. */
-import type { Throttle } from "../../../base/throttle.ts";
+import type { YieldPoint } from "../../../base/yielding.ts";
 import { keysOf } from "../../../base/typed_keys.ts";
 import { invalid } from "../../../errors.ts";
 import type { References } from "../../../line/references.ts";
@@ -32,7 +32,7 @@ interface Context {
   sessionId: string | null;
   references: References;
   /** After each item. */
-  throttle: Throttle;
+  yieldPoint: YieldPoint;
 }
 
 /** Of a quoted text that phones no longer know; they show a few lines. */
@@ -59,7 +59,7 @@ export async function resolve(
       sessionId ??= lineId;
     }
     resolved.push(Object.keys(manner).length > 0 ? { to, content, manner } : { to, content });
-    const due = context.throttle();
+    const due = context.yieldPoint();
     if (due) await due;
   }
   return { items: resolved, sessionId };

@@ -2,7 +2,7 @@
 import type { Caller } from "../../../account/account.ts";
 import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import type { QuotaLeft } from "../../../account/quota.ts";
-import { makeThrottle } from "../../../base/throttle.ts";
+import { makeYieldPoint } from "../../../base/yielding.ts";
 import { invalid, Problem } from "../../../errors.ts";
 import { HEAD_BYTES, refusalOf } from "../../../message/content.ts";
 import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";
@@ -53,7 +53,7 @@ export function makeSender(services: Needed) {
       accountId: caller.account.id,
       sessionId: sessionId ?? null,
       references,
-      throttle: makeThrottle(runtime.clock),
+      yieldPoint: makeYieldPoint(runtime.clock),
     });
     const command = { ...options, caller, items: sending.items, bulk, idempotency: repeat };
     const accepted = await onLine(caller.account.id, sending.sessionId, (line) => accept({ ...command, line }));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../../../src/errors.ts";
-import { validate, validateUnhurried } from "../../../../src/http/api/validation.ts";
+import { validate, validateInPieces } from "../../../../src/http/api/validation.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 const MOST = 1_000;
@@ -37,7 +37,7 @@ for (const [what, body] of Object.entries(BODIES)) {
   Deno.test(`a body ${what} is validated in pieces as it is in one`, async () => {
     const { clock } = testRuntime();
     assert.deepEqual(
-      await outcomeOf(() => validateUnhurried(Body, body, { list, clock })),
+      await outcomeOf(() => validateInPieces(Body, body, { list, clock })),
       await outcomeOf(() => validate(Body, body)),
     );
   });
@@ -46,7 +46,7 @@ for (const [what, body] of Object.entries(BODIES)) {
 Deno.test("once there are more mistakes than are reported, no more of a long list is looked at", async () => {
   looks = 0;
   const body = { name: "a", items: items(900).fill({ size: "many" }, 100, 200) };
-  await assert.rejects(validateUnhurried(Body, body, { list, clock: testRuntime().clock }), Problem);
+  await assert.rejects(validateInPieces(Body, body, { list, clock: testRuntime().clock }), Problem);
   assert(looks <= 200, `${looks} items were looked at`);
 });
 

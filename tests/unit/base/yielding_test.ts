@@ -1,6 +1,6 @@
 /** Whoever goes through many rows rests in between. */
 import assert from "node:assert/strict";
-import { throttled } from "../../../src/base/throttle.ts";
+import { yielding } from "../../../src/base/yielding.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 Deno.test("after two hundred items it rests for as long as those took", async () => {
@@ -14,7 +14,7 @@ Deno.test("after two hundred items it rests for as long as those took", async ()
   const at = new Map<number, number>();
   const begun = clock.now();
   const reading = (async () => {
-    for await (const item of throttled(slowly(), clock)) at.set(item, clock.now() - begun);
+    for await (const item of yielding(slowly(), clock)) at.set(item, clock.now() - begun);
   })();
   await clock.advance(2_000);
   await reading;

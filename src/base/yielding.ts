@@ -5,9 +5,9 @@ import { type Clock, sleep } from "../runtime.ts";
 const AT_ONCE = 200;
 
 /** Called after each item: a pause for as long as the last ones took, where one is due, else undefined. */
-export type Throttle = () => Promise<void> | undefined;
+export type YieldPoint = () => Promise<void> | undefined;
 
-export function makeThrottle(clock: Clock, atOnce = AT_ONCE): Throttle {
+export function makeYieldPoint(clock: Clock, atOnce = AT_ONCE): YieldPoint {
   let count = 0;
   let begun = clock.now();
   return () => {
@@ -20,14 +20,14 @@ export function makeThrottle(clock: Clock, atOnce = AT_ONCE): Throttle {
 }
 
 /** The items; after each so many it pauses for as long as they took, what was done with them included. */
-export async function* throttled<T>(
+export async function* yielding<T>(
   items: AsyncIterable<T> | Iterable<T>,
   clock: Clock,
   atOnce = AT_ONCE,
 ): AsyncGenerator<T> {
-  const throttle = makeThrottle(clock, atOnce);
+  const yieldPoint = makeYieldPoint(clock, atOnce);
   for await (const item of items) {
     yield item;
-    await throttle();
+    await yieldPoint();
   }
 }
