@@ -1,6 +1,6 @@
 // Signing in: password, then the code of an app where there is one; or a passkey.
 import { call, loadSession, session } from "../api.js";
-import { html, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { canPasskey, passkeySignIn } from "../passkeys.js";
 import { useStore } from "../store.js";
@@ -9,6 +9,9 @@ import { Field, Form, Title, Work } from "../ui.js";
 export function SignIn({ query }) {
   const { hasOperator } = useStore(session);
   const [second, setSecond] = useState(false);
+  const card = useRef(null);
+  // Whoever is asked for a code types it at once.
+  useEffect(() => card.current?.querySelector("[name=code]")?.focus(), [second]);
   if (!hasOperator) {
     return html`
       <div class="card">
@@ -38,7 +41,7 @@ export function SignIn({ query }) {
     await loadSession();
   };
   return html`
-    <div class="card">
+    <div class="card" ref=${card}>
       <div class="pad stack">
         <${Title}>${t("Sign in")}</${Title}>
         ${query.ended &&
