@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { CompanionSocket } from "../companion_socket.ts";
+import type { Account } from "../../world/directory.ts";
 import type { CodeRequest, CompanionFinish, PrimaryHello } from "../../world/linking.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
 import { type BinaryNode, bytesOf, child, element, refusal, result, textOf } from "../../world/stanza.ts";
@@ -19,8 +20,8 @@ interface CodeLinkOptions {
   network: Switchboard;
   /** How long a companion's code is valid before it is asked for another. */
   codeLifetimeMs: number;
-  /** A new ref, under which the phone of this number finds the companion. */
-  expectCode(number: string): string;
+  /** A new ref, under which the phone of this account, and no other any more, finds the companion. */
+  expectCode(account: Account): string;
   withdrawCode(): void;
 }
 
@@ -89,7 +90,8 @@ export class CodeLink {
     if (wrappedEphemeral.length !== WRAPPED_KEY_BYTES || noisePublic.length !== 32 || !isNamed) {
       return this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
     }
-    const ref = expectCode(account.number);
+    this.#finish?.(null);
+    const ref = expectCode(account);
     this.#request = { ref, wrappedEphemeral, noisePublic };
     this.#cancelExpiry();
     this.#cancelExpiry = network.runtime.clock.after(codeLifetimeMs, () => this.#expire());

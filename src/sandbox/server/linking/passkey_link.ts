@@ -67,6 +67,11 @@ export class PasskeyLink {
     this.#ask({ account, primary, refusals: 0 });
   }
 
+  /** The companion wants to be linked by this account: an exchange with another one is over. */
+  endUnlessOf(account: Account): void {
+    if (this.#link?.account !== account) this.close();
+  }
+
   acknowledge(id: string | undefined): void {
     if (id !== undefined) this.#link?.unacknowledged.delete(id);
   }

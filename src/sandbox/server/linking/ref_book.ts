@@ -25,8 +25,8 @@ export interface WaitingCompanion {
 
 export class RefBook {
   #waiting = new Map<string, WaitingCompanion>();
-  /** By phone number: the newest companion that waits for a code to be typed there. */
-  #codes = new Map<string, WaitingCompanion>();
+  /** Whose phone a companion's code is for, and the ref of that exchange; the newest last. */
+  #codes = new Map<WaitingCompanion, { number: string; ref: string }>();
   #linked = new Map<string, { number: string; answer: LinkAnswer }>();
   #random: Random;
 
@@ -47,14 +47,21 @@ export class RefBook {
     return this.#waiting.get(ref) ?? null;
   }
 
-  /** A companion waits for its code to be typed on a number's phone; answers with the ref of that exchange. */
+  /**
+   * A companion waits for its code to be typed on a number's phone; answers with the ref of that exchange. Its last code is
+   * no longer valid.
+   */
   expectCode(companion: WaitingCompanion, number: string): string {
-    this.#codes.set(number, companion);
-    return this.issue(companion, 1)[0]!;
+    this.withdrawCode(companion);
+    const ref = this.issue(companion, 1)[0]!;
+    this.#codes.set(companion, { number, ref });
+    return ref;
   }
 
+  /** The newest companion that waits for a code to be typed on the number's phone. */
   awaitingCode(number: string): WaitingCompanion | null {
-    return this.#codes.get(number) ?? null;
+    const [companion] = [...this.#codes].findLast(([, code]) => code.number === number) ?? [];
+    return companion ?? null;
   }
 
   /** The companion is linked, or about to prove itself, by this number. */
@@ -71,12 +78,15 @@ export class RefBook {
 
   /** The code of a companion is no longer valid. */
   withdrawCode(companion: WaitingCompanion): void {
-    for (const [number, waiting] of this.#codes) if (waiting === companion) this.#codes.delete(number);
+    const code = this.#codes.get(companion);
+    if (!code) return;
+    this.#codes.delete(companion);
+    this.#waiting.delete(code.ref);
   }
 
   /** The companion went away. */
   withdraw(companion: WaitingCompanion): void {
-    for (const [ref, waiting] of this.#waiting) if (waiting === companion) this.#waiting.delete(ref);
     this.withdrawCode(companion);
+    for (const [ref, waiting] of this.#waiting) if (waiting === companion) this.#waiting.delete(ref);
   }
 }

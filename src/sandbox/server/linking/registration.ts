@@ -74,7 +74,10 @@ export class Registration implements SocketOwner, WaitingCompanion {
     this.#code = new CodeLink(socket, {
       network,
       codeLifetimeMs,
-      expectCode: (number) => refs.expectCode(this, number),
+      expectCode: (account) => {
+        this.#passkey.endUnlessOf(account);
+        return refs.expectCode(this, account.number);
+      },
       withdrawCode: () => refs.withdrawCode(this),
     });
     this.#passkey = new PasskeyLink(socket, {

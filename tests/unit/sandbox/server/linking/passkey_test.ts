@@ -122,6 +122,17 @@ class TestCompanion {
     return await answer.promise;
   }
 
+  askForCode(number: string): Promise<BinaryNode> {
+    return this.query(
+      "set",
+      element("link_code_companion_reg", { stage: "companion_hello", jid: `${number}@s.whatsapp.net` }, [
+        element("link_code_pairing_wrapped_companion_ephemeral_pub", {}, new Uint8Array(80)),
+        element("companion_server_auth_key_pub", {}, new Uint8Array(32)),
+        element("companion_platform_display", {}, Buffer.from("Chrome (Mac OS)")),
+      ]),
+    );
+  }
+
   async fetchRef(): Promise<string> {
     const answer = await this.query("get", element("ref"));
     return this.#ref = textOf(child(answer, "ref"));
@@ -419,6 +430,22 @@ Deno.test("a second device waits until the first one's exchange is over", async 
   first.close();
   assert.equal((await second.prologue(phone.signPasskey(second.options))).attrs.type, "result");
   assert.ok(!first.linked());
+});
+
+Deno.test("an owner who has signed links nothing once the companion has asked for another number's code", async () => {
+  const { runtime, network, phone, companion } = scene();
+  network.directory.open("4915100000002", { name: "Other", random: runtime.random });
+  const line = companion();
+  await phone.scan(line.qr);
+  await line.prologue(phone.signPasskey(line.options), { proof: false });
+  await line.reveal();
+  await line.hand();
+  await line.askForCode("4915100000002");
+  assert.equal(phone.passkeyState(), null);
+  assert.throws(() => phone.confirmPasskey(), { code: "not_found" });
+  await turn();
+  assert.ok(!line.linked());
+  line.close();
 });
 
 Deno.test("after five refusals the phone has to read the QR again", async () => {

@@ -4,6 +4,8 @@ import { createHmac } from "node:crypto";
 import { Curve, proto } from "@whiskeysockets/baileys";
 import { RefBook } from "../../../../../src/sandbox/server/linking/ref_book.ts";
 import { Registration } from "../../../../../src/sandbox/server/linking/registration.ts";
+import { createUplink } from "../../../../../src/sandbox/server/uplink.ts";
+import type { Account } from "../../../../../src/sandbox/world/directory.ts";
 import { type BinaryNode, child, childrenOf, element, textOf } from "../../../../../src/sandbox/world/stanza.ts";
 import { createSwitchboard } from "../../../../../src/sandbox/world/switchboard.ts";
 import { testRuntime } from "../../../../support/runtime.ts";
@@ -51,6 +53,22 @@ function identities(companion: { public: Uint8Array }, prover: { private: Uint8A
 function offerOf(signedIdentity: Uint8Array) {
   const unused = () => assert.fail("no passkey is demanded");
   return { signedIdentity, primary: { ask: unused, begin: unused, reveal: unused, open: unused, end: () => {} } };
+}
+
+/** The phone of an account, which does nothing by itself. */
+function phoneOf({ jid, lid }: Account) {
+  return { jid, lid, deliver: () => {}, welcome: () => {}, shareSalt: () => {} };
+}
+
+/** Asks for a code to be typed on the account's phone. */
+function helloFor({ jid }: Account, name = "Chrome (Mac OS)"): BinaryNode {
+  return element("iq", { id: "h", type: "set", xmlns: "md" }, [
+    element("link_code_companion_reg", { stage: "companion_hello", jid }, [
+      element("link_code_pairing_wrapped_companion_ephemeral_pub", {}, new Uint8Array(80)),
+      element("companion_server_auth_key_pub", {}, new Uint8Array(32)),
+      element("companion_platform_display", {}, new TextEncoder().encode(name)),
+    ]),
+  ]);
 }
 
 function proofOf(pairSuccess: BinaryNode, answer: Uint8Array): BinaryNode {
@@ -127,21 +145,33 @@ Deno.test("early_success tells the companion that it is logged in before the pho
 Deno.test("refuse_code refuses companion_hello, as does an odd name, and the next one is answered", () => {
   const { network, account, sent, registration } = scene();
   network.faults.add(account.number, "refuse_code", "429");
-  const hello = (name: string) =>
-    element("iq", { id: "h", type: "set", xmlns: "md" }, [
-      element("link_code_companion_reg", { stage: "companion_hello", jid: account.jid }, [
-        element("link_code_pairing_wrapped_companion_ephemeral_pub", {}, new Uint8Array(80)),
-        element("companion_server_auth_key_pub", {}, new Uint8Array(32)),
-        element("companion_platform_display", {}, new TextEncoder().encode(name)),
-      ]),
-    ]);
-  registration.onStanza(hello("Chrome (Mac OS)"));
+  registration.onStanza(helloFor(account));
   assert.equal(child(sent.at(-1), "error")?.attrs.code, "429");
   for (const name of ["", "Paloma", "Chrome Mac OS", "(Mac OS)"]) {
-    registration.onStanza(hello(name));
+    registration.onStanza(helloFor(account, name));
     assert.equal(child(sent.at(-1), "error")?.attrs.code, "400", name);
   }
-  registration.onStanza(hello("Chrome (Mac OS)"));
+  registration.onStanza(helloFor(account));
   assert.equal(sent.at(-1)!.attrs.type, "result");
+  registration.onClose();
+});
+
+Deno.test("a code is worth nothing once the companion has asked for one of another number", async () => {
+  const { runtime, network, refs, account, identity, sent, registration } = scene();
+  const other = network.directory.open("4915100000002", { name: "Other", random: runtime.random });
+  const uplink = createUplink(network, refs);
+  const { offered } = identities(identity, identity);
+  registration.onStanza(helloFor(account));
+  const { ref } = uplink.codeRequest(phoneOf(account))!;
+  const hello = { wrappedEphemeral: new Uint8Array(80), identityPublic: new Uint8Array(32) };
+  const exchange = uplink.answerCode(ref, hello);
+  registration.onStanza(helloFor(other));
+  assert.equal(await exchange, null);
+  assert.equal(uplink.codeRequest(phoneOf(account)), null);
+  const { primary } = offerOf(offered);
+  assert.deepEqual(uplink.acceptQr(phoneOf(account), ref, offered, primary), { kind: "unknown_ref" });
+  assert.ok(!sent.some((stanza) => child(stanza, "pair-success")));
+  const { ref: otherRef } = uplink.codeRequest(phoneOf(other))!;
+  assert.equal(uplink.acceptQr(phoneOf(other), otherRef, offered, primary).kind, "linked");
   registration.onClose();
 });
