@@ -57,7 +57,7 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
 
 /** Waits until the companion has proved its side, so that "linked" is true when it is read. */
 async function linkResult({ linkings }: Switchboard, answer: LinkAnswer) {
-  if (answer.kind === "unknown_ref") throw notFound("device that shows this QR any more");
+  if (answer.kind === "unknown_ref") throw notFound("device that waits for this phone any more");
   if (answer.kind !== "linked") return { status: answer.kind };
   const linked = await linkings.get(answer.deviceJid);
   return { status: linked ? "linked" as const : "refused" as const, deviceJid: answer.deviceJid };

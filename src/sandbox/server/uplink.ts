@@ -82,9 +82,12 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
     acceptQr(phone, ref, signedIdentity, primary): LinkAnswer {
       const account = accountOf(phone);
       const companion = refs.find(ref);
-      if (!companion) return refs.recall(ref, account.number) ?? { kind: "unknown_ref" };
+      if (!companion) {
+        const deviceJid = refs.recall(ref, account.number);
+        return deviceJid === null ? { kind: "unknown_ref" } : { kind: "linked", deviceJid };
+      }
       const answer = companion.take(account, ref, { signedIdentity, primary });
-      if (answer.kind === "linked") refs.remember(companion, { number: account.number, answer });
+      if (answer.kind === "linked") refs.remember(companion, { number: account.number, deviceJid: answer.deviceJid });
       return answer;
     },
 

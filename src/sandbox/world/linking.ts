@@ -15,7 +15,7 @@ export interface QrText extends LinkRequest {
 
 /**
  * What the network says to a phone that scanned a QR. `refresh` asks it to read the QR that is shown next, `passkey` says
- * that the owner has to sign first.
+ * that the owner has to sign first; `unknown_ref` is for a QR that no companion shows any more, or another phone has taken.
  */
 export type LinkAnswer =
   | { kind: "linked"; deviceJid: string }

@@ -67,6 +67,11 @@ export class PasskeyLink {
     this.#ask({ account, primary, refusals: 0 });
   }
 
+  /** The account whose owner has signed, while the exchange goes on. */
+  get signer(): Account | null {
+    return this.#link && this.#link.step !== "asked" ? this.#link.account : null;
+  }
+
   /** The companion wants to be linked by this account: an exchange with another one is over. */
   endUnlessOf(account: Account): void {
     if (this.#link?.account !== account) this.close();

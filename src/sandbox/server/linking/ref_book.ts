@@ -23,11 +23,17 @@ export interface WaitingCompanion {
   take(account: Account, ref: string, offer: LinkOffer): LinkAnswer;
 }
 
+interface LinkedCompanion {
+  /** Of the phone that linked it. */
+  number: string;
+  deviceJid: string;
+}
+
 export class RefBook {
   #waiting = new Map<string, WaitingCompanion>();
   /** Whose phone a companion's code is for, and the ref of that exchange; the newest last. */
   #codes = new Map<WaitingCompanion, { number: string; ref: string }>();
-  #linked = new Map<string, { number: string; answer: LinkAnswer }>();
+  #linked = new Map<string, LinkedCompanion>();
   #random: Random;
 
   constructor(random: Random) {
@@ -65,15 +71,15 @@ export class RefBook {
   }
 
   /** The companion is linked, or about to prove itself, by this number. */
-  remember(companion: WaitingCompanion, linked: { number: string; answer: LinkAnswer }): void {
+  remember(companion: WaitingCompanion, linked: LinkedCompanion): void {
     for (const [ref, waiting] of this.#waiting) if (waiting === companion) this.#linked.set(ref, linked);
     while (this.#linked.size > LINKED_REFS_KEPT) this.#linked.delete(this.#linked.keys().next().value!);
   }
 
-  /** The answer that this number got for a ref before; null when there was none. */
-  recall(ref: string, number: string): LinkAnswer | null {
+  /** The device that the number's phone linked by this ref; null when there was none. */
+  recall(ref: string, number: string): string | null {
     const linked = this.#linked.get(ref);
-    return linked?.number === number ? linked.answer : null;
+    return linked?.number === number ? linked.deviceJid : null;
   }
 
   /** The code of a companion is no longer valid. */

@@ -85,8 +85,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
       lifetimeMs: passkeyLifetimeMs,
       issueRef: () => refs.issue(this, 1)[0]!,
       onSigned: (account, signedIdentity) => {
-        const answer = this.#accept(account, signedIdentity);
-        refs.remember(this, { number: account.number, answer });
+        refs.remember(this, { number: account.number, deviceJid: this.#accept(account, signedIdentity) });
       },
     });
   }
@@ -135,6 +134,8 @@ export class Registration implements SocketOwner, WaitingCompanion {
 
   /** With the refresh stage the first scan of a QR only asks the companion for a new secret; a passkey does that itself. */
   take(account: Account, ref: string, { signedIdentity, primary }: LinkOffer): LinkAnswer {
+    const taker = this.#pending?.account ?? this.#passkey.signer;
+    if (taker && taker !== account) return { kind: "unknown_ref" };
     const { faults, runtime } = this.#options.network;
     if (faults.take(account.number, "early_success")) {
       this.#socket.send(element("success", { t: seconds(runtime.clock), location: "sbx" }));
@@ -148,16 +149,14 @@ export class Registration implements SocketOwner, WaitingCompanion {
       // Without the ack the network takes the companion for one that cannot refresh, and never links it.
       if (this.#refreshStage === "asked") return { kind: "refresh" };
     }
-    return this.#accept(account, signedIdentity);
+    this.#passkey.close();
+    return { kind: "linked", deviceJid: this.#accept(account, signedIdentity) };
   }
 
-  /** Hands the phone's identity to the companion, which has to answer with its own signature. */
-  #accept(account: Account, signedIdentity: Uint8Array): LinkAnswer {
+  /** Hands the phone's identity to the companion, which has to answer with its own signature; once is enough. */
+  #accept(account: Account, signedIdentity: Uint8Array): string {
     const { network } = this.#options;
-    if (this.#pending) {
-      const { account, device } = this.#pending;
-      return { kind: "linked", deviceJid: jidOf({ account, device }, "pn") };
-    }
+    if (this.#pending) return jidOf({ account, device: this.#pending.device }, "pn");
     const { details } = proto.ADVSignedDeviceIdentityHMAC.decode(signedIdentity);
     const device = account.nextDeviceId++;
     const deviceJid = jidOf({ account, device }, "pn");
@@ -185,7 +184,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
         element("device", { jid: deviceJid, lid: jidOf({ account, device }, "lid") }),
       ]),
     ]));
-    return { kind: "linked", deviceJid };
+    return deviceJid;
   }
 
   #askRefresh(): void {

@@ -45,7 +45,12 @@ function scene(options: { query?: boolean } = {}) {
   account.phone = phone;
   if (options.query) account.passkey!.options = "query";
   const companion = () => new TestCompanion(network, refs);
-  return { runtime, network, account, phone, companion };
+  /** Its account demands no passkey. */
+  const secondPhone = (number: string) => {
+    const { lid } = network.directory.open(number, { name: "Other", random: runtime.random });
+    return createPhone({ runtime, uplink, number, lid });
+  };
+  return { runtime, network, account, phone, companion, secondPhone };
 }
 
 /** What a companion does, as the protocol says it, and nothing else. */
@@ -445,6 +450,31 @@ Deno.test("an owner who has signed links nothing once the companion has asked fo
   assert.throws(() => phone.confirmPasskey(), { code: "not_found" });
   await turn();
   assert.ok(!line.linked());
+  line.close();
+});
+
+Deno.test("while one owner's exchange goes on no other phone takes the companion", async () => {
+  const { phone, companion, secondPhone } = scene();
+  const other = secondPhone("4915100000002");
+  const line = companion();
+  await phone.scan(line.qr);
+  await line.prologue(phone.signPasskey(line.options), { proof: false });
+  await line.reveal();
+  await line.hand();
+  assert.deepEqual(await other.scan(line.qr), { kind: "unknown_ref" });
+  phone.confirmPasskey();
+  await turn();
+  assert.ok(line.linked());
+  line.close();
+});
+
+Deno.test("a phone whose owner has not signed yet loses the companion to one that takes it at once", async () => {
+  const { phone, companion, secondPhone } = scene();
+  const other = secondPhone("4915100000002");
+  const line = companion();
+  await phone.scan(line.qr);
+  assert.equal((await other.scan(line.qr)).kind, "linked");
+  assert.equal(phone.passkeyState(), null);
   line.close();
 });
 

@@ -175,3 +175,21 @@ Deno.test("a code is worth nothing once the companion has asked for one of anoth
   assert.equal(uplink.acceptQr(phoneOf(other), otherRef, offered, primary).kind, "linked");
   registration.onClose();
 });
+
+Deno.test("a QR that one phone has taken is no QR for another, whether the link is done or not", async () => {
+  const { runtime, network, refs, account, identity, sent, registration, shownRefs } = scene();
+  const other = network.directory.open("4915100000002", { name: "Other", random: runtime.random });
+  const uplink = createUplink(network, refs);
+  const { offered, answer } = identities(identity, identity);
+  const scan = (by: Account) => uplink.acceptQr(phoneOf(by), shownRefs[0]!, offered, offerOf(offered).primary);
+  const linked = scan(account);
+  assert.equal(linked.kind, "linked");
+  assert.deepEqual(scan(other), { kind: "unknown_ref" });
+  assert.deepEqual(scan(account), linked);
+  registration.onStanza(proofOf(sent.at(-1)!, answer));
+  assert.deepEqual(scan(other), { kind: "unknown_ref" });
+  registration.onClose();
+  assert.deepEqual([scan(other), scan(account)], [{ kind: "unknown_ref" }, linked]);
+  assert.equal(other.companions.size, 0);
+  assert.equal(await network.linkings.get(account.companions.get(1)!.jid), true);
+});
