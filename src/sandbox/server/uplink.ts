@@ -84,7 +84,8 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
       const companion = refs.find(ref);
       if (!companion) {
         const deviceJid = refs.recall(ref, account.number);
-        return deviceJid === null ? { kind: "unknown_ref" } : { kind: "linked", deviceJid };
+        // It may have been unlinked since.
+        return deviceJid && directory.resolve(deviceJid) ? { kind: "linked", deviceJid } : { kind: "unknown_ref" };
       }
       const answer = companion.take(account, ref, { signedIdentity, primary });
       if (answer.kind === "linked") refs.remember(companion, { number: account.number, deviceJid: answer.deviceJid });

@@ -193,3 +193,16 @@ Deno.test("a QR that one phone has taken is no QR for another, whether the link 
   assert.equal(other.companions.size, 0);
   assert.equal(await network.linkings.get(account.companions.get(1)!.jid), true);
 });
+
+Deno.test("the QR of a device that was unlinked since is no QR any more", () => {
+  const { network, refs, account, identity, sent, registration, shownRefs } = scene();
+  const uplink = createUplink(network, refs);
+  const { offered, answer } = identities(identity, identity);
+  const scan = () => uplink.acceptQr(phoneOf(account), shownRefs[0]!, offered, offerOf(offered).primary);
+  const linked = scan();
+  registration.onStanza(proofOf(sent.at(-1)!, answer));
+  registration.onClose();
+  assert.deepEqual(scan(), linked);
+  network.removeCompanion(account.companions.get(1)!);
+  assert.deepEqual(scan(), { kind: "unknown_ref" });
+});
