@@ -162,3 +162,16 @@ onLines("a change of devices is one stanza, with hashes of the lists after it", 
   assert.deepEqual([change!.tag, device!.tag, device!.attrs], ["remove", "device", named]);
   await second.close();
 });
+
+onLines("a line that watches another hears that it has dropped", async ({ network, line, other, cause }) => {
+  const seen: string[] = [];
+  other.socket.ws.on("CB:presence", ({ attrs }: BinaryNode) => seen.push(attrs.type ?? "available"));
+  await other.socket.presenceSubscribe(network.phone(LINE)!.jid);
+  await line.socket.sendNode({ tag: "presence", attrs: { type: "available" } });
+  await until(() =>
+    network.switchboard.directory.account(LINE)!.companions.get(1)!.available && seen.includes("available")
+  );
+  const online = seen.length;
+  await cause({ kind: "drop" });
+  await until(() => seen.slice(online).includes("unavailable"));
+});

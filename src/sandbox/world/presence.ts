@@ -71,8 +71,10 @@ export class Presence {
 
   /** The companion is offline: it makes nobody appear online any more, and hears of nobody. */
   leave(companion: Companion): void {
+    const wasAvailable = companion.available;
     companion.available = false;
     for (const watchers of this.#watchers.values()) watchers.delete(companion);
+    if (wasAvailable) this.#announce(companion.account);
   }
 
   #subscribe(companion: Companion, to: string | undefined): void {

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { type Account, type Companion, Directory, jidOf } from "../../../../src/sandbox/world/directory.ts";
+import { Groups } from "../../../../src/sandbox/world/groups.ts";
+import { KeyStore } from "../../../../src/sandbox/world/key_store.ts";
+import { Mailbox } from "../../../../src/sandbox/world/mailbox.ts";
+import { Presence } from "../../../../src/sandbox/world/presence.ts";
+import { type BinaryNode, element } from "../../../../src/sandbox/world/stanza.ts";
+import { testRuntime } from "../../../support/runtime.ts";
+
+/** A line, and another that watches it, with what the watcher is sent. */
+function scene() {
+  const runtime = testRuntime();
+  const directory = new Directory();
+  const presence = new Presence({ directory, groups: new Groups(), runtime });
+  const seen: string[] = [];
+  const open = (number: string) => directory.open(number, { name: number, random: runtime.random });
+  const link = (account: Account, send: (stanza: BinaryNode) => void): Companion => {
+    const device = account.nextDeviceId++;
+    const [jid, lid] = [jidOf({ account, device }, "pn"), jidOf({ account, device }, "lid")];
+    const keys = new KeyStore({
+      registrationId: 1,
+      identityKey: new Uint8Array(32),
+      signedPreKey: { id: 1, publicKey: new Uint8Array(32), signature: new Uint8Array(64) },
+      preKeys: [],
+    });
+    const companion: Companion = {
+      ...{ id: device, account, jid, lid, keys, mailbox: new Mailbox(), identity: new Uint8Array(0), keyIndex: device },
+      ...{ noisePublic: "", linkedAt: 0, available: true, logins: null, welcomed: true },
+      session: { send, end: () => {}, cut: () => {} },
+    };
+    account.companions.set(device, companion);
+    return companion;
+  };
+  const account = open("4915100000001");
+  const watcher = link(open("4915100000002"), ({ attrs }) => seen.push(`${attrs.from} ${attrs.type ?? "available"}`));
+  presence.take(watcher, element("presence", { type: "subscribe", to: account.jid }));
+  return { presence, account, link: () => link(account, () => {}), watcher, seen: () => seen.splice(0) };
+}
+
+Deno.test("who watches an account hears when the last line that showed it online drops", () => {
+  const { presence, account, link, seen } = scene();
+  const [first, second] = [link(), link()];
+  presence.take(first, element("presence", { type: "available" }));
+  assert.deepEqual(seen(), [`${account.jid} available`, `${account.jid} available`]);
+  presence.leave(second);
+  assert.deepEqual(seen(), [`${account.jid} available`]);
+  presence.leave(first);
+  assert.deepEqual(seen(), [`${account.jid} unavailable`]);
+});
+
+Deno.test("a line that was not shown online drops without a word, and one that has dropped hears nothing", () => {
+  const { presence, link, watcher, seen } = scene();
+  const line = link();
+  presence.take(line, element("presence", { type: "unavailable" }));
+  seen();
+  presence.leave(line);
+  assert.deepEqual(seen(), []);
+  presence.leave(watcher);
+  presence.take(line, element("presence", { type: "available" }));
+  assert.deepEqual(seen(), []);
+});
