@@ -55,7 +55,7 @@ export class GroupChanges {
       const member = group.participants.includes(account);
       if (action === "add" && member) return { account, error: ALREADY_IN };
       if (action !== "add" && !member) return { account, error: NOT_FOUND };
-      if (account === group.creator && (action === "remove" || action === "demote")) {
+      if (account === group.superadmin && (action === "remove" || action === "demote")) {
         return { account, error: FORBIDDEN };
       }
       this.#apply(group, action, account);
@@ -132,7 +132,10 @@ export class GroupChanges {
       group.requests.delete(account);
       group.participants = [...group.participants, account];
     }
-    if (action === "remove") group.participants = group.participants.filter((other) => other !== account);
+    if (action === "remove") {
+      group.participants = group.participants.filter((other) => other !== account);
+      if (account === group.superadmin) group.superadmin = null;
+    }
     if (action === "promote") group.admins.add(account);
     if (action === "remove" || action === "demote") group.admins.delete(account);
   }

@@ -18,6 +18,8 @@ export interface Group {
   readonly createdAt: number;
   /** The first of its initial participants. */
   readonly creator: Account;
+  /** Whom no admin can remove or demote: the creator, until they leave. */
+  superadmin: Account | null;
   participants: readonly Account[];
   readonly admins: Set<Account>;
   subject: string;
@@ -55,6 +57,7 @@ export class Groups {
     const group: Group = {
       jid,
       creator,
+      superadmin: creator,
       createdAt: clock.now(),
       ...details,
       admins: new Set([creator]),
@@ -126,7 +129,7 @@ export function approvalNode(on: boolean): BinaryNode {
 /** A member as the others see it, with its other address. */
 export function participantNode(group: Group, account: Account, { error }: { error?: string } = {}): BinaryNode {
   const lidMode = group.addressing === "lid";
-  const type = account === group.creator ? "superadmin" : "admin";
+  const type = account === group.superadmin ? "superadmin" : "admin";
   return element("participant", {
     jid: addressIn(group, { account, device: 0 }),
     phone_number: lidMode ? account.jid : undefined,

@@ -56,6 +56,17 @@ inGroup("the maker of a group who left can be added again", async (ask) => {
   assert.equal(maker?.admin, false);
 });
 
+inGroup("the maker of a group who left and was added again is a member like any other", async (ask) => {
+  await ask("POST", "/participants", { action: "promote", participants: [ANA] });
+  await ask("POST", "/participants", { action: "leave", participants: [MAKER] });
+  await ask("POST", "/participants", { action: "add", participants: [MAKER] });
+  await ask("POST", "/participants", { action: "promote", participants: [MAKER] });
+  const demoted = await ask("POST", "/participants", { action: "demote", participants: [MAKER] });
+  assert.equal(demoted.body.participants.find(({ number }) => number === MAKER)?.admin, false);
+  const removed = await ask("POST", "/participants", { action: "remove", participants: [MAKER] });
+  assert.deepEqual(removed.body.participants.map(({ number }) => number), [ANA, BEN]);
+});
+
 Deno.test("who waits to be let in, and is added meanwhile, is in the group once", async () => {
   const network = await startNetwork({ runtime: testRuntime() });
   try {
