@@ -60,3 +60,16 @@ onLines("an invite lets in who has it, or waits for an admin, and a renewed one 
   assert.equal(gone.status, 400);
   await gone.body?.cancel();
 });
+
+onLines("when the last admin leaves, a participant is promoted, and hears of it", async ({ network, line, other }) => {
+  const heard: string[] = [];
+  other.socket.ev.on("group-participants.update", ({ action }) => heard.push(action));
+  const [ana, own] = [network.phone(ANA)!.jid, network.phone(OTHER)!.jid];
+  const { id } = await line.socket.groupCreate("Friends", [own, ana]);
+  await line.socket.groupLeave(id);
+  await until(() => heard.includes("promote"));
+  assert.deepEqual(heard, ["remove", "promote"]);
+  await other.socket.groupSettingUpdate(id, "locked");
+  const { participants } = await other.socket.groupMetadata(id);
+  assert.deepEqual(participants.map(({ admin }) => admin), ["admin", null]);
+});

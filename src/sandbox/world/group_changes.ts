@@ -63,6 +63,7 @@ export class GroupChanges {
     });
     const done = results.filter(({ error }) => !error).map(({ account }) => account);
     if (done.length) this.#tellMembers(group, { actor, action, accounts: done, before });
+    if (action === "remove") this.#keepAdmin(group);
     return results;
   }
 
@@ -71,6 +72,15 @@ export class GroupChanges {
     const before = group.participants;
     this.#apply(group, "remove", account);
     this.#tellMembers(group, { actor: account, action: "remove", accounts: [account], before });
+    this.#keepAdmin(group);
+  }
+
+  /** The last admin may have gone: then the network promotes somebody, here who has been in the group for longest. */
+  #keepAdmin(group: Group): void {
+    const [heir] = group.participants;
+    if (!heir || group.admins.size > 0) return;
+    this.#apply(group, "promote", heir);
+    this.#tellMembers(group, { actor: heir, action: "promote", accounts: [heir], before: group.participants });
   }
 
   /** Changes the group's settings and notifies its members with the same node; false when the actor may not. */

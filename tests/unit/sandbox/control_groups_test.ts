@@ -38,8 +38,20 @@ inGroup("a group goes on under another admin when its maker has left", async (as
   assert.deepEqual(body.participants.map(({ number }) => number), [ANA]);
 });
 
+inGroup("when the last admin leaves, the member of longest standing is one", async (ask) => {
+  const admins = ({ body }: Awaited<ReturnType<Ask>>) =>
+    body.participants.flatMap((one) => one.admin ? one.number : []);
+  await ask("POST", "/participants", { action: "promote", participants: [BEN] });
+  assert.deepEqual(admins(await ask("POST", "/participants", { action: "leave", participants: [MAKER] })), [BEN]);
+  assert.deepEqual(admins(await ask("POST", "/participants", { action: "leave", participants: [BEN] })), [ANA]);
+  await ask("POST", "/participants", { action: "add", participants: [BEN] });
+  assert.deepEqual(admins(await ask("POST", "/participants", { action: "remove", participants: [ANA] })), [BEN]);
+  assert.deepEqual(admins(await ask("POST", "/participants", { action: "leave", participants: [BEN] })), []);
+});
+
 inGroup("a change that nobody in the group may make is refused", async (ask) => {
   await ask("POST", "/participants", { action: "leave", participants: [MAKER] });
+  await ask("POST", "/participants", { action: "demote", participants: [ANA] });
   const refused = await ask("POST", "/participants", { action: "promote", participants: [ANA] });
   assert.equal(refused.status, 400);
   assert.match(refused.body.detail, /without an admin/);
