@@ -2,6 +2,7 @@
 import { Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
+import { type MemberRefusal, refusalOf } from "../world/group_changes.ts";
 import type { Group } from "../world/groups.ts";
 import { element } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
@@ -19,6 +20,13 @@ const memberChange = z.strictObject({
 });
 
 const settings = z.strictObject({ subject: z.string().min(1).max(100) });
+
+/** What the network's codes say about a participant. */
+const REFUSALS: Record<MemberRefusal, string> = {
+  "403": "made the group, and no admin removes or demotes them",
+  "404": "is not in the group",
+  "409": "is in the group already",
+};
 
 export function groupRoutes(network: Switchboard): Hono {
   const app = new Hono();
@@ -58,6 +66,12 @@ export function groupRoutes(network: Switchboard): Hono {
     const group = groupOf(c.req.param("gid"));
     const { action, participants } = await body(c, memberChange);
     const accounts = accountsOf(participants);
+    for (const [index, account] of accounts.entries()) {
+      const refused = refusalOf(group, action, account);
+      if (refused) {
+        throw invalid(`participants.${index}`, REFUSALS[refused]);
+      }
+    }
     if (action !== "leave") allowed(network.groupChanges.change(group, actorOf(group), action, accounts));
     else for (const account of accounts) network.groupChanges.leave(group, account);
     return c.json(describe(group));

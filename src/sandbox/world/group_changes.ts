@@ -20,6 +20,8 @@ const NOT_FOUND = "404";
 const ALREADY_IN = "409";
 const GONE = "410";
 
+export type MemberRefusal = typeof FORBIDDEN | typeof NOT_FOUND | typeof ALREADY_IN;
+
 type MemberAction = "add" | "remove" | "promote" | "demote";
 
 /** What became of one member of a change; `error` is a code of the network. */
@@ -52,12 +54,8 @@ export class GroupChanges {
     if (!group.admins.has(actor) && (action !== "add" || group.locked)) return null;
     const before = group.participants;
     const results = accounts.map((account): MemberResult => {
-      const member = group.participants.includes(account);
-      if (action === "add" && member) return { account, error: ALREADY_IN };
-      if (action !== "add" && !member) return { account, error: NOT_FOUND };
-      if (account === group.superadmin && (action === "remove" || action === "demote")) {
-        return { account, error: FORBIDDEN };
-      }
+      const error = refusalOf(group, action, account);
+      if (error) return { account, error };
       this.#apply(group, action, account);
       return { account };
     });
@@ -68,7 +66,7 @@ export class GroupChanges {
   }
 
   leave(group: Group, account: Account): void {
-    if (!group.participants.includes(account)) return;
+    if (refusalOf(group, "leave", account)) return;
     const before = group.participants;
     this.#apply(group, "remove", account);
     this.#tellMembers(group, { actor: account, action: "remove", accounts: [account], before });
@@ -174,6 +172,14 @@ export class GroupChanges {
       notify: actor.name,
     }, [node]);
   }
+}
+
+/** Why the network refuses a change of one member, whoever asks for it; null when it does not. */
+export function refusalOf(group: Group, action: MemberAction | "leave", account: Account): MemberRefusal | null {
+  const member = group.participants.includes(account);
+  if (action === "add") return member ? ALREADY_IN : null;
+  if (!member) return NOT_FOUND;
+  return account === group.superadmin && (action === "remove" || action === "demote") ? FORBIDDEN : null;
 }
 
 type Settings = Pick<Group, "subject" | "description" | "announce" | "locked" | "ephemeral" | "approval" | "invite">;

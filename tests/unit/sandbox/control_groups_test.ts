@@ -5,18 +5,19 @@ import { startNetwork } from "../../../src/sandbox/network.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 const [MAKER, ANA, BEN] = ["4917000000001", "4917000000002", "4917000000003"] as const;
+const STRANGER = "4917000000004";
 
 /** Runs `act` on a group of the three, with the status and body of each request. */
 function inGroup(name: string, act: (ask: Ask) => Promise<void>) {
   Deno.test(name, async () => {
     const network = await startNetwork({ runtime: testRuntime() });
     const app = controlApp(network);
-    const send = async (method: string, path: string, asked: unknown) => {
+    const send = async (method: string, path: string, asked?: unknown) => {
       const response = await app.request(`http://127.0.0.1:8081${path}`, { method, body: JSON.stringify(asked) });
       return { status: response.status, body: await response.json() };
     };
     try {
-      for (const number of [MAKER, ANA, BEN]) network.addPhone(number);
+      for (const number of [MAKER, ANA, BEN, STRANGER]) network.addPhone(number);
       const made = await send("POST", "/groups", { subject: "Friends", participants: [MAKER, ANA, BEN] });
       await act((method, path, asked) => send(method, `/groups/${made.body.id}${path}`, asked));
     } finally {
@@ -25,7 +26,7 @@ function inGroup(name: string, act: (ask: Ask) => Promise<void>) {
   });
 }
 
-type Ask = (method: string, path: string, asked: unknown) => Promise<{
+type Ask = (method: string, path: string, asked?: unknown) => Promise<{
   status: number;
   body: { subject: string; detail: string; participants: { number: string; admin: boolean }[] };
 }>;
@@ -59,6 +60,32 @@ inGroup("a change that nobody in the group may make is refused", async (ask) => 
   await ask("POST", "/participants", { action: "leave", participants: [ANA, BEN] });
   assert.equal((await ask("PATCH", "", { subject: "Nobody" })).status, 400);
 });
+
+for (
+  const [action, refused, why] of [
+    ["add", BEN, /is in the group already/],
+    ["remove", MAKER, /made the group/],
+    ["demote", MAKER, /made the group/],
+    ["remove", STRANGER, /is not in the group/],
+    ["promote", STRANGER, /is not in the group/],
+    ["demote", STRANGER, /is not in the group/],
+    ["leave", STRANGER, /is not in the group/],
+  ] as const
+) {
+  inGroup(`who cannot ${action} is named, and nothing is done: ${why.source}`, async (ask) => {
+    const other = action === "add" ? STRANGER : ANA;
+    const answer = await ask("POST", "/participants", { action, participants: [other, refused] });
+    assert.equal(answer.status, 400);
+    assert.match(answer.body.detail, /^participants\.1: /);
+    assert.match(answer.body.detail, why);
+    const { body } = await ask("GET", "");
+    assert.deepEqual(body.participants.map(({ number, admin }) => [number, admin]), [
+      [MAKER, true],
+      [ANA, false],
+      [BEN, false],
+    ]);
+  });
+}
 
 inGroup("the maker of a group who left can be added again", async (ask) => {
   await ask("POST", "/participants", { action: "promote", participants: [ANA] });
