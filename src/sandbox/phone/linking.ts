@@ -28,7 +28,8 @@ export class Linker {
   /** Secrets of QRs that the network wants to be shown anew; each is valid once. */
   readonly #spentSecrets = new Set<string>();
   #companions = 0;
-  #exchange: PasskeyExchange | null = null;
+  /** Links with a passkey that are under way, in the order in which the network asked for it. */
+  readonly #exchanges = new Set<PasskeyExchange>();
 
   constructor(phone: PhoneContext, passkey: Passkey | null) {
     this.#phone = phone;
@@ -64,7 +65,8 @@ export class Linker {
         this.#companions++;
         return signed;
       },
-      onAsk: () => this.#exchange = exchange,
+      onAsk: () => this.#exchanges.add(exchange),
+      onEnd: () => this.#exchanges.delete(exchange),
     });
     const answer = uplink.acceptQr(self, ref, this.#sign(companion), exchange);
     if (answer.kind === "linked") this.#companions++;
@@ -79,12 +81,18 @@ export class Linker {
 
   /** The link with a passkey that is under way, or null. */
   passkeyState(): PasskeyState | null {
-    return this.#exchange?.state ?? null;
+    return this.#shown()?.state ?? null;
+  }
+
+  /** The one that has a code, as the network has one at a time go so far; before that the newest. */
+  #shown(): PasskeyExchange | undefined {
+    const exchanges = [...this.#exchanges];
+    return exchanges.find(({ state }) => state?.code) ?? exchanges.at(-1);
   }
 
   /** Throws Problem not_found when no code is shown. */
   confirmPasskey(): void {
-    if (!this.#exchange?.confirm()) throw notFound("code to confirm on this phone");
+    if (!this.#shown()?.confirm()) throw notFound("code to confirm on this phone");
   }
 
   /** Throws Problem not_found. */

@@ -26,8 +26,9 @@ interface PasskeyExchangeOptions {
   random: Random;
   /** Signs the identity of the companion, once its owner has confirmed it. */
   sign(companion: LinkRequest): Uint8Array;
-  /** The network asks for the passkey: the phone shows this exchange from now on. */
+  /** The network asks for the passkey, at first or anew: the exchange is under way. */
   onAsk(): void;
+  onEnd(): void;
 }
 
 export class PasskeyExchange implements PasskeyPrimary {
@@ -104,6 +105,7 @@ export class PasskeyExchange implements PasskeyPrimary {
   end(): void {
     this.#state = null;
     this.#confirmed.resolve(false);
+    this.#options.onEnd();
   }
 
   /** The companion's secrets; null for what is not a request of the scanned companion. */

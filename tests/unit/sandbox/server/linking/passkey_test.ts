@@ -453,6 +453,26 @@ Deno.test("an owner who has signed links nothing once the companion has asked fo
   line.close();
 });
 
+Deno.test("a second scan leaves the code of the first where its owner sees and confirms it", async () => {
+  const { phone, companion } = scene();
+  const [first, second] = [companion(), companion()];
+  await phone.scan(first.qr);
+  await first.prologue(phone.signPasskey(first.options), { proof: false });
+  await first.reveal();
+  await first.hand();
+  await phone.scan(second.qr);
+  assert.deepEqual(phone.passkeyState(), { stage: "confirm", code: first.code });
+  phone.confirmPasskey();
+  await turn();
+  assert.ok(first.linked());
+  assert.deepEqual(phone.passkeyState(), { stage: "required", code: null });
+  await second.prologue(phone.signPasskey(second.options), { proof: false });
+  await second.reveal();
+  assert.deepEqual(phone.passkeyState(), { stage: "confirm", code: second.code });
+  second.close();
+  assert.equal(phone.passkeyState(), null);
+});
+
 Deno.test("while one owner's exchange goes on no other phone takes the companion", async () => {
   const { phone, companion, secondPhone } = scene();
   const other = secondPhone("4915100000002");
