@@ -19,6 +19,9 @@ export const newPhone = z.strictObject({
   passkey: z.boolean().optional(),
   /** Whether the request for a passkey brings its options, or the companion has to query them. */
   passkeyOptions: z.enum(["notification", "query"]).optional(),
+}).refine(({ passkey, passkeyOptions }) => passkey || !passkeyOptions, {
+  path: ["passkeyOptions"],
+  message: "is for phones with a passkey",
 });
 type NewPhone = Omit<z.infer<typeof newPhone>, "number">;
 

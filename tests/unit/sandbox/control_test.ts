@@ -79,3 +79,23 @@ Deno.test("a field that the control API does not know is refused by its name", a
     await network.close();
   }
 });
+
+Deno.test("options of a passkey are refused where no passkey is asked for", async () => {
+  const network = await startNetwork({ runtime: testRuntime() });
+  const app = controlApp(network);
+  const switchOn = (asked: Record<string, unknown>) => {
+    const body = JSON.stringify({ number: "4917000000001", passkeyOptions: "query", ...asked });
+    return app.request("http://127.0.0.1:8081/phones", { method: "POST", body });
+  };
+  try {
+    for (const asked of [{}, { passkey: false }]) {
+      const response = await switchOn(asked);
+      assert.equal(response.status, 400);
+      assert.deepEqual((await response.json()).errors.map(({ path }: { path: string }) => path), ["passkeyOptions"]);
+    }
+    assert.equal((await switchOn({ passkey: true })).status, 201);
+    assert.equal(network.switchboard.directory.account("4917000000001")!.passkey?.options, "query");
+  } finally {
+    await network.close();
+  }
+});
