@@ -48,7 +48,7 @@ export class Receiver {
     const { uplink, self } = this.#phone;
     if (stanza.tag === "message") return await this.#receiveMessage(stanza);
     if (stanza.tag === "ack") return;
-    if (stanza.tag === "chatstate" || stanza.tag === "presence") return this.#see(stanza);
+    if (stanza.tag === "chatstate") return this.#see(stanza);
     uplink.send(self, ack(stanza));
     if (stanza.tag !== "receipt") return;
     if (stanza.attrs.type === "retry") await this.#parts.outbox.resend(stanza);

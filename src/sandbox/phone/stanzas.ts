@@ -1,4 +1,4 @@
-/** The small stanzas of a phone: acknowledgements, receipts, typing, presence and calls. */
+/** The small stanzas of a phone: acknowledgements, receipts, typing and calls. */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { isGroup, isLid } from "../world/address.ts";
 import type { Device, KeyBundle } from "../world/device.ts";
@@ -67,19 +67,15 @@ export function callOffer(
   ]);
 }
 
-/** What a `<chatstate>` or `<presence>` says about somebody else; null for other stanzas. */
+/** What a `<chatstate>` says about somebody else; null for one of the owner, or of a state that no app shows. */
 export function readChatState(stanza: BinaryNode, phone: PhoneContext): ChatState | null {
-  const { from, participant, type } = stanza.attrs;
+  const { from, participant } = stanza.attrs;
   const author = jidNormalizedUser(participant ?? from);
   if (!author || isOwn(phone, author)) return null;
   const known = phone.uplink.pnOf(author) ?? author;
-  const state = stanza.tag === "presence" ? presenceOf(type) : stateOf(elements(stanza)[0]);
+  const state = stateOf(elements(stanza)[0]);
   if (!state) return null;
   return { from: known, chat: isGroup(from) ? from! : known, state, timestamp: phone.runtime.clock.now() };
-}
-
-function presenceOf(type: string | undefined): ChatState["state"] | null {
-  return type === undefined || type === "available" ? "available" : type === "unavailable" ? type : null;
 }
 
 function stateOf(state: BinaryNode | undefined): ChatState["state"] | null {

@@ -39,7 +39,7 @@ export interface ChatState {
   /** As `InboxItem` names them. */
   from: string;
   chat: string;
-  state: "typing" | "recording" | "paused" | "available" | "unavailable";
+  state: "typing" | "recording" | "paused";
   /** Unix ms. */
   timestamp: number;
 }
