@@ -32,6 +32,8 @@ export interface CompanionSocket {
   end(last: BinaryNode): void;
   /** Closes at once, without a word. */
   cut(): void;
+  /** The same, for the client broke the protocol. */
+  fail(error: unknown): void;
 }
 
 /** Serves one WebSocket until it closes. */
@@ -62,6 +64,10 @@ export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOp
       ended = true;
       ws.terminate();
     },
+    fail(error) {
+      runtime.log.warn({ err: error }, "a client's connection broke the protocol");
+      socket.cut();
+    },
   };
 
   const receive = (data: Uint8Array) => {
@@ -78,12 +84,8 @@ export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOp
       decoding.add(async () => {
         const stanza = await decodeBinaryNode(plain);
         if (!ended) owner?.onStanza(stanza);
-      }).catch(fail);
+      }).catch(socket.fail);
     }
-  };
-  const fail = (error: unknown) => {
-    runtime.log.warn({ err: error }, "a client's connection broke the protocol");
-    socket.cut();
   };
 
   ws.on("message", (chunk: Uint8Array) => {
@@ -91,7 +93,7 @@ export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOp
     try {
       for (const data of reader.push(new Uint8Array(chunk))) receive(data);
     } catch (error) {
-      fail(error);
+      socket.fail(error);
     }
   });
   // An error is always followed by a close, which is what counts.

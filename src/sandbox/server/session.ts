@@ -96,7 +96,12 @@ class Session implements CompanionSession, SocketOwner {
       if (this.#closed) return;
       const stalled = this.#stalled ?? [];
       this.#stalled = null;
-      for (const run of stalled) run();
+      try {
+        for (const run of stalled) run();
+      } catch (error) {
+        // Nobody else hears of it: what ended the silence is a timer, or a request about the line.
+        this.#socket.fail(error);
+      }
     });
   }
 

@@ -74,6 +74,7 @@ class TestCompanion {
       send: (stanza: BinaryNode) => this.#take(stanza),
       end: (stanza: BinaryNode) => void this.received.push(stanza),
       cut: () => void (this.closed = true),
+      fail: () => void (this.closed = true),
     };
     const signedPreKey = { id: 1, publicKey: new Uint8Array(32), signature: new Uint8Array(64) };
     const bundle = { registrationId: 7, identityKey: this.identity.public, signedPreKey, preKeys: [] };

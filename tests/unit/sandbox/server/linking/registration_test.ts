@@ -24,6 +24,7 @@ function scene({ refresh = false } = {}) {
     send: (stanza: BinaryNode) => void sent.push(stanza),
     end: (stanza: BinaryNode) => void (last = stanza),
     cut: () => void (last = "cut"),
+    fail: () => void (last = "cut"),
   };
   const signedPreKey = { id: 1, publicKey: new Uint8Array(32), signature: new Uint8Array(64) };
   const bundle = { registrationId: 7, identityKey: identity.public, signedPreKey, preKeys: [] };

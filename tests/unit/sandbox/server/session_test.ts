@@ -1,0 +1,58 @@
+/** A line's open session while its network is silent. */
+import assert from "node:assert/strict";
+import { openSession } from "../../../../src/sandbox/server/session.ts";
+import { type Companion, jidOf } from "../../../../src/sandbox/world/directory.ts";
+import { KeyStore } from "../../../../src/sandbox/world/key_store.ts";
+import { Mailbox } from "../../../../src/sandbox/world/mailbox.ts";
+import { type BinaryNode, element } from "../../../../src/sandbox/world/stanza.ts";
+import { createSwitchboard } from "../../../../src/sandbox/world/switchboard.ts";
+import { testRuntime } from "../../../support/runtime.ts";
+
+/** A line with an open session, and what becomes of its connection. */
+function scene() {
+  const runtime = testRuntime();
+  const media = { url: "", host: "", auth: "", caPem: "", keepPicture: () => "" };
+  const network = createSwitchboard({ runtime, media });
+  const account = network.directory.open("4915100000001", { name: "Shop", random: runtime.random });
+  const self = { account, device: 1 };
+  const keys = new KeyStore({
+    registrationId: 1,
+    identityKey: new Uint8Array(32),
+    signedPreKey: { id: 1, publicKey: new Uint8Array(32), signature: new Uint8Array(64) },
+    preKeys: [],
+  });
+  const companion: Companion = {
+    ...{ id: 1, account, jid: jidOf(self, "pn"), lid: jidOf(self, "lid"), keys, mailbox: new Mailbox(), keyIndex: 1 },
+    ...{ identity: new Uint8Array(0), noisePublic: "", linkedAt: 0, available: true, logins: null, welcomed: true },
+    session: null,
+  };
+  account.companions.set(1, companion);
+  const sent: BinaryNode[] = [];
+  const ends: unknown[] = [];
+  const session = openSession(companion, {
+    send: (stanza) => void sent.push(stanza),
+    end: (last) => void ends.push(last.tag),
+    cut: () => void ends.push("cut"),
+    fail: (error) => void ends.push(error),
+  }, network);
+  sent.length = 0;
+  return { runtime, network, account, session, sent, ends };
+}
+
+/** Of a chat that is none: the network cannot tell the line's other devices where it belongs. */
+const malformed = (own: string) =>
+  element("message", { id: "a", to: own, recipient: "nowhere" }, [element("enc", { v: "2", type: "msg" }, "x")]);
+const ping = element("iq", { id: "p", type: "get", xmlns: "w:p" });
+
+for (const end of ["its time", "lifting it"] as const) {
+  Deno.test(`a malformed stanza in a silence breaks its own connection when ${end} ends that, and nothing else`, async () => {
+    const { runtime, network, account, session, sent, ends } = scene();
+    network.faults.hold(account.number, "silence", 5_000);
+    for (const stanza of [ping, malformed(account.jid)]) session.onStanza(stanza);
+    assert.deepEqual([sent, ends], [[], []]);
+    if (end === "its time") await runtime.clock.advance(5_000);
+    else network.faults.lift(account.number);
+    assert.deepEqual(sent.map(({ attrs }) => attrs.id), ["p"]);
+    assert.deepEqual(ends.map((error) => error instanceof TypeError), [true]);
+  });
+}
