@@ -35,6 +35,8 @@ export async function openGate(
         for (const ws of server.clients) ws.terminate();
         server.close();
         http.close(() => resolve());
+        // A client that has sent no whole request would keep it open.
+        http.closeAllConnections();
       }),
   };
 }
