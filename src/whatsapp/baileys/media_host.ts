@@ -58,6 +58,8 @@ export function makeMediaHost(
       const place = directPath || url;
       if (!place || !URL.canParse(place, base)) return null;
       const { pathname, search } = new URL(place, base);
+      // What follows the scheme of "data:…" or "x:@elsewhere" is no path: it would change the host's name.
+      if (!pathname.startsWith("/")) return null;
       return new URL(base.replace(/\/$/, "") + pathname + search);
     },
 

@@ -40,6 +40,13 @@ Deno.test("without a setting every address leads to the network's own host", () 
   assert.equal(host.addressOf({}), null);
 });
 
+Deno.test("an address without a path leads nowhere, and to no other host", () => {
+  const host = makeMediaHost({ mediaUrl: null, ca: null }, new ManualClock());
+  for (const directPath of ["x:@evil.example/v/a", "x:.evil.example/v/a", "data:,a", "x::99999", "http://["]) {
+    assert.equal(host.addressOf({ directPath }), null, directPath);
+  }
+});
+
 Deno.test("a download ends when its caller gives up, before the host is asked", async () => {
   const { file, bytes } = await uploaded(PLAIN);
   const server = mediaServer(() => whole(bytes));
