@@ -64,6 +64,8 @@ export interface OpenedFile {
   sealed: SealedFile | null;
 }
 
+const NO_PLACE = "The message does not say where its file lies";
+
 /** The file cannot be had, or is not what the message says. The message is one sentence. */
 export class AttachmentError extends Error {
   override name = "AttachmentError";
@@ -114,12 +116,15 @@ export async function upload(
   });
 }
 
-/** Downloads, verifies both hashes, the MAC and the length, and decrypts, with at most the kept part in memory. */
+/**
+ * Downloads, verifies both hashes, the MAC and the length, and decrypts, with at most the kept part in memory. Throws
+ * AttachmentError.
+ */
 export async function receiveFile(
-  attachment: Omit<Attachment, "url">,
-  kind: PhoneFileKind,
+  { attachment, kind }: { attachment: Omit<Attachment, "url"> | null; kind: PhoneFileKind },
   { runtime, media }: Transfers,
 ): Promise<OpenedFile> {
+  if (!attachment) throw new AttachmentError(NO_PLACE);
   return await transfer(attachment.directPath, { runtime, media }, async (response) => {
     if (!response.body) throw new AttachmentError("The file is empty");
     const { iv, cipherKey, macKey } = mediaKeys(attachment.mediaKey, kind);
@@ -177,6 +182,7 @@ async function transfer<T>(
   { runtime, media, request = {} }: Transfers & { request?: RequestInit },
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
+  if (!URL.canParse(path, media.url)) throw new AttachmentError(NO_PLACE);
   const target = new URL(path, media.url);
   if (target.origin !== new URL(media.url).origin) throw new AttachmentError("The file lies outside the media host");
   const abort = new AbortController();

@@ -5,7 +5,8 @@ import type { Attachment, PhoneFileKind } from "./attachment.ts";
 import { detailsOf } from "./details.ts";
 
 export interface Content extends MessageContent {
-  file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> } | null;
+  /** Null without one; its attachment is null when the message does not say where it lies. */
+  file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> | null } | null;
   /** The secret with which votes on a poll are encrypted. */
   secret: Uint8Array | null;
 }
@@ -56,11 +57,12 @@ export function readContent(message: proto.IMessage): Content | null {
     content.caption = ("caption" in media && media.caption) || null;
     content.filename = ("fileName" in media && media.fileName) || null;
     content.hasPreview = "jpegThumbnail" in media && (media.jpegThumbnail?.length ?? 0) > 0;
-    if (media.mediaKey && media.fileSha256 && media.fileEncSha256 && media.directPath) {
-      const { mediaKey, fileSha256, fileEncSha256, directPath } = media;
-      const fileLength = Number(media.fileLength ?? 0);
-      content.file = { kind, attachment: { mediaKey, fileSha256, fileEncSha256, fileLength, directPath } };
-    }
+    const { mediaKey, fileSha256, fileEncSha256, directPath } = media;
+    const fileLength = Number(media.fileLength ?? 0);
+    const attachment = mediaKey && fileSha256 && fileEncSha256 && directPath
+      ? { mediaKey, fileSha256, fileEncSha256, fileLength, directPath }
+      : null;
+    content.file = { kind, attachment };
   }
   return content;
 }

@@ -80,8 +80,7 @@ export class Receiver {
 
   async #keep(stanza: BinaryNode, destination: string | null, content: Content): Promise<void> {
     try {
-      const { attachment, kind } = content.file ?? {};
-      const file = attachment && kind ? await receiveFile(attachment, kind, this.#phone) : null;
+      const file = content.file && await receiveFile(content.file, this.#phone);
       this.#parts.inbox.add(stanza, destination, { content, file, mediaError: null });
     } catch (error) {
       if (!(error instanceof AttachmentError)) throw error;
@@ -130,7 +129,7 @@ async function reupload(
     return element("notification", { id, to: from, from: phone.self.jid, type: "mediaretry" }, [content, rmr]);
   };
   const found = candidates.find(({ file }) => file?.sealed);
-  const mediaKey = found?.content.file?.attachment.mediaKey;
+  const mediaKey = found?.content.file?.attachment?.mediaKey;
   if (!found?.file?.sealed || !mediaKey) return answer(element("error", { code: NOT_FOUND }));
   const { directPath } = await upload(found.file.sealed, phone);
   const notification = proto.MediaRetryNotification.encode({

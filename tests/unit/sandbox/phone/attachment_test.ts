@@ -85,6 +85,23 @@ Deno.test("a file that is missing, not what its message says, or elsewhere is re
   });
 });
 
+Deno.test("a file whose message names no place for it is reported with the message", async () => {
+  await withNetwork(async (network) => {
+    const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
+    const hash = Buffer.alloc(32);
+    const document = { mediaKey: hash, fileSha256: hash, fileEncSha256: hash, fileLength: 5, mimetype: "x/y" };
+    for (const directPath of ["http://[", "https://elsewhere.example/x", ""]) {
+      await ana.sendMessage({ to: ben.number, message: { documentMessage: { ...document, directPath } } });
+    }
+    await network.idle();
+    assert.deepEqual(ben.inbox().map((item) => [item.size, item.mediaError]), [
+      [null, "The message does not say where its file lies"],
+      [null, "The file lies outside the media host"],
+      [null, "The message does not say where its file lies"],
+    ]);
+  });
+});
+
 Deno.test("what is no file, or of no kind, is refused before anything is uploaded", async () => {
   await withNetwork(async (network, media) => {
     const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
