@@ -64,9 +64,10 @@ export class Outbox {
     if (enc) uplink.send(self, element("message", attributes, [enc, element("meta", { appdata: "default" })]));
   }
 
-  /** Chat of a message that this phone sent; null when it did not, or long ago. */
-  chatOf(id: string): string | null {
-    return this.#sent.get(id)?.chat ?? null;
+  /** Where a message went that this phone sent, and how; null when it did not, or long ago. */
+  find(id: string): { chat: string; hideNumber: boolean } | null {
+    const sent = this.#sent.get(id);
+    return sent ? { chat: sent.chat, hideNumber: sent.from === this.#phone.self.lid } : null;
   }
 
   /** Answers a retry receipt: encrypts the message for that device alone, in a new session. */

@@ -183,10 +183,10 @@ export class Phone implements Device {
 
   #changeOwn(id: string, make: (key: proto.IMessageKey) => ChangeMessage): Promise<{ id: string }> {
     return this.#inTurn(() => {
-      const chat = this.#outbox.chatOf(id);
-      if (!chat) throw notFound("message that this phone sent");
-      const { message, edit } = make({ remoteJid: chat, fromMe: true, id });
-      return this.#outbox.send(chat, message, { edit });
+      const sent = this.#outbox.find(id);
+      if (!sent) throw notFound("message that this phone sent");
+      const { message, edit } = make({ remoteJid: sent.chat, fromMe: true, id });
+      return this.#outbox.send(sent.chat, message, { edit, hideNumber: sent.hideNumber });
     });
   }
 

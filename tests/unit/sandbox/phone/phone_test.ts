@@ -160,6 +160,22 @@ Deno.test("a hidden number shows its lid alone", async () => {
   assert.equal(message?.attrs.from, ana.lid);
 });
 
+Deno.test("what was sent from a hidden number is edited and deleted from its lid too", async () => {
+  const network = new SmallNetwork();
+  const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
+  network.group(GROUP, ana, ben);
+  for (const to of [ben.number, GROUP]) {
+    const { id } = await ana.sendMessage({ to, text: "who is it?", hideNumber: true });
+    await ana.edit(id, "guess");
+    await ana.revoke(id);
+    await network.idle();
+    const item = ben.inbox().find((item) => item.id === id);
+    assert.deepEqual([item?.text, item?.revoked], ["guess", true]);
+  }
+  const messages = network.sent.filter(({ tag }) => tag === "message");
+  assert.deepEqual(messages.map(({ attrs }) => attrs.from), Array(6).fill(ana.lid));
+});
+
 Deno.test("a recipient that cannot be is refused and nothing is sent", async () => {
   const network = new SmallNetwork();
   const ana = network.phone("15550001");
