@@ -63,12 +63,13 @@ export class Inbox {
     this.#keepWithinBounds(file);
   }
 
-  /** Changes or deletes the message that the amendment names, if its sender wrote it, or deletes it as an admin. */
+  /** Changes or deletes the message that the amendment names, if its sender wrote it, or deletes it as an admin of their group. */
   amend(stanza: BinaryNode, { target, edited }: Amendment): void {
+    // The network has checked that they are one; in a chat of two nobody is.
+    const byAdmin = stanza.attrs.participant !== undefined && edited === null && stanza.attrs.edit === ADMIN_REVOKE;
     const original = [...this.#received.values()].find((other) =>
       other.item.id === target.id &&
-      (edited === null && stanza.attrs.edit === ADMIN_REVOKE ||
-        this.#authorKey(other.stanza) === this.#authorKey(stanza)) &&
+      (byAdmin || this.#authorKey(other.stanza) === this.#authorKey(stanza)) &&
       (stanza.attrs.participant ? other.stanza.attrs.from === stanza.attrs.from : true)
     );
     if (!original) return;

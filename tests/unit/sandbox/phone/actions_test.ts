@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { decryptPollVote, proto } from "@whiskeysockets/baileys";
+import { type BinaryNode, decryptPollVote, proto } from "@whiskeysockets/baileys";
 import { encryptVote } from "../../../../src/sandbox/phone/actions.ts";
+import { ADMIN_REVOKE } from "../../../../src/sandbox/world/stanza.ts";
 import { seededRandom } from "../../../support/runtime.ts";
 import { SmallNetwork } from "./small_network.ts";
 
@@ -114,6 +115,21 @@ Deno.test("who wrote a message may edit and delete it, and nobody else", async (
   network.phone("15550003").sendMessage({ to: ben.number, message: { protocolMessage: { key, type: 0 } } });
   await network.idle();
   assert.equal(ben.inbox().find((one) => one.id === id)?.revoked, false);
+});
+
+Deno.test("an admin deletes what others wrote in a group; nobody does in a chat of two", async () => {
+  const { network, ana, ben } = scene();
+  const cleo = network.phone("15550003");
+  network.group(GROUP, ana, ben, cleo);
+  const asAdmin = (stanza: BinaryNode) => ({ ...stanza, attrs: { ...stanza.attrs, edit: ADMIN_REVOKE } });
+  network.tamper = (stanza) => stanza.tag === "message" && stanza.attrs.from === cleo.jid ? asAdmin(stanza) : stanza;
+  for (const [to, revoked] of [[ben.number, false], [GROUP, true]] as const) {
+    const { id } = await ana.sendMessage({ to, text: "keep" });
+    const key = { remoteJid: to, fromMe: false, id };
+    await cleo.sendMessage({ to, message: { protocolMessage: { key, type: 0 } } });
+    await network.idle();
+    assert.equal(ben.inbox().find((item) => item.id === id)?.revoked, revoked, to);
+  }
 });
 
 Deno.test("typing is seen by the other side, and leaves no message", async () => {
