@@ -24,8 +24,8 @@ interface PresenceParts {
 
 export class Presence {
   #parts: PresenceParts;
-  /** By the account or group that is watched, the companions that want to hear of it. */
-  #watchers = new Map<Account | string, Set<Companion>>();
+  /** By the account or group that is watched, the companions that want to hear of it, and the address they asked by. */
+  #watchers = new Map<Account | string, Map<Companion, string>>();
 
   constructor(parts: PresenceParts) {
     this.#parts = parts;
@@ -78,19 +78,19 @@ export class Presence {
   }
 
   #subscribe(companion: Companion, to: string | undefined): void {
-    const watched = isGroup(to) ? to! : this.#parts.directory.resolve(to)?.account;
-    if (!watched) return;
-    const watchers = this.#watchers.get(watched) ?? new Set();
-    this.#watchers.set(watched, watchers.add(companion));
+    const watched = isGroup(to) ? to : this.#parts.directory.resolve(to)?.account;
+    if (!to || !watched) return;
+    const watchers = this.#watchers.get(watched) ?? new Map();
+    this.#watchers.set(watched, watchers.set(companion, to));
     if (typeof watched !== "string") companion.session?.send(presenceOf(watched, isLid(to)));
   }
 
   #announce(account: Account): void {
-    for (const { session } of this.#watchers.get(account) ?? []) session?.send(presenceOf(account, false));
+    for (const [{ session }, to] of this.#watchers.get(account) ?? []) session?.send(presenceOf(account, isLid(to)));
   }
 
   #send(account: Account, watched: Account | string, stanza: BinaryNode): void {
-    for (const companion of this.#watchers.get(watched) ?? []) {
+    for (const companion of this.#watchers.get(watched)?.keys() ?? []) {
       if (companion.account === account) companion.session?.send(stanza);
     }
   }

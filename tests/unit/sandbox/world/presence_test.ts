@@ -59,3 +59,13 @@ Deno.test("a line that was not shown online drops without a word, and one that h
   presence.take(line, element("presence", { type: "available" }));
   assert.deepEqual(seen(), []);
 });
+
+Deno.test("who watches an account by its LID hears of it by that, and of nobody's number", () => {
+  const { presence, account, link, watcher, seen } = scene();
+  const line = link();
+  seen();
+  presence.take(watcher, element("presence", { type: "subscribe", to: account.lid }));
+  presence.take(line, element("presence", { type: "unavailable" }));
+  presence.leave(link());
+  assert.deepEqual(seen().map((line) => line.split(" ")[0]), Array(3).fill(account.lid));
+});
