@@ -97,6 +97,9 @@ export interface Endpoint {
   device: number;
 }
 
+/** Device id of an account's first companion. */
+export const FIRST_DEVICE_ID = 1;
+
 /** The collection of shared settings into which a phone of the sandbox writes. */
 export const PHONE_SETTINGS = "regular_high";
 
@@ -147,7 +150,7 @@ export class Directory {
       keyless: new Set(),
       passkeyExchange: null,
       companions: new Map(),
-      nextDeviceId: 1,
+      nextDeviceId: FIRST_DEVICE_ID,
       watchers: new Set(),
     };
     this.#byNumber.set(number, account);

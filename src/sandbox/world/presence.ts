@@ -11,6 +11,7 @@ import {
   type Directory,
   type Endpoint,
   endpointsOf,
+  FIRST_DEVICE_ID,
   jidOf,
 } from "./directory.ts";
 import { addressIn, type Groups } from "./groups.ts";
@@ -96,10 +97,10 @@ export class Presence {
   }
 }
 
-/** An account with companions is online when one of them says so; one without companions always is. */
+/** An account is online when one of its companions says so; one that never had any always is. */
 function presenceOf(account: Account, byLid: boolean): BinaryNode {
-  const companions = [...account.companions.values()];
-  const online = companions.length === 0 || companions.some(({ available }) => available);
+  const neverLinked = account.nextDeviceId === FIRST_DEVICE_ID;
+  const online = neverLinked || [...account.companions.values()].some(({ available }) => available);
   const from = byLid ? account.lid : account.jid;
   return element("presence", { from, type: online ? undefined : "unavailable", last: online ? undefined : "deny" });
 }

@@ -34,7 +34,7 @@ function scene() {
   const account = open("4915100000001");
   const watcher = link(open("4915100000002"), ({ attrs }) => seen.push(`${attrs.from} ${attrs.type ?? "available"}`));
   presence.take(watcher, element("presence", { type: "subscribe", to: account.jid }));
-  return { presence, account, link: () => link(account, () => {}), watcher, seen: () => seen.splice(0) };
+  return { presence, account, open, link: () => link(account, () => {}), watcher, seen: () => seen.splice(0) };
 }
 
 Deno.test("who watches an account hears when the last line that showed it online drops", () => {
@@ -68,4 +68,19 @@ Deno.test("who watches an account by its LID hears of it by that, and of nobody'
   presence.take(line, element("presence", { type: "unavailable" }));
   presence.leave(link());
   assert.deepEqual(seen().map((line) => line.split(" ")[0]), Array(3).fill(account.lid));
+});
+
+Deno.test("an account whose only line was unlinked is not online any more; one that never had a line is", () => {
+  const { presence, account, open, link, watcher, seen } = scene();
+  const line = link();
+  seen();
+  account.companions.delete(line.id);
+  presence.leave(line);
+  const phone = open("4915100000003");
+  for (const { jid } of [account, phone]) presence.take(watcher, element("presence", { type: "subscribe", to: jid }));
+  assert.deepEqual(seen(), [
+    `${account.jid} unavailable`,
+    `${account.jid} unavailable`,
+    `${phone.jid} available`,
+  ]);
 });
