@@ -28,6 +28,8 @@ export class Linker {
   /** Secrets of QRs that the network wants to be shown anew; each is valid once. */
   readonly #spentSecrets = new Set<string>();
   #companions = 0;
+  /** By a companion's identity key: its device, or null while no scan has told of it, after a link with a passkey. */
+  readonly #devices = new Map<string, string | null>();
   /** Links with a passkey that are under way, in the order in which the network asked for it. */
   readonly #exchanges = new Set<PasskeyExchange>();
 
@@ -62,16 +64,29 @@ export class Linker {
       random: runtime.random,
       sign: (revealed) => {
         const signed = this.#sign(revealed);
-        this.#companions++;
+        this.#count(revealed, null);
         return signed;
       },
       onAsk: () => this.#exchanges.add(exchange),
       onEnd: () => this.#exchanges.delete(exchange),
     });
     const answer = uplink.acceptQr(self, ref, this.#sign(companion), exchange);
-    if (answer.kind === "linked") this.#companions++;
+    if (answer.kind === "linked" && !this.#isKnown(companion, answer.deviceJid)) {
+      this.#count(companion, answer.deviceJid);
+    }
     if (answer.kind === "refresh") this.#spentSecrets.add(secret);
     return answer;
+  }
+
+  /** Whether the device was counted when this phone accepted it: its QR was read again. */
+  #isKnown(companion: LinkRequest, deviceJid: string): boolean {
+    const known = this.#devices.get(hexOf(companion.identityPublic));
+    return known === null || known === deviceJid;
+  }
+
+  #count(companion: LinkRequest, deviceJid: string | null): void {
+    this.#companions++;
+    this.#devices.set(hexOf(companion.identityPublic), deviceJid);
   }
 
   #sign(companion: LinkRequest): Uint8Array {
@@ -150,4 +165,8 @@ function signIdentity(keys: PhoneKeys, companion: LinkRequest, { keyIndex, now }
   }).finish();
   const hmac = createHmac("sha256", companion.advSecret).update(signed).digest();
   return proto.ADVSignedDeviceIdentityHMAC.encode({ details: signed, hmac }).finish();
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("hex");
 }

@@ -116,3 +116,29 @@ Deno.test("after a refresh only a QR with a new secret is offered to the network
   const { details, hmac } = proto.ADVSignedDeviceIdentityHMAC.decode(offered[1]!);
   assert.deepEqual(Buffer.from(hmac!), createHmac("sha256", after.advSecret).update(details!).digest());
 });
+
+Deno.test("a QR that is read again counts as no other companion", async () => {
+  const network = new SmallNetwork();
+  const phone = network.phone("15550001");
+  const offered: Uint8Array[] = [];
+  let device = 1;
+  network.acceptQr = (_phone, _ref, signed) => {
+    offered.push(signed);
+    return { kind: "linked", deviceJid: `15550001:${device}@s.whatsapp.net` };
+  };
+  const [first, second] = [makeCompanion(), makeCompanion()];
+  await phone.scan(first.text);
+  await phone.scan(first.text);
+  device = 2;
+  // The first companion again, which has not come as far as its link.
+  await phone.scan(first.text);
+  device = 3;
+  await phone.scan(second.text);
+  assert.deepEqual([offered[0]!, offered[2]!, offered[3]!].map(keyIndexOf), [1, 2, 3]);
+});
+
+function keyIndexOf(signed: Uint8Array): number {
+  const { details } = proto.ADVSignedDeviceIdentityHMAC.decode(signed);
+  const identity = proto.ADVSignedDeviceIdentity.decode(details!);
+  return proto.ADVDeviceIdentity.decode(identity.details!).keyIndex!;
+}

@@ -202,11 +202,22 @@ class TestCompanion {
     return this.query("set", element("encrypted_pairing_request", {}, encoded));
   }
 
+  /** What the phone signed, as it came with pair-success. */
+  get signed(): proto.ADVSignedDeviceIdentityHMAC | null {
+    const success = this.received.map((stanza) => child(stanza, "pair-success")).find((found) => found);
+    return success ? proto.ADVSignedDeviceIdentityHMAC.decode(bytesOf(child(success, "device-identity"))) : null;
+  }
+
+  /** Which of the phone's companions it is, counted from 1. */
+  get keyIndex(): number {
+    const { details } = proto.ADVSignedDeviceIdentity.decode(this.signed!.details!);
+    return proto.ADVDeviceIdentity.decode(details!).keyIndex!;
+  }
+
   /** Whether pair-success came, with an identity that the phone signed for this companion's newest secret. */
   linked(): boolean {
-    const success = this.received.map((stanza) => child(stanza, "pair-success")).find((found) => found);
-    if (!success) return false;
-    const { details, hmac } = proto.ADVSignedDeviceIdentityHMAC.decode(bytesOf(child(success, "device-identity")));
+    if (!this.signed) return false;
+    const { details, hmac } = this.signed;
     assert.deepEqual(
       Buffer.from(hmac!),
       createHmac("sha256", this.advSecret).update(details!).digest(),
@@ -254,6 +265,21 @@ Deno.test("with a handoff proof the owner signs, and the companion is linked wit
   await turn();
   assert.ok(line.linked());
   assert.equal(phone.passkeyState(), null);
+});
+
+Deno.test("the QR of a companion that a passkey linked counts as no other when it is read again", async () => {
+  const { phone, companion } = scene();
+  const lines = [companion(), companion()];
+  for (const line of lines) {
+    await phone.scan(line.qr);
+    await line.prologue(phone.signPasskey(line.options));
+    await line.reveal();
+    await line.hand();
+    await turn();
+    assert.equal((await phone.scan(line.qr)).kind, "linked");
+    assert.equal((await phone.scan(line.qr)).kind, "linked");
+  }
+  assert.deepEqual(lines.map(({ keyIndex }) => keyIndex), [1, 2]);
 });
 
 Deno.test("without a handoff proof nothing is linked before the owner has compared the codes", async () => {
