@@ -160,11 +160,18 @@ export class Outbox {
 
   #stanza(
     id: string,
-    { from, message, edit }: Sent,
+    { chat, from, message, edit }: Sent,
     { content, ...target }: { to: string; participant?: string; recipient?: string; content: BinaryNode[] },
   ): BinaryNode {
     const attributes = { id, from, type: wireType(message).type, notify: this.#phone.name, edit, ...target };
-    return element("message", attributes, content);
+    return element("message", attributes, [...content, ...this.#tokenFor(chat)]);
+  }
+
+  /** The token by which the other side wants to be written to: a restricted account needs it. */
+  #tokenFor(chat: string): BinaryNode[] {
+    const { uplink, self } = this.#phone;
+    const held = uplink.chatsOf(self).tokens.find(({ jid, lid }) => chat === jid || chat === lid);
+    return held ? [element("tctoken", { t: String(Math.floor(held.at / 1000)) }, held.token)] : [];
   }
 
   #remember(id: string, sent: Sent): void {
