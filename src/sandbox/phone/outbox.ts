@@ -13,6 +13,12 @@ const MESSAGES_KEPT = 5_000;
 /** A device that asks for one message more often than this is not helped by another copy. */
 const RESENDS = 5;
 
+/** What the network's codes say about a chat. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  "403": ": the phone may not write in this group now",
+  "463": ": the account may start no chat now",
+};
+
 interface Sent {
   chat: string;
   /** Own jid, or lid when the number was hidden. */
@@ -33,7 +39,10 @@ export class Outbox {
     this.#phone = phone;
   }
 
-  /** Encrypts and sends. `to` is a user's or group's jid. Throws Problem validation_failed for one not on the network. */
+  /**
+   * Encrypts and sends. `to` is a user's or group's jid. Throws Problem validation_failed for one not on the network, and
+   * for a message that the network refuses.
+   */
   async send(
     to: string,
     message: proto.IMessage,
@@ -43,8 +52,13 @@ export class Outbox {
     const id = messageId(runtime.random);
     const sent: Sent = { chat: to, from: options.hideNumber ? self.lid : self.jid, message, edit: options.edit };
     const content = isGroup(to) ? await this.#forGroup(sent) : await this.#forUser(sent);
+    const refused = uplink.submit(self, this.#stanza(id, sent, { to, content }));
+    if (refused) {
+      // The sender's key that it brought has reached nobody.
+      this.#keyHolders.delete(holdersKey(sent));
+      throw invalid("to", `is refused by the network (${refused})${REFUSALS[refused] ?? ""}`);
+    }
     this.#remember(id, sent);
-    uplink.send(self, this.#stanza(id, sent, { to, content }));
     return id;
   }
 
@@ -61,7 +75,7 @@ export class Outbox {
       category: "peer",
       notify: this.#phone.name,
     };
-    if (enc) uplink.send(self, element("message", attributes, [enc, element("meta", { appdata: "default" })]));
+    if (enc) uplink.submit(self, element("message", attributes, [enc, element("meta", { appdata: "default" })]));
   }
 
   /** Where a message went that this phone sent, and how; null when it did not, or long ago. */
@@ -94,14 +108,15 @@ export class Outbox {
     const target = inGroup
       ? { to: sent.chat, participant: device }
       : { to: device, recipient: own ? sent.chat : undefined };
-    uplink.send(self, this.#stanza(id, sent, { ...target, content: [enc] }));
+    uplink.submit(self, this.#stanza(id, sent, { ...target, content: [enc] }));
   }
 
   async #forUser(sent: Sent): Promise<BinaryNode[]> {
     const { uplink, self } = this.#phone;
-    const theirs = isOwn(this.#phone, sent.chat) ? [] : uplink.devicesOf(sent.chat);
     const ours = uplink.devicesOf(self.jid).filter((device) => device !== self.jid);
-    if (theirs.length + ours.length === 0) throw invalid("to", "has no device on this network");
+    const toSelf = isOwn(this.#phone, sent.chat);
+    const theirs = toSelf ? [] : uplink.devicesOf(sent.chat);
+    if ((toSelf ? ours : theirs).length === 0) throw invalid("to", "has no device on this network");
     const copy = deviceSent(sent.chat, sent.message);
     const nodes = [
       ...await this.#toEach(theirs, sent.message),
@@ -116,8 +131,7 @@ export class Outbox {
     if (!members.includes(self.jid)) throw invalid("to", "is not a group that this phone is in");
     const devices = members.flatMap((member) => uplink.devicesOf(member)).filter((device) => device !== self.jid);
     const sender = senderIn(sent);
-    const holdersKey = `${sender.group} ${sender.device}`;
-    let holders = this.#keyHolders.get(holdersKey) ?? new Set();
+    let holders = this.#keyHolders.get(holdersKey(sent)) ?? new Set();
     if ([...holders].some((holder) => !devices.includes(holder))) {
       // Somebody who left could still read: a new key from here on.
       senderKeys.forget(sender);
@@ -127,7 +141,7 @@ export class Outbox {
     const lacking = devices.filter((device) => !holders.has(device));
     const nodes = await this.#toEach(lacking, distribution(sent, key));
     for (const { attrs } of nodes) holders.add(attrs.jid ?? "");
-    this.#keyHolders.set(holdersKey, holders);
+    this.#keyHolders.set(holdersKey(sent), holders);
     const enc = element("enc", { v: "2", type: "skmsg", ...mediaTypeOf(sent.message) }, body);
     return nodes.length > 0 ? [element("participants", {}, nodes), enc] : [enc];
   }
@@ -192,6 +206,10 @@ function distribution(sent: Sent, key: Uint8Array): proto.IMessage {
 
 function senderIn(sent: Sent) {
   return { group: sent.chat, device: sent.from };
+}
+
+function holdersKey({ chat, from }: Sent): string {
+  return `${chat} ${from}`;
 }
 
 function mediaTypeOf(message: proto.IMessage): { mediatype?: string } {

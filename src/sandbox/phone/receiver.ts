@@ -47,7 +47,6 @@ export class Receiver {
   async take(stanza: BinaryNode): Promise<void> {
     const { uplink, self } = this.#phone;
     if (stanza.tag === "message") return await this.#receiveMessage(stanza);
-    if (stanza.tag === "ack") return;
     if (stanza.tag === "chatstate") return this.#see(stanza);
     uplink.send(self, ack(stanza));
     if (stanza.tag !== "receipt") return;

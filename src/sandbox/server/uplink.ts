@@ -23,19 +23,19 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
   return {
     media: network.media,
 
+    submit(from, message) {
+      const account = accountOf(from);
+      const { error } = relay.submit({ account, device: 0 }, message, { hideNumber: isLid(message.attrs.from) });
+      if (error) return error;
+      // Whoever writes to somebody trusts them to answer.
+      const peer = directory.resolve(message.attrs.to)?.account;
+      if (peer) network.trust.issue(account, peer);
+      return null;
+    },
+
     send(from, stanza) {
       const sender: Endpoint = { account: accountOf(from), device: 0 };
       switch (stanza.tag) {
-        case "message": {
-          const outcome = relay.submit(sender, stanza, { hideNumber: isLid(stanza.attrs.from) });
-          const { id, to } = stanza.attrs;
-          // Whoever writes to somebody trusts them to answer.
-          const peer = directory.resolve(to)?.account;
-          if (peer && !outcome.error) network.trust.issue(sender.account, peer);
-          return from.deliver(
-            element("ack", { id, class: "message", from: to, t: seconds(runtime.clock), ...outcome }),
-          );
-        }
         case "receipt":
           return relayReceipt(sender, stanza, network);
         case "chatstate":

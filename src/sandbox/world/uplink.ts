@@ -12,7 +12,9 @@ import type {
 
 /** The network as a phone sees it. Implemented by the server side, used by `phone/`. */
 export interface PhoneUplink {
-  /** Sends a stanza from this phone's device 0 into the relay: messages, receipts, acks, retry receipts. */
+  /** Submits a message of this phone's device 0 to the relay; the code with which the network refuses it, or null. */
+  submit(from: Device, message: BinaryNode): string | null;
+  /** Sends any other stanza of that device: receipts, acks, retry receipts. */
   send(from: Device, stanza: BinaryNode): void;
   /** Publishes or replenishes the phone's key bundle. */
   publishKeys(device: Device, bundle: KeyBundle): void;
@@ -69,7 +71,7 @@ export interface MediaAccess {
 }
 
 /*
- * Stanzas of a phone, phone -> relay, as `send` gets them:
+ * Stanzas of a phone, phone -> relay, as `submit` gets messages and `send` the others:
  * - `<message id to from type notify>`: `from` is the phone's jid, or its lid when it hides its number (the relay then
  *   tells no phone number; else it adds the other form as sender_lid/sender_pn, participant_lid/participant_pn).
  *   Content: `<participants><to jid=DEVICE><enc v type/></to>…</participants>`, in a group also `<enc type=skmsg/>` for all.

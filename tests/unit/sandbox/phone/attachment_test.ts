@@ -180,3 +180,15 @@ Deno.test("what the owner sends from the phone reaches the companion as the owne
   assert.equal(ben.inbox()[0]?.text, "from my phone");
   assert.deepEqual(ana.inbox(), []);
 });
+
+Deno.test("a number that is not on the network is refused to a phone with a companion too", async () => {
+  const network = new SmallNetwork();
+  const ana = network.phone("15550001");
+  const companion = joinCompanion(network, "15550001:3");
+  await assert.rejects(ana.sendMessage({ to: "15550009", text: "anybody?" }), { code: "validation_failed" });
+  await network.idle();
+  assert.deepEqual(companion.received, []);
+  await ana.sendMessage({ to: ana.number, text: "note to self" });
+  await network.idle();
+  assert.equal((await companion.decrypt(companion.received[0]!)).conversation, "note to self");
+});

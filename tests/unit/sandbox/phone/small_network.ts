@@ -105,6 +105,11 @@ export class SmallNetwork implements PhoneUplink {
     return this.#groups.get(groupJid) ?? [];
   }
 
+  submit(from: Device, message: BinaryNode): null {
+    this.send(from, message);
+    return null;
+  }
+
   send(from: Device, original: BinaryNode): void {
     this.sent.push(original);
     const stanza = this.tamper(original);

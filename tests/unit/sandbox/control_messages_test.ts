@@ -1,0 +1,85 @@
+/** What the control API answers of a phone's messages and signals that get nowhere. */
+import assert from "node:assert/strict";
+import { controlApp } from "../../../src/sandbox/control/app.ts";
+import { type SandboxNetwork, startNetwork } from "../../../src/sandbox/network.ts";
+import type { Group } from "../../../src/sandbox/world/groups.ts";
+import { type TestRuntime, testRuntime } from "../../support/runtime.ts";
+
+const [ADMIN, ANA, BEN] = ["4917000000001", "4917000000002", "4917000000003"] as const;
+
+interface Scene {
+  runtime: TestRuntime;
+  network: SandboxNetwork;
+  /** A group of `ADMIN` and `ANA`. */
+  group: Group;
+  ask(method: string, path: string, asked?: unknown): Promise<{ status: number; detail: string }>;
+  /** What the phone read, once everything that was sent is with everybody. */
+  texts(number: string): Promise<(string | null)[]>;
+}
+
+function onPhones(name: string, test: (scene: Scene) => Promise<void>): void {
+  Deno.test(name, async () => {
+    const runtime = testRuntime();
+    const network = await startNetwork({ runtime });
+    const app = controlApp(network);
+    const phones = [ADMIN, ANA, BEN].map((number) => network.addPhone(number));
+    const { directory, groups } = network.switchboard;
+    const participants = [ADMIN, ANA].map((number) => directory.account(number)!);
+    const group = groups.create({ subject: "Team", participants, addressing: "lid" }, runtime);
+    try {
+      await test({
+        runtime,
+        network,
+        group,
+        async ask(method, path, asked) {
+          const response = await app.request(`http://127.0.0.1:8081${path}`, { method, body: JSON.stringify(asked) });
+          return { status: response.status, detail: (await response.json()).detail };
+        },
+        async texts(number) {
+          for (const phone of phones) await phone.idle();
+          return network.phone(number)!.inbox().map(({ text }) => text);
+        },
+      });
+    } finally {
+      await network.close();
+    }
+  });
+}
+
+onPhones("a message that starts a chat is refused to a phone that may start none", async ({ runtime, ask, texts }) => {
+  const write = () => ask("POST", `/phones/${ANA}/messages`, { to: BEN, text: "Hello" });
+  await ask("POST", "/faults", { line: ANA, kind: "restrict", until: runtime.clock.now() + 60_000 });
+  assert.deepEqual(await write(), {
+    status: 400,
+    detail: "to: is refused by the network (463): the account may start no chat now",
+  });
+  assert.deepEqual(await texts(BEN), []);
+  await ask("DELETE", `/faults/${ANA}`);
+  assert.equal((await write()).status, 201);
+  assert.deepEqual(await texts(BEN), ["Hello"]);
+});
+
+onPhones("a message to a group where admins alone write is refused, and the next one is read", async (scene) => {
+  const { runtime, group, ask, texts } = scene;
+  const write = (text: string) => ask("POST", `/phones/${ANA}/messages`, { to: group.jid, text });
+  group.announce = true;
+  assert.deepEqual(await write("Too early"), {
+    status: 400,
+    detail: "to: is refused by the network (403): the phone may not write in this group now",
+  });
+  group.announce = false;
+  assert.equal((await write("In time")).status, 201);
+  assert.deepEqual(await texts(ADMIN), ["In time"]);
+  const unread = runtime.lines.filter(({ msg }) => msg === "a phone could not decrypt a message");
+  assert.deepEqual(unread, [], "it had the sender's key at once");
+});
+
+onPhones("a reaction that the network refuses is refused too", async ({ group, ask, network, texts }) => {
+  await ask("POST", `/phones/${ADMIN}/messages`, { to: group.jid, text: "Read this" });
+  await texts(ANA);
+  const [message] = network.phone(ANA)!.inbox();
+  group.announce = true;
+  const { status, detail } = await ask("POST", `/phones/${ANA}/react`, { id: message!.id, emoji: "👍" });
+  assert.equal(status, 400);
+  assert.match(detail, /refused by the network \(403\)/);
+});
