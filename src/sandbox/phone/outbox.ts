@@ -4,6 +4,7 @@ import { invalid } from "../../errors.ts";
 import { isGroup } from "../world/address.ts";
 import { readBundle } from "../world/key_store.ts";
 import { type BinaryNode, child, element, messageId } from "../world/stanza.ts";
+import { membersOf, readersOf } from "./chats.ts";
 import { wireType } from "./compose.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { pad, signalAddress } from "./signal.ts";
@@ -113,10 +114,9 @@ export class Outbox {
 
   async #forUser(sent: Sent): Promise<BinaryNode[]> {
     const { uplink, self } = this.#phone;
+    const readers = readersOf(sent.chat, this.#phone);
+    const theirs = isOwn(this.#phone, sent.chat) ? [] : readers;
     const ours = uplink.devicesOf(self.jid).filter((device) => device !== self.jid);
-    const toSelf = isOwn(this.#phone, sent.chat);
-    const theirs = toSelf ? [] : uplink.devicesOf(sent.chat);
-    if ((toSelf ? ours : theirs).length === 0) throw invalid("to", "has no device on this network");
     const copy = deviceSent(sent.chat, sent.message);
     const nodes = [
       ...await this.#toEach(theirs, sent.message),
@@ -127,8 +127,7 @@ export class Outbox {
 
   async #forGroup(sent: Sent): Promise<BinaryNode[]> {
     const { uplink, self, senderKeys } = this.#phone;
-    const members = uplink.participantsOf(sent.chat);
-    if (!members.includes(self.jid)) throw invalid("to", "is not a group that this phone is in");
+    const members = membersOf(sent.chat, this.#phone);
     const devices = members.flatMap((member) => uplink.devicesOf(member)).filter((device) => device !== self.jid);
     const sender = senderIn(sent);
     let holders = this.#keyHolders.get(holdersKey(sent)) ?? new Set();

@@ -2,7 +2,7 @@
  * A simulated phone: the primary device of a WhatsApp account, inside this process. It links companions, encrypts and
  * decrypts with real Signal, and answers the network as an app does.
  */
-import { jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
+import type { proto } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
 import { KeyedQueue } from "../../base/keyed_queue.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -10,9 +10,11 @@ import type { ChatState, InboxItem } from "../world/inbox.ts";
 import type { AssertionJson, CodeAnswer, ExportedPasskey, LinkAnswer, PasskeyState } from "../world/linking.ts";
 import type { Device } from "../world/device.ts";
 import type { PhoneUplink } from "../world/uplink.ts";
+import { isGroup } from "../world/address.ts";
 import { type BinaryNode, messageId } from "../world/stanza.ts";
 import { type ChangeMessage, composeEdit, composeReaction, composeRevocation, composeVote } from "./actions.ts";
 import { Passkey } from "./authenticator.ts";
+import { chatJid, chatWithOthers } from "./chats.ts";
 import { compose, type PhoneMessage } from "./compose.ts";
 import type { PhoneContext } from "./context.ts";
 import { Inbox } from "./inbox.ts";
@@ -194,16 +196,18 @@ export class Phone implements Device {
     return this.#turns.add("sending", async () => ({ id: await send() }));
   }
 
-  /** Shows that its owner is typing in a chat, or has stopped. */
+  /** Shows that its owner is typing in a chat, or has stopped. Throws Problem validation_failed where nobody sees it. */
   setTyping(to: string, state: "typing" | "recording" | "paused"): void {
-    this.#context.uplink.send(this, chatState(chatJid(to), { self: this, state }));
+    this.#context.uplink.send(this, chatState(chatWithOthers(to, this.#context), { self: this, state }));
   }
 
-  /** Calls; nobody has to answer. */
+  /** Calls; nobody has to answer. Throws Problem validation_failed where it rings nowhere. */
   call(to: string, { video }: { video: boolean }): { callId: string } {
     const { random, clock } = this.#context.runtime;
+    const chat = chatWithOthers(to, this.#context);
+    if (isGroup(chat)) throw invalid("to", "is a group, and calls are to one person");
     const callId = messageId(random);
-    this.#context.uplink.send(this, callOffer(chatJid(to), { self: this, callId, video, clock }));
+    this.#context.uplink.send(this, callOffer(chat, { self: this, callId, video, clock }));
     return { callId };
   }
 
@@ -234,12 +238,4 @@ export class Phone implements Device {
       this.#context.runtime.log.warn({ err: error, phone: this.number, tag: stanza.tag }, "a phone choked on a stanza");
     });
   }
-}
-
-/** Digits become a number's jid. Throws Problem validation_failed. */
-function chatJid(to: string): string {
-  if (/^\d{7,15}$/.test(to)) return `${to}@s.whatsapp.net`;
-  if (/^[\d-]+@g\.us$/.test(to)) return to;
-  if (/^\d+@(s\.whatsapp\.net|lid)$/.test(to)) return jidNormalizedUser(to);
-  throw invalid("to", "is neither a number, nor the jid of a user or a group");
 }

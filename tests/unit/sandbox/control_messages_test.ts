@@ -83,3 +83,39 @@ onPhones("a reaction that the network refuses is refused too", async ({ group, a
   assert.equal(status, 400);
   assert.match(detail, /refused by the network \(403\)/);
 });
+
+for (
+  const [whom, to, why] of [
+    ["a number without a phone", "4917000000009", "has no device on this network"],
+    ["a LID that nobody has", "99999@lid", "has no device on this network"],
+    ["the phone itself", BEN, "is the phone's own number"],
+    ["a group that there is not", "120363000000000009@g.us", "is not a group that this phone is in"],
+    ["a group that it is not in", "", "is not a group that this phone is in"],
+  ] as const
+) {
+  onPhones(`typing that reaches nobody is refused: to ${whom}`, async ({ ask, group }) => {
+    const answer = await ask("POST", `/phones/${BEN}/typing`, { to: to || group.jid });
+    assert.deepEqual(answer, { status: 400, detail: `to: ${why}` });
+  });
+}
+
+for (
+  const [whom, to, why] of [
+    ["a number without a phone", "4917000000009", "has no device on this network"],
+    ["the phone itself", ANA, "is the phone's own number"],
+    ["a group, though it is in it", "", "is a group, and calls are to one person"],
+  ] as const
+) {
+  onPhones(`a call that reaches nobody is refused: to ${whom}`, async ({ ask, group }) => {
+    const answer = await ask("POST", `/phones/${ANA}/call`, { to: to || group.jid });
+    assert.deepEqual(answer, { status: 400, detail: `to: ${why}` });
+  });
+}
+
+onPhones("typing reaches the other members of a group, and a call the other phone", async ({ ask, group, network }) => {
+  assert.equal((await ask("POST", `/phones/${ANA}/typing`, { to: group.jid })).status, 201);
+  assert.equal((await ask("POST", `/phones/${ANA}/call`, { to: BEN })).status, 201);
+  const admin = network.phone(ADMIN)!;
+  await admin.idle();
+  assert.deepEqual(admin.chatStates().map(({ chat, state }) => [chat, state]), [[group.jid, "typing"]]);
+});
