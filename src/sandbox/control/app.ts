@@ -4,6 +4,7 @@
  */
 import { Hono } from "@hono/hono";
 import { notFound, Problem } from "../../errors.ts";
+import { AttachmentError } from "../phone/attachment.ts";
 import { causeFault, fault, liftFaults } from "./faults.ts";
 import { groupRoutes } from "./groups.ts";
 import { messageRoutes } from "./messages.ts";
@@ -44,7 +45,12 @@ export function controlApp(network: ControlledNetwork): Hono {
   app.notFound(() => render(notFound("address")));
   app.onError((error) => {
     if (error instanceof Problem) return render(error);
-    switchboard.runtime.log.error({ err: error }, "the sandbox's control API failed");
+    const { log } = switchboard.runtime;
+    if (error instanceof AttachmentError) {
+      log.warn({ err: error }, "a phone's file got nowhere");
+      return render(new Problem("network_error", `${error.message}.`));
+    }
+    log.error({ err: error }, "the sandbox's control API failed");
     return render(new Problem("internal_error", "The sandbox could not do that; its log says why."));
   });
   return app;

@@ -4,6 +4,7 @@ import { controlApp } from "../../../src/sandbox/control/app.ts";
 import { type SandboxNetwork, startNetwork } from "../../../src/sandbox/network.ts";
 import type { Group } from "../../../src/sandbox/world/groups.ts";
 import { type TestRuntime, testRuntime } from "../../support/runtime.ts";
+import { SmallNetwork } from "./phone/small_network.ts";
 
 const [ADMIN, ANA, BEN] = ["4917000000001", "4917000000002", "4917000000003"] as const;
 
@@ -118,4 +119,20 @@ onPhones("typing reaches the other members of a group, and a call the other phon
   const admin = network.phone(ADMIN)!;
   await admin.idle();
   assert.deepEqual(admin.chatStates().map(({ chat, state }) => [chat, state]), [[group.jid, "typing"]]);
+});
+
+Deno.test("a file that the media host does not take is the network's error", async () => {
+  const network = await startNetwork({ runtime: testRuntime() });
+  // Its phones have no media host.
+  const cutOff = new SmallNetwork();
+  const app = controlApp({ ...network, phone: (number) => cutOff.phone(number) });
+  const body = JSON.stringify({ to: ANA, file: "AAAA" });
+  try {
+    const response = await app.request(`http://127.0.0.1:8081/phones/${ANA}/messages`, { method: "POST", body });
+    assert.equal(response.status, 502);
+    const { code, detail } = await response.json();
+    assert.deepEqual([code, detail], ["network_error", "The media host could not be reached."]);
+  } finally {
+    await network.close();
+  }
 });
