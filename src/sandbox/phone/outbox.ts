@@ -29,6 +29,12 @@ interface Sent {
   edit?: string;
 }
 
+interface Encrypted {
+  content: BinaryNode[];
+  /** The devices that hold the sender's key once the network has taken the message; null outside groups. */
+  holders: Set<string> | null;
+}
+
 export class Outbox {
   #phone: PhoneContext;
   #sent = new Map<string, Sent>();
@@ -52,13 +58,11 @@ export class Outbox {
     const { runtime, uplink, self } = this.#phone;
     const id = messageId(runtime.random);
     const sent: Sent = { chat: to, from: options.hideNumber ? self.lid : self.jid, message, edit: options.edit };
-    const content = isGroup(to) ? await this.#forGroup(sent) : await this.#forUser(sent);
+    const { content, holders } = isGroup(to) ? await this.#forGroup(sent) : await this.#forUser(sent);
     const refused = uplink.submit(self, this.#stanza(id, sent, { to, content }));
-    if (refused) {
-      // The sender's key that it brought has reached nobody.
-      this.#keyHolders.delete(holdersKey(sent));
-      throw invalid("to", `is refused by the network (${refused})${REFUSALS[refused] ?? ""}`);
-    }
+    if (refused) throw invalid("to", `is refused by the network (${refused})${REFUSALS[refused] ?? ""}`);
+    // Not before: of a refused message the sender's key has reached nobody.
+    if (holders) this.#keyHolders.set(holdersKey(sent), holders);
     this.#remember(id, sent);
     return id;
   }
@@ -112,7 +116,7 @@ export class Outbox {
     uplink.submit(self, this.#stanza(id, sent, { ...target, content: [enc] }));
   }
 
-  async #forUser(sent: Sent): Promise<BinaryNode[]> {
+  async #forUser(sent: Sent): Promise<Encrypted> {
     const { uplink, self } = this.#phone;
     const readers = readersOf(sent.chat, this.#phone);
     const theirs = isOwn(this.#phone, sent.chat) ? [] : readers;
@@ -122,15 +126,15 @@ export class Outbox {
       ...await this.#toEach(theirs, sent.message),
       ...await this.#toEach(ours, copy),
     ];
-    return [element("participants", {}, nodes)];
+    return { content: [element("participants", {}, nodes)], holders: null };
   }
 
-  async #forGroup(sent: Sent): Promise<BinaryNode[]> {
+  async #forGroup(sent: Sent): Promise<Encrypted> {
     const { uplink, self, senderKeys } = this.#phone;
     const members = membersOf(sent.chat, this.#phone);
     const devices = members.flatMap((member) => uplink.devicesOf(member)).filter((device) => device !== self.jid);
     const sender = senderIn(sent);
-    let holders = this.#keyHolders.get(holdersKey(sent)) ?? new Set();
+    let holders = new Set(this.#keyHolders.get(holdersKey(sent)));
     if ([...holders].some((holder) => !devices.includes(holder))) {
       // Somebody who left could still read: a new key from here on.
       senderKeys.forget(sender);
@@ -140,9 +144,8 @@ export class Outbox {
     const lacking = devices.filter((device) => !holders.has(device));
     const nodes = await this.#toEach(lacking, distribution(sent, key));
     for (const { attrs } of nodes) holders.add(attrs.jid ?? "");
-    this.#keyHolders.set(holdersKey(sent), holders);
     const enc = element("enc", { v: "2", type: "skmsg", ...mediaTypeOf(sent.message) }, body);
-    return nodes.length > 0 ? [element("participants", {}, nodes), enc] : [enc];
+    return { content: nodes.length > 0 ? [element("participants", {}, nodes), enc] : [enc], holders };
   }
 
   async #toEach(devices: readonly string[], message: proto.IMessage): Promise<BinaryNode[]> {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { controlApp } from "../../../src/sandbox/control/app.ts";
 import { type SandboxNetwork, startNetwork } from "../../../src/sandbox/network.ts";
 import type { Group } from "../../../src/sandbox/world/groups.ts";
+import { childrenOf } from "../../../src/sandbox/world/stanza.ts";
 import { type TestRuntime, testRuntime } from "../../support/runtime.ts";
 import { SmallNetwork } from "./phone/small_network.ts";
 
@@ -73,6 +74,29 @@ onPhones("a message to a group where admins alone write is refused, and the next
   assert.deepEqual(await texts(ADMIN), ["In time"]);
   const unread = runtime.lines.filter(({ msg }) => msg === "a phone could not decrypt a message");
   assert.deepEqual(unread, [], "it had the sender's key at once");
+});
+
+onPhones("who left a group cannot read on, though the network refused a message before", async (scene) => {
+  const { network, group, ask, texts } = scene;
+  const ben = network.switchboard.directory.account(BEN)!;
+  const write = (text: string) => ask("POST", `/phones/${ANA}/messages`, { to: group.jid, text });
+  group.participants = [...group.participants, ben];
+  await write("Ben reads this");
+  group.announce = true;
+  assert.equal((await write("Refused")).status, 400);
+  group.announce = false;
+  group.participants = group.participants.filter((account) => account !== ben);
+  const admin = network.phone(ADMIN)!;
+  const deliver = admin.deliver.bind(admin);
+  admin.deliver = (stanza) => {
+    // What is for everybody in the group, as somebody who left might still come by it.
+    const common = childrenOf(stanza, "enc").filter(({ attrs }) => attrs.type === "skmsg");
+    network.phone(BEN)!.deliver({ ...stanza, content: common });
+    deliver(stanza);
+  };
+  await write("Ben does not");
+  assert.deepEqual(await texts(ADMIN), ["Ben reads this", "Ben does not"]);
+  assert.deepEqual(await texts(BEN), ["Ben reads this"]);
 });
 
 onPhones("a reaction that the network refuses is refused too", async ({ group, ask, network, texts }) => {
