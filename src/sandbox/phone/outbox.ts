@@ -41,6 +41,8 @@ export class Outbox {
   /** Devices that hold this phone's sender key, by group and form of own address. */
   #keyHolders = new Map<string, Set<string>>();
   #resends = new Map<string, number>();
+  /** Chats in which the last message hid the number, by their jid under `@lid`. */
+  #hidden = new Set<string>();
 
   constructor(phone: PhoneContext) {
     this.#phone = phone;
@@ -64,6 +66,8 @@ export class Outbox {
     // Not before: of a refused message the sender's key has reached nobody.
     if (holders) this.#keyHolders.set(holdersKey(sent), holders);
     this.#remember(id, sent);
+    // An edit goes out as what it changes did, which may be long ago.
+    if (!options.edit) this.#noteHidden(sent);
     return id;
   }
 
@@ -81,6 +85,11 @@ export class Outbox {
       notify: this.#phone.name,
     };
     if (enc) uplink.submit(self, element("message", attributes, [enc, element("meta", { appdata: "default" })]));
+  }
+
+  /** Whether the phone hides its number in this chat now. */
+  hidesNumberIn(chat: string): boolean {
+    return this.#hidden.has(lidForm(this.#phone.uplink, chat));
   }
 
   /** Where a message went that this phone sent, and how; null when it did not, or long ago. */
@@ -188,6 +197,12 @@ export class Outbox {
     const { uplink, self } = this.#phone;
     const held = uplink.chatsOf(self).tokens.find(({ jid, lid }) => chat === jid || chat === lid);
     return held ? [element("tctoken", { t: String(Math.floor(held.at / 1000)) }, held.token)] : [];
+  }
+
+  #noteHidden({ chat, from }: Sent): void {
+    const { uplink, self } = this.#phone;
+    if (from === self.lid) this.#hidden.add(lidForm(uplink, chat));
+    else this.#hidden.delete(lidForm(uplink, chat));
   }
 
   #remember(id: string, sent: Sent): void {

@@ -161,7 +161,7 @@ export class Phone implements Device {
     return this.#inTurn(() => {
       const received = this.#inbox.message(messageId);
       const { message, to } = composeVote(received, options, this.#context);
-      return this.#outbox.send(to, message);
+      return this.#outbox.send(to, message, { hideNumber: this.#outbox.hidesNumberIn(to) });
     });
   }
 
@@ -169,7 +169,7 @@ export class Phone implements Device {
   react(messageId: string, emoji: string): Promise<{ id: string }> {
     return this.#inTurn(() => {
       const { message, to } = composeReaction(this.#inbox.message(messageId), emoji, this.#context);
-      return this.#outbox.send(to, message);
+      return this.#outbox.send(to, message, { hideNumber: this.#outbox.hidesNumberIn(to) });
     });
   }
 

@@ -176,6 +176,22 @@ Deno.test("what was sent from a hidden number is edited and deleted from its lid
   assert.deepEqual(messages.map(({ attrs }) => attrs.from), Array(6).fill(ana.lid));
 });
 
+Deno.test("who hid the number in a chat reacts and votes there from its lid too, until it writes by number", async () => {
+  const network = new SmallNetwork();
+  const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
+  await ana.sendMessage({ to: ben.number, text: "who is it?", hideNumber: true });
+  const poll = { name: "You are", options: [{ optionName: "Ana" }, { optionName: "Cleo" }], selectableOptionsCount: 1 };
+  const message = { messageContextInfo: { messageSecret: "A".repeat(44) }, pollCreationMessageV3: poll };
+  const { id } = await ben.sendMessage({ to: ana.lid, message });
+  await network.idle();
+  await ana.vote(id, ["Cleo"]);
+  await ana.react(id, "🙂");
+  await ana.sendMessage({ to: ben.number, text: "It is me" });
+  await ana.react(id, "");
+  const sent = network.sent.filter(({ tag, attrs }) => tag === "message" && attrs.to !== ana.lid);
+  assert.deepEqual(sent.map(({ attrs }) => attrs.from), [ana.lid, ana.lid, ana.lid, ana.jid, ana.jid]);
+});
+
 Deno.test("a recipient that cannot be is refused and nothing is sent", async () => {
   const network = new SmallNetwork();
   const ana = network.phone("15550001");
