@@ -1,6 +1,8 @@
 /** Profiles and blocks on the simulated network, as Baileys as it comes works them. */
 import assert from "node:assert/strict";
-import { ANA, LINE, onLines } from "../support/two_lines.ts";
+import type { BinaryNode } from "../../src/sandbox/world/stanza.ts";
+import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
+import { until } from "../support/until.ts";
 
 const jidOf = (number: string) => `${number}@s.whatsapp.net`;
 
@@ -33,6 +35,29 @@ onLines(
     assert.deepEqual(await line.socket.fetchBlocklist(), []);
   },
 );
+
+onLines("whom a line has blocked does not reach it, until it unblocks them", async ({ network, line, other }) => {
+  const ana = network.phone(ANA)!;
+  const calls: string[] = [];
+  const typed: string[] = [];
+  line.socket.ev.on("call", (updates) => calls.push(...updates.map(({ id }) => id)));
+  line.socket.ws.on("CB:chatstate", ({ attrs }: BinaryNode) => typed.push(attrs.from!));
+  await line.socket.presenceSubscribe(ana.jid);
+  await line.socket.onWhatsApp(ANA);
+  await line.socket.updateBlockStatus(jidOf(ANA), "block");
+  await ana.sendMessage({ to: LINE, text: "blocked" });
+  ana.call(LINE, { video: false });
+  ana.setTyping(LINE, "typing");
+  await line.socket.updateBlockStatus(jidOf(ANA), "unblock");
+  ana.setTyping(LINE, "typing");
+  const { callId } = ana.call(LINE, { video: false });
+  await ana.sendMessage({ to: LINE, text: "unblocked" });
+  await until(() => line.received.length > 0 && calls.length > 0 && typed.length > 0);
+  assert.deepEqual(line.received.map(({ message }) => message?.conversation), ["unblocked"]);
+  assert.deepEqual([calls, typed], [[callId], [ana.jid]]);
+  await ana.sendMessage({ to: OTHER, text: "nobody else has blocked" });
+  await until(() => other.received.length > 0);
+});
 
 onLines(
   "privacy settings are kept, each by itself, and a value that there is not is refused",

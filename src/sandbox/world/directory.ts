@@ -15,6 +15,7 @@ export interface Account {
   about: string;
   /** Where the profile picture lies on the media host; null without one. */
   picture: string | null;
+  /** Those who do not reach it any more, save in groups; they are not told. */
   readonly blocked: Set<Account>;
   /** Who may see and do what: the value of each setting by its name. */
   readonly privacy: Map<string, string>;

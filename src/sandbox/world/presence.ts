@@ -51,7 +51,7 @@ export class Presence {
     const state = element("chatstate", from, content);
     const receivers = group
       ? group.participants.includes(sender.account) ? group.participants : []
-      : peer
+      : peer && !peer.blocked.has(sender.account)
       ? [peer]
       : [];
     for (const account of receivers) {
@@ -64,7 +64,7 @@ export class Presence {
   /** Relays a `<call>`: an offer, its rejection or its end. */
   relayCall(sender: Endpoint, call: BinaryNode): void {
     const peer = this.#parts.directory.resolve(call.attrs.to)?.account;
-    if (!peer || peer === sender.account) return;
+    if (!peer || peer === sender.account || peer.blocked.has(sender.account)) return;
     const { to, ...attributes } = call.attrs;
     const from = jidOf(sender, isLid(to) ? "lid" : "pn");
     for (const endpoint of endpointsOf(peer)) deliver(endpoint, element("call", { ...attributes, from }, call.content));

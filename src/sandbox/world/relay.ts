@@ -62,8 +62,8 @@ export class Relay {
   }
 
   /**
-   * Relays a `<message>`. With `hideNumber` the receivers see only the sender's LID; with `needsToken` a chat must be
-   * wanted even where nobody is restricted.
+   * Relays a `<message>`; one of somebody whom the receiver has blocked is accepted, and dropped. With `hideNumber` the
+   * receivers see only the sender's LID; with `needsToken` a chat must be wanted even where nobody is restricted.
    */
   submit(
     sender: Endpoint,
@@ -96,8 +96,9 @@ export class Relay {
       : peer!.account === sender.account
       ? [peer!.account]
       : [peer!.account, sender.account];
-    const parcels = this.#parcels(message, { group, peer }).filter(({ endpoint }) =>
-      receivers.includes(endpoint.account)
+    // A group is read by all of its members, whomever they have blocked.
+    const parcels = this.#parcels(message, { group, peer }).filter(({ endpoint: { account } }) =>
+      receivers.includes(account) && (group || !account.blocked.has(sender.account))
     );
     this.#handOut({ sender, id, parcels }, ({ endpoint, encs }) => {
       const route = { sender, receiver: endpoint, group, hideNumber: options.hideNumber ?? false };
@@ -129,7 +130,9 @@ export class Relay {
       participant_pn: sender.account.jid,
       edit: message.attrs.edit,
     };
-    const parcels = this.#addressed(message).map((parcel) => ({ ...parcel, carriesKey: parcel.encs.length > 0 }));
+    const parcels = this.#addressed(message)
+      .filter(({ endpoint }) => !endpoint.account.blocked.has(sender.account))
+      .map((parcel) => ({ ...parcel, carriesKey: parcel.encs.length > 0 }));
     this.#handOut({ sender, id, parcels }, ({ encs }) => element("message", attributes, [...encs, ...common]));
     return {};
   }

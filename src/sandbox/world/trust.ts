@@ -64,9 +64,9 @@ export class Trust {
     this.#events = events;
   }
 
-  /** The issuer lets the holder write to it. */
+  /** The issuer lets the holder write to it, unless the holder has blocked them: then it does so with a later message. */
   issue(issuer: Account, holder: Account): void {
-    if (issuer === holder || this.#of(issuer).issued.has(holder)) return;
+    if (issuer === holder || holder.blocked.has(issuer) || this.#of(issuer).issued.has(holder)) return;
     const { random, clock } = this.#runtime;
     const token = random.bytes(TOKEN_BYTES);
     this.#of(issuer).issued.set(holder, { token, at: clock.now() });

@@ -217,3 +217,34 @@ Deno.test("a cap counts the chats that an account starts, and no others", () => 
   trust.capNewChats(line, { limit: 0, until: runtime.clock.now() + 60_000 });
   assert.deepEqual(write("over", ana), { error: "463" });
 });
+
+Deno.test("whom an account has blocked does not reach it, and is not told", () => {
+  const { relay, trust, line, ana, companion, link, arrived } = scene();
+  const [sender, own] = [{ account: ana, device: 0 }, link(ana)];
+  const devices = [line.jid, jidOf(companion, "pn"), jidOf(own, "pn")];
+  line.blocked.add(ana);
+  assert.deepEqual(relay.submit(sender, write("a", line.jid, devices)), {});
+  assert.deepEqual(
+    relay.submit(sender, element("message", { id: "b", to: line.jid, type: "text" }, [enc("again")])),
+    {},
+  );
+  const post = element("message", { id: "c", to: "status@broadcast", type: "text" }, [
+    element("participants", {}, [to(line.jid)]),
+    enc("today"),
+  ]);
+  assert.deepEqual(relay.submit(sender, post), {});
+  trust.issue(ana, line);
+  assert.equal(trust.tokensFor(line).length, 0);
+  assert.deepEqual(arrived.splice(0).map(({ at }) => at), [`${ana.number}:1`]);
+  line.blocked.delete(ana);
+  assert.deepEqual(relay.submit(sender, write("d", line.jid, devices)), {});
+  assert.deepEqual(arrived.map(({ at }) => at), [line.number, `${line.number}:1`, `${ana.number}:1`]);
+});
+
+Deno.test("in a group whom a member has blocked is read by that member too", () => {
+  const { relay, groups, runtime, line, ana, ben, arrived } = scene();
+  const group = groups.create({ subject: "Team", participants: [ana, line, ben], addressing: "lid" }, runtime);
+  line.blocked.add(ana);
+  relay.submit({ account: ana, device: 0 }, write("a", group.jid, [], [enc("all")]));
+  assert.deepEqual(arrived.map(({ at }) => at), [line.number, `${line.number}:1`, ben.number]);
+});
