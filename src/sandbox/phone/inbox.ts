@@ -7,6 +7,7 @@ import type { OpenedFile } from "./attachment.ts";
 import { type Content, readContent } from "./content.ts";
 import type { Amendment } from "./details.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
+import { shownAuthor } from "./stanzas.ts";
 
 /** Encrypted files are kept for re-uploading until together they exceed this. */
 const KEPT_FILES_BYTES = 64 * 1024 * 1024;
@@ -39,7 +40,7 @@ export class Inbox {
     mediaError: string | null;
   }): void {
     const fromMe = isOwn(this.#phone, authorOf(stanza));
-    const from = this.#shown(stanza);
+    const from = fromMe ? this.#phone.self.jid : shownAuthor(stanza);
     const { file: _file, secret: _secret, ...shown } = content;
     const item: InboxItem = {
       ...shown,
@@ -111,13 +112,6 @@ export class Inbox {
 
   #authorKey(stanza: BinaryNode): string {
     return jidNormalizedUser(lidForm(this.#phone.uplink, authorOf(stanza)));
-  }
-
-  /** The sender as its owner lets others see it: by number, unless it hides that. */
-  #shown({ attrs }: BinaryNode): string {
-    const author = jidNormalizedUser(attrs.participant ?? attrs.from);
-    if (isOwn(this.#phone, author)) return this.#phone.self.jid;
-    return jidNormalizedUser(attrs.participant_pn ?? attrs.sender_pn) || author;
   }
 
   /** A contact whom the owner writes to is known by number. */

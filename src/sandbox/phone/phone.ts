@@ -198,7 +198,8 @@ export class Phone implements Device {
 
   /** Shows that its owner is typing in a chat, or has stopped. Throws Problem validation_failed where nobody sees it. */
   setTyping(to: string, state: "typing" | "recording" | "paused"): void {
-    this.#context.uplink.send(this, chatState(chatWithOthers(to, this.#context), { self: this, state }));
+    const chat = chatWithOthers(to, this.#context);
+    this.#context.uplink.send(this, chatState(chat, { from: this.#shownIn(chat), state }));
   }
 
   /** Calls; nobody has to answer. Throws Problem validation_failed where it rings nowhere. */
@@ -207,8 +208,13 @@ export class Phone implements Device {
     const chat = chatWithOthers(to, this.#context);
     if (isGroup(chat)) throw invalid("to", "is a group, and calls are to one person");
     const callId = messageId(random);
-    this.#context.uplink.send(this, callOffer(chat, { self: this, callId, video, clock }));
+    this.#context.uplink.send(this, callOffer(chat, { from: this.#shownIn(chat), callId, video, clock }));
     return { callId };
+  }
+
+  /** Own address as those in a chat see it. */
+  #shownIn(chat: string): string {
+    return this.#outbox.hidesNumberIn(chat) ? this.lid : this.jid;
   }
 
   /** What it saw others do in chats, oldest first. */

@@ -41,6 +41,12 @@ export function retryReceipt(
   ]);
 }
 
+/** The sender of a stanza as its owner lets others see it: by number, unless it hides that. */
+export function shownAuthor({ attrs }: BinaryNode): string {
+  return jidNormalizedUser(attrs.participant_pn ?? attrs.sender_pn) ||
+    jidNormalizedUser(attrs.participant ?? attrs.from);
+}
+
 /** Own address in the form in which the other side wrote: by lid, or by number. */
 function ownForm(self: Device, { attrs }: BinaryNode): string {
   return isLid(attrs.participant ?? attrs.from) ? self.lid : self.jid;
@@ -48,19 +54,19 @@ function ownForm(self: Device, { attrs }: BinaryNode): string {
 
 export function chatState(
   to: string,
-  { self, state }: { self: Device; state: "typing" | "recording" | "paused" },
+  { from, state }: { from: string; state: "typing" | "recording" | "paused" },
 ): BinaryNode {
   const composing = element("composing", { media: state === "recording" ? "audio" : undefined });
-  return element("chatstate", { to, from: self.jid }, [state === "paused" ? element("paused") : composing]);
+  return element("chatstate", { to, from }, [state === "paused" ? element("paused") : composing]);
 }
 
 /** A call that rings. */
 export function callOffer(
   to: string,
-  { self, callId, video, clock }: { self: Device; callId: string; video: boolean; clock: Clock },
+  { from, callId, video, clock }: { from: string; callId: string; video: boolean; clock: Clock },
 ): BinaryNode {
-  return element("call", { to, from: self.jid, id: callId, t: seconds(clock) }, [
-    element("offer", { "call-id": callId, "call-creator": self.jid }, [
+  return element("call", { to, from, id: callId, t: seconds(clock) }, [
+    element("offer", { "call-id": callId, "call-creator": from }, [
       element("audio", { enc: "opus", rate: "16000" }),
       ...(video ? [element("video", { enc: "h.264" })] : []),
     ]),
@@ -72,7 +78,7 @@ export function readChatState(stanza: BinaryNode, phone: PhoneContext): ChatStat
   const { from, participant } = stanza.attrs;
   const author = jidNormalizedUser(participant ?? from);
   if (!author || isOwn(phone, author)) return null;
-  const known = phone.uplink.pnOf(author) ?? author;
+  const known = shownAuthor(stanza);
   const state = stateOf(elements(stanza)[0]);
   if (!state) return null;
   return { from: known, chat: isGroup(from) ? from! : known, state, timestamp: phone.runtime.clock.now() };

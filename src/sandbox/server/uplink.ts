@@ -39,9 +39,9 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
         case "receipt":
           return relayReceipt(sender, stanza, network);
         case "chatstate":
-          return network.presence.relayState(sender, stanza);
+          return network.presence.relayState(sender, stanza, { hideNumber: isLid(stanza.attrs.from) });
         case "call":
-          return network.presence.relayCall(sender, stanza);
+          return network.presence.relayCall(sender, stanza, { hideNumber: isLid(stanza.attrs.from) });
         case "notification": {
           const receiver = directory.resolve(stanza.attrs.to);
           const { to: _to, ...attributes } = stanza.attrs;

@@ -14,7 +14,7 @@ import {
   FIRST_DEVICE_ID,
   jidOf,
 } from "./directory.ts";
-import { addressIn, type Groups } from "./groups.ts";
+import type { Groups } from "./groups.ts";
 import { type BinaryNode, element } from "./stanza.ts";
 
 interface PresenceParts {
@@ -40,14 +40,17 @@ export class Presence {
     this.#announce(companion.account);
   }
 
-  /** Relays a `<chatstate>`. */
-  relayState(sender: Endpoint, { attrs, content }: BinaryNode): void {
+  /** Relays a `<chatstate>`. With `hideNumber` those who see it see only the sender's LID. */
+  relayState(sender: Endpoint, { attrs, content }: BinaryNode, { hideNumber = false } = {}): void {
     const group = isGroup(attrs.to) ? this.#parts.groups.get(attrs.to!) : null;
     const peer = this.#parts.directory.resolve(attrs.to)?.account;
-    const self = { account: sender.account, device: 0 };
+    const { jid, lid } = sender.account;
+    const byLid = hideNumber || (group ? group.addressing === "lid" : isLid(attrs.to));
+    const own = byLid ? lid : jid;
+    const number = byLid && !hideNumber ? jid : undefined;
     const from = group
-      ? { from: group.jid, participant: addressIn(group, self) }
-      : { from: jidOf(self, isLid(attrs.to) ? "lid" : "pn") };
+      ? { from: group.jid, participant: own, participant_pn: number }
+      : { from: own, sender_pn: number };
     const state = element("chatstate", from, content);
     const receivers = group
       ? group.participants.includes(sender.account) ? group.participants : []
@@ -61,12 +64,12 @@ export class Presence {
     }
   }
 
-  /** Relays a `<call>`: an offer, its rejection or its end. */
-  relayCall(sender: Endpoint, call: BinaryNode): void {
+  /** Relays a `<call>`: an offer, its rejection or its end. With `hideNumber` from the sender's LID, whoever is called. */
+  relayCall(sender: Endpoint, call: BinaryNode, { hideNumber = false } = {}): void {
     const peer = this.#parts.directory.resolve(call.attrs.to)?.account;
     if (!peer || peer === sender.account || peer.blocked.has(sender.account)) return;
     const { to, ...attributes } = call.attrs;
-    const from = jidOf(sender, isLid(to) ? "lid" : "pn");
+    const from = jidOf(sender, hideNumber || isLid(to) ? "lid" : "pn");
     for (const endpoint of endpointsOf(peer)) deliver(endpoint, element("call", { ...attributes, from }, call.content));
   }
 

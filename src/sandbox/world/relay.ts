@@ -4,7 +4,7 @@
  * needs the key that comes along.
  */
 import { isGroup, isLid, makeJid, parseJid, STATUS_CHAT } from "./address.ts";
-import { deliver, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
+import { type Account, deliver, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
 import { addressIn, type Group, type Groups } from "./groups.ts";
 import { differingHash } from "./participant_hash.ts";
 import {
@@ -195,7 +195,7 @@ export class Relay {
       id: message.attrs.id,
       t: seconds(this.#clock),
       type: message.attrs.type,
-      notify: sender.account.name,
+      notify: hideNumber ? unnumbered(sender.account) : sender.account.name,
       edit: message.attrs.edit,
       category: message.attrs.category,
     };
@@ -244,6 +244,11 @@ interface Route {
   receiver: Endpoint;
   group: Group | null;
   hideNumber: boolean;
+}
+
+/** The name of an account; none where it is the number, as of one that was given no other. */
+function unnumbered({ name, number }: Account): string | undefined {
+  return name === number ? undefined : name;
 }
 
 /** Children that every receiver gets besides its ciphertext; privacy and reporting tokens are the server's. */

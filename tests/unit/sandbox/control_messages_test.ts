@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { controlApp } from "../../../src/sandbox/control/app.ts";
 import { type SandboxNetwork, startNetwork } from "../../../src/sandbox/network.ts";
 import type { Group } from "../../../src/sandbox/world/groups.ts";
-import { childrenOf } from "../../../src/sandbox/world/stanza.ts";
+import { type BinaryNode, childrenOf } from "../../../src/sandbox/world/stanza.ts";
 import { type TestRuntime, testRuntime } from "../../support/runtime.ts";
 import { SmallNetwork } from "./phone/small_network.ts";
 
@@ -144,6 +144,45 @@ onPhones("typing reaches the other members of a group, and a call the other phon
   await admin.idle();
   assert.deepEqual(admin.chatStates().map(({ chat, state }) => [chat, state]), [[group.jid, "typing"]]);
 });
+
+for (const addressing of ["lid", "pn"] as const) {
+  onPhones(
+    `typing and calls of a phone that hid its number do not name it: members known by ${addressing}`,
+    async (scene) => {
+      const { runtime, network, ask } = scene;
+      const { directory, groups } = network.switchboard;
+      const participants = [ANA, BEN].map((number) => directory.account(number)!);
+      const { jid } = groups.create({ subject: "Team", participants, addressing }, runtime);
+      const ben = network.phone(BEN)!;
+      const delivered: BinaryNode[] = [];
+      const deliver = ben.deliver.bind(ben);
+      ben.deliver = (stanza) => {
+        delivered.push(stanza);
+        deliver(stanza);
+      };
+      for (const hideNumber of [true, false]) {
+        for (const to of [BEN, jid]) {
+          await ask("POST", `/phones/${ANA}/messages`, { to, text: "Guess who", hideNumber });
+          await ask("POST", `/phones/${ANA}/typing`, { to });
+        }
+        await ask("POST", `/phones/${ANA}/call`, { to: BEN });
+        await ben.idle();
+        const named = delivered.splice(0).filter((stanza) => JSON.stringify(stanza).includes(ANA));
+        assert.deepEqual(
+          named.map(({ tag }) => tag),
+          hideNumber ? [] : ["message", "chatstate", "message", "chatstate", "call"],
+        );
+      }
+      const { lid, jid: number } = network.phone(ANA)!;
+      assert.deepEqual(ben.chatStates().map(({ from, chat }) => [from, chat]), [
+        [lid, lid],
+        [lid, jid],
+        [number, number],
+        [number, jid],
+      ]);
+    },
+  );
+}
 
 Deno.test("a file that the media host does not take is the network's error", async () => {
   const network = await startNetwork({ runtime: testRuntime() });
