@@ -36,6 +36,13 @@ onLines(
   },
 );
 
+onLines("nobody blocks themselves, by number or by LID", async ({ network, line }) => {
+  for (const own of [jidOf(LINE), network.switchboard.directory.account(LINE)!.lid]) {
+    await refused(line.socket.updateBlockStatus(own, "block"), 400);
+  }
+  assert.deepEqual(await line.socket.fetchBlocklist(), []);
+});
+
 onLines("whom a line has blocked does not reach it, until it unblocks them", async ({ network, line, other }) => {
   const ana = network.phone(ANA)!;
   const calls: string[] = [];

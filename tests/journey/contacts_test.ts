@@ -71,6 +71,9 @@ onStage("a number is blocked, listed and unblocked", async (stage) => {
   await stage.api.call("DELETE", `${session}/contacts/${ANA}/block`);
   assert.deepEqual((await stage.api.call("GET", `${session}/blocklist`)).data, []);
   assert.equal((await stage.request("PUT", `${session}/contacts/${NOBODY}/block`)).status, 404);
+  const own = await stage.request("PUT", `${session}/contacts/${LINE}/block`);
+  assert.deepEqual([own.status, (await own.json()).errors], [400, [{ path: "number", message: "is the line's own" }]]);
+  assert.deepEqual((await stage.api.call("GET", `${session}/blocklist`)).data, []);
 });
 
 onStage("the line's own profile is read and changed", async (stage) => {

@@ -1,5 +1,6 @@
 /** What the network tells about other numbers (spec, "Sessions"), who is blocked, and the line's own profile. */
 import { z } from "@hono/zod-openapi";
+import { invalid } from "../../errors.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -72,7 +73,7 @@ const block = route({
   path: "/v1/sessions/{id}/contacts/{number}/block",
   operationId: "blockContact",
   summary: "Block a number",
-  description: "It can no longer write to the line or call it.",
+  description: "It can no longer write to the line or call it. The line's own number cannot be blocked.",
   answers: { 200: data("It is blocked", z.object({ number: PhoneNumber, blocked: z.boolean() })) },
 });
 const unblock = route({
@@ -139,6 +140,8 @@ function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "loo
 
   for (const [declared, blocked] of [[block, true], [unblock, false]] as const) {
     api.on(declared, async ({ caller, params: { id, number } }) => {
+      const { phone } = await lines.get(caller.account.id, id);
+      if (blocked && number === phone) throw invalid("number", "is the line's own");
       const { contacts } = await lines.connection(caller.account.id, id);
       await (blocked ? contacts.block(number) : contacts.unblock(number));
       lookups.forget(id, "blocklist");

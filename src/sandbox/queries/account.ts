@@ -64,6 +64,7 @@ export function answerAccount(query: BinaryNode, { companion, network }: QueryCo
   }
 }
 
+const BAD_REQUEST = { code: 400, text: "bad-request" };
 const NOT_FOUND = { code: 404, text: "item-not-found" };
 
 /** `w:profile:picture`: without a target, one's own. */
@@ -96,8 +97,9 @@ export function answerBlocklist(query: BinaryNode, { companion, network }: Query
   if (query.attrs.type === "set") {
     const account = network.directory.resolve(item?.attrs.jid)?.account;
     if (!account) return refusal(query, NOT_FOUND);
-    if (item!.attrs.action === "block") blocked.add(account);
-    else blocked.delete(account);
+    if (item!.attrs.action !== "block") blocked.delete(account);
+    else if (account === companion.account) return refusal(query, BAD_REQUEST);
+    else blocked.add(account);
   }
   const items = [...blocked].map(({ lid, jid }) => element("item", { jid: lid, pn_jid: jid }));
   return result(query, [element("list", {}, items)]);
@@ -117,7 +119,7 @@ export function answerSettings(query: BinaryNode, { companion, network }: QueryC
     }
     for (const { attrs: { name = "", value = "" } } of childrenOf(child(query, "privacy"), "category")) {
       const { privacy } = companion.account;
-      if (!privacy.has(name) || !VALUES.has(value)) return refusal(query, { code: 400, text: "bad-request" });
+      if (!privacy.has(name) || !VALUES.has(value)) return refusal(query, BAD_REQUEST);
       privacy.set(name, value);
     }
     return result(query);
