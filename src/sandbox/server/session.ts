@@ -196,11 +196,12 @@ class Session implements CompanionSession, SocketOwner {
   }
 }
 
-/** The message with an altered ciphertext. */
+/** The message with an altered ciphertext; nobody can read an empty one as it is. */
 function unreadable(message: BinaryNode): BinaryNode {
   const spoilt = elements(message).map((part) => {
     const bytes = bytesOf(part);
-    return part.tag === "enc" ? { ...part, content: bytes.with(-1, bytes.at(-1)! ^ 0xff) } : part;
+    const last = bytes.at(-1);
+    return part.tag === "enc" && last !== undefined ? { ...part, content: bytes.with(-1, last ^ 0xff) } : part;
   });
   return { ...message, content: spoilt };
 }

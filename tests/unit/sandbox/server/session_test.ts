@@ -1,4 +1,4 @@
-/** A line's open session while its network is silent. */
+/** A line's open session under faults of its network. */
 import assert from "node:assert/strict";
 import { openSession } from "../../../../src/sandbox/server/session.ts";
 import { type Companion, jidOf } from "../../../../src/sandbox/world/directory.ts";
@@ -36,7 +36,7 @@ function scene() {
     fail: (error) => void ends.push(error),
   }, network);
   sent.length = 0;
-  return { runtime, network, account, session, sent, ends };
+  return { runtime, network, account, session, mailbox: companion.mailbox, sent, ends };
 }
 
 /** Of a chat that is none: the network cannot tell the line's other devices where it belongs. */
@@ -56,3 +56,17 @@ for (const end of ["its time", "lifting it"] as const) {
     assert.deepEqual(ends.map((error) => error instanceof TypeError), [true]);
   });
 }
+
+Deno.test("a garbled message without a ciphertext to spoil reaches the line as it is, and its sender notices nothing", () => {
+  const { network, account, session, mailbox, sent, ends } = scene();
+  session.onStanza(element("iq", { id: "a", type: "set", xmlns: "passive" }, [element("active")]));
+  network.faults.add(account.number, "garble", true, 2);
+  const bodies = (content: BinaryNode["content"]) => {
+    mailbox.put(element("message", { id: "m", from: account.jid }, [element("enc", { v: "2", type: "msg" }, content)]));
+    const [enc] = sent.at(-1)!.content as BinaryNode[];
+    return enc!.content;
+  };
+  assert.deepEqual(bodies(new Uint8Array(0)), new Uint8Array(0));
+  assert.deepEqual(bodies(Uint8Array.of(1, 2)), Uint8Array.of(1, 2 ^ 0xff));
+  assert.deepEqual(ends, []);
+});
