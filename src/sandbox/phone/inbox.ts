@@ -65,14 +65,15 @@ export class Inbox {
   }
 
   /** Changes or deletes the message that the amendment names, if its sender wrote it, or deletes it as an admin of their group. */
-  amend(stanza: BinaryNode, { target, edited }: Amendment): void {
+  amend(stanza: BinaryNode, destination: string | null, { target, edited }: Amendment): void {
     // The network has checked that they are one; in a chat of two nobody is.
     const byAdmin = stanza.attrs.participant !== undefined && edited === null && stanza.attrs.edit === ADMIN_REVOKE;
-    const original = [...this.#received.values()].find((other) =>
-      other.item.id === target.id &&
-      (byAdmin || this.#authorKey(other.stanza) === this.#authorKey(stanza)) &&
-      (stanza.attrs.participant ? other.stanza.attrs.from === stanza.attrs.from : true)
-    );
+    const original = byAdmin
+      ? this.withId(target.id!).find(({ stanza: other }) =>
+        other.attrs.from === stanza.attrs.from &&
+        this.#userKey(target.participant || authorOf(other)) === this.#userKey(authorOf(other))
+      )
+      : this.find({ ...stanza, attrs: { ...stanza.attrs, id: target.id! } }, destination);
     if (!original) return;
     const content = edited && readContent(edited);
     if (!content) original.item.revoked = true;
@@ -105,13 +106,13 @@ export class Inbox {
   }
 
   #keyOf(stanza: BinaryNode, destination: string | null): string {
-    const author = this.#authorKey(stanza);
-    const chat = stanza.attrs.participant ? stanza.attrs.from : destination ?? stanza.attrs.from ?? "";
-    return `${jidNormalizedUser(lidForm(this.#phone.uplink, chat ?? ""))} ${author} ${stanza.attrs.id}`;
+    const chat = stanza.attrs.participant ? stanza.attrs.from : destination ?? stanza.attrs.from;
+    return `${this.#userKey(chat ?? "")} ${this.#userKey(authorOf(stanza))} ${stanza.attrs.id}`;
   }
 
-  #authorKey(stanza: BinaryNode): string {
-    return jidNormalizedUser(lidForm(this.#phone.uplink, authorOf(stanza)));
+  /** A user or group, whatever the form of address and the device. */
+  #userKey(jid: string): string {
+    return jidNormalizedUser(lidForm(this.#phone.uplink, jid));
   }
 
   /** A contact whom the owner writes to is known by number. */

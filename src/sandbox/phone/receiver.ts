@@ -69,7 +69,7 @@ export class Receiver {
     } else if (decrypted.kind === "message") {
       const amendment = amendmentOf(unwrap(decrypted.message).inner);
       const content = amendment ? null : readContent(decrypted.message);
-      if (amendment) this.#parts.inbox.amend(stanza, amendment);
+      if (amendment) this.#parts.inbox.amend(stanza, destination, amendment);
       // Peer messages pass between a companion and its own phone.
       if (content && stanza.attrs.category !== "peer") await this.#keep(stanza, destination, content);
     }

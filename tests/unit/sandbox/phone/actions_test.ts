@@ -94,6 +94,28 @@ Deno.test("a reaction is an item of its own, and an empty one takes it back", as
   await assert.rejects(ben.react("UNKNOWN", "👍"), { code: "not_found" });
 });
 
+Deno.test("an edit and a deletion concern their own chat, though a message of another has the same id", async () => {
+  const { network, ana, ben } = scene();
+  network.group(GROUP, ana, ben);
+  const { random } = network.runtime;
+  const { bytes } = random;
+  for (const chats of [[GROUP, ben.number], [ben.number, GROUP]] as const) {
+    const taken = bytes(16);
+    for (const to of chats) {
+      random.bytes = (length) => length === 16 ? Uint8Array.from(taken) : bytes(length);
+      await ana.sendMessage({ to, text: "first" });
+    }
+    random.bytes = bytes;
+    const id = Buffer.from(taken).toString("hex").toUpperCase();
+    // The phone knows the one that it sent last by this id.
+    await ana.edit(id, "second");
+    await ana.revoke(id);
+    await network.idle();
+    const items = ben.inbox().filter((item) => item.id === id);
+    assert.deepEqual(items.map(({ text, revoked }) => [text, revoked]), [["first", false], ["second", true]]);
+  }
+});
+
 Deno.test("who wrote a message may edit and delete it, and nobody else", async () => {
   const { network, ana, ben } = scene();
   network.group(GROUP, ana, ben);
@@ -124,11 +146,13 @@ Deno.test("an admin deletes what others wrote in a group; nobody does in a chat 
   const asAdmin = (stanza: BinaryNode) => ({ ...stanza, attrs: { ...stanza.attrs, edit: ADMIN_REVOKE } });
   network.tamper = (stanza) => stanza.tag === "message" && stanza.attrs.from === cleo.jid ? asAdmin(stanza) : stanza;
   for (const [to, revoked] of [[ben.number, false], [GROUP, true]] as const) {
-    const { id } = await ana.sendMessage({ to, text: "keep" });
-    const key = { remoteJid: to, fromMe: false, id };
-    await cleo.sendMessage({ to, message: { protocolMessage: { key, type: 0 } } });
-    await network.idle();
-    assert.equal(ben.inbox().find((item) => item.id === id)?.revoked, revoked, to);
+    for (const [participant, isDone] of [[undefined, revoked], [ana.jid, revoked], [cleo.lid, false]] as const) {
+      const { id } = await ana.sendMessage({ to, text: "keep" });
+      const key = { remoteJid: to, fromMe: false, id, participant };
+      await cleo.sendMessage({ to, message: { protocolMessage: { key, type: 0 } } });
+      await network.idle();
+      assert.equal(ben.inbox().find((item) => item.id === id)?.revoked, isDone, `${to} ${participant}`);
+    }
   }
 });
 
