@@ -14,7 +14,8 @@ import { RefBook } from "./server/linking/ref_book.ts";
 import { createSwitchboard, type Switchboard } from "./world/switchboard.ts";
 import { createUplink } from "./server/uplink.ts";
 import { invalid } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Clock, Runtime } from "../runtime.ts";
+import type { PhoneUplink } from "./world/uplink.ts";
 
 /** As on the real network: a pairing code is valid for three minutes. */
 const CODE_LIFETIME_MS = 180_000;
@@ -44,10 +45,15 @@ export interface SandboxNetwork extends ControlledNetwork {
 
 /** Starts the network and its control API on loopback. Rejects when a port is taken. */
 export async function startNetwork(options: NetworkOptions): Promise<SandboxNetwork> {
-  const { runtime } = options;
+  const end = new AbortController();
+  const runtime = { ...options.runtime, clock: clockUntil(end.signal, options.runtime.clock) };
+  const phones = new Map<string, Phone>();
   const started: { close(): Promise<void> }[] = [];
   const close = async () => {
     for (const part of started.splice(0).reverse()) await part.close();
+    end.abort();
+    // What they were at fails now.
+    for (const phone of phones.values()) await phone.idle();
   };
   try {
     const media = await startMedia({ runtime, uploadMs: (line) => switchboard.faults.take(line, "slow_upload") ?? 0 });
@@ -60,8 +66,8 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
     const registration = { network: switchboard, refs, refresh, codeLifetimeMs, passkeyLifetimeMs };
     const gate = await openGate({ port, identity, options: registration });
     started.push(gate);
-    const phones = switchOnPhones(switchboard, refs);
-    const parts = { url: gate.url, mediaUrl: media.url, caPem: media.caPem, switchboard, media, ...phones };
+    const telephony = switchOnPhones(phones, createUplink(switchboard, refs), switchboard);
+    const parts = { url: gate.url, mediaUrl: media.url, caPem: media.caPem, switchboard, media, ...telephony };
     const rootKey = Buffer.from(identity.rootPublic).toString("hex");
     const network: ControlledNetwork = { ...parts, rootKey };
     const control = openControl(network, options.controlPort ?? 0);
@@ -73,10 +79,11 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
   }
 }
 
-function switchOnPhones(switchboard: Switchboard, refs: RefBook): Pick<ControlledNetwork, "addPhone" | "phone"> {
-  const { runtime, directory } = switchboard;
-  const uplink = createUplink(switchboard, refs);
-  const phones = new Map<string, Phone>();
+function switchOnPhones(
+  phones: Map<string, Phone>,
+  uplink: PhoneUplink,
+  { runtime, directory }: Switchboard,
+): Pick<ControlledNetwork, "addPhone" | "phone"> {
   return {
     addPhone(number, { name = number, passkey, passkeyOptions, business } = {}) {
       if (phones.has(number)) throw invalid("number", "has a phone already");
@@ -89,6 +96,28 @@ function switchOnPhones(switchboard: Switchboard, refs: RefBook): Pick<Controlle
       return phone;
     },
     phone: (number) => phones.get(number) ?? null,
+  };
+}
+
+/** The clock, with timers that never ring once the signal has aborted. */
+function clockUntil(signal: AbortSignal, clock: Clock): Clock {
+  const waiting = new Set<() => void>();
+  signal.addEventListener("abort", () => waiting.forEach((cancel) => cancel()), { once: true });
+  return {
+    now: () => clock.now(),
+    after(delayMs, run) {
+      if (signal.aborted) return () => {};
+      const over = () => {
+        waiting.delete(over);
+        cancel();
+      };
+      const cancel = clock.after(delayMs, () => {
+        over();
+        run();
+      });
+      waiting.add(over);
+      return over;
+    },
   };
 }
 

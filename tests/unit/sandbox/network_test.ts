@@ -21,3 +21,26 @@ for (
     assert.equal(await within(systemClock, 10_000, network.close()), undefined);
   });
 }
+
+Deno.test("a closed network leaves no timer, whatever held or waited", async () => {
+  const runtime = testRuntime();
+  const network = await startNetwork({ runtime });
+  const line = "4917000000001";
+  network.addPhone(line);
+  const { faults } = network.switchboard;
+  faults.hold(line, "silence", 30_000);
+  let ran = false;
+  faults.after(line, "silence", () => ran = true);
+  // A client that is told why it is hung up on has a while to read it.
+  const client = new WebSocket(network.url);
+  await new Promise((resolve) => client.onopen = resolve);
+  const closed = new Promise((resolve) => client.onclose = resolve);
+  await network.close();
+  await closed;
+  assert.equal(runtime.clock.nextTimer(), null);
+  await runtime.clock.advance(60_000);
+  assert.equal(ran, false);
+  faults.hold(line, "silence", 30_000);
+  faults.after(line, "silence", () => ran = true);
+  assert.equal(runtime.clock.nextTimer(), null, "nor does one begin");
+});
