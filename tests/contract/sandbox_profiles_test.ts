@@ -1,6 +1,6 @@
 /** Profiles and blocks on the simulated network, as Baileys as it comes works them. */
 import assert from "node:assert/strict";
-import type { BinaryNode } from "../../src/sandbox/world/stanza.ts";
+import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
 import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
 import { until } from "../support/until.ts";
 
@@ -80,6 +80,34 @@ onLines(
     assert.deepEqual(await other.socket.fetchPrivacySettings(true), fresh);
   },
 );
+
+onLines("each change of shared settings reaches a client, whoever made the one before", async ({ line, cause }) => {
+  const { socket } = line;
+  const versions = new Set<number>();
+  socket.ws.on("CB:iq,type:result", (stanza: BinaryNode) => {
+    const collection = getBinaryNodeChild(getBinaryNodeChild(stanza, "sync"), "collection");
+    for (const { content } of getBinaryNodeChildren(getBinaryNodeChild(collection, "patches"), "patch")) {
+      versions.add(Number(proto.SyncdPatch.decode(content as Uint8Array).version?.version));
+    }
+  });
+  await until(() => socket.authState.creds.myAppStateKeyId);
+  for (const version of [1, 2]) {
+    await cause({ kind: "new_salt" });
+    await until(() => versions.has(version));
+  }
+  await socket.chatModify({ mute: null }, jidOf(ANA));
+  await cause({ kind: "new_salt" });
+  await until(() => versions.has(4));
+  assert.deepEqual([...versions], [1, 2, 4], "its own it has already");
+
+  const patch = { tag: "patch", attrs: {}, content: proto.SyncdPatch.encode({}).finish() };
+  const collection = { tag: "collection", attrs: { name: "regular_high", version: "3" }, content: [patch] };
+  const sync = { tag: "sync", attrs: {}, content: [collection] };
+  const attrs = { to: "s.whatsapp.net", type: "set", xmlns: "w:sync:app:state" };
+  const answer = await socket.query({ tag: "iq", attrs, content: [sync] });
+  const refused = getBinaryNodeChild(getBinaryNodeChild(answer, "sync"), "collection");
+  assert.deepEqual([refused?.attrs.version, getBinaryNodeChild(refused, "error")?.attrs.code], ["4", "409"]);
+});
 
 onLines(
   "a business has a profile of the form that clients read, and nobody else has one",

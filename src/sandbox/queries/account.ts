@@ -1,7 +1,6 @@
 /** Queries about the account itself: media access, profiles, settings, restrictions, unlinking. */
 import { Buffer } from "node:buffer";
 import { isGroup } from "../world/address.ts";
-import { type Account, PHONE_SETTINGS } from "../world/directory.ts";
 import { cappingJson, timelockJson } from "../world/notices.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import { type BinaryNode, bytesOf, child, childrenOf, element, refusal, result, textOf } from "../world/stanza.ts";
@@ -129,20 +128,25 @@ export function answerSettings(query: BinaryNode, { companion, network }: QueryC
 }
 
 /**
- * `w:sync:app:state`: settings that an account's devices share, in collections that grow by patches. The phone writes into
- * one of them; of a companion's own patch only the version is counted.
+ * `w:sync:app:state`: settings that an account's devices share, in collections that grow by patches. Who brings a patch
+ * without knowing those before it is refused, and given them.
  */
-export function answerAppState(query: BinaryNode, { companion: { account } }: QueryContext): BinaryNode {
+export function answerAppState(query: BinaryNode, { companion: { account, id }, network }: QueryContext): BinaryNode {
   const collections = childrenOf(child(query, "sync"), "collection").map((collection) => {
     const { name = "", version = "0" } = collection.attrs;
-    const patches = patchesAfter(account, { name, version: Number(version) });
-    const reached = Number(version) + patches.length + childrenOf(collection, "patch").length;
-    const content = patches.map((patch) => element("patch", {}, patch));
-    return element("collection", { name, version: String(reached) }, [element("patches", {}, content)]);
+    const changesOf = () => account.settings.get(name) ?? [];
+    const missed = changesOf().slice(Number(version)).map((patch) => element("patch", {}, patch));
+    const brought = childrenOf(collection, "patch").map(bytesOf);
+    const conflicts = brought.length > 0 && missed.length > 0;
+    if (brought.length > 0 && !conflicts) network.changeSettings({ account, device: id }, name, brought);
+    return element(
+      "collection",
+      { name, version: String(changesOf().length), type: conflicts ? "error" : undefined },
+      [
+        ...(conflicts ? [element("error", { code: "409", text: "conflict" })] : []),
+        element("patches", {}, missed),
+      ],
+    );
   });
   return result(query, [element("sync", {}, collections)]);
-}
-
-function patchesAfter({ settings }: Account, { name, version }: { name: string; version: number }): Uint8Array[] {
-  return name === PHONE_SETTINGS ? settings.slice(version) : [];
 }

@@ -3,7 +3,7 @@ import { isGroup, isLid, parseJid } from "../world/address.ts";
 import type { Device } from "../world/device.ts";
 import type { LinkAnswer } from "../world/linking.ts";
 import type { PhoneUplink } from "../world/uplink.ts";
-import { type Account, deliver, type Endpoint, endpointsOf, jidOf } from "../world/directory.ts";
+import { type Account, deliver, type Endpoint, endpointsOf, jidOf, PHONE_SETTINGS } from "../world/directory.ts";
 import { KeyStore } from "../world/key_store.ts";
 import type { RefBook } from "./linking/ref_book.ts";
 import { relayReceipt } from "../world/receipts.ts";
@@ -105,8 +105,7 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
     },
 
     changeSettings(phone, patch) {
-      const account = accountOf(phone);
-      network.notices.settings(account, account.settings.push(patch));
+      network.changeSettings({ account: accountOf(phone), device: 0 }, PHONE_SETTINGS, [patch]);
     },
 
     codeRequest: (phone) => refs.awaitingCode(parseJid(phone.jid)?.user ?? "")?.codeRequest ?? null,

@@ -19,8 +19,8 @@ export interface Account {
   readonly blocked: Set<Account>;
   /** Who may see and do what: the value of each setting by its name. */
   readonly privacy: Map<string, string>;
-  /** The phone's changes to the settings of `PHONE_SETTINGS`: encoded SyncdPatches, oldest first. */
-  readonly settings: Uint8Array[];
+  /** Changes of the settings that its devices share: encoded SyncdPatches by collection, oldest first. */
+  readonly settings: Map<string, Uint8Array[]>;
   /** What a business says about itself; null for anybody else. */
   business: BusinessProfile | null;
   /** Without device, by number and by LID. */
@@ -141,7 +141,7 @@ export class Directory {
       picture: null,
       blocked: new Set(),
       privacy: new Map(Object.entries(FRESH_PRIVACY)),
-      settings: [],
+      settings: new Map(),
       business: null,
       jid: makeJid(number, "s.whatsapp.net"),
       lid: makeJid(lid, "lid"),

@@ -1,7 +1,7 @@
 /** The network's notifications to companions, each kept until the companion acknowledges it. */
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
-import { type Account, type Companion, type Directory, endpointsOf, jidOf, PHONE_SETTINGS } from "./directory.ts";
+import { type Account, type Companion, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
 import { participantHash } from "./participant_hash.ts";
 import { type Attributes, type BinaryNode, element, seconds, SERVER } from "./stanza.ts";
 import type { Standing } from "./trust.ts";
@@ -65,10 +65,12 @@ export class Notices {
     ]);
   }
 
-  /** The phone changed settings that its companions share. */
-  settings(account: Account, version: number): void {
-    const collection = element("collection", { name: PHONE_SETTINGS, version: String(version) });
-    this.tell([account], { type: "server_sync" }, [collection]);
+  /** A device changed settings that the account's devices share; the other companions learn of it. */
+  settings({ account, device }: Endpoint, { name, version }: { name: string; version: number }): void {
+    const collection = element("collection", { name, version: String(version) });
+    for (const companion of account.companions.values()) {
+      if (companion.id !== device) this.tellOne(companion, { type: "server_sync" }, [collection]);
+    }
   }
 
   /** The issuer lets the holder write to it. */

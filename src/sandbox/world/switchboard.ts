@@ -1,5 +1,6 @@
 /** The network without its sockets: who is on it, what is relayed, and what goes wrong. */
 import { proto } from "@whiskeysockets/baileys";
+import { Buffer } from "node:buffer";
 import { STATUS_CHAT } from "./address.ts";
 import type { KeyBundle } from "./device.ts";
 import { type BinaryNode, element, messageId, seconds } from "./stanza.ts";
@@ -66,6 +67,18 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
       const companion = endpoint.account.companions.get(endpoint.device);
       if (companion && keys.preKeyCount < LOW_PRE_KEYS) notices.lowKeys(companion);
       return bundle;
+    },
+
+    /** Adds patches of a device to a collection of settings, each under the version that it makes. */
+    changeSettings(by: Endpoint, name: string, patches: readonly Uint8Array[]): void {
+      const changes = by.account.settings.get(name) ?? [];
+      by.account.settings.set(name, changes);
+      for (const patch of patches) {
+        // What is appended to a protobuf message replaces what it said before.
+        const version = proto.SyncdPatch.encode({ version: { version: changes.length + 1 } }).finish();
+        changes.push(Buffer.concat([patch, version]));
+      }
+      notices.settings(by, { name, version: changes.length });
     },
 
     /** Ends the account's open sessions as the fault says, and those after them: `count` times in all. */
