@@ -47,12 +47,14 @@ async function find(
     return { chat: ours?.to ?? chat, author: ME };
   }
   const recalled = await network.recall(lineId, target);
-  if (recalled) {
-    const { chat, participant, fromMe, number } = recalled;
-    return { chat, author: fromMe ? ME : { jid: participant ?? chat, number } };
-  }
+  const original = recalled && {
+    chat: recalled.chat,
+    author: recalled.fromMe ? ME : { jid: recalled.participant ?? recalled.chat, number: recalled.number },
+  } as const;
+  if (original?.chat === chat) return original;
+  // Senders choose the ids of their messages: another chat's of this id says nothing of the one that was seen here.
   const { value: row } = await kv.get(lineKeys.seen(lineId, chat, target));
-  if (row === null || (typeof row === "object" && "reportedAt" in row)) return null;
+  if (row === null || (typeof row === "object" && "reportedAt" in row)) return original;
   const from = seenFrom(row) ?? chat;
   return { chat, author: from === ME ? ME : { jid: from, number: null } };
 }

@@ -152,6 +152,20 @@ for (const [title, original, by, may] of MAY) {
   });
 }
 
+Deno.test("who wrote another message of the same id in another chat does not change it", async () => {
+  const world = await connectedWorld();
+  await world.kv.commit(new Change().set(lineKeys.seen("ses_1", GROUP, "3A"), { at: 1, from: "3@lid" }));
+  const own = { chat: "4@lid", participant: null, fromMe: false, number: STRANGER.number };
+  world.network.recalled.set("ses_1 3A", { ...own, kind: "text", text: "hola", caption: null, filename: null });
+  for (const change of [EDIT, DELETION]) {
+    await world.network.of("ses_1").receive(incoming(world, { ...STRANGER, change }));
+  }
+  for (const event of ["message.edited", "message.deleted"] as const) {
+    assert.deepEqual(await world.events(event), []);
+  }
+  await world.supervisor.stop();
+});
+
 for (const [whose, original] of [["a member's", BY_ANA], ["the owner's", BY_OWNER], ["our", "ours"]] as const) {
   Deno.test(`an admin of another group does not delete ${whose} message`, async () => {
     const world = await connectedWorld();
