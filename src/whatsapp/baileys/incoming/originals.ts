@@ -86,5 +86,11 @@ export async function findReceived(
   const { value } = await kv.get(networkKeys.waReceived(lineId, networkId));
   if (!value) return null;
   const row: SealedOriginal = JSON.parse(Buffer.from(seal.open(value)).toString(), BufferJSON.reviver);
-  return { ...row, message: proto.Message.decode(row.message) };
+  return { ...row, message: ofPeople(proto.Message.decode(row.message)) };
+}
+
+/** The message without the keys of its sender for a group, which come with one that was asked for again. */
+function ofPeople(message: proto.IMessage): proto.IMessage {
+  const { senderKeyDistributionMessage: _, fastRatchetKeySenderKeyDistributionMessage: __, ...said } = message;
+  return said;
 }

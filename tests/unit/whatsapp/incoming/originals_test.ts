@@ -1,0 +1,32 @@
+/** What is kept of a message that came in can be quoted and sent on: what it says, and nothing else that came with it. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { proto } from "@whiskeysockets/baileys";
+import { Change } from "../../../../src/store/kv.ts";
+import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
+import { findReceived, keepOriginal } from "../../../../src/whatsapp/baileys/incoming/originals.ts";
+import { forwarded } from "../../../../src/whatsapp/baileys/outgoing/manner.ts";
+import { plainIncoming } from "../../../support/incoming.ts";
+import { MemoryKv } from "../../../support/memory_kv.ts";
+import { testRuntime } from "../../../support/runtime.ts";
+
+Deno.test("a message that brought its sender's key for a group is sent on without the key", async () => {
+  const kv = new MemoryKv();
+  const runtime = testRuntime();
+  const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
+  const senderKey = { groupId: "1-2@g.us", axolotlSenderKeyDistributionMessage: Buffer.alloc(60, 7) };
+  const location = { degreesLatitude: 1, degreesLongitude: 2 };
+  const message = {
+    senderKeyDistributionMessage: senderKey,
+    fastRatchetKeySenderKeyDistributionMessage: senderKey,
+    locationMessage: location,
+  };
+  const plaintext = new Uint8Array([...proto.Message.encode(message).finish(), 1]);
+  const change = new Change();
+  const kept = { seal, lineId: "ses_1", plaintext, now: runtime.clock.now() };
+  keepOriginal(change, plainIncoming({ networkId: "A1", type: "locationMessage" }), kept);
+  await kv.commit(change);
+  const original = (await findReceived({ kv, seal, lineId: "ses_1" }, "A1"))!.message;
+  assert.deepEqual(Object.keys(original), ["locationMessage"]);
+  assert.equal(forwarded(original).locationMessage?.degreesLatitude, 1);
+});
