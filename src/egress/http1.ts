@@ -152,8 +152,15 @@ async function readHead(reader: ByteReader): Promise<Head> {
     if (left < 0 || !/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || line.includes("\0") || line.includes("\r")) {
       throw new BadResponse("the answer has headers that are not valid");
     }
-    headers.append(name, line.slice(colon + 1).trim());
+    headers.append(name, textOf(line.slice(colon + 1)).trim());
   }
+}
+
+/** What a server wrote, one character a byte: many write names in UTF-8; what is none is Latin-1 (RFC 9110, 5.5). */
+function textOf(value: string): string {
+  if (!/[\x80-\xff]/.test(value)) return value;
+  const text = Buffer.from(value, "latin1").toString("utf8");
+  return text.includes("\ufffd") ? value : text;
 }
 
 interface Framing {

@@ -56,6 +56,18 @@ const GOOD: [string, string, number, string, boolean][] = [
   ["bare line feeds and no reason", "HTTP/1.1 500\ncontent-length: 2\n\nno", 500, "no", true],
 ];
 
+for (
+  const [coding, written, read] of [
+    ["UTF-8", "Fatura mar\xc3\xa7o \xc3\xa0", "Fatura março à"],
+    ["Latin-1", "Fatura mar\xe7o \xe0", "Fatura março à"],
+  ] as const
+) {
+  Deno.test(`a header in ${coding} is read as its server meant it`, async () => {
+    const { headers } = await exchange(peer(`HTTP/1.1 204 No Content\r\nx: ${written} \r\n\r\n`), GET);
+    assert.equal(headers.get("x"), read);
+  });
+}
+
 Deno.test("a header is found whatever its case; one that comes twice has both values, and a missing one is null", async () => {
   const answer = "HTTP/1.1 204 No Content\r\nA-b: \t1 \r\na-B: 2\r\n\r\n";
   const { headers } = await exchange(peer(answer, { piece: 7 }), GET);

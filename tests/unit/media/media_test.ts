@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { join } from "node:path";
@@ -556,6 +557,11 @@ Deno.test("a file is fetched by its address, with the name that the server or th
       "content-disposition": "attachment; filename=plain.pdf; filename*=UTF-8''%E2%82%AC.pdf",
     }, "€.pdf"],
     ["/", { "content-type": "image/png" }, "file.png"],
+    [
+      "/x",
+      { "content-disposition": Buffer.from('attachment; filename="março.pdf"').toString("latin1") },
+      "março.pdf",
+    ],
     ["/x", { "content-disposition": 'attachment; filename="../../evil.sh"' }, "evil.sh"],
     ["/%E0%A4%A.pdf", {}, "%E0%A4%A.pdf"],
   ];
