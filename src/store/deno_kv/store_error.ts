@@ -1,4 +1,4 @@
-/** FairSemaphore what the SQLite engine throws into the port's `StoreError`, by the texts that SQLite and the kernel use. */
+/** Turns what the SQLite engine throws into the port's `StoreError`, by the texts that SQLite and the kernel use. */
 import { StoreError } from "../kv.ts";
 
 /** SQLITE_BUSY and SQLITE_LOCKED. */

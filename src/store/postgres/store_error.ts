@@ -1,4 +1,4 @@
-/** FairSemaphore what PostgreSQL and its client throw into the port's `StoreError`, by SQLSTATE. */
+/** Turns what PostgreSQL and its client throw into the port's `StoreError`, by SQLSTATE. */
 // @ts-types="@types/pg"
 import pg from "pg";
 import { StoreError } from "../kv.ts";
