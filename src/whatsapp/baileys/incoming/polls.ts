@@ -13,6 +13,8 @@ import { findReceived } from "./originals.ts";
 interface Poll {
   secret: Uint8Array;
   options: readonly string[];
+  /** How many of them one vote may choose; 0 stands for any number. */
+  selectable: number;
   /** JIDs of who made it; none for one that the line sent. */
   authors: readonly string[];
 }
@@ -39,12 +41,14 @@ function pollOf(message: proto.IMessage, authors: readonly string[]): Poll | nul
   const poll = pollIn(inner);
   const secret = (inner.messageContextInfo ?? message.messageContextInfo)?.messageSecret;
   if (!poll || !secret?.length) return null;
-  return { secret, options: (poll.options ?? []).map(({ optionName }) => optionName ?? ""), authors };
+  const options = (poll.options ?? []).map(({ optionName }) => optionName ?? "");
+  return { secret, options, selectable: poll.selectableOptionsCount ?? 0, authors };
 }
 
 /**
- * The options that a vote chooses; null when it cannot be read. Who made the poll and who votes is part of the key, each
- * by number or by LID as the voter's app saw them: the addresses that either may have are tried.
+ * The options that a vote chooses; null when it cannot be read, or chooses more than the poll allows: only a forged app
+ * makes one. Who made the poll and who votes is part of the key, each by number or by LID as the voter's app saw them: the
+ * addresses that either may have are tried.
  */
 export function readVote(
   vote: proto.Message.IPollEncValue,
@@ -57,7 +61,8 @@ export function readVote(
       try {
         const { selectedOptions } = decryptPollVote(vote, key);
         const chosen = new Set((selectedOptions ?? []).map((digest) => Buffer.from(digest).toString("hex")));
-        return poll.options.filter((option) => chosen.has(createHash("sha256").update(option).digest("hex")));
+        const options = poll.options.filter((option) => chosen.has(createHash("sha256").update(option).digest("hex")));
+        return poll.selectable > 0 && new Set(options).size > poll.selectable ? null : options;
       } catch {
         // Encrypted for other addresses.
       }

@@ -12,7 +12,7 @@ import { MemoryKv } from "../../../support/memory_kv.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 const SECRET = Buffer.alloc(32, 7);
-const POLL = { secret: SECRET, options: ["tea", "coffee", "Ünal 😀"], authors: [] };
+const POLL = { secret: SECRET, options: ["tea", "coffee", "Ünal 😀"], selectable: 0, authors: [] };
 const PEOPLE = {
   pollId: "P1",
   creators: ["900@lid", "551:3@s.whatsapp.net"],
@@ -44,6 +44,14 @@ for (const creator of ["900@lid", "551@s.whatsapp.net"]) {
   }
 }
 
+Deno.test("a vote that chooses more than its poll lets anybody choose is none", () => {
+  const [creator, voter] = ["900@lid", "222@lid"];
+  const single = { ...POLL, selectable: 1 };
+  assert.equal(readVote(encrypted(["tea", "coffee"], { creator, voter }), single, PEOPLE), null);
+  assert.deepEqual(readVote(encrypted(["coffee"], { creator, voter }), single, PEOPLE), ["coffee"]);
+  assert.deepEqual(readVote(encrypted([], { creator, voter }), single, PEOPLE), []);
+});
+
 Deno.test("a vote that was encrypted for other people, or altered, is not guessed", () => {
   assert.equal(readVote(encrypted(["tea"], { creator: "1@lid", voter: "222@lid" }), POLL, PEOPLE), null);
   const vote = encrypted(["tea"], { creator: "900@lid", voter: "222@lid" });
@@ -56,7 +64,7 @@ Deno.test("a poll that came in is found again, with its secret sealed, and so is
   const runtime = testRuntime();
   const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
   const sentPoll = {
-    pollCreationMessageV3: { options: [{ optionName: "a" }] },
+    pollCreationMessageV3: { options: [{ optionName: "a" }], selectableOptionsCount: 1 },
     messageContextInfo: { messageSecret: SECRET },
   };
   const sent = { find: (id: string) => Promise.resolve(id === "SENT" ? sentPoll : undefined) };
@@ -84,9 +92,14 @@ Deno.test("a poll that came in is found again, with its secret sealed, and so is
   await kv.commit(change);
   const find = makeFindPoll({ kv, seal, lineId: "ses_1", sent });
   const options = ["tea", "coffee"];
-  assert.deepEqual(await find("P1"), { secret: SECRET, options, authors: ["222@lid", "552@s.whatsapp.net"] });
-  assert.deepEqual(await find("OWN"), { secret: SECRET, options, authors: [] });
-  assert.deepEqual(await find("SENT"), { secret: SECRET, options: ["a"], authors: [] });
+  assert.deepEqual(await find("P1"), {
+    secret: SECRET,
+    options,
+    selectable: 0,
+    authors: ["222@lid", "552@s.whatsapp.net"],
+  });
+  assert.deepEqual(await find("OWN"), { secret: SECRET, options, selectable: 0, authors: [] });
+  assert.deepEqual(await find("SENT"), { secret: SECRET, options: ["a"], selectable: 1, authors: [] });
   for (const none of ["T1", "UNKNOWN"]) assert.equal(await find(none), null);
   for await (const { value } of kv.list<Uint8Array>({ prefix: ["wa"] as never })) {
     assert.ok(!Buffer.from(value).includes(SECRET.toString("base64")));
