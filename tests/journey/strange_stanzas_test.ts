@@ -46,3 +46,25 @@ onStage("200 stanzas of every type are acknowledged, end no line, and the other 
   const metrics = await (await fetch(stage.gateway.baseUrl.replace("/v1", "/metrics"))).text();
   assert.match(metrics, /^paloma_network_stanzas_unhandled_total\{tag="notification",type="psa"\} \d+$/m);
 });
+
+onStage("what somebody wrote is not sent back in the line's name when they ask for it again", async (stage) => {
+  await stage.addPhone(ANA);
+  const line = await stage.linkLine(LINE);
+  const { id: group } = await stage.control.call("POST", "/groups", { subject: "G", participants: [ANA, LINE] });
+  const [companion] = stage.network.switchboard.directory.account(LINE)!.companions.values();
+  for (const to of [LINE, group]) {
+    const text = `The line owes me a million: ${to}`;
+    await stage.control.call("POST", `/phones/${ANA}/messages`, { to, text });
+    const { data } = await stage.event(line, ({ data }) => data.text === text);
+    const { messageId: id, from, participant } = data;
+    const again = element("retry", { count: "1", id, t: "1790000000", v: "1" });
+    const receipt = element("receipt", { id, from, participant, type: "retry", t: "1790000000" }, [again]);
+    companion!.mailbox.put(receipt);
+    await until(() => !companion!.mailbox.holds(receipt), "the ack of the receipt");
+    const wire = await stage.control.call("GET", "/wire");
+    assert.deepEqual(
+      wire.filter((stanza: { line: string; id: string }) => stanza.id === id && stanza.line === LINE),
+      [],
+    );
+  }
+});

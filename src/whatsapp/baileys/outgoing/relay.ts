@@ -11,7 +11,7 @@ import { NetworkRefusal, NetworkTimeout } from "../../network_error.ts";
 import type { Outgoing, SendOutcome, Unsent } from "../../outgoing.ts";
 import { queryError, statusOf, TIMED_OUT } from "../answer.ts";
 import { pollIn } from "../incoming/content.ts";
-import { leaveOutStored } from "../repairs/memory.ts";
+import { keepNoRecent } from "../repairs/memory.ts";
 import type { Devices } from "./devices.ts";
 import { OriginalGone } from "./encode.ts";
 import type { GroupCache } from "./group_cache.ts";
@@ -62,7 +62,7 @@ export class Relay {
 
   constructor(deps: RelayDeps) {
     this.#deps = deps;
-    leaveOutStored(deps.socket.messageRetryManager, (networkId) => this.#waiting.has(networkId));
+    keepNoRecent(deps.socket.messageRetryManager);
     deps.socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
       this.#waiting.get(attrs.id ?? "")?.({
         error: attrs.error ? Number(attrs.error) : null,

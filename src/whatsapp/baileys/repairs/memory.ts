@@ -10,15 +10,12 @@ const MOST_NAMES = 10_000;
 type RecentMessages = Pick<NonNullable<WASocket["messageRetryManager"]>, "addRecentMessage">;
 
 /**
- * A line's last 512 sent messages are there for five minutes, for receivers who ask again. What is on disk before it
- * leaves (`outgoing/sent_store.ts`) need not be there twice: leaves out messages with network ids that `isStored`.
+ * A line's last 512 messages are there for five minutes, for receivers who ask again: not only those that it sent, for
+ * which the store is asked (`outgoing/sent_store.ts`), but also those that came in. Whoever asked for their own had it
+ * sent in the line's name, to a whole group too. So none is kept.
  */
-export function leaveOutStored(recent: RecentMessages | null, isStored: (networkId: string) => boolean): void {
-  if (!recent) return;
-  const add = recent.addRecentMessage.bind(recent);
-  recent.addRecentMessage = (to, networkId, message) => {
-    if (!isStored(networkId)) add(to, networkId, message);
-  };
+export function keepNoRecent(recent: RecentMessages | null): void {
+  if (recent) recent.addRecentMessage = () => {};
 }
 
 /**
