@@ -44,7 +44,8 @@ export type Purpose =
   | { kind: "member"; accountId: string }
   | { kind: "line"; accountId: string; sessionId: string };
 
-export type Invitation = Purpose & { createdAt: number; expiresAt: number };
+/** `by`: the person who made it; missing for one of a command. */
+export type Invitation = Purpose & { by?: string; createdAt: number; expiresAt: number };
 
 export interface AuditEntry {
   id: string;

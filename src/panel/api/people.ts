@@ -16,8 +16,8 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
     return { data };
   }
 
-  async function invite(purpose: Purpose) {
-    const { token, expiresAt } = await links.make(purpose);
+  async function invite(purpose: Purpose, by: Person) {
+    const { token, expiresAt } = await links.make(purpose, by);
     return { data: { url: linkUrl(panelUrl(), purpose, token), token, expiresAt } };
   }
 
@@ -29,8 +29,8 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
 
   guard.operator({ method: "GET", path: OPERATORS }, ({ visitor }) => list(null, visitor.person));
 
-  guard.operator({ method: "POST", path: OPERATORS }, async ({ did }) => {
-    const invitation = await invite({ kind: "operator" });
+  guard.operator({ method: "POST", path: OPERATORS }, async ({ visitor, did }) => {
+    const invitation = await invite({ kind: "operator" }, visitor.person);
     await did("operator_invited", null);
     return invitation;
   });
@@ -44,8 +44,8 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
 
   guard.account({ method: "GET", path: MEMBERS }, ({ account, visitor }) => list(account.id, visitor.person));
 
-  guard.account({ method: "POST", path: MEMBERS }, async ({ account, did }) => {
-    const invitation = await invite({ kind: "member", accountId: account.id });
+  guard.account({ method: "POST", path: MEMBERS }, async ({ account, visitor, did }) => {
+    const invitation = await invite({ kind: "member", accountId: account.id }, visitor.person);
     await did("person_invited");
     return invitation;
   });

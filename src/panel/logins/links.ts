@@ -1,8 +1,11 @@
-/** One-time links: to create an operator's login, to join an account, to link one line. Invalid once used or expired. */
+/**
+ * One-time links: to create an operator's login, to join an account, to link one line. Invalid once used or expired, or
+ * when whoever made them was removed.
+ */
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv, type Row } from "../../store/kv.ts";
 import { Refusal } from "../refusal.ts";
-import { type Invitation, panelKeys, type Purpose } from "../rows.ts";
+import { type Invitation, panelKeys, type Person, type Purpose } from "../rows.ts";
 import type { People } from "./people.ts";
 import { hashToken, makeToken } from "./secrets.ts";
 
@@ -19,11 +22,12 @@ export type Links = ReturnType<typeof makeLinks>;
 export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clock" | "random"> }) {
   return {
     /** The token, which goes behind the `#` of the link, where no server and no log sees it. */
-    async make(purpose: Purpose): Promise<{ token: string; expiresAt: number }> {
+    async make(purpose: Purpose, by?: Person): Promise<{ token: string; expiresAt: number }> {
       const token = makeToken(runtime.random);
       const createdAt = runtime.clock.now();
       const expiresAt = createdAt + LASTS_MS[purpose.kind];
-      await kv.commit(new Change().set(panelKeys.link(hashToken(token)), { ...purpose, createdAt, expiresAt }));
+      const invitation = { ...purpose, ...(by && { by: by.id }), createdAt, expiresAt };
+      await kv.commit(new Change().set(panelKeys.link(hashToken(token)), invitation));
       return { token, expiresAt };
     },
 
@@ -32,8 +36,10 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
       const slot = await kv.get(panelKeys.link(hashToken(token)));
       const { value } = slot;
       if (value === null || !kinds.some((kind) => kind === value.kind) || runtime.clock.now() >= value.expiresAt) {
-        throw new Refusal("link_dead", "This link was used already, or its time is over. Ask for another.");
+        throw deadLink();
       }
+      // Nobody comes back by a link that they made before they were removed.
+      if (value.by !== undefined && (await kv.get(panelKeys.person(value.by))).value === null) throw deadLink();
       return slot as Row<Invitation & { kind: K }>;
     },
 
@@ -41,6 +47,9 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
     use: async (token: string) => void await kv.commit(new Change().delete(panelKeys.link(hashToken(token)))),
   };
 }
+
+export const deadLink = () =>
+  new Refusal("link_dead", "This link was used already, or its time is over. Ask for another.");
 
 /** The URL to hand out. */
 export function linkUrl(panelUrl: string, { kind }: Pick<Purpose, "kind">, token: string): string {

@@ -216,8 +216,11 @@ Deno.test("a person is invited, comes in, and is shown the door", () =>
     assert.equal((await join("bob")).status, 200);
     const [, row] = await ana.get(below(world, "/people"));
     assert.equal(row.login, "bob");
+    const { body: { data: back } } = await bob.ask("POST", below(world, "/people"));
     assert.equal((await ana.ask("DELETE", below(world, `/people/${row.id}`))).status, 200);
     assert.equal((await bob.ask("GET", below(world))).body.code, "sign_in_required");
+    const { body } = await bob.ask("POST", "/welcome", { token: back.token });
+    assert.equal(body.code, "link_dead", "nor does he come back by a link that he has made");
   }));
 
 Deno.test("a customer's link links its line, shows nothing else, and is dead after", () =>
@@ -253,6 +256,25 @@ Deno.test("a customer's link links its line, shows nothing else, and is dead aft
     assert.equal((await look()).body.code, "link_dead");
     const another = await ana.ask("POST", below(world, `/lines/${session._id}/customer-link`));
     assert.equal(another.status, 400, "a line that is linked has nothing to link");
+  }));
+
+Deno.test("a customer's link is dead after, also where nobody looked while its line was linked", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    const { body: { data: session } } = await ana.ask("POST", below(world, "/v1/sessions"), { name: "Their line" });
+    await world.runtime.clock.advance(10);
+    const { body: { data: { token } } } = await ana.ask("POST", below(world, `/lines/${session._id}/customer-link`));
+    await world.runtime.clock.advance(10);
+    world.network.of(session._id).links();
+    await world.runtime.clock.advance(10);
+    world.network.of(session._id).ends("logged_out");
+    await world.runtime.clock.advance(10);
+    const reconnect = ana.ask("POST", below(world, `/v1/sessions/${session._id}/reconnect`));
+    assert.equal((await world.runtime.clock.during(reconnect)).status, 200);
+    for (const step of ["", "/again", "/passkey/confirm"]) {
+      const { body } = await new PanelVisit(world).ask("POST", `/link-line${step}`, { token });
+      assert.equal(body.code, "link_dead", `the owner's next QR is not for that customer: ${step}`);
+    }
   }));
 
 Deno.test("what was sent, failed and received is counted by day, once, whoever looks", () =>
