@@ -31,6 +31,8 @@ export function operations(): { method: string; path: string; operation: Operati
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 // deno-lint-ignore no-explicit-any -- the package's types describe its CommonJS form
 (ajvFormats as any).default?.(ajv) ?? (ajvFormats as any)(ajv);
+// Base64 that comes may have a data URL's prefix, and no padding.
+ajv.addFormat("byte", true);
 ajv.addSchema({ $id: "openapi", ...structuredClone(openApiDocument()) as object });
 const validators = new Map<object, ValidateFunction>();
 
@@ -44,7 +46,10 @@ export function assertFits(schema: object, value: unknown, what: string): void {
   assert.ok(validate(value), `${what}: ${ajv.errorsText(validate.errors)}`);
 }
 
-/** A stage of which every answer must be one that the document describes; `asked` is told of each operation. */
+/**
+ * A stage of which every answer, and every body that was taken, must be one that the document describes; `asked` is told of
+ * each operation.
+ */
 export function contractStage(stage: ApiStage, asked: (operationId: string) => void): ApiStage {
   const patterns = operations().map(({ method, path, operation }) => ({
     method: method.toUpperCase(),
@@ -66,6 +71,12 @@ export function contractStage(stage: ApiStage, asked: (operationId: string) => v
         const documented = found.operation.responses[response.status];
         assert.ok(documented, `${what} is not documented`);
         asked(found.operation.operationId);
+        const body = found.operation.requestBody?.content["application/json"];
+        const sent = options?.json === undefined ? undefined : JSON.parse(JSON.stringify(options.json));
+        // What is not found was looked for: the body was in order.
+        if ((response.ok || response.status === 404) && body && sent !== undefined) {
+          assertFits(body.schema, sent, `the body of ${what}`);
+        }
         const type = response.headers.get("content-type")?.replace(/;.*/, "") ?? "";
         const media = documented.content?.[type];
         if (documented.content) assert.ok(media, `${what} came as ${type}`);

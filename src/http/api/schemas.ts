@@ -79,6 +79,12 @@ export function memberResultOf({ number, error }: PortResult): z.infer<typeof Me
 
 const MOST_PICTURE_BYTES = 1024 * 1024;
 
+/** A body of changes, any of which may be left out, but not all. */
+export function changes<T extends z.ZodRawShape>(name: string, shape: T) {
+  return z.strictObject(shape).refine((fields) => Object.keys(fields).length > 0, "holds nothing to change")
+    .openapi(name, { minProperties: 1 });
+}
+
 /** A picture in a body; `jpegOf` reads it. */
 export const Jpeg = z.string().max(1_500_000).openapi({
   description: "A square JPEG of at most 1 MiB in base64; the prefix `data:image/jpeg;base64,` is accepted. " +

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { invalid } from "../../errors.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { data, Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
+import { changes, data, Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { kept, keptAnswer, ofSession } from "./network.ts";
 
@@ -111,11 +111,11 @@ const changeProfile = route({
   path: "/v1/sessions/{id}/profile",
   operationId: "changeProfile",
   summary: "Change the line's name, about or picture",
-  body: z.strictObject({
-    name: z.string().trim().min(1).max(25).optional(),
-    about: z.string().max(139).optional(),
+  body: changes("ProfileChange", {
+    name: z.string().trim().min(1).max(25).optional().openapi({ example: "Bakery Madrid" }),
+    about: z.string().max(139).optional().openapi({ example: "Open from seven to three" }),
     picture: Jpeg.optional(),
-  }).refine((fields) => Object.keys(fields).length > 0, "holds nothing to change").openapi("ProfileChange"),
+  }),
   maxBytes: 2 * 1024 * 1024,
   answers: { 200: data("The profile as it is now", Profile) },
 });

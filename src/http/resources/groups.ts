@@ -4,6 +4,7 @@ import type { Lookups } from "../../line/lookups.ts";
 import type { Group as PortGroup, WholeGroup as PortWholeGroup } from "../../whatsapp/groups.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
 import {
+  changes,
   data,
   GroupJid,
   isoTime,
@@ -95,14 +96,14 @@ const changeGroup = route({
   summary: "Change a group's name, description, picture or settings",
   description:
     "One query of the network a field, in the order in which they stand here: where it refuses one, those before are done.",
-  body: z.strictObject({
+  body: changes("GroupChange", {
     name: name.optional(),
     description: z.string().max(2_048).optional(),
     announce: z.boolean().optional(),
     locked: z.boolean().optional(),
-    ephemeral: z.literal(EPHEMERAL_SECONDS).optional(),
+    ephemeral: z.literal(EPHEMERAL_SECONDS).optional().openapi({ type: "integer", enum: [...EPHEMERAL_SECONDS] }),
     picture: Jpeg.optional(),
-  }).refine((fields) => Object.keys(fields).length > 0, "holds nothing to change").openapi("GroupChange"),
+  }),
   maxBytes: 2 * 1024 * 1024,
   answers: { 200: data("The group as it is now", WholeGroup) },
 });

@@ -153,7 +153,7 @@ const editMessage = route({
       if (moves !== (typeof text === "string")) return;
       const message = "give either text alone, or sendAt, priority or both of these";
       context.addIssue({ code: "custom", path: ["text"], message });
-    }).openapi("MessageEdit"),
+    }).openapi("MessageEdit", { minProperties: 1 }),
   answers: { 200: record },
   problems: ["not_found", "not_editable", "network_error", "network_timeout"],
 });

@@ -84,6 +84,21 @@ Deno.test("no request body has room for a field that is not documented", () => {
   assert.ok(seen > 8);
 });
 
+Deno.test("an empty body is refused where the document refuses it, and nowhere else", () => {
+  const documented = new Map(operations().map(({ operation }) => [operation.operationId, operation]));
+  let refused = 0;
+  for (const { operationId, body, upload } of ROUTES) {
+    const read = body ?? upload?.schema;
+    if (!read) continue;
+    const [content] = Object.values(documented.get(operationId)!.requestBody!.content);
+    const isTaken = read.safeParse({}).success;
+    if (isTaken) assertFits(content!.schema, {}, operationId);
+    else assert.throws(() => assertFits(content!.schema, {}, operationId), assert.AssertionError, operationId);
+    refused += Number(!isTaken);
+  }
+  assert.ok(refused > 20);
+});
+
 Deno.test("every error of the catalogue is documented where it can happen", () => {
   const documented = new Set(ROUTES.flatMap(codesOf));
   const nowhere = Object.keys(CATALOGUE).filter((code) => !documented.has(code as ProblemCode));

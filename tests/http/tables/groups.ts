@@ -69,6 +69,7 @@ const UNKNOWN: readonly [method: string, path: string, json?: unknown][] = [
   ["GET", `groups/${GROUP}`],
   ["DELETE", `groups/${GROUP}`],
   ["PATCH", `groups/${GROUP}`, { name: "x" }],
+  ["PATCH", `groups/${GROUP}`, { ephemeral: 604_800 }],
   ["GET", "groups/family"],
   ["GET", `groups/${GROUP}/invite`],
   ["DELETE", `groups/${GROUP}/messages/3EB0`],
