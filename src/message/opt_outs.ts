@@ -7,7 +7,7 @@ import { notFound } from "../errors.ts";
 import type { NewEvent } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Clock } from "../runtime.ts";
-import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import type { OutgoingContent } from "./content.ts";
 import { EMPTY_LEDGER } from "./history/ledger.ts";
@@ -27,8 +27,9 @@ interface OptOutDeps {
   recorder: Pick<Recorder, "dropped">;
   /** Ids of the account's lines. */
   linesOf(accountId: string): Promise<string[]>;
-  /** The person's `@lid`, as far as the line knows it. */
+  /** The person's `@lid`, and the number behind one, as far as the line knows them. */
   lidOf(lineId: string, number: string): Promise<string | null>;
+  numberOf(lineId: string, lid: string): Promise<string | null>;
   /** Words that opt out, as the account has them now. */
   wordsOf(accountId: string): Promise<readonly string[]>;
   /** Called afterwards with each line whose queue has changed. */
@@ -56,16 +57,16 @@ export class OptOuts {
     return { optOuts, total };
   }
 
-  /** Throws Problem not_found when the number is not on the list. */
+  /** By the number or the `@lid`. Throws Problem not_found when the person is not on the list. */
   async get(accountId: string, number: string): Promise<OptOut> {
-    const { value } = await this.#deps.kv.get(messageKeys.optOut(accountId, number));
+    const { value } = await this.#slotOf(accountId, number);
     if (value === null) throw notFound("opt-out");
     return value;
   }
 
   /**
-   * Puts the number on the list, with the `@lid` that the account's lines know it by, and ends what waits for it; one
-   * that is on it stays, and learns the `@lid`.
+   * Puts the number, or `@lid`, on the list, with the other one as far as the account's lines know it, and ends what
+   * waits for it; one that is on it stays, and learns the other.
    */
   async add(accountId: string, number: string): Promise<OptOut> {
     return await this.#add(accountId, { number, word: null, chats: await this.#chatsOf(accountId, number) });
@@ -77,7 +78,7 @@ export class OptOuts {
     return retryOnConflict(kv, async () => {
       const [ledger, slot] = await Promise.all([
         kv.get(messageKeys.ledger(accountId)),
-        kv.get(messageKeys.optOut(accountId, number)),
+        this.#slotOf(accountId, number),
       ]);
       if (slot.value === null || ledger.value === null) throw notFound("opt-out");
       const change = new Change().check(ledger).check(slot).delete(slot.key);
@@ -101,7 +102,8 @@ export class OptOuts {
     const word = (await wordsOf(to.accountId)).find((word) => wordOf(word) === said);
     if (word === undefined) return;
     const number = digits ?? chatOf(jid);
-    await this.#add(to.accountId, { number, word, chats: [...new Set([number, chatOf(jid)])] }, (change) => {
+    const chats = [...new Set([...await this.#chatsOf(to.accountId, number), chatOf(jid)])];
+    await this.#add(to.accountId, { number, word, chats }, (change) => {
       events.append(change, { ...to, event: "recipient.opted_out", data: { number, word } });
     });
   }
@@ -114,19 +116,23 @@ export class OptOuts {
   ): Promise<OptOut> {
     const { kv, clock, events } = this.#deps;
     const { optOut, isNew } = await retryOnConflict(kv, async () => {
-      const [ledger, slot] = await Promise.all([
+      const [ledger, slot, listed] = await Promise.all([
         kv.get(messageKeys.ledger(accountId)),
-        kv.get(messageKeys.optOut(accountId, wanted.number)),
+        this.#slotOf(accountId, wanted.number),
+        kv.getMany(wanted.chats.map((chat) => messageKeys.optedOutChat(accountId, chat))),
       ]);
       const before = slot.value;
-      const chats = [...new Set([...before?.chats ?? [], ...wanted.chats])];
+      const { number } = before ?? wanted;
+      // What another entry covers stays its own: taking one entry off the list leaves the other whole.
+      const own = wanted.chats.filter((_, i) => [null, number].includes(listed[i]!.value));
+      const chats = [...new Set([...before?.chats ?? [], ...own])];
       if (before && chats.length === before.chats.length) {
         return { change: new Change(), result: { optOut: before, isNew: false } };
       }
-      const optOut = before ? { ...before, chats } : { ...wanted, createdAt: clock.now() };
+      const optOut = before ? { ...before, chats } : { ...wanted, chats, createdAt: clock.now() };
       const kept = ledger.value ?? EMPTY_LEDGER;
       const change = new Change().check(ledger).check(slot).set(slot.key, optOut);
-      for (const chat of chats) change.set(messageKeys.optedOutChat(accountId, chat), wanted.number);
+      for (const chat of chats) change.set(messageKeys.optedOutChat(accountId, chat), number);
       // Rewritten also where the number stays the same: accepts that are under way decide anew.
       change.set(ledger.key, { ...kept, optOuts: (kept.optOuts ?? 0) + (before ? 0 : 1) });
       if (!before) alongside(change);
@@ -147,11 +153,19 @@ export class OptOuts {
     }
   }
 
-  /** Under what the account's lines may write to the number. */
+  /** The entry that covers the number or `@lid`, or the place for one. */
+  async #slotOf(accountId: string, number: string): Promise<Slot<OptOut>> {
+    const { kv } = this.#deps;
+    const { value } = await kv.get(messageKeys.optedOutChat(accountId, number));
+    return await kv.get(messageKeys.optOut(accountId, value ?? number));
+  }
+
+  /** Under what the account's lines may write to the person. */
   async #chatsOf(accountId: string, number: string): Promise<string[]> {
-    const { linesOf, lidOf } = this.#deps;
-    const lids = await Promise.all((await linesOf(accountId)).map((lineId) => lidOf(lineId, number)));
-    return [...new Set([number, ...lids.flatMap((lid) => lid === null ? [] : chatOf(lid))])];
+    const { linesOf, lidOf, numberOf } = this.#deps;
+    const otherOf = number.endsWith("@lid") ? numberOf : lidOf;
+    const others = await Promise.all((await linesOf(accountId)).map((lineId) => otherOf(lineId, number)));
+    return [...new Set([number, ...others.flatMap((other) => other === null ? [] : chatOf(other))])];
   }
 }
 

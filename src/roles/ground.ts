@@ -51,7 +51,7 @@ export interface Ground {
   /** Writes what becomes of messages through the given store. */
   recorderOn(kv: Kv): Recorder;
   /** `queueChanged` is called with each line whose queue an opt-out has changed. */
-  optOuts(network: Pick<Network, "lidOf">, queueChanged: (lineId: string) => void): OptOuts;
+  optOuts(network: Pick<Network, "lidOf" | "numberOf">, queueChanged: (lineId: string) => void): OptOuts;
 }
 
 /** Topics of news that one process has and others need (promise 7): nothing depends on a ring that is lost. */
@@ -116,7 +116,7 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
     queuedCount: makeQueuedCount(kv),
     names,
     recorderOn,
-    optOuts: ({ lidOf }, queueChanged) =>
+    optOuts: ({ lidOf, numberOf }, queueChanged) =>
       new OptOuts({
         kv,
         clock: runtime.clock,
@@ -124,6 +124,7 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
         recorder: recorderOn(kv),
         linesOf: (accountId) => lineIdsOf(kv, accountId),
         lidOf,
+        numberOf,
         wordsOf: async (accountId) => (await data.accounts.caller(accountId))?.account.optOutWords ?? [],
         queueChanged,
       }),

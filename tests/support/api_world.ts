@@ -155,6 +155,7 @@ export class ApiWorld implements ApiStage {
       recorder,
       linesOf: (accountId) => lineIdsOf(kv, accountId),
       lidOf: (lineId, number) => this.network.lidOf(lineId, number),
+      numberOf: (lineId, lid) => this.network.numberOf(lineId, lid),
       wordsOf: async (accountId) => (await this.accounts.caller(accountId))?.account.optOutWords ?? [],
       queueChanged: (lineId) => this.#supervisor?.queueChanged(lineId),
     });

@@ -106,6 +106,7 @@ export class World {
       recorder,
       linesOf: (accountId) => lineIdsOf(kv, accountId),
       lidOf: (lineId, number) => this.network.lidOf(lineId, number),
+      numberOf: (lineId, lid) => this.network.numberOf(lineId, lid),
       wordsOf: () => Promise.resolve(this.optOutWords),
       queueChanged: (lineId) => this.supervisor.queueChanged(lineId),
     });

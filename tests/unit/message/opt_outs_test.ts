@@ -18,6 +18,7 @@ function listOf({ kv, runtime }: SendWorld) {
     recorder: { dropped: () => Promise.reject(new Error("nothing waits here")) },
     linesOf: () => Promise.resolve([]),
     lidOf: () => Promise.resolve(null),
+    numberOf: () => Promise.resolve(null),
     wordsOf: () => Promise.resolve([]),
     queueChanged: () => {},
   });
@@ -152,6 +153,36 @@ Deno.test("who writes one of the account's words is on the list, with one event,
   assert.equal((await world.message(waiting.id)).error?.code, "recipient_opted_out");
   const { optOuts } = await world.optOuts.page(ACCOUNT, { page: 1, limit: 20 });
   assert.deepEqual(optOuts.map(({ number, word }) => [number, word]), [[NUMBER, "STOP"], ["88@lid", "STOP"]]);
+  await world.supervisor.stop();
+});
+
+Deno.test("who writes a word from a number, or is listed by LID, is not written to under the other name either", async () => {
+  const world = await connectedWorld();
+  world.optOutWords = ["STOP"];
+  world.network.numbers.set("77@lid", NUMBER).set("88@lid", OTHER);
+  const waits = await world.accept("ses_1", { to: "77@lid", sendAt: world.clock.now() + 3_600_000 });
+  await hears(world, { chat: `${NUMBER}@s.whatsapp.net`, number: NUMBER, text: "STOP" });
+  await world.optOuts.add(ACCOUNT, "88@lid");
+  const names = [NUMBER, "77@lid", OTHER, "88@lid"];
+  assert.deepEqual(await optedOutAmong(world.kv, ACCOUNT, names), new Set(names));
+  assert.equal((await world.message(waits.id)).error?.code, "recipient_opted_out");
+  assert.equal((await world.optOuts.add(ACCOUNT, "77@lid")).number, NUMBER, "one person, one entry");
+  assert.equal((await world.optOuts.get(ACCOUNT, OTHER)).number, "88@lid");
+  await world.optOuts.remove(ACCOUNT, "77@lid");
+  await world.optOuts.remove(ACCOUNT, OTHER);
+  assert.deepEqual(await optedOutAmong(world.kv, ACCOUNT, names), new Set());
+  await world.supervisor.stop();
+});
+
+Deno.test("of two entries for one person, listed before anybody knew, each is whole without the other", async () => {
+  const world = await connectedWorld();
+  for (const name of ["77@lid", NUMBER]) await world.optOuts.add(ACCOUNT, name);
+  world.network.numbers.set("77@lid", NUMBER);
+  for (const name of ["77@lid", NUMBER]) await world.optOuts.add(ACCOUNT, name);
+  await world.optOuts.remove(ACCOUNT, NUMBER);
+  assert.deepEqual(await optedOutAmong(world.kv, ACCOUNT, [NUMBER, "77@lid"]), new Set(["77@lid"]));
+  await world.optOuts.remove(ACCOUNT, "77@lid");
+  assert.equal((await world.optOuts.page(ACCOUNT, ALL)).total, 0);
   await world.supervisor.stop();
 });
 
