@@ -36,7 +36,7 @@ export async function readFormUpload<Fields>(
     for await (const { name, filename: givenName, charset, content } of partsOf(request)) {
       if (name === undefined) continue;
       if (givenName === undefined) {
-        const value = decoded(await whole(content, { path: name, maxBytes: MAX_FIELD_BYTES }), charset);
+        const value = decoded(await whole(content, { path: name, maxBytes: MAX_FIELD_BYTES }), name, charset);
         // A form also sends fields that were not filled in.
         if (value === "") fields.set(name, fields.get(name));
         else if (fields.get(name) !== undefined) throw invalid(name, "is given twice");
@@ -199,11 +199,11 @@ function unescaped(filename: string | undefined): string | undefined {
   return filename?.replace(/^.*[/\\]/s, "").replace(/%(22|0D|0A)/gi, decodeURIComponent);
 }
 
-function decoded(bytes: Uint8Array, charset = "utf-8"): string {
+function decoded(bytes: Uint8Array, name: string, charset = "utf-8"): string {
   try {
-    return new TextDecoder(charset).decode(bytes);
-  } catch (cause) {
-    throw notForm(cause);
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+  } catch {
+    throw invalid(name, `is not text in ${charset}`);
   }
 }
 

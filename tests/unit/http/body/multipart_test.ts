@@ -114,6 +114,23 @@ Deno.test("a form that is none is refused, and nobody waits for its end", async 
   }
 });
 
+Deno.test("a field is text in the charset that it names, else in UTF-8, or is refused", async () => {
+  const caption = (type: string, bytes: number[]) => [
+    Buffer.from(`--B\r\nContent-Disposition: form-data; name="caption"\r\n${type}\r\n`),
+    Buffer.from(bytes),
+    Buffer.from(`\r\n${field("to", "34600111222")}${file("content")}${END}`),
+  ];
+  const latin1 = "Content-Type: text/plain; charset=iso-8859-1\r\n";
+  const { fields } = await readFormUpload(requestOf(caption(latin1, [0xfc])), options(fakeMedia()));
+  assert.equal(fields.caption, "ü");
+  for (const [type, bytes] of [["", [0xfc]], [latin1.replace("iso-8859-1", "none"), [0x41]]] as const) {
+    await assert.rejects(
+      readFormUpload(requestOf(caption(type, [...bytes])), options(fakeMedia())),
+      (error: Problem) => assert.match(error.message, /^caption: is not text in/) ?? true,
+    );
+  }
+});
+
 Deno.test("a file keeps its name, however the client writes it", async () => {
   const rows: [written: string, filename: string][] = [
     ['filename="Büro 🎉.pdf"', "Büro 🎉.pdf"],
