@@ -62,6 +62,11 @@ export interface EventLog {
   inChats(accountId: string, query: { sessionId: string; limit: number }): Promise<ChatEvent[]>;
   /** Id of the newest event; null when there is none. */
   newest(accountId: string): Promise<string | null>;
+  /**
+   * Throws Problem validation_failed at `path` for an id that no event of the account can have had. One that is later than
+   * all that the log knows, and not than the clock, is a cursor: an old backup may have been restored.
+   */
+  checkCursor(accountId: string, id: string, path?: string): Promise<void>;
   /** Calls `wake` after each commit that appended for the account; returns the unsubscribe function. */
   subscribe(accountId: string, wake: () => void): () => void;
 }
@@ -141,6 +146,15 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
 
     async newest(accountId) {
       return (await firstRow(kv, { prefix: eventKeys.events(accountId) }, { reverse: true }))?.value.id ?? null;
+    },
+
+    async checkCursor(accountId, id, path) {
+      const order = orderOf(id, path);
+      const isAfter = (microseconds: number) => order.slice(0, String(microseconds).length) > String(microseconds);
+      if (!isAfter(runtime.clock.now() * 1000)) return;
+      // The clock may have been set back.
+      const { value } = await kv.get(eventKeys.eventOrder(accountId));
+      if (value === null || isAfter(value)) throw invalid(path ?? "after", "is later than any event");
     },
 
     subscribe(accountId, wake) {

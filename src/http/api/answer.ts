@@ -68,7 +68,7 @@ const STREAM_HEADERS = {
 export async function streamAnswer(
   c: ApiContext,
   place: Taken,
-  open: () => Promise<ReadableStream<Uint8Array>>,
+  open: () => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>,
 ): Promise<Response> {
   if (c.req.method === "HEAD") return c.body(null, 200, STREAM_HEADERS);
   place.add(1);

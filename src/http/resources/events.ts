@@ -1,7 +1,6 @@
 /** The feed of events and its stream: a client that was down asks for what came after the last one that it saw. */
 import { z } from "@hono/zod-openapi";
 import { EVENT_ID, EVENT_NAMES, type EventName } from "../../event/event.ts";
-import { orderOf } from "../../event/log.ts";
 import { Tails } from "../../event/tail.ts";
 import { FeedEvent, feedEventOf } from "./event_schemas.ts";
 import { FeedStream } from "./feed_stream.ts";
@@ -71,7 +70,11 @@ type Needed = Pick<Services, "events" | "runtime" | "stopping" | "budgets">;
 function addEvents(api: Api, services: Needed): void {
   const { events, budgets, runtime } = services;
   const tails = new Tails(events, runtime.clock);
-  const cursorOf = (accountId: string, after: string | null) => after === "now" ? events.newest(accountId) : after;
+  const cursorOf = async (accountId: string, after: string | null, path = "after") => {
+    if (after === "now") return await events.newest(accountId);
+    if (after !== null) await events.checkCursor(accountId, after, path);
+    return after;
+  };
 
   api.on(listEvents, async ({ caller, query: { after: asked = null, types, sessionId = null, limit } }) => {
     const party = caller.account.id;
@@ -84,14 +87,15 @@ function addEvents(api: Api, services: Needed): void {
 
   api.on(streamEvents, async ({ c, caller, checkKey, query: { after: asked, types, sessionId = null } }) => {
     const accountId = caller.account.id;
-    const after = c.req.header("last-event-id") || asked || null;
-    // A header that is no cursor is refused now, while the answer can still be a problem.
-    if (after !== null && after !== "now") orderOf(after, "Last-Event-ID");
+    const header = c.req.header("last-event-id") || null;
+    // What is no cursor is refused now, while the answer can still be a problem.
+    const after = await cursorOf(accountId, header ?? asked ?? null, header === null ? "after" : "Last-Event-ID");
     const place = budgets.streams.open(accountId, caller.plan.eventStreams);
-    return await streamAnswer(c, place, async () => {
-      const query = { after: await cursorOf(accountId, after), types, sessionId };
+    const open = () => {
+      const query = { after, types, sessionId };
       return new FeedStream({ ...services, tails }, { accountId, query, checkKey, place }).open();
-    });
+    };
+    return streamAnswer(c, place, open);
   });
 }
 

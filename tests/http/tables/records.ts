@@ -4,6 +4,8 @@ import { type Case, nobodys, problem, wrong } from "../../support/api_table.ts";
 const NO_MESSAGE = nobodys("msg");
 const OUT = "34600999111";
 const NO_WEBHOOK = nobodys("whk");
+/** Later than any event. */
+const LATER = "evt_99999999999999999999";
 
 export const messageCases: readonly Case[] = [
   ...(["PATCH", "POST"] as const).flatMap((method): Case[] => {
@@ -61,8 +63,8 @@ export const messageCases: readonly Case[] = [
     contains: ['"data":[]', '"total":0'],
   })),
   {
-    name: "days in the wrong order hold nothing",
-    ask: () => ["GET", "/v1/messages/history?from=2026-02-01&to=2026-01-01"],
+    name: "history takes a single day",
+    ask: () => ["GET", "/v1/messages/history?from=2020-01-01&to=2020-01-01"],
     status: 200,
     contains: ['"data":[]', '"total":0'],
   },
@@ -78,6 +80,7 @@ export const messageCases: readonly Case[] = [
     ["from=2026-13-01", "from"],
     ["from=2026-02-30", "from"],
     ["to=yesterday", "to"],
+    ["from=2026-02-02&to=2026-02-01", "to"],
     ["to=2026-01-01T00:00:00Z", "to"],
     ["sessionId=msg_01kf0m3e4v8s2q6w9x1y5z7abc", "sessionId"],
     ["recipient=%2B34600111222", "recipient"],
@@ -267,6 +270,7 @@ export const eventCases: readonly Case[] = [
     ["types=message.read", "types"],
     ["types=message.sent,nothing", "types"],
     ["after=17", "after"],
+    [`after=${LATER}`, "after"],
     ["limit=0", "limit"],
     ["limit=1001", "limit"],
   ].map(([query, path]): Case => ({
@@ -275,12 +279,12 @@ export const eventCases: readonly Case[] = [
     status: 400,
     contains: wrong(path!),
   })),
-  {
-    name: "the stream refuses a cursor that is none",
-    ask: () => ["GET", "/v1/events/stream", { headers: { "last-event-id": "17" } }],
+  ...["17", LATER].map((id): Case => ({
+    name: `the stream refuses ${id}, a cursor that is none`,
+    ask: () => ["GET", "/v1/events/stream", { headers: { "last-event-id": id } }],
     status: 400,
     contains: wrong("Last-Event-ID"),
-  },
+  })),
 ];
 
 export const accountCases: readonly Case[] = [
