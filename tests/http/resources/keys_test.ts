@@ -79,12 +79,14 @@ Deno.test("the answer that has a new key in it is repeated only to a key that co
     assert.equal(await expectAnswer(await world.call("POST", KEYS, { json, headers }), { status: 201 }), made);
   }));
 
-Deno.test("a key that is bound to a domain manages no keys, whatever its Origin says", () =>
+Deno.test("a key that is bound to a domain manages no keys, whatever its Origin says, and all else that its scopes allow", () =>
   withApi(async (world) => {
     const { key, id } = await make(world, { scopes: ["manage", "read"], allowedDomains: ["shop.example.com"] });
     const headers = { origin: "https://shop.example.com" };
     const refused = { status: 403, contains: problem("scope_missing") };
     await expectAnswer(await world.call("GET", "/v1/sessions", { key, headers }), { status: 200 });
+    const words = { json: { optOutWords: ["STOP"] }, key, headers };
+    await expectAnswer(await world.call("PATCH", "/v1/account", words), { status: 200, contains: ['"STOP"'] });
     await expectAnswer(await world.call("GET", KEYS, { key, headers }), refused);
     await expectAnswer(await world.call("DELETE", `${KEYS}/${id}`, { key, headers }), refused);
     const json = { name: "x", scopes: ["manage"] };
