@@ -1,14 +1,16 @@
 /** What the network may say that nobody here handles: acknowledged, and no end of the line. */
 import assert from "node:assert/strict";
+import type { Json } from "../../src/cli/client.ts";
 import { element } from "../../src/sandbox/world/stanza.ts";
 import { seededRandom } from "../support/runtime.ts";
-import { type LinkedLine, onStage } from "../support/stage.ts";
+import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
 import { asksForAck, strangeStanzas } from "../support/strange_stanzas.ts";
 import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
 const OTHER = "4915100000002";
 const ANA = "4917000000001";
+const BEN = "4917000000002";
 const COUNT = 200;
 
 onStage("200 stanzas of every type are acknowledged, end no line, and the other line never notices", async (stage) => {
@@ -47,24 +49,51 @@ onStage("200 stanzas of every type are acknowledged, end no line, and the other 
   assert.match(metrics, /^paloma_network_stanzas_unhandled_total\{tag="notification",type="psa"\} \d+$/m);
 });
 
+/** Has the line asked for a message once more, as by whoever could not read it; resolves to how often it was sent then. */
+async function askedAgain(stage: Stage, receipt: { id: string; from: string; participant?: string }): Promise<number> {
+  const sent = async () => {
+    const wire: Json[] = await stage.control.call("GET", "/wire");
+    return wire.filter(({ line, id }) => line === LINE && id === receipt.id).length;
+  };
+  const before = await sent();
+  const [companion] = stage.network.switchboard.directory.account(LINE)!.companions.values();
+  const t = "1790000000";
+  const retry = element("retry", { count: "1", id: receipt.id, t, v: "1" });
+  const stanza = element("receipt", { ...receipt, type: "retry", t }, [retry]);
+  companion!.mailbox.put(stanza);
+  await until(() => !companion!.mailbox.holds(stanza), "the ack of the receipt");
+  return await sent() - before;
+}
+
 onStage("what somebody wrote is not sent back in the line's name when they ask for it again", async (stage) => {
   await stage.addPhone(ANA);
   const line = await stage.linkLine(LINE);
   const { id: group } = await stage.control.call("POST", "/groups", { subject: "G", participants: [ANA, LINE] });
-  const [companion] = stage.network.switchboard.directory.account(LINE)!.companions.values();
   for (const to of [LINE, group]) {
     const text = `The line owes me a million: ${to}`;
     await stage.control.call("POST", `/phones/${ANA}/messages`, { to, text });
-    const { data } = await stage.event(line, ({ data }) => data.text === text);
-    const { messageId: id, from, participant } = data;
-    const again = element("retry", { count: "1", id, t: "1790000000", v: "1" });
-    const receipt = element("receipt", { id, from, participant, type: "retry", t: "1790000000" }, [again]);
-    companion!.mailbox.put(receipt);
-    await until(() => !companion!.mailbox.holds(receipt), "the ack of the receipt");
-    const wire = await stage.control.call("GET", "/wire");
-    assert.deepEqual(
-      wire.filter((stanza: { line: string; id: string }) => stanza.id === id && stanza.line === LINE),
-      [],
-    );
+    const { data: { messageId: id, from, participant } } = await stage.event(line, ({ data }) => data.text === text);
+    assert.equal(await askedAgain(stage, { id, from, participant }), 0);
   }
+});
+
+onStage("what the line wrote is sent again to those it went to, and in no other chat", async (stage) => {
+  for (const number of [ANA, BEN]) await stage.addPhone(number);
+  const line = await stage.linkLine(LINE);
+  const { id: group } = await stage.control.call("POST", "/groups", { subject: "G", participants: [ANA, BEN, LINE] });
+  const [ana, ben] = [ANA, BEN].map((number) => stage.network.switchboard.directory.account(number)!);
+  await stage.sendText(line, ANA, "yes");
+  await stage.sendText(line, group, "no");
+  const { id: yes } = await stage.arrival(ANA, ({ text }) => text === "yes");
+  const { id: no } = await stage.arrival(ANA, ({ text }) => text === "no");
+  for (const from of [ana!.jid, ana!.lid]) assert.ok(await askedAgain(stage, { id: yes, from }) > 0, from);
+  assert.ok(await askedAgain(stage, { id: no, from: group, participant: ana!.lid }) > 0);
+  for (
+    const receipt of [
+      { id: yes, from: group, participant: ana!.lid },
+      { id: yes, from: ben!.jid },
+      { id: yes, from: ben!.lid },
+      { id: no, from: ana!.jid },
+    ]
+  ) assert.equal(await askedAgain(stage, receipt), 0, JSON.stringify(receipt));
 });

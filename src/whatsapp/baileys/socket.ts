@@ -20,6 +20,7 @@ import { SALT_ID } from "./incoming/history.ts";
 import type { Inbox } from "./incoming/inbox.ts";
 import type { Decryption } from "./incoming/decryption.ts";
 import type { Journal, Leftovers } from "./incoming/journal.ts";
+import { keptNamesOf } from "./incoming/numbers.ts";
 import { findReceived } from "./incoming/originals.ts";
 import { takeIncoming } from "./incoming/receiving.ts";
 import { leaveFiles, makeSettings, type Settings } from "./incoming/settings.ts";
@@ -147,7 +148,8 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     logger: quietLogger(log),
     makeSignalRepository: (...args) =>
       ahead.around(reportRefusals(options.decryption.makeSignalRepository(...args), cause, owner.broken)),
-    getMessage: ({ id }) => id ? sent.find(id) : Promise.resolve(undefined),
+    getMessage: async ({ id, remoteJid }) =>
+      id && remoteJid ? await sent.findIn(await keptNamesOf(auth.keys, remoteJid), id) : undefined,
     cachedGroupMetadata: groups.cached,
     userDevicesCache: devices.cache,
   });

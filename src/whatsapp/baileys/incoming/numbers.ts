@@ -55,6 +55,21 @@ export async function keptLidOf(keys: SignalKeyStore, number: string): Promise<s
   return user ? `${user}@lid` : null;
 }
 
+/** What a chat is called, on whatever device: a person has a number and a LID, as far as the network said. */
+export async function keptNamesOf(keys: SignalKeyStore, jid: string): Promise<string[]> {
+  const { user = "", server } = jidDecode(jid) ?? {};
+  if (server === "lid" || server === "hosted.lid") {
+    const lid = `${user}@lid`;
+    const phone = await keptPhoneOf(keys, lid);
+    return phone === null ? [lid] : [lid, phone];
+  }
+  if (server === "s.whatsapp.net" || server === "hosted") {
+    const lid = await keptLidOf(keys, user);
+    return [`${user}${S_WHATSAPP_NET}`, ...lid === null ? [] : [lid]];
+  }
+  return [jid];
+}
+
 export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneOf {
   const { clock, log } = runtime;
   const { lidMapping } = socket.signalRepository;

@@ -61,7 +61,7 @@ export class Sender {
       let encrypted: Promise<void> | undefined;
       return {
         kind: "ready",
-        keep: (change) => sent.keep(change, message.networkId, content),
+        keep: (change) => sent.keep(change, message.networkId, { chat: jid, message: content }),
         type: () => this.#type(jid),
         leavesNext: () => {
           if (reached && isOpen()) encrypted ??= this.#encryptAhead({ jid, reached }, content, leaving);

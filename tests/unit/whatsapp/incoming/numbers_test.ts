@@ -1,8 +1,8 @@
 /** Whose number is behind a `@lid`: what the store knows, what the group's list says, what the network answers. */
 import assert from "node:assert/strict";
-import type { BinaryNode, GroupMetadata } from "@whiskeysockets/baileys";
+import type { BinaryNode, GroupMetadata, SignalKeyStore } from "@whiskeysockets/baileys";
 import { StoreError } from "../../../../src/store/kv.ts";
-import { makePhoneOf } from "../../../../src/whatsapp/baileys/incoming/numbers.ts";
+import { keptNamesOf, makePhoneOf } from "../../../../src/whatsapp/baileys/incoming/numbers.ts";
 import { ManualClock, testRuntime } from "../../../support/runtime.ts";
 
 const LID = "222@lid";
@@ -140,4 +140,19 @@ Deno.test("a number that could not be read does not count as unknown", async () 
   await assert.rejects(phoneOf(LID, LID), StoreError);
   isAway = false;
   assert.equal(await phoneOf(LID, LID), PHONE);
+});
+
+Deno.test("a chat is called by its number and its LID, whatever device names it; a group has one name", async () => {
+  const rows: Record<string, string> = { "222_reverse": "5511922222222", "5511922222222": "222" };
+  const get = (_: string, [id]: string[]) => Promise.resolve(rows[id!] ? { [id!]: rows[id!] } : {});
+  const keys = { get } as unknown as SignalKeyStore;
+  for (const device of ["222:3@lid", "222:99@hosted.lid"]) {
+    assert.deepEqual(await keptNamesOf(keys, device), [LID, PHONE]);
+  }
+  for (const device of ["5511922222222:3@s.whatsapp.net", "5511922222222:99@hosted"]) {
+    assert.deepEqual(await keptNamesOf(keys, device), [PHONE, LID]);
+  }
+  for (const name of ["333@lid", "44@s.whatsapp.net", GROUP, "status@broadcast"]) {
+    assert.deepEqual(await keptNamesOf(keys, name), [name]);
+  }
 });

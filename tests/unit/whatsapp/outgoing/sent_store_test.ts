@@ -19,11 +19,13 @@ Deno.test("a sent message is found by its network id, by another instance too, u
   try {
     const message = proto.Message.fromObject({ conversation: "a very private sentence" });
     const change = new Change();
-    makeSentStore({ kv, seal, lineId: "ses_1", runtime }).keep(change, "3EB0", message);
+    makeSentStore({ kv, seal, lineId: "ses_1", runtime }).keep(change, "3EB0", { chat: "7@lid", message });
     await kv.commit(change);
     const store = makeSentStore({ kv, seal, lineId: "ses_1", runtime });
     assert.equal((await store.find("3EB0"))?.conversation, "a very private sentence");
     assert.equal(await store.find("3EB1"), undefined);
+    assert.deepEqual(await store.findIn(["49@s.whatsapp.net", "7@lid"], "3EB0"), await store.find("3EB0"));
+    assert.equal(await store.findIn(["1-2@g.us"], "3EB0"), undefined);
     assert.equal(await makeSentStore({ kv, seal, lineId: "ses_2", runtime }).find("3EB0"), undefined);
     const { value } = await kv.get(networkKeys.waSent("ses_1", "3EB0"));
     assert.equal(Buffer.from(value!).includes("private"), false);
