@@ -14,7 +14,7 @@ import { renewKeys } from "./renewed_keys.ts";
 import { closeReason, reasonOf, VERSION_REFUSED } from "./close_reason.ts";
 import { makeCause } from "./incoming/cause.ts";
 import { Decryption } from "./incoming/decryption.ts";
-import { markOffline, serializeFrames } from "./incoming/frames.ts";
+import { dropCertificate, markOffline, serializeFrames } from "./incoming/frames.ts";
 import { Journal } from "./incoming/journal.ts";
 import { identityOf, ownJids } from "./jids.ts";
 import { cut, type LineSocket, openSocket, type SocketGround, type Way } from "./socket.ts";
@@ -170,6 +170,7 @@ export class SocketLife {
         this.#log.warn(failure, "a message that the network withheld was not noted");
       });
       markOffline(stanza);
+      dropCertificate(stanza);
     });
     ev.on("creds.update", () => {
       // The library takes every change that names nobody for a new name, and announces it by a presence: "available".

@@ -7,12 +7,14 @@ import {
   aesEncryptGCM,
   type BinaryNode,
   Curve,
+  decryptMessageNode,
   encodeBinaryNode,
+  encodeWAMessage,
   hkdf,
   makeNoiseHandler,
   NOISE_WA_HEADER,
 } from "@whiskeysockets/baileys";
-import { serializeFrames } from "../../../../src/whatsapp/baileys/incoming/frames.ts";
+import { dropCertificate, serializeFrames } from "../../../../src/whatsapp/baileys/incoming/frames.ts";
 import { quiet } from "../../../support/signal_peer.ts";
 
 /** The library's reader as its socket wires it, behind a server that encrypts for it. */
@@ -65,3 +67,21 @@ Deno.test("what cannot be read is reported, and the frame behind it is read", as
   assert.deepEqual(read, ["plain"]);
   assert.equal(failures.length, 1);
 });
+
+for (const certificate of [new Uint8Array(0), Uint8Array.of(0xff, 0xff)]) {
+  Deno.test(`a business's certificate of the bytes [${certificate}] loses no message`, async () => {
+    const content: BinaryNode[] = [
+      { tag: "verified_name", attrs: { v: "1" }, content: certificate },
+      { tag: "enc", attrs: { v: "2", type: "msg" }, content: new Uint8Array(40) },
+    ];
+    const stanza = { tag: "message", attrs: { id: "3A", from: "222@lid", t: "1" }, content };
+    const repository = {
+      lidMapping: {},
+      decryptMessage: () => Promise.resolve(encodeWAMessage({ conversation: "hello" })),
+    } as unknown as Parameters<typeof decryptMessageNode>[3];
+    dropCertificate(stanza);
+    const { fullMessage, decrypt } = decryptMessageNode(stanza, "1@s.whatsapp.net", "9@lid", repository, quiet);
+    await decrypt();
+    assert.equal(fullMessage.message?.conversation, "hello");
+  });
+}
