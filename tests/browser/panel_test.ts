@@ -67,7 +67,7 @@ inPanel(
     await bob.getByText("There is no such account").first().waitFor();
     assert.ok(!(await bob.locator("body").innerText()).includes("other"));
     await bob.goto(link);
-    await bob.getByText("used already").waitFor();
+    await bob.getByRole("heading", { name: "This link is over" }).waitFor();
   },
 );
 
@@ -454,6 +454,65 @@ inPanel(
     await page.getByRole("heading", { name: "Neighbours" }).waitFor();
     await page.goto(accountPage(stage, `/chats/${line.sessionId}`));
     await page.getByRole("navigation", { name: "Chats" }).getByRole("link", { name: "Neighbours" }).waitFor();
+  },
+);
+
+inPanel(
+  "on a phone the menu comes where one reads, and goes by Escape and by the link of the page itself",
+  async ({ page }, stage) => {
+    await asOperator(page, stage);
+    await page.setViewportSize({ width: 390, height: 700 });
+    await page.goto(`${panelOf(stage)}/me`);
+    await page.getByRole("heading", { name: "Where you are signed in" }).waitFor();
+    await page.evaluate("document.querySelector('main').style.minHeight = '3000px'");
+    await page.evaluate("scrollTo(0, 1500)");
+    const menu = button(page, "Menu");
+    const side = page.getByRole("navigation", { name: "Pages" });
+    await menu.click();
+    assert.deepEqual(await side.evaluate((it) => Math.round(it.getBoundingClientRect().top)), 53);
+    await page.keyboard.press("Escape");
+    await side.waitFor({ state: "hidden" });
+    await page.locator("header button:focus").waitFor();
+    await menu.click();
+    await side.getByRole("link", { name: "root@example.com" }).click();
+    await side.waitFor({ state: "hidden" });
+  },
+);
+
+inPanel(
+  "a chat reads in the direction of its words, says when what is scheduled leaves, and another is chosen when its line is gone",
+  async ({ page }, stage) => {
+    const line = await stage.linkLine(LINE);
+    await stage.addPhone(CUSTOMER);
+    const text = "שלום abc";
+    stage.secrets.add(text);
+    await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text });
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage, `/chats/${line.sessionId}/${CUSTOMER}`));
+    await page.locator(".turn > div", { hasText: "abc" }).waitFor();
+    const [hebrew, latin] = await page.evaluate<[number, number]>(`
+      [[0, 4], [5, 8]].map(([from, to]) => {
+        const range = new Range();
+        const words = document.querySelector(".turn > div").firstChild;
+        range.setStart(words, from);
+        range.setEnd(words, to);
+        return range.getBoundingClientRect().left;
+      })`);
+    assert.ok(latin < hebrew, "what follows stands to the left");
+
+    const sendAt = new Date(Date.now() + 3 * 86_400_000).toISOString();
+    const { messageId } = await stage.api.call("POST", "/messages/send/text", { to: CUSTOMER, text: "later", sendAt });
+    stage.secrets.add("later");
+    await page.goto(accountPage(stage, `/messages/${messageId}`));
+    await page.getByText("its time", { exact: true }).waitFor();
+    await page.locator(`dd time[datetime="${sendAt}"]`).waitFor();
+
+    const { data: gone } = await stage.api.call("POST", "/sessions", { name: "Gone" });
+    await stage.api.call("DELETE", `/sessions/${gone._id}`);
+    await page.goto(accountPage(stage, `/chats/${gone._id}`));
+    await page.getByText("could not be loaded").waitFor();
+    await page.getByLabel("Line").selectOption({ label: `line ${LINE}` });
+    await page.getByRole("navigation", { name: "Chats" }).getByRole("link").waitFor();
   },
 );
 

@@ -1,6 +1,6 @@
 // The frame of every page: navigation, and whether the gateway answers.
 import { call, offline, session } from "./api.js";
-import { html, useEffect, useState } from "./html.js";
+import { html, useEffect, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { go, href } from "./router.js";
 import { useStore } from "./store.js";
@@ -93,17 +93,25 @@ export function Frame({ account, person, pathname, children }) {
     session.set({ ...session.get(), person: null });
     go("/sign-in", { replace: true });
   };
+  const menu = useRef(null);
+  const close = () => {
+    if (!open) return;
+    setOpen(false);
+    menu.current.focus();
+  };
   const brand = html`<a class="brand" href=${href("/")}><img src=${
     new URL("icon.svg", import.meta.url).href
   } width="26" height="26" alt="" />Paloma</a>`;
   return html`
-    <div class="frame">
+    <div class="frame" onKeyDown=${({ key }) => key === "Escape" && close()}>
       <a class="skip" href="#main">${t("To the content")}</a>
       <header class="bar">${brand}
-        <button type="button" aria-expanded=${open} aria-controls="side" onClick=${() => setOpen(!open)}>${t(
-          "Menu",
-        )}</button></header>
-      <nav class=${`side ${open ? "open" : ""}`} id="side" aria-label=${t("Pages")}>
+        <button type="button" ref=${menu} aria-expanded=${open} aria-controls="side" onClick=${() =>
+          setOpen(!open)}>${t(
+            "Menu",
+          )}</button></header>
+      <nav class=${`side ${open ? "open" : ""}`} id="side" aria-label=${t("Pages")}
+        onClick=${({ target }) => target.closest("a") && setOpen(false)}>
         ${brand}
         <div class="places">${account && html`
           <div class="who">${t("Account")}<strong>${name ?? "…"}</strong></div>

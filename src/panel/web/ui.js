@@ -327,6 +327,18 @@ export function Secret({ text }) {
   return html`<div class="secret"><code>${text}</code><${Copy} text=${text} /></div>`;
 }
 
+/** In place of what a one-time link led to. */
+export function LinkOver() {
+  return html`
+    <div class="card">
+      <div class="empty" role="alert">
+        <${Title}>${t("This link is over")}</${Title}>
+        <p>${t("It was used already, or its time is over. Ask whoever sent it for another.")}</p>
+      </div>
+    </div>
+  `;
+}
+
 /** A one-time link. Its origin is that of this page, as the person here reaches the gateway. */
 export function OneTimeLink({ token, page, until }) {
   const url = `${location.origin}${href(page)}#${token}`;

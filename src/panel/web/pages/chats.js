@@ -22,19 +22,22 @@ export function Chats({ account, line: chosen, chat }) {
   return html`
     <div class="stack">
       <${Loaded} state=${lines}>${(list) => {
+        // An address may name a line that is gone.
         const line = chosen ?? list.find(({ status }) => status === "connected")?._id ?? list[0]?._id;
+        const about = list.find(({ _id }) => _id === line);
         return html`
           <${Head} title=${t("Chats")} text=${t("What was sent and received on a line, as far as it is kept.")}>
-            ${list.length > 1 &&
+            ${list.some(({ _id }) => _id !== line) &&
               html`<${Select} label=${t("Line")} value=${line} onChange=${({ target }) =>
                 go(`/accounts/${account}/chats/${target.value}`)} options=${
-                list.map(({ _id, name }) => [_id, name])
+                (about ? list : [{ _id: line, name: "–" }, ...list]).map(({ _id, name }) => [_id, name])
               } />`}
           </${Head}>
           ${line
-            ? html`<${OfLine} key=${line} account=${account} line=${line} chat=${chat} about=${
-              list.find(({ _id }) => _id === line)
-            } />`
+            ? html`
+              <${OfLine} key=${line} account=${account} line=${line} chat=${chat}
+                about=${about} />
+            `
             : html`
               <${Card}>
                 <${Empty} title=${t("No line yet")}><a class="button primary" href=${href(

@@ -6,7 +6,7 @@ import { Linking } from "../linking.js";
 import { useEvery, useLoad } from "../live.js";
 import { useToken } from "../router.js";
 import { Signing } from "../signing.js";
-import { Loaded, Title } from "../ui.js";
+import { LinkOver, Loaded, Title } from "../ui.js";
 
 const EVERY_MS = 2_000;
 
@@ -24,16 +24,7 @@ export function LinkLine() {
   };
   const dead = line.error?.code === "link_dead";
   useEvery(EVERY_MS, line.reload, !done && !dead);
-  if (dead && !done) {
-    return html`
-      <div class="card">
-        <div class="empty" role="alert">
-          <${Title}>${t("This link is over")}</${Title}>
-          <p>${t("It was used already, or its time is over. Ask whoever sent it for another.")}</p>
-        </div>
-      </div>
-    `;
-  }
+  if (dead && !done) return html`<${LinkOver} />`;
   return html`<${Loaded} state=${line}>${(data) =>
     html`
       <div class="card">

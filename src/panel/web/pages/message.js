@@ -5,7 +5,7 @@ import { t } from "../i18n.js";
 import { useApi, useGroups, useLines } from "../live.js";
 import { go, href } from "../router.js";
 import { Badge, Card, Head, Loaded, Time, toast, usePost, Work } from "../ui.js";
-import { chatName, farthest, messageKind, messageWord } from "../words.js";
+import { chatName, farthest, messageKind, messageWord, waitWord } from "../words.js";
 
 export function Message({ account, message: id }) {
   const message = useApi(account, `/messages/${id}`, ["messages"]);
@@ -47,6 +47,16 @@ export function Message({ account, message: id }) {
                     <dt>${t("Line")}</dt><dd>${line
                       ? html`<a href=${href(`/accounts/${account}/lines/${line._id}`)}>${line.name}</a>`
                       : data.sessionId}</dd>
+                    ${data.status === "queued" && line && html`
+                      <dt>${t("Waits for")}</dt>
+                      <dd>${waitWord(data.waitsFor, line)}</dd>
+                    `}
+                    ${data.status === "queued" && data.sendAt && html`
+                      <dt>${t("Leaves about")}</dt>
+                      <dd>
+                        <${Time} at=${data.sendAt} />
+                      </dd>
+                    `}
                     <dt>${t("Id")}</dt><dd class="mono">${data.messageId}</dd>
                     <dt>${t("Job")}</dt><dd class="mono">${data.jobId}</dd>
                     ${data.bulkId && html`

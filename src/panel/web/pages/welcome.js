@@ -4,7 +4,7 @@ import { html } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
 import { go, useToken } from "../router.js";
-import { Field, Form, Loaded, Title } from "../ui.js";
+import { Field, Form, LinkOver, Loaded, Title } from "../ui.js";
 
 export function Welcome() {
   const token = useToken();
@@ -17,6 +17,7 @@ export function Welcome() {
     await loadSession();
     go(data.accountId ? `/accounts/${data.accountId}` : "/gateway", { replace: true });
   };
+  if (link.error?.code === "link_dead") return html`<${LinkOver} />`;
   return html`<${Loaded} state=${link}>${({ kind, accountName }) =>
     html`
       <div class="card">
