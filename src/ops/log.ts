@@ -8,6 +8,8 @@ import type { LogLevel } from "../settings.ts";
 import type { Log } from "../runtime.ts";
 
 const STDERR = 2;
+/** Bytes of entries that wait until they can be written. */
+const MOST_UNWRITTEN = 64 * 1024;
 
 /** Fields that hold secrets or people's words, wherever they turn up in a logged object; in lower case. */
 const SECRET_FIELDS = new Set([
@@ -68,20 +70,37 @@ export async function openLog(level: LogLevel): Promise<Log> {
   return makeLog(level, Deno.stderr.isTerminal() ? { destination: await terminal() } : {});
 }
 
-/** The log as JSON at the given level. Written synchronously, so that the last lines before a crash are there. */
-export function makeLog(
-  level: LogLevel,
-  { destination = pino.destination({ dest: STDERR, sync: true }) }: LogOptions = {},
-): Log {
+/** The log as JSON at the given level. */
+export function makeLog(level: LogLevel, { destination = stderr() }: LogOptions = {}): Log {
   // `redact` has serialised them already.
   const serializers = { err: (error: unknown) => error };
   return pino({ level, base: null, formatters: { log: redact }, serializers }, destination);
 }
 
+/**
+ * Written synchronously, so that the last entries before a crash are there. On a full disk, or a terminal that was closed,
+ * some are lost: nothing of that ends the process.
+ */
+function stderr(): pino.DestinationStream {
+  const destination = pino.destination({ dest: STDERR, sync: true, maxLength: MOST_UNWRITTEN });
+  destination.on("error", () => {});
+  // No more can wait, and none would try again.
+  destination.on("drop", () => {
+    try {
+      destination.flushSync();
+    } catch {
+      // It cannot be written yet.
+    }
+  });
+  return destination;
+}
+
 /** In this thread: pino's own transports need worker threads, which an executable does not carry. */
 async function terminal(): Promise<pino.DestinationStream> {
-  const { default: pretty } = await import("pino-pretty");
-  return pretty({ destination: STDERR, sync: true, colorize: true, translateTime: "SYS:HH:MM:ss.l", ignore: "pid" });
+  const { prettyFactory } = await import("pino-pretty");
+  const pretty = prettyFactory({ colorize: true, translateTime: "SYS:HH:MM:ss.l", ignore: "pid" });
+  const destination = stderr();
+  return { write: (entry) => destination.write(pretty(entry)) };
 }
 
 const METHODS = ["debug", "dir", "error", "info", "log", "table", "trace", "warn"] as const;

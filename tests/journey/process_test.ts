@@ -2,7 +2,13 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../src/runtime.ts";
 import { freePort } from "../support/free_port.ts";
-import { startCommand, tryCommand } from "../support/gateway_process.ts";
+import {
+  type Environment,
+  palomaArguments,
+  startCommand,
+  startProgram,
+  tryCommand,
+} from "../support/gateway_process.ts";
 import { onStage, openStage, withStage } from "../support/stage.ts";
 import { tempFolder } from "../support/temp_folder.ts";
 
@@ -12,6 +18,12 @@ const HELD_SECONDS = 600;
 async function inFolder(run: (dataDir: string) => Promise<void>): Promise<void> {
   await using temp = await tempFolder();
   await run(temp.path);
+}
+
+/** Starts a gateway as a shell does that was given this after it, or before it. */
+async function startBy(shell: string, env: Environment) {
+  const [path, args, environment] = palomaArguments(["serve", "--json", "--port", "0"], env);
+  return await startProgram("/bin/sh", ["-c", shell, path, ...args], environment);
 }
 
 onStage("a second gateway on the same data folder is refused, and the first does not notice", async (stage) => {
@@ -117,3 +129,14 @@ Deno.test("below PALOMA_MIN_FREE_DISK sends are 503, and the rest goes on", asyn
     assert.equal((await stage.session(line)).status, "connected");
   });
 });
+
+Deno.test("a log that cannot be written, as on a full disk, ends no gateway", () =>
+  inFolder(async (dataDir) => {
+    const gateway = await startBy('exec "$0" "$@" 2>/dev/full', {
+      PALOMA_DATA_DIR: dataDir,
+      PALOMA_LOG_LEVEL: "trace",
+    });
+    const { baseUrl } = JSON.parse(gateway.line);
+    for (let n = 0; n < 3; n++) await (await fetch(`${baseUrl}/account`)).body?.cancel();
+    assert.equal(await gateway.end("SIGTERM"), 0);
+  }));
