@@ -140,3 +140,19 @@ Deno.test("a log that cannot be written, as on a full disk, ends no gateway", ()
     for (let n = 0; n < 3; n++) await (await fetch(`${baseUrl}/account`)).body?.cancel();
     assert.equal(await gateway.end("SIGTERM"), 0);
   }));
+
+Deno.test("the end of its terminal ends a gateway in order, and none that nohup keeps from hearing of it", async () => {
+  await inFolder(async (dataDir) => {
+    const gateway = await startBy('exec "$0" "$@"', { PALOMA_DATA_DIR: dataDir });
+    // The terminal says so, and its shell once more.
+    Deno.kill(gateway.pid, "SIGHUP");
+    assert.equal(await gateway.end("SIGHUP"), 0);
+    assert.match(gateway.stderr(), /the gateway has stopped/);
+  });
+  await inFolder(async (dataDir) => {
+    const gateway = await startBy(`trap '' HUP; exec "$0" "$@"`, { PALOMA_DATA_DIR: dataDir });
+    Deno.kill(gateway.pid, "SIGHUP");
+    await (await fetch(gateway.line.match(/http[^"]+/)![0].replace("/v1", "/healthz"))).body?.cancel();
+    assert.equal(await gateway.end("SIGTERM"), 0);
+  });
+});
