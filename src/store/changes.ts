@@ -1,19 +1,22 @@
 /**
- * Commands write to the store beside the gateway, and nothing rings in another process (promise 7). Whoever follows their
- * rows hears here that somebody has committed, of any process: one look for all, and one that reads no row.
+ * Detects commits by other processes. Commands write to the store while the gateway runs, and no bell rings across
+ * processes (promise 7). One poll, which reads no row, serves every subscriber.
  */
 import type { Service } from "../base/service.ts";
 import type { Clock } from "../runtime.ts";
 
-/** What another process wrote is heard of within this time. */
+/** A commit by another process is noticed within this time. */
 const LOOK_EVERY_MS = 2_000;
 
 export interface Changes {
-  /** Calls `look`, which must return at once, soon after a commit, and perhaps without one; answers how to stop that. */
+  /**
+   * Calls `look`, which must return at once, soon after a commit, and sometimes without one. Returns the unsubscribe
+   * function.
+   */
   hear(look: () => void): () => void;
 }
 
-/** `hasChanged`: whether anybody has committed since it was last asked; true where that is unknown. */
+/** `hasChanged`: whether any process has committed since the last call; true if that is unknown. */
 export function watchChanges(
   { hasChanged, clock }: { hasChanged: () => boolean; clock: Clock },
 ): Changes & Service {

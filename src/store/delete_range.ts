@@ -1,22 +1,25 @@
-/** Deleting many rows in commits that are small enough to let others write in between. */
+/** Deletes many rows in commits small enough to let other writers in between. */
 import { Change, type Key, type Kv, type Range } from "./kv.ts";
 import { COMMIT_LIMITS } from "./limits.ts";
 import { keySize } from "./layers/size.ts";
 
-/** Rows that one commit deletes, if their keys are not long: some milliseconds of the disk. */
+/** Rows deleted by one commit, unless their keys are long: a few milliseconds of disk time. */
 const ROWS_A_COMMIT = 500;
 
 interface DeleteOptions {
-  /** Ends it between two commits. */
+  /** Stops the deletion between two commits. */
   signal?: AbortSignal;
 }
 
-/** Deletes every row of the range, in order; resolves to how many. Cut short, it can begin again. Throws StoreError. */
+/**
+ * Deletes every row of the range in order and resolves to the count. Safe to restart after an interruption. Throws
+ * StoreError.
+ */
 export async function deleteRange(kv: Kv, range: Range<unknown>, options?: DeleteOptions): Promise<number> {
   return await deleteKeys(kv, keysIn(kv, range), options);
 }
 
-/** As `deleteRange`, for rows that are chosen otherwise: deletes them in the order in which they come. */
+/** As `deleteRange`, for any sequence of keys, in the order given. */
 export async function deleteKeys(
   kv: Kv,
   keys: Iterable<Key> | AsyncIterable<Key>,

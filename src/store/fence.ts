@@ -1,15 +1,15 @@
-/** A store behind a fence: whoever writes through it still holds the lease that it was given for (promise 9). */
+/** A fenced store: a commit through it succeeds only while its lease is still held (promise 9). */
 import { Change, type Key, type Kv, StoreError } from "./kv.ts";
 
-/** The row of a lease as its holder wrote it: another version, or none, means that the lease has gone elsewhere. */
+/** The lease's row as its holder wrote it. Any other version, or none, means that the lease is lost. */
 interface FencingToken {
   readonly key: Key;
   readonly version: string;
 }
 
 /**
- * The lease has gone elsewhere: nothing was written, and never will be. A StoreError, so that whatever waits for the
- * store (an unacknowledged frame, an outcome) waits for the new holder in the same way.
+ * The lease is lost: nothing was written, and no retry can succeed. It is a StoreError, so that work that waits for the
+ * store (an unacknowledged frame, an outcome) is left to the new holder in the same way.
  */
 class Fenced extends StoreError {
   override name = "Fenced";
@@ -20,8 +20,8 @@ class Fenced extends StoreError {
 }
 
 /**
- * The same store; each commit through it checks the token too, in the same commit. One that is refused because of the
- * token calls `lost` and rejects with Fenced. Costs one of the checks that the store takes.
+ * Returns the same store with the fencing token checked in every commit. A commit refused because of the token calls
+ * `lost` and rejects with Fenced. The token takes one of the checks that a commit may have.
  */
 export function withFence(kv: Kv, token: FencingToken, lost: () => void): Kv {
   return {

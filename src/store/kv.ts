@@ -3,16 +3,17 @@
  *
  * Contract, kept by every engine and proved by `tests/contract/kv_test.ts`:
  * - Keys sort part by part: bytes < strings < bigints < numbers < booleans (Deno KV's order). A key is at most 2 KiB.
- * - A value may have any size: engines split what is over their own limit, atomically with the rest of the commit.
- * - A commit is durable when its promise resolves to a version: that of every row it has set. It resolves to null, and
- *   nothing was written, when a check failed. It rejects with `StoreError` when the engine could not do it; whether it
- *   was written is then unknown only for `code: "unavailable"`.
- * - One commit holds at most what `COMMIT_LIMITS` says, and `mostChecks` checks; large values aside, which are split. More,
- *   or a value that cannot be cloned, is the caller's mistake: a TypeError or RangeError, and nothing was written.
+ * - A value may have any size: engines split values above their own limit, atomically with the rest of the commit.
+ * - A commit is durable when its promise resolves to a version, which every row that it set then has. It resolves to
+ *   null, with nothing written, when a check failed. It rejects with `StoreError` when the engine failed; only for
+ *   `code: "unavailable"` is it then unknown whether it was written.
+ * - A commit holds at most what `COMMIT_LIMITS` says, and `mostChecks` checks; large values, which are split, do not
+ *   count. Exceeding that, or a value that cannot be cloned, is the caller's mistake: TypeError or RangeError, nothing
+ *   written.
  * - Checks compare versions: a slot's `version` changes with every write of that key; `null` means "absent".
  * - Counters are signed 64-bit, start at 0, and `add` never conflicts. They read back as `bigint`.
  * - Two instances on the same data see each other's commits at once.
- * - A read and a commit that are under way together may answer in either order, whichever was asked for first.
+ * - A concurrent read and commit may finish in either order, whichever was started first.
  * - Nothing expires by itself: `maintenance.ts` sweeps.
  */
 
@@ -20,9 +21,9 @@ export type KeyPart = Uint8Array | string | number | bigint | boolean;
 export type Key = readonly KeyPart[];
 
 declare const valueType: unique symbol;
-/** A key that knows what is stored under it. Made by the `rows.ts` of each room only. */
+/** A key that carries the type of its value. Made only by each room's `rows.ts`. */
 export type KeyOf<T> = Key & { readonly [valueType]?: T };
-/** The beginning of a family of keys that all hold a `T`. */
+/** The prefix of a family of keys whose values are all `T`. */
 export type PrefixOf<T> = Key & { readonly [valueType]?: T };
 
 export function key<T>(...parts: Key): KeyOf<T> {
@@ -33,7 +34,7 @@ export function prefix<T>(...parts: Key): PrefixOf<T> {
   return parts;
 }
 
-/** A text that is the same for the same key only, for maps and sets that look keys up. */
+/** Returns a string unique to the key, for use in maps and sets. */
 export function nameOfKey(key: Key): string {
   let name = "";
   for (const part of key) name += nameOfPart(part);
@@ -45,7 +46,7 @@ function nameOfPart(part: KeyPart): string {
   return part instanceof Uint8Array ? `b${part.join(",")};` : `${typeof part}${part};`;
 }
 
-/** What stands at a key: the value and its version, or two nulls. */
+/** What is stored at a key: the value and its version, or two nulls. */
 export interface Slot<T> {
   readonly key: Key;
   readonly value: T | null;
@@ -58,12 +59,12 @@ export interface Row<T> extends Slot<T> {
   readonly version: string;
 }
 
-/** Whether something stands at the key. */
+/** Whether the key has a value. */
 export function isRow<T>(slot: Slot<T>): slot is Row<T> {
   return slot.version !== null;
 }
 
-/** A stretch of keys below `prefix`: `start` included, `end` excluded; both are full keys. */
+/** A range of keys below `prefix`, from `start` (inclusive) to `end` (exclusive); both are full keys. */
 export interface Range<T> {
   prefix: PrefixOf<T>;
   start?: Key;
@@ -75,67 +76,69 @@ export interface ListOptions {
   reverse?: boolean;
 }
 
-/** What nobody waits for is held back this long: a line or webhook that is busy writes within it. */
+/** How long a commit that nobody awaits may linger: a busy line or webhook writes within this time. */
 export const LINGER_MS = 20;
 
 export interface CommitOptions {
-  /** For what nobody waits for: until this resolves the commit may be held back, for another's flush to share. */
+  /** For a commit that nobody awaits: it may be held back until this resolves, to share another commit's flush. */
   lingerUntil?: Promise<unknown>;
-  /** Of work that can wait: an engine may let such commits rest while others write. */
+  /** For work that can wait: an engine may delay such commits while others write. */
   background?: boolean;
 }
 
-/** Its methods stand for themselves, without `this`: a layer is the store below it with some of them replaced. */
+/** The methods do not use `this`: a layer is the store below it with some methods replaced. */
 export interface Kv {
-  /** How many checks one commit takes: at least those of `COMMIT_LIMITS`. */
+  /** The most checks in one commit: at least as many as `COMMIT_LIMITS` allows. */
   readonly mostChecks: number;
   get<T>(key: KeyOf<T>): Promise<Slot<T>>;
-  /** Any number of keys; the engine splits the call as it must. Slots in the order of the keys. */
+  /**
+   * Reads any number of keys, in several calls if the engine needs that. Returns the slots in the order of the keys.
+   */
   getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]>;
   list<T>(range: Range<T>, options?: ListOptions): AsyncIterable<Row<T>>;
-  /** The version of what was written, or null when a check failed. Throws StoreError. */
+  /** Resolves to the version written, or null if a check failed. Throws StoreError. */
   commit(change: Change, options?: CommitOptions): Promise<string | null>;
   close(): void;
 }
 
 export type Mutation =
-  /** `bytes`: at most so many of the value, where that was reckoned before. */
+  /** `bytes`: an upper bound of the value's size, if it was computed before. */
   | { kind: "set"; key: Key; value: unknown; bytes?: number }
   | { kind: "delete"; key: Key }
   | { kind: "add"; key: Key; amount: bigint };
 
 /**
- * Builds mutations that depend on the commit's place in a sequence; `order` sorts after all that were given before.
- * `follows` tells of an earlier order whether it is the last one before this.
+ * Builds mutations that depend on the commit's place in a sequence; `order` sorts after every order given out before.
+ * `follows` says whether an earlier order is the direct predecessor of this one.
  */
 type OrderedBuild = (order: string, follows: (earlier: string) => boolean) => readonly Mutation[];
 
 /**
- * A change as a value: parts of the product each add what is theirs, then one commit writes it all or nothing.
+ * A change as a value: different parts of the product add to it, then one commit writes all of it or nothing.
  */
 export class Change {
   readonly checks: { key: Key; version: string | null }[] = [];
   readonly mutations: Mutation[] = [];
   readonly orderedBuilds: { sequence: KeyOf<number>; build: OrderedBuild }[] = [];
 
-  /** Whether there is nothing to write, and nothing to check. */
+  /** Whether there is nothing to write and nothing to check. */
   get isEmpty(): boolean {
     return this.mutations.length + this.orderedBuilds.length + this.checks.length === 0;
   }
 
-  /** Commit only if the slot is still as it was read. */
+  /** Commits only if the slot is unchanged since it was read. */
   check(slot: Pick<Slot<unknown>, "key" | "version">): this {
     this.checks.push({ key: slot.key, version: slot.version });
     return this;
   }
 
-  /** Commit only if nothing stands at the key. */
+  /** Commits only if the key has no value. */
   checkAbsent(key: Key): this {
     this.checks.push({ key, version: null });
     return this;
   }
 
-  /** Adds all that another change does. */
+  /** Adds everything in another change. */
   include({ checks, mutations, orderedBuilds }: Pick<Change, "checks" | "mutations" | "orderedBuilds">): this {
     this.checks.push(...checks);
     this.mutations.push(...mutations);
@@ -160,9 +163,10 @@ export class Change {
   }
 
   /**
-   * Adds mutations whose keys carry the commit's place in the sequence that stands at the key `sequence`: a reader who
-   * has seen order X of it never later finds a new row before X, which is what cursors need. No order is given twice,
-   * in any sequence. `build` is pure: it may be called again. The sequence's row counts as a check and a mutation.
+   * Adds mutations whose keys carry the commit's place in the sequence stored at the key `sequence`. A reader that has
+   * seen order X never later finds a new row before X, which is what cursors rely on. No order is given out twice, in
+   * any sequence. `build` must be pure: it may be called again. The sequence's row counts as one check and one
+   * mutation.
    */
   ordered(sequence: KeyOf<number>, build: OrderedBuild): this {
     this.orderedBuilds.push({ sequence, build });
@@ -170,7 +174,7 @@ export class Change {
   }
 }
 
-/** The engine could not do it. `locked`: another process holds the file; `full`: no space; else `unavailable`. */
+/** The engine failed. `locked`: another process holds the file; `full`: no space left; otherwise `unavailable`. */
 export class StoreError extends Error {
   readonly code: "locked" | "full" | "unavailable";
 
@@ -181,7 +185,7 @@ export class StoreError extends Error {
   }
 }
 
-/** The first row of the range, or the last one; null when there is none. */
+/** Returns the first row of the range, or the last one; null if the range is empty. */
 export async function firstRow<T>(
   kv: Pick<Kv, "list">,
   range: Range<T>,
@@ -192,8 +196,8 @@ export async function firstRow<T>(
 }
 
 /**
- * The next rows of a long family, from a key on (null: from the first), and where those behind them begin; null at the end.
- * The row there is read once more, or has gone.
+ * Reads the next rows of a long family, from a key on (null: from the first), and the key from which to continue; null
+ * at the end. The row at that key is read again next time, unless it was deleted.
  */
 export async function stretchOf<T>(
   kv: Pick<Kv, "list">,
@@ -205,8 +209,8 @@ export async function stretchOf<T>(
 }
 
 /**
- * Reads, builds a change, commits; again from the start when a check failed. An empty change is not committed. Throws
- * StoreError after `tries`.
+ * Reads, builds a change and commits it; starts over when a check failed. An empty change is not committed. Throws
+ * StoreError after `tries` attempts.
  */
 export async function retryOnConflict<T>(
   kv: Kv,

@@ -1,17 +1,17 @@
-/** What one commit may hold. Callers keep to `COMMIT_LIMITS`; an engine that takes more tells the layers above it. */
+/** Limits of one commit. Callers keep to `COMMIT_LIMITS`; an engine with higher limits tells the layers above it. */
 import type { Change, Kv } from "./kv.ts";
 import { keySize, sizeBound } from "./layers/size.ts";
 
 export interface CommitLoad {
   checks: number;
   mutations: number;
-  /** Bytes of all keys, of checks too. */
+  /** Bytes of all keys, those of checks included. */
   keyBytes: number;
-  /** Bytes of all values, and of the keys that they are written under. */
+  /** Bytes of all values and of their keys. */
   bytes: number;
 }
 
-/** What every engine takes (the contract of `kv.ts`): some KV servers take no more than ten checks. */
+/** What every engine accepts (the contract of `kv.ts`). Some KV servers accept no more than ten checks. */
 export const COMMIT_LIMITS: Readonly<CommitLoad> = {
   checks: 10,
   mutations: 900,
@@ -27,7 +27,9 @@ export function isWithin(load: CommitLoad, limits: Readonly<CommitLoad>): boolea
     load.bytes <= limits.bytes;
 }
 
-/** What the change puts into a commit, never reckoned too low; what it orders is known to its engine alone. */
+/**
+ * Returns an upper bound of what the change puts into a commit, without ordered builds, which only the engine knows.
+ */
 export function loadOf({ checks, mutations }: Pick<Change, "checks" | "mutations">): CommitLoad {
   const load = { checks: checks.length, mutations: mutations.length, keyBytes: 0, bytes: 0 };
   for (const { key } of checks) load.keyBytes += keySize(key);
@@ -39,7 +41,9 @@ export function loadOf({ checks, mutations }: Pick<Change, "checks" | "mutations
   return load;
 }
 
-/** Throws RangeError when a caller asks for more in one commit than the contract says; large values are split. */
+/**
+ * Throws RangeError if the change exceeds the contract's limits of one commit. Large values are split and do not count.
+ */
 export function assertFits(change: Change, { mostChecks }: Pick<Kv, "mostChecks">): void {
   const { mutations } = COMMIT_LIMITS;
   if (change.checks.length > mostChecks) throw new RangeError(`a commit takes at most ${mostChecks} checks`);

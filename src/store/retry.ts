@@ -1,13 +1,13 @@
-/** Trying again until the store is back (promise 4: what has happened is written at last, whatever trouble it is in). */
+/** Retries until the store is back (promise 4: whatever happened is eventually written). */
 import { retry, type RetryOptions } from "../base/retry.ts";
 import { StoreError } from "./kv.ts";
 
-/** A full disk or a locked file may last; a look each second costs nothing. */
+/** A full disk or a locked file may last a while; one attempt a second costs next to nothing. */
 export const STORE_PAUSE_MS = 1_000;
 
 /**
- * Runs `work` until the store takes part. Rejects with an error that is not the store's at once, and with the store's
- * when the signal aborts; `onRetry` hears of each failure that another try follows.
+ * Runs `work`, retrying on StoreError. Rejects at once with any other error, and with the last StoreError when the
+ * signal aborts. `onRetry` is called with each failure that is followed by another attempt.
  */
 export async function untilStored<T>(
   work: () => Promise<T>,

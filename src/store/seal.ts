@@ -1,5 +1,5 @@
 /**
- * Encryption at rest (promise 6): AES-256-GCM, so that a copied data file gives away no key and no credential.
+ * Encryption at rest (promise 6): AES-256-GCM, so that a copied data file reveals no key and no credential.
  * A sealed value is `version (1 byte) | nonce (12) | ciphertext | tag (16)`.
  */
 import { Buffer } from "node:buffer";
@@ -9,11 +9,11 @@ import type { Random } from "../runtime.ts";
 
 export interface Seal {
   seal(plain: Uint8Array): Uint8Array<ArrayBuffer>;
-  /** Throws SealError when the value was made with another key, or was altered. */
+  /** Throws SealError if the value was sealed with another key or was altered. */
   open(sealed: Uint8Array): Uint8Array<ArrayBuffer>;
 }
 
-/** A sealed value does not fit the key: usually PALOMA_SECRET_KEY is not the one that the data was written with. */
+/** A sealed value does not match the key: usually the data was written with another PALOMA_SECRET_KEY. */
 export class SealError extends OperatorError {
   readonly code = "seal_broken";
   override name = "SealError";
@@ -23,20 +23,20 @@ const VERSION = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** The 32-byte key that belongs to the operator's secret, which may be any text (`PALOMA_SECRET_KEY`). */
+/** Derives the 32-byte key from the operator's secret (`PALOMA_SECRET_KEY`), which may be any text. */
 export function sealKey(secret: string): Uint8Array {
   return new Uint8Array(hkdfSync("sha256", secret, "", "paloma: encryption at rest", 32));
 }
 
-/** Some 100 ms and 64 MB a try: a passphrase is no key. */
+/** About 100 ms and 64 MB per guess: a passphrase has far less entropy than a key. */
 const SCRYPT = { N: 2 ** 16, r: 8, p: 1, maxmem: 128 * 1024 * 1024 };
 
-/** The 32-byte key that belongs to a passphrase that a person chose. */
+/** Derives the 32-byte key from a passphrase chosen by a person. */
 export function passphraseKey(passphrase: string, salt: Uint8Array): Uint8Array {
   return new Uint8Array(scryptSync(passphrase, salt, 32, SCRYPT));
 }
 
-/** `key` is 32 bytes, see `sealKey`. */
+/** `key`: 32 bytes, see `sealKey`. */
 export function makeSeal(key: Uint8Array, random: Random): Seal {
   return {
     seal(plain) {
@@ -46,7 +46,7 @@ export function makeSeal(key: Uint8Array, random: Random): Seal {
       sealed[0] = VERSION;
       sealed.set(nonce, 1);
       sealed.set(cipher.update(plain), 1 + NONCE_BYTES);
-      cipher.final(); // of a stream cipher nothing is left
+      cipher.final(); // a stream cipher has no remainder
       sealed.set(cipher.getAuthTag(), 1 + NONCE_BYTES + plain.length);
       return sealed;
     },

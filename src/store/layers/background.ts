@@ -1,11 +1,11 @@
 /**
- * Commits of work that can wait leave half of the store's time to others: after one, the next such commit rests for as long
- * as it took. When nobody else writes, none rests.
+ * Throttles background commits to half of the store's time: while others write, each background commit is followed by a
+ * pause as long as the commit took.
  */
 import { type Clock, sleep } from "../../runtime.ts";
 import type { Kv } from "../kv.ts";
 
-/** Whoever wrote so lately probably writes again. */
+/** A foreground commit this recent suggests that more will follow. */
 const LATELY_MS = 1_000;
 
 /** Honours `CommitOptions.background`. */

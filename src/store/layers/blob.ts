@@ -1,6 +1,6 @@
 /**
- * Blobs: values that are too large for a row, in chunks that an engine takes. A blob's chunks never change, and one row
- * names it, by its head. One that no head names any more is garbage from then on, and a sweep takes it.
+ * Blobs: values too large for one row, stored as chunks. A blob's chunks never change, and exactly one row refers to
+ * it, by a head. Once no head refers to a blob it is garbage for good, and a sweep removes it.
  */
 import v8 from "node:v8";
 import { Buffer } from "node:buffer";
@@ -11,21 +11,21 @@ import { instanceNumber } from "./order.ts";
 import { CHUNK_BYTES, decodeRow, type Head, headRow } from "./row_format.ts";
 import { type BlobRow, storeKeys } from "./rows.ts";
 
-/** A commit that was staged so long ago has died with its process. */
+/** A commit staged longer ago than this is abandoned: its process has died. */
 const STAGING_ABANDONED_MS = 60 * 60 * 1000;
-/** Blobs that one run of the sweep looks at. */
+/** Blobs examined by one run of the sweep. */
 const BLOBS_A_SWEEP = 1000;
 
-/** What is written of a blob: the head, in the row of its value, and the rows beside it. */
+/** The writes that create a blob: the head, in the value's own row, and the blob's rows. */
 interface NewBlob {
   head: Mutation;
   rows: Mutation[];
 }
 
-/** `owner`: the key of the value. */
+/** Splits a value into a blob. `owner`: the value's key. */
 export function makeBlob({ stageId, index }: Omit<Head, "parts">, owner: Key, bytes: Uint8Array): NewBlob {
   const chunks: Uint8Array[] = [];
-  // A copy each: a view would bring the whole buffer into every row.
+  // Copies, because the engine would store the whole buffer behind a view.
   for (let i = 0; i < bytes.length; i += CHUNK_BYTES) chunks.push(bytes.slice(i, i + CHUNK_BYTES));
   const head: Head = { stageId, index, parts: chunks.length };
   const blobRow: BlobRow = { owner, parts: chunks.length };
@@ -38,7 +38,7 @@ export function makeBlob({ stageId, index }: Omit<Head, "parts">, owner: Key, by
   };
 }
 
-/** The value that the blob holds, or null when a chunk of it is gone. */
+/** Reads the blob's value; null if one of its chunks is gone. */
 export async function readBlob(kv: Kv, head: Head): Promise<{ value: unknown } | null> {
   const chunks: Uint8Array[] = [];
   for (const { value } of await kv.getMany(chunkKeys(head))) {
@@ -48,16 +48,19 @@ export async function readBlob(kv: Kv, head: Head): Promise<{ value: unknown } |
   return { value: v8.deserialize(Buffer.concat(chunks)) };
 }
 
-/** Names of stages that no other process and no earlier run uses. */
+/** Returns a generator of stage ids that are unique across processes and restarts. */
 export function stageIds(kv: Kv, clock: Clock): () => Promise<string> {
   const instance = instanceNumber(kv, clock);
   let count = 0;
   return async () => `${await instance()}-${++count}`;
 }
 
-/** Removes a slice of the blobs that no row names any more; the next call goes on from there. Answers how many. */
+/**
+ * Returns a sweep that removes a slice of the garbage at each call, continuing where it stopped; it resolves to the
+ * count.
+ */
 export function makeSweepBlobs(kv: Kv, clock: Clock): (signal: AbortSignal) => Promise<number> {
-  /** Where the next sweep goes on. */
+  /** Where the next call continues. */
   let cursor: Key | undefined;
   return async (signal) => {
     for await (const row of kv.list({ prefix: storeKeys.stagings() })) {
@@ -68,7 +71,7 @@ export function makeSweepBlobs(kv: Kv, clock: Clock): (signal: AbortSignal) => P
       kv.list({ prefix: storeKeys.blobs(), start: cursor }, { limit: BLOBS_A_SWEEP }),
     );
     cursor = blobs.length < BLOBS_A_SWEEP ? undefined : blobs.at(-1)?.key;
-    // The stagings are read before the heads: a blob without one can gain no head any more.
+    // Staging rows are read before heads: a blob without a staging row can no longer gain a head.
     const stagings = await kv.getMany(blobs.map((blob) => storeKeys.staging(headOf(blob).stageId)));
     const settled = blobs.filter((_, i) => stagings[i]?.version === null);
     const heads = await kv.getMany(settled.map((blob) => blob.value.owner));
@@ -77,7 +80,7 @@ export function makeSweepBlobs(kv: Kv, clock: Clock): (signal: AbortSignal) => P
       if (signal.aborted) break;
       const head = headOf(blob);
       if (isNamedBy(heads[i]?.value, head)) continue;
-      // Chunks first, the blob's own row last, so that a sweep cut short finds the rest again.
+      // Chunks first and the blob's own row last, so that an interrupted sweep finds the rest again.
       await deleteKeys(kv, [...chunkKeys(head), blob.key]);
       removed++;
     }

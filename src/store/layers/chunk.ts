@@ -1,9 +1,9 @@
 /**
- * Values of any size over an engine that takes 64 KiB: a large value lies in a blob, its row holds only a head.
+ * Values of any size on an engine that takes 64 KiB: a large value is stored as a blob, and its row holds only a head.
  *
- * A reader gets one value whole or reads the head again; it never sees a mix. Chunks that fit go into the commit of their
- * row. More is staged: written ahead in commits of its own under a staging row, which the row's commit checks and
- * deletes. Either way the value appears with the commit.
+ * A reader gets one version of a value whole, or reads the head again; it never sees a mix. Chunks that fit are written
+ * in the commit of their row. Larger blobs are staged: written ahead in commits of their own under a staging row, which
+ * the row's commit checks and deletes. Either way the value becomes visible with that commit.
  */
 import { piecesOf } from "../../base/batches.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -26,13 +26,15 @@ import { decodeRow, encodeValue } from "./row_format.ts";
 import { isOwnRow, storeKeys } from "./rows.ts";
 import { sizeBound } from "./size.ts";
 
-/** Chunks of one staging commit: 10 of 60 KiB. */
+/** Chunks in one staging commit, of 60 KiB each. */
 const CHUNKS_A_COMMIT = 10;
 
 export interface ChunkedKv extends Kv {
-  /** Every row but those that the store keeps for itself, in the order of the keys; where the engine can, of one moment. */
+  /** Lists every row except the store's own, in the order of the keys; a snapshot if the engine can give one. */
   rows(): AsyncIterable<Row<unknown>>;
-  /** Removes a slice of the chunks that no row names any more; the next call goes on from there. Answers how many blobs. */
+  /**
+   * Removes a slice of the unreferenced blobs, continuing where the last call stopped. Resolves to the number of blobs.
+   */
   sweepChunks(signal: AbortSignal): Promise<number>;
 }
 
@@ -49,7 +51,7 @@ export function withChunks(kv: Kv, { runtime: { clock } }: { runtime: Pick<Runti
     const blobs = large.map(({ key, bytes }, index) => makeBlob({ stageId, index }, key, bytes));
     for (const { head } of blobs) small.mutations.push(head);
     change.orderedBuilds.forEach(({ sequence, build }, number) => {
-      // Blobs of ordered builds are numbered after the others, each build in a range of its own.
+      // Blobs of ordered builds are numbered after the others; each build has a range of its own.
       const first = large.length + number * COMMIT_LIMITS.mutations;
       small.ordered(sequence, (...place) => inChunks(build(...place), { stageId, first }));
     });
@@ -59,7 +61,7 @@ export function withChunks(kv: Kv, { runtime: { clock } }: { runtime: Pick<Runti
     return await kv.commit(small, options);
   }
 
-  /** Writes the rows ahead, then commits; again when a sweep took the staging row for abandoned. */
+  /** Writes the rows ahead, then commits. Starts over if a sweep removed the staging row as abandoned. */
   async function commitStaged(stageId: string, rows: readonly Mutation[], small: Change): Promise<string | null> {
     for (;;) {
       for (const some of piecesOf(rows, CHUNKS_A_COMMIT)) {
@@ -79,7 +81,7 @@ export function withChunks(kv: Kv, { runtime: { clock } }: { runtime: Pick<Runti
     }
   }
 
-  /** The slot with its value in one piece. */
+  /** Returns the slot with its value reassembled. */
   async function whole<T>(slot: Slot<unknown>): Promise<Slot<T>> {
     for (let seen = slot;;) {
       const decoded = decodeRow(seen.value);
@@ -115,7 +117,7 @@ export function withChunks(kv: Kv, { runtime: { clock } }: { runtime: Pick<Runti
   };
 }
 
-/** The change without what it orders and what is too large for a row; and that. */
+/** Separates the values that fit a row from those that must become blobs. Ordered builds are left out. */
 function bySize({ checks, mutations }: Change): { small: Change; large: { key: Key; bytes: Uint8Array }[] } {
   const small = new Change();
   small.checks.push(...checks);
@@ -133,7 +135,7 @@ function bySize({ checks, mutations }: Change): { small: Change; large: { key: K
   return { small, large };
 }
 
-/** What an ordered build writes: all of it goes with the commit. `first`: the number of its first blob. */
+/** Splits what an ordered build writes; all of it is part of the commit. `first`: the index of its first blob. */
 function inChunks(mutations: readonly Mutation[], { stageId, first }: { stageId: string; first: number }): Mutation[] {
   let index = first;
   return mutations.flatMap((mutation) => {

@@ -1,7 +1,7 @@
 /**
- * Contents sealed at rest, for accounts that chose it: rows of some families, whose values name their account, are written
- * as bytes that only the secret key opens. Whatever reads them finds them as they were; a row that was written before the
- * choice stays readable, whichever way the choice goes. Keys are never sealed.
+ * Seals contents at rest for accounts that opted in: rows of certain families, whose values name their account, are
+ * written as bytes that only the secret key opens. Readers see the plain values. Rows written before the choice was
+ * changed stay readable. Keys are never sealed.
  */
 import v8 from "node:v8";
 import { Change, type KeyPart, type Mutation, type Slot } from "../kv.ts";
@@ -11,13 +11,13 @@ import { serialise } from "./row_format.ts";
 
 interface ContentsOptions {
   seal: Seal;
-  /** The first parts of the keys of rows that hold contents. */
+  /** First key parts of the families that hold contents. */
   families: ReadonlySet<KeyPart>;
-  /** Whether the account's contents are to be sealed; a promise only where that must be read. */
+  /** Whether the account's contents are to be sealed; a promise only if the answer must be read from the store. */
   isChosen(accountId: string): boolean | Promise<boolean>;
 }
 
-/** What stands in a row in place of its value. */
+/** What a row holds in place of its value. */
 interface SealedRow {
   contents: Uint8Array<ArrayBuffer>;
 }
@@ -28,7 +28,9 @@ export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: 
     return accountNamedBy(mutation.value);
   };
 
-  /** Of all accounts whose contents the change may write; those of ordered rows are named by their sequence. */
+  /**
+   * Returns the opted-in accounts whose contents the change may write. The sequence names the account of ordered rows.
+   */
   async function chosenIn({ mutations, orderedBuilds }: Change): Promise<ReadonlySet<string>> {
     const named = new Set<string>();
     for (const mutation of mutations) {
@@ -80,7 +82,7 @@ export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: 
   };
 }
 
-/** The account whose contents the value of a row is, by its own word; null where it names none. */
+/** Returns the account that a row's value names as its own; null if it names none. */
 export function accountNamedBy(value: unknown): string | null {
   const isNamed = typeof value === "object" && value !== null && "accountId" in value;
   return isNamed && typeof value.accountId === "string" ? value.accountId : null;

@@ -1,31 +1,35 @@
 /**
- * Group commit: what arrives while a flush is in flight goes into the next one together. An fsync then pays for many
- * concurrent writers, which more than doubles what an accepting endpoint can take. An engine on a server has several
- * flushes in flight: one that waits for the disk holds up none that leaves its keys alone.
+ * Group commit: changes that arrive while a flush is in flight are written together by the next one. One fsync then
+ * serves many concurrent writers, which more than doubles the rate of accepted sends. An engine on a server may have
+ * several flushes in flight, as long as their keys do not conflict.
  */
 import { Batcher, type Settled } from "../../base/batcher.ts";
 import { Change, type Key, type Kv, nameOfKey, StoreError } from "../kv.ts";
 import { type CommitLoad, isWithin, loadOf } from "../limits.ts";
 
-/** Mutations of an ordered build are known only when it runs. Too small a guess costs a retry one by one, no more. */
+/**
+ * An ordered build's mutations are known only when it runs. Too low an estimate costs no more than a retry in halves.
+ */
 const ORDERED_GUESS = { mutations: 12, keyBytes: 1024, bytes: 8 * 1024 };
 
-/** Commits changes that leave each other's keys alone: what `Kv.commit` says of each, or null where it cannot tell. */
+/**
+ * Commits changes that do not conflict. Resolves to the result of each, as `Kv.commit` gives it, or null if unknown.
+ */
 type CommitTogether = (changes: readonly Change[]) => Promise<readonly (string | null)[] | null>;
 
 interface GroupCommitOptions {
-  /** The engine's own: a merged commit may hold more than one of a caller. */
+  /** The engine's own limits: a merged commit may exceed those of a single caller. */
   limits: Readonly<CommitLoad>;
-  /** For engines that know of each change in one transaction whether its checks held; else all are merged into one. */
+  /** For engines that can report per change whether its checks held; otherwise changes are merged into one. */
   together?: CommitTogether;
-  /** How many flushes may be in flight at once; one when left out. */
+  /** How many flushes may be in flight at once; 1 by default. */
   flights?: number;
 }
 
 /**
- * Writes concurrent commits together. What could not be found out of each is repeated in halves, so that one loser
- * never takes others down; changes that touch each other's keys never go together, nor in two flights at once, so that
- * each still sees the one before.
+ * Writes concurrent commits together. If the result of each is unknown, they are repeated in halves, so that one failed
+ * check never fails the others. Changes whose keys conflict are never in the same flush nor in flight at the same time,
+ * so that the later one sees the earlier.
  */
 export function withGroupCommit(kv: Kv, { limits, together = mergedOn(kv), flights = 1 }: GroupCommitOptions): Kv {
   const flying = new Set<readonly Waiter[]>();
@@ -56,10 +60,10 @@ async function commitEach(
     const versions = await together(changes);
     if (versions !== null) return versions.map((value) => ({ status: "fulfilled", value }));
   } catch (error) {
-    // A store that cannot write will not write them one by one either; anything else is one change's own mistake.
+    // If the store cannot write, splitting will not help; any other error is the fault of a single change.
     if (error instanceof StoreError) return changes.map(() => ({ status: "rejected", reason: error }));
   }
-  // By halves: beside a hundred changes one loser costs a dozen commits, and not a hundred.
+  // In halves: among a hundred changes, one failed check costs a dozen commits rather than a hundred.
   const middle = Math.ceil(changes.length / 2);
   const first = await commitEach(kv, changes.slice(0, middle), together);
   return [...first, ...await commitEach(kv, changes.slice(middle), together)];
@@ -72,7 +76,7 @@ function mergedOn(kv: Kv): CommitTogether {
   };
 }
 
-/** One change that does what all do; amounts for one counter are added up. */
+/** Merges changes into one; amounts added to the same counter are summed. */
 function merge(changes: readonly Change[]): Change {
   const merged = new Change();
   const sums = new Map<string, { key: Key; amount: bigint }>();
@@ -95,11 +99,14 @@ function merge(changes: readonly Change[]): Change {
 }
 
 interface Load extends CommitLoad {
-  /** Hashes of the sequences in which the changes take a place: each is checked and written once. */
+  /** Hashes of the sequences in which the changes take a place; each is checked and written once. */
   sequences: Set<number>;
 }
 
-/** How many of the waiting changes, oldest first, fit into one commit and meet neither each other nor those in flight. */
+/**
+ * Returns how many waiting changes, oldest first, fit into one commit and conflict neither with each other nor with
+ * those in flight.
+ */
 function mergeable(
   waiting: readonly Waiter[],
   { limits, flying }: { limits: Readonly<CommitLoad>; flying: readonly Waiter[] },
@@ -117,7 +124,7 @@ function mergeable(
     grow(load, waiter);
     const { touched } = waiter;
     if (count > 0 && !isWithin(load, limits)) break;
-    // Together they take their places one behind the other; in two flights one of them would in vain.
+    // In one flush, changes take consecutive places in a sequence; of two flushes in flight, one would fail its check.
     if (meet(uses, touched) || !inFlight.isDisjointFrom(touched.sequences)) break;
     join(uses, touched);
     count++;
@@ -140,19 +147,19 @@ function grow(load: Load, { change, load: own, touched }: Waiter): void {
   }
 }
 
-/** What changes do to a key: those that only check it, or only add to it, leave each other alone. */
+/** How changes use a key: two that only check it, or only add to it, do not conflict. */
 type Use = "check" | "write" | "add";
 
-/** What a change does to keys, in its order: the first use is of the first key. */
+/** The keys that a change touches and how, as parallel arrays. */
 interface Touched {
-  /** Hashes of the keys; a key may be there twice. */
+  /** Hashes of the keys; the same key may occur twice. */
   keys: number[];
   uses: Use[];
   /** Hashes of the sequences in which the change takes a place. */
   sequences: Set<number>;
 }
 
-/** A change that waits or is in flight. What it touches and takes is found out when it meets others only. */
+/** A change that waits or is in flight. Its keys and load are computed only if it has to be compared with others. */
 class Waiter {
   #touched: Touched | null = null;
   #load: CommitLoad | null = null;
@@ -182,7 +189,7 @@ function touchedBy({ checks, mutations, orderedBuilds }: Change): Touched {
   return { keys, uses, sequences: new Set(orderedBuilds.map(({ sequence }) => hashOf(sequence))) };
 }
 
-/** Adds what a change does to what is done, by the hashes of keys: two uses of one key are as good as writing it. */
+/** Records a change's uses by key hash; two different uses of one key count as a write. */
 function join(done: Map<number, Use>, { keys, uses }: Touched): void {
   for (let i = 0; i < keys.length; i++) {
     const [key, use] = [keys[i]!, uses[i]!];
@@ -191,7 +198,7 @@ function join(done: Map<number, Use>, { keys, uses }: Touched): void {
   }
 }
 
-/** Whether the change writes where something is done, or does something where it is written. */
+/** Whether the change conflicts with the recorded uses: it writes a key that is used, or uses a key that is written. */
 function meet(done: ReadonlyMap<number, Use>, { keys, uses }: Touched): boolean {
   for (let i = 0; i < keys.length; i++) {
     const [use, other] = [uses[i]!, done.get(keys[i]!)];
@@ -202,7 +209,7 @@ function meet(done: ReadonlyMap<number, Use>, { keys, uses }: Touched): boolean 
 
 const FNV_PRIME = 0x01000193;
 
-/** A small integer that is the same for the same key. Keys that share one by chance go one behind the other, no more. */
+/** Hashes a key to a small integer. A collision costs nothing but a needless wait. */
 function hashOf(key: Key): number {
   let hash = 0;
   for (const part of key) {

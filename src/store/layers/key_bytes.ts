@@ -1,24 +1,27 @@
 /**
- * Keys as bytes whose order is the port's: a tag a part, in the order of the kinds, then the part so that longer ones
- * sort behind their beginnings. It is one to one, and reads back.
+ * Encodes keys as bytes that sort in the port's order: for each part a tag, in the order of the kinds, then the part,
+ * terminated so that a prefix sorts first. The encoding is one-to-one and reversible.
  */
 import { Buffer } from "node:buffer";
 import type { Key, KeyPart, Range } from "../kv.ts";
 
 const BYTES = 1, TEXT = 2, BIGINT = 0x10, NUMBER = 0x21, FALSE = 0x26, TRUE = 0x27;
-/** Behind every tag. */
+/** Sorts after every tag. */
 const AFTER_ALL = 0xff;
-/** The end of bytes and texts is a zero; one inside of them is followed by this. */
+/** Bytes and texts end with a zero byte; a zero byte inside them is followed by this. */
 const ESCAPE = 0xff;
-/** A bigint's length byte: above it for those from 0, below it, and inverted, for the others. */
+/** A bigint's length byte is this plus its length; for negative ones this minus the length, with the bytes inverted. */
 const ZERO_LENGTH = 0x80;
 const MOST_BIGINT_BYTES = 0x7e;
 const MOST_KEY_BYTES = 2048;
 
-/** What a key is written into: a part more than it may have is found out at its end. */
+/**
+ * Buffer in which a key is built; it has room for one part more than a key may hold, since length is checked after
+ * each.
+ */
 const scratch = Buffer.alloc(16 * 1024);
 
-/** Throws RangeError for an empty key, and one that no engine takes. */
+/** Encodes a key. Throws RangeError for an empty key and for one that exceeds the contract's 2 KiB. */
 export function keyBytes(key: Key): Buffer {
   if (key.length === 0) throw new RangeError("a key needs at least one part");
   let end = 0;
@@ -31,7 +34,7 @@ export function keyBytes(key: Key): Buffer {
   return bytes;
 }
 
-/** The key that the bytes were made of. */
+/** Decodes a key. */
 export function keyOfBytes(bytes: Uint8Array): Key {
   const reader = new PartReader(bytes);
   const key: KeyPart[] = [];
@@ -39,17 +42,17 @@ export function keyOfBytes(bytes: Uint8Array): Key {
   return key;
 }
 
-/** From the first key of the range, included, to its end, excluded. */
+/** Returns the range's bounds: `from` inclusive, `to` exclusive. */
 export function rangeBytes({ prefix, start, end }: Range<unknown>): { from: Buffer; to: Buffer } {
   const below = keyBytes(prefix);
   return {
-    // The prefix itself is no row below it.
+    // The prefix itself is not below the prefix.
     from: start && start.length > prefix.length ? keyBytes(start) : Buffer.concat([below, Buffer.of(0)]),
     to: end ? keyBytes(end) : Buffer.concat([below, Buffer.of(AFTER_ALL)]),
   };
 }
 
-/** Writes the part at the place in the scratch; answers where it ends. */
+/** Writes the part into the scratch buffer and returns the offset behind it. */
 function writePart(part: KeyPart, at: number): number {
   switch (typeof part) {
     case "string":
@@ -57,7 +60,7 @@ function writePart(part: KeyPart, at: number): number {
     case "number": {
       scratch[at] = NUMBER;
       scratch.writeDoubleBE(part, at + 1);
-      // IEEE 754 sorts as its bits do when those of a negative number are inverted, and the sign of another.
+      // IEEE 754 doubles sort bytewise once all bits of negative numbers, and the sign bit of the others, are inverted.
       flipSign(scratch.subarray(at + 1, at + 9), (first) => (first & 0x80) !== 0);
       return at + 9;
     }
@@ -75,7 +78,7 @@ function tooLong(): never {
   throw new RangeError(`a key takes at most ${MOST_KEY_BYTES} bytes`);
 }
 
-/** Nearly all texts are ASCII, which is its own UTF-8. */
+/** Nearly all texts are ASCII, which needs no encoding. */
 function writeText(text: string, at: number): number {
   const begun = at;
   scratch[at++] = TEXT;

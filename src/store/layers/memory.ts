@@ -1,27 +1,30 @@
 /**
- * Rows of some families as they were last read or written, in memory: for a process that is alone on its data, and reads
- * what it has just written. A read that finds its row here asks the engine nothing.
+ * A cache of rows of certain families as they were last read or written, for a process that is alone on its data and
+ * reads what it has just written.
  *
- * Another process that may write beside it (a command) is noticed in two ways: a commit whose check fails forgets what it
- * has checked, and a list forgets rows that it finds changed. Whoever writes on what it has read checks it, as ever. That
- * a row is not there is remembered only where no other process makes such rows.
+ * Writes by another process (a command) are noticed in two ways: a commit whose check fails evicts the rows that it
+ * checked, and a list evicts rows that it finds changed. Read-modify-write commits check what they read, as always. The
+ * absence of a row is cached only for families in which no other process creates rows.
  */
 import { LRUCache } from "lru-cache";
 import { type Change, type Key, type KeyOf, type KeyPart, nameOfKey, type Slot } from "../kv.ts";
 import type { ChunkedKv } from "./chunk.ts";
 import { sizeBound } from "./size.ts";
 
-/** What all rows in memory may take, bytes. */
+/** Capacity in bytes. */
 const BYTES = 8 * 1024 ** 2;
-/** What a row takes beside its value: key, name, places in maps. */
+/** Overhead of a row beside its value: key, name, map entries. */
 const ROW_BYTES = 500;
-/** Larger ones are seldom and would drive out many. */
+/** Larger rows are rare and would evict many others. */
 const LARGEST_ROW_BYTES = 64 * 1024;
 
-/** The first parts of keys. */
+/** First key parts. */
 type Families = ReadonlySet<KeyPart>;
 
-/** `absences`: of which families it is remembered, too, that a row is not there. Values given to a commit must not change after it. */
+/**
+ * Adds the cache. `absences`: families whose absent rows are cached too. Callers must not modify a value after they
+ * have given it to a commit.
+ */
 export function withMemory(
   kv: ChunkedKv,
   { families, absences }: Record<"families" | "absences", Families>,
@@ -31,7 +34,7 @@ export function withMemory(
     maxEntrySize: LARGEST_ROW_BYTES,
     sizeCalculation: ({ value }) => ROW_BYTES + sizeBound(value),
   });
-  /** Reads under way whose answers are still to be remembered: a commit of the same row calls that off. */
+  /** Reads in progress whose results may still be cached: a commit of the same row cancels that. */
   const reading = new Map<string, symbol>();
 
   const isRemembered = ([family]: Key) => families.has(family!);
@@ -81,7 +84,7 @@ export function withMemory(
       for await (const row of kv.list(range, options)) {
         if (isRemembered(row.key)) {
           const name = nameOfKey(row.key);
-          // Which of the two is newer is unknown.
+          // Either of the two may be the newer one.
           if (rows.has(name) && rows.peek(name)!.version !== row.version) forget([name]);
         }
         yield row;
@@ -95,7 +98,7 @@ export function withMemory(
       try {
         version = await kv.commit(change, options);
       } finally {
-        // Reads that began meanwhile may have found what was before.
+        // Reads that began during the commit may have seen the previous row.
         forget(written.keys());
         if (version === null) {
           forget(change.checks.filter(({ key }) => isRemembered(key)).map(({ key }) => nameOfKey(key)));
@@ -110,7 +113,9 @@ export function withMemory(
   };
 }
 
-/** What the change makes of each remembered row, by its name; undefined where that is not known. */
+/**
+ * Returns the new value of each cacheable row that the change writes, by name; undefined if only the engine knows it.
+ */
 function writtenBy(
   { mutations }: Change,
   isRemembered: (key: Key) => boolean,

@@ -1,6 +1,6 @@
 /**
  * Commits that take a place in a sequence: the sequence's row is checked and raised in the commit itself, so two
- * processes can never hand out places out of order. Sequences are independent: what one account writes holds up no other.
+ * processes can never give out places out of order. Sequences are independent: accounts do not wait for each other.
  */
 import { LRUCache } from "lru-cache";
 import PQueue from "p-queue";
@@ -10,21 +10,23 @@ import type { Clock, Runtime } from "../../runtime.ts";
 import { Change, type KeyOf, type Kv, nameOfKey, retryOnConflict, type Slot, StoreError } from "../kv.ts";
 import { storeKeys } from "./rows.ts";
 
-/** How often a commit may find its sequences raised by another process before it is given up. */
+/** Attempts before a commit is given up because other processes keep raising its sequences. */
 const TRIES = 100;
-/** Digits, so that orders sort as numbers do: microseconds since 1970, then the instance that handed the place out. */
+/**
+ * An order is a string of fixed width, so that it sorts numerically: microseconds since 1970, then the instance number.
+ */
 const PLACE_DIGITS = 16;
 const INSTANCE_DIGITS = 4;
-/** Sequences whose rows are remembered; the others are read again. */
+/** Sequences whose rows are cached; the others are read again. */
 const MOST_REMEMBERED = 10_000;
 
-/** Commits changes that leave each other's keys alone; an answer each, as `Kv.commit` gives it. */
+/** Commits changes that do not conflict; resolves to a result for each, as `Kv.commit` gives it. */
 type CommitAll = (changes: readonly Change[]) => Promise<(string | null)[]>;
 
-/** Adds `Change.ordered` to an engine that knows checks and mutations alone. */
+/** Adds `Change.ordered` to an engine that supports only checks and mutations. */
 export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }): Kv {
   const commitOne = inOrder(kv, async (changes) => await Promise.all(changes.map((one) => kv.commit(one))), options);
-  /** One at a time: at once, all but one would take their places in vain. */
+  /** One at a time: of several at once, all but one would fail their checks. */
   const queue = new PQueue({ concurrency: 1 });
   return {
     ...kv,
@@ -35,24 +37,27 @@ export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }):
   };
 }
 
-/** The same for an engine that commits many changes in one go. One call at a time a sequence: others would take places in vain. */
+/**
+ * As `withOrder`, for an engine that commits many changes at once. At most one call at a time per sequence: others
+ * would fail.
+ */
 export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<Runtime, "clock"> }): CommitAll {
   const { clock } = options.runtime;
   const instance = instanceNumber(kv, clock);
-  /** Rows of sequences as this instance last saw or wrote them, by name. */
+  /** Sequence rows as this instance last read or wrote them, by name. */
   const known = new LRUCache<string, Slot<number>>(atMost(MOST_REMEMBERED));
-  /** The highest place that this instance has handed out, in any sequence: no two events share an id. */
+  /** The highest place that this instance has given out in any sequence, so that no two events share an id. */
   let highest = 0;
 
-  /** A row that another process has raised since is found out by its check. */
+  /** Cached rows may be stale: if another process has raised one, its check fails. */
   async function read(sequences: ReadonlyMap<string, KeyOf<number>>): Promise<Slot<number>[]> {
     const rows = [...sequences.keys()].map((name) => known.get(name)).filter((row) => row !== undefined);
     return rows.length === sequences.size ? rows : await kv.getMany([...sequences.values()]);
   }
 
   /**
-   * The change with what it orders at its place, and the rows of its sequences checked and raised. `last` holds the last
-   * place given out in each sequence.
+   * Returns the change with its ordered mutations built for their places, and its sequences' rows checked and raised.
+   * `last` holds the last place given out in each sequence.
    */
   function place(
     change: Change,
@@ -85,7 +90,7 @@ export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<R
     let rows = await read(sequences);
     for (let attempt = 0; attempt < TRIES; attempt++) {
       const seen = new Map(rows.map((row) => [nameOfKey(row.key), row]));
-      // With the clock: after an old backup is restored, places lie above all that were handed out since.
+      // At least the clock: after an old backup is restored, new places must exceed those given out since it was made.
       highest = Math.max(highest, clock.now() * 1000, ...rows.map(({ value }) => value ?? 0));
       const last = new Map<string, number>();
       const placed = open.map((i) => place(changes[i]!, seen, { last, suffix }));
@@ -105,7 +110,7 @@ export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<R
           return rows[i]!.version !== seen.get(name)!.version;
         }),
       );
-      // What was not overtaken has failed by a check of its own.
+      // A change whose sequences were not overtaken failed a check of its own.
       open = open.filter((i) => [...sequencesOf([changes[i]!]).keys()].some((name) => overtaken.has(name)));
       if (open.length === 0) return answers;
     }
@@ -115,9 +120,9 @@ export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<R
 
 interface Placed {
   change: Change;
-  /** Of the sequences that it takes a place in. */
+  /** Names of the sequences in which it takes a place. */
   names: string[];
-  /** Its last place. */
+  /** The last place it takes. */
   place: number;
 }
 
@@ -131,8 +136,8 @@ function sequencesOf(changes: readonly Change[]): Map<string, KeyOf<number>> {
 }
 
 /**
- * This instance's number, which no other and no earlier one has; drawn from the store when it is first asked for. With the
- * clock, Unix seconds: a store that has lost its last commits may have lost the highest number.
+ * Returns this instance's number, unique among all instances ever, drawn from the store when first needed. It is at
+ * least the clock in Unix seconds: a store that lost its last commits may have lost the highest number.
  */
 export function instanceNumber(kv: Kv, clock: Clock): () => Promise<number> {
   return onDemand(() =>

@@ -1,11 +1,10 @@
 /**
- * The newest rows of each sequence (`Change.ordered`), in memory as they were committed: for a process that is alone on
- * its data, whose webhooks and streams follow the log at its end. Reading what has just been written asks the engine
- * nothing.
+ * A cache of the newest rows of each sequence (`Change.ordered`), for a process that is alone on its data and whose
+ * webhooks and streams follow the log at its end.
  *
- * Each row knows whether it follows the one before it: where another process (a command) took a place in between, the
- * rows before it are forgotten, and whoever is behind them reads the engine. And what anybody has read there, or written,
- * is never left out of a later read, though the commit that wrote it be not answered yet. So a reader misses nothing.
+ * Cached rows are contiguous: when another process (a command) took a place in between, the rows before it are evicted,
+ * and readers that are further behind read from the engine. A row that was read or written here is never missing from a
+ * later read, even if the commit that wrote it has not been acknowledged yet. So readers miss nothing.
  */
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../base/at_most.ts";
@@ -14,23 +13,25 @@ import { Change, type Key, type KeyPart, type Mutation, nameOfKey, type Range, t
 import type { ChunkedKv } from "./chunk.ts";
 import { sizeBound } from "./size.ts";
 
-/** Of one sequence; whoever is further behind reads more at a time from the engine. */
+/** Rows cached per sequence; readers that are further behind read larger pages from the engine. */
 const MOST_ROWS = 32;
 const MOST_SEQUENCES = 200;
 const MOST_NEWEST = 10_000;
-/** A larger row is seldom: the rows before it are forgotten, and it is read from the engine. */
+/** Larger rows are rare: one evicts the rows before it, and is read from the engine. */
 const LARGEST_ROW_BYTES = 16 * 1024;
-/** So long after a row was written, nothing behind it is believed without a look: another process writes seldom. */
+/**
+ * For this long after the newest row was written, the absence of later rows is trusted: other processes write rarely.
+ */
 const BELIEVED_MS = 1_000;
 
-/** Rows below one prefix that follow each other without a gap, the newest last; at least one. */
+/** Contiguous rows below one prefix, newest last; at least one. */
 interface Stretch {
   rows: Row<unknown>[];
   /** When the newest was written, Unix ms. */
   at: number;
 }
 
-/** What a commit writes at its place. */
+/** What a commit writes at its place in a sequence. */
 interface Placed {
   order: string;
   follows: (earlier: string) => boolean;
@@ -39,18 +40,18 @@ interface Placed {
 
 interface RecentOptions {
   clock: Clock;
-  /** The first parts of the keys of rows that are written at places of sequences. */
+  /** First key parts of the families whose rows are ordered. */
   families: ReadonlySet<KeyPart>;
 }
 
-/** Values given to a commit must not change after it. */
+/** Adds the cache. Callers must not modify a value after they have given it to a commit. */
 export function withRecent(kv: ChunkedKv, { clock, families }: RecentOptions): ChunkedKv {
-  /** By the name of the rows' prefix. */
+  /** By name of the prefix. */
   const stretches = new LRUCache<string, Stretch>(atMost(MOST_SEQUENCES));
-  /** The highest order that anybody here has read or written, by the same name. */
+  /** The highest order read or written in this process, by the same name. */
   const newest = new LRUCache<string, string>(atMost(MOST_NEWEST));
 
-  /** Returns the highest order of the row's sequence, this one included. */
+  /** Records the row's order; returns the highest one seen in its sequence. */
   function saw(key: Key): string {
     const name = nameOfKey(key.slice(0, -1));
     const order = orderOf({ key });
@@ -65,7 +66,7 @@ export function withRecent(kv: ChunkedKv, { clock, families }: RecentOptions): C
       if (mutation.kind !== "set" || mutation.key.at(-1) !== order || !families.has(mutation.key[0]!)) continue;
       const { key, value } = mutation;
       const name = nameOfKey(key.slice(0, -1));
-      // An answer that comes late: what lies behind it was written, or read, before.
+      // A late acknowledgement: later rows have already been written or read.
       if (order < saw(key)) continue;
       const stretch = stretches.get(name);
       const end = stretch && orderOf(stretch.rows.at(-1)!);
@@ -76,7 +77,7 @@ export function withRecent(kv: ChunkedKv, { clock, families }: RecentOptions): C
     }
   }
 
-  /** Somebody changes or removes a row of a stretch: none of it is believed any more. */
+  /** Evicts the stretches in which the change modifies or deletes a row. */
   function forget({ mutations }: Change): void {
     for (const { key } of mutations) {
       if (!families.has(key[0]!)) continue;
@@ -86,14 +87,14 @@ export function withRecent(kv: ChunkedKv, { clock, families }: RecentOptions): C
     }
   }
 
-  /** The rows from the start of the range on; null where only the engine knows. */
+  /** Returns the rows from the start of the range on; null if only the engine can tell. */
   function known({ prefix, start, end }: Range<unknown>): Row<unknown>[] | null {
     if (!start || end || !families.has(prefix[0]!) || start.length !== prefix.length + 1) return null;
     const name = nameOfKey(prefix);
     const stretch = stretches.get(name);
     const from = start.at(-1)!;
     if (!stretch || from < orderOf(stretch.rows[0]!)) return null;
-    // Somebody has read more than this: the answer to its commit is on its way.
+    // A later row was read already, while the acknowledgement of its commit is still pending.
     if (orderOf(stretch.rows.at(-1)!) !== newest.get(name)) return null;
     const rows = stretch.rows.slice(stretch.rows.findLastIndex((row) => orderOf(row) < from) + 1);
     return rows.length > 0 || clock.now() - stretch.at < BELIEVED_MS ? rows : null;
@@ -124,7 +125,7 @@ export function withRecent(kv: ChunkedKv, { clock, families }: RecentOptions): C
   };
 }
 
-/** The change, which says in `placed` what it writes at its places; the last of several attempts counts. */
+/** Returns the change, which records in `placed` what it writes at its places; the last of several attempts counts. */
 function noting(change: Change, placed: Placed[]): Change {
   const noted = new Change();
   noted.checks.push(...change.checks);

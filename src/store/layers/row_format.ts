@@ -1,7 +1,6 @@
 /**
- * What stands in a row of the engine for a value of any size. Most values stand there as they are. The others are bytes
- * with a tag in front: bytes as they were given, another serialised value, or a head that names the chunks in which it
- * lies.
+ * The format of an engine's row for a value of any size. Most values are stored as they are. The others become bytes
+ * with a tag in front: the given bytes, another serialised value, or a head that names the chunks of a large value.
  */
 import v8 from "node:v8";
 import { Buffer } from "node:buffer";
@@ -13,7 +12,7 @@ const SERIALISED = 1;
 const HEAD = 2;
 const BYTES = 3;
 
-/** Where a large value lies. */
+/** Locates a large value. */
 export interface Head {
   stageId: string;
   index: number;
@@ -21,8 +20,8 @@ export interface Head {
 }
 
 /**
- * A row's value as it is written, with how many bytes it takes at most, or the bytes that must be split. Throws TypeError
- * when it cannot be serialised.
+ * Encodes a value: the row's value with an upper bound of its size, or the bytes that must be split. Throws TypeError
+ * if the value cannot be serialised.
  */
 export function encodeValue(
   value: unknown,
@@ -39,12 +38,12 @@ function taggedRow(tag: number, body: Uint8Array): { kind: "row"; value: Uint8Ar
   return { kind: "row", value, bytes: sizeBound(value) };
 }
 
-/** The row that stands for a large value. */
+/** Encodes the row of a large value. */
 export function headRow(head: Head): Uint8Array {
   return tagged(HEAD, Buffer.from(JSON.stringify(head)));
 }
 
-/** The value of a row, or the head that says where it lies. */
+/** Decodes a row into its value, or the head that locates it. */
 export function decodeRow(row: unknown): { kind: "value"; value: unknown } | { kind: "head"; head: Head } {
   if (!(row instanceof Uint8Array)) return { kind: "value", value: row };
   // A copy, not a view: Deno 2.6 reads byte arrays inside the value from the wrong place of a view (2.9 does not).
@@ -61,7 +60,7 @@ function tagged(tag: number, body: Uint8Array): Uint8Array {
   return row;
 }
 
-/** Buffers become plain byte arrays, as they do in a row that the engine serialises. */
+/** Turns Buffers into plain byte arrays, as the engine's own serialiser does. */
 class Serialiser extends v8.DefaultSerializer {
   _writeHostObject(view: ArrayBufferView): void {
     const plain = view instanceof Buffer ? new Uint8Array(view.buffer, view.byteOffset, view.byteLength) : view;
@@ -70,7 +69,7 @@ class Serialiser extends v8.DefaultSerializer {
   }
 }
 
-/** Throws TypeError when the value holds something that cannot be cloned. */
+/** Serialises a value. Throws TypeError if part of it cannot be cloned. */
 export function serialise(value: unknown): Uint8Array<ArrayBuffer> {
   const serialiser = new Serialiser();
   serialiser.writeHeader();

@@ -1,29 +1,31 @@
-/** A bell that many processes share: each has a bell of its own, and a wire takes its rings to the others. */
+/** A bell shared by many processes: each has a bell of its own, and a wire carries its rings to the others. */
 import { untilStored } from "../retry.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import type { Bell } from "../bell.ts";
 
-/** After a ring the next ones gather for so long: under load they come with every commit, and each send is work for all. */
+/** After sending, rings are collected this long: under load every commit rings, and each send wakes all processes. */
 const GATHER_MS = 10;
 
-/** What comes by a wire. */
+/** What a wire delivers. */
 interface WireEvents {
   /** Another process rang. */
   rang(topic: string): void;
-  /** Rings of others may have been lost. */
+  /** Rings of other processes may have been lost. */
   missed(): void;
 }
 
 interface Wire {
-  /** Takes the topics to all other processes. Throws StoreError. */
+  /** Sends the topics to all other processes. Throws StoreError. */
   send(topics: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Opens a wire; it mends itself from then on. Throws StoreError. */
+/** Opens a wire, which reconnects by itself from then on. Throws StoreError. */
 export type OpenWire = (events: WireEvents) => Promise<Wire>;
 
-/** Puts the process's own bell on the wire. Throws what opening the wire throws; `own` is closed then. */
+/**
+ * Connects the process's own bell to the wire. If opening the wire throws, `own` is closed and the error is passed on.
+ */
 export async function shareBell(
   own: Bell,
   openWire: OpenWire,
@@ -31,7 +33,7 @@ export async function shareBell(
 ): Promise<Bell> {
   const hearers = new Set<{ prefix: string; wake: (topic: string) => void }>();
   const closing = new AbortController();
-  /** Topics that wait for the wire; one that rings twice meanwhile goes once. */
+  /** Topics to send; one that rings twice in the meantime is sent once. */
   const waiting = new Set<string>();
   let sending: Promise<void> | null = null;
 
@@ -51,7 +53,7 @@ export async function shareBell(
     throw error;
   });
 
-  /** Sends until nothing waits; what rings in the same turn as the first goes with it. */
+  /** Sends until no topic is left; rings of the same turn of the event loop are sent together. */
   async function send(): Promise<void> {
     await null;
     try {
@@ -64,7 +66,7 @@ export async function shareBell(
     } catch (error) {
       if (!closing.signal.aborted) log.error({ err: error }, "a ring could not be sent");
     } finally {
-      // Here, and not in a `finally` of the promise: a ring in between would wait for the next one.
+      // Synchronously, not in a `finally` of the promise: a ring in between would be left until the next one.
       sending = null;
     }
   }

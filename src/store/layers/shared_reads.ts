@@ -1,13 +1,13 @@
 /**
- * Reads that gather while others are in flight and then go together, each key once. Every answer was read after it was
- * asked for, so it is as fresh as a `get` of its own; under load it costs a fraction of one.
+ * Batches reads: those that arrive while others are in flight are read together, each key once. Every result was read
+ * after it was asked for, so it is as fresh as a separate `get`; under load it costs a fraction of one.
  */
 import { Batcher } from "../../base/batcher.ts";
 import { type Key, type KeyOf, type Kv, nameOfKey, type Slot } from "../kv.ts";
 
 type SharedGet = <T>(key: KeyOf<T>) => Promise<Slot<T>>;
 
-/** `flights`: how many reads may be in flight at once; one when left out. */
+/** Adds batching. `flights`: how many batches may be in flight at once; 1 by default. */
 export function shareReads(kv: Pick<Kv, "getMany">, { flights = 1 }: { flights?: number } = {}): SharedGet {
   const batcher = new Batcher<Key, Slot<unknown>>(async (wanted) => {
     const names = wanted.map(nameOfKey);

@@ -1,10 +1,10 @@
-/** How much room keys and values take in the engine, reckoned quickly and never too low. */
+/** Fast upper bounds of the space that keys and values take in the engine. */
 import type { Key, KeyPart } from "../kv.ts";
 
-/** Deeper values are measured by serialising them. */
+/** Values nested deeper are measured by serialising them. */
 const DEEPEST = 64;
 
-/** Bytes of the encoded key: a type byte and an end byte a part, and zero bytes are escaped. */
+/** Returns the bytes of the encoded key: a type byte and a terminator per part, with zero bytes escaped. */
 export function keySize(key: Key): number {
   let size = 0;
   for (const part of key) size += partSize(part);
@@ -26,7 +26,7 @@ function partSize(part: KeyPart): number {
   }
 }
 
-/** UTF-8, with an escape byte for each zero. */
+/** Size as UTF-8, with an escape byte for each zero. */
 function textSize(text: string): number {
   let size = 0;
   for (let i = 0; i < text.length; i++) {
@@ -42,8 +42,8 @@ function textSize(text: string): number {
 const bigintSize = (value: bigint) => value.toString(16).length / 2 + 2;
 
 /**
- * An upper bound of the bytes that the value takes when serialised. Infinity for what only the serialiser can tell:
- * very deep values, and views on a part of a larger buffer (the engine would store all of it, pooled secrets included).
+ * Returns an upper bound of the value's serialised size in bytes. Infinity if only the serialiser can tell: for very
+ * deep values, and for views of a larger buffer (the engine would store the whole buffer, pooled secrets included).
  */
 export function sizeBound(value: unknown, depth = 0): number {
   switch (typeof value) {
