@@ -1,24 +1,26 @@
 /** What `paloma sandbox` runs; loaded only then, since no gateway needs it. */
 import { type Gateway, startGateway } from "../app.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
+import { placeOf } from "../data/data_folder.ts";
+import { lineKeys } from "../line/rows.ts";
 import { openLog, quietConsole } from "../ops/log.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../sandbox/network.ts";
 import { httpClient, linkByQr } from "./client.ts";
+import { hasData, withFolder } from "./data.ts";
 import { runDemo } from "./demo.ts";
 import { Exit, print, printResult } from "./output.ts";
-import { configOf } from "./settings.ts";
+import { configOf, isSet } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 
 /** The phones that are there from the start: the one that owns the line, and one to write to. */
 const LINE = "4915550100001";
 const CUSTOMER = "4915550100002";
+const PLAN = "sandbox";
 
 interface SandboxOptions {
   demo?: boolean;
   json?: boolean;
-  dataDir?: string;
-  logLevel?: string;
 }
 
 /** The simulated network alone, until asked to end. */
@@ -52,9 +54,10 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
   const runtime = systemRuntime(await openLog(quieter(base, options)));
   quietConsole(runtime.log);
   const started = runtime.clock.now();
-  const given = options.dataDir ?? Deno.env.get("PALOMA_DATA_DIR");
+  const isTemporary = !isSet(options, "PALOMA_DATA_DIR");
+  if (!isTemporary || base.store !== null) await assertNoLines(base);
   await withNetwork(base, runtime, async (network, caFile) => {
-    const dataDir = given ?? await Deno.makeTempDir({ prefix: "paloma-sandbox-" });
+    const dataDir = isTemporary ? await Deno.makeTempDir({ prefix: "paloma-sandbox-" }) : base.dataDir;
     const config: Config = {
       ...base,
       dataDir,
@@ -73,7 +76,23 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
         await gateway.stop();
       }
     } finally {
-      if (!given) await Deno.remove(dataDir, { recursive: true });
+      if (isTemporary) await Deno.remove(dataDir, { recursive: true });
+    }
+  });
+}
+
+/** Throws Exit where lines are that no sandbox has linked: a network that does not know them logs them out for good. */
+async function assertNoLines(config: Config): Promise<void> {
+  if (!await hasData(config)) return;
+  await withFolder(config, async ({ kv, accounts }) => {
+    const own = new Set((await accounts.list()).filter(({ plan }) => plan === PLAN).map(({ id }) => id));
+    for await (const { value: { accountId, phone, status } } of kv.list({ prefix: lineKeys.lines() })) {
+      if (phone === null || status === "logged_out" || own.has(accountId)) continue;
+      const place = placeOf(config);
+      throw new Exit(
+        1,
+        `${place} has lines that are linked elsewhere, and would be lost: name another with --data-dir`,
+      );
     }
   });
 }
@@ -135,7 +154,7 @@ async function show(options: SandboxOptions, { gateway, network, runtime, starte
 
 /** On a terminal the sandbox speaks for itself; its log starts at warnings unless a level was asked for. */
 function quieter(config: Config, options: SandboxOptions): Config["logLevel"] {
-  return options.logLevel || Deno.env.get("PALOMA_LOG_LEVEL") ? config.logLevel : "warn";
+  return isSet(options, "PALOMA_LOG_LEVEL") ? config.logLevel : "warn";
 }
 
 async function writeCa(pem: string): Promise<string> {
@@ -162,7 +181,7 @@ async function prepare(
   gateway: Gateway,
   network: SandboxNetwork,
 ): Promise<{ apiKey: string; accountId: string; sessionId: string }> {
-  const { account, apiKey } = await gateway.accounts.create({ name: "sandbox", plan: "sandbox" });
+  const { account, apiKey } = await gateway.accounts.create({ name: "sandbox", plan: PLAN });
   network.addPhone(LINE, { name: "Sandbox Shop" });
   network.addPhone(CUSTOMER, { name: "Ana Customer" });
   const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });

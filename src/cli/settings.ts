@@ -45,16 +45,26 @@ export function addSettings(command: Command, args: readonly string[]): void {
 
 /** The settings of a parsed command. Throws SettingsError. */
 export function configOf(options: object): Config {
-  const given = new Map(Object.entries(options));
   const flags = new Map<string, string>();
   const values: SettingValues = Object.fromEntries(FOREIGN.map((name) => [name, Deno.env.get(name)]));
   for (const { env, flag } of SETTINGS) {
-    const name = flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-    const flagged = given.get(name);
-    values[env] = typeof flagged === "string" ? flagged : Deno.env.get(env);
-    if (typeof flagged === "string") flags.set(env, flag);
+    const flagged = flaggedIn(options, flag);
+    values[env] = flagged ?? Deno.env.get(env);
+    if (flagged !== undefined) flags.set(env, flag);
   }
   return readConfig(values, (name) => flags.get(name) ?? name);
+}
+
+/** Whether the setting was made, by flag or environment; what is empty is none. */
+export function isSet(options: object, name: SettingName): boolean {
+  const { flag } = SETTINGS.find(({ env }) => env === name)!;
+  return Boolean((flaggedIn(options, flag) ?? Deno.env.get(name))?.trim());
+}
+
+function flaggedIn(options: object, flag: string): string | undefined {
+  const name = flag.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  const flagged = Reflect.get(options, name);
+  return typeof flagged === "string" ? flagged : undefined;
 }
 
 /** `http://HOST:PORT` of the gateway with these settings, as a program on the same machine reaches it. */

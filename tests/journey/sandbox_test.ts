@@ -85,9 +85,21 @@ Deno.test("sandbox --network-only --json prints the settings with which a gatewa
     } finally {
       assert.equal(await gateway.stop(), 0);
     }
+    // Another network does not know the line: it would log it out, and its credentials would go.
+    const { code, stderr } = await tryCommand(["sandbox", "--demo"], { ...ANYWHERE, PALOMA_DATA_DIR: dataDir });
+    assert.equal(code, 1);
+    assert.match(stderr, /^\S+ has lines that are linked elsewhere, .*--data-dir/m);
   } finally {
     assert.equal(await alone.end("SIGTERM"), 0);
   }
+});
+
+Deno.test("sandbox takes a data folder that is set to nothing for none, and makes its own", async () => {
+  await using temp = await tempFolder();
+  for (const PALOMA_DATA_DIR of ["", "  "]) {
+    await runCommand(["sandbox", "--demo"], { ...ANYWHERE, TMPDIR: temp.path, PALOMA_DATA_DIR });
+  }
+  assert.deepEqual(leftIn(temp.path), []);
 });
 
 Deno.test("sandbox says which of its ports is in use, and leaves nothing behind", async () => {
