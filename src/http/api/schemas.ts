@@ -79,10 +79,17 @@ export function memberResultOf({ number, error }: PortResult): z.infer<typeof Me
 
 const MOST_PICTURE_BYTES = 1024 * 1024;
 
-/** A body of changes, any of which may be left out, but not all. */
+/** A body of changes, any of which may be left out or null, but not all. */
 export function changes<T extends z.ZodRawShape>(name: string, shape: T) {
-  return z.strictObject(shape).refine((fields) => Object.keys(fields).length > 0, "holds nothing to change")
+  return z.strictObject(shape).transform(given)
+    .refine((fields) => Object.keys(fields).length > 0, "holds nothing to change")
     .openapi(name, { minProperties: 1 });
+}
+
+/** The fields that are not null. */
+function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name], null> } {
+  const some = Object.entries(fields).filter(([, value]) => value !== null);
+  return Object.fromEntries(some) as { [Name in keyof T]: Exclude<T[Name], null> };
 }
 
 /** A picture in a body; `jpegOf` reads it. */

@@ -28,7 +28,7 @@ const readChat = route({
     "`chat` as in the event. Without `messageId`: all that came since the chat was last read, up to the newest 500. " +
     "Where the owner's privacy settings say so, the other side is not told.",
   body: z.strictObject({
-    messageId: z.string().min(1).max(128).optional().openapi({ description: "`messageId` of a `message.received`" }),
+    messageId: z.string().min(1).max(128).nullish().openapi({ description: "`messageId` of a `message.received`" }),
   }).openapi("Read").optional(),
   answers: { 200: data("What was read", z.object({ chat: z.string(), messageIds: z.array(z.string()) })) },
 });

@@ -112,9 +112,9 @@ const changeProfile = route({
   operationId: "changeProfile",
   summary: "Change the line's name, about or picture",
   body: changes("ProfileChange", {
-    name: z.string().trim().min(1).max(25).optional().openapi({ example: "Bakery Madrid" }),
-    about: z.string().max(139).optional().openapi({ example: "Open from seven to three" }),
-    picture: Jpeg.optional(),
+    name: z.string().trim().min(1).max(25).nullish().openapi({ example: "Bakery Madrid" }),
+    about: z.string().max(139).nullish().openapi({ example: "Open from seven to three" }),
+    picture: Jpeg.nullish(),
   }),
   maxBytes: 2 * 1024 * 1024,
   answers: { 200: data("The profile as it is now", Profile) },

@@ -97,12 +97,15 @@ const changeGroup = route({
   description:
     "One query of the network a field, in the order in which they stand here: where it refuses one, those before are done.",
   body: changes("GroupChange", {
-    name: name.optional(),
-    description: z.string().max(2_048).optional(),
-    announce: z.boolean().optional(),
-    locked: z.boolean().optional(),
-    ephemeral: z.literal(EPHEMERAL_SECONDS).optional().openapi({ type: "integer", enum: [...EPHEMERAL_SECONDS] }),
-    picture: Jpeg.optional(),
+    name: name.nullish(),
+    description: z.string().max(2_048).nullish(),
+    announce: z.boolean().nullish(),
+    locked: z.boolean().nullish(),
+    ephemeral: z.literal(EPHEMERAL_SECONDS).nullish().openapi({
+      type: ["integer", "null"],
+      enum: [...EPHEMERAL_SECONDS, null],
+    }),
+    picture: Jpeg.nullish(),
   }),
   maxBytes: 2 * 1024 * 1024,
   answers: { 200: data("The group as it is now", WholeGroup) },

@@ -63,7 +63,7 @@ const NewSession = z.strictObject({
   proxy: Proxy,
 }).openapi("NewSession");
 
-const SessionChange = z.strictObject({ name: Name.optional(), proxy: Proxy }).openapi("SessionChange");
+const SessionChange = z.strictObject({ name: Name.nullish(), proxy: Proxy }).openapi("SessionChange");
 
 const one = data("The session", Session);
 const base = { tag: "Sessions", access: "key" } as const;
@@ -208,8 +208,9 @@ function addSessions(api: Api, { lines, idempotency, budgets }: Needed): void {
     });
   });
 
-  api.on(updateSession, async ({ caller, params, body }) => {
-    return ok({ data: sessionOf(await lines.update(caller.account.id, params.id, body)) });
+  api.on(updateSession, async ({ caller, params, body: { name, proxy } }) => {
+    const line = await lines.update(caller.account.id, params.id, { name: name ?? undefined, proxy });
+    return ok({ data: sessionOf(line) });
   });
 
   api.on(getQr, async ({ caller, params }) => {
