@@ -33,6 +33,8 @@ export class Holds {
   readonly pacing: Pacing | null;
   readonly newChats: NewChats | null;
   readonly paused: boolean;
+  /** Until when the network lets the account start no new chats, Unix ms: Infinity where it does not say; 0: it does. */
+  readonly restrictedUntil: number;
   readonly now: number;
   readonly #kv: Kv;
   readonly #lineId: string;
@@ -40,13 +42,14 @@ export class Holds {
   private constructor(
     deps: Pick<HoldsDeps, "kv">,
     lineId: string,
-    found: Pick<Holds, "plan" | "pacing" | "paused" | "now">,
+    found: Pick<Holds, "plan" | "pacing" | "paused" | "restrictedUntil" | "now">,
   ) {
     this.#kv = deps.kv;
     this.#lineId = lineId;
     this.plan = found.plan;
     this.pacing = found.pacing;
     this.paused = found.paused;
+    this.restrictedUntil = found.restrictedUntil;
     this.now = found.now;
     this.newChats = newChatsOf(found.plan, found.pacing, found.now);
   }
@@ -56,14 +59,21 @@ export class Holds {
     { kv, clock, accounts }: HoldsDeps,
     line: { accountId: string; id: string },
   ): Promise<Holds | null> {
-    const [caller, paused, pacing] = await Promise.all([
+    const [caller, row, paused, pacing] = await Promise.all([
       accounts.caller(line.accountId),
+      kv.get(lineKeys.line(line.id)),
       kv.get(lineKeys.queuePaused(line.id)),
       kv.get(lineKeys.pacing(line.id)),
     ]);
     if (!caller) return null;
-    const found = { plan: caller.plan, pacing: pacing.value, paused: paused.value !== null, now: clock.now() };
-    return new Holds({ kv }, line.id, found);
+    const restriction = row.value?.restriction;
+    return new Holds({ kv }, line.id, {
+      plan: caller.plan,
+      pacing: pacing.value,
+      paused: paused.value !== null,
+      restrictedUntil: restriction ? restriction.until ?? Infinity : 0,
+      now: clock.now(),
+    });
   }
 
   /** What all of the line's messages wait for, those to known chats too. */
@@ -75,13 +85,15 @@ export class Holds {
 
   /** What those to new chats wait for. */
   ofNewChats(): WaitsFor | null {
-    const { newChats } = this;
-    return newChats && newChats.used >= newChats.limit ? { kind: "new_chats", until: newChats.resetsAt } : null;
+    const { newChats, restrictedUntil, now } = this;
+    const until = Math.max(newChats && newChats.used >= newChats.limit ? newChats.resetsAt : 0, restrictedUntil);
+    return until > now ? { kind: "new_chats", until: until === Infinity ? null : until } : null;
   }
 
-  /** The recipients' chats that are new, where the plan limits those; else none. */
+  /** The recipients' chats that are new, where the plan or the network limits those; else none. */
   async newAmong(chats: readonly string[]): Promise<Set<string>> {
-    return this.newChats === null ? new Set() : await newAmong(this.#kv, this.#lineId, chats);
+    const isLimited = this.newChats !== null || this.restrictedUntil > this.now;
+    return isLimited ? await newAmong(this.#kv, this.#lineId, chats) : new Set();
   }
 
   /** What each of these messages of the line waits for beside its turn, by its id. */
@@ -104,8 +116,8 @@ export class Estimate {
   readonly #pauseMs: number;
   #nextAt: number;
   #newChats: NewChats | null;
-  /** When the day begins whose new chats these are. */
-  #chatsFrom = 0;
+  /** When the day begins whose new chats these are, or the network lets some be started. */
+  #chatsFrom: number;
   #hours: OpenHours = { opensAt: 0, closesAt: 0 };
 
   constructor(holds: Holds) {
@@ -114,6 +126,7 @@ export class Estimate {
     this.#pauseMs = (delays.minMs + delays.maxMs) / 2;
     this.#nextAt = Math.max(holds.now, nextDeparture(holds.pacing, holds.now, delays));
     this.#newChats = holds.newChats && { ...holds.newChats };
+    this.#chatsFrom = holds.restrictedUntil;
   }
 
   /** Unix ms; null: never, by this plan. */
@@ -134,6 +147,7 @@ export class Estimate {
   #chatAt(at: number): number | null {
     const { plan, pacing } = this.#holds;
     at = Math.max(at, this.#chatsFrom);
+    if (at === Infinity) return null;
     while (this.#newChats && (this.#newChats.used >= this.#newChats.limit || at >= this.#newChats.resetsAt)) {
       if (plan.newChatsDaily === 0) return null;
       this.#chatsFrom = this.#newChats.resetsAt;

@@ -159,10 +159,10 @@ export function isoTimeOrNull(at: number | null): string | null {
 export const WaitsFor = z.object({
   kind: z.enum(HOLDS).openapi({
     description:
-      "`schedule`: its `sendAt`; `paused`: the queue is; `hours`: the plan's begin; `new_chats`: the plan lets " +
-      "the session start no more today",
+      "`schedule`: its `sendAt`; `paused`: the queue is; `hours`: the plan's begin; `new_chats`: the plan, or " +
+      "the network, lets the session start no more for now",
   }),
-  until: Timestamp.nullable().openapi({ description: "null: until somebody lets it go on" }),
+  until: Timestamp.nullable().openapi({ description: "null: until somebody, or the network, lets it go on" }),
 }).openapi("WaitsFor", { description: "What it waits for beside its turn; null or absent: nothing" });
 
 export function waitsForOf({ kind, until }: Waits): z.infer<typeof WaitsFor> {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Forecast } from "../../../src/line/forecast.ts";
-import type { Kv } from "../../../src/store/kv.ts";
+import { lineKeys } from "../../../src/line/rows.ts";
+import { Change, type Kv } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld } from "../../support/line_world.ts";
 
 const PAUSE_MS = 60_000;
@@ -28,5 +29,28 @@ Deno.test("a message that ends while the queue is read is not shown", async () =
     },
   );
   assert.deepEqual(shown.map(({ message, place }) => [message.id, place]), [[first!.id, 1], [third!.id, 2]]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a message to a new chat waits for it while the network lets the account start none, one to a known chat does not", async () => {
+  const world = await connectedWorld({ delays: { minMs: PAUSE_MS, maxMs: PAUSE_MS } });
+  const forecast = new Forecast({ kv: world.kv, clock: world.clock, accounts: world.accounts });
+  const known = { to: "34600000001" };
+  await world.accept("ses_1", known);
+  await world.clock.advance(0);
+  const [again, cold] = [await world.accept("ses_1", known), await world.accept("ses_1", { to: "34600000002" })];
+  const line = await world.line();
+  for (const until of [world.clock.now() + 3_600_000, null]) {
+    const restriction = { kind: "DEFAULT", until };
+    await world.kv.commit(new Change().set(lineKeys.line("ses_1"), { ...line, restriction }));
+    const shown = await forecast.queue(ACCOUNT, "ses_1", { limit: 10 });
+    assert.deepEqual(
+      shown.map(({ message, waitsFor, estimatedDepartureAt }) => [message.id, waitsFor, estimatedDepartureAt]),
+      [
+        [again.id, null, world.clock.now() + PAUSE_MS],
+        [cold.id, { kind: "new_chats", until }, until],
+      ],
+    );
+  }
   await world.supervisor.stop();
 });
