@@ -1,8 +1,9 @@
 /**
- * One connection of one line: the calls it takes, and what it reports.
+ * One connection of one line: the calls it takes, and the events it reports.
  *
- * Contract: a `Connection` reports through `ConnectionEvents` until it has reported `closed`, once; after that every
- * call answers at once as if offline. The network never throws into the caller's events. Outcomes are values.
+ * Contract: a `Connection` reports through `ConnectionEvents` until it has reported `closed`, exactly once. After that,
+ * every call answers at once as if the line were offline. The network never throws into the caller's event handlers.
+ * Outcomes are values, not exceptions.
  */
 import type { Change } from "../store/kv.ts";
 import type { Chats, Contacts, NumberCheck } from "./contacts.ts";
@@ -14,56 +15,62 @@ import type { PasskeyAssertion, PasskeyRequest } from "./passkey.ts";
 
 export interface Connection {
   /**
-   * Does what one message needs before it can leave: its recipient is looked up, its file encrypted and uploaded. The
-   * network sees no message yet. What comes of it is kept in memory, and good for this connection alone. Never throws.
-   * An abort ends what it still does; what it resolves to is then nobody's concern.
+   * Does the work that must precede a send: looks up the recipient, encrypts and uploads the file. The network does not
+   * see a message yet. The result is held in memory and is valid for this connection only. Never throws. Aborting the
+   * signal stops the work; the result must then be ignored.
    */
   prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared>;
-  /** Whether the network lets a message to this recipient through: not to a new chat while the account is restricted. */
+  /** Whether a message to this recipient would be accepted: a restricted account starts no chats. Throws StoreError. */
   allows(to: string): Promise<boolean>;
   /** Never rejects. */
   health(): Promise<ConnectionHealth>;
-  /** Gives the network the signed challenge. Throws PasskeyNotRequested, PasskeyRefused, NetworkTimeout. */
+  /** Gives the signed challenge to the network. Throws PasskeyNotRequested, PasskeyRefused, NetworkTimeout. */
   signPasskey(assertion: PasskeyAssertion): Promise<void>;
-  /** The codes here and on the phone are the same. Throws as signPasskey does. */
+  /** Confirms that the code shown here matches the one on the phone. Throws as `signPasskey` does. */
   confirmPasskey(): Promise<void>;
-  /** Throws NetworkRefusal or NetworkTimeout when the network cannot be asked: a guess is never an answer. */
+  /** Throws NetworkRefusal or NetworkTimeout when the network cannot be asked: it never guesses an answer. */
   checkNumber(number: string): Promise<NumberCheck>;
   readonly groups: Groups;
   readonly contacts: Contacts;
   readonly chats: Chats;
-  /** Unlinks the device on the network, then closes. Resolves also when the network could not be informed. */
+  /** Unlinks the device on the network, then closes. Resolves even if the network could not be informed. */
   logout(): Promise<void>;
-  /** Closes the socket, keeps the link. */
+  /** Closes the socket and keeps the link. */
   close(): Promise<void>;
 }
 
 export interface ConnectionEvents {
-  /** A new QR text to show; replaces the previous one. */
+  /** A new QR text to show. It replaces the previous one. */
   qr(text: string): void;
-  /** The code to type on the phone, 8 characters. */
+  /** The code to type on the phone: 8 characters. */
   pairingCode(code: string): void;
-  /** The account asks for its passkey while it is linked; null: nothing is asked of anybody any more. */
+  /** The account's passkey is needed to complete the link. Null: it is no longer needed. */
   passkey(request: PasskeyRequest | null): void;
-  /** The phone accepted the link; a `closed` with reason `restart` follows. */
+  /** The phone has accepted the link. A `closed` with reason `restart` follows. */
   linked(identity: OwnIdentity): void;
-  /** Logged in: ready to send; messages missed while offline are coming in. */
+  /** Logged in and ready to send. Messages missed while offline are arriving. */
   open(identity: OwnIdentity): void;
-  /** The account may not start new chats for now; null: it may again. */
+  /** The account may not start new chats for now. Null: it may again. */
   restricted(restriction: Restriction | null): void;
-  /** Why it is not well, though it is open and was opened anew for that; null: it is well again. */
+  /**
+   * Why the connection is unhealthy although it is open and has already been reopened once for that. Null: it is
+   * healthy again.
+   */
   degraded(reason: string | null): void;
-  /** The connection has ended; the last event. */
+  /** The connection has ended. This is the last event. */
   closed(reason: CloseReason): void;
   /**
-   * An incoming message. The network is told "received" only after this promise resolves, or the message is kept in
-   * a journal of the adapter and given again after a crash: the receiver must commit, and must drop what it has seen.
-   * `settle` adds to that commit what the adapter keeps with it: the journal is done with the message, which can be
-   * quoted from then on. Resolves to whether that was committed; where not, the adapter writes it by itself.
+   * An incoming message. Either the network is told "received" only after this promise resolves, or the adapter keeps
+   * the message in a journal and hands it over again after a crash. So the receiver must commit the message, and must
+   * drop duplicates.
+   * `settle` adds the adapter's own rows to that commit: the journal is then done with the message, and the message can
+   * be quoted. Resolves to whether these rows were committed; if not, the adapter writes them itself.
    */
   message(message: Incoming, settle: Settle): Promise<boolean>;
   receipt(receipt: Receipt): Promise<void>;
-  /** What happens beside messages. As with `message`: what is not kept comes again, presence excepted. */
+  /**
+   * Events other than messages. As with `message`, a notice that is not committed is reported again, except presence.
+   */
   notice(notice: Notice): Promise<void>;
 }
 
@@ -73,39 +80,39 @@ export type Settle = (change: Change) => void;
 export interface OwnIdentity {
   /** Digits. */
   phone: string;
-  /** `…@lid`, where the network gives it. */
+  /** `…@lid`; null if the network does not give it. */
   lid: string | null;
   pushName: string | null;
 }
 
-/** Why a connection ended. `code` is the network's number where it gave one. */
+/** Why a connection ended. `code` is the network's number, if it gave one. */
 export interface CloseReason {
   kind:
     | "asked" // close() or logout() was called
     | "restart" // 515: connect again at once
-    | "replaced" // 440: another client took the place: do not fight back
+    | "replaced" // 440: another client took over; do not fight back
     | "logged_out" // 401, 403: the link is gone
-    | "link_expired" // nobody scanned before the QR refs ran out, or a passkey came to nothing
-    | "refused" // the network does not want this login, or this link by code: see `retryAfterMs`
+    | "link_expired" // nobody scanned before the QR refs ran out, or the passkey step failed
+    | "refused" // the network rejects this login, or this link by code; see `retryAfterMs`
     | "lost" // the socket dropped or went silent: back off
     | "unavailable" // 408, 428, 500, 503: back off
-    | "untrusted"; // the server, or the phone that links, did not prove who it is: it learned nothing from us; back off
+    | "untrusted"; // the server or the linking phone did not prove its identity, and learned nothing; back off
   code: number | null;
   /** One sentence, free of secrets. */
   detail: string;
-  /** Of `refused`: when it makes sense to try again; null: not before the owner asks for it. */
+  /** For `refused`: how long to wait before trying again. Null: not before the owner asks for it. */
   retryAfterMs?: number | null;
 }
 
-/** The network lets the account go on with its chats, and start no new ones. */
+/** The account may continue its existing chats but start no new ones. */
 export interface Restriction {
-  /** As the network names it. */
+  /** The kind of restriction, in the network's own terms. */
   kind: string;
-  /** Unix ms; null where the network does not say. */
+  /** Unix ms; null if the network does not say. */
   until: number | null;
 }
 
-/** How many chats the account may start. */
+/** How many chats the account may start, and how many of these it has used. */
 export interface NewChats {
   used: number;
   limit: number;
@@ -113,26 +120,26 @@ export interface NewChats {
   resetsAt: number | null;
 }
 
-/** Signs of life of a connection; times are Unix ms, null for what has not happened. */
+/** Signs of life of a connection. Times are Unix ms; null if the event has not happened yet. */
 export interface ConnectionHealth {
   lastFrameAt: number | null;
-  /** A message came. */
+  /** When a message last arrived. */
   lastReceivedAt: number | null;
-  /** The network acknowledged a message. */
+  /** When the network last acknowledged a message. */
   lastSentAt: number | null;
-  /** How long the network took to answer just now; null when it did not. */
+  /** Round-trip time of a ping made just now; null if it was not answered in time. */
   pingMs: number | null;
   newChats: NewChats | null;
-  /** Messages of this connection that could not be read at first. */
+  /** Number of messages on this connection that could not be decrypted at first. */
   undecryptable: number;
   webVersion: AnnouncedVersion;
 }
 
-/** The version of the network's web client that is announced. */
+/** The version of WhatsApp Web that the line announces to the network. */
 export interface AnnouncedVersion {
   version: string;
-  /** Where it is from. */
+  /** Where the version came from. */
   source: string;
-  /** When it was learned, Unix ms. */
+  /** When the version was learned, Unix ms. */
   since: number;
 }

@@ -1,23 +1,23 @@
 /**
- * The part of the port that is about people and chats, the line's owner included. Every call throws NetworkRefusal, with
- * the network's code where it gave one, or NetworkTimeout.
+ * The part of the port for people and chats, including the line's owner. Every call throws NetworkRefusal, with the
+ * network's code if it gave one, or NetworkTimeout.
  */
 
 export interface NumberCheck {
   exists: boolean;
-  /** `<number>@s.whatsapp.net`; the canonical one where the network corrected it. */
+  /** `<number>@s.whatsapp.net`, in its canonical form if the network corrected the number. */
   jid: string;
 }
 
-/** What the network says of a number. Privacy settings may hide any of it: it is null then. */
+/** What the network reveals about a number. Privacy settings may hide any field, which is then null. */
 interface ContactCard {
   exists: boolean;
   jid: string;
   lid: string | null;
-  /** As a business is verified, else as they called themselves when they last wrote on this connection. */
+  /** The verified business name; otherwise the name that came with the person's last message on this connection. */
   name: string | null;
   about: string | null;
-  /** On the network's media host, for some days. */
+  /** A link to the network's media host, valid for a few days. */
   pictureUrl: string | null;
   business: BusinessCard | null;
 }
@@ -39,7 +39,7 @@ interface OwnProfile {
 interface ProfileChange {
   name?: string;
   about?: string;
-  /** A square JPEG; null takes the picture away. */
+  /** A square JPEG; null removes the picture. */
   picture?: Uint8Array | null;
 }
 
@@ -47,7 +47,7 @@ export interface Contacts {
   card(number: string): Promise<ContactCard>;
   block(number: string): Promise<void>;
   unblock(number: string): Promise<void>;
-  /** `number` is null where only the LID is known. */
+  /** `number` is null if only the LID is known. */
   blocklist(): Promise<{ jid: string; number: string | null }[]>;
   profile(): Promise<OwnProfile>;
   changeProfile(change: ProfileChange): Promise<void>;
@@ -56,18 +56,20 @@ export interface Contacts {
 export type ChatState = "typing" | "recording" | "paused";
 
 export interface ReadMessage {
-  /** As the message's event named it. */
+  /** As named in the message's event. */
   chat: string;
   networkId: string;
-  /** JID of the author, in a group. */
+  /** JID of the author in a group; null in a 1:1 chat. */
   participant: string | null;
 }
 
 export interface Chats {
-  /** What the other side sees of the line now; asks to hear of theirs. Not acknowledged by the network. */
+  /** Shows the line's chat state to the other side and subscribes to theirs. The network does not acknowledge it. */
   show(chat: string, state: ChatState): Promise<void>;
-  /** The JIDs by which events may have named a chat: a person's by number and by LID, as far as the line knows them. */
+  /**
+   * The JIDs by which events may have named a chat: for a person, both number and LID, as far as the line knows them.
+   */
   namesOf(chat: string): Promise<string[]>;
-  /** Tells that messages were read. */
+  /** Sends read receipts for the messages. */
   read(messages: readonly ReadMessage[]): Promise<void>;
 }

@@ -1,44 +1,44 @@
 /**
- * The part of the port that is about groups. Every call throws NetworkRefusal, with the network's code where it gave one
- * (403: not for this line; 404: no such group), or NetworkTimeout.
+ * The part of the port for groups. Every call throws NetworkRefusal, with the network's code if it gave one (403: the
+ * line may not do this; 404: no such group), or NetworkTimeout.
  */
 
-/** Whether a chat is a group, by its JID. */
+/** Whether a chat is a group, judging by its JID. */
 export function isGroup(chat: string): boolean {
   return chat.endsWith("@g.us");
 }
 
-/** As the list shows it. */
+/** A group as shown in the list. */
 export interface Group {
   /** `…@g.us`. */
   id: string;
   name: string;
   description: string;
-  /** How many participants. */
+  /** Number of participants. */
   size: number;
-  /** Whether the line is admin. */
+  /** Whether the line is an admin. */
   isAdmin: boolean;
   /** Unix ms. */
   createdAt: number;
 }
 
 export interface GroupMember {
-  /** As the group's members see each other: `…@lid` in groups of today. */
+  /** The address by which members see each other: `…@lid` in present-day groups. */
   id: string;
-  /** Digits; null where the network does not say. */
+  /** Digits; null if the network does not say. */
   number: string | null;
   isAdmin: boolean;
 }
 
-/** What an admin can set. */
+/** The settings that an admin can change. */
 export interface GroupSettings {
   name: string;
   description: string;
-  /** Only admins write. */
+  /** Only admins may write. */
   announce: boolean;
-  /** Only admins change name, description, picture and settings. */
+  /** Only admins may change the name, description, picture and settings. */
   locked: boolean;
-  /** Seconds after which messages disappear; 0: never. */
+  /** Seconds after which messages disappear; 0 for never. */
   ephemeral: number;
 }
 
@@ -49,31 +49,33 @@ export interface WholeGroup extends Group, GroupSettings {
 type MemberAction = "add" | "remove" | "promote" | "demote";
 type RequestAction = "approve" | "reject";
 
-/** What became of one member; `number` as it was given, `error` null when it is done. */
+/** The outcome for one member: `number` as the caller gave it, `error` null on success. */
 export interface MemberResult {
   number: string;
   error: { code: string; message: string } | null;
 }
 
-/** Participants are given as digits or as JIDs of persons. */
+/** Operations on groups. Participants are given as digits or as JIDs of persons. */
 export interface Groups {
   list(): Promise<Group[]>;
   get(id: string): Promise<WholeGroup>;
-  /** Somebody whom the network does not let in is no error of the whole. */
+  /** A participant whom the network rejects does not fail the whole call. */
   create(name: string, participants: readonly string[]): Promise<{ group: WholeGroup; results: MemberResult[] }>;
-  /** One query a field, in the order of `GroupSettings`: a refusal leaves those before it done. */
+  /**
+   * Sends one query per field, in the order of `GroupSettings`. If one is refused, the earlier ones remain in effect.
+   */
   change(id: string, settings: Partial<GroupSettings>): Promise<void>;
-  /** A square JPEG; null takes the picture away. */
+  /** Sets the picture to a square JPEG; null removes it. */
   setPicture(id: string, jpeg: Uint8Array | null): Promise<void>;
   leave(id: string): Promise<void>;
   changeMembers(id: string, action: MemberAction, participants: readonly string[]): Promise<MemberResult[]>;
-  /** The invitation, a link. */
+  /** Resolves to the invite link. */
   invite(id: string): Promise<string>;
-  /** Ends the invitation; resolves to the new one. */
+  /** Revokes the invite link; resolves to the new one. */
   renewInvite(id: string): Promise<string>;
-  /** Follows an invitation (link or code). `asked`: an admin has to let the line in. */
+  /** Joins by an invite link or code. `asked`: an admin has to approve the request. */
   join(invite: string): Promise<{ id: string; status: "joined" | "asked" }>;
-  /** Those who wait to be let in. */
+  /** The people waiting to be admitted. */
   requests(id: string): Promise<Omit<GroupMember, "isAdmin">[]>;
   answerRequests(id: string, action: RequestAction, participants: readonly string[]): Promise<MemberResult[]>;
 }

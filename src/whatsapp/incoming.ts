@@ -1,15 +1,18 @@
-/** Messages as they come in, and what is reported of those that went out. */
+/** Incoming messages, and receipts for messages that were sent. */
 import type { ForwardableKind } from "./outgoing.ts";
 
 export interface Incoming {
   networkId: string;
-  /** Chat JID: the sender's in a 1:1 chat, the group's in a group. */
+  /** Chat JID: the other person's in a 1:1 chat, the group's in a group. */
   chat: string;
   /** The sender inside a group; null in a 1:1 chat. */
   participant: string | null;
-  /** Sent by the line's owner from the phone or another device. */
+  /** True if the line's owner sent it from the phone or another device. */
   fromMe: boolean;
-  /** Digits of the real sender, resolved through attributes or the mapping store; null where the network never gave it. */
+  /**
+   * Digits of the real sender, taken from the stanza's attributes or the mapping store; null if the network never gave
+   * them.
+   */
   number: string | null;
   pushName: string | null;
   /** Unix seconds. */
@@ -17,20 +20,22 @@ export interface Incoming {
   type: IncomingType;
   text: string | null;
   media: IncomingMedia | null;
-  /** The message that it answers. */
+  /** The message being replied to. */
   quoted: Quoted | null;
-  /** JIDs of those whom it mentions; the line itself by its number. */
+  /** JIDs of the people mentioned. The line itself is named by its number. */
   mentions: readonly string[];
   isForwarded: boolean;
-  /** To be seen once; its file may be withheld from linked devices. */
+  /** A view-once message. The network may withhold its file from linked devices. */
   viewOnce: boolean;
-  /** Where the chat came from, as far as the network says: an ad, a link. */
+  /** Where the chat came from (an ad, a link), as far as the network says. */
   ad: Record<string, string> | null;
-  /** What it does to an earlier message in place of saying something itself; null as a rule. */
+  /**
+   * The edit, deletion or vote that this message makes to an earlier one. Null for a message with content of its own.
+   */
   change: IncomingChange | null;
   /** Type-specific content that the envelope has no field for (location, contacts, poll, reaction target, …). */
   details: Record<string, unknown> | null;
-  /** True for a message that could not be decrypted and whose retry failed too. */
+  /** True for a message that could not be decrypted, and whose retry failed as well. */
   undecryptable: boolean;
 }
 
@@ -53,52 +58,52 @@ export const INCOMING_TYPES = [
 ] as const;
 export type IncomingType = (typeof INCOMING_TYPES)[number] | "unknown";
 
-/** A message that another one answers. */
+/** The message that another one replies to. */
 export interface Quoted {
-  /** Its id on the network. */
+  /** Network id. */
   messageId: string;
   /** Whether the line sent it. */
   fromMe: boolean;
-  /** JID of its author, where the network names it. */
+  /** JID of the author, if the network names it. */
   participant: string | null;
-  /** What a person reads first of it. */
+  /** The text shown in a preview. */
   text: string | null;
 }
 
-/** An edit, a deletion or a vote; `target` is the network's id of the message that it is about. */
+/** An edit, a deletion or a vote. `target` is the network id of the message that it applies to. */
 export type IncomingChange =
   | { kind: "edited"; target: string; text: string | null }
-  /** `byAdmin`: the sender is admin of the group, who may delete what others wrote. */
+  /** `byAdmin`: the sender is an admin of the group, who may delete other members' messages. */
   | { kind: "deleted"; target: string; byAdmin: boolean }
-  /** All that the voter chooses now; empty when the vote is taken back. */
+  /** The voter's whole current selection; empty when the vote is withdrawn. */
   | { kind: "vote"; target: string; options: readonly string[] };
 
 export interface IncomingMedia {
   mimetype: string;
-  /** Original name for documents; null for other kinds. */
+  /** Original filename of a document; null for other kinds. */
   filename: string | null;
-  /** Size the sender claims, bytes; null if none. */
+  /** Size in bytes as claimed by the sender; null if none is given. */
   size: number | null;
   /**
-   * Downloads, decrypts and verifies as a stream, each time anew. Asks the phone to upload again once when the file is
-   * gone from the network. Rejects, and errors the stream, with MediaTrouble where another try may succeed and with
-   * MediaUnavailable where none will.
+   * Downloads, decrypts and verifies the file as a stream; each call starts over. If the file is gone from the network,
+   * asks the phone once to upload it again. Rejects, or errors the stream, with MediaTrouble if a later try may
+   * succeed, and with MediaUnavailable if none will.
    */
   download(signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** The file of an incoming message cannot be had, now or later: it is gone, was altered, or has no key. */
+/** The file of an incoming message can never be fetched: it is gone, was altered, or has no key. */
 export class MediaUnavailable extends Error {
   override name = "MediaUnavailable";
 }
 
-/** The file of an incoming message cannot be had now: the network or its media host is in trouble that may pass. */
+/** The file of an incoming message can't be fetched now: the network or its media host has trouble that may pass. */
 export class MediaTrouble extends Error {
   override name = "MediaTrouble";
 }
 
 export interface Recalled extends Pick<Incoming, "chat" | "participant" | "fromMe" | "number"> {
-  /** As what it can be sent on; null when it cannot. */
+  /** The kind as which it can be forwarded; null if it can't be. */
   kind: ForwardableKind | null;
   text: string | null;
   caption: string | null;
@@ -109,7 +114,7 @@ export interface Receipt {
   networkId: string;
   /** Chat JID of the message. */
   chat: string;
-  /** Who received or read it, in a group; null in a 1:1 chat. */
+  /** JID of the group member who received or read it; null in a 1:1 chat. */
   participant: string | null;
   status: "delivered" | "read";
   at: number;

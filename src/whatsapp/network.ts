@@ -1,6 +1,6 @@
 /**
- * The port to the messaging network. Nothing above `whatsapp/` knows which library is below (promise 8). What it speaks of
- * has a file each: the connection of a line, outgoing and incoming messages, groups, contacts, notices, passkeys, errors.
+ * The port to the messaging network. Nothing above `whatsapp/` knows which library is below (promise 8). Each topic has
+ * its own file: a line's connection, outgoing and incoming messages, groups, contacts, notices, passkeys, errors.
  */
 import { onDemand } from "../base/single_flight.ts";
 import type { Key } from "../store/kv.ts";
@@ -8,67 +8,70 @@ import type { AnnouncedVersion, Connection, ConnectionEvents, Restriction } from
 import type { Recalled } from "./incoming.ts";
 import type { Traces } from "./person.ts";
 
-/** Opens connections and keeps what links a line (credentials, signal keys) between them. */
+/** Opens connections, and stores the credentials and Signal keys that link a line. */
 export interface Network {
-  /** Resolves to a connection that has begun to connect. One open connection a line at most. */
+  /** Resolves to a connection that has begun to connect. A line may have only one open connection. */
   open(options: OpenOptions, events: ConnectionEvents): Promise<Connection>;
-  /** Whether the line holds credentials of a completed link. */
+  /** Whether the line has the credentials of a completed link. */
   isLinked(lineId: string): Promise<boolean>;
   /**
-   * Drops credentials and every key of the line. Only after a real log-out (promise 5). What was received and not
-   * handed over yet goes to `receive` before.
+   * Deletes the line's credentials and all its keys. Only after a real log-out (promise 5). Messages that were received
+   * but not yet handed over go to `receive` first.
    */
   forget(lineId: string, receive: ConnectionEvents["message"]): Promise<void>;
   /**
-   * What is kept, for 30 days, of a message that the line received or that its owner sent from the phone; null when
-   * nothing is. Throws StoreError.
+   * Resolves to what is stored, for 30 days, about a message that the line received or that its owner sent from the
+   * phone; null if nothing is. Throws StoreError.
    */
   recall(lineId: string, networkId: string): Promise<Recalled | null>;
-  /** The digits behind a `@lid`, as far as the line knows them; also while it is away. Throws StoreError. */
+  /**
+   * Resolves to the digits behind a `@lid`, if the line knows them. Works while the line is offline. Throws StoreError.
+   */
   numberOf(lineId: string, lid: string): Promise<string | null>;
-  /** As `numberOf`, the other way round. */
+  /** The inverse of `numberOf`: resolves to the `@lid` of a number. */
   lidOf(lineId: string, number: string): Promise<string | null>;
   /**
-   * Removes what the line keeps of a person, its copies of sent messages aside, a piece at a time: begins at `at` (null: at
-   * the first row) and resolves to where to go on, null at the end. Throws StoreError, SealError.
+   * Removes what the line stores about a person, except copies of sent messages, one batch per call. Starts at `at`
+   * (null: the first row); resolves to the key where the next call continues, or null at the end. Throws StoreError,
+   * SealError.
    */
   erase(lineId: string, traces: Traces, at: Key | null): Promise<Key | null>;
   /**
-   * Removes the keys that the line has for a person alone, which the next message makes anew, but not which number a `@lid`
-   * is; resolves to how many. Throws StoreError.
+   * Removes the keys that concern only this person; the next message creates them anew. The mapping from `@lid` to
+   * number stays. Resolves to how many were removed. Throws StoreError.
    */
   eraseKeys(lineId: string, traces: Traces): Promise<number>;
-  /** Removes the copies of messages that the line sent. Throws StoreError. */
+  /** Removes the stored copies of sent messages. Throws StoreError. */
   eraseSent(lineId: string, networkIds: readonly string[]): Promise<void>;
-  /** The version of the network's web client that was announced last, and where it is from; null before the first. */
+  /** The version of WhatsApp Web announced last, and its source; null before the first. */
   webVersion(): AnnouncedVersion | null;
-  /** Drops rows of the engine's own whose time is over. Returns how many. */
+  /** Deletes the engine's own expired rows. Returns how many. */
   sweep(): Promise<number>;
 }
 
-/** What links lines, for taking it to another gateway. While it is read or written, the line must not be connected. */
+/** Copies the link of a line so that it can move to another gateway. The line must not be connected during a call. */
 export interface LinkCopy {
-  /** Credentials and keys of the line in the clear: seal them. */
+  /** Returns the line's credentials and keys in the clear: the caller must seal them. */
   read(lineId: string): Promise<Uint8Array>;
-  /** Makes them the line's here. */
+  /** Writes the copy as this gateway's link for the line. */
   write(lineId: string, copy: Uint8Array): Promise<void>;
-  /** The line is linked no more. */
+  /** Deletes the link from this gateway. */
   drop(lineId: string): Promise<void>;
 }
 
 export interface OpenOptions {
   lineId: string;
-  /** What the account is known to be under since an earlier connection. */
+  /** The restriction that an earlier connection found on the account; null for none. */
   restriction: Restriction | null;
-  /** The line's own way out, with its login; null for none. There is no other while it is set. */
+  /** The line's own proxy URL, with its login; null for none. When set, all traffic of the line goes through it. */
   proxy: string | null;
-  /** Link by code for this number (digits) when the line is not linked yet; null links by QR. */
+  /** Digits of the number to link by code, if the line is not linked yet; null links by QR. */
   pairingPhone: string | null;
 }
 
 /**
- * The network that `load` gives, once, when something first needs it; a load that fails is tried again at the next need.
- * Its engine is most of what a process loads, some 60 MB and half of its start: a gateway without lines does without.
+ * Wraps `load` so that the engine is loaded once, on first use; a failed load is retried on the next use. The engine is
+ * most of what a process loads: some 60 MB and half of its start-up time. A gateway without lines never loads it.
  */
 export function networkOnDemand(load: () => Promise<Network>): Network {
   const engine = onDemand(load);
@@ -84,7 +87,7 @@ export function networkOnDemand(load: () => Promise<Network>): Network {
     eraseKeys: async (lineId, traces) => await (await engine.need()).eraseKeys(lineId, traces),
     eraseSent: async (lineId, networkIds) => await (await engine.need()).eraseSent(lineId, networkIds),
     webVersion: () => engine.made()?.webVersion() ?? null,
-    // What it would drop waits for the first line.
+    // Expired rows can wait until the first line loads the engine.
     sweep: async () => await engine.made()?.sweep() ?? 0,
   };
 }

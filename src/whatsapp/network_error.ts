@@ -1,9 +1,9 @@
-/** How a question to the network fails. */
+/** The errors of a query to the network. */
 
-/** The network said no, or there is no connection to ask it by. The message is one sentence that clients may read. */
+/** The network refused, or there is no connection to ask through. The message is one sentence that clients may read. */
 export class NetworkRefusal extends Error {
   override name = "NetworkRefusal";
-  /** The network's number for the reason, where it gave one. */
+  /** The network's number for the reason, if it gave one. */
   readonly code: number | null;
 
   constructor(message: string, { code = null, cause }: { code?: number | null; cause?: unknown } = {}) {

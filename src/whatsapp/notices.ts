@@ -1,16 +1,19 @@
-/** What happens on the network beside messages, as the port reports it. */
+/** Events on the network other than messages, as the port reports them. */
 import type { Group, GroupMember, GroupSettings } from "./groups.ts";
 
-/** The group as it is now; only its id where the network no longer lets the line know. */
+/** The group in its current state; only its id if the line no longer has access to it. */
 export type GroupNow = { id: string } & Partial<Group & GroupSettings>;
 
 export type MembersChange = "add" | "remove" | "promote" | "demote" | "leave";
 
 export type Notice =
   & {
-    /** Names it: the same each time that the network reports it. Null for what it reports once, whoever hears it. */
+    /**
+     * Identifies the notice: the same each time the network reports it. Null for a notice that the network sends only
+     * once, received or not.
+     */
     id: string | null;
-    /** JID of the chat that it is about. */
+    /** JID of the chat it concerns. */
     chat: string;
   }
   & (

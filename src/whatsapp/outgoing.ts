@@ -1,4 +1,4 @@
-/** Messages on their way out, as the port takes them, and what becomes of an attempt. */
+/** Outgoing messages as the port takes them, and the outcomes of an attempt to send. */
 import type { Change } from "../store/kv.ts";
 
 export interface Outgoing {
@@ -13,7 +13,7 @@ export type OutgoingBody =
   | { kind: "text"; text: string }
   | {
     kind: FileKind;
-    /** Where the file lies on disk. */
+    /** Path of the file on disk. */
     path: string;
     size: number;
     filename: string;
@@ -21,91 +21,100 @@ export type OutgoingBody =
     caption: string | null;
   }
   | { kind: "location"; latitude: number; longitude: number; name: string | null; address: string | null }
-  /** Phones are digits. */
+  /** Phone numbers are digits. */
   | { kind: "contact"; contacts: { name: string; phone: string; organization: string | null }[] }
   | { kind: "poll"; question: string; options: string[]; multiple: boolean }
-  /** An empty emoji takes the reaction back. */
+  /** An empty emoji removes the reaction. */
   | { kind: "reaction"; emoji: string; target: MessageKey }
-  /** What the network has of a message that this or another line sent or received. */
+  /** Forwards the network's copy of a message that this or another line sent or received. */
   | { kind: "forward"; source: { lineId: string; networkId: string } }
-  /** Changes a text that the line sent to this chat, by network id. */
+  /** Changes a text that the line sent to this chat. `target` is its network id. */
   | { kind: "edit"; target: string; text: string }
-  /** Deletes a message of the chat for everyone; somebody else's as admin of the group. */
+  /**
+   * Deletes a message of the chat for everyone. As an admin of a group, the line may delete other members' messages
+   * too.
+   */
   | { kind: "revoke"; target: MessageKey }
-  /** A post for these numbers alone; its message goes to `STATUS_CHAT`. */
+  /** A status post for these numbers only. The message's `to` is `STATUS_CHAT`. */
   | { kind: "status"; of: PostedBody; audience: readonly string[] };
 
-/** As what a file arrives. */
+/** How the recipient sees a file. */
 export type FileKind = "image" | "video" | "audio" | "document" | "sticker" | "voice";
 
-/** What can be sent on. */
+/** The kinds that can be forwarded. */
 export type ForwardableKind = FileKind | "text" | "location" | "contact";
 
-/** What can be posted. */
+/** The kinds that can be posted as a status. */
 export type PostedBody = Extract<OutgoingBody, { kind: "text" | "image" | "video" | "audio" | "voice" }>;
 
 export type FileBody = Extract<OutgoingBody, { kind: FileKind }>;
 
-/** Where status posts go. */
+/** The address of status posts. */
 export const STATUS_CHAT = "status@broadcast";
 
-/** What goes with a message beside its content. Members that are left out: plainly. */
+/** Options of a message besides its content. All are off unless given. */
 export interface Manner {
-  /** The message of the chat that it answers, and what is shown of it where the network's own form is kept no more. */
+  /**
+   * The message of the chat being replied to, and the text to show for it if the network's own copy is no longer
+   * stored.
+   */
   quote?: MessageKey & { chat: string; text: string | null };
-  /** JIDs or digits; "all": everybody in the group. */
+  /** JIDs or digits; "all" for everybody in the group. */
   mentions?: readonly string[] | "all";
-  /** Of an image, a video or a sound: can be seen or heard once. */
+  /** For an image, video or audio: it can be opened once. */
   viewOnce?: true;
   preview?: LinkPreview;
 }
 
-/** What is shown of a link in a text. */
+/** The preview of a link in a text. */
 export interface LinkPreview {
-  /** As it stands in the text. */
+  /** Exactly as it appears in the text. */
   url: string;
   title: string;
   description: string | null;
-  /** The file of a picture. */
+  /** The bytes of an image file. */
   picture: Uint8Array | null;
 }
 
-/** Names a message within its chat. */
+/** Identifies a message within its chat. */
 export interface MessageKey {
   networkId: string;
-  /** Its author in a group, a JID; null in a 1:1 chat, and of the line's own. */
+  /** JID of its author in a group; null in a 1:1 chat, and for the line's own messages. */
   participant: string | null;
   fromMe: boolean;
 }
 
-/** A message that can leave at once, or why it cannot. */
+/** A message that can leave at once, or the reason why it cannot. */
 export type Prepared =
   | {
     kind: "ready";
-    /** Adds to the commit of its departure what has to be on disk by then: a copy for receivers who ask for it again. */
+    /**
+     * Adds to the commit of its departure what has to be on disk by then: the copy from which retry receipts are
+     * answered.
+     */
     keep(change: Change): void;
-    /** Shows the chat that somebody types, until the message is there. Never throws. */
+    /** Shows "typing" in the chat until the message arrives. Never throws. */
     type(): void;
-    /** Does now what else can be done before `send`, which follows in a moment. Never throws. */
+    /** Does in advance what can be done before `send`, which follows in a moment. Never throws. */
     leavesNext(): void;
-    /** Sends it, once, under its network id and waits for the server's ack. Never throws. */
+    /** Sends it, once, under its network id, and waits for the server's ack. Never throws. */
     send(): Promise<SendOutcome>;
   }
   | Unsent;
 
-/** What became of one attempt. `hold` and only `hold` burns no attempt. */
+/** The outcome of one attempt. `hold` and `restricted` do not count as an attempt; the others do. */
 export type SendOutcome =
   | { kind: "sent"; chat: string }
-  /** The network, or the message itself, says no for good. */
+  /** The network refused it for good, or the message itself is invalid. */
   | { kind: "refused"; code: string; detail: string }
-  /** It surely did not leave; trying again may work (media upload failed, key query failed, …). */
+  /** It certainly did not leave; another attempt may work (the media upload or the key query failed, for example). */
   | { kind: "retry"; detail: string }
   /** Not connected: nothing was tried. */
   | { kind: "hold"; detail: string }
-  /** The account may start no new chats for now: it waits until it may, and is not tried again before. */
+  /** The account may start no new chats for now: the message waits until it may, and is not retried before. */
   | { kind: "restricted"; detail: string }
-  /** It may have left, the ack did not come: the same id again after the reconnect. */
+  /** It may have left, but no ack came: sent again with the same id after the reconnect. */
   | { kind: "unknown"; detail: string };
 
-/** The outcomes of an attempt that surely did not reach the network as a message. */
+/** The outcomes of an attempt that certainly did not reach the network as a message. */
 export type Unsent = Extract<SendOutcome, { kind: "refused" | "retry" | "hold" }>;

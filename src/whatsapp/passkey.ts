@@ -1,21 +1,21 @@
-/** The part of the port that is about linking an account that asks for its passkey. */
+/** The part of the port for linking an account that is protected by a passkey. */
 
-/** What a person has to do with the account's passkey before the link goes on. */
+/** What a person must do with the account's passkey before linking can continue. */
 export type PasskeyRequest =
   | {
-    /** Sign the challenge, on `https://web.whatsapp.com`, which the passkey is bound to. */
+    /** Sign the challenge on `https://web.whatsapp.com`, the origin that the passkey is bound to. */
     stage: "required";
     /** WebAuthn request options as the network gave them: `challenge`, `rpId`, `allowCredentials`, … */
     options: Record<string, unknown>;
-    /** Unix ms; a new challenge follows, or the link begins anew. */
+    /** Unix ms. After that a new challenge follows, or linking starts over. */
     expiresAt: number;
-    /** Why the last signature was not taken, one sentence; null for the first. */
+    /** Why the last signature was rejected, in one sentence; null for the first request. */
     refusal: string | null;
   }
-  /** Compare `XXXX-XXXX` with the phone's. */
+  /** Compare this code (`XXXX-XXXX`) with the one on the phone. */
   | { stage: "confirm"; code: string; expiresAt: number };
 
-/** A signed challenge, as `PublicKeyCredential.toJSON()` gives it: binary fields are base64url. */
+/** A signed challenge in the form of `PublicKeyCredential.toJSON()`: binary fields are base64url. */
 export interface PasskeyAssertion {
   id: string;
   rawId: string;
@@ -30,12 +30,12 @@ export interface PasskeyAssertion {
   clientExtensionResults: Record<string, unknown>;
 }
 
-/** Nobody is asked for a passkey, or for this step of it, now. */
+/** Thrown when no passkey is being requested, or not this step of it. */
 export class PasskeyNotRequested extends Error {
   override name = "PasskeyNotRequested";
 }
 
-/** The signature was not taken. The message is one sentence that clients may read. */
+/** Thrown when the signature was rejected. The message is one sentence that clients may read. */
 export class PasskeyRefused extends Error {
   override name = "PasskeyRefused";
 }

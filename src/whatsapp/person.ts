@@ -1,28 +1,31 @@
-/** A person as the network names one, and where in texts, records and keys that name stands. */
+/** The names by which the network identifies a person, and how to find them in texts, records and keys. */
 
 export interface Person {
-  /** Digits; null where only `@lid`s are known. */
+  /** Digits; null if only `@lid`s are known. */
   number: string | null;
   /** JIDs ending in `@lid`. */
   lids: readonly string[];
 }
 
-/** The JID of the person whose device, or of the chat, it names. */
+/** Strips the device from a JID, leaving that of the person or chat. */
 export function withoutDevice(jid: string): string {
   return jid.replace(/:\d+@/, "@");
 }
 
-/** What stands in place of a name that was erased. */
+/** The text that replaces an erased name. */
 const ERASED = "[erased]";
-/** People write a number in groups of digits. */
+/** Separators that people type between groups of digits. */
 const BETWEEN_DIGITS = "[\\s().-]*";
 
-/** Finds a person's names. The id of an old group holds the number of who made it: that names the group. */
+/**
+ * Finds every name of a person. The id of an old group contains its creator's number; that counts as the group's name,
+ * not the person's.
+ */
 export class Traces {
-  /** What keys of the Signal protocol name the person by: a `@lid` by its digits alone. */
+  /** The names that keys of the Signal protocol use: the digits of the number, and of each `@lid`. */
   readonly users: readonly string[];
   readonly #person: Person;
-  /** In texts and JIDs. */
+  /** The person's names in texts and JIDs. */
   readonly #names: RegExp;
   readonly #users: RegExp;
 
@@ -34,18 +37,18 @@ export class Traces {
     this.#users = new RegExp(`(?<![A-Za-z0-9])(?:${this.users.join("|")})(?![A-Za-z0-9])`);
   }
 
-  /** The chats that the person is written to in, as `chatOf` names them, and their JIDs. */
+  /** The person's chats, as `chatOf` in `message/message.ts` names them and as JIDs. */
   get chats(): string[] {
     const { number, lids } = this.#person;
     return [...number ? [number, `${number}@s.whatsapp.net`] : [], ...lids];
   }
 
-  /** Whether the number, chat or JID is the person's own, on whatever device. */
+  /** Whether the number, chat or JID belongs to the person, on any device. */
   isOf(jid: string): boolean {
     return this.chats.includes(withoutDevice(jid));
   }
 
-  /** Whether a text in the value, however deep, names the person. */
+  /** Whether any text in the value, at any depth, names the person. */
   isIn(value: unknown): boolean {
     if (typeof value === "string") return value.search(this.#names) >= 0;
     if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return false;
@@ -56,7 +59,7 @@ export class Traces {
     return this.#users.test(id);
   }
 
-  /** A copy in which no text names the person. */
+  /** Returns a copy in which no text names the person. */
   redact<T>(value: T): T {
     return this.#redacted(value) as T;
   }
@@ -71,7 +74,7 @@ export class Traces {
   }
 }
 
-/** A pattern of the person's names, in texts and JIDs. */
+/** Returns a pattern that matches the person's names in texts and JIDs. */
 export function namesOf({ number, lids }: Person): RegExp {
   const names = lids.map((lid) => `${lid.slice(0, lid.indexOf("@"))}(?::\\d+)?@lid`);
   if (number) names.push(`${[...number].join(BETWEEN_DIGITS)}(?![A-Za-z0-9])(?!-\\d+@g\\.us)`);
