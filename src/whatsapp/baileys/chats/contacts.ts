@@ -1,6 +1,5 @@
 /**
- * People as the network describes them, the block list, the line's own profile; and what the other side of a chat sees of
- * the line.
+ * People as the network describes them, the blocklist, the line's own profile, and presence and read receipts in chats.
  */
 import {
   type BinaryNode,
@@ -25,10 +24,10 @@ import { iq } from "../stanza.ts";
 import { pictureQuery } from "./groups.ts";
 
 const NAMES_KEPT = 5_000;
-/** How the network says that there is nothing, or nothing for the line to see. */
+/** The codes for "there is nothing" and for "nothing that the line may see". */
 const HIDDEN = new Set([401, 403, 404]);
 
-/** The names that people call themselves by, as their messages said on this connection. */
+/** The push names of people, learned from their messages on this connection. */
 export function makeNames() {
   const names = new LRUCache<string, string>(atMost(NAMES_KEPT));
   return {
@@ -50,7 +49,7 @@ interface ContactsOptions {
 export function makeContacts({ socket, recipients, names, me, runtime }: ContactsOptions): Contacts {
   const ask = <T>(asked: Promise<T>, what: string) => answerOf(runtime.clock, asked, what);
 
-  /** Null where the network has nothing, or nothing for us. */
+  /** Resolves to null if the network has nothing, or nothing that it shows to the line. */
   async function unlessHidden<T>(asked: Promise<T>): Promise<T | null> {
     try {
       return await asked;
@@ -129,7 +128,7 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
     },
   };
 
-  /** The name goes out with the line's presence, and to the owner's other devices where their settings can be changed. */
+  /** Announces the name with the line's presence, and to the owner's other devices if the app state can be changed. */
   async function rename(name: string): Promise<void> {
     const { creds } = socket.authState;
     if (creds.myAppStateKeyId) await ask(socket.updateProfileName(name), "change the name").catch(() => {});
@@ -153,7 +152,7 @@ export function makeChats({ socket, runtime }: ChatsOptions): Chats {
   const { clock } = runtime;
   return {
     async show(chat, state) {
-      // Whoever shows what they do gets to see what the other side does.
+      // In return for its own state, the line gets to see the other side's presence.
       await answerOf(clock, socket.presenceSubscribe(chat), "subscribe to the chat's presence");
       await answerOf(clock, socket.sendPresenceUpdate(PRESENCE[state], chat), "take the state of the chat");
     },

@@ -1,4 +1,4 @@
-/** The line's groups: looked at, made, changed, joined and left. */
+/** The line's groups: listing, creating, changing, joining and leaving them. */
 import {
   type BinaryNode,
   generateMessageIDV2,
@@ -18,7 +18,7 @@ import { memberOf, type Named, resultsOf } from "./members.ts";
 import { isAddress, isOwn, numberIn, type OwnJids } from "../jids.ts";
 
 const INVITE_BASE = "https://chat.whatsapp.com/";
-/** A group of a thousand takes the network some seconds to make or to list. */
+/** Creating or listing a group of a thousand members takes the network some seconds. */
 const LONG_ANSWER = { withinMs: 30_000 };
 
 interface GroupsOptions {
@@ -35,12 +35,12 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
   async function ask(type: "get" | "set", to: string, question: BinaryNode, what: string): Promise<BinaryNode> {
     const asked = socket.query(iq({ type, xmlns: "w:g2", to }, question));
     const answer: BinaryNode = await answerOf(clock, asked, what, LONG_ANSWER);
-    // What others hear of by a notification, this connection knows already.
+    // Other clients learn of the change by a notification; this connection knows of it already.
     if (type === "set") cache.forget(to);
     return answer;
   }
 
-  /** Asks for numbers together: one query, however many there are. */
+  /** Resolves numbers to addresses in a single query, however many there are. */
   async function named(participants: readonly string[]): Promise<Named[]> {
     const jids = await recipients.jidsOf(participants.filter((given) => !isAddress(given)));
     return participants.map((given) => ({ given, jid: isAddress(given) ? given : jids.get(given) ?? null }));
@@ -143,7 +143,7 @@ function participantNodes(named: readonly Named[]): BinaryNode[] {
   return named.flatMap(({ jid }) => jid === null ? [] : [{ tag: "participant", attrs: { jid } }]);
 }
 
-/** One question a setting. A new description names the one that it replaces. */
+/** Builds one query per setting. A new description has to name the one that it replaces. */
 async function questionsOf(
   { name, description, announce, locked, ephemeral }: Partial<GroupSettings>,
   descriptionId: () => Promise<string | undefined>,
@@ -164,7 +164,9 @@ async function questionsOf(
   return questions;
 }
 
-/** Sets a picture, or takes it away; without a target the line's own. */
+/**
+ * Builds a query that sets a picture, or removes it if `jpeg` is null. Without a target it is the line's own picture.
+ */
 export function pictureQuery(target: string | null, jpeg: Uint8Array | null): BinaryNode {
   const picture = jpeg ? { tag: "picture", attrs: { type: "image" }, content: jpeg } : undefined;
   const query = iq({ type: "set", xmlns: "w:profile:picture" }, picture);

@@ -1,9 +1,9 @@
-/** Participants of groups as the network names them, and what became of each. */
+/** Group participants as the network names them, and the outcome of an action for each. */
 import { areJidsSameUser, type BinaryNode, type GroupMetadata, jidNormalizedUser } from "@whiskeysockets/baileys";
 import type { GroupMember, MemberResult } from "../../groups.ts";
 import { numberIn } from "../jids.ts";
 
-/** What the network means by the code beside a participant. */
+/** The meanings of the error code on a participant. */
 const ERRORS: Readonly<Record<string, { code: string; message: string }>> = {
   "401": { code: "blocked", message: "They have blocked the line." },
   "403": { code: "not_allowed", message: "They let nobody add them, or the line may not: send them the invitation." },
@@ -16,19 +16,19 @@ const ERRORS: Readonly<Record<string, { code: string; message: string }>> = {
 const NOT_REGISTERED = { code: "number_not_registered", message: "The number is not on the messaging app." };
 
 export interface Named {
-  /** As it was given. */
+  /** As the caller gave it. */
   given: string;
   /** Null for a number that is not on the network. */
   jid: string | null;
 }
 
-/** The result of each, in the order given. `answers` are the network's `<participant>` nodes. */
+/** Returns each participant's result, in the given order. `answers` are the network's `<participant>` nodes. */
 export function resultsOf(named: readonly Named[], answers: readonly BinaryNode[]): MemberResult[] {
   const byAddress = new Map(answers.flatMap((answer) => addressesOf(answer).map((jid) => [jid, answer])));
   const asked = named.filter(({ jid }) => jid !== null);
   return named.map((one) => {
     if (one.jid === null) return { number: one.given, error: NOT_REGISTERED };
-    // An address that only the network knows: it answers in the order of the question.
+    // The network may answer with an address unknown here. It keeps the order of the question, so match by position.
     const inOrder = answers.length === asked.length ? answers[asked.indexOf(one)] : undefined;
     const code = (byAddress.get(jidNormalizedUser(one.jid)) ?? inOrder)?.attrs.error;
     return { number: one.given, error: code === undefined || code === "200" ? null : errorOf(code) };
@@ -43,7 +43,7 @@ function addressesOf({ attrs: { jid, phone_number, lid } }: BinaryNode): string[
   return [jid, phone_number, lid].flatMap((address) => address ? [jidNormalizedUser(address)] : []);
 }
 
-/** Whether one of the addresses is an admin's. */
+/** Whether any of the addresses belongs to an admin. */
 export function hasAdmin({ participants }: GroupMetadata, addresses: readonly string[]): boolean {
   const admins = participants.filter(({ admin }) => admin).flatMap((
     { id, lid, phoneNumber },
@@ -51,7 +51,7 @@ export function hasAdmin({ participants }: GroupMetadata, addresses: readonly st
   return admins.some((admin) => admin && addresses.some((address) => areJidsSameUser(admin, address)));
 }
 
-/** The address and the number of a `<participant>`, or of whoever asks to be one. */
+/** Returns the address and number of a `<participant>`, or of a person who asks to join. */
 export function memberOf({ attrs }: BinaryNode): Omit<GroupMember, "isAdmin"> {
   const { jid = "", phone_number: phone } = attrs;
   return { id: jidNormalizedUser(jid), number: numberIn(jid, phone) };
