@@ -1,19 +1,19 @@
 /**
- * What the network answers to a question, or the port's word for why there is no answer. The library's errors are Booms,
- * read here without the package that makes them.
+ * Resolves queries to the network's answer, or to the port's error. The library's errors are Booms; they are read here
+ * without importing that package.
  */
 import type { Clock } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
 import { NetworkRefusal, NetworkTimeout } from "../network_error.ts";
 
-/** Longer than any answer takes; below the library's own limit. */
+/** Longer than any answer takes, and below the library's own limit. */
 const ANSWER_MS = 20_000;
-/** How the library says that it waited in vain. */
+/** The status with which the library reports a timeout. */
 export const TIMED_OUT = 408;
 
 /**
- * Resolves to the answer. `what` completes "The messaging network did not …". Throws NetworkRefusal with the network's
- * code, NetworkTimeout.
+ * Resolves to the answer of the query `asked`. `what` completes the sentence "The messaging network did not …". Throws
+ * NetworkRefusal with the network's code, or NetworkTimeout.
  */
 export async function answerOf<T>(
   clock: Clock,
@@ -33,12 +33,12 @@ export async function answerOf<T>(
   return answer;
 }
 
-/** The code with which the network answered a query; null when that is not what failed. */
+/** Returns the error code in the network's answer to a query; null if something else failed. */
 export function queryError(error: unknown): number | null {
   return error instanceof Error && "data" in error && typeof error.data === "number" ? error.data : null;
 }
 
-/** The status that the library gives the error; null when it has none. */
+/** Returns the status that the library gave the error; null if it has none. */
 export function statusOf(error: unknown): number | null {
   const output = error instanceof Error && "output" in error ? error.output : null;
   if (typeof output !== "object" || output === null || !("statusCode" in output)) return null;

@@ -1,9 +1,10 @@
 /**
- * What links a line, in the store: credentials and Signal keys, sealed at rest (promise 6), each `set` one commit.
+ * The rows that link a line: credentials and Signal keys, sealed at rest (promise 6). Each `set` is one commit.
  *
- * The cache holds encoded values: the library changes in place what it was given, and only a value that is encoded can
- * tell whether a write changes anything. Pre-keys and journal rows are read once, so they stay out. Of sessions the
- * library makes a copy, and our own rows nobody changes, so those that were used last are there as objects too.
+ * The cache holds encoded values, because the library mutates the objects that it was given, and because only an
+ * encoded value shows whether a write changes anything. Pre-keys and journal rows are read once, so they are not
+ * cached. The library copies sessions and nobody mutates the adapter's own rows, so the most recently used of these are
+ * also cached as objects.
  */
 import { Buffer } from "node:buffer";
 import {
@@ -22,58 +23,63 @@ import { deleteRange } from "../../store/delete_range.ts";
 import { COMMIT_LIMITS } from "../../store/limits.ts";
 import { Change, type CommitOptions, type Kv, StoreError } from "../../store/kv.ts";
 
-/** Bytes of encoded keys that one line keeps in memory: some hundred sessions. */
+/** Bytes of encoded keys that one line caches: some hundred sessions. */
 const CACHE_BYTES = 256 * 1024;
-/** A first upload of 812 pre-keys fits; sealing adds some bytes to each. */
+/** A first upload of 812 pre-keys fits. Sealing adds a few bytes to each row. */
 const MUTATIONS_A_COMMIT = COMMIT_LIMITS.mutations - 50;
 const BYTES_A_COMMIT = COMMIT_LIMITS.bytes - 100 * 1024;
 const UNCACHED = new Set(["pre-key", "journal", "undecryptable"]);
-/** In the cache: there is no such row. The library asks for the tokens of every recipient, and few have one. */
+/** Cached for a row that does not exist. The library looks up the token of every recipient, and few have one. */
 const NONE = new Uint8Array();
-/** What an entry of the cache takes beside its bytes. */
+/** The size of a cache entry besides its bytes. */
 const ENTRY_BYTES = 100;
-/** What one line keeps as objects, of some 3 KB each: sessions of the owner's devices, and of the chats written to now. */
+/**
+ * Most objects that one line caches, of some 3 KB each: sessions of the owner's devices and of the chats written to
+ * now.
+ */
 const MOST_DECODED = 16;
 
-/** Rows of the adapter's own beside the library's types: they ride in its transactions. */
+/** Types of the adapter's own rows, which are written within the library's transactions. */
 type OwnKeyType = "journal" | "undecryptable" | "nct-salt";
 
-/** What one write takes: rows of the library, and of the adapter. */
+/** The data of one write: rows of the library and of the adapter. */
 export type KeyData = SignalDataSet & { [Type in OwnKeyType]?: { [id: string]: unknown } };
 
-/** Whether these credentials are of a completed link (a link by code sets `me` long before). */
+/** Whether these credentials belong to a completed link (a link by code sets `me` long before). */
 export function isLinked(creds: AuthenticationCreds): boolean {
   return creds.me !== undefined && creds.account !== undefined;
 }
 
-/** The stored credentials, or null. Throws StoreError, SealError. */
+/** Resolves to the stored credentials, or null. Throws StoreError, SealError. */
 export async function readCreds({ kv, seal, lineId }: LineRows): Promise<AuthenticationCreds | null> {
   const { value } = await kv.get(networkKeys.waCreds(lineId));
   return value ? decode<AuthenticationCreds>(seal.open(value)) : null;
 }
 
-/** Opens a line's keys; a line without a completed link begins with fresh credentials. Throws StoreError, SealError. */
+/** Opens a line's keys. A line without a completed link starts with fresh credentials. Throws StoreError, SealError. */
 export async function openAuthState(line: LineRows): Promise<AuthState> {
   const stored = await readCreds(line);
   return new AuthState(line, stored && isLinked(stored) ? stored : null);
 }
 
 export class AuthState {
-  /** The object that the library changes in place. */
+  /** The object that the library mutates. */
   readonly creds: AuthenticationCreds;
-  /** The library's; takes rows of the adapter too. */
+  /** The library's key store; accepts the adapter's rows too. */
   readonly keys: Omit<SignalKeyStore, "set"> & { set(data: KeyData): Promise<void> };
   readonly #line: LineRows;
   readonly #cache = new LRUCache<string, Uint8Array>({
     maxSize: CACHE_BYTES,
     sizeCalculation: ({ length }) => ENTRY_BYTES + length,
   });
-  /** Values as they were last decoded or written, each with its bytes. */
+  /** Values as last decoded or written, each with its bytes. */
   readonly #decoded = new LRUCache<string, { bytes: Uint8Array; value: unknown }>(atMost(MOST_DECODED));
   readonly #saves = new PQueue({ concurrency: 1 });
   readonly #underway = new Set<Promise<unknown>>();
   #savedCreds: Uint8Array | null;
-  /** Writes that have ended: what was read before one and arrives after it may be old, and is not cached. */
+  /**
+   * Number of finished writes. A value read before one of them and received after it may be stale, and is not cached.
+   */
   #writes = 0;
   #refusedReads = 0;
   #lingerUntil: Promise<unknown> | undefined;
@@ -95,17 +101,17 @@ export class AuthState {
     };
   }
 
-  /** How many reads the store has refused: the library takes a session that cannot be read for one that is not there. */
+  /** Number of reads that the store has refused: the library takes a session that cannot be read for a missing one. */
   get refusedReads(): number {
     return this.#refusedReads;
   }
 
-  /** Resolves when the credentials as they are now are on disk. Throws StoreError. */
+  /** Resolves when the current credentials are on disk. Throws StoreError. */
   saveCreds(): Promise<void> {
     return this.#saves.add(() => this.#writeCreds());
   }
 
-  /** Every row of one of the adapter's own types. */
+  /** Returns every row of one of the adapter's own types. */
   async list<T>(type: OwnKeyType): Promise<Map<string, T>> {
     const { kv, seal, lineId } = this.#line;
     const rows = new Map<string, T>();
@@ -121,7 +127,7 @@ export class AuthState {
     return UNCACHED.has(type) ? decode<T>(bytes) : this.#valueOf(`${type}/${id}`, bytes) as T;
   }
 
-  /** Runs `work`; until `lingerUntil` resolves, sessions that are written meanwhile may wait for another commit's flush. */
+  /** Runs `work`. Sessions written meanwhile may wait for another commit's flush, until `lingerUntil` resolves. */
   async lingering(lingerUntil: Promise<unknown>, work: () => Promise<void>): Promise<void> {
     this.#lingerUntil = lingerUntil;
     try {
@@ -132,8 +138,8 @@ export class AuthState {
   }
 
   /**
-   * Waits for writes under way; later ones are refused, so that a closed connection can't touch its successor's rows,
-   * or leave some behind a log-out.
+   * Waits for pending writes and refuses later ones, so that a closed connection can't touch its successor's rows or
+   * leave some behind after a log-out.
    */
   async close(): Promise<void> {
     await this.#saves.onIdle();
@@ -189,7 +195,7 @@ export class AuthState {
     return found;
   }
 
-  /** Not to be changed by who gets it. */
+  /** The caller must not mutate the value. */
   #valueOf(name: string, bytes: Uint8Array): unknown {
     const known = this.#decoded.get(name);
     if (known?.bytes === bytes) return known.value;
@@ -212,7 +218,7 @@ export class AuthState {
         await this.commit(change, options);
         for (const [name, bytes] of known) this.#cache.set(name, bytes ?? NONE);
       } catch (error) {
-        // Whether it was written is unknown: the store has to be asked again.
+        // It is unknown whether this was written, so the store has to be read again.
         for (const [name] of known) this.#cache.delete(name);
         throw error;
       } finally {
@@ -239,12 +245,14 @@ export class AuthState {
   }
 }
 
-/** Drops all that links the line, its journal and its sent messages included. Throws StoreError. */
+/** Deletes everything that links the line, including its journal and sent messages. Throws StoreError. */
 export async function forgetLine(kv: Kv, lineId: string): Promise<void> {
   await deleteRange(kv, { prefix: networkKeys.waLine(lineId) });
 }
 
-/** A session's keys are base64: the conversion of buffers would look at each of its many values in vain. */
+/**
+ * The keys of a session are base64 already: converting buffers would only visit each of its many values for nothing.
+ */
 const SESSION_BEGINS = '{"_sessions":';
 
 export function encode(value: unknown): Uint8Array {

@@ -1,4 +1,4 @@
-/** Why a connection ended, from what the library says: the network's close codes. */
+/** Derives why a connection ended from the library's error and the network's close codes. */
 import { statusOf } from "./answer.ts";
 import type { CloseReason } from "../connection.ts";
 import { UntrustedServer } from "./repairs/noise.ts";
@@ -26,7 +26,7 @@ const KINDS: Readonly<Record<number, CloseReason["kind"]>> = {
 
 const HOUR_MS = 60 * 60_000;
 
-/** Logins that the network does not want: why, and when to try again. Trying on and on is what makes it worse. */
+/** Login refusals: why, and when to try again. Retrying earlier makes them worse. */
 const REFUSALS: Readonly<Record<number, { detail: string; retryAfterMs: number | null }>> = {
   402: { detail: "WhatsApp has banned this number for a while.", retryAfterMs: HOUR_MS },
   405: { detail: "WhatsApp refused the version of its web client that is announced.", retryAfterMs: HOUR_MS },
@@ -37,7 +37,7 @@ const REFUSALS: Readonly<Record<number, { detail: string; retryAfterMs: number |
     retryAfterMs: null,
   },
 };
-/** The code of a version that is too old. */
+/** The code for an outdated version. */
 export const VERSION_REFUSED = 405;
 const TOO_MANY_CODES = 429;
 
@@ -54,16 +54,19 @@ const DETAILS: Readonly<Record<CloseReason["kind"], string>> = {
 };
 const FORGED_LINK = "The phone that links did not prove who it is: its signature does not hold.";
 
-/** How the library's sentences begin when the certificates of the handshake do not hold, and the signatures of a link. */
+/**
+ * The beginnings of the library's messages for invalid certificates in the handshake, and for invalid signatures of a
+ * link.
+ */
 const BAD_CERTIFICATE = /^(invalid noise|noise (intermediate )?certificate|certification match failed)/;
 const BAD_LINK = /^(Invalid account signature|Failed to verify account signature)/;
 
-/** A reason with the sentence that belongs to its kind. */
+/** Returns a reason with the sentence for its kind. */
 export function closeReason(kind: CloseReason["kind"], code: number | null = null): CloseReason {
   return { kind, code, detail: DETAILS[kind] };
 }
 
-/** A link by code that the network does not give. */
+/** The reason for a pairing code that the network refused. */
 export function codeRefused(code: number): CloseReason {
   const detail = code === TOO_MANY_CODES
     ? `WhatsApp gives this number no more codes for now (error ${code}): link by QR, or wait some hours.`
@@ -71,7 +74,7 @@ export function codeRefused(code: number): CloseReason {
   return { kind: "refused", code, detail, retryAfterMs: null };
 }
 
-/** The reason in an error that says that the other end did not prove who it is; null in any other. */
+/** Returns the reason if the error says that the other end failed to prove its identity; otherwise null. */
 export function distrustOf(error: unknown): CloseReason | null {
   const message = error instanceof Error ? error.message : "";
   if (error instanceof UntrustedServer || BAD_CERTIFICATE.test(message)) return closeReason("untrusted");
@@ -79,8 +82,8 @@ export function distrustOf(error: unknown): CloseReason | null {
 }
 
 /**
- * Reads the error that the library ended with. It gives its own codes to what the socket did (428 for a dropped
- * one), so a code counts only when the network sent it: in a stream error or a connection failure.
+ * Reads the error with which the library ended. The library also assigns codes of its own to socket failures (428 for a
+ * dropped one), so a code counts only if the network sent it: in a stream error or a connection failure.
  */
 export function reasonOf(error: unknown): CloseReason {
   const message = error instanceof Error ? error.message : "";
@@ -98,7 +101,9 @@ export function reasonOf(error: unknown): CloseReason {
   };
 }
 
-/** How long a ban lasts; 0 where the refusal names no end. The attributes of its stanza are the error's data. */
+/**
+ * The duration of a ban in seconds; 0 if the refusal gives no end. The error's data are the attributes of its stanza.
+ */
 function banSeconds(error: unknown): number {
   const data = error instanceof Error && "data" in error ? error.data : null;
   return typeof data === "object" && data !== null && "expire" in data && Number(data.expire) || 0;

@@ -1,4 +1,4 @@
-/** The port `Connection` on Baileys: what is asked of a line while its socket lives (`socket_life.ts`). */
+/** The port `Connection` on Baileys: the calls that a line takes while its socket lives (`socket_life.ts`). */
 import type { Connection, ConnectionEvents } from "../connection.ts";
 import { NetworkRefusal } from "../network_error.ts";
 import type { Outgoing, Prepared } from "../outgoing.ts";
@@ -10,11 +10,11 @@ import { shownVersion } from "./web_version.ts";
 import { type LifeOptions, type Shared, SocketLife } from "./socket_life.ts";
 
 interface LineConnection extends Connection {
-  /** Resolves when the connection has ended and writes nothing any more. */
+  /** Resolves when the connection has ended and no longer writes. */
   readonly ended: Promise<void>;
 }
 
-/** Begins to connect as soon as the line's last connection has let go of the keys. */
+/** Starts to connect as soon as the line's last connection has released the keys. */
 export function connectLine(shared: Shared, options: LifeOptions, events: ConnectionEvents): LineConnection {
   const life = new SocketLife(shared, options, events);
   const { cause, signs } = life;
@@ -25,7 +25,7 @@ export function connectLine(shared: Shared, options: LifeOptions, events: Connec
     return life.open;
   }
 
-  /** A part of the port; each call of it as the open connection has it, or refused. */
+  /** A part of the port whose calls go to the open connection. Throws NetworkRefusal if there is none. */
   function whileOpen<Part extends keyof LineSocket["talk"]>(part: Part): Connection[Part] {
     return new Proxy({} as Connection[Part], {
       get: (_, name) => (...given: unknown[]) =>

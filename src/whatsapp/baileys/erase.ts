@@ -1,6 +1,6 @@
 /**
- * Erasing a person from what a line keeps for the network: copies of what they wrote, addresses, Signal sessions. A
- * connection that is up goes on with what it has in memory; a session that is gone is made anew by the next message.
+ * Erases a person from what a line stores for the network: copies of their messages, addresses, Signal sessions. An
+ * open connection continues with what it has in memory. The next message creates a missing session anew.
  */
 import { Buffer } from "node:buffer";
 import { BufferJSON } from "@whiskeysockets/baileys";
@@ -12,15 +12,15 @@ import { SEEN_DAYS } from "./incoming/journal.ts";
 import { RECIPIENT_DAYS } from "./outgoing/recipients.ts";
 import { type LineRows, networkKeys } from "./rows.ts";
 
-/** Rows of one step. */
+/** Rows read per call. */
 const READ_AT_ONCE = 300;
-/** Keys of these types are named for whom they are about, first of all. */
+/** Ids of keys of these types begin with the person they belong to. */
 const OF_PERSON = ["session", "identity-key", "device-list", "tctoken"];
 const OF_PEOPLE = new Set([...OF_PERSON, "lid-mapping", "sender-key"]);
 
 /**
- * Removes the keys that are named for a person; resolves to how many. Whose a `@lid` is stays: the network need not say it
- * again.
+ * Removes the keys whose id names the person; resolves to how many. The mapping from `@lid` to number stays, because
+ * the network might not reveal it again.
  */
 export async function eraseKeys(kv: Kv, lineId: string, traces: Traces): Promise<number> {
   async function* theirs(): AsyncGenerator<Key> {
@@ -35,7 +35,10 @@ export async function eraseKeys(kv: Kv, lineId: string, traces: Traces): Promise
   return await deleteKeys(kv, theirs());
 }
 
-/** Looks at the next rows from a key on (null: from the first); resolves to where to go on, null at the end. */
+/**
+ * Erases in the next batch of rows from `at` on (null: the first row). Resolves to the key where to continue, or null
+ * at the end.
+ */
 export async function eraseTraces(
   { kv, seal, lineId }: LineRows,
   traces: Traces,
@@ -64,7 +67,7 @@ export async function eraseTraces(
     const [, , family, ...id] = key.map(String);
     switch (family) {
       case "key":
-        // Which members of a group have the line's key: without the row all are given it anew.
+        // Lists the group members who have the line's sender key. Without the row, all of them are sent the key again.
         if (id[0] === "sender-key-memory") return traces.isInKey(opened(value).toString("latin1"));
         return OF_PEOPLE.has(id[0]!) && traces.isInKey(id[1]!);
       case "seen":
@@ -73,7 +76,7 @@ export async function eraseTraces(
         return traces.isInKey(id[0]!) || traces.isIn(value);
       case "received": {
         const { message, ...original } = JSON.parse(opened(value).toString(), BufferJSON.reviver);
-        // The names in an encoded message are plain letters.
+        // Names appear in an encoded message as plain text.
         return traces.isIn(original) || traces.isIn(Buffer.from(message).toString("latin1"));
       }
       default:

@@ -1,4 +1,4 @@
-/** Addresses on the network: a person's, and the line's own. */
+/** Addresses on the network: those of people, and the line's own. */
 import {
   areJidsSameUser,
   type AuthenticationCreds,
@@ -15,29 +15,29 @@ export interface OwnJids {
   lid?: string;
 }
 
-/** The digits of a phone-number JID. */
+/** Returns the digits of a phone-number JID. */
 export function digitsOf(jid: string): string {
   return jidDecode(jid)?.user ?? "";
 }
 
-/** The digits of whichever address is a phone number; null when none is. */
+/** Returns the digits of the first address that is a phone number; null if none is. */
 export function numberIn(...jids: (string | null | undefined)[]): string | null {
   const phone = jids.find((jid) => jid && isPnUser(jid));
   return phone ? digitsOf(phone) : null;
 }
 
-/** Whether a participant was given as an address and not as a number. */
+/** Whether a participant was given as an address, not as a number. */
 export function isAddress(given: string): boolean {
   return isPnUser(given) === true || isLidUser(given) === true;
 }
 
-// The socket's `user` is a copy from when the socket was made: the credentials say who the line is now.
+/** Returns the line's current addresses. The socket's `user` is a copy from when the socket was made. */
 export function ownJids({ me }: AuthenticationCreds): OwnJids {
   const { id, lid } = me!;
   return { id, ...(lid ? { lid } : {}) };
 }
 
-/** Whether an address is the line's account, on whatever device. */
+/** Whether an address belongs to the line's account, on any device. */
 export function isOwn(jid: string, { id, lid }: OwnJids): boolean {
   return areJidsSameUser(jid, id) || (lid !== undefined && areJidsSameUser(jid, lid));
 }
@@ -48,6 +48,6 @@ export function identityOf(creds: AuthenticationCreds): OwnIdentity {
 }
 
 export function ownName({ me }: AuthenticationCreds): string | null {
-  // "~" is what the library calls a line before the phone gives its name.
+  // "~" is the library's placeholder until the phone gives the name.
   return me?.name && me.name !== "~" ? me.name : null;
 }

@@ -1,4 +1,4 @@
-/** What links a line, as one piece of bytes that another gateway takes up: credentials, Signal keys and the journal. */
+/** The link of a line as bytes that another gateway can take over: credentials, Signal keys and the journal. */
 import { Buffer } from "node:buffer";
 import { piecesOf } from "../../base/batches.ts";
 import { deleteRange } from "../../store/delete_range.ts";
@@ -7,10 +7,10 @@ import type { Seal } from "../../store/seal.ts";
 import type { LinkCopy } from "../network.ts";
 import { networkKeys } from "./rows.ts";
 
-/** Sealed pre-keys are small, sessions some KB: well below what a commit takes. */
+/** Sealed pre-keys are small and sessions take a few KB, so this stays well below the limits of a commit. */
 const ROWS_A_COMMIT = 100;
 
-/** The rest of a row's key behind the line's prefix, and the opened value in base64. */
+/** The part of a row's key after the line's prefix, and the unsealed value in base64. */
 type CopiedRow = [rest: string[], value: string];
 
 export function makeLinkCopy({ kv, seal }: { kv: Kv; seal: Seal }): LinkCopy {
@@ -21,7 +21,7 @@ export function makeLinkCopy({ kv, seal }: { kv: Kv; seal: Seal }): LinkCopy {
       const rows: CopiedRow[] = [];
       for await (const { key, value } of kv.list({ prefix })) {
         const rest = key.slice(prefix.length).map(String);
-        // What is left out the network gives again: recipients, messages sent, stanzas seen.
+        // The rest need not move: recipients, sent messages, seen stanzas.
         if (!isCopied(rest) || !(value instanceof Uint8Array)) continue;
         rows.push([rest, Buffer.from(seal.open(value)).toString("base64")]);
       }

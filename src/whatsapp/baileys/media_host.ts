@@ -1,6 +1,6 @@
 /**
- * HTTP to the network's media hosts. Never follows a redirect and never leaves the hosts that are named here. By
- * the gateway's own exchange: docs/decisions/0004.
+ * HTTP to the network's media hosts. Never follows a redirect and never leaves the hosts named here. It uses the
+ * gateway's own HTTP exchange (docs/decisions/0004).
  */
 import { readFileSync } from "node:fs";
 import { DEF_MEDIA_HOST, DEFAULT_ORIGIN } from "@whiskeysockets/baileys";
@@ -10,28 +10,28 @@ import type { Proxy } from "../../egress/proxy.ts";
 import { makeSafeFetch, type SafeRequest } from "../../egress/safe_fetch.ts";
 import type { Clock } from "../../runtime.ts";
 
-/** A host that says nothing for this long is given up. */
+/** A host that is silent for this long is given up. */
 const SILENCE_MS = 60_000;
-/** For a whole file; its caller gives up earlier, by the signal. */
+/** Limit for a whole file. Callers give up earlier, through the signal. */
 const LONGEST_MS = 3_600_000;
-/** The addresses of files are ours to choose (`addressOf`), so that no host is forbidden. */
+/** `addressOf` chooses the address of every file, so no host needs to be forbidden. */
 const EVERY_HOST = { allowsHost: () => true, allowsAddress: () => true };
-/** As the library's own requests say on Node.js. */
+/** The same as the library's own requests on Node.js. */
 const USER_AGENT = "node";
 /** Answers to uploads are short. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export interface MediaAnswer {
   status: number;
-  /** Bytes of the body as the host states them; null when it does not. */
+  /** Length of the body in bytes as stated by the host; null if it states none. */
   length: number | null;
-  /** Errors when the connection ends before the body does. */
+  /** Errors if the connection ends before the body does. */
   body: ReadableStream<Uint8Array>;
 }
 
 export type MediaHost = ReturnType<typeof makeMediaHost>;
 
-/** Throws when the CA file can't be read: a mistake in the settings, to be reported at start. */
+/** Throws if the CA file can't be read: a mistake in the settings that should be reported at start. */
 export function makeMediaHost(
   config: Pick<WhatsAppConfig, "mediaUrl" | "ca">,
   clock: Clock,
@@ -53,17 +53,19 @@ export function makeMediaHost(
   }
 
   return {
-    /** Where a file lies: the host is always the network's (or the setting's), whatever the message says. */
+    /**
+     * Returns the address of a file. The host is always the network's (or the setting's), whatever the message says.
+     */
     addressOf({ directPath, url }: { directPath?: string | null; url?: string | null }): URL | null {
       const place = directPath || url;
       if (!place || !URL.canParse(place, base)) return null;
       const { pathname, search } = new URL(place, base);
-      // What follows the scheme of "data:…" or "x:@elsewhere" is no path: it would change the host's name.
+      // What follows the scheme of "data:…" or "x:@elsewhere" is not a path, and would change the host.
       if (!pathname.startsWith("/")) return null;
       return new URL(base.replace(/\/$/, "") + pathname + search);
     },
 
-    /** Throws when the host can't be reached; any status is an answer. The caller reads or cancels the body. */
+    /** Throws if the host can't be reached. Any status counts as an answer. The caller must read or cancel the body. */
     async get(url: URL, signal: AbortSignal): Promise<MediaAnswer> {
       const idle = startIdleTimeout(clock, signal);
       const answer = await request(url, { method: "GET", maxBytes: Infinity, signal: idle.signal })
@@ -82,7 +84,7 @@ export function makeMediaHost(
       return { status: answer.status, length: length === null ? null : Number(length), body };
     },
 
-    /** Posts the file. Throws when the host can't be reached or goes silent, and when the signal aborts. */
+    /** Posts the file. Throws if the host can't be reached or goes silent, or if the signal aborts. */
     async post(
       url: URL,
       { content, length }: StreamedBody,
@@ -112,7 +114,7 @@ export function makeMediaHost(
   };
 }
 
-/** Begun at once; the signal aborts with `signal`, and when `begin` and `end` are not called for SILENCE_MS. */
+/** Starts at once. Its signal aborts with `signal`, or when SILENCE_MS pass without a call of `begin` or `end`. */
 function startIdleTimeout(clock: Clock, signal: AbortSignal) {
   const silent = new AbortController();
   let cancel = () => {};

@@ -1,4 +1,4 @@
-/** The port `Network` on Baileys: opens connections and keeps what links a line between them. */
+/** The port `Network` on Baileys: opens connections, and stores what links a line. */
 import { Buffer } from "node:buffer";
 import { WA_CERT_DETAILS } from "@whiskeysockets/baileys";
 import type { WhatsAppConfig } from "../../config.ts";
@@ -31,48 +31,51 @@ import { repairLogins } from "./repairs/logins.ts";
 import { repairNoise } from "./repairs/noise.ts";
 import { makeWebVersions, shownVersion } from "./web_version.ts";
 
-/** What was received is on disk in this time, a slow file aside: for that no log-out is held up, it follows from memory. */
+/**
+ * Received messages are on disk within this time, unless a file is slow. A log-out waits no longer: the rest follows
+ * from memory.
+ */
 const HAND_OVER_MS = 2_000;
 
-/** How often every line is asked whether it still hears something. */
+/** How often every connection is checked for signs of life. */
 const WATCH_MS = 5_000;
 
 /**
- * A line that hears nothing, or whose version was refused, is connected anew once in this time: where it does not help,
- * more of it does not either.
+ * A line that receives nothing, or whose version was refused, is reconnected for that reason at most once in this time.
+ * If one attempt does not help, more will not either.
  */
 const ONCE_IN_MS = 60 * 60_000;
 
 interface BaileysNetworkOptions {
   runtime: Runtime;
   kv: Kv;
-  /** The store as the line's owner writes it; `kv` unless given. */
+  /** The store through which the line's owner writes; `kv` unless given. */
   storeOf?: (lineId: string) => Kv;
   seal: Seal;
   whatsapp: WhatsAppConfig;
-  /** Opens a line's own way out. Throws EgressError. */
+  /** Opens a line's own proxy. Throws EgressError. */
   openProxy?: (proxy: string) => Promise<Proxy>;
-  /** Counts a stanza that nobody handles, by tag and type. */
+  /** Counts a stanza that has no handler, by tag and type. */
   countStray?: CountStray;
-  /** False leaves the refresh stage of linking to the library, which fails there: for the test that shows it. */
+  /** False leaves the refresh stage of linking to the library, which fails there. Only for the test that shows this. */
   refreshHandled?: boolean;
 }
 
-/** What is known of a line in this process. */
+/** What this process remembers about a line. */
 interface LineMemory {
-  /** Resolves when its last connection has let go of the keys; a new one waits for it. */
+  /** Resolves when the line's last connection has released the keys. The next connection waits for it. */
   ended?: Promise<void>;
-  /** How its last connection goes out. */
+  /** The network path of the line's last connection. */
   way?: Promise<Way>;
-  /** When it was last connected anew because it heard nothing, and when its version was last refused. */
+  /** When the line was last reconnected because it received nothing, and when its version was last refused. */
   complainedAt?: number;
   refusedAt?: number;
 }
 
 /**
- * A network at the addresses of the settings. One for a process: the library keeps the network's root key, the clock of
- * its certificates, and the console that it prints keys to, in global places. Throws when the CA file of the settings
- * can't be read.
+ * Returns a network at the addresses from the settings. There can be one per process: the library keeps the network's
+ * root key, the clock for its certificates, and the console that it prints keys to in global state. Throws if the CA
+ * file from the settings can't be read.
  */
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {}, refreshHandled = true } = options;
@@ -89,7 +92,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     return line;
   }
 
-  /** Whether it did not happen to the line for a while; from now on it did. */
+  /** Whether this has not happened to the line for a while. Records that it has happened now. */
   function isFirstIn(what: "complainedAt" | "refusedAt", lineId: string): boolean {
     const line = memoryOf(lineId);
     const now = clock.now();
@@ -120,7 +123,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     return { proxy: opened, mediaHost: makeMediaHost(whatsapp, clock, opened) };
   }
 
-  /** Of a line that has no way out: its files can't be had. */
+  /** The path of a line without a working one: its files can't be fetched. */
   function noWay(): Pick<Way, "mediaHost"> {
     return { mediaHost: makeMediaHost(whatsapp, clock, { connect: () => Promise.reject(new Error("no way out")) }) };
   }
@@ -146,7 +149,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       await line.ended;
       const { mediaHost } = await line.way?.catch(noWay) ?? noWay();
       const left = await leftoversOf({ ...shared, kv: store, mediaHost, lineId });
-      // A receiver that takes nothing leaves all as it is, for the next attempt.
+      // If the receiver takes nothing, everything stays as it is for the next attempt.
       await within(clock, HAND_OVER_MS, handOver(left, receive));
       await forgetLine(store, lineId);
       await forgetEnds(store, lineId, clock.now());
@@ -173,7 +176,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
   };
 }
 
-/** Repairs what Baileys and libsignal do for the whole process. */
+/** Applies the repairs to Baileys and libsignal that hold for the whole process. */
 function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: BaileysNetworkOptions): void {
   silenceLibsignal();
   containStrayRejections(log);

@@ -1,6 +1,7 @@
 /**
- * Keys that are not sent with any more, after the store was set back (`setback.ts`): each chat's next message begins a
- * session of its own, each group's brings a new sender key. What others send under the old ones is decrypted as before.
+ * Retires the sending keys after the store was set back (`setback.ts`). The next message to each chat then starts a new
+ * session, and the next one to each group carries a new sender key. Messages that others encrypt with the old keys are
+ * still decrypted.
  */
 import { batchesOf } from "../../base/batches.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -12,10 +13,12 @@ import type { OwnJids } from "./jids.ts";
 import { senderKeyName } from "./outgoing/reach.ts";
 import { type LineRows, networkKeys } from "./rows.ts";
 
-/** Sessions have some KB each: well below what a commit takes. */
+/** A session takes a few KB, so this stays well below the limits of a commit. */
 const ROWS_A_COMMIT = 100;
 
-/** A session as the library writes it: states by their base keys, of which the open one encrypts. */
+/**
+ * A session record in the library's format: session states by their base keys. The open state is the one that encrypts.
+ */
 interface SessionRecord {
   _sessions: Record<string, { indexInfo: { closed: number } }>;
 }
@@ -25,7 +28,10 @@ interface RenewOptions extends LineRows {
   runtime: Pick<Runtime, "clock">;
 }
 
-/** The line, which is not connected, sends with no key from before the last setback. Throws StoreError, SealError. */
+/**
+ * Ensures that the line no longer sends with keys from before the last setback. The line must not be connected. Throws
+ * StoreError, SealError.
+ */
 export async function renewKeys({ kv, seal, lineId, runtime: { clock } }: RenewOptions): Promise<void> {
   const setback = await lastSetback(kv);
   if (setback === null || (await kv.get(networkKeys.waRenewed(lineId))).value === setback) return;
@@ -41,7 +47,7 @@ export async function renewKeys({ kv, seal, lineId, runtime: { clock } }: RenewO
   }
   await kv.commit(new Change().set(networkKeys.waRenewed(lineId), setback));
 
-  /** The row of a session, without a state that encrypts. */
+  /** Returns the row of a session with its open state closed, so that none encrypts. */
   function closed(row: Uint8Array): Uint8Array {
     const record = decode<SessionRecord>(seal.open(row));
     for (const { indexInfo } of Object.values(record._sessions)) {
@@ -50,7 +56,7 @@ export async function renewKeys({ kv, seal, lineId, runtime: { clock } }: RenewO
     return seal.seal(encode(record));
   }
 
-  /** What the line encrypts with in groups, and who has it. */
+  /** The line's own sender keys for groups, and the lists of who has them. */
   async function* ownSenderKeys({ id, lid }: OwnJids): AsyncGenerator<Key> {
     const ends = [id, lid].flatMap((jid) => jid ? senderKeyName("", jid) : []);
     for await (const { key } of kv.list({ prefix: networkKeys.waKeysOf(lineId, "sender-key") })) {

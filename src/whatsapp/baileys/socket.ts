@@ -1,6 +1,4 @@
-/**
- * The socket of one connection, and the parts that work on it: each has its own file, and here they are given each other.
- */
+/** Builds the socket of one connection and connects the parts that work on it. Each part has its own file. */
 import type { Agent } from "node:https";
 import { type BinaryNode, Browsers, makeWASocket, type SocketConfig, type WASocket } from "@whiskeysockets/baileys";
 import type { Proxy } from "../../egress/proxy.ts";
@@ -43,68 +41,69 @@ import { keepTrustedTokens } from "./repairs/isolation.ts";
 import type { VitalSigns } from "./vitals.ts";
 import type { WebVersion } from "./web_version.ts";
 
-/** The library pings this often; an answer is a frame, and a frame shows that the other end lives. */
+/** The library's ping interval. An answer is a frame, and a frame proves that the other end is alive. */
 const PING_MS = 20_000;
 const QUERY_MS = 30_000;
-/** What the owner reads in the phone's list of linked devices. The names that browsers have are accepted for codes. */
+/** The name in the phone's list of linked devices. Pairing codes require a browser's name. */
 const BROWSER = Browsers.macOS("Chrome");
 
-/** What all lines have in common. */
+/** The configuration shared by all lines. */
 const LINE_CONFIG: Partial<SocketConfig> = {
   browser: BROWSER,
-  // None: with it the library also limits each frame that it writes, and takes a stack trace each time, a tenth of its work.
+  // No timeout: with one, the library also times each frame that it writes and takes a stack trace each time, a tenth
+  // of its work.
   connectTimeoutMs: 0,
   keepAliveIntervalMs: PING_MS,
   defaultQueryTimeoutMs: QUERY_MS,
-  // The phone goes on ringing for messages.
+  // Keeps notifications on the owner's phone.
   markOnlineOnConnect: false,
-  // The gateway reports what arrives from the link on; no history.
+  // No history: the gateway reports only what arrives after linking.
   syncFullHistory: false,
   shouldSyncHistoryMessage: () => false,
   emitOwnEvents: false,
-  // The store's own errors are not cured by trying again at once.
+  // An immediate retry does not cure the store's errors.
   transactionOpts: { maxCommitRetries: 2, delayBetweenTriesMs: 200 },
 };
 
-/** What every connection of a network shares. */
+/** What all connections of a network share. */
 export interface SocketGround {
   runtime: Runtime;
   kv: Kv;
   seal: Seal;
-  /** Null is the real network. */
+  /** Null for the real network. */
   url: string | null;
   inspect: Inspect;
   refreshHandled: boolean;
   countStray: CountStray;
 }
 
-/** How a line goes out. */
+/** The network path of a line. */
 export interface Way {
-  /** Null: straight. */
+  /** Null for a direct connection. */
   proxy: Proxy | null;
   mediaHost: MediaHost;
 }
 
-/** What a socket is opened with. */
+/** What is needed to open a socket. */
 interface SocketOptions extends Pick<OpenOptions, "lineId" | "restriction" | "pairingPhone"> {
   auth: AuthState;
   way: Way;
   version: WebVersion;
   decryption: Decryption;
   journal: Journal;
-  /** What the journal keeps of earlier connections. */
+  /** What the journal still holds from earlier connections. */
   left: Leftovers;
   cause: Cause;
   vitals: VitalSigns;
 }
 
-/** What the parts ask of the connection that they belong to, and report to it. */
+/** What the parts need to know about their connection, and how they report to it. */
 interface Owner {
-  /** Logged in. */
+  /** Whether it is logged in. */
   isOpen(): boolean;
-  /** Nothing is reported any more. */
+  /** Whether it has ended: nothing is reported after that. */
   isOver(): boolean;
-  /** Nothing may reach the network about a message that is not on disk. */
+  /** The store refused a message: nothing about it may reach the network any more. */
   broken(): void;
   finish(reason: CloseReason): void;
   events: ConnectionEvents;
@@ -124,7 +123,7 @@ export interface LineSocket {
   version: WebVersion;
 }
 
-/** Begins to connect. */
+/** Starts to connect. */
 export function openSocket(shared: SocketGround, options: SocketOptions, owner: Owner): LineSocket {
   const { kv, seal } = shared;
   const { lineId, auth, version, journal, left, cause, vitals, way: { proxy, mediaHost } } = options;
@@ -230,14 +229,14 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   return { socket, auth, settings, sender, recipients, inbox, talk, pairing, standing, version };
 }
 
-/** A message as a line of this store sent or received it. */
+/** Finds a message that any line of this store has sent or received. */
 function makeSource({ kv, seal, runtime }: Pick<SocketGround, "kv" | "seal" | "runtime">): SenderDeps["source"] {
   return async ({ lineId, networkId }) =>
     await makeSentStore({ kv, seal, lineId, runtime }).find(networkId) ??
       (await findReceived({ kv, seal, lineId }, networkId))?.message ?? null;
 }
 
-/** What becomes of linking, as the connection reports it. */
+/** Reports the progress of linking as events of the connection. */
 function linkingEvents({ events, isOver, finish }: Owner, auth: AuthState, log: Log): PairingEvents {
   return {
     qr: (text) => isOver() || events.qr(text),
@@ -252,7 +251,7 @@ function linkingEvents({ events, isOver, finish }: Owner, auth: AuthState, log: 
   };
 }
 
-/** Drops the TCP connection under the socket; frames that are still to be written fail. */
+/** Drops the TCP connection under the socket. Frames not yet written fail. */
 export function cut(socket: WASocket): void {
   socket.ws["socket"]?.terminate();
 }

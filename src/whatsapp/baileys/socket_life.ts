@@ -1,4 +1,6 @@
-/** The life of one line's socket, from opening its keys to the end: it connects, logs in, is watched, and lets go. */
+/**
+ * The life of one line's socket, from opening its keys to releasing them: it connects, logs in, is watched, and ends.
+ */
 import type { BinaryNode } from "@whiskeysockets/baileys";
 import { detached, errorName } from "../../base/detached.ts";
 import { retry } from "../../base/retry.ts";
@@ -22,27 +24,30 @@ import { iq } from "./stanza.ts";
 import { type VitalSigns, watchVitals } from "./vitals.ts";
 import type { WebVersion } from "./web_version.ts";
 
-/** Without a frame for so long (two pings unanswered) the socket is half-open: noticed within 50 s, rounds included. */
+/**
+ * Without a frame for this long (two unanswered pings) the socket is half-open. Noticed within 50 s, since checks are
+ * periodic.
+ */
 const SILENCE_MS = 42_000;
-/** From the handshake to the login, key upload included. */
+/** From the handshake to the login, including the upload of keys. */
 const LOGIN_MS = 60_000;
 const CONNECT_MS = 20_000;
 const UNLINK_MS = 5_000;
-/** A socket that does not close politely in this time is cut. */
+/** A socket that does not close gracefully within this time is cut. */
 const CLOSE_MS = 1_000;
 
-/** What every connection of a network shares. */
+/** What all connections of a network share. */
 export interface Shared extends SocketGround {
   version: () => Promise<WebVersion>;
-  /** The network refused the version: the next one is asked for anew. True when it makes sense to try it at once. */
+  /** The network refused the version, so it will be fetched again. Returns true if an immediate retry makes sense. */
   versionRefused(lineId: string): boolean;
-  /** Whether the line may be connected anew because it hears nothing: once in a while, for it may not help. */
+  /** Whether the line may be reconnected because it receives nothing. Only occasionally, because it may not help. */
   mayComplain(lineId: string): boolean;
-  /** Calls `look` every few seconds, all lines' together; the returned function ends it. */
+  /** Calls `look` every few seconds, on a timer shared by all lines. The returned function stops it. */
   rounds(look: () => void): () => void;
 }
 
-/** `previous`: resolves when the line's last connection has let go of the keys. */
+/** `previous` resolves when the line's last connection has released the keys. */
 export type LifeOptions = OpenOptions & { previous: Promise<void>; way: Promise<Way> };
 
 export class SocketLife {
@@ -55,14 +60,14 @@ export class SocketLife {
   readonly #ended = Promise.withResolvers<void>();
   readonly #started: Promise<void>;
   #phase: "connecting" | "open" | "over" = "connecting";
-  /** `logout` is under way: the network's own "logged out" is then what was asked for. */
+  /** A `logout` is in progress, so the network's "logged out" is the expected outcome. */
   #isUnlinking = false;
   #parts: LineSocket | null = null;
   #proxyFailure: () => string | null = () => null;
-  /** Ends the watch that is on: over the connect, the login, or the silence. */
+  /** Cancels the current watch: for the connect, the login, or silence. */
   #cancelWatch = () => {};
 
-  /** Begins to connect as soon as `previous` has resolved. */
+  /** Starts to connect as soon as `previous` has resolved. */
   constructor(shared: Shared, options: LifeOptions, events: ConnectionEvents) {
     this.#shared = shared;
     this.#options = options;
@@ -80,7 +85,7 @@ export class SocketLife {
     });
   }
 
-  /** Resolves when the connection has ended and writes nothing any more. */
+  /** Resolves when the connection has ended and no longer writes. */
   get ended(): Promise<void> {
     return this.#ended.promise;
   }
@@ -89,23 +94,23 @@ export class SocketLife {
     return this.#phase === "over";
   }
 
-  /** The parts of the socket, from when there is one, also when it has ended. */
+  /** The parts of the socket; null before it exists. Still set after it has ended. */
   get parts(): LineSocket | null {
     return this.#parts;
   }
 
-  /** The same while it is logged in. */
+  /** The parts of the socket while it is logged in; otherwise null. */
   get open(): LineSocket | null {
     return this.#phase === "open" ? this.#parts : null;
   }
 
-  /** Closes the socket, keeps the link. */
+  /** Closes the socket and keeps the link. */
   async close(): Promise<void> {
     this.#finish(closeReason("asked"));
     await this.ended;
   }
 
-  /** Unlinks the device on the network, then closes. Resolves also when the network could not be informed. */
+  /** Unlinks the device on the network, then closes. Resolves even if the network could not be informed. */
   async logout(): Promise<void> {
     this.#isUnlinking = true;
     if (this.open) await within(this.#shared.runtime.clock, UNLINK_MS, unlink(this.open)).catch(() => {});
@@ -159,13 +164,13 @@ export class SocketLife {
     this.#cancelWatch = clock.after(CONNECT_MS, () => this.#finish(this.#endOf(undefined)));
     ws.once("frame", () => {
       this.#cancelWatch();
-      // A login that does not come to its end; whoever still has to link takes the time that the refs give.
+      // A linked line must complete its login in time. For an unlinked one, the lifetime of the QR refs is the limit.
       const late = () => this.#finish(closeReason("unavailable"));
       if (isLinked(auth.creds)) this.#cancelWatch = clock.after(LOGIN_MS, late);
     });
     ws.prependListener("CB:message", (stanza: BinaryNode) => {
       const noted = decryption.watch(stanza);
-      // Taking the lock of messages before the library does makes it wait with its ack.
+      // Taking the message lock before the library does makes its ack wait until this is noted.
       void detached(messageMutex.mutex(() => noted), (failure) => {
         this.#log.warn(failure, "a message that the network withheld was not noted");
       });
@@ -173,9 +178,10 @@ export class SocketLife {
       dropCertificate(stanza);
     });
     ev.on("creds.update", () => {
-      // The library takes every change that names nobody for a new name, and announces it by a presence: "available".
+      // The library takes every update without a name for a change of name, and sends a presence that makes the line
+      // available.
       if (this.open) this.#stayUnavailable(this.open);
-      // Stale ones would make the next connection use ids of keys anew.
+      // Stale credentials would make the next connection reuse key ids.
       const saved = retry(() => auth.saveCreds(), { clock, pauseMs: STORE_PAUSE_MS, isTransient: () => !this.isOver });
       void detached(saved, (failure) => {
         if (!this.isOver) this.#log.error(failure, "credentials could not be saved");
@@ -201,15 +207,18 @@ export class SocketLife {
     if (creds.myAppStateKeyId) void settings.ask();
   }
 
-  /** Whoever is available keeps the owner's phone from ringing; the library leaves it at that until it knows a name. */
+  /**
+   * While the line is available, the owner's phone does not ring. The library itself sends no presence until it knows a
+   * name.
+   */
   #stayUnavailable({ socket }: LineSocket): void {
     const sent = socket.sendNode({ tag: "presence", attrs: { type: "unavailable" } });
     void detached(sent, (failure) => this.#log.debug(failure, "the line's presence could not be sent"));
   }
 
   /**
-   * Ends a logged-in connection that went silent: the library would wait for the peer's goodbye. One that answers and yet
-   * hears nothing is opened anew once.
+   * Ends a logged-in connection that has gone silent: the library would wait for the peer's close. A connection that
+   * answers pings but receives nothing is reopened once.
    */
   #watchSilence(): void {
     const { runtime: { clock }, mayComplain, rounds } = this.#shared;
@@ -220,13 +229,13 @@ export class SocketLife {
       if (complaint !== null && mayComplain(this.#options.lineId)) {
         return this.#finish({ ...closeReason("lost"), detail: complaint });
       }
-      // Another connection did not help: people have to know.
+      // Reconnecting did not help, so the owner has to know.
       if (complaint !== complained) this.#events.degraded(complaint);
       complained = complaint;
     });
   }
 
-  /** What does not come through the proxy is the proxy's doing. */
+  /** Blames the proxy if it has reported a failure and the network gave no code. */
   #endOf(error: unknown): CloseReason {
     const reason = reasonOf(error);
     const isRefused = reason.code === VERSION_REFUSED && this.#shared.versionRefused(this.#options.lineId);
@@ -235,7 +244,7 @@ export class SocketLife {
     return detail === null ? reason : { ...reason, detail };
   }
 
-  /** Nothing may reach the network about what came in and is not on disk. */
+  /** Nothing may reach the network about a message that is not on disk. */
   #broken(): void {
     if (this.#parts) cut(this.#parts.socket);
     this.#finish({ kind: "unavailable", code: null, detail: "The storage did not take what came in." });
@@ -249,7 +258,7 @@ export class SocketLife {
     this.#parts?.standing.end();
     this.#parts?.sender.abandon();
     const handedOver = this.#parts?.inbox.close() ?? Promise.resolve();
-    // Not within the call that found the end: the caller of `open` has its connection by then.
+    // Deferred, so that the caller of `open` has its connection by the time it receives the event.
     queueMicrotask(() => this.#events.closed(reason));
     void this.#end(handedOver);
   }
@@ -261,7 +270,7 @@ export class SocketLife {
     this.#ended.resolve();
   }
 
-  /** Ends the socket, and then the access to the keys. */
+  /** Ends the socket, then the access to the keys. */
   async #tearDown(handedOver: Promise<void>): Promise<void> {
     const { clock } = this.#shared.runtime;
     await this.#started;
@@ -270,7 +279,7 @@ export class SocketLife {
     const closing = socket.end(undefined).catch(() => {});
     // A half-open socket never answers the closing handshake.
     if (await within(clock, CLOSE_MS, closing) === "late") cut(socket);
-    // A receiver that hangs holds up the end no longer than this: it gets the message again.
+    // A receiver that hangs delays the end no longer than this; it gets the message again.
     await within(clock, CLOSE_MS, handedOver);
     await auth.close();
   }

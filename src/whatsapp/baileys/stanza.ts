@@ -1,9 +1,9 @@
-/** What the adapter writes of stanzas by itself, reads of them, and keeps from the library. */
+/** Builds and reads stanzas, and withholds stanzas from the library. */
 import { Buffer } from "node:buffer";
 import type { EventEmitter } from "node:events";
 import { type BinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
 
-/** A question, to the network itself unless `to` names a group. */
+/** Builds a query, to the network itself unless `to` names a group. */
 export function iq(
   { type, xmlns, to = S_WHATSAPP_NET }: { type: "get" | "set"; xmlns: string; to?: string },
   question?: BinaryNode,
@@ -11,7 +11,7 @@ export function iq(
   return { tag: "iq", attrs: { to, type, xmlns }, ...(question ? { content: [question] } : {}) };
 }
 
-/** What a node holds, empty where it has none; the codec gives short texts as strings. */
+/** Returns the content of a node as bytes, empty if it has none. The codec gives short texts as strings. */
 export function bytesIn(node: BinaryNode | undefined): Buffer {
   const content = node?.content;
   if (content instanceof Uint8Array) return Buffer.from(content.buffer, content.byteOffset, content.byteLength);
@@ -20,7 +20,7 @@ export function bytesIn(node: BinaryNode | undefined): Buffer {
 
 type Listener = (stanza: BinaryNode) => void;
 
-/** Those who listen for `event` so far, the library first of all, hear of it no more while `isOurs` says so of the stanza. */
+/** Withholds stanzas that match `isOurs` from the present listeners of `event`, above all from the library's. */
 export function withhold(
   ws: Pick<EventEmitter, "listeners" | "removeAllListeners" | "on">,
   event: string,

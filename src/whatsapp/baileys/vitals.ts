@@ -1,6 +1,6 @@
 /**
- * Signs of life of one connection: what came and went last, how fast the network answers, what could not be read; and
- * whether a line that is connected hears nothing although the network says that messages wait for it.
+ * Signs of life of one connection: when something last arrived or left, how fast the network answers, what could not be
+ * decrypted. Detects a line that is connected but receives nothing although the network says that messages are waiting.
  */
 import { type BinaryNode, getBinaryNodeChild, type WASocket } from "@whiskeysockets/baileys";
 import { within } from "../../base/within.ts";
@@ -8,18 +8,18 @@ import type { Clock } from "../../runtime.ts";
 import { iq } from "./stanza.ts";
 
 const PING_MS = 5_000;
-/** The network said that messages wait, and gave nothing for so long. */
+/** The network said that messages are waiting, and has delivered nothing for this long. */
 const DEAF_MS = 45_000;
-/** What was missed is given within seconds; a queue that has not come to its end by then does not. */
+/** The offline backlog arrives within seconds. If it has not ended after this long, it never will. */
 const ENDLESS_MS = 10 * 60_000;
-/** So many messages in a row that could not be read: the keys of the line are not what its senders think. */
+/** After this many undecryptable messages in a row, the line's keys no longer match those of its senders. */
 const UNREADABLE_IN_A_ROW = 20;
 
 interface Vitals {
   lastFrameAt: number | null;
   lastReceivedAt: number | null;
   lastSentAt: number | null;
-  /** Messages of this connection that did not decrypt at first. */
+  /** Number of messages on this connection that did not decrypt at first. */
   undecryptable: number;
 }
 
@@ -28,9 +28,9 @@ export type VitalSigns = ReturnType<typeof watchVitals>;
 export function watchVitals(clock: Clock) {
   const vitals: Vitals = { lastFrameAt: null, lastReceivedAt: null, lastSentAt: null, undecryptable: 0 };
   let unreadableInARow = 0;
-  /** When the network last gave something that waits, or said that something does; null when nothing is said to wait. */
+  /** When the network last announced or delivered something from the backlog; null if nothing is announced. */
   let waitingSince: number | null = null;
-  /** When the network said that something waits, until it says that all is given. */
+  /** When the network announced a backlog; null once it says that everything has been delivered. */
   let previewedAt: number | null = null;
 
   return {
@@ -52,7 +52,7 @@ export function watchVitals(clock: Clock) {
       vitals.undecryptable++;
       unreadableInARow++;
     },
-    /** Why the connection is not well although it stands; null when it is. */
+    /** Returns why the connection is unhealthy although it is open; null if it is healthy. */
     complaint(): string | null {
       if (waitingSince !== null && clock.now() - waitingSince > DEAF_MS) {
         return "The network says that messages wait, and gives none.";
@@ -65,7 +65,7 @@ export function watchVitals(clock: Clock) {
   };
 }
 
-/** How long the network takes to answer, ms; null when it does not within this time. Never rejects. */
+/** Resolves to the network's answer time in ms; null if it does not answer within `withinMs`. Never rejects. */
 export async function ping(socket: Pick<WASocket, "query">, clock: Clock, withinMs = PING_MS): Promise<number | null> {
   const begun = clock.now();
   try {

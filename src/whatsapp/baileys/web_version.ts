@@ -1,4 +1,4 @@
-/** Which version of WhatsApp Web to announce: the network refuses to link a stale one. */
+/** Decides which version of WhatsApp Web to announce: the network refuses to link a stale one. */
 import { DEFAULT_CONNECTION_CONFIG, fetchLatestWaWebVersion, type WAVersion } from "@whiskeysockets/baileys";
 import type { WhatsAppConfig } from "../../config.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -8,15 +8,15 @@ const FETCH_TIMEOUT_MS = 5_000;
 /** WhatsApp publishes several versions a day, and accepts each for weeks. */
 const KEPT_MS = 6 * 60 * 60 * 1000;
 
-/** The version that is announced, and where it is from. */
+/** The announced version and its source. */
 export interface WebVersion {
   version: WAVersion;
   source: "setting" | "web.whatsapp.com" | "built in";
-  /** When it was learned, Unix ms; of what was not asked for, the start. */
+  /** When it was learned, Unix ms; the start of the process if it was not fetched. */
   since: number;
 }
 
-/** As the port names it. */
+/** Converts it to the port's form. */
 export function shownVersion(announced: WebVersion): AnnouncedVersion {
   return { ...announced, version: announced.version.join(".") };
 }
@@ -52,13 +52,13 @@ export function makeWebVersions(
 
   return {
     /**
-     * The setting, else the latest that web.whatsapp.com serves (asked for on the real network only), else the one that the
-     * library was released with. Never rejects.
+     * Resolves to the version from the setting; otherwise to the latest from web.whatsapp.com (fetched on the real
+     * network only); otherwise to the one built into the library. Never rejects.
      */
     now: async () => last = await present(),
-    /** As it was given out last; null before. */
+    /** Returns the version given out last; null before the first. */
     last: () => last,
-    /** The network refused it (405): the next is asked for anew. */
+    /** Called when the network refused the version (405): the next call of `now` fetches it again. */
     renew: () => void (latest = undefined),
   };
 }
