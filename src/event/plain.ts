@@ -3,12 +3,13 @@
  * `JSON.stringify` leave them as they are, and every JSON reader takes them (PHP refuses a lone surrogate, for one).
  */
 import { Buffer } from "node:buffer";
+import { sizeBound } from "../store/layers/size.ts";
 
 /** Deeper members become null: a crafted message must not overflow anybody's stack. */
 const MAX_DEPTH = 32;
 /**
- * Characters of its JSON in all, escapes counted; members past it are left out, so that an event always fits into one
- * commit, and a page of them into memory.
+ * Characters of its JSON in all, escapes counted; the longest members are cut or left out past it, so that an event always
+ * fits into one commit, and a page of them into memory.
  */
 const MAX_CHARACTERS = 250_000;
 /** The longest that one character becomes in JSON: `\u0007`. */
@@ -18,11 +19,22 @@ const MEMBER_COST = 8;
 
 /** A copy of `data` that holds only what JSON can say. Text past the budget is cut, further members are left out. */
 export function plain<T>(data: T): T {
-  return copy(data, 0, { left: MAX_CHARACTERS }) as T;
+  const budget = { left: MAX_CHARACTERS, membersOf: Object.entries };
+  const whole = copy(data, 0, budget) as T;
+  if (budget.left > 0) return whole;
+  // A stranger's long text must not push out who wrote it, and where.
+  return copy(data, 0, { left: MAX_CHARACTERS, membersOf: shortestFirst }) as T;
 }
 
 interface Budget {
   left: number;
+  /** The members of a record in the order in which they are copied. */
+  membersOf(record: object): [string, unknown][];
+}
+
+function shortestFirst(record: object): [string, unknown][] {
+  const members = Object.entries(record).map((member) => ({ member, size: sizeBound(member[1]) }));
+  return members.sort((a, b) => a.size < b.size ? -1 : Number(a.size > b.size)).map(({ member }) => member);
 }
 
 function copy(value: unknown, depth: number, budget: Budget): unknown {
@@ -82,7 +94,7 @@ function list(values: readonly unknown[], depth: number, budget: Budget): unknow
 
 function record(value: object, depth: number, budget: Budget): Record<string, unknown> {
   const kept: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(value)) {
+  for (const [name, member] of budget.membersOf(value)) {
     if (budget.left <= 0) break;
     // Assigning to this name would set the prototype.
     if (name === "__proto__") continue;

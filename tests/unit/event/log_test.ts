@@ -326,6 +326,14 @@ Deno.test("a text of control characters counts as what it becomes in JSON", () =
   assert.ok(JSON.stringify(plain({ text: "\u0007".repeat(249_000) })).length <= 250_010);
 });
 
+Deno.test("a text that is too long is cut, and pushes out nothing that stands behind it", () => {
+  const media = { url: "https://x/media/1", mimetype: "image/png", size: 1, filename: "a.png" };
+  const rest = { media, chat: "1-2@g.us", participant: "3@lid", isForwarded: false };
+  const { text, ...kept } = plain({ from: "1-2@g.us", text: "\u0007".repeat(50_000), ...rest });
+  assert.deepEqual(kept, { from: "1-2@g.us", ...rest });
+  assert.ok(text.length > 40_000 && text.length < 50_000, String(text.length));
+});
+
 Deno.test("an event that is too long keeps the names of the members it keeps", () => {
   const { details } = plain({ details: { ["a".repeat(249_980)]: 1, text: "b".repeat(300), caption: "c" } });
   assert.deepEqual(Object.keys(details).filter((name) => !["text", "caption", "a".repeat(249_980)].includes(name)), []);
