@@ -7,6 +7,7 @@ import { createHash } from "node:crypto";
 import {
   type BinaryNode,
   DEFAULT_CONNECTION_CONFIG,
+  isJidMetaAI,
   isJidNewsletter,
   isJidStatusBroadcast,
   proto,
@@ -59,7 +60,7 @@ export class Decryption {
       const digest = createHash("sha256").update(ciphertext).digest("base64url").slice(0, 16);
       this.#parts.set(ciphertext, { part: `${stanza}|${digest}`, stanza, attrs: { ...attrs } });
     }
-    if (isWithheld(content)) await this.#noteUndecrypted({ stanza, attrs: { ...attrs } });
+    if (isUnreadable(content)) await this.#noteUndecrypted({ stanza, attrs: { ...attrs } });
   }
 
   /** As the library wants it in its configuration. */
@@ -166,12 +167,20 @@ function nameOf({ groupId, axolotlSenderKeyDistributionMessage: key }: proto.Mes
   return `${groupId} ${Buffer.from(key ?? []).toString("base64")}`;
 }
 
-/** The network names a message without its content, as one to be seen once on the phone: the phone may send it on. */
-function isWithheld(content: BinaryNode[]): boolean {
-  return content.some(({ tag }) => tag === "unavailable") && !content.some(({ tag }) => tag === "enc");
+/** What the library decrypts. */
+const CIPHERS = new Set<string | undefined>(["msg", "pkmsg", "skmsg"]);
+
+/**
+ * The network names a message without its content, as one to be seen once on the phone, or gives it in another cipher, as
+ * an assistant's answer: the phone may send it on.
+ */
+function isUnreadable(content: BinaryNode[]): boolean {
+  const isReadable = ({ tag, attrs, content }: BinaryNode) =>
+    tag === "enc" && CIPHERS.has(attrs.type) && content instanceof Uint8Array;
+  return content.some(({ tag }) => tag === "unavailable" || tag === "enc") && !content.some(isReadable);
 }
 
-/** Status posts and channels are no messages to the line. */
+/** Status posts and channels are no messages to the line, and of the owner's chat with an assistant the library makes none. */
 function isKept(from: string | undefined): boolean {
-  return from !== undefined && !isJidStatusBroadcast(from) && !isJidNewsletter(from);
+  return from !== undefined && !isJidStatusBroadcast(from) && !isJidNewsletter(from) && !isJidMetaAI(from);
 }

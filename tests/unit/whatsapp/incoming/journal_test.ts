@@ -292,6 +292,17 @@ Deno.test("a message that the network withholds is remembered like one that does
     assert.deepEqual(undecrypted.map(({ attrs }) => attrs.id), ["V1"]);
   }));
 
+for (const type of ["msmsg", "frskmsg", "none"]) {
+  Deno.test(`a message in the cipher ${type}, which the library cannot read, is remembered too`, () =>
+    withLine(async (kv) => {
+      const line = await boot(kv);
+      const content = [{ tag: "enc", attrs: { v: "2", type }, content: new Uint8Array(40) }];
+      const attrs = { id: "V1", from: GROUP, participant: FRIEND, t: "1700000000" };
+      await line.decryption.watch({ tag: "message", attrs, content });
+      assert.deepEqual(line.undecrypted.map(({ attrs }) => attrs.id), ["V1"]);
+    }));
+}
+
 Deno.test("status posts and channels are not kept", () =>
   withLine(async (kv, send) => {
     const line = await boot(kv);
