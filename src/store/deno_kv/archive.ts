@@ -1,6 +1,6 @@
 /**
- * An archive as a SQLite file: the tables of the store as they are, and the files in parts in a table of their own.
- * A store is copied inside a single read transaction, which blocks no writer (WAL).
+ * An archive as a SQLite file: the store's tables as they are, and the files, in parts, in a table of their own. The
+ * store is copied within one read transaction, which blocks no writer (WAL).
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter } from "../file_engine.ts";
@@ -23,7 +23,7 @@ export function createArchive(path: string): ArchiveWriter {
         insert.run(name, number++, part);
         size += part.length;
       }
-      // An empty file is one empty part.
+      // An empty file is stored as one empty part.
       if (number === 0) insert.run(name, 0, new Uint8Array());
       return size;
     },
@@ -73,7 +73,7 @@ function formatOf(database: DatabaseSync): number | null {
   }
 }
 
-/** A database in one long transaction. It needs no journal of its own: what is cut short is thrown away. */
+/** Opens a database in one long transaction, without a journal: an archive that is interrupted is discarded. */
 function openTarget(path: string): DatabaseSync {
   const target = new DatabaseSync(path);
   target.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
@@ -81,8 +81,8 @@ function openTarget(path: string): DatabaseSync {
 }
 
 /**
- * Copies every table and index of the store at `path` as they stand in one moment; returns the number of rows. Row by
- * row: to attach one database to another takes permissions that the executable does not have.
+ * Copies a snapshot of every table and index of the store at `path`; returns the number of rows. It copies row by row,
+ * because ATTACH needs permissions that the executable does not have.
  */
 function copyTables(target: DatabaseSync, path: string): number {
   using source = new DatabaseSync(path, { readOnly: true });

@@ -1,21 +1,21 @@
 /**
- * The bell on Deno KV's queue, in a database of its own in memory: a full disk ends a process whose queue lies on it
- * (docs/decisions/0005-bell-on-a-queue-in-memory.md). After a crash it has forgotten everything, as the port allows.
+ * The bell on Deno KV's queue, in an in-memory database of its own: a full disk would end a process whose queue is on
+ * that disk (docs/decisions/0005-bell-on-a-queue-in-memory.md). A crash loses all pending rings, as the port allows.
  *
- * The queue delivers up to 150 ms late. So each ring is enqueued for a little earlier, and waits for the rest of its
+ * The queue delivers up to 150 ms late. Each ring is therefore enqueued to arrive early, and waits out the rest of its
  * time on the runtime's clock.
  */
 import type { Runtime } from "../../runtime.ts";
 import type { Bell } from "../bell.ts";
 
-/** How much earlier a ring is taken from the queue; nearer ones need no queue. */
+/** How early a ring leaves the queue; rings nearer than this are not enqueued. */
 const LEAD_MS = 200;
-/** Deno KV refuses a delay of more than 30 days; what lies further ahead is enqueued again then. */
+/** Deno KV refuses delays of more than 30 days; later rings are enqueued again when this one is due. */
 const LONGEST_DELAY_MS = 30 * 24 * 3_600_000;
-/** A ring that is so late was lost: it stands in the way of no other. */
+/** A ring this late is considered lost and no longer suppresses later ones. */
 const LOST_AFTER_MS = 1_000;
 
-/** The part of `Deno.Kv` that the bell stands on. */
+/** The part of `Deno.Kv` that the bell uses. */
 type Queue = Pick<Deno.Kv, "enqueue" | "listenQueue" | "close">;
 
 interface Ring {
@@ -28,13 +28,13 @@ export async function openDenoKvBell(options: { runtime: Pick<Runtime, "clock" |
   return denoKvBell(await Deno.openKv(":memory:"), options);
 }
 
-/** The bell on a queue that no one else uses. */
+/** Returns a bell on a queue that nothing else uses. */
 export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "clock" | "log"> }): Bell {
   const { clock, log } = runtime;
   const hearers = new Set<{ prefix: string; wake: (topic: string) => void }>();
-  /** When each topic rings next. What else comes from the queue or a timer was replaced by an earlier ring. */
+  /** When each topic rings next. Any other delivery from the queue or a timer was superseded by an earlier ring. */
   const times = new Map<string, number>();
-  /** Timers of rings that are near, each with what cancels it. */
+  /** Cancels the timer of a topic's near ring. */
   const near = new Map<string, () => void>();
 
   function ring(topic: string): void {
@@ -52,7 +52,7 @@ export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "
     const leftMs = next.atMs - clock.now();
     if (leftMs <= LEAD_MS) return waitOnClock(next, leftMs);
     queue.enqueue(next, { delay: Math.min(leftMs - LEAD_MS, LONGEST_DELAY_MS) }).catch((error) => {
-      // Only a closed queue refuses: sweeps ring in its place.
+      // Only a closed queue refuses. Sweeps make up for the lost ring.
       log.warn({ err: error, topic: next.topic }, "a ring could not be set");
     });
   }
@@ -62,7 +62,7 @@ export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "
     near.set(next.topic, clock.after(leftMs, () => due(next)));
   }
 
-  /** Its time has come, or nearly. */
+  /** Called when a ring's time has come, or nearly so. */
   function due({ topic, atMs }: Ring): void {
     if (times.get(topic) !== atMs) return;
     if (atMs > clock.now()) return wait({ topic, atMs });

@@ -1,6 +1,6 @@
 /**
  * The Deno KV engine (SQLite) behind the port `kv.ts`: WAL with `synchronous=FULL`, so a resolved commit is on disk.
- * `openDenoKv` is the whole store: this engine, under group commit, rests and chunked values.
+ * `openDenoKv` opens the complete store: this engine under group commit, background throttling and chunked values.
  */
 import { piecesOf } from "../../base/batches.ts";
 import { within } from "../../base/within.ts";
@@ -26,28 +26,30 @@ import type { CommitLoad } from "../limits.ts";
 import { makeFile, narrowExpiryIndex } from "./make_file.ts";
 import { storeError } from "./store_error.ts";
 
-/** Deno KV answers at most this many keys in one `getMany`. */
+/** Deno KV accepts at most this many keys in one `getMany`. */
 const KEYS_A_READ = 10;
-/** Below its 100 checks, 1,000 mutations, 80 KiB of keys and 800 KiB in all. */
+/** Just below Deno KV's 100 checks, 1,000 mutations, 80 KiB of keys and 800 KiB in total. */
 const LIMITS: CommitLoad = { checks: 90, mutations: 980, keyBytes: 76 * 1024, bytes: 760 * 1024 };
-/** Of those, what one change may have; its orders and what goes with it have some too. */
+/** Checks that a single change may have; the rest is left for its sequences and for changes merged with it. */
 const MOST_CHECKS = 64;
-/** Rows that one round of a `list` fetches; the engine's own maximum is 500. */
+/** Rows fetched per round of a `list`; the engine's own maximum is 500. */
 const ROWS_A_ROUND = 200;
-/** How often one commit may lose the race for the file against other instances before it is given up as locked. */
+/** Attempts that a commit may lose to other instances of the file before it is given up as locked. */
 const MOST_RACES = 100;
-/** How long opening waits for another process to let go of the file; the engine itself waits 5 s for each write. */
+/** How long opening waits for another process to release the file; the engine itself waits 5 s for each write. */
 const OPENING_MS = 6_000;
 
-/** An engine's connections to one file: on its own, a read does not wait for the flush of the commits before it. */
+/**
+ * An engine's connections to one file. Reads have their own, so that they do not wait for the flush of earlier commits.
+ */
 interface Connections {
   writes: Deno.Kv;
   reads: Deno.Kv;
 }
 
 /**
- * Opens (and makes) the store at `path`, readable by its owner only.
- * Throws StoreError, `locked` when another process holds the file.
+ * Opens the store at `path`, creating it if necessary, readable by its owner only. Throws StoreError, `locked` if
+ * another process holds the file.
  */
 export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
   const engine = denoKvEngine(await openConnections(path, options), options);
@@ -56,7 +58,7 @@ export async function openDenoKv(path: string, options: { runtime: Runtime }): P
 
 async function openConnections(path: string, options: { runtime: Runtime }): Promise<Connections> {
   const writes = await openNative(path, options);
-  // Each connection to memory has a memory of its own.
+  // Every connection to `:memory:` has a database of its own.
   if (path === ":memory:") return { writes, reads: writes };
   try {
     narrowExpiryIndex(path, options.runtime);
@@ -67,7 +69,7 @@ async function openConnections(path: string, options: { runtime: Runtime }): Pro
   }
 }
 
-/** Another connection to a file that this process has made private and written to. */
+/** Opens a second connection to a file that this process has made private and written to. */
 async function openReads(path: string, { runtime }: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
   return await guarded(async () => {
     const native = await Deno.openKv(path);
@@ -76,7 +78,7 @@ async function openReads(path: string, { runtime }: { runtime: Pick<Runtime, "cl
   });
 }
 
-/** Opens the file alone, without the layers of `openDenoKv`. */
+/** Opens just the file, without the layers of `openDenoKv`. */
 export async function openNative(path: string, options: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
   return await guarded(async () => {
     if (path !== ":memory:") await makeFile(path);
@@ -86,7 +88,7 @@ export async function openNative(path: string, options: { runtime: Pick<Runtime,
   });
 }
 
-/** Closes `native` and throws when it cannot write soon; without any answer, what `late` makes. */
+/** Tests that `native` can write. Otherwise closes it and throws; `late` makes the error for no answer in time. */
 export async function probe(native: Deno.Kv, clock: Clock, late = locked): Promise<void> {
   await answered(native, writeNothing(native), clock, late);
 }
@@ -94,9 +96,9 @@ export async function probe(native: Deno.Kv, clock: Clock, late = locked): Promi
 const locked = () => new Error("database is locked");
 
 /**
- * Closes `native` and throws when what was asked of it is not answered soon. An instance begins with a sweep of expired
- * rows, which waits without end while another process holds the file locked, and all that is asked of it waits behind:
- * reads too, and closing it, which is done once the file is free.
+ * Waits for a first answer from `native`; if it does not come in time, closes `native` and throws. An instance begins
+ * with a sweep of expired rows, which waits forever while another process holds the file locked, and every operation
+ * queues behind that sweep: reads too, and closing, which therefore happens once the file is free.
  */
 async function answered(native: Deno.Kv, asked: Promise<unknown>, clock: Clock, late = locked): Promise<void> {
   try {
@@ -109,18 +111,18 @@ async function answered(native: Deno.Kv, asked: Promise<unknown>, clock: Clock, 
 }
 
 /**
- * Waits until the file can be written, 5 s at most. An atomic with checks does not: SQLite refuses at once to turn a
- * transaction that has read into one that writes while another instance writes. Nothing was written then, and the
- * atomic may simply be tried again after this.
+ * Waits up to 5 s until the file can be written. An atomic operation with checks does not wait: while another instance
+ * writes, SQLite refuses at once to upgrade a transaction that has read. Nothing is written then, and the operation can
+ * be retried after this.
  */
 function writeNothing(native: Deno.Kv): Promise<void> {
   return native.delete(storeKeys.probe());
 }
 
 /**
- * The bare engine: values up to 64 KiB, one atomic a commit. Limits of Deno KV itself are TypeErrors. One of them breaks
- * the atom: an `add` to a value that is no counter is refused, but what stands before it in the commit is written
- * (Deno 2.9). The types of each room's rows keep `add` to counters.
+ * The bare engine: values up to 64 KiB, one atomic operation per commit. Exceeding Deno KV's own limits throws
+ * TypeError. One such error is not atomic: an `add` to a value that is not a counter is refused, but the mutations
+ * before it are written (Deno 2.9). The row types of each room make sure that `add` is only used on counters.
  */
 export function denoKvEngine({ writes, reads }: Connections, options: { runtime: Pick<Runtime, "clock"> }): Kv {
   async function write(change: Change): Promise<string | null> {
@@ -190,7 +192,7 @@ export async function guarded<T>(run: () => Promise<T>): Promise<T> {
 
 function selector(range: Range<unknown>): Deno.KvListSelector {
   const { prefix, end } = range;
-  // The prefix itself is no row below it.
+  // The prefix itself is not below the prefix.
   const start = range.start && range.start.length > prefix.length ? range.start : undefined;
   if (start && end) return { start, end };
   if (start) return { prefix, start };
@@ -198,7 +200,9 @@ function selector(range: Range<unknown>): Deno.KvListSelector {
   return { prefix };
 }
 
-/** Counters are signed for the port and unsigned for Deno KV: two's complement makes sums of negatives come out right. */
+/**
+ * Counters are signed in the port and unsigned in Deno KV: with two's complement, sums with negative amounts are right.
+ */
 function counter(value: bigint): Deno.KvU64 {
   if (BigInt.asIntN(64, value) !== value) throw new RangeError("a counter holds a signed 64-bit number");
   return new Deno.KvU64(BigInt.asUintN(64, value));

@@ -1,4 +1,4 @@
-/** Deno KV's engine for one file, which is SQLite's. */
+/** The file engine of Deno KV, which is SQLite. */
 import { DatabaseSync } from "node:sqlite";
 import { unlessMissing } from "../../base/files.ts";
 import { type Clock, sleep } from "../../runtime.ts";
@@ -21,10 +21,10 @@ export const denoKvFiles: FileEngine = {
   storeError,
 };
 
-/** Locks that are held: a database that is collected as garbage would let go of its lock. */
+/** Locks held by this process. They must stay reachable: a garbage-collected database releases its lock. */
 const held = new Set<DatabaseSync>();
 
-/** SQLite's own lock: unlike `Deno.FsFile.lock` it can be tried without waiting on every Deno since 2.6. */
+/** Uses SQLite's own lock: unlike `Deno.FsFile.lock`, it can be tried without waiting on every Deno since 2.6. */
 async function tryLock(path: string): Promise<FileLock | null> {
   (await Deno.open(path, { create: true, write: true, mode: 0o600 })).close();
   const database = new DatabaseSync(path);
@@ -39,7 +39,7 @@ async function tryLock(path: string): Promise<FileLock | null> {
   return { release: () => void (held.delete(database) && database.close()) };
 }
 
-/** SQLite itself counts the commits of all other connections, in memory that those on one file share. */
+/** SQLite counts the commits of all other connections, in memory shared by the connections to a file. */
 function watch(path: string): FileWatch {
   const database = new DatabaseSync(path, { readOnly: true });
   const version = database.prepare("PRAGMA data_version");
@@ -52,7 +52,7 @@ function watch(path: string): FileWatch {
         if (now === last) return false;
         last = now;
       } catch {
-        // Another process has the file for itself: nobody knows what it writes.
+        // Another process holds the file exclusively, and may be writing.
       }
       return true;
     },
@@ -63,16 +63,16 @@ function watch(path: string): FileWatch {
   };
 }
 
-/** Larger files are read too slowly for a start: of them only the length is compared with what the header says. */
+/** Larger files take too long to check at start: for them only the length is compared with the header. */
 const CHECKED_BYTES = 64 * 1024 ** 2;
-/** A process that makes a store has written its first page soon after the file appeared. */
+/** How long to wait for another process that is creating the store to write its first page. */
 const FIRST_PAGE_TRIES = 20;
 const FIRST_PAGE_PAUSE_MS = 100;
 
 /**
- * Throws StoreError `unavailable` when the file is empty, which SQLite takes for a new store, cut short, damaged or not to
- * be read; changes nothing. Call it
- * before this process opens the file otherwise: closing any descriptor of it drops the process's locks.
+ * Throws StoreError `unavailable` if the file is empty (which SQLite would take for a new store), truncated, damaged or
+ * unreadable. Changes nothing. Must be called before this process opens the file in any other way: closing any
+ * descriptor of it drops the process's locks.
  */
 export async function assertSound(path: string, clock: Clock): Promise<void> {
   let size = await sizeOf(path);
@@ -99,24 +99,25 @@ function walOf(path: string): number {
   }
 }
 
-/** What is wrong with the file; null when nothing is, as far as was looked. Throws StoreError when it cannot be read. */
+/** Describes what is wrong with the file; null if no fault was found. Throws StoreError if it cannot be read. */
 function faultOf(path: string, size: number): string | null {
   try {
     using database = new DatabaseSync(path, { readOnly: true });
     const numberOf = (pragma: string) => Number(Object.values(database.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]);
     if (size > CHECKED_BYTES) {
       const pages = numberOf("page_count") * numberOf("page_size");
-      // What the log holds may not be in the file yet.
+      // Pages in the write-ahead log may not be in the file yet.
       return walOf(path) === 0 && size < pages ? "it is cut short" : null;
     }
     const said = String(Object.values(database.prepare("PRAGMA quick_check(1)").get() ?? {})[0]);
     return said === "ok" ? null : said.split("\n").join(" ");
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    // Another process has it for the moment: opening waits for that.
+    // Another process holds the file for the moment; opening waits for it.
     if (/locked|busy/i.test(text)) return null;
     if (/malformed|not a database/i.test(text)) return text;
-    // The file may be sound: SQLite needs room beside it even to read. Opening it for real would end the process.
+    // The file may be sound, since SQLite needs disk space even to read. But opening it with Deno KV would end the
+    // process.
     const advice = "is the disk full or failing, or the file another user's? Nothing was changed";
     throw new StoreError("unavailable", `${path} cannot be opened (${text}): ${advice}`, { cause: error });
   }

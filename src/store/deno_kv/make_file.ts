@@ -1,13 +1,16 @@
-/** The store's file before Deno KV opens it: there, with its first page, its owner's alone, its index made small. */
+/**
+ * Prepares the store's file before Deno KV opens it: creates it with its first page, makes it private, narrows its
+ * index.
+ */
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { exists, giveToOwner, syncFolder } from "../../base/files.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /**
- * Makes the file at `path` where there is none. It appears with its first page in it: an empty one is taken for a damaged
- * store, and a process can be killed at any point. SQLite gives its -wal and -shm files the mode of the main file, so
- * that one chmod covers the three (promise 6).
+ * Creates the file at `path` if there is none. It appears with its first page already in it, because an empty file
+ * counts as a damaged store and the process can be killed at any point. SQLite gives its -wal and -shm files the mode
+ * of the main file, so one chmod covers all three (promise 6).
  */
 export async function makeFile(path: string): Promise<void> {
   const folder = dirname(path);
@@ -25,7 +28,7 @@ export async function makeFile(path: string): Promise<void> {
   if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
 }
 
-/** One flush, where SQLite would do four when it turns an empty file into one with a write-ahead log. */
+/** Takes one flush; SQLite alone takes four to turn an empty file into one with a write-ahead log. */
 async function writeFirstPage(path: string): Promise<void> {
   {
     using database = new DatabaseSync(path);
@@ -35,7 +38,7 @@ async function writeFirstPage(path: string): Promise<void> {
   await file.sync();
 }
 
-/** Leaves the file alone that another process has put there meanwhile. Its name is on disk before a commit is (promise 1). */
+/** Keeps a file that another process has created in the meantime. The name is on disk before any commit (promise 1). */
 async function putInPlace(made: string, path: string): Promise<void> {
   try {
     await Deno.link(made, path);
@@ -46,7 +49,7 @@ async function putInPlace(made: string, path: string): Promise<void> {
   await syncFolder(dirname(path));
 }
 
-/** On a disk without hard links: SQLite writes the first page. */
+/** Fallback for file systems without hard links: SQLite writes the first page later. */
 async function makeEmpty(path: string): Promise<void> {
   try {
     (await Deno.open(path, { createNew: true, write: true, mode: 0o600 })).close();
@@ -56,13 +59,13 @@ async function makeEmpty(path: string): Promise<void> {
 }
 
 const INDEX = "kv_expiration_ms_idx";
-/** Deno KV asks with this very term, so that SQLite takes the index for it. */
+/** Exactly the term in Deno KV's own query, so that SQLite uses the index for it. */
 const ROWS_THAT_EXPIRE = "expiration_ms >= 0";
 
 /**
- * Narrows the index of when rows expire, which nearly none does (docs/decisions/0022-index-of-what-expires.md): once in
- * a file's life, two seconds for a gigabyte. Connections that are open
- * go on. Where it fails, the file opens as it is: another process has it for the moment, or the disk is full.
+ * Limits the expiry index to rows that expire, which almost none does (docs/decisions/0022-index-of-what-expires.md).
+ * Done once in a file's life; takes two seconds per gigabyte. Open connections are not affected. If it fails, because
+ * another process holds the file or the disk is full, the file is opened as it is.
  */
 export function narrowExpiryIndex(path: string, { log }: Pick<Runtime, "log">): void {
   try {
@@ -70,7 +73,7 @@ export function narrowExpiryIndex(path: string, { log }: Pick<Runtime, "log">): 
     const index = database.prepare("SELECT sql FROM sqlite_master WHERE type = 'index' AND name = ?").get(INDEX);
     if (!index || / where /i.test(String(index.sql))) return;
     database.exec(
-      // Nobody is promised this commit: the next one's flush covers it, and what a crash takes, the next start does again.
+      // No flush of its own: the next commit's flush covers it, and after a crash the next start repeats it.
       `PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE; DROP INDEX ${INDEX};` +
         `CREATE INDEX ${INDEX} ON kv (expiration_ms) WHERE ${ROWS_THAT_EXPIRE}; COMMIT`,
     );

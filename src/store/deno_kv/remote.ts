@@ -1,6 +1,6 @@
 /**
- * Deno KV on a server, by KV Connect: Deno Deploy's, or a `denokv`. The runtime asks a server that does not answer again
- * and again, without end; here whoever asks is refused in time, as the port says. A commit may then still be written.
+ * Deno KV on a server by KV Connect: Deno Deploy's, or a `denokv`. The runtime retries forever against a server that
+ * does not answer; this engine rejects in time, as the port requires. A commit may still be written afterwards.
  */
 import type { Clock, Runtime } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
@@ -13,7 +13,7 @@ import { denoKvEngine, guarded, probe } from "./deno_kv.ts";
 
 const ANSWER_MS = 10_000;
 
-/** Opens the store at `url`. The runtime takes the token for it from `DENO_KV_ACCESS_TOKEN`. Throws StoreError. */
+/** Opens the store at `url`. The runtime reads the access token from `DENO_KV_ACCESS_TOKEN`. Throws StoreError. */
 export async function openRemoteDenoKv(url: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
   const engine = remoteEngine(await openServer(url, options), options);
   return withChunks(
@@ -22,7 +22,7 @@ export async function openRemoteDenoKv(url: string, options: { runtime: Runtime 
   );
 }
 
-/** A connection to the server, without the layers. Throws StoreError. */
+/** Connects to the server, without the layers. Throws StoreError. */
 export async function openServer(url: string, options: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
   return await guarded(async () => {
     const native = await Deno.openKv(url);
@@ -31,7 +31,7 @@ export async function openServer(url: string, options: { runtime: Pick<Runtime, 
   });
 }
 
-/** The engine on such a connection, which answers in time. */
+/** Returns the engine on such a connection, with a time limit on every operation. */
 export function remoteEngine(native: Deno.Kv, { runtime }: { runtime: Pick<Runtime, "clock"> }): Kv {
   const kv = denoKvEngine({ writes: native, reads: native }, { runtime });
   const { clock } = runtime;

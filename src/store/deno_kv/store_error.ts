@@ -1,18 +1,22 @@
-/** Turns what the SQLite engine throws into the port's `StoreError`, by the texts that SQLite and the kernel use. */
+/** Maps errors of the SQLite engine to the port's `StoreError`, by the messages of SQLite and the kernel. */
 import { StoreError } from "../kv.ts";
 
 /** SQLITE_BUSY and SQLITE_LOCKED. */
 const LOCKED = /database (table )?is locked/i;
 /** SQLITE_FULL, ENOSPC, EDQUOT. */
 const FULL = /database or disk is full|no space left|quota exceeded/i;
-/** A commit or a key that no engine could take: the caller's mistake. Deno throws TypeErrors for these and for failures. */
+/**
+ * A commit or a key that no engine accepts: the caller's mistake. Deno throws TypeErrors for these and for failures.
+ */
 const MISTAKE =
   /too large|too many|cannot be empty|could not be cloned|non-U64|keyspace|greater than end key|expected string/i;
 
-/** V8's serialization grows with its versions: an older runtime cannot read what a newer one wrote. */
+/** V8's serialisation format evolves: an older runtime cannot read what a newer one wrote. */
 const TOO_NEW = /could not deserialize/i;
 
-/** A `StoreError` for a failure of the engine; a mistake of the caller (TypeError, RangeError) comes back as it is. */
+/**
+ * Returns a `StoreError` for a failure of the engine; a caller's mistake (TypeError, RangeError) is returned as it is.
+ */
 export function storeError(error: unknown): unknown {
   if (error instanceof StoreError) return error;
   const text = error instanceof Error ? error.message : String(error);

@@ -1,6 +1,7 @@
 /**
- * The bell's wire on a Deno KV by URL, which offers `watch` and no queue: rings are rows in the order of a sequence, and
- * whoever watches the sequence reads on from where it was. What was kept for a while is not lost with a connection.
+ * The bell's wire on a remote Deno KV, which offers `watch` but no queue. Rings are rows ordered by a sequence;
+ * processes watch the sequence and read on from their last position. Rows are kept for a while, so a broken connection
+ * loses none.
  */
 import { piecesOf } from "../../base/batches.ts";
 import { Buffer } from "node:buffer";
@@ -11,14 +12,14 @@ import type { OpenWire } from "../layers/shared_bell.ts";
 import { type RingRow, storeKeys } from "../layers/rows.ts";
 import { openServer, remoteEngine } from "./remote.ts";
 
-/** Topics of one row: some 20 KiB. */
+/** Topics per row: about 20 KiB. */
 const TOPICS_A_ROW = 400;
-/** Rings are looked for this often too, should the watch have died without a word. */
+/** Rings are also polled at this interval, in case the watch died silently. */
 const LOOK_EVERY_MS = 15_000;
 const RECONNECT_MS = 500;
 const KEPT_MS = 120_000;
 const SWEEP_EVERY_MS = 60_000;
-/** Places in a sequence begin with microseconds since 1970, in so many digits. */
+/** Places in a sequence begin with microseconds since 1970, padded to this many digits. */
 const TIME_DIGITS = 16;
 
 export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): OpenWire {
@@ -81,7 +82,7 @@ export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): Open
   };
 }
 
-/** Reads rings from now on, each once. */
+/** Returns a reader of rings from now on, which reports each once. */
 async function makeReader(kv: Kv, self: string, events: Parameters<OpenWire>[0], { clock }: Pick<Runtime, "clock">) {
   const last = await firstRow(kv, { prefix: storeKeys.rings() }, { reverse: true });
   let cursor = last?.key ?? storeKeys.ring("");
@@ -92,7 +93,7 @@ async function makeReader(kv: Kv, self: string, events: Parameters<OpenWire>[0],
   async function readOn(): Promise<void> {
     do {
       again = false;
-      // What nobody has read for so long may have been swept.
+      // After so long without a read, unread rings may have been swept.
       if (clock.now() - readAt > KEPT_MS / 2) events.missed();
       for await (const { key, value } of kv.list({ prefix: storeKeys.rings(), start: cursor })) {
         if (key[2] === cursor[2]) continue;

@@ -1,10 +1,10 @@
-/** Many changes as the parameters of one call of `paloma.commit`. */
+/** Encodes many changes as the parameters of one call of `paloma.commit`. */
 import type { Buffer } from "node:buffer";
 import type { Change, Mutation } from "../kv.ts";
 import { keyBytes } from "../layers/key_bytes.ts";
 import { ArrayParameter, valueBytes } from "./value.ts";
 
-/** What the function calls the kinds of mutations. */
+/** The function's codes for kinds of mutations. */
 const SET_VALUE = 1, SET_COUNTER = 2, ADD = 3, DELETE = 4;
 
 interface Write {
@@ -15,7 +15,7 @@ interface Write {
 
 export const COMMIT = "select version, failed from paloma.commit($1, $2, $3, $4, $5, $6, $7, $8)";
 
-/** Throws TypeError and RangeError for what no engine takes. */
+/** Throws TypeError or RangeError for changes that no engine accepts. */
 export function commitParameters(changes: readonly Change[]): Buffer[] {
   const checkChange = new ArrayParameter("int4");
   const checkKey = new ArrayParameter("bytea");
@@ -42,19 +42,19 @@ export function commitParameters(changes: readonly Change[]): Buffer[] {
   return [checkChange, checkKey, checkVersion, number, kinds, keys, values, counters].map((array) => array.bytes());
 }
 
-/** What is no version of this engine matches none. */
+/** A version that is not this engine's becomes one that matches no row. */
 function versionNumber(version: string): bigint {
   return /^\d+$/.test(version) ? BigInt(version) : -1n;
 }
 
-/** One write a key, which does what the mutations do one after another. */
+/** Combines the mutations of each key into one write with the same result. */
 function writesOf(mutations: readonly Mutation[]): Iterable<[Buffer, Write]> {
   const writes = new Map<string, [Buffer, Write]>();
   let lastSet: { value: unknown; write: Write } | null = null;
   for (const mutation of mutations) {
     const key = keyBytes(mutation.key);
     const name = key.toString("latin1");
-    // A message's two places in the queue have one row, and follow each other: its bytes are made once.
+    // A message's two queue rows are adjacent and share one value, which is encoded once.
     const isSame: boolean = mutation.kind === "set" && lastSet !== null && lastSet.value === mutation.value;
     const write: Write = isSame ? lastSet!.write : after(writes.get(name)?.[1], mutation);
     if (mutation.kind === "set") lastSet = { value: mutation.value, write };

@@ -1,7 +1,7 @@
 /**
- * A process's connections to PostgreSQL, each to a server that takes writes; a pool for each server that the URL names.
- * Where one turns out to lead to a server that is gone or was replaced, the idle ones are given up too: each of them would
- * be found out by a time-out of its own. Where the server takes no more of them, those that there are do the work.
+ * A process's connections to PostgreSQL, each to a writable server; one pool for each server named in the URL. When a
+ * connection turns out to lead to a server that is gone or was replaced, idle ones are dropped too: otherwise each
+ * would cost a timeout of its own. When the server accepts no further connections, the existing ones are shared.
  */
 // @ts-types="@types/pg"
 import pg from "pg";
@@ -9,25 +9,27 @@ import type { Runtime } from "../../runtime.ts";
 import { Servers } from "./servers.ts";
 import { isOfOtherServer, lacksConnections } from "./store_error.ts";
 
-/** Beside the bell's: for lists there are those that shared reads and commits leave. */
+/** Without the bell's connection. Lists use those that shared reads and commits leave free. */
 const CONNECTIONS = 8;
-/** A server that does not answer is away: requests then fail in time, and the connection is given up. */
+/**
+ * A server that does not answer within these times counts as away: the request fails, and the connection is dropped.
+ */
 const CONNECT_MS = 5_000;
 const QUERY_MS = 10_000;
 const IDLE_MS = 60_000;
-/** A server that takes no more connections is asked for more after this time. */
+/** When a server has refused further connections, more are requested only after this time. */
 const FEWER_FOR_MS = 60_000;
 
-/** `url`: `postgres://…`, with a host or several; the first connection is made when it is needed. */
+/** `url`: `postgres://…`, with one or more hosts. Connects on first use. */
 export function makeConnections(url: string, runtime: Pick<Runtime, "clock" | "log">) {
   const servers = new Servers(url);
   const pools = servers.urls.map((one) => openPool(one, (client) => servers.assertWritable(client), runtime));
   const connect = servers.firstWritable(pools.map((pool) => pool.connect));
 
   return {
-    /** A connection for several statements; it must be released. Throws as `query` does. */
+    /** Returns a connection for several statements, which must be released. Throws as `query` does. */
     connect,
-    /** Throws what the server and its client throw. */
+    /** Runs one statement. Throws the errors of the server and of its client unchanged. */
     async query<Row extends pg.QueryResultRow>(sql: string, values: unknown[]): Promise<Row[]> {
       const client = await connect();
       let failure: unknown;
@@ -47,7 +49,7 @@ export function makeConnections(url: string, runtime: Pick<Runtime, "clock" | "l
   };
 }
 
-/** Connections to one server. */
+/** Opens a pool of connections to one server. */
 function openPool(
   url: string,
   onConnect: (client: pg.ClientBase) => Promise<void>,
@@ -66,7 +68,7 @@ function openPool(
   // An idle connection that breaks is replaced by the next query.
   pool.on("error", (error) => log.warn({ error: String(error) }, "a connection to PostgreSQL broke"));
 
-  // One that breaks between two statements fails the next of them; unheard, its error would end the process.
+  // A checked-out connection that breaks fails its next statement. Without a listener, the error would end the process.
   pool.on("connect", (client) => void client.on("error", () => {}));
 
   let asksForMore = () => {};

@@ -1,8 +1,9 @@
 /**
- * The PostgreSQL engine behind the port `kv.ts`. A commit is one call of a function in the database, so one round trip
- * and one transaction; what arrives while some are under way goes into the next, each change by its own checks.
+ * The PostgreSQL engine behind the port `kv.ts`. A commit is one call of a function in the database, hence one round
+ * trip and one transaction. Changes that arrive while others are in flight share the next call, each with its own
+ * checks.
  *
- * No statement is prepared by name, and nothing is kept in a session: poolers may stand in between.
+ * Statements are not prepared by name, and no state is kept in a session, so that poolers may be used.
  */
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
@@ -30,15 +31,15 @@ import { prepareSchema } from "./schema.ts";
 import { isRace, storeError } from "./store_error.ts";
 import { ArrayParameter, valueOfBytes } from "./value.ts";
 
-/** Shared reads, and commits, that are under way at once. More of them would each take fewer along. */
+/** Batches of reads, and of commits, in flight at once. With more of them each would be smaller. */
 const FLIGHTS = 3;
-/** What one transaction takes; large values aside. */
+/** Limits of one transaction; large values do not count. */
 const LIMITS: CommitLoad = { checks: 2_000, mutations: 4_000, keyBytes: 1024 * 1024, bytes: 8 * 1024 * 1024 };
-/** Of those, what one change may have. */
+/** Checks that a single change may have. */
 const MOST_CHECKS = 64;
-/** Rows that one round of a `list` fetches. */
+/** Rows fetched per round of a `list`. */
 const ROWS_A_ROUND = 200;
-/** How often one transaction may lose the race against other processes before it is given up as locked. */
+/** Attempts that a transaction may lose to other processes before it is given up as locked. */
 const MOST_RACES = 10;
 
 const COLUMNS = "key, version, value, counter";
@@ -53,12 +54,12 @@ interface Found {
 
 interface Answer {
   version: string;
-  /** Numbers of the changes of which a check failed. */
+  /** Indexes of the changes that failed a check. */
   failed: number[];
 }
 
 /**
- * Opens the store in the database that the URL names, and makes its schema where there is none. Throws StoreError.
+ * Opens the store in the database named by the URL, creating or migrating its schema. Throws StoreError.
  */
 export async function openPostgres(url: string, { runtime }: { runtime: Runtime }): Promise<ChunkedKv> {
   const connections = makeConnections(url, runtime);
@@ -70,7 +71,7 @@ export async function openPostgres(url: string, { runtime }: { runtime: Runtime 
         await prepareSchema(client);
         isMade = true;
       } finally {
-        // A client that has failed may be inside of a transaction.
+        // A client that has failed may still be in a transaction.
         client.release(!isMade);
       }
     });
@@ -118,7 +119,7 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
     }
   }
 
-  /** In one transaction that reads, so of one moment. */
+  /** Reads in one repeatable-read transaction, hence a snapshot. */
   async function* rows(): AsyncIterable<Row<unknown>> {
     const client = await guarded(() => connections.connect());
     try {
@@ -134,12 +135,12 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
         after = found.at(-1)!.key;
       }
     } finally {
-      // With its transaction.
+      // Closing the connection ends its transaction.
       client.release(true);
     }
   }
 
-  /** One transaction: what it says of each change is so, unless it throws. */
+  /** Commits in one transaction. Unless it throws, the result of each change is final. */
   async function commitAll(changes: readonly Change[]): Promise<(string | null)[]> {
     const values = commitParameters(changes);
     for (let race = 1;; race++) {
@@ -148,7 +149,7 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
         const failed = new Set(answer!.failed);
         return changes.map((_, i) => failed.has(i) ? null : answer!.version);
       } catch (error) {
-        // The server has waited already.
+        // No pause: the server has already waited for the lock.
         if (!isRace(error) || race === MOST_RACES) throw storeError(error);
       }
     }
@@ -171,7 +172,7 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
       return await grouped.commit(change, options);
     },
     rows,
-    // A large value lies in its row, whole.
+    // Large values are stored whole in their rows.
     sweepChunks: () => Promise.resolve(0),
   };
 }

@@ -1,15 +1,15 @@
 /**
- * The schema that Paloma keeps in a PostgreSQL database: one table, and one function that commits. It is made and
- * brought up to date by whoever opens the store first, under an advisory lock; all others wait for it.
+ * Paloma's schema in a PostgreSQL database: one table, and one function that commits. The first process to open the
+ * store creates or migrates it under an advisory lock, for which all others wait.
  */
 // @ts-types="@types/pg"
 import type { ClientBase } from "pg";
 import { StoreError } from "../kv.ts";
 
-/** Of `pg_advisory_xact_lock`; any number that nobody else in the database uses. */
+/** Key of `pg_advisory_xact_lock`: any number that nothing else in the database uses. */
 const LOCK = 0x70616c6f6d61n;
 
-/** A step each; the schema's version is how many were made. A step that was released never changes. */
+/** Migrations. The schema's version is the number of those applied. A released step never changes. */
 const STEPS: readonly string[] = [
   `
 create sequence paloma.commit_number;
@@ -113,7 +113,7 @@ end $$;
 `,
 ];
 
-/** Makes the schema, or brings it up to date. Throws StoreError when a newer Paloma made it. */
+/** Creates or migrates the schema. Throws StoreError if a newer Paloma has made it. */
 export async function prepareSchema(client: ClientBase): Promise<void> {
   if (await versionOf(client) === STEPS.length) return;
   await client.query("begin");
@@ -130,7 +130,7 @@ export async function prepareSchema(client: ClientBase): Promise<void> {
   await client.query("commit");
 }
 
-/** 0: there is none yet. */
+/** Returns the schema's version; 0 if there is none yet. */
 async function versionOf(client: ClientBase): Promise<number> {
   const { rows: [found] } = await client.query("select to_regclass('paloma.schema') is not null as made");
   if (!found.made) return 0;

@@ -1,23 +1,24 @@
-/** The servers that a URL names, a primary and its standbys: which of them is used, also after a standby's promotion. */
+/** Chooses among the servers named in a URL, a primary and its standbys, including after a standby's promotion. */
 // @ts-types="@types/pg"
 import type { ClientBase } from "pg";
 import { urlsOfHosts } from "../../base/database_url.ts";
 
-/** The server answers, but is not the one to write to, or to believe. */
+/** The server answers, but must not be written to, and its data may be stale. */
 class NotWritable extends Error {}
 
 export class Servers {
-  /** One each. */
+  /** One URL per server. */
   readonly urls: readonly string[];
 
-  /** `url`: `postgres://…`, with a host or several. */
+  /** `url`: `postgres://…`, with one or more hosts. */
   constructor(url: string) {
     this.urls = urlsOfHosts(url).map(plain);
   }
 
   /**
-   * Throws for a standby: what it answers is old, and it takes no commit. Of several servers it throws for one that is set
-   * to read only, too: so operators hold a primary back that has a successor. A single one goes on answering reads.
+   * Throws NotWritable for a standby, whose answers are stale and which accepts no commit. Among several servers it
+   * also throws for one that is set to read-only, which is how operators retire a primary that has a successor. A
+   * single read-only server goes on serving reads.
    */
   async assertWritable(client: ClientBase): Promise<void> {
     const { rows: [server] } = await client.query(
@@ -28,9 +29,9 @@ export class Servers {
   }
 
   /**
-   * Connects to the first server that takes writes, beginning with the one that did last. `ways` has a way to each of
-   * them, which throws for one that does not. The function throws what the only server threw; else an error that says
-   * what is the matter with each.
+   * Returns a function that connects to the first writable server, beginning with the last one used. `ways` holds a
+   * connector for each server, which throws if the server is not writable. If all fail, the function throws the only
+   * server's error, or one that lists the reason for each.
    */
   firstWritable<Client>(ways: readonly (() => Promise<Client>)[]): () => Promise<Client> {
     let last = 0;
@@ -42,7 +43,7 @@ export class Servers {
           last = n;
           return client;
         } catch (error) {
-          // A standby that answers may be promoted next, while one that is gone would be waited for.
+          // Next time begin with the standby: it may have been promoted, whereas a dead server costs a timeout.
           if (error instanceof NotWritable) last = n;
           failures[n] = error instanceof Error ? error : new Error(String(error));
         }
@@ -54,7 +55,7 @@ export class Servers {
   }
 }
 
-/** The driver takes these modes for `verify-full` unless told otherwise, and says so on the terminal each time. */
+/** The driver treats these modes as `verify-full` anyway, but prints a warning each time. */
 function plain(url: string): string {
   if (/[?&]uselibpqcompat=true/.test(url)) return url;
   return url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, "$1verify-full");

@@ -1,6 +1,6 @@
 /**
- * Values as bytes, and arrays of them as parameters. What JSON gives back as it was is JSON: fast, and readable by whoever
- * looks at the table; everything else is V8's serialisation, which begins with a byte that no JSON begins with.
+ * Encodes values as bytes, and arrays of them as parameters. Values that survive JSON unchanged are JSON, which is fast
+ * and readable in the table; all others use V8's serialisation, which begins with a byte that never begins JSON.
  */
 import v8 from "node:v8";
 import { Buffer } from "node:buffer";
@@ -8,10 +8,10 @@ import { StoreError } from "../kv.ts";
 import { serialise } from "../layers/row_format.ts";
 
 const V8 = 0xff;
-/** Deeper values are left to the serialiser. */
+/** Values nested deeper are left to V8's serialiser. */
 const DEEPEST = 32;
 
-/** Throws TypeError when the value cannot be cloned. */
+/** Encodes a value. Throws TypeError if it cannot be cloned. */
 export function valueBytes(value: unknown): Uint8Array {
   return isJson(value, 0) ? Buffer.from(JSON.stringify(value)) : serialise(value);
 }
@@ -19,7 +19,7 @@ export function valueBytes(value: unknown): Uint8Array {
 export function valueOfBytes(bytes: Buffer): unknown {
   if (bytes[0] !== V8) return JSON.parse(bytes.toString());
   try {
-    // A copy of its own: Deno 2.6 reads byte arrays inside of a view's value from the wrong place.
+    // A copy, because Deno 2.6 reads byte arrays inside a view from the wrong offset.
     return v8.deserialize(new Uint8Array(bytes));
   } catch (cause) {
     throw new StoreError("unavailable", "a newer build of Paloma wrote this data: use that one", { cause });
@@ -42,19 +42,19 @@ function isJson(value: unknown, depth: number): boolean {
   return true;
 }
 
-/** What an element is: its type's number in every database. */
+/** OIDs of the element types, the same in every database. */
 const TYPES = { bytea: 17, int8: 20, int4: 23 };
 
 type Element<Type extends keyof typeof TYPES> = { bytea: Uint8Array; int8: bigint; int4: number }[Type] | null;
 
-/** Dimensions, whether there are nulls, type; and of the one dimension its length and its lowest index. */
+/** Number of dimensions, null flag, element type; then the length and lower bound of the only dimension. */
 const HEADER_BYTES = 20;
 const EMPTY_BYTES = 12;
 const NULL = -1;
 
 /**
- * An array as the parameter of a statement, in PostgreSQL's binary form: the client's own is a text of hexadecimal
- * digits, twice as long and slow to make and to read. Source: `array_recv` in src/backend/utils/adt/arrayfuncs.c.
+ * An array parameter in PostgreSQL's binary format. The client's own format is hexadecimal text, twice as long and slow
+ * to encode and decode. Source: `array_recv` in src/backend/utils/adt/arrayfuncs.c.
  */
 export class ArrayParameter<Type extends keyof typeof TYPES> {
   readonly #type: Type;

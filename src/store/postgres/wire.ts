@@ -1,6 +1,6 @@
 /**
- * The bell's wire on PostgreSQL: NOTIFY and LISTEN, on a connection of its own that is made anew when it breaks. It
- * needs a session: behind a pooler that shares sessions, rings get lost, and the sweeps of whoever hears have to do.
+ * The bell's wire on PostgreSQL: NOTIFY and LISTEN on a connection of its own, which reconnects when it breaks. It
+ * needs a session: behind a pooler that shares sessions, rings are lost and listeners depend on their sweeps.
  */
 import { Buffer } from "node:buffer";
 // @ts-types="@types/pg"
@@ -13,19 +13,21 @@ import { Servers } from "./servers.ts";
 import { isOfOtherServer, storeError } from "./store_error.ts";
 
 const CHANNEL = "paloma_bell";
-/** PostgreSQL takes less than 8,000 bytes a notification. */
+/** PostgreSQL limits a notification to less than 8,000 bytes. */
 const MOST_BYTES = 7_000;
-/** A ring may be lost, so nobody waits until it is on the disk: for this transaction only, since poolers share sessions. */
+/**
+ * Rings may be lost, so this does not wait for the disk; set for the transaction only, because poolers share sessions.
+ */
 const SEND =
   `select set_config('synchronous_commit', 'off', true), pg_notify('${CHANNEL}', p) from unnest($1::text[]) p`;
 const CONNECT_MS = 5_000;
 const QUERY_MS = 5_000;
 const RECONNECT_MS = 500;
-/** A connection that died without a word is found out by asking, and is not waited for when it is given up. */
+/** A connection that died silently is detected by a query at this interval, and its end is awaited only this long. */
 const ASK_EVERY_MS = 15_000;
 const END_MS = 2_000;
 
-/** A notification: who rang, and what. */
+/** A notification: the sender and its topics. */
 type Payload = [from: string, ...topics: string[]];
 
 export function postgresWire(url: string, { runtime }: { runtime: Runtime }): OpenWire {
@@ -39,7 +41,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
     let client: pg.Client | null = await open();
     const kept = keep();
 
-    /** Notices when the connection breaks, and makes another. */
+    /** Reconnects whenever the connection breaks. */
     async function keep(): Promise<void> {
       for (;;) {
         if (client !== null) await untilBroken(client);
@@ -59,7 +61,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
       const broken = new AbortController();
       const end = () => broken.abort();
       client.once("end", end);
-      // Closed already, when that came while this connection was being made.
+      // Already aborted if `close` was called while this connection was being opened.
       const over = AbortSignal.any([broken.signal, closing.signal]);
       while (!over.aborted) {
         await sleep(clock, ASK_EVERY_MS, over);
@@ -92,7 +94,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
       }
     }
 
-    /** Its end may never be reported, when the other side has gone without a word. */
+    /** Does not wait long: if the other side vanished, the end may never be reported. */
     async function hangUp(client: pg.Client): Promise<void> {
       await settledWithin(clock, END_MS, client.end());
     }
@@ -103,7 +105,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
         try {
           await client.query(SEND, [payloads(self, topics)]);
         } catch (error) {
-          // Its end is heard of above, and another one is made.
+          // `untilBroken` notices its end, and `keep` reconnects.
           if (isOfOtherServer(error)) void hangUp(client);
           throw storeError(error);
         }
@@ -124,13 +126,13 @@ function listener(url: string, notified: (payload: string) => void): pg.Client {
     keepAlive: true,
     application_name: "paloma bell",
   });
-  // "end" follows, and is what counts.
+  // An "end" event follows, which is the one handled.
   client.on("error", () => {});
   client.on("notification", ({ payload }) => notified(payload ?? "[]"));
   return client;
 }
 
-/** The topics in as few notifications as they fit into. */
+/** Packs the topics into as few notifications as possible. */
 function payloads(self: string, topics: readonly string[]): string[] {
   const found: string[] = [];
   let some: Payload = [self];
