@@ -18,7 +18,6 @@ import { SALT_ID } from "./incoming/history.ts";
 import type { Inbox } from "./incoming/inbox.ts";
 import type { Decryption } from "./incoming/decryption.ts";
 import type { Journal, Leftovers } from "./incoming/journal.ts";
-import { keptNamesOf } from "./incoming/numbers.ts";
 import { findReceived } from "./incoming/originals.ts";
 import { takeIncoming } from "./incoming/receiving.ts";
 import { leaveFiles, makeSettings, type Settings } from "./incoming/settings.ts";
@@ -32,7 +31,7 @@ import { makeGroupCache } from "./outgoing/group_cache.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
 import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
 import { Sender, type SenderDeps } from "./outgoing/sender.ts";
-import { makeSentStore } from "./outgoing/sent_store.ts";
+import { makeSentStore, sentIn } from "./outgoing/sent_store.ts";
 import { makeStanding, type Standing } from "./outgoing/standing.ts";
 import { identityOf, ownJids, ownName } from "./jids.ts";
 import { countLogin } from "./repairs/logins.ts";
@@ -147,8 +146,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     logger: quietLogger(log),
     makeSignalRepository: (...args) =>
       ahead.around(reportRefusals(options.decryption.makeSignalRepository(...args), cause, owner.broken)),
-    getMessage: async ({ id, remoteJid }) =>
-      id && remoteJid ? await sent.findIn(await keptNamesOf(auth.keys, remoteJid), id) : undefined,
+    getMessage: (key) => sentIn(key, { sent, keys: auth.keys }),
     cachedGroupMetadata: groups.cached,
     userDevicesCache: devices.cache,
   });
@@ -232,7 +230,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
 /** Finds a message that any line of this store has sent or received. */
 function makeSource({ kv, seal, runtime }: Pick<SocketGround, "kv" | "seal" | "runtime">): SenderDeps["source"] {
   return async ({ lineId, networkId }) =>
-    await makeSentStore({ kv, seal, lineId, runtime }).find(networkId) ??
+    (await makeSentStore({ kv, seal, lineId, runtime }).find(networkId))?.message ??
       (await findReceived({ kv, seal, lineId }, networkId))?.message ?? null;
 }
 

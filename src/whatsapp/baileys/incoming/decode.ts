@@ -17,7 +17,7 @@ import type { Incoming, IncomingChange, IncomingMedia } from "../../incoming.ts"
 import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
 import type { HistoryNotification } from "./history.ts";
 import type { PhoneOf } from "./numbers.ts";
-import { type FindPoll, readVote } from "./polls.ts";
+import { type FindPoll, isOfChat, readVote } from "./polls.ts";
 import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
 
 /** Past this, in seconds, lies no date that JavaScript can write. */
@@ -105,7 +105,7 @@ async function changeOf(change: IncomingChange, { key }: WAMessage, context: Dec
 async function voteOf({ key, message }: WAMessage, { me, findPoll }: DecodeContext): Promise<IncomingChange | null> {
   const { vote, pollCreationMessageKey: target } = normalizeMessageContent(message)?.pollUpdateMessage ?? {};
   const poll = vote && target?.id ? await findPoll(target.id) : null;
-  if (!poll) return null;
+  if (!poll || !isOfChat(poll, key.remoteJid!)) return null;
   const options = readVote(vote!, poll, {
     pollId: target!.id!,
     creators: [target!.participant ?? "", ...poll.authors, me.id, me.lid ?? ""],

@@ -4,13 +4,15 @@
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { decryptPollVote, jidNormalizedUser, proto } from "@whiskeysockets/baileys";
+import { decryptPollVote, isJidGroup, jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import type { SentStore } from "../outgoing/sent_store.ts";
 import type { LineRows } from "../rows.ts";
 import { pollIn } from "./content.ts";
 import { findReceived } from "./originals.ts";
 
 interface Poll {
+  /** A JID; null where it is not known. */
+  chat: string | null;
   secret: Uint8Array;
   options: readonly string[];
   /** How many of them one vote may choose; 0 stands for any number. */
@@ -26,23 +28,28 @@ export function makeFindPoll(options: LineRows & { sent: Pick<SentStore, "find">
   return async (networkId) => {
     // First what the line sent: others choose the ids of what they send.
     const sent = await options.sent.find(networkId);
-    if (sent) return pollOf(sent, []);
+    if (sent) return pollOf(sent.message, { chat: sent.chat, authors: [] });
     const received = await findReceived(options, networkId);
     if (!received) return null;
     const { chat, participant, number, fromMe } = received;
     const authors = fromMe ? [] : [participant ?? chat, ...(number ? [`${number}@s.whatsapp.net`] : [])];
-    return pollOf(received.message, authors);
+    return pollOf(received.message, { chat, authors });
   };
 }
 
 /** What votes on the message need; null when it is no poll, or came without its secret. */
-function pollOf(message: proto.IMessage, authors: readonly string[]): Poll | null {
+function pollOf(message: proto.IMessage, made: Pick<Poll, "chat" | "authors">): Poll | null {
   const inner = message.ephemeralMessage?.message ?? message.pollCreationMessageV4?.message ?? message;
   const poll = pollIn(inner);
   const secret = (inner.messageContextInfo ?? message.messageContextInfo)?.messageSecret;
   if (!poll || !secret?.length) return null;
   const options = (poll.options ?? []).map(({ optionName }) => optionName ?? "");
-  return { secret, options, selectable: poll.selectableOptionsCount ?? 0, authors };
+  return { ...made, secret, options, selectable: poll.selectableOptionsCount ?? 0 };
+}
+
+/** Whether a vote from this chat can be one in the poll: who is in a group could give its poll's secret to others. */
+export function isOfChat(poll: Pick<Poll, "chat">, chat: string): boolean {
+  return poll.chat === null || poll.chat === chat || !(isJidGroup(poll.chat) || isJidGroup(chat));
 }
 
 /**

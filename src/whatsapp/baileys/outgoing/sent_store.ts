@@ -1,7 +1,8 @@
 /** Sent messages, encoded and sealed, so that a receiver who could not decrypt one gets it again, after a restart too. */
-import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
+import { jidNormalizedUser, proto, type SignalKeyStore, type WAMessageKey } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { pollIn } from "../incoming/content.ts";
+import { keptNamesOf } from "../incoming/numbers.ts";
 import { type LineRows, networkKeys } from "../rows.ts";
 import type { Change } from "../../../store/kv.ts";
 import { expireAfter, POLL_KEPT_DAYS } from "../expiry.ts";
@@ -9,16 +10,17 @@ import { expireAfter, POLL_KEPT_DAYS } from "../expiry.ts";
 /** A phone that was away asks when it comes back; the network keeps messages for it no longer than this. */
 const KEPT_DAYS = 14;
 
+interface Sent {
+  /** A JID; null where it is not known. */
+  chat: string | null;
+  message: proto.IMessage;
+}
+
 export type SentStore = ReturnType<typeof makeSentStore>;
 
 export function makeSentStore(
   { kv, seal, lineId, runtime }: LineRows & { runtime: Pick<Runtime, "clock"> },
 ) {
-  async function whole(networkId: string): Promise<proto.IMessage | null> {
-    const { value } = await kv.get(networkKeys.waSent(lineId, networkId));
-    return value && proto.Message.decode(seal.open(value));
-  }
-
   return {
     /** Adds the message that goes to the chat, a JID, to the change. */
     keep(change: Change, networkId: string, { chat, message }: { chat: string; message: proto.IMessage }): void {
@@ -33,19 +35,13 @@ export function makeSentStore(
       }).set(row, seal.seal(proto.Message.encode(inEnvelope(chat, message)).finish()));
     },
 
-    async find(networkId: string): Promise<proto.IMessage | undefined> {
-      const kept = await whole(networkId);
+    async find(networkId: string): Promise<Sent | undefined> {
+      const { value } = await kv.get(networkKeys.waSent(lineId, networkId));
+      if (!value) return undefined;
+      const kept = proto.Message.decode(seal.open(value));
+      const { destinationJid: chat, message } = kept.deviceSentMessage ?? {};
       // Older gateways kept the message alone.
-      return kept?.deviceSentMessage?.message ?? kept ?? undefined;
-    },
-
-    /**
-     * The message if that chat, which may have several names, is where it went. Whoever has got one knows its id, and could
-     * have it sent to a group that the line is in.
-     */
-    async findIn(names: readonly string[], networkId: string): Promise<proto.IMessage | undefined> {
-      const { destinationJid, message } = (await whole(networkId))?.deviceSentMessage ?? {};
-      return destinationJid && names.includes(destinationJid) ? message ?? undefined : undefined;
+      return { chat: chat ?? null, message: message ?? kept };
     },
   };
 }
@@ -53,4 +49,17 @@ export function makeSentStore(
 /** As the network puts what one device has sent for the account's others. */
 function inEnvelope(chat: string, message: proto.IMessage): proto.IMessage {
   return { deviceSentMessage: { destinationJid: jidNormalizedUser(chat), message } };
+}
+
+/**
+ * What the line sent under the id to that very chat. Whoever has got a message knows its id, and could have it sent to any
+ * group that the line is in.
+ */
+export async function sentIn(
+  { id, remoteJid }: Pick<WAMessageKey, "id" | "remoteJid">,
+  { sent, keys }: { sent: Pick<SentStore, "find">; keys: SignalKeyStore },
+): Promise<proto.IMessage | undefined> {
+  if (!id || !remoteJid) return undefined;
+  const found = await sent.find(id);
+  return found?.chat && (await keptNamesOf(keys, remoteJid)).includes(found.chat) ? found.message : undefined;
 }

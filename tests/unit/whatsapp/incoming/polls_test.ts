@@ -2,9 +2,10 @@
 import assert from "node:assert/strict";
 import { createCipheriv, createHash, createHmac, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
-import { proto } from "@whiskeysockets/baileys";
+import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { Change } from "../../../../src/store/kv.ts";
+import { decode } from "../../../../src/whatsapp/baileys/incoming/decode.ts";
 import { keepOriginal } from "../../../../src/whatsapp/baileys/incoming/originals.ts";
 import { makeFindPoll, readVote } from "../../../../src/whatsapp/baileys/incoming/polls.ts";
 import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
@@ -12,7 +13,7 @@ import { MemoryKv } from "../../../support/memory_kv.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 const SECRET = Buffer.alloc(32, 7);
-const POLL = { secret: SECRET, options: ["tea", "coffee", "Ünal 😀"], selectable: 0, authors: [] };
+const POLL = { chat: null, secret: SECRET, options: ["tea", "coffee", "Ünal 😀"], selectable: 0, authors: [] };
 const PEOPLE = {
   pollId: "P1",
   creators: ["900@lid", "551:3@s.whatsapp.net"],
@@ -52,6 +53,29 @@ Deno.test("a vote that chooses more than its poll lets anybody choose is none", 
   assert.deepEqual(readVote(encrypted([], { creator, voter }), single, PEOPLE), []);
 });
 
+for (
+  const [title, attrs, chosen] of [
+    ["in the group of the poll counts", { from: "1@g.us", participant: "222@lid" }, ["tea"]],
+    ["from outside of it does not", { from: "222@lid" }, undefined],
+    ["from another group does not", { from: "2@g.us", participant: "222@lid" }, undefined],
+  ] as const
+) {
+  Deno.test(`a vote ${title}, for who is in the group could give the poll's secret to others`, async () => {
+    const vote = encrypted(["tea"], { creator: "900@lid", voter: "222@lid" });
+    const message = { pollUpdateMessage: { pollCreationMessageKey: { id: "P1", fromMe: true }, vote } };
+    const [incoming] = await decode({ attrs: { id: "V1", t: "1", ...attrs }, plaintext: encodeWAMessage(message) }, {
+      me: { id: "551:3@s.whatsapp.net", lid: "900@lid" },
+      clock: Date,
+      phoneOf: () => Promise.resolve(null),
+      findPoll: () => Promise.resolve({ ...POLL, chat: "1@g.us" }),
+      isAdmin: () => Promise.resolve(false),
+      media: () => assert.fail("there is no file"),
+      history: () => Promise.resolve(),
+    });
+    assert.deepEqual(incoming?.change?.kind === "vote" ? incoming.change.options : undefined, chosen);
+  });
+}
+
 Deno.test("a vote that was encrypted for other people, or altered, is not guessed", () => {
   assert.equal(readVote(encrypted(["tea"], { creator: "1@lid", voter: "222@lid" }), POLL, PEOPLE), null);
   const vote = encrypted(["tea"], { creator: "900@lid", voter: "222@lid" });
@@ -67,7 +91,9 @@ Deno.test("a poll that came in is found again, with its secret sealed, and so is
     pollCreationMessageV3: { options: [{ optionName: "a" }], selectableOptionsCount: 1 },
     messageContextInfo: { messageSecret: SECRET },
   };
-  const sent = { find: (id: string) => Promise.resolve(id === "SENT" ? sentPoll : undefined) };
+  const sent = {
+    find: (id: string) => Promise.resolve(id === "SENT" ? { chat: "2@g.us", message: sentPoll } : undefined),
+  };
   const poll = {
     ephemeralMessage: {
       message: { pollCreationMessage: { name: "?", options: [{ optionName: "tea" }, { optionName: "coffee" }] } },
@@ -93,13 +119,14 @@ Deno.test("a poll that came in is found again, with its secret sealed, and so is
   const find = makeFindPoll({ kv, seal, lineId: "ses_1", sent });
   const options = ["tea", "coffee"];
   assert.deepEqual(await find("P1"), {
+    chat: "1@g.us",
     secret: SECRET,
     options,
     selectable: 0,
     authors: ["222@lid", "552@s.whatsapp.net"],
   });
-  assert.deepEqual(await find("OWN"), { secret: SECRET, options, selectable: 0, authors: [] });
-  assert.deepEqual(await find("SENT"), { secret: SECRET, options: ["a"], selectable: 1, authors: [] });
+  assert.deepEqual(await find("OWN"), { chat: "1@g.us", secret: SECRET, options, selectable: 0, authors: [] });
+  assert.deepEqual(await find("SENT"), { chat: "2@g.us", secret: SECRET, options: ["a"], selectable: 1, authors: [] });
   for (const none of ["T1", "UNKNOWN"]) assert.equal(await find(none), null);
   for await (const { value } of kv.list<Uint8Array>({ prefix: ["wa"] as never })) {
     assert.ok(!Buffer.from(value).includes(SECRET.toString("base64")));
