@@ -48,6 +48,14 @@ export function quotaLeft(plan: Plan, usage: Usage): QuotaLeft {
   return { daily: left(plan.daily, usage.daily), monthly: left(plan.monthly, usage.monthly) };
 }
 
+/** Of the answer to a send, whether it was accepted or there was too little left. */
+export function quotaHeadersOf({ daily, monthly }: QuotaLeft): Record<string, string> {
+  return {
+    ...(daily === null ? {} : { "x-quota-daily-remaining": String(daily) }),
+    ...(monthly === null ? {} : { "x-quota-monthly-remaining": String(monthly) }),
+  };
+}
+
 /**
  * The usage after `count` more messages, all or none of them.
  * Throws Problem quota_exceeded with `remaining`, and `Retry-After` set to the next UTC day or month.
@@ -63,6 +71,7 @@ export function charge(usage: Usage, count: number, options: { plan: Plan; now: 
     const left = monthIsFull ? remaining.monthly : remaining.daily;
     throw new Problem("quota_exceeded", `${count} asked for, ${left} left this UTC ${period} on plan ${plan.name}.`, {
       retryAfterSeconds: secondsUntil(monthIsFull ? nextMonth(current.month) : nextDay(current.day), now),
+      headers: quotaHeadersOf(remaining),
       members: { remaining },
     });
   }

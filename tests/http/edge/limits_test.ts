@@ -76,7 +76,7 @@ Deno.test("what is left of a quota stands in the headers, and in the refusal", (
     await expectAnswer(await world.call("POST", "/v1/messages/send/bulk", { json: { messages } }), {
       status: 429,
       contains: [...problem("quota_exceeded"), '"remaining":{"daily":2,"monthly":9}'],
-      headers: { "retry-after": /^\d+$/ },
+      headers: { "retry-after": /^\d+$/, "x-quota-daily-remaining": "2", "x-quota-monthly-remaining": "9" },
     });
     await expectAnswer(await world.call("POST", "/v1/messages/send/bulk", { json: { messages: messages.slice(1) } }), {
       status: 202,

@@ -1,5 +1,6 @@
 /** Many messages at once, accepted all or none (spec, "Bulk"). */
 import { z } from "@hono/zod-openapi";
+import { quotaHeadersOf } from "../../../account/quota.ts";
 import { remoteContent } from "../../../message/kinds/file.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
@@ -17,7 +18,7 @@ import {
   STRING,
   Text,
 } from "./fields.ts";
-import { quotaHeadersOf, type Sender } from "./sender.ts";
+import type { Sender } from "./sender.ts";
 
 const MAX_BULK = 10_000;
 /** Ten thousand short texts are two of these; ten thousand of the longest must be cut into several requests. */

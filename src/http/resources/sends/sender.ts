@@ -1,7 +1,7 @@
 /** Takes what is to be sent to its commit, and tells the client how that went. */
 import type { Caller } from "../../../account/account.ts";
 import type { RepeatableRequest } from "../../../account/idempotency.ts";
-import type { QuotaLeft } from "../../../account/quota.ts";
+import { quotaHeadersOf } from "../../../account/quota.ts";
 import { makeYieldPoint } from "../../../base/yielding.ts";
 import { invalid, Problem } from "../../../errors.ts";
 import { HEAD_BYTES, refusalOf } from "../../../message/content.ts";
@@ -116,13 +116,6 @@ function isRefusal(error: unknown): boolean {
 export function acknowledged({ messages, remaining }: Accepted): Answer {
   const { id, status, jobId } = messages[0]!;
   return { status: 202, body: { messageId: id, status, jobId }, headers: quotaHeadersOf(remaining) };
-}
-
-export function quotaHeadersOf({ daily, monthly }: QuotaLeft): Record<string, string> {
-  return {
-    ...(daily === null ? {} : { "x-quota-daily-remaining": String(daily) }),
-    ...(monthly === null ? {} : { "x-quota-monthly-remaining": String(monthly) }),
-  };
 }
 
 /** An upload repeats when its fields and the hash of its file do; how it was encoded does not count. */
