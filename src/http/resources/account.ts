@@ -76,7 +76,10 @@ const editAccount = route({
     "A word counts when somebody writes it alone to a session; neither capitals nor the signs around it matter.",
   body: z.strictObject({
     optOutWords: z.array(
-      z.string().trim().min(1).max(40).refine((word) => /[\p{L}\p{N}]/u.test(word), "must have a letter or a digit"),
+      z.string().trim().min(1, { abort: true }).max(40).refine(
+        (word) => /[\p{L}\p{N}]/u.test(word),
+        "must have a letter or a digit",
+      ),
     ).max(50).openapi({ example: ["STOP"] }),
   }).openapi("AccountEdit"),
   answers: { 200: data("The account", AccountRecord) },

@@ -84,7 +84,7 @@ export const kindCases: readonly Case[] = [
   poll.refuses("options", { options: Array.from({ length: 13 }, (_, i) => `option ${i}`) }),
   poll.refuses("options", { options: ["same", "same"] }, /twice/),
   poll.refuses("options.1", { options: ["a", "x".repeat(101)] }, /more than 100/),
-  poll.refuses("question", { question: "" }, /is empty/),
+  poll.refuses("question", { question: "" }, /"errors":\[{"path":"question","message":"is empty"}\]/),
   poll.refuses("question", { question: "x".repeat(256) }, /more than 255/),
   poll.refuses("multiple", { multiple: "yes" }),
 

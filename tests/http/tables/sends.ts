@@ -271,6 +271,9 @@ export const documentCases: readonly Case[] = [
     wrong("filename"),
   ),
   document("a filename may be spelled with a folder", { to: TO, file: PDF, filename: "../b/.c.pdf" }, [ACK], 202),
+  document("an empty filename is wrong once", { to: TO, file: PDF, filename: "" }, [
+    /"errors":\[{"path":"filename","message":"is empty"}\]/,
+  ]),
   document("a filename must be one", { to: TO, file: PDF, filename: "../.." }, wrong("filename")),
   document("the recipient of a document is checked", { to: "+1", file: PDF, filename: "a.pdf" }, wrong("to")),
   document(

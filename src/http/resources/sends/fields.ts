@@ -146,7 +146,7 @@ export function label(maxLength: number) {
 
 function textOf(minimum: number, maximum = MAX_TEXT) {
   return z.string()
-    .refine((text) => text.length >= minimum, "is empty")
+    .refine((text) => text.length >= minimum, { error: "is empty", abort: true })
     .refine((text) => !isLonger(text, maximum), {
       // Formatted when it is asked for: the first use of a locale takes 15 ms.
       error: () => `has more than ${maximum.toLocaleString("en")} characters`,

@@ -40,7 +40,10 @@ const MAX_FORM_BODY = 102 * MIB;
 /** Something to be seen after the last slash. Without flags: a pattern in the reference has none. */
 // deno-lint-ignore no-control-regex -- such a name is nothing that a phone could show
 const FILE_NAME = /^([^/\\]*[/\\])*[.\s\x00-\x1f\x7f-\x9f]*[^/\\.\s\x00-\x1f\x7f-\x9f][^/\\]*$/;
-export const filename = z.string().min(1).max(255, { abort: true }).regex(FILE_NAME, "must be a file name").openapi({
+export const filename = z.string().min(1, { abort: true }).max(255, { abort: true }).regex(
+  FILE_NAME,
+  "must be a file name",
+).openapi({
   description: "Name with extension",
   example: "invoice-1042.pdf",
 });
