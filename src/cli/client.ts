@@ -5,6 +5,8 @@ import { Exit } from "./output.ts";
 const POLL_MS = 50;
 /** No time that anything should take: a machine that is ten times slower than ours gets there too. */
 export const GIVE_UP_AFTER_MS = 120_000;
+/** Characters of an answer that cannot be read. */
+const SHOWN = 200;
 
 // deno-lint-ignore no-explicit-any -- answers are read as the reader of the API reference would, field by field
 export type Json = any;
@@ -13,20 +15,32 @@ export interface Client {
   call(method: string, path: string, body?: unknown): Promise<Json>;
 }
 
-/** Calls under `base`; throws Exit 1 with the answer when the status is not 2xx. */
+/** Calls under `base`; throws Exit 1 where nobody answers, and with the answer when the status is not 2xx. */
 export function httpClient(base: string, headers: Record<string, string> = {}): Client {
   return {
     async call(method, path, body) {
-      const response = await fetch(base + path, {
+      const { ok, status, text } = await ask(base, path, {
         method,
         headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
         body: body === undefined ? undefined : JSON.stringify(body),
       });
-      const text = await response.text();
-      if (!response.ok) throw new Exit(1, `${method} ${path} answered ${response.status}: ${text}`);
-      return JSON.parse(text);
+      if (!ok) throw new Exit(1, `${method} ${path} answered ${status}: ${text}`);
+      try {
+        return JSON.parse(text);
+      } catch {
+        throw new Exit(1, `${base} is no API of Paloma: ${method} ${path} answered ${text.slice(0, SHOWN)}`);
+      }
     },
   };
+}
+
+async function ask(base: string, path: string, request: RequestInit) {
+  try {
+    const response = await fetch(base + path, request);
+    return { ok: response.ok, status: response.status, text: await response.text() };
+  } catch (error) {
+    throw new Exit(1, `${base} cannot be reached: ${error instanceof Error ? error.message : error}`);
+  }
 }
 
 /** Polls until the answer is neither null nor undefined. Throws Exit 1 after `timeoutMs`. */

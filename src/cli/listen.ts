@@ -4,7 +4,7 @@ import { type Clock, sleep, systemClock } from "../runtime.ts";
 import { httpClient, type Json } from "./client.ts";
 import { describeEvent } from "./describe_event.ts";
 import { Exit, jsonLine, print, printError } from "./output.ts";
-import { apiUrl } from "./settings.ts";
+import { apiUrl, assertHttp } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 import { openTemporaryWebhook, type WebhookRequest } from "./temporary_webhook.ts";
 
@@ -36,6 +36,7 @@ export function addListenCommand(root: Command): void {
       const key = options.key ?? Deno.env.get("PALOMA_API_KEY");
       if (!key) throw new Exit(2, "An API key is needed: --key, or PALOMA_API_KEY in the environment.");
       if (options.forward && !options.webhook) throw new Exit(2, "--forward goes with --webhook.");
+      if (options.forward) assertHttp("--forward", options.forward);
       if (!/^\d{1,5}$/.test(options.port) || Number(options.port) > 65_535) throw new Exit(2, "--port is no port.");
       // `--port` is the webhook's here, no setting.
       const asked = { ...options, key, url: apiUrl(options.url, {}) };

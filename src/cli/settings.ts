@@ -2,6 +2,7 @@
 import { type Command, Option } from "commander";
 import { type Config, readConfig } from "../config.ts";
 import { reachable } from "../http/listen/serve.ts";
+import { Exit } from "./output.ts";
 import { FOREIGN, type SettingName, SETTINGS, type SettingValues } from "../settings.ts";
 
 const HEADING = "Settings (also from the environment, under the name in brackets):";
@@ -72,7 +73,17 @@ export function localUrl({ host, port }: Config): string {
   return `http://${reachable(host)}:${port}`;
 }
 
-/** Base address of the API: the one given, without slashes at its end, else that of the gateway on this machine. */
+/**
+ * Base address of the API: the one given, without slashes at its end, else that of the gateway on this machine. Throws Exit.
+ */
 export function apiUrl(given: string | undefined, settings: Record<string, unknown>): string {
-  return given?.replace(/(?<!\/)\/+$/, "") ?? `${localUrl(configOf(settings))}/v1`;
+  if (given === undefined) return `${localUrl(configOf(settings))}/v1`;
+  assertHttp("--url", given);
+  return given.replace(/(?<!\/)\/+$/, "");
+}
+
+/** Throws Exit where the flag was given something else than an address to call. */
+export function assertHttp(flag: string, url: string): void {
+  if (/^https?:/i.test(url) && URL.canParse(url)) return;
+  throw new Exit(2, `${flag}: "${url}" is not a URL with http: or https:`);
 }

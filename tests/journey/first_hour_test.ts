@@ -1,6 +1,7 @@
 /** What somebody meets who has just got the executable: help, typos, the way to the panel, a line from the terminal. */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
+import { freePort } from "../support/free_port.ts";
 import { palomaCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 
@@ -112,6 +113,20 @@ Deno.test("a failure with --json is one line of JSON with a code for scripts", a
   const missing = await tryCommand(["restore", "/no/such/file", "--json"], { PALOMA_DATA_DIR: "/no/such/folder" });
   assert.equal(missing.code, 1);
   assert.equal(JSON.parse(missing.stderr).error.code, "backup_failed");
+});
+
+Deno.test("a gateway that does not run, or is none, is a sentence and no stack", async () => {
+  await using page = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, () => new Response("<html>"));
+  for (
+    const [port, says] of [
+      [freePort(), "cannot be reached: "],
+      [page.addr.port, "is no API of Paloma: GET /sessions answered <html>"],
+    ] as const
+  ) {
+    const { code, stderr } = await tryCommand(["link", "line", "--key", "pk_any", "--port", `${port}`], {});
+    assert.equal(code, 1);
+    assert.ok(stderr.startsWith(`http://127.0.0.1:${port}/v1 ${says}`) && !/\n./.test(stderr), stderr);
+  }
 });
 
 Deno.test("help begins with a command's own options", async () => {

@@ -188,6 +188,19 @@ onStage("what cannot work is said at once", async ({ gateway, apiKey }) => {
     [[...url, "--key", "pk_wrong"], {}, 1, /answered 401/],
     [[...url, "--events", "message.nonsense"], { PALOMA_API_KEY: apiKey }, 1, /answered 400/],
     [["--url", "http://127.0.0.1:1/v1"], { PALOMA_API_KEY: apiKey }, 1, /cannot be reached/],
+    [["--webhook", "--url", "http://127.0.0.1:1/v1"], { PALOMA_API_KEY: apiKey }, 1, /cannot be reached/],
+    [
+      ["--url", "localhost:8080/v1"],
+      { PALOMA_API_KEY: apiKey },
+      2,
+      /--url: "localhost:8080\/v1" is not a URL with http/,
+    ],
+    [
+      [...url, "--webhook", "--forward", "localhost:3000/hook"],
+      { PALOMA_API_KEY: apiKey },
+      2,
+      /--forward: "localhost:3000\/hook" is not a URL with http/,
+    ],
     [
       [...url, "--webhook", "--session", "ses_00000000000000000000000000"],
       { PALOMA_API_KEY: apiKey },
@@ -200,6 +213,7 @@ onStage("what cannot work is said at once", async ({ gateway, apiKey }) => {
     const [args, , expected, says] = cases[i]!;
     assert.equal(code, expected, `${args.join(" ")}: ${stderr}`);
     assert.match(stderr, says);
+    assert.doesNotMatch(stderr, /^ +at /m, "a stack");
     assert.equal(stdout, "");
   }
 });
