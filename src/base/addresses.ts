@@ -1,20 +1,23 @@
-/** Addresses, v4 and v6: how URLs write them, and lists of them and of CIDRs, which operators and owners allow and trust. */
+/**
+ * IP addresses, v4 and v6: how URLs write them, and lists of addresses and CIDRs that operators and owners allow or
+ * trust.
+ */
 import ipaddr from "ipaddr.js";
 
-/** A network: its address and prefix length; a single address is a network of its own. */
+/** A network: address and prefix length. A single address is a network of one. */
 export type IpNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** The host as it stands in a URL: an IPv6 address in brackets. */
+/** Returns the host as written in a URL: an IPv6 address goes in brackets. */
 export function urlHost(host: string): string {
   return host.includes(":") ? `[${host}]` : host;
 }
 
-/** The host of a URL without the brackets of an IPv6 address. */
+/** Returns the host of a URL, without the brackets of an IPv6 address. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, "");
 }
 
-/** The port that the URL names or its scheme means. */
+/** Returns the URL's port, or the default port of its scheme. */
 export function portOf({ port, protocol }: URL): number {
   return Number(port) || (/^(https|wss):$/.test(protocol) ? 443 : 80);
 }
@@ -29,14 +32,14 @@ export function isNetwork(text: string): boolean {
   return ipaddr.isValid(text) || ipaddr.isValidCIDR(text);
 }
 
-/** `10.0.0.0/8:443`, `[fd00::7]:443`, `n8n.local:5678`: the host or network, and the port if there is one. */
+/** Splits `10.0.0.0/8:443`, `[fd00::7]:443` or `n8n.local:5678` into the host or network and the port, if any. */
 export function splitPort(text: string): { place: string; port: number | null } {
   const named = isNetwork(text) ? null : /^([^:]+|\[.+\]|.+\/\d+):(\d{1,5})$/.exec(text);
   const place = (named ? named[1]! : text).replace(/^\[(.*)\]$/, "$1");
   return { place, port: named ? Number(named[2]) : null };
 }
 
-/** Throws when the text is neither an address nor a CIDR. */
+/** Parses an address or a CIDR. Throws if the text is neither. */
 export function parseNetwork(text: string): IpNetwork {
   if (ipaddr.isValidCIDR(text)) return ipaddr.parseCIDR(text);
   const address = ipaddr.process(text);
@@ -44,8 +47,8 @@ export function parseNetwork(text: string): IpNetwork {
 }
 
 /**
- * Whether the address lies in one of the networks; false for anything else. An IPv4 address mapped into IPv6 counts
- * as IPv4: the system connects to the same place.
+ * Whether the text is an address in one of the networks. An IPv4-mapped IPv6 address counts as IPv4, because the system
+ * connects to the same host.
  */
 export function isInNetworks(networks: readonly IpNetwork[], address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
@@ -53,14 +56,14 @@ export function isInNetworks(networks: readonly IpNetwork[], address: string): b
   return networks.some(([network, bits]) => network.kind() === parsed.kind() && parsed.match(network, bits));
 }
 
-/** A subscriber to IPv6 has at least so many addresses, and takes a new one at will (RFC 6177). */
+/** An IPv6 subscriber has at least a /64 and can use any address in it (RFC 6177). */
 const SUBSCRIBER_BITS = 64;
-/** Networks of many machines, none of which comes from far. */
+/** Local networks, in which each address is a machine of its own. */
 const LOCAL_RANGES = ["loopback", "linkLocal", "uniqueLocal"];
 
 /**
- * Whom to count for an address: its network where it is a public one of IPv6, `2001:db8:1:2::/64`, so that nobody counts
- * as many. Any other text stands for itself.
+ * Returns the party to which requests from the address are attributed: for a public IPv6 address its /64 network
+ * (`2001:db8:1:2::/64`), so that one subscriber does not count as many. Any other text is returned as it is.
  */
 export function subscriberOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;

@@ -1,11 +1,12 @@
 import type { Clock } from "../runtime.ts";
 
 /**
- * Limits an `LRUCache` to this many entries, each for so long where that is said. Its own `max` allocates room for all of
- * them at once: 40 bytes each, 400 KB a line for the devices of its recipients alone.
+ * Returns options that limit an `LRUCache` to this many entries, optionally with a maximum age. The cache's own `max`
+ * allocates space for all entries in advance: 40 bytes each, or 400 KB per line for the devices of its recipients
+ * alone.
  */
 export function atMost(entries: number, kept?: { forMs: number; clock: Clock }) {
-  // It gives out what is exactly that old.
+  // The cache still returns entries of exactly the maximum age.
   const lifetime = kept && { ttl: kept.forMs - 1, ttlResolution: 0, perf: { now: () => kept.clock.now() } };
   return { maxSize: entries, sizeCalculation: () => 1, ...lifetime };
 }

@@ -1,22 +1,22 @@
-/** Collects what arrives while a flush is in flight, and flushes it together. */
+/** Batches items that arrive while a flush is in flight. */
 
-/** What became of one item of a flush; one item's failure leaves its neighbours alone. */
+/** The result of one item of a flush; items fail independently. */
 export type Settled<Out> = PromiseSettledResult<Out>;
 
 interface BatcherOptions<In> {
   /**
-   * How many of the waiting items, oldest first, the next flush takes; all of them when left out. None is for when one
-   * has to end first; where none is in flight it is taken for one.
+   * Returns how many waiting items, oldest first, the next flush takes; all of them by default. Zero means that a flush
+   * in flight must end first; if none is in flight, it is treated as one.
    */
   take?: (waiting: readonly In[]) => number;
-  /** How many flushes may be in flight at once; one when left out. */
+  /** How many flushes may be in flight at once; 1 by default. */
   flights?: number;
-  /** Awaited before each flush takes its items: what gathers meanwhile joins it. At once when left out. */
+  /** Awaited before each flush takes its items; items that arrive meanwhile join it. No wait by default. */
   turn?: () => Promise<void>;
 }
 
 interface AddOptions {
-  /** Until this resolves the item starts no flush, and joins one that others start. */
+  /** Until this resolves, the item starts no flush but joins one started by others. */
   lingerUntil?: Promise<unknown>;
 }
 
@@ -25,33 +25,33 @@ interface Waiting<In, Out> {
   settle: PromiseWithResolvers<Out>;
 }
 
-/** Collects items while all flights are in the air and hands them to the next flush in the order of their arrival. */
+/** Collects items while flushes are in flight and passes them to the next flush in order of arrival. */
 export class Batcher<In, Out> {
   readonly #flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>;
   readonly #take: (waiting: readonly In[]) => number;
   readonly #turn: () => Promise<void>;
   readonly #flights: number;
   #waiting: Waiting<In, Out>[] = [];
-  /** These start no flush; the next one takes them last. */
+  /** Items that start no flush; the next flush takes them last. */
   #lingering: Waiting<In, Out>[] = [];
   #flying = 0;
   #isTurning = false;
 
-  /** `flush` answers one result an item, in their order; when it throws, every item of that flush fails. */
+  /** `flush` returns one result per item, in order; if it throws, all items of that flush fail. */
   constructor(flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>, options: BatcherOptions<In> = {}) {
     this.#flush = flush;
     this.#take = options.take ?? ((waiting) => waiting.length);
-    // What is added in the same turn of the event loop joins the flush in any case.
+    // Even so, items added in the same turn of the event loop join the flush.
     this.#turn = options.turn ?? (() => Promise.resolve());
     this.#flights = options.flights ?? 1;
   }
 
-  /** How many items wait for a flush. */
+  /** Number of items waiting for a flush. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** Resolves or rejects with what the flush says of this item. */
+  /** Adds an item; settles with its result from the flush. */
   add(item: In, { lingerUntil }: AddOptions = {}): Promise<Out> {
     const settle = Promise.withResolvers<Out>();
     const entry = { item, settle };

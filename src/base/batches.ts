@@ -1,11 +1,11 @@
-/** Many things as a few pieces. */
+/** Splits sequences into pieces. */
 
-/** The items in their order, so many in each piece; fewer in the last. */
+/** Splits the items, in order, into pieces of the given size; the last may be smaller. */
 export function piecesOf<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 }
 
-/** As `piecesOf`, of items that come one after another. */
+/** As `piecesOf`, for an asynchronous sequence. */
 export async function* batchesOf<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
   let batch: T[] = [];
   for await (const item of items) {

@@ -1,17 +1,19 @@
-/** URLs of PostgreSQL as libpq takes them, which may name several hosts: `postgres://user:password@db1:5432,db2/paloma`. */
+/**
+ * PostgreSQL URLs as libpq accepts them, possibly with several hosts: `postgres://user:password@db1:5432,db2/paloma`.
+ */
 
-/** Each needs a server that takes writes, and so does Paloma. */
+/** Values that ask for a writable server, which Paloma needs in any case. */
 const TARGETS = new Set([null, "any", "primary", "read-write"]);
-/** What the driver knows of encryption; it overlooks the rest. */
+/** Encryption parameters known to the driver, which silently ignores others. */
 const TLS = new Set(["ssl", "sslcert", "sslkey", "sslmode", "sslnegotiation", "sslrootcert"]);
 
-/** A URL for each host, in their order; whatever else the URL says, each of them says too. */
+/** Returns one URL per host, in order, otherwise identical. */
 export function urlsOfHosts(url: string): string[] {
   const [, before, hosts, after] = /^(.*?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(url) ?? [];
   return hosts?.includes(",") ? hosts.split(",").map((host) => before + host + after) : [url];
 }
 
-/** Why the URL is none of PostgreSQL, or not one for Paloma; null when it is. Tells nothing of its login. */
+/** Explains why the URL is not one that Paloma can use; null if it is. Reveals no credentials. */
 export function faultOfDatabaseUrl(url: string): string | null {
   const urls = urlsOfHosts(url);
   const isUsable = (one: string) => URL.canParse(one) && (urls.length === 1 || new URL(one).hostname !== "");

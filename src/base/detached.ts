@@ -1,6 +1,6 @@
-/** Fire-and-forget work: its failure goes to the log, and nowhere else. */
+/** Fire-and-forget work, whose failure is only logged. */
 
-/** Resolves when the work has ended; `failed` logs the failure. */
+/** Resolves when the work has ended; `failed` is the log message for a failure. */
 export async function detached(work: Promise<unknown>, failed: (fields: { error: string }) => void): Promise<void> {
   try {
     await work;
@@ -9,7 +9,7 @@ export async function detached(work: Promise<unknown>, failed: (fields: { error:
   }
 }
 
-/** Only the error's name: a library's message may hold what must not be logged (promise 6). */
+/** Returns only the error's name: a library's message may contain what must not be logged (promise 6). */
 export function errorName(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }

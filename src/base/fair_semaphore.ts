@@ -1,35 +1,37 @@
 /**
- * A number of places, shared fairly: parties are served in turn, and none holds more than its share, so that a
- * flood waits behind itself.
+ * A semaphore shared fairly: parties are served in turn and none holds more than its share, so that a flood from one
+ * party delays only that party.
  */
 import type { Clock } from "../runtime.ts";
 
 interface FairSemaphoreOptions {
-  /** How many pieces of work may run at once, over all parties. */
+  /** How many tasks may run at once, over all parties. */
   inAll: number;
-  /** And of one party. */
+  /** How many tasks of one party may run at once. */
   each: number;
-  /** If given, a place rests after its work for as long as the work took, so that nobody takes the whole processor. */
+  /**
+   * If given, a place stays unused after a task for as long as the task took, which leaves processor time for others.
+   */
   restBy?: Clock;
 }
 
 interface Party {
   running: number;
-  /** Waiting work by lane, first the lane whose turn it is. */
+  /** Waiting tasks by lane; the next lane to be served comes first. */
   lanes: Map<string, (() => void)[]>;
 }
 
-/** Whose work it is. Within a party lanes take turns too, such as the webhooks of an account. */
+/** Who a task belongs to. Within a party, lanes take turns too, such as the webhooks of an account. */
 interface Turn {
   party: string;
   lane?: string;
-  /** Aborts when nobody waits for the work any more. */
+  /** Aborts when the task is no longer needed. */
   signal?: AbortSignal;
 }
 
 export class FairSemaphore {
   readonly #options: FairSemaphoreOptions;
-  /** Parties with work, running or waiting, first the one whose turn it is. */
+  /** Parties with running or waiting tasks; the next to be served comes first. */
   readonly #parties = new Map<string, Party>();
   #running = 0;
   #waiting = 0;
@@ -38,21 +40,21 @@ export class FairSemaphore {
     this.#options = options;
   }
 
-  /** How many pieces of work wait for a place. */
+  /** Number of waiting tasks. */
   get waiting(): number {
     return this.#waiting;
   }
 
   /**
-   * Runs the work when there is a place for it; settles as it does. Rejects with the signal's reason when that aborts
-   * before the work has begun.
+   * Runs the task once it gets a place, and settles as it does. Rejects with the signal's reason if that aborts before
+   * the task has begun.
    */
   async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
     using _place = await this.enter(turn);
     return await work();
   }
 
-  /** Resolves when there is a place, which is left when it is disposed of. Rejects as `run` does. */
+  /** Resolves once it gets a place, which disposing releases. Rejects as `run` does. */
   async enter({ party, lane = "", signal }: Turn): Promise<Disposable> {
     await this.#place(party, { lane, signal });
     const { restBy } = this.#options;
@@ -88,7 +90,7 @@ export class FairSemaphore {
     return promise;
   }
 
-  /** Removes waiting work from its lane. */
+  /** Removes a waiting task from its lane. */
   #drop(name: string, { lane, begin }: { lane: string; begin: () => void }): void {
     const party = this.#parties.get(name)!;
     const waiting = party.lanes.get(lane)!.filter((other) => other !== begin);
@@ -120,7 +122,7 @@ export class FairSemaphore {
       party.running++;
       this.#running++;
       this.#waiting--;
-      // The lane and the party that were served go to the end.
+      // The lane and the party that were served move to the end.
       party.lanes.delete(lane);
       if (waiting.length > 0) party.lanes.set(lane, waiting);
       this.#parties.delete(name);
@@ -129,7 +131,7 @@ export class FairSemaphore {
     }
   }
 
-  /** The party that has waited longest and may have one more. */
+  /** Returns the next party that may run one more task. */
   #next(): [string, Party] | null {
     for (const entry of this.#parties) {
       const [, { running, lanes }] = entry;

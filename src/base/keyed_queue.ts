@@ -1,11 +1,13 @@
-/** Runs work on the same thing one piece at a time: a chat's messages, an account's creations. Without keys: `p-queue`. */
+/**
+ * Runs tasks with the same key one at a time: a chat's messages, an account's creations. Without keys use `p-queue`.
+ */
 import PQueue from "p-queue";
 
 export class KeyedQueue {
-  /** Only keys that have work. */
+  /** Holds only keys with tasks. */
   readonly #queues = new Map<string, PQueue>();
 
-  /** Runs `work` after all that was added under the same key; settles as `work` does. Other keys do not wait. */
+  /** Runs `work` after everything added earlier under the same key; settles as `work` does. Keys are independent. */
   add<T>(key: string, work: () => Promise<T>): Promise<T> {
     let queue = this.#queues.get(key);
     if (!queue) {

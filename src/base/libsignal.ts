@@ -1,9 +1,9 @@
-/** What the classes of libsignal 6.0.0 have beyond their published types. */
+/** Members of libsignal 6.0.0's classes that its published types lack. */
 import type { Buffer } from "node:buffer";
 
 /** One session with a device. */
 export interface Session {
-  /** `closed` is -1 while it is open. */
+  /** `closed` is -1 while the session is open. */
   indexInfo: { closed: number; used: number };
   pendingPreKey?: unknown;
   serialize(): unknown;
@@ -18,7 +18,7 @@ declare module "libsignal" {
     isClosed(session: Session): boolean;
   }
   interface SessionCipher {
-    /** The published type has its bytes for a string. */
+    /** Bytes, which the published type declares as a string. */
     encrypt(data: Buffer): Promise<{ type: number; body: Uint8Array }>;
     decryptWithSessions(data: Uint8Array, sessions: Session[]): Promise<{ session: Session; plaintext: Buffer }>;
     doDecryptWhisperMessage(data: Uint8Array, session: Session): Promise<Buffer>;

@@ -1,7 +1,7 @@
-/** Servers of `node:net` and `node:http` at their port. */
+/** Binds servers of `node:net` and `node:http`. */
 import type { Server } from "node:net";
 
-/** Resolves to the port (0: any free one) once the server listens. Rejects when it cannot. */
+/** Resolves to the port once the server listens (port 0: any free one). Rejects if it cannot. */
 export async function listenOn(server: Server, { port = 0, host = "127.0.0.1" } = {}): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -1,18 +1,18 @@
-/** Waiting for stored state to become what somebody asked for, by rings and without polling fast. */
+/** Waits until stored state has changed as requested: notified by rings, with slow polling as a fallback. */
 import { type Clock, sleep } from "../runtime.ts";
 
-/** So often it looks meanwhile, should a ring have been lost. */
+/** Polling interval, in case a ring is lost. */
 const LOOK_EVERY_MS = 1_000;
 
 interface ReadUntilOptions {
   clock: Clock;
-  /** How long it waits, ms. */
+  /** How long to wait, ms. */
   withinMs: number;
-  /** Calls `changed` when there may be something new; returns what ends that. */
+  /** Calls `changed` when the state may have changed; returns the unsubscribe function. */
   watch: (changed: () => void) => () => void;
 }
 
-/** Resolves to what `read` gave last: once `done` says so of it, or the time is over. Rejects as `read` does. */
+/** Resolves to the last value that was read, once `done` accepts it or the time is over. Rejects as `read` does. */
 export async function readUntil<T>(
   read: () => Promise<T>,
   done: (now: T) => boolean,

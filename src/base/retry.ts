@@ -1,19 +1,22 @@
-/** Retries work that failed for a passing reason. For work on the store: `store/retry.ts`. */
+/** Retries work that failed for a transient reason. For work on the store see `store/retry.ts`. */
 import { type Clock, sleep } from "../runtime.ts";
 
 export interface RetryOptions {
   clock: Clock;
-  /** Milliseconds between tries: a number to retry for ever, a list with one pause for each retry. */
+  /** Pause between attempts, ms: a number to retry forever, or a list with one pause per retry. */
   pauseMs: number | readonly number[];
-  /** Ends the retries, a pause too. The work must heed it by itself. */
+  /** Ends the retries, including a pause. The work must observe it by itself. */
   signal?: AbortSignal;
-  /** Whether a retry may help; unless given, every failure is retried. */
+  /** Whether a retry may help; by default every failure is retried. */
   isTransient?: (error: unknown) => boolean;
   /** Called with each failure that is retried. */
   onRetry?: (error: unknown) => void;
 }
 
-/** Resolves as `work` does; rejects with its last failure when no retry may help or is left, or the signal aborts. */
+/**
+ * Resolves as `work` does. Rejects with its last failure if that is not transient, no retry is left, or the signal
+ * aborts.
+ */
 export async function retry<T>(work: () => Promise<T>, options: RetryOptions): Promise<T> {
   const { clock, pauseMs, signal, isTransient = () => true, onRetry } = options;
   for (let failures = 0;; failures++) {

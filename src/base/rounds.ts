@@ -1,10 +1,10 @@
-/** One timer for many who look at something from time to time: an idle line costs no wake-up of its own. */
+/** One timer shared by many periodic checks, so that an idle line costs no wake-up of its own. */
 import type { Clock } from "../runtime.ts";
 
-/** Calls `look` every so often from now on, the first time within that time; the returned function ends it. */
+/** Calls `look` periodically, the first time within one period; the returned function ends it. */
 type Rounds = (look: () => void) => () => void;
 
-/** `look` must return at once, and must not throw. The timer runs while anybody looks. */
+/** `look` must return at once and must not throw. The timer runs only while there is a check. */
 export function makeRounds(clock: Clock, everyMs: number): Rounds {
   const looks = new Set<() => void>();
   let cancel: (() => void) | null = null;
@@ -15,7 +15,7 @@ export function makeRounds(clock: Clock, everyMs: number): Rounds {
   }
 
   return (look) => {
-    // The same function may be given twice.
+    // A wrapper, because the same function may be given twice.
     const own = () => look();
     looks.add(own);
     cancel ??= clock.after(everyMs, go);

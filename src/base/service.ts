@@ -1,18 +1,22 @@
-/** The one life cycle: whatever runs between a start and a stop is a service, and a role is a list of services. */
+/** The life cycle shared by everything that starts and stops. A role is a list of services. */
 
 export interface Service {
-  /** Resolves when the service does its work. Idempotent. A start that throws may have left work for `stop`. */
+  /**
+   * Resolves when the service is running. Idempotent. A start that throws may leave something for `stop` to clean up.
+   */
   start(): Promise<void>;
-  /** Resolves when nothing of the service runs any more. Idempotent, and safe without or after a failed start. */
+  /**
+   * Resolves when nothing of the service runs any longer. Idempotent, and safe without a start or after a failed one.
+   */
   stop(): Promise<void>;
 }
 
-/** A step of a start or a stop; what it leaves out has nothing to do then. */
+/** A step of a role: what it does at the start, at the stop, or both. */
 export type Step = Partial<Service>;
 
 /**
- * Starts the services in order; the stack stops them in reverse. Throws what a start throws: the stack then stops that
- * service and those before it.
+ * Starts the services in order and has the stack stop them in reverse. If a start throws, the error is passed on, and
+ * the stack stops that service and those before it.
  */
 export async function startServices(stack: AsyncDisposableStack, services: readonly Step[]): Promise<void> {
   for (const service of services) {
@@ -21,7 +25,7 @@ export async function startServices(stack: AsyncDisposableStack, services: reado
   }
 }
 
-/** Services as one, which start in order and stop in reverse. */
+/** Combines services into one; they start in order and stop in reverse. */
 export function inOrder(...services: readonly Step[]): Service {
   return {
     async start() {
@@ -33,7 +37,7 @@ export function inOrder(...services: readonly Step[]): Service {
   };
 }
 
-/** Services as one, which start in order and stop at the same time. */
+/** Combines services into one; they start in order and stop at the same time. */
 export function together(...services: readonly Service[]): Service {
   return {
     async start() {

@@ -1,7 +1,7 @@
-/** Work that many ask for, or that comes again and again, and that never runs twice at once. */
+/** Work that never runs twice at once: on request, on first use, or in a loop. */
 import type { Clock } from "../runtime.ts";
 
-/** Returns a function that runs `work`; all calls during a run lead to one more run after it. `work` must not reject. */
+/** Returns a function that runs `work`; any number of calls during a run cause one more run. `work` must not reject. */
 export function singleFlight(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | null = null;
   let again = false;
@@ -10,7 +10,7 @@ export function singleFlight(work: () => Promise<void>): () => Promise<void> {
       again = false;
       await work();
     } while (again);
-    // Here, and not in a `finally` of the promise: a call in between would be lost.
+    // Synchronously, not in a `finally` of the promise: a call in between would be lost.
     running = null;
   }
   return () => {
@@ -19,11 +19,11 @@ export function singleFlight(work: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** What would cost a start much is made when something first needs it. */
+/** Something expensive that is made on first use. */
 export interface OnDemand<T> {
-  /** Makes it, once for all who need it; what failed is tried again at the next need. */
+  /** Makes it once for all callers; after a failure the next call tries again. */
   need(): Promise<T>;
-  /** Null before it was made. */
+  /** Null until it is made. */
   made(): T | null;
 }
 
@@ -46,15 +46,15 @@ export function onDemand<T>(make: () => Promise<T>): OnDemand<T> {
   };
 }
 
-/** Work that comes again after a time, and sooner when somebody asks. */
+/** Periodic work that can also be run early. */
 export class Loop {
-  /** Now, or once more after what is under way; resolves at its end. Does nothing before the start and after the stop. */
+  /** Runs the work now, or once more after the current run; resolves at its end. Does nothing unless started. */
   readonly now: () => Promise<void>;
   readonly #clock: Clock;
   #isRunning = false;
   #cancel = () => {};
 
-  /** `work` resolves to how long it is not needed again, milliseconds, and must not reject. */
+  /** `work` resolves to the delay until the next run, ms, and must not reject. */
   constructor(clock: Clock, work: () => Promise<number>) {
     this.#clock = clock;
     this.now = singleFlight(async () => {
@@ -63,13 +63,13 @@ export class Loop {
     });
   }
 
-  /** The first work comes after so many milliseconds. */
+  /** Starts the loop; the first run comes after the given delay, ms. */
   start(firstAfterMs: number): void {
     this.#isRunning = true;
     this.#after(firstAfterMs);
   }
 
-  /** No work begins any more; resolves when none is under way. */
+  /** Stops the loop; resolves once no run is in progress. */
   async stop(): Promise<void> {
     this.#isRunning = false;
     await this.now();

@@ -3,12 +3,12 @@
  * message's id, so nothing is stored for it, and any process can add the next step.
  */
 
-/** Where the API looks for a tracer; the runtime puts its own there when it was started with `OTEL_DENO=true`. */
+/** Where the API looks for a tracer; the runtime registers its own there if started with `OTEL_DENO=true`. */
 const isOn = Symbol.for("opentelemetry.js.api.1") in globalThis;
 const api = isOn ? await import("@opentelemetry/api") : null;
 const tracer = api?.trace.getTracer("paloma");
 
-/** A ULID's letters in the order of their values. */
+/** The digits of a ULID in order of value. */
 const LETTERS = "0123456789abcdefghjkmnpqrstvwxyz";
 
 interface Step {
@@ -16,16 +16,16 @@ interface Step {
   /** Unix ms. */
   from: number;
   to: number;
-  /** Why it did not succeed. */
+  /** Why it failed; null if it succeeded. */
   error?: string | null;
   attributes?: Readonly<Record<string, string | number>>;
 }
 
-/** Reports a finished step of a message. Does nothing when tracing is off or the id is not a message's. */
+/** Reports a finished step of a message. Does nothing if tracing is off or the id is not a message's. */
 export function traceStep(messageId: unknown, { name, from, to, error, attributes }: Step): void {
   if (!api || !tracer || typeof messageId !== "string" || !messageId.startsWith("msg_")) return;
   const traceId = traceIdOf(messageId);
-  // All steps are children of a span for the message, which itself is never reported.
+  // All steps are children of one span for the message, which is never reported itself.
   const message = { traceId, spanId: traceId.slice(16), traceFlags: api.TraceFlags.SAMPLED, isRemote: true };
   const span = tracer.startSpan(
     name,
@@ -36,7 +36,7 @@ export function traceStep(messageId: unknown, { name, from, to, error, attribute
   span.end(to);
 }
 
-/** The 128 bits of the id, in hexadecimal. */
+/** Returns the id's 128 bits in hexadecimal. */
 export function traceIdOf(messageId: string): string {
   const bits = [...messageId.slice("msg_".length).toLowerCase()]
     .reduce((value, letter) => value * 32n + BigInt(LETTERS.indexOf(letter)), 0n);

@@ -1,4 +1,4 @@
-/** Typed keys of the object literals that serve as tables. */
+/** Typed keys of object literals used as tables. */
 
 /** The table's keys, in order. */
 export function keysOf<Table extends object>(table: Table): Extract<keyof Table, string>[] {

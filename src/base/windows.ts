@@ -1,7 +1,7 @@
-/** Counting by party within a time, in this process alone: a restart forgives. */
+/** Counts per party in fixed windows, in this process only: a restart resets them. */
 import type { Clock } from "../runtime.ts";
 
-/** Parties that are remembered; past them the one whose window began first is forgiven. */
+/** Most parties tracked; beyond that the one with the oldest window is evicted. */
 const MOST_PARTIES = 100_000;
 
 interface Window {
@@ -10,11 +10,11 @@ interface Window {
   count: number;
 }
 
-/** A party's window begins with the first that is counted of it, and the next with the first after its end. */
+/** A party's window begins with its first count, and the next one with the first count after its end. */
 export class Windows {
   readonly #clock: Clock;
   readonly #lengthMs: number;
-  /** In the order of their ends. */
+  /** Ordered by end. */
   readonly #windows = new Map<string, Window>();
 
   constructor(clock: Clock, lengthMs: number) {
@@ -22,19 +22,19 @@ export class Windows {
     this.#lengthMs = lengthMs;
   }
 
-  /** Counts one more of the party; its window as it is then. */
+  /** Counts one more for the party; returns its window. */
   add(party: string): Readonly<Window> {
     const window = this.#open(party) ?? this.#begin(party);
     window.count++;
     return window;
   }
 
-  /** How much was counted of the party in its window. */
+  /** Returns the party's count in its current window. */
   count(party: string): number {
     return this.#open(party)?.count ?? 0;
   }
 
-  /** Whole seconds, at least one, until the party's window ends. */
+  /** Returns the whole seconds, at least one, until the party's window ends. */
   secondsLeft(party: string): number {
     const endsAt = this.#windows.get(party)?.endsAt ?? 0;
     return Math.max(1, Math.ceil((endsAt - this.#clock.now()) / 1000));
@@ -47,7 +47,7 @@ export class Windows {
   #open(party: string): Window | null {
     const window = this.#windows.get(party);
     const leftMs = window ? window.endsAt - this.#clock.now() : 0;
-    // One that ends too late began before the clock was set back.
+    // A window that ends too far ahead began before the clock was set back.
     return window && leftMs > 0 && leftMs <= this.#lengthMs ? window : null;
   }
 

@@ -1,9 +1,9 @@
-/** Time limits, by the runtime's clock. */
+/** Time limits on the runtime's clock. */
 import type { Clock } from "../runtime.ts";
 
 /**
- * The promise's value, or "late" after `limitMs` or when the signal aborts. Rejects as the promise does; a rejection
- * that comes later is ignored.
+ * Resolves to the promise's value, or to "late" after `limitMs` or when the signal aborts. Rejects as the promise does;
+ * a later rejection is ignored.
  */
 export function within<T>(
   clock: Clock,
@@ -30,20 +30,20 @@ export function within<T>(
   });
 }
 
-/** True when the promise settled in time; its rejection counts as settled. */
+/** Whether the promise settled in time; a rejection counts as settled. */
 export async function settledWithin(clock: Clock, limitMs: number, promise: Promise<unknown>): Promise<boolean> {
   return await within(clock, limitMs, promise.then(() => true, () => true)) === true;
 }
 
-/** A time limit on work of several stages. */
+/** A time limit on work with several stages. */
 interface TimeLimit extends Disposable {
-  /** Aborts when time is up, its reason then a `TimeoutError`, or with the signal that the limit was made with. */
+  /** Aborts when the time is up, with a `TimeoutError` as the reason, or when the given signal does. */
   readonly signal: AbortSignal;
-  /** Whether it aborted because time is up. */
+  /** Whether it aborted because the time was up. */
   readonly isOver: boolean;
 }
 
-/** `AbortSignal.timeout` by the runtime's clock; dispose of it when the work is done (`using`). */
+/** `AbortSignal.timeout` on the runtime's clock. Must be disposed of when the work is done (`using`). */
 export function timeLimit(clock: Clock, limitMs: number, signal?: AbortSignal): TimeLimit {
   const over = new AbortController();
   const cancel = clock.after(limitMs, () => over.abort(new DOMException("time is up", "TimeoutError")));
@@ -56,7 +56,7 @@ export function timeLimit(clock: Clock, limitMs: number, signal?: AbortSignal): 
   };
 }
 
-/** Rejects with the signal's reason when it aborts, whether or not the promise heeds the signal. */
+/** Rejects with the signal's reason when it aborts, whether or not the promise observes the signal. */
 export function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason);

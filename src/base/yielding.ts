@@ -1,10 +1,10 @@
-/** Going through many things without having all of the thread's time. */
+/** Iterates over many items without monopolising the thread. */
 import { type Clock, sleep } from "../runtime.ts";
 
-/** Items between two pauses unless it is said otherwise: a round of the store. */
+/** Default number of items between two pauses: one round of the store. */
 const AT_ONCE = 200;
 
-/** Called after each item: a pause for as long as the last ones took, where one is due, else undefined. */
+/** Called after each item. Returns a pause as long as the last items took, if one is due; otherwise undefined. */
 export type YieldPoint = () => Promise<void> | undefined;
 
 export function makeYieldPoint(clock: Clock, atOnce = AT_ONCE): YieldPoint {
@@ -13,13 +13,13 @@ export function makeYieldPoint(clock: Clock, atOnce = AT_ONCE): YieldPoint {
   return () => {
     if (++count % atOnce > 0) return undefined;
     const tookMs = clock.now() - begun;
-    // What took less than a millisecond counts towards the next pause.
+    // Less than a millisecond is carried over to the next pause.
     if (tookMs === 0) return undefined;
     return sleep(clock, tookMs).then(() => void (begun = clock.now()));
   };
 }
 
-/** The items; after each so many it pauses for as long as they took, what was done with them included. */
+/** Yields the items; after every `atOnce` of them it pauses as long as they took, including the consumer's work. */
 export async function* yielding<T>(
   items: AsyncIterable<T> | Iterable<T>,
   clock: Clock,

@@ -1,12 +1,12 @@
-/** Who is at work on a shared store, as a command beside them finds out. */
+/** How a command finds out which processes are running on a shared store. */
 import { type Clock, sleep } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import { clusterKeys, type MemberRow } from "./rows.ts";
 
-/** Whoever is at work has renewed its row meanwhile. */
+/** A running member renews its row within this time. */
 const LOOK_FOR_MS = 2_500;
 
-/** The rows of all members that renew theirs, on whatever machine. APIs are none. */
+/** Resolves to the rows of all running members, on any machine. API processes are not members. */
 export async function membersAtWork(kv: Pick<Kv, "list">, clock: Clock): Promise<MemberRow[]> {
   const look = () => Array.fromAsync(kv.list({ prefix: clusterKeys.members() }));
   const before = new Map((await look()).map(({ key, version }) => [String(key.at(-1)), version]));

@@ -1,7 +1,7 @@
 /**
- * Asking the holder of a lease, wherever it is: the question is a row, and so is the answer; the bell only says that they
- * are there (promise 7). A question is done at most once: whoever does it takes its row away first, and so does a caller
- * that waits no longer. Both are sealed: they hold what messages say, and what signs in.
+ * Remote calls to the process that holds a lease. Calls and answers are rows; the bell only announces them (promise 7).
+ * A call is executed at most once: the process that executes it deletes its row first, as does a caller that gives up.
+ * Arguments and results are sealed, because they contain message contents and secrets used for linking.
  */
 import v8 from "node:v8";
 import PQueue from "p-queue";
@@ -14,22 +14,22 @@ import { serialise } from "../store/layers/row_format.ts";
 import type { Seal } from "../store/seal.ts";
 import { type AnswerRow, type CallRow, clusterKeys, type WrittenError } from "./rows.ts";
 
-/** How long an answer is waited for. */
+/** How long a caller waits for the answer. */
 const ANSWER_WITHIN_MS = 9_000;
-/** So often a ring that was lost is made up for. */
+/** Polling interval, in case a ring is lost. */
 const LOOK_EVERY_MS = 1_000;
-/** What nobody came for is swept after this time. */
+/** Age at which calls and answers that nobody collected are swept. */
 const KEPT_MS = 60_000;
 
 const CALL_TOPIC = "call/";
 const ANSWER_TOPIC = "answer/";
 
-/** Nobody answered in time: whether it was done is not known. */
+/** No answer came in time: it is unknown whether the call was executed. */
 export class CallTimeout extends Error {
   override name = "CallTimeout";
 }
 
-/** What was asked failed; `error` is as the other side wrote it down. */
+/** The call failed; `error` is the other side's error in serialised form. */
 export class CallFailed extends Error {
   override name = "CallFailed";
   constructor(readonly error: WrittenError) {
@@ -37,7 +37,7 @@ export class CallFailed extends Error {
   }
 }
 
-/** Asks the holder of the thing. Throws CallTimeout, CallFailed, StoreError. */
+/** Calls a method of the process that holds the thing's lease. Throws CallTimeout, CallFailed, StoreError. */
 export type Ask = (thing: string, method: string, args: unknown[]) => Promise<unknown>;
 
 interface CallOptions {
@@ -80,11 +80,11 @@ interface AnswerOptions extends CallOptions {
   /** Whether this process answers for the thing. */
   answersFor(thing: string): boolean;
   answer(thing: string, method: string, args: unknown[]): Promise<unknown>;
-  /** Writes an error down so that the caller can make it again. */
+  /** Serialises an error so that the caller can recreate it. */
   written(error: unknown): WrittenError;
 }
 
-/** Answers what is asked of things that are this process's. */
+/** Returns the service that answers calls about things whose leases this process holds. */
 export function makeAnswers(options: AnswerOptions): Service {
   const { kv, bell, seal, runtime: { clock, log }, answersFor, answer, written } = options;
   const underWay = new PQueue();
@@ -144,12 +144,12 @@ function sealed(seal: Pick<Seal, "seal">, value: unknown): Uint8Array {
   return seal.seal(serialise(value));
 }
 
-/** Throws SealError where the other side has another secret key. */
+/** Throws SealError if the other side has another secret key. */
 function opened<T>(seal: Pick<Seal, "open">, bytes: Uint8Array): T {
   return v8.deserialize(seal.open(bytes));
 }
 
-/** Removes questions and answers that nobody came for; resolves to how many. */
+/** Deletes calls and answers that nobody collected; resolves to their number. */
 export async function sweepCalls(kv: Kv, now: number): Promise<number> {
   const change = new Change();
   for await (const { key, value } of kv.list({ prefix: clusterKeys.calls() }, { limit: 400 })) {

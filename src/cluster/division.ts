@@ -1,28 +1,29 @@
-/** How leases are divided: a pure function of what every member sees, so that all come to the same without asking. */
+/** Divides leases by a pure function of what every member sees, so that all agree without coordination. */
 
 export interface Share {
   id: string;
-  /** Leases that it holds. */
+  /** Number of leases held. */
   held: number;
-  /** False of one that gives its own up, or has not renewed of late: nothing is left for it. */
+  /** False if the member is leaving or has not renewed recently: no share is reserved for it. */
   takes: boolean;
 }
 
-/** What a member is to do now. */
+/** What a member should do now. */
 interface Portion {
-  /** Its place among the free ones: from `from`, `take` of them. */
+  /** The slice of the free leases to take: `take` of them, beginning at `from`. */
   from: number;
   take: number;
-  /** How many it holds beyond its share. */
+  /** Number of leases held beyond its share. */
   surplus: number;
 }
 
 const NOTHING: Portion = { from: 0, take: 0, surplus: 0 };
 
 /**
- * The portion of the member `id`, with `free` leases that nobody holds. Shares differ by at most one; those who hold more
- * keep the odd ones, so that nothing moves without need. What is free is divided among those who take; what the others
- * hold may come to them too, so nobody gives anything up before that.
+ * Returns the portion of member `id` when `free` leases are free. Shares differ by at most one; members that hold the
+ * most get the larger shares, so that nothing moves without need. Free leases are divided among the members that take.
+ * A surplus is computed with the leases of the others included, which may yet become free, so that nothing is released
+ * too early.
  */
 export function portionOf(id: string, members: readonly Share[], free: number): Portion {
   const taking = members.filter(({ takes }) => takes).sort((a, b) => b.held - a.held || (a.id < b.id ? -1 : 1));
@@ -38,7 +39,9 @@ export function portionOf(id: string, members: readonly Share[], free: number): 
   };
 }
 
-/** How many each lacks of its even part of `total`, those first who hold the most. */
+/**
+ * Returns how many leases each member lacks for an even share of `total`. `members` is sorted, largest holder first.
+ */
 function missingOf(members: readonly Share[], total: number): number[] {
   const [share, odd] = [Math.floor(total / members.length), total % members.length];
   return members.map(({ held }, rank) => share + (rank < odd ? 1 : 0) - held);

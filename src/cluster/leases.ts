@@ -1,8 +1,8 @@
 /**
- * Leases on things of one kind (lines, webhooks): each thing has one holder at a time, and whatever the holder writes for
- * it goes through a store that checks the lease in the same commit (promise 9). Members divide them evenly
- * (`division.ts`). A lease that moves as planned is free only when its holder has come to the end of its work for it; one
- * of a member that died is taken at once, and what the dead one still writes is refused.
+ * Leases on things of one kind (lines, webhooks). Each thing has one holder at a time, and the holder writes through a
+ * store that checks the lease in the same commit (promise 9). Members divide the leases evenly (`division.ts`). In a
+ * planned move a lease becomes free once its holder has finished its work. The leases of a dead member are taken at
+ * once, and its late writes are refused.
  */
 import { piecesOf } from "../base/batches.ts";
 import type { Runtime } from "../runtime.ts";
@@ -11,11 +11,11 @@ import { Change, isRow, type KeyOf, type Kv, type Row, type Slot, StoreError } f
 import { portionOf, type Share } from "./division.ts";
 import { clusterKeys, type LeaseRow } from "./rows.ts";
 
-/** What a process does with the things that are its own. */
+/** What a process does about the things whose leases it holds. */
 interface LeaseHolder {
-  /** More things are this process's. */
+  /** Called when leases were taken. */
   taken(): void;
-  /** The thing is, or is about to be, somebody else's: resolves when nothing is done for it here any more. */
+  /** Ends all work for a thing whose lease is lost or about to be released; resolves when that is done. */
   drop(thing: string): Promise<void>;
 }
 
@@ -25,38 +25,38 @@ interface LeasesOptions {
   kv: Kv;
   runtime: Pick<Runtime, "clock" | "log">;
   holder: LeaseHolder;
-  /** Everything there is of the kind: what has no lease yet gets one. */
+  /** All things of the kind; those without a lease get one. */
   all(): AsyncIterable<string>;
-  /** Something is free: the others may look. */
+  /** Called when leases became free, so that other members check. */
   freed(): void;
-  /** A write under an old lease was refused. */
+  /** Called when a write under an old lease was refused. */
   refused(): void;
 }
 
-/** What the members are, as one of them sees it. */
+/** The cluster as one member sees it. */
 export interface View {
-  /** Its row, checked by what it takes: a member that was declared dead takes nothing. */
+  /** The member's own row, checked whenever it takes leases, so that a member declared dead can take none. */
   self: Row<unknown>;
   selfId: string;
   members: readonly (Omit<Share, "held"> & { held: Readonly<Record<string, number>> })[];
-  /** Members that are gone and whose leases are to be had. */
+  /** Members that are gone and whose leases may be taken. */
   departed: readonly string[];
 }
 
-/** Leases in one commit: with the member's row nine of the ten checks that every engine takes. */
+/** Leases taken in one commit: with the member's row nine checks, of the ten that every engine accepts. */
 const TAKEN_A_COMMIT = 8;
-/** Leases taken in one look: a crowd that starts together shares them before one has them all. */
+/** Most leases taken per turn, so that members that start together share them. */
 const TAKEN_AT_ONCE = 250;
-/** A surplus has to last so long before it moves: the counts of the others are up to a renewal old. */
+/** How long a surplus must last before leases are moved: the other members' counts may be one renewal old. */
 const SURPLUS_LASTS_MS = 1_500;
-/** Things that are let go at once. */
+/** Most leases being released at the same time. */
 const RELEASED_AT_ONCE = 100;
 
 interface Lease {
   fence: number;
   version: string;
   store: Kv;
-  /** It is let go: nothing new is begun. */
+  /** Whether it is being released or was lost: no new work may begin. */
   ending: boolean;
 }
 
@@ -64,9 +64,11 @@ export class Leases {
   readonly kind: string;
   readonly #options: LeasesOptions;
   readonly #held = new Map<string, Lease>();
-  /** Things whose work here has not come to its end yet, by what ends it. */
+  /** Things whose work is being ended here, each with the promise of that. */
   readonly #ending = new Map<string, Promise<void>>();
-  /** What is remembered here may not be what the rows say: a commit that was not answered, or one that the store has lost. */
+  /**
+   * Whether the state in memory may differ from the rows, after an unanswered commit or one that the store has lost.
+   */
   #uncertain = true;
   #surplusSince: number | null = null;
 
@@ -75,17 +77,17 @@ export class Leases {
     this.kind = options.kind;
   }
 
-  /** How many this process holds, those that are about to go included. */
+  /** Number of leases held, including those being released. */
   get count(): number {
     return this.#held.size;
   }
 
-  /** The things that are this process's. */
+  /** Things whose leases this process holds and is not releasing. */
   things(): string[] {
     return [...this.#held].filter(([, { ending }]) => !ending).map(([thing]) => thing);
   }
 
-  /** The rows of the things that are this process's; one that has none is gone. */
+  /** Reads the rows of `things()`. A thing without a row was removed, and so is its lease. */
   async *rows<T extends object>(keyOf: (thing: string) => KeyOf<T>): AsyncGenerator<T> {
     const things = this.things();
     const slots = await this.#options.kv.getMany(things.map(keyOf));
@@ -95,25 +97,25 @@ export class Leases {
     }
   }
 
-  /** The store as the holder writes it; null for what is not, or not any more, this process's. */
+  /** Returns the fenced store of a thing; null if this process does not hold its lease. */
   storeOf(thing: string): Kv | null {
     const lease = this.#held.get(thing);
     return lease && !lease.ending ? lease.store : null;
   }
 
-  /** A store for what is not, or no more, this process's: it refuses every commit. */
+  /** Returns a store that refuses every commit, for things whose lease this process does not hold. */
   refusing(): Kv {
     const { kv, kind } = this.#options;
     return withFence(kv, { key: clusterKeys.lease(kind, ""), version: "none" }, () => {});
   }
 
-  /** Adds to the commit that makes a thing that it is there to be taken. Call `freed` after it. */
+  /** Adds a free lease to the commit that creates the thing. The caller then announces it with `freed`. */
   static offer(change: Change, kind: string, thing: string): void {
     change.set(clusterKeys.lease(kind, thing), { holder: "", fence: 0 });
     change.set(clusterKeys.held(kind, "", thing), true);
   }
 
-  /** The thing is no more, and neither is its lease. */
+  /** Removes the lease of a thing that no longer exists. */
   async gone(thing: string): Promise<void> {
     const lease = this.#held.get(thing);
     if (!lease) return;
@@ -127,7 +129,7 @@ export class Leases {
     if (this.#held.get(thing) === lease) this.#held.delete(thing);
   }
 
-  /** Gives everything there is of the kind a lease; what this member holds is compared with its rows after that. */
+  /** Creates leases for all things that lack one. Afterwards the state in memory is compared with the rows. */
   async adopt(): Promise<void> {
     const { kv, kind, all } = this.#options;
     const known = new Set<string>();
@@ -144,7 +146,9 @@ export class Leases {
     this.doubt();
   }
 
-  /** Takes what is this member's share, and lets go of what is beyond it. `left`: how many nobody had and others take. */
+  /**
+   * Takes this member's share of the free leases and releases its surplus. `left`: free leases that remain for others.
+   */
   async balance(view: View): Promise<{ taken: number; left: number }> {
     const { kind, runtime: { clock } } = this.#options;
     if (this.#uncertain) await this.#compare(view.selfId);
@@ -163,18 +167,18 @@ export class Leases {
     return { taken, left: free.length - taken };
   }
 
-  /** The store may have lost what it had acknowledged: the next look compares all that is held with its rows. */
+  /** Called when the store may have lost acknowledged commits: the next turn compares the leases held with the rows. */
   doubt(): void {
     this.#uncertain = true;
   }
 
-  /** Lets go of everything, and gives it up for others to take. */
+  /** Releases all leases for others to take. */
   async drain(selfId: string): Promise<void> {
     this.#release(this.things(), selfId);
     await Promise.all(this.#ending.values());
   }
 
-  /** This member was declared dead: what it held is somebody else's. Resolves when its work has come to its end. */
+  /** Called when this member was declared dead: ends all work for its former leases, and resolves when that is done. */
   async lost(): Promise<void> {
     for (const thing of this.things()) this.#lose(thing);
     await Promise.all(this.#ending.values());
@@ -182,19 +186,21 @@ export class Leases {
     this.#uncertain = true;
   }
 
-  /** Leases that nobody has: free ones, and those of members that are gone. */
+  /** Lists the leases that may be taken: free ones, and those of departed members. */
   async #free({ departed }: View): Promise<string[]> {
     const { kv, kind } = this.#options;
     const free: string[] = [];
     for (const holder of ["", ...departed]) {
       for await (const { key } of kv.list({ prefix: clusterKeys.heldBy(kind, holder) })) free.push(String(key.at(-1)));
     }
-    // One that is held here and free by its row was taken in a commit that the store has lost.
+    // If a lease is held here but free by its row, the commit that took it was lost by the store.
     for (const thing of free) this.#lose(thing);
     return free.filter((thing) => !this.#ending.has(thing));
   }
 
-  /** Takes up what this member holds by its rows and does not know of, and loses what is its own only here. */
+  /**
+   * Reconciles the state in memory with the rows: adopts leases that only the rows show, drops those that they do not.
+   */
   async #compare(selfId: string): Promise<void> {
     const { kv, kind, holder } = this.#options;
     this.#uncertain = false;
@@ -225,7 +231,7 @@ export class Leases {
       piecesOf(mayTake, TAKEN_A_COMMIT).map(async (batch) => {
         const taken = await this.#takeTogether(batch, view);
         if (taken > 0 || batch.length === 1) return taken;
-        // Somebody was faster at one of them.
+        // Another member took one of them first: try each by itself.
         return (await Promise.all(batch.map((slot) => this.#takeTogether([slot], view)))).reduce((a, b) => a + b, 0);
       }),
     );
@@ -265,7 +271,7 @@ export class Leases {
 
   #lose(thing: string): void {
     this.#end(thing, () => {
-      // By its row it may be this member's all the same, under another version.
+      // According to its row the lease may still be this member's, under another version.
       this.#uncertain = true;
       return Promise.resolve();
     });
@@ -285,7 +291,7 @@ export class Leases {
     }
   }
 
-  /** Ends the work for the thing, then does what is to be done with its lease. */
+  /** Ends the work for the thing, then runs `then` on its lease. */
   #end(thing: string, then: (lease: Lease) => Promise<void>): void {
     const lease = this.#held.get(thing);
     if (!lease || lease.ending) return;
@@ -296,7 +302,7 @@ export class Leases {
         await holder.drop(thing);
         await then(lease);
       } catch (error) {
-        // The row still says that it is ours: the next look takes it up again.
+        // By its row the lease is still this member's: the next turn adopts it again.
         this.#uncertain = true;
         log.warn({ kind, thing, error: String(error) }, "a lease could not be given up");
       } finally {

@@ -1,8 +1,9 @@
 /**
- * A process among others: it renews one row, whatever it holds, and looks at the rows of the others. A member that has
- * not renewed for 5 s is declared dead, in one commit, by whoever sees it first; its leases are then there to be taken. One
- * that comes back late finds its row gone, drops all it held and joins anew under another name (promise 9). One that is
- * started again in the same place declares the one before it dead, and waits for no silence.
+ * Membership of a process in the cluster. A member renews one row, however many leases it holds, and watches the rows
+ * of the others. A member that has not renewed for 5 s is declared dead in one commit, by the first member to notice,
+ * and its leases become free. If it comes back late, it finds its row gone, drops everything it held and joins again
+ * under a new id (promise 9). A process restarted in the same place declares its predecessor dead at once, without
+ * waiting.
  */
 import { Buffer } from "node:buffer";
 import type { Service } from "../base/service.ts";
@@ -14,28 +15,28 @@ import type { Leases, View } from "./leases.ts";
 import type { Place } from "./place.ts";
 import { clusterKeys, type MemberRow, type Silence } from "./rows.ts";
 
-/** Between two renewals, and two looks at the others. */
+/** Interval at which a member renews its row and checks the others. */
 const RENEW_EVERY_MS = 1_000;
-/** Between the news that something is free and the look. */
+/** Delay between a ring about free leases and the resulting check. */
 const LOOK_SOON_MS = 200;
-/** A member that is silent for so long is dead. */
+/** A member silent for this long is declared dead. */
 const DEAD_AFTER_MS = 5_000;
-/** For one that is silent for so long no share is left: it may be dead too. */
+/** No share is reserved for a member silent for this long: it may be dead too. */
 const NO_SHARE_AFTER_MS = 1_500;
 /**
- * Looks further apart than this have seen nothing between them: the store was away, or this process stood still. They
- * count as one renewal that did not come.
+ * Two checks further apart than this prove nothing about the time between them, because the store was unreachable or
+ * this process was suspended. They count as a single missed renewal.
  */
 const LOOKS_APART_MS = 2_500;
-/** A newcomer takes nothing for so long: those that start together divide what there is. */
+/** A new member takes no lease for this long, so that members started together divide them. */
 const SETTLE_MS = 1_000;
-/** So often what has no lease is looked for: a store that was restored, or written by one machine. */
+/** How often things without a lease are looked for, such as those of a restored store. */
 const ADOPT_EVERY_MS = 5 * 60_000;
 
-/** Topics of the bell that make members look at once. */
+/** Prefix of bell topics that make members check early. */
 const CLUSTER_TOPIC = "cluster/";
 
-/** There is something to be taken: members look before their time. */
+/** Tells all members that leases are free, so that they check early. */
 export function callMembers(bell: Pick<Bell, "ring">): void {
   bell.ring(`${CLUSTER_TOPIC}free`);
 }
@@ -45,16 +46,16 @@ interface MemberOptions {
   bell: Bell;
   runtime: Runtime;
   leases: readonly Leases[];
-  /** The store was set back to an earlier state. */
+  /** Called when the store was set back to an earlier state. */
   setBack(): Promise<void>;
-  /** Null where the process has none. */
+  /** Null if the process has none. */
   place: Place | null;
 }
 
 export class Member implements Service {
   readonly leases: readonly Leases[];
   readonly #options: MemberOptions;
-  /** Others as they were last seen, and for how long they have not renewed. */
+  /** Versions of the members' rows when last read, and how long they have been unchanged. */
   #others = new Map<string, Silence>();
   #self: Row<MemberRow> | null = null;
   #id = "";
@@ -65,7 +66,7 @@ export class Member implements Service {
   #started = false;
   #isDone = false;
   #stopped: Promise<void> | null = null;
-  /** Whether a look was asked for that has not begun. */
+  /** Whether an early check was requested and has not begun. */
   #isAsked = false;
   #cancel: () => void = () => {};
   #deafen: () => void = () => {};
@@ -80,29 +81,29 @@ export class Member implements Service {
     if (this.#started) return;
     this.#started = true;
     this.#deafen = this.#options.bell.hear(CLUSTER_TOPIC, (topic) => {
-      // The bell was cut off: so it is by a switch to a server that lagged behind.
+      // The bell lost its connection, as happens when a lagging standby is promoted: leases may have been lost with it.
       if (topic === CLUSTER_TOPIC) { for (const leases of this.leases) leases.doubt(); }
       this.#soon();
     });
     await this.#tick();
   }
 
-  /** Gives up all it holds, for the others to take, and is no member any more. */
+  /** Releases all leases for the others to take, then leaves the cluster. */
   stop(): Promise<void> {
     return this.#stopped ??= this.#leave();
   }
 
   async #leave(): Promise<void> {
     this.#leaving = true;
-    await this.#tick(); // so that nobody leaves a share for it
+    await this.#tick(); // so that the others reserve no share for it
     await Promise.all(this.leases.map((leases) => leases.drain(this.#id)));
     this.#isDone = true;
-    await this.#tick(); // lets one that is under way end
+    await this.#tick(); // waits for a turn in progress
     this.#deafen();
     if (this.#self) await this.#depart(this.#self);
   }
 
-  /** Many things may become free at once: one look finds them all. */
+  /** Schedules an early check. Many leases may become free at once, and one check finds them all. */
   #soon(): void {
     if (this.#isAsked || this.#isDone) return;
     this.#isAsked = true;
@@ -110,7 +111,7 @@ export class Member implements Service {
     this.#cancel = this.#options.runtime.clock.after(LOOK_SOON_MS, () => void this.#tick());
   }
 
-  /** One turn: renew, look, divide. Never rejects. */
+  /** One turn: renew, check the others, balance. Never rejects. */
   async #turn(): Promise<void> {
     this.#cancel();
     this.#isAsked = false;
@@ -129,7 +130,7 @@ export class Member implements Service {
       log.warn({ error: String(error) }, "the other processes could not be looked at");
     }
     if (this.#isDone || this.#isAsked) return;
-    // A turn that took long delays the next one little: how soon a silence is noticed rests on it.
+    // A slow turn barely delays the next one, because failure detection depends on regular checks.
     const restMs = Math.max(LOOK_SOON_MS, RENEW_EVERY_MS - (clock.now() - begunAt));
     this.#cancel = clock.after(restMs, () => void this.#tick());
   }
@@ -142,17 +143,19 @@ export class Member implements Service {
       taken += outcome.taken;
       left += outcome.left;
     }
-    // The others reckon with what this one holds.
+    // The others divide by the counts in this row.
     if (taken > 0 && this.#self) await this.#write(this.#self);
     if (left > 0) this.#soon();
   }
 
-  /** Writes that this process lives; finds out when the others think otherwise. */
+  /**
+   * Renews the member's row, or joins. If the others have declared this process dead, drops its leases and joins again.
+   */
   async #renew(): Promise<void> {
     const { kv, runtime } = this.#options;
     if (this.#self) {
       if (await this.#write(this.#self)) return;
-      // A renewal that seemed to have failed may have been written after all.
+      // A renewal that appeared to fail may have been written.
       const slot = await kv.get(clusterKeys.member(this.#id));
       if (isRow(slot)) {
         if (slot.value.beat < this.#self.value.beat) await this.#wasSetBack();
@@ -165,21 +168,21 @@ export class Member implements Service {
     }
     if (this.#leaving) return;
     this.#id = Buffer.from(runtime.random.bytes(8)).toString("hex");
-    // What the one before had is nobody's to divide.
+    // A successor takes leases at once: it inherits those of its predecessor.
     this.#joinedAt = await this.#succeed() ? -Infinity : runtime.clock.now();
     await this.#write({ key: clusterKeys.member(this.#id), value: null, version: null });
     runtime.log.info({ member: this.#id }, "this process is one of those that share the store");
     callMembers(this.#options.bell);
   }
 
-  /** The store has lost renewals that it had acknowledged, and what else was written then. */
+  /** The store has lost acknowledged renewals, and so also other recent commits. */
   async #wasSetBack(): Promise<void> {
     this.#options.runtime.log.error({ member: this.#id }, "the store has lost what was written last");
     for (const leases of this.leases) leases.doubt();
     await this.#options.setBack();
   }
 
-  /** Declares dead who was here before; whether there was anybody. */
+  /** Declares the predecessor in this place dead. Resolves to whether there was one. */
   async #succeed(): Promise<boolean> {
     const { kv, place } = this.#options;
     const last = await place?.last() ?? null;
@@ -216,7 +219,7 @@ export class Member implements Service {
       const { key, version, value: { held, leaving } } = row;
       const id = String(key.at(-1));
       const before = this.#others.get(id);
-      // Whoever came in the middle of a silence goes on from what others have seen of it.
+      // A member that joined during a silence continues from what the others have observed.
       const seen = rows.flatMap(({ value: { silent } }) => silent[id]?.version === version ? silent[id].ms : []);
       const ms = Math.max(before?.version === version ? before.ms + watchedMs : 0, ...seen);
       if (id !== this.#id && ms >= DEAD_AFTER_MS && await this.#depart(row)) {
@@ -233,7 +236,7 @@ export class Member implements Service {
     return { self, selfId: this.#id, members, departed };
   }
 
-  /** Takes the member's row away: from now on its leases are there to be taken. */
+  /** Removes a member's row, which frees its leases. Resolves to whether this call did so. */
   async #depart(row: Row<MemberRow>): Promise<boolean> {
     const { kv, bell } = this.#options;
     const id = String(row.key.at(-1));
@@ -244,7 +247,7 @@ export class Member implements Service {
     return gone;
   }
 
-  /** Forgets members whose leases are all somebody else's, and finds what has no lease. */
+  /** Forgets departed members whose leases have all been taken, and gives leases to things without one. */
   async #tidy({ departed }: View): Promise<void> {
     const { kv, runtime: { clock } } = this.#options;
     for (const id of departed) {

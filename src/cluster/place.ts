@@ -1,14 +1,15 @@
 /**
- * A data folder as the place of one process on a shared store: whoever starts there again knows that the one before it is
- * gone, without waiting for its silence. It writes two files, and does without where it cannot.
+ * A data folder as the place of one process on a shared store: a process that starts there knows that its predecessor
+ * is gone, without waiting for a timeout. It needs two files, and is optional: if they cannot be written, it is
+ * skipped.
  */
 import { join } from "node:path";
 import type { Runtime } from "../runtime.ts";
 import type { FileEngine, FileLock } from "../store/file_engine.ts";
 
-/** What one process at a time has, and the next one there finds. */
+/** Held by one process at a time; its successor finds the member id that it left. */
 export interface Place {
-  /** The member that was here last: as this process is here now, that one is gone. */
+  /** The member that was here before, which must be gone, since this process holds the place now. */
   last(): Promise<string | null>;
   remember(id: string): Promise<void>;
 }
@@ -16,7 +17,9 @@ export interface Place {
 const LOCK = "member.lock";
 const FILE = "member";
 
-/** The folder as this process's place until it is released, or the process ends; null when another has it. */
+/**
+ * Takes the folder as this process's place until it is released or the process ends; null if another process holds it.
+ */
 export async function takePlace(
   dataDir: string,
   { engine, runtime: { log } }: { engine: Pick<FileEngine, "tryLock">; runtime: Pick<Runtime, "log"> },

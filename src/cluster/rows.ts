@@ -1,14 +1,14 @@
-/** The rows by which processes share work: who is there, who holds what, and what one asks of another. */
+/** The rows by which processes share work: members, leases, and calls between processes. */
 import { key, prefix } from "../store/kv.ts";
 
 export interface MemberRow {
-  /** Grows with every renewal. */
+  /** Incremented by every renewal. */
   beat: number;
-  /** How many leases of each kind it holds. */
+  /** Number of leases held, by kind. */
   held: Readonly<Record<string, number>>;
-  /** It gives its leases up and takes no more. */
+  /** Whether it is releasing its leases and takes no more. */
   leaving: boolean;
-  /** Members that it has seen to be silent, by their ids: since which version of their rows, and for how long, ms. */
+  /** Members that it has observed to be silent, by id: the version of their rows, and for how long, ms. */
   silent: Readonly<Record<string, Silence>>;
 }
 
@@ -18,24 +18,24 @@ export interface Silence {
 }
 
 export interface LeaseRow {
-  /** A member's id; "" for nobody. */
+  /** The member's id; "" if the lease is free. */
   holder: string;
-  /** Grows with every move. */
+  /** The fencing token, incremented by every move. */
   fence: number;
 }
 
-/** What a process asks of whoever holds the lease. */
+/** A call to the holder of a lease. */
 export interface CallRow {
-  /** Who is answered. */
+  /** Where the answer goes. */
   caller: string;
   method: string;
-  /** A list, serialised and sealed. */
+  /** The argument list, serialised and sealed. */
   args: Uint8Array;
   /** Unix ms. */
   askedAt: number;
 }
 
-/** An error as its asker knows how to make it again. */
+/** A serialised error, which the caller can recreate. */
 export interface WrittenError {
   name: string;
   message: string;
@@ -44,21 +44,21 @@ export interface WrittenError {
 }
 
 export type AnswerRow =
-  /** The value is serialised and sealed. */
+  /** `value` is serialised and sealed. */
   | { ok: true; value: Uint8Array; at: number }
   | { ok: false; error: WrittenError; at: number };
 
 export const clusterKeys = {
-  /** A process that holds leases, for as long as it renews this row. */
+  /** A process that may hold leases, as long as it renews this row. */
   member: (id: string) => key<MemberRow>("member", id),
   members: () => prefix<MemberRow>("member"),
-  /** A member that was declared dead, or left, until its leases are somebody else's. */
+  /** A member that left or was declared dead; removed once all its leases have been taken. */
   departed: (id: string) => key<true>("member_departed", id),
   departeds: () => prefix<true>("member_departed"),
-  /** Whose a thing is; checked by every commit that its holder makes for it. */
+  /** The holder of a thing; checked by every commit that the holder makes for it. */
   lease: (kind: string, thing: string) => key<LeaseRow>("lease", kind, thing),
   leases: (kind: string) => prefix<LeaseRow>("lease", kind),
-  /** What each holder has, "" for what is free. */
+  /** Index of leases by holder; "" for free ones. */
   held: (kind: string, holder: string, thing: string) => key<true>("lease_held", kind, holder, thing),
   heldBy: (kind: string, holder: string) => prefix<true>("lease_held", kind, holder),
   call: (thing: string, callId: string) => key<CallRow>("call", thing, callId),
