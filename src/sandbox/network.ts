@@ -56,7 +56,7 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
     for (const phone of phones.values()) await phone.idle();
   };
   try {
-    const media = await startMedia({ runtime, uploadMs: (line) => switchboard.faults.take(line, "slow_upload") ?? 0 });
+    const media = await startMedia({ runtime, taken: (line) => switchboard.faults.upload(line) });
     started.push(media);
     const switchboard: Switchboard = createSwitchboard({ runtime, media });
     const refs = new RefBook(runtime.random);

@@ -5,7 +5,7 @@
 import "reflect-metadata"; // which @peculiar/x509 needs before it is loaded
 import * as x509 from "@peculiar/x509";
 import { Buffer } from "node:buffer";
-import { type Runtime, sleep } from "../../runtime.ts";
+import type { Runtime } from "../../runtime.ts";
 import { FileShelf } from "./shelf.ts";
 import type { MediaAccess } from "../world/uplink.ts";
 
@@ -24,12 +24,12 @@ export interface MediaHost extends MediaAccess {
 
 interface MediaOptions {
   runtime: Runtime;
-  /** How long the answer to an upload that this line begins now is delayed; not at all unless given. */
-  uploadMs?: (line: string) => number;
+  /** Resolves when an upload that this line has made may be answered; at once unless given. */
+  taken?: (line: string) => Promise<void>;
 }
 
 /** Starts on a free port of 127.0.0.1. */
-export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions): Promise<MediaHost> {
+export async function startMedia({ runtime, taken = () => Promise.resolve() }: MediaOptions): Promise<MediaHost> {
   const { caPem, certPem, keyPem } = await makeServerCertificate(runtime);
   const folder = await Deno.makeTempDir({ prefix: "paloma-sandbox-media-" });
   const files = new FileShelf(folder, runtime);
@@ -39,7 +39,7 @@ export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions):
     files,
     auth,
     pictures: new Map(),
-    taken: (line) => sleep(runtime.clock, uploadMs(line), stop.signal),
+    taken,
   };
   const server = Deno.serve(
     {
@@ -78,13 +78,11 @@ export async function startMedia({ runtime, uploadMs = () => 0 }: MediaOptions):
   };
 }
 
-interface HostState {
+interface HostState extends Required<Pick<MediaOptions, "taken">> {
   files: FileShelf;
   auth: string;
   /** Profile pictures by path: as they are, for everybody who knows the address. */
   pictures: Map<string, Uint8Array>;
-  /** Resolves when the delay of an upload of this line is over. */
-  taken(line: string): Promise<void>;
 }
 
 async function answer(request: Request, { files, auth, pictures, taken }: HostState): Promise<Response> {

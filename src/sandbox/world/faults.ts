@@ -38,7 +38,7 @@ interface LineFaults {
   pending: StreamFault[];
   /** Unix ms until which a timed fault holds. */
   until: Record<TimedFault, number>;
-  /** Each looks whether what it waits for is over. */
+  /** Ends of what goes on. */
   waiting: Set<() => void>;
   /** In the order in which they were set. */
   counted: { [Kind in CountedFault]?: CountedFaults[Kind][] };
@@ -77,21 +77,33 @@ export class Faults {
   after(line: string, kind: TimedFault, run: () => void): void {
     const remainingMs = this.#remainingMs(line, kind);
     if (remainingMs === 0) return run();
+    this.#wait(line, remainingMs, () => this.after(line, kind, run));
+  }
+
+  /** Resolves when an upload that begins now may be answered: a slow one after its time, or when it is lifted. */
+  upload(line: string): Promise<void> {
+    const durationMs = this.take(line, "slow_upload");
+    if (durationMs === null) return Promise.resolve();
+    return new Promise((resolve) => this.#wait(line, durationMs, resolve));
+  }
+
+  /** Runs after that time, or when the line's faults are lifted. */
+  #wait(line: string, durationMs: number, run: () => void): void {
     const { waiting } = this.#of(line);
-    const look = () => {
+    const over = () => {
       cancel();
-      waiting.delete(look);
-      this.after(line, kind, run);
+      waiting.delete(over);
+      run();
     };
-    const cancel = this.#clock.after(remainingMs, look);
-    waiting.add(look);
+    const cancel = this.#clock.after(durationMs, over);
+    waiting.add(over);
   }
 
   /** Ends every fault of the line that holds or waits for its turn. */
   lift(line: string): void {
     const faults = this.#lines.get(line);
     this.#lines.delete(line);
-    for (const look of [...faults?.waiting ?? []]) look();
+    for (const over of [...faults?.waiting ?? []]) over();
   }
 
   /** The fault affects the line's next `count` of what it names. */

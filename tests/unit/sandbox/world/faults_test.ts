@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Faults, streamError } from "../../../../src/sandbox/world/faults.ts";
-import { ManualClock } from "../../../support/runtime.ts";
+import { ManualClock, settle } from "../../../support/runtime.ts";
 
 const LINE = "4915100000001";
 
@@ -34,14 +34,21 @@ Deno.test("what is lifted ends at once, on its line alone, and nothing of it com
   for (const line of [LINE, other]) {
     faults.hold(line, "hold_acks", 5_000);
     faults.after(line, "hold_acks", () => ended.push(line));
+    faults.add(line, "slow_upload", 5_000);
+    void faults.upload(line).then(() => ended.push(`an upload of ${line}`));
   }
   faults.await(LINE, "unavailable", 3);
   faults.add(LINE, "nack", "463", 2);
   assert.equal(faults.takePending(LINE), "unavailable");
   faults.lift(LINE);
-  assert.deepEqual([ended, faults.takePending(LINE), faults.take(LINE, "nack")], [[LINE], null, null]);
+  await settle();
+  assert.deepEqual([ended, faults.takePending(LINE), faults.take(LINE, "nack")], [
+    [LINE, `an upload of ${LINE}`],
+    null,
+    null,
+  ]);
   await clock.advance(5_000);
-  assert.deepEqual(ended, [LINE, other]);
+  assert.deepEqual(ended, [LINE, `an upload of ${LINE}`, other, `an upload of ${other}`]);
 });
 
 Deno.test("counted faults are used up one message at a time", () => {
