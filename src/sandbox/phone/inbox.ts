@@ -74,7 +74,7 @@ export class Inbox {
         this.#userKey(target.participant || authorOf(other)) === this.#userKey(authorOf(other))
       )
       : this.find({ ...stanza, attrs: { ...stanza.attrs, id: target.id! } }, destination);
-    if (!original) return;
+    if (!original || original.item.revoked) return;
     const content = edited && readContent(edited);
     if (!content) original.item.revoked = true;
     else Object.assign(original.item, { text: content.text, caption: content.caption, edited: true });

@@ -128,6 +128,9 @@ Deno.test("who wrote a message may edit and delete it, and nobody else", async (
     await ana.revoke(id);
     await network.idle();
     assert.equal(ben.inbox().find((one) => one.id === id)?.revoked, true);
+    await ana.edit(id, "too late");
+    await network.idle();
+    assert.equal(ben.inbox().find((one) => one.id === id)?.text, "second");
     await assert.rejects(ben.edit(id, "mine"), { code: "not_found" });
   }
   assert.equal(ben.inbox().length, 2);
