@@ -80,6 +80,27 @@ Deno.test("a field that the control API does not know is refused by its name", a
   }
 });
 
+Deno.test("the code of a fault is a number, or its digits, and nothing that becomes one", async () => {
+  const network = await startNetwork({ runtime: testRuntime() });
+  const app = controlApp(network);
+  const line = "4917000000001";
+  const ask = async (error: unknown) => {
+    const body = JSON.stringify({ line, kind: "nack", error });
+    const response = await app.request("http://127.0.0.1:8081/faults", { method: "POST", body });
+    return [response.status, (await response.json()).error];
+  };
+  try {
+    network.addPhone(line);
+    assert.deepEqual(await ask(463), [201, 463]);
+    assert.deepEqual(await ask("463"), [201, 463]);
+    for (const error of [[463], " 463 ", "4.63e2", true, null, 463.5, 600, 0]) {
+      assert.deepEqual(await ask(error), [400, undefined], JSON.stringify(error));
+    }
+  } finally {
+    await network.close();
+  }
+});
+
 Deno.test("options of a passkey are refused where no passkey is asked for", async () => {
   const network = await startNetwork({ runtime: testRuntime() });
   const app = controlApp(network);
