@@ -1,4 +1,4 @@
-/** What the gateway is configured as, read from its settings; all their problems are reported together. */
+/** The gateway's configuration, read from its settings. All problems are reported together. */
 import { OperatorError } from "./errors.ts";
 import { type LogLevel, ROWS, type SettingName, type SettingValue, type SettingValues } from "./settings.ts";
 
@@ -6,26 +6,26 @@ export interface Config {
   host: string;
   port: number;
   dataDir: string;
-  /** Where the store is, with the login to it; null: in the data folder. */
+  /** URL of the store, credentials included; null: in the data folder. */
   store: string | null;
   /** Where files are kept; null: in the data folder. */
   media: BucketConfig | null;
   /** Base of links that clients follow; null: derived from host and port. */
   publicUrl: string | null;
-  /** Null: made once in the data folder. */
+  /** Null: generated once in the data folder. */
   secretKey: string | null;
   logLevel: LogLevel;
   /** CIDRs whose X-Forwarded-For is believed. */
   trustedProxies: string[];
-  /** Null: by the process's limit of open files. */
+  /** Null: derived from the process's limit of open files. */
   maxConnections: number | null;
-  /** Null: half of them. */
+  /** Null: half of `maxConnections`. */
   maxConnectionsPerAddress: number | null;
   /** Bytes of request bodies in memory at a time. */
   maxBodies: number;
   /** Bytes of media files on disk. */
   mediaDisk: number;
-  /** Private hosts or CIDRs, maybe with a port, that webhooks and `fileUrl` may reach, and over plain http. */
+  /** Private hosts or CIDRs, optionally with a port, that webhooks and `fileUrl` may reach, also over plain http. */
   outboundAllow: string[];
   /** Bytes. */
   minFreeDisk: number;

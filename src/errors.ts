@@ -1,5 +1,5 @@
 /**
- * The catalogue of errors that a client can meet, each with its HTTP status and title.
+ * The catalogue of errors that a client may receive, each with its HTTP status and title.
  * Code below `http/` throws `Problem`; only `http/server.ts` renders it, as RFC 9457 problem+json.
  */
 export const CATALOGUE = {
@@ -41,7 +41,7 @@ export const CATALOGUE = {
 
 export type ProblemCode = keyof typeof CATALOGUE;
 
-/** One place in the request that is wrong; `path` reads like `messages.2.to`. */
+/** A fault at one place of the request; `path` looks like `messages.2.to`. */
 export interface FieldError {
   path: string;
   message: string;
@@ -50,16 +50,16 @@ export interface FieldError {
 interface ProblemExtras {
   /** Field errors, for `validation_failed`. */
   errors?: FieldError[];
-  /** Seconds after which trying again makes sense; rendered as the header `Retry-After`. */
+  /** Seconds after which a retry makes sense; rendered as the `Retry-After` header. */
   retryAfterSeconds?: number;
-  /** Further headers of the answer. */
+  /** Further response headers. */
   headers?: Readonly<Record<string, string>>;
-  /** Further members of the problem document, for instance `remaining`. */
+  /** Further members of the problem document, such as `remaining`. */
   members?: Record<string, unknown>;
   cause?: unknown;
 }
 
-/** An error with a place in the catalogue. `detail` is one sentence for the client's developer. */
+/** An error from the catalogue. `detail` is one sentence for the client's developer. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly extras: ProblemExtras;
@@ -76,18 +76,18 @@ export class Problem extends Error {
   }
 }
 
-/** What whoever runs the gateway can mend: its message says in a sentence what is wrong, and what to do about it. */
+/** A problem that the operator can fix. The message says in a sentence what is wrong and what to do about it. */
 export abstract class OperatorError extends Error {
   /** For scripts, like the `code` of a problem: `already_running`. */
   abstract readonly code: string;
 }
 
-/** The 404 that is also the answer for another account's ids, so that ids cannot be probed. */
+/** Returns the 404 that also answers for another account's ids, so that ids cannot be probed. */
 export function notFound(what: string): Problem {
   return new Problem("not_found", `There is no such ${what}.`);
 }
 
-/** A validation problem at one path. */
+/** Returns a validation problem at one path. */
 export function invalid(path: string, message: string): Problem {
   return new Problem("validation_failed", `${path}: ${message}`, { errors: [{ path, message }] });
 }

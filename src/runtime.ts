@@ -12,20 +12,20 @@ export interface Clock {
   after(delayMs: number, run: () => void): () => void;
 }
 
-/** Chance. Cryptographic in production, seeded in tests. */
+/** Randomness: cryptographic in production, seeded in tests. */
 export interface Random {
   bytes(length: number): Uint8Array<ArrayBuffer>;
-  /** A whole number, uniformly from `min` to `max`, both included. */
+  /** Returns an integer, uniformly distributed from `min` to `max`, both inclusive. */
   between(min: number, max: number): number;
 }
 
-/** What an id is of; the prefix is part of the id, so that a wrong id is recognised at sight. */
+/** The kind of thing an id identifies. The prefix is part of the id, so that a wrong id is recognised at a glance. */
 export type IdPrefix = "acc" | "ses" | "msg" | "job" | "blk" | "whk" | "med" | "req" | "key" | "usr" | "aud" | "era";
 
 /** Ids. `next` sorts by creation time within one process. */
 interface Ids {
   next(prefix: IdPrefix): string;
-  /** A message id as WhatsApp Web makes them: "3EB0" and 18 upper-case hex digits. */
+  /** Returns a message id as WhatsApp Web makes them: "3EB0" and 18 upper-case hex digits. */
   network(): string;
 }
 
@@ -38,12 +38,15 @@ export interface Runtime {
   readonly log: Log;
 }
 
-/** How fast the clock goes while the system's lies behind it: slow enough to be caught up, and pauses hold within 1 %. */
+/**
+ * Speed of the clock while it is ahead of the system's: slow enough to be caught up, with pauses right to within 1 %.
+ */
 const CATCHING_UP = 0.99;
 
 /**
- * A time that never goes back while the process lives. It follows the system's clock forward; when that is set back it
- * goes on, a little slower, until the other has caught up. `wall` is Unix ms, `elapsed` ms since any moment.
+ * Returns a clock that never goes back while the process lives. It follows the system's clock forward; when that is set
+ * back, it continues slightly slower until the system's clock has caught up. `wall` is Unix ms, `elapsed` is ms since
+ * any fixed moment.
  */
 export function steadyTime(wall: () => number, elapsed: () => number): () => number {
   let seen = wall();
@@ -51,7 +54,7 @@ export function steadyTime(wall: () => number, elapsed: () => number): () => num
   let at = elapsed();
   return () => {
     const system = wall();
-    // Within one of its milliseconds, where most looks fall, nothing is to be found out.
+    // Fast path: most calls come within the same millisecond.
     if (system === seen) return Math.floor(time);
     seen = system;
     const now = elapsed();
@@ -61,7 +64,7 @@ export function steadyTime(wall: () => number, elapsed: () => number): () => num
   };
 }
 
-/** Some 25 days: a timer that is set for longer runs at once. */
+/** About 25 days: the runtime fires longer timers at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -78,12 +81,12 @@ export const systemClock: Clock = {
   },
 };
 
-/** How far this process's time is ahead of the system's, which was set back meanwhile, ms. */
+/** Returns by how much this process's clock is ahead of the system's, ms: more than 0 after that was set back. */
 export function aheadMs(): number {
   return Math.max(0, systemClock.now() - Date.now());
 }
 
-/** What the runtime draws at a time. */
+/** The most that the runtime draws in one call. */
 const MOST_RANDOM_BYTES = 65_536;
 
 export const systemRandom: Random = {
@@ -97,11 +100,11 @@ export const systemRandom: Random = {
   between: (min, max) => randomInt(min, max + 1),
 };
 
-/** Network ids whose digits are drawn at a time: a draw costs as much for one of them as for all. */
+/** Network ids drawn at a time: a draw costs the same for one as for all of them. */
 const DRAWN_NETWORK_IDS = 64;
 const NETWORK_ID_BYTES = 9;
 
-/** Ids made from the given clock and random source. */
+/** Returns ids made from the given clock and random source. */
 export function makeIds(clock: Clock, random: Random): Ids {
   let digits = "";
   const ulid = monotonicFactory(() => random.between(0, 2 ** 32 - 1) / 2 ** 32);
@@ -116,7 +119,7 @@ export function makeIds(clock: Clock, random: Random): Ids {
   };
 }
 
-/** The real clock, real chance, and the given log. */
+/** Returns a runtime with the real clock, real randomness and the given log. */
 export function systemRuntime(log: Log): Runtime {
   return { clock: systemClock, random: systemRandom, ids: makeIds(systemClock, systemRandom), log };
 }

@@ -1,4 +1,4 @@
-/** The settings: the name, the help and the reading of each. `config.ts` makes of them what the gateway works with. */
+/** The settings: name, help and parser of each. `config.ts` turns them into the gateway's configuration. */
 import { faultOfDatabaseUrl } from "./base/database_url.ts";
 import { keysOf } from "./base/typed_keys.ts";
 import { join } from "node:path";
@@ -7,16 +7,16 @@ import { isAddress, isNetwork, splitPort } from "./base/addresses.ts";
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** What the text, which is not empty, means; `refuse` is called with each thing that is wrong with it. */
+/** Parses the text, which is not empty; calls `refuse` with every problem found. */
 type Read<Value> = (text: string, refuse: (why: string) => void) => Value;
 
-/** One setting by its environment name, which is also its flag: `PALOMA_DATA_DIR`, `--data-dir`. */
+/** One setting. Its flag is derived from its environment name: `PALOMA_DATA_DIR`, `--data-dir`. */
 interface Setting {
-  /** What the flag takes, as help shows it. */
+  /** The flag's argument, as shown in the help. */
   argument: string;
   about: string;
   read: Read<unknown>;
-  /** What it is when it is left out. */
+  /** The default value. */
   fallback: unknown;
 }
 
@@ -27,7 +27,7 @@ function passing(test: (text: string) => boolean, why: string): Read<string> {
   };
 }
 
-/** Text that passes the test; else `"…" is not a port number`. */
+/** Accepts text that passes the test; otherwise refuses it as `"…" is not a port number`. */
 function text(test: (text: string) => boolean, fault: string): Read<string> {
   return (text, refuse) => passing(test, `"${text}" ${fault}`)(text, refuse);
 }
@@ -46,7 +46,7 @@ function url(...protocols: string[]): Read<string> {
   return as(text(isOne, `is not a URL with ${protocols.join(" or ")}`), withoutEndSlashes);
 }
 
-/** The URL of a store; nothing that is said of it shows its password. */
+/** Parses the URL of a store. Problems never show its password. */
 function storeUrl(text: string, refuse: (why: string) => void): string {
   if (/^postgres(ql)?:/.test(text)) {
     const fault = faultOfDatabaseUrl(text);
@@ -77,13 +77,13 @@ const logLevel: Read<LogLevel> = (value, refuse) => {
 const UNITS: Readonly<Record<string, number>> = { "": 1, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 };
 const SIZE = /^(\d+(?:\.\d+)?) ?(KB|MB|GB|TB|)$/i;
 
-/** Bytes from `256MB`. */
+/** Parses sizes such as `256MB` into bytes. */
 const size = as(text((value) => SIZE.test(value), "is not a size like 256MB"), (value) => {
   const [, number, unit = ""] = SIZE.exec(value) ?? [];
   return Number(number) * UNITS[unit.toUpperCase()]!;
 });
 
-/** One row each. */
+/** All settings, one row each. */
 export const ROWS = {
   PALOMA_HOST: {
     argument: "<address>",
@@ -231,7 +231,7 @@ export type SettingValue<Name extends SettingName> =
   | ReturnType<(typeof ROWS)[Name]["read"]>
   | (typeof ROWS)[Name]["fallback"];
 
-/** Variables that others have named; they are no flags. */
+/** Variables with names given by others, which are not flags. */
 export const FOREIGN = [
   "PORT",
   "DENO_KV_ACCESS_TOKEN",
@@ -263,7 +263,7 @@ function isBucketUrl(value: string): boolean {
     (endpoint === null || /^https?:/.test(endpoint) && URL.canParse(endpoint));
 }
 
-/** An address, or a name as it stands in URLs: `256.1.1.1` is neither. */
+/** Whether the text is an address, or a host name valid in a URL; `256.1.1.1` is neither. */
 function isHost(text: string): boolean {
   return isAddress(text) || /^[\w.-]+$/.test(text) && URL.canParse(`http://${text}`);
 }
