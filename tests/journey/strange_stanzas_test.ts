@@ -97,3 +97,17 @@ onStage("what the line wrote is sent again to those it went to, and in no other 
     ]
   ) assert.equal(await askedAgain(stage, receipt), 0, JSON.stringify(receipt));
 });
+
+onStage("a key for a group of an endless name ends no line, and loses nothing that came with it", async (stage) => {
+  await stage.addPhone(ANA);
+  const line = await stage.linkLine(LINE);
+  const made = [0x33, 0x08, 1, 0x10, 0, 0x1a, 32, ...new Uint8Array(32), 0x22, 33, 5, ...new Uint8Array(32)];
+  const key = { groupId: "1".repeat(3_000), axolotlSenderKeyDistributionMessage: Uint8Array.from(made).toBase64() };
+  const message = { conversation: "hello", senderKeyDistributionMessage: key };
+  await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, message });
+  await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "are you there?" });
+  await stage.event(line, ({ data }) => data.text === "are you there?");
+  assert.equal((await stage.events(line)).filter(({ data }) => data.text === "hello").length, 1);
+  const ended = (await stage.logOf(line)).filter(({ reason }) => /storage/i.test(reason ?? ""));
+  assert.deepEqual(ended, []);
+});

@@ -184,7 +184,8 @@ export class AuthState {
     if (missing.length === 0) return found;
     const before = this.#writes;
     const slots = await kv.getMany(missing.map((id) => networkKeys.waKey(lineId, type, id))).catch((error) => {
-      this.#refusedReads++;
+      // No row can have a name that is too long, as a stranger may give one: that is no trouble of the store's.
+      if (error instanceof StoreError) this.#refusedReads++;
       throw error;
     });
     slots.forEach((slot, i) => {

@@ -178,6 +178,16 @@ Deno.test("a set that fails leaves the old value, in the store and in the cache"
     assert.deepEqual(await auth.keys.get("lid-mapping", ["551", "552"]), { "551": "900" });
   }));
 
+Deno.test("a row of a name that no row can have is no trouble of the store's", () =>
+  withStore(async (kv) => {
+    const auth = await openAuthState({ kv, seal, lineId });
+    await assert.rejects(
+      async () => await auth.keys.get("sender-key", ["1".repeat(3_000)]),
+      (error) => !(error instanceof StoreError),
+    );
+    assert.equal(auth.refusedReads, 0);
+  }));
+
 Deno.test("credentials that could not be written are written with the next change", () =>
   withStore(async (kv) => {
     const auth = await openAuthState({ kv, seal, lineId });

@@ -75,21 +75,24 @@ export class Decryption {
     const store = state.keys as SignalKeyStoreWithTransaction;
     const { auth } = this.#options;
     const alone = makeAlone(store, repository.lidMapping, () => auth.refusedReads);
-    /** Sender keys that were learned with their message, until the library comes to it. */
-    const learned = new Set<string>();
+    /** Sender keys that were seen to with their message, until the library comes to it. */
+    const seenTo = new Set<string>();
 
     /**
      * The library learns the sender key of a group member after the message that brings it has spent its own key, and
      * goes on when that fails: a connection that ended in between lost the key, and all that he wrote to the group had
-     * to be asked for again, each message by itself.
+     * to be asked for again, each message by itself. And it takes a key for any group from anybody, of which there would be
+     * no end: here it counts in the group itself alone, as in other clients.
      */
-    async function learn(plaintext: Uint8Array, authorJid: string): Promise<void> {
+    async function learn(plaintext: Uint8Array, { from, participant = from }: StanzaPart["attrs"]): Promise<void> {
       try {
         const message = proto.Message.decode(unpadRandomMax16(plaintext));
         const item = (message.deviceSentMessage?.message ?? message).senderKeyDistributionMessage;
         if (!item?.groupId) return;
-        await repository.processSenderKeyDistributionMessage({ item, authorJid });
-        learned.add(nameOf(item));
+        seenTo.add(nameOf(item));
+        if (item.groupId === from) {
+          await repository.processSenderKeyDistributionMessage({ item, authorJid: participant! });
+        }
       } catch (error) {
         // What makes no sense is no reason to lose what came with it.
         if (error instanceof StoreError) throw error;
@@ -110,7 +113,7 @@ export class Decryption {
           decrypt: () => repository.decryptGroupMessage(message),
         }),
       async processSenderKeyDistributionMessage(message) {
-        if (!learned.delete(nameOf(message.item))) await repository.processSenderKeyDistributionMessage(message);
+        if (!seenTo.delete(nameOf(message.item))) await repository.processSenderKeyDistributionMessage(message);
       },
     };
   }
@@ -122,7 +125,7 @@ export class Decryption {
     { store, decrypt, learn }: {
       store: SignalKeyStoreWithTransaction;
       decrypt: () => Promise<Uint8Array>;
-      learn?: (plaintext: Uint8Array, author: string) => Promise<void>;
+      learn?: (plaintext: Uint8Array, attrs: StanzaPart["attrs"]) => Promise<void>;
     },
   ): Promise<Uint8Array> {
     const { journal } = this.#options;
@@ -132,7 +135,7 @@ export class Decryption {
     try {
       const plaintext = await transaction(async () => {
         const plaintext = await decrypt();
-        await learn?.(plaintext, part.attrs.participant ?? part.attrs.from!);
+        await learn?.(plaintext, part.attrs);
         entry = journal.entryOf(part, plaintext);
         await journal.keep(entry, store);
         return plaintext;

@@ -276,6 +276,24 @@ Deno.test("a sender key is learned in the commit of the message that brings it: 
     assert.equal(await next.receive(toGroup("G1", { type: "skmsg", ciphertext: words.ciphertext })), "all");
   }));
 
+for (const [whose, groupId] of [["a group", GROUP], ["no group that could be", "1".repeat(3_000)]]) {
+  Deno.test(`a sender key for ${whose} that comes in a chat of two is not kept, and what came with it is`, () =>
+    withLine(async (kv, _send, { repository }) => {
+      const data = encodeWAMessage({ conversation: "all" });
+      const made = await repository.encryptGroupMessage({ group: GROUP, meId: FRIEND, data });
+      const item = { groupId, axolotlSenderKeyDistributionMessage: made.senderKeyDistributionMessage };
+      const words = encodeWAMessage({ conversation: "hello", senderKeyDistributionMessage: item });
+      const line = await boot(kv);
+      assert.equal(
+        await line.receive(stanza("K1", await repository.encryptMessage({ jid: LINE, data: words }))),
+        "hello",
+      );
+      await line.repository.processSenderKeyDistributionMessage({ authorJid: FRIEND, item });
+      assert.deepEqual(await Array.fromAsync(kv.list({ prefix: networkKeys.waKeysOf(lineId, "sender-key") })), []);
+      assert.equal(line.undecrypted.length, 0);
+    }));
+}
+
 Deno.test("a message that the network withholds is remembered like one that does not decrypt", () =>
   withLine(async (kv) => {
     const line = await boot(kv);
