@@ -26,8 +26,8 @@ export type OutgoingBody =
   | { kind: "poll"; question: string; options: string[]; multiple: boolean }
   /** An empty emoji removes the reaction. */
   | { kind: "reaction"; emoji: string; target: MessageKey }
-  /** Forwards the network's copy of a message that this or another line sent or received. */
-  | { kind: "forward"; source: { lineId: string; networkId: string } }
+  /** Forwards the network's copy of a message that this or another line sent or received, with the words that it has now. */
+  | { kind: "forward"; source: { lineId: string; networkId: string }; preview: Words }
   /** Changes a text that the line sent to this chat. `target` is its network id. */
   | { kind: "edit"; target: string; text: string }
   /**
@@ -37,6 +37,12 @@ export type OutgoingBody =
   | { kind: "revoke"; target: MessageKey }
   /** A status post for these numbers only. The message's `to` is `STATUS_CHAT`. */
   | { kind: "status"; of: PostedBody; audience: readonly string[] };
+
+/** What a message says: a text, or what accompanies a file. */
+export interface Words {
+  text: string | null;
+  caption: string | null;
+}
 
 /** How the recipient sees a file. */
 export type FileKind = "image" | "video" | "audio" | "document" | "sticker" | "voice";

@@ -87,7 +87,7 @@ export interface ForwardContent {
 const forward: Kind<ForwardContent> = {
   preview: ({ preview }) => preview,
   characters: ({ preview: { text, caption, filename } }) => [text, caption, filename].join("").length,
-  body: ({ source }) => ({ kind: "forward", source }),
+  body: ({ source, preview }) => ({ kind: "forward", source, preview }),
 };
 
 export type PlainContent =

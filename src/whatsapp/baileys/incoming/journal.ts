@@ -14,7 +14,7 @@ import type { Incoming } from "../../incoming.ts";
 import type { AuthState, KeyData } from "../auth_state.ts";
 import { expireAfter } from "../expiry.ts";
 import { type LineRows, networkKeys } from "../rows.ts";
-import { findReceived, keepOriginal } from "./originals.ts";
+import { changeOriginal, findSealed, keepOriginal, type SealedOriginal } from "./originals.ts";
 
 /** A part of a message stanza; most stanzas have one. */
 export interface StanzaPart {
@@ -39,6 +39,9 @@ export interface UndecryptedEntry {
   since: number;
   attrs: Record<string, string>;
 }
+
+/** A message to be kept, and for an edit what was kept of the message that it is about. */
+type Kept = Incoming & { edited?: SealedOriginal };
 
 /** Oldest first. */
 export interface Leftovers {
@@ -107,19 +110,23 @@ export class Journal {
    * Which of the part's messages is to be kept as it came in. Not what the owner's phone sends once more, in an envelope of
    * its own and some at a time; and none under the id of another: senders choose the ids of their messages.
    */
-  async originalOf({ attrs }: JournalEntry, [message]: readonly Incoming[]): Promise<Incoming | null> {
+  async originalOf({ attrs }: JournalEntry, [message]: readonly Incoming[]): Promise<Kept | null> {
     if (!message || message.networkId !== attrs.id) return null;
-    const known = await findReceived(this.#line, message.networkId);
+    if (message.change?.kind === "edited") {
+      const edited = await findSealed(this.#line, message.change.target);
+      return edited?.fromMe === message.fromMe ? { ...message, edited } : null;
+    }
+    const known = await findSealed(this.#line, message.networkId);
     const isAnother = known &&
       (known.chat !== message.chat || known.participant !== message.participant || known.fromMe !== message.fromMe);
     return isAnother ? null : message;
   }
 
   /**
-   * Adds that the part was handed over, and the message to keep of it. Nothing once the connection has ended: a receiver
+   * Adds that the part was handed over, and the message to keep of it, or what it makes of one that is kept. Nothing once the connection has ended: a receiver
    * that was slow must not write into a link that may be gone, and the next login gives it the message again.
    */
-  settle(change: Change, entry: JournalEntry, original: Incoming | null): void {
+  settle(change: Change, entry: JournalEntry, original: Kept | null): void {
     if (this.#auth.isClosed) return;
     const { seal, lineId } = this.#line;
     const now = this.#clock.now();
@@ -127,7 +134,9 @@ export class Journal {
     expireAfter(change, { row: seen, lineId, kind: "seen", id: entry.part, days: SEEN_DAYS, now })
       .delete(networkKeys.waKey(lineId, "journal", entry.part))
       .set(seen, now);
-    if (original) keepOriginal(change, original, { seal, lineId, plaintext: entry.plaintext, now });
+    if (original?.change) {
+      changeOriginal(change, original.change, { seal, lineId, edited: original.edited ?? null });
+    } else if (original) keepOriginal(change, original, { seal, lineId, plaintext: entry.plaintext, now });
   }
 
   /** In a commit of its own, that the part holds nothing new. */

@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { BufferJSON, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
-import type { Incoming, IncomingType, Recalled } from "../../incoming.ts";
+import type { Incoming, IncomingChange, IncomingType, Recalled } from "../../incoming.ts";
 import type { ForwardableKind } from "../../outgoing.ts";
 import type { Change } from "../../../store/kv.ts";
 import type { Seal } from "../../../store/seal.ts";
@@ -19,7 +19,7 @@ interface Original extends Pick<Incoming, "chat" | "participant" | "fromMe" | "n
 }
 
 /** The row, sealed. */
-interface SealedOriginal extends Original {
+export interface SealedOriginal extends Original {
   /** Encoded, as its sender made it. */
   message: Uint8Array;
 }
@@ -64,7 +64,23 @@ export function keepOriginal(
   const row = networkKeys.waReceived(lineId, id);
   const days = type === "pollCreationMessage" ? POLL_KEPT_DAYS : KEPT_DAYS;
   expireAfter(change, { row, lineId, kind: "received", id, days, now })
-    .set(row, seal.seal(Buffer.from(JSON.stringify(original, BufferJSON.replacer))));
+    .set(row, sealed(seal, original));
+}
+
+/** Adds what an edit or a deletion that came in makes of the message that it is about, `edited` as it was kept. */
+export function changeOriginal(
+  change: Change,
+  happened: IncomingChange,
+  { seal, lineId, edited }: { seal: Seal; lineId: string; edited: SealedOriginal | null },
+): void {
+  const row = networkKeys.waReceived(lineId, happened.target);
+  if (happened.kind === "deleted") change.delete(row);
+  if (happened.kind !== "edited" || !edited || happened.text === null) return;
+  change.set(row, sealed(seal, { ...edited, text: happened.text }));
+}
+
+function sealed(seal: Seal, original: SealedOriginal): Uint8Array {
+  return seal.seal(Buffer.from(JSON.stringify(original, BufferJSON.replacer)));
 }
 
 /** As `Network.recall`; throws SealError too. */
@@ -80,13 +96,17 @@ export async function recall(options: LineRows, networkId: string): Promise<Reca
 
 /** Null for a message that was never received, or too long ago. Throws StoreError, SealError. */
 export async function findReceived(
-  { kv, seal, lineId }: LineRows,
+  options: LineRows,
   networkId: string,
 ): Promise<Original & { message: proto.IMessage } | null> {
+  const row = await findSealed(options, networkId);
+  return row && { ...row, message: ofPeople(proto.Message.decode(row.message)) };
+}
+
+/** The same, as it was kept. */
+export async function findSealed({ kv, seal, lineId }: LineRows, networkId: string): Promise<SealedOriginal | null> {
   const { value } = await kv.get(networkKeys.waReceived(lineId, networkId));
-  if (!value) return null;
-  const row: SealedOriginal = JSON.parse(Buffer.from(seal.open(value)).toString(), BufferJSON.reviver);
-  return { ...row, message: ofPeople(proto.Message.decode(row.message)) };
+  return value && JSON.parse(Buffer.from(seal.open(value)).toString(), BufferJSON.reviver);
 }
 
 /** The message without the keys of its sender for a group, which come with one that was asked for again. */

@@ -71,10 +71,10 @@ const ENCODERS: Encoders = {
   reaction: ({ emoji, target }, { chat, runtime }) => ({
     reactionMessage: { key: keyIn(chat, target), text: emoji, senderTimestampMs: runtime.clock.now() },
   }),
-  forward: async ({ source: of }, { source }) => {
+  forward: async ({ source: of, preview }, { source }) => {
     const message = normalizeMessageContent(await source(of));
     if (!message) throw new OriginalGone();
-    return forwarded(message);
+    return forwarded(message, preview);
   },
   edit: ({ target: id, text }, { chat: remoteJid, runtime }) => ({
     protocolMessage: {

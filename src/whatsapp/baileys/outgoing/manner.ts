@@ -3,7 +3,7 @@
  * it was forwarded.
  */
 import type { proto } from "@whiskeysockets/baileys";
-import type { LinkPreview, Manner } from "../../outgoing.ts";
+import type { LinkPreview, Manner, Words } from "../../outgoing.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 
 export interface MannerTools {
@@ -69,16 +69,25 @@ function once(content: proto.IMessage): proto.IMessage {
   return { viewOnceMessageV2Extension: { message: { audioMessage: { ...audioMessage, viewOnce: true } } } };
 }
 
-/** A message as it is sent on, without what it referred to. Apps say "forwarded many times" from five on. */
-export function forwarded(original: proto.IMessage): proto.IMessage {
+/**
+ * A message as it is sent on, without what it referred to; with the words that it has now, which may have been edited. Apps
+ * say "forwarded many times" from five on.
+ */
+export function forwarded(original: proto.IMessage, { text, caption }: Words): proto.IMessage {
   const { messageContextInfo: _, conversation, ...rest } = original;
   const content: proto.IMessage = conversation == null ? rest : { extendedTextMessage: { text: conversation } };
   const { field, body } = bodyOf(content);
   const forwardingScore = (body.contextInfo?.forwardingScore ?? 0) + 1;
-  return { [field]: { ...body, contextInfo: { isForwarded: true, forwardingScore } } };
+  const words = field === "extendedTextMessage" && text !== null
+    ? { text }
+    : body.caption && caption !== null
+    ? { caption }
+    : {};
+  return { [field]: { ...body, ...words, contextInfo: { isForwarded: true, forwardingScore } } };
 }
 
 interface Body {
+  caption?: string | null;
   contextInfo?: proto.IContextInfo | null;
 }
 

@@ -142,6 +142,33 @@ Deno.test("a message under the id of another takes nothing from that, and is not
     assert.deepEqual((await line.journal.leftovers()).decrypted, []);
   }));
 
+Deno.test("an edit changes what is kept of its message, and a deletion removes it", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    const hand = async (id: string, fields: Partial<Incoming>) => {
+      await line.receive(await send("any", id));
+      const entry = line.decrypted.at(-1)!;
+      const incoming = plainIncoming({ chat: FRIEND, networkId: id, ...fields });
+      const original = await line.journal.originalOf(entry, [incoming]);
+      const change = new Change();
+      line.journal.settle(change, entry, original);
+      await kv.commit(change);
+    };
+    const edit = (text: string | null) =>
+      ({ type: "unknown", change: { kind: "edited", target: "3A", text } }) as const;
+    const kept = async () => (await recall({ kv, seal, lineId }, "3A"))?.text;
+    await hand("3A", { text: "at six" });
+    await hand("3B", edit("at seven"));
+    assert.equal(await kept(), "at seven");
+    await hand("3C", { ...edit("at eight"), fromMe: true });
+    await hand("3D", edit(null));
+    assert.equal(await kept(), "at seven");
+    await hand("3E", { type: "unknown", change: { kind: "deleted", target: "3A", byAdmin: false } });
+    assert.equal(await kept(), undefined);
+    await hand("3F", edit("at nine"));
+    assert.equal(await kept(), undefined);
+  }));
+
 Deno.test("a stanza delivered again before it was handed over decrypts from the journal", () =>
   withLine(async (kv, send) => {
     const first = await send("first");

@@ -28,5 +28,17 @@ Deno.test("a message that brought its sender's key for a group is sent on withou
   await kv.commit(change);
   const original = (await findReceived({ kv, seal, lineId: "ses_1" }, "A1"))!.message;
   assert.deepEqual(Object.keys(original), ["locationMessage"]);
-  assert.equal(forwarded(original).locationMessage?.degreesLatitude, 1);
+  const words = { text: "a name, which is no text", caption: null };
+  assert.deepEqual(forwarded(original, words).locationMessage, {
+    ...location,
+    contextInfo: { isForwarded: true, forwardingScore: 1 },
+  });
+});
+
+Deno.test("a message that was edited is sent on with the words that it has now", () => {
+  const text = { text: "now", caption: null };
+  assert.equal(forwarded({ conversation: "before" }, text).extendedTextMessage?.text, "now");
+  assert.equal(forwarded({ extendedTextMessage: { text: "before" } }, text).extendedTextMessage?.text, "now");
+  const image = { imageMessage: { url: "https://x", caption: "before" } };
+  assert.equal(forwarded(image, { text: null, caption: "now" }).imageMessage?.caption, "now");
 });
