@@ -1,8 +1,10 @@
-/** The events of the specification, those beyond it, and the record that the log keeps of each. */
+/** The events of the specification and those beyond it, and how the log stores them. */
 import type { z } from "zod";
 import type { EVENT_SCHEMAS } from "./schema.ts";
 
-/** Pattern of an event's id. Another text is no cursor: it might lie behind every event to come. */
+/**
+ * Pattern of an event id. Any other text must be refused as a cursor, because it might sort after all future events.
+ */
 export const EVENT_ID = "evt_[0-9]{10,20}";
 
 export const EVENT_NAMES = [
@@ -32,25 +34,25 @@ export const EVENT_NAMES = [
 ] as const;
 export type EventName = (typeof EVENT_NAMES)[number];
 
-/** What nobody gets who does not ask for it by its name: it comes often, and is over soon. */
+/** Events that must be subscribed to by name, because they are frequent and soon obsolete. */
 const BY_NAME: ReadonlySet<EventName> = new Set(["presence.updated"]);
 
-/** What a subscription to all events is to. */
+/** The events covered by a subscription to all events. */
 export const USUAL_EVENTS: readonly EventName[] = EVENT_NAMES.filter((name) => !BY_NAME.has(name));
 
-/** The data of an event by its name, as the reference has it. */
+/** The data of an event by its name, as in the API reference. */
 export type EventData<Name extends EventName> = z.infer<(typeof EVENT_SCHEMAS)[Name]["data"]>;
 
 /** An event's name with its data. */
 export type EventBody = { [Name in EventName]: { event: Name; data: EventData<Name> } }[EventName];
 
-/** What a part of the product hands to the log. */
+/** An event to be logged. */
 export type NewEvent = EventBody & { accountId: string; sessionId: string; sessionName: string };
 
-/** An event as kept: `id` never changes and sorts in the order of commits. */
+/** A logged event: `id` never changes and sorts in the order of commits. */
 export type LoggedEvent = NewEvent & { id: string; createdAt: number };
 
-/** A message in a chat of the line that the gateway did not send. */
+/** A message in one of the line's chats that the gateway did not send. */
 export type ChatEvent = Extract<LoggedEvent, { event: "message.received" | "message.echo" }>;
 
 export function isChatEvent(event: LoggedEvent): event is ChatEvent {

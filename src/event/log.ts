@@ -1,4 +1,4 @@
-/** The event log: appended in the commit that it reports (promise 4), read by cursor, one row an event. */
+/** The event log: one row per event, written in the commit that it reports (promise 4) and read by cursor. */
 import { LRUCache } from "lru-cache";
 import { eventKeys } from "./rows.ts";
 import { type Change, firstRow, type Kv, type Mutation } from "../store/kv.ts";
@@ -20,7 +20,7 @@ import {
 import { plain } from "./plain.ts";
 
 export interface EventQuery {
-  /** Id of the last event seen; null: from the oldest kept. */
+  /** Id of the last event seen; null: from the oldest event kept. */
   after: string | null;
   /** Null: all. */
   types: readonly EventName[] | null;
@@ -32,57 +32,59 @@ export interface EventQuery {
 interface EventPage {
   events: LoggedEvent[];
   /**
-   * What to give as `after` next; null when nothing lies after the cursor (keep the one you have). With a filter a page
-   * may be empty and `next` still be given: a read looks at a bounded number of events. Long ones make a page shorter
-   * than its limit.
+   * The `after` of the next page; null if there is nothing after the cursor, which stays valid. With a filter a page
+   * may be empty although `next` is set, because a read examines a bounded number of events. Long events make a page
+   * shorter than its limit.
    */
   next: string | null;
-  /** Whether the read ended before the log did: because the page was full, or because it had looked at enough. */
+  /** Whether the read ended before the log did: the page was full, or enough events were examined. */
   isCut: boolean;
-  /** True when events after the cursor are no longer kept: the reader was away for too long. */
+  /** Whether events after the cursor have been removed, because the reader was away for too long. */
   gap: boolean;
 }
 
 export interface EventLog {
   /**
-   * Adds the event to the change; webhooks read the log by cursor, so the hot commit carries one row an event. Call
-   * `committed` with the event's account after the commit succeeded, so that webhooks and live streams look at once
-   * instead of at their next sweep. The result has the event's id once the commit has succeeded.
+   * Adds the event to the change, as one row, since webhooks read the log by cursor. After a successful commit the
+   * caller calls `committed` with the event's account, so that webhooks and live streams read at once instead of at
+   * their next sweep. The result holds the event's id once the commit has succeeded.
    */
   append(change: Change, event: NewEvent): { readonly id: string | null };
   committed(accountId: string): void;
-  /** Events after the cursor, oldest first. Throws Problem validation_failed for a cursor that is no event id. */
+  /** Reads events after the cursor, oldest first. Throws Problem validation_failed if the cursor is not an event id. */
   read(accountId: string, query: EventQuery): Promise<EventPage>;
   /**
-   * The next `EVENTS_A_READ` events after this order (null: from the oldest), oldest first; fewer where the log ends. Those
-   * who ask for the same at the same time share one read: an event wakes every webhook and stream of its account.
+   * Reads the next `EVENTS_A_READ` events after this order (null: from the oldest), oldest first; fewer at the end of
+   * the log. Concurrent equal calls share one read, because an event wakes every webhook and stream of its account.
    */
   following(accountId: string, order: string | null): Promise<readonly LoggedEvent[]>;
-  /** The line's newest messages that the gateway did not send, newest first; long ones make them fewer than the limit. */
+  /** Reads the line's latest messages not sent by the gateway, newest first; fewer than the limit if they are long. */
   inChats(accountId: string, query: { sessionId: string; limit: number }): Promise<ChatEvent[]>;
-  /** Id of the newest event; null when there is none. */
+  /** Resolves to the id of the newest event; null if there is none. */
   newest(accountId: string): Promise<string | null>;
   /**
-   * Throws Problem validation_failed at `path` for an id that no event of the account can have had. One that is later than
-   * all that the log knows, and not than the clock, is a cursor: an old backup may have been restored.
+   * Throws Problem validation_failed at `path` for an id that no event of the account can have. An id later than all
+   * known events but not than the clock is accepted: an old backup may have been restored.
    */
   checkCursor(accountId: string, id: string, path?: string): Promise<void>;
   /** Calls `wake` after each commit that appended for the account; returns the unsubscribe function. */
   subscribe(accountId: string, wake: () => void): () => void;
 }
 
-/** Rows that one read looks at: a filter that fits nothing must not read a whole log in one request. */
+/** Rows examined by one read, so that a filter without matches does not read the whole log in one request. */
 const SCAN_LIMIT = 2_048;
-/** Events of one read of the store. */
+/** Events per read of the store. */
 export const EVENTS_A_READ = 128;
 /** Accounts whose reads are shared. */
 const MOST_READERS = 10_000;
-/** What the events of one read may take in memory; the first is always among them. `next` leads to the rest. */
+/** Memory limit of a page's events, of which the first is always included. `next` leads to the rest. */
 const PAGE_BYTES = 8 * 1024 ** 2;
 const ID_PREFIX = "evt_";
 const ID = new RegExp(`^${EVENT_ID}$`);
 
-/** The place in the log that an event id names. Throws Problem validation_failed at `path` when it is no event id. */
+/**
+ * Returns the place in the log that an event id denotes. Throws Problem validation_failed at `path` if it is not one.
+ */
 export function orderOf(id: string, path = "after"): string {
   if (!ID.test(id)) throw invalid(path, "is not the id of an event");
   return id.slice(ID_PREFIX.length);
@@ -135,7 +137,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       for (let i = 0; i < places.length && bytes < PAGE_BYTES; i += EVENTS_A_READ) {
         const some = places.slice(i, i + EVENTS_A_READ);
         for (const { value } of await kv.getMany(some.map((order) => eventKeys.event(accountId, order)))) {
-          // It was removed meanwhile.
+          // Removed in the meantime.
           if (value === null || !isChatEvent(value)) continue;
           bytes += sizeBound(value.data);
           if (found.length === 0 || bytes < PAGE_BYTES) found.push(value);
@@ -152,7 +154,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       const order = orderOf(id, path);
       const isAfter = (microseconds: number) => order.slice(0, String(microseconds).length) > String(microseconds);
       if (!isAfter(runtime.clock.now() * 1000)) return;
-      // The clock may have been set back.
+      // The clock may have been set back since that event.
       const { value } = await kv.get(eventKeys.eventOrder(accountId));
       if (value === null || isAfter(value)) throw invalid(path ?? "after", "is later than any event");
     },
@@ -169,7 +171,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
   };
 }
 
-/** Adds to the change that the event goes. Its account's count is the caller's. */
+/** Adds the event's removal to the change. The caller updates the account's count. */
 export function removeEvent(change: Change, event: LoggedEvent): void {
   const { accountId, sessionId } = event;
   const order = orderOf(event.id);
@@ -177,12 +179,12 @@ export function removeEvent(change: Change, event: LoggedEvent): void {
   if (isChatEvent(event)) change.delete(eventKeys.chatEvent(accountId, sessionId, order));
 }
 
-/** The event with what JSON can say of its data. */
+/** Returns the event with its data reduced to plain JSON. */
 function plainEvent<Event extends NewEvent>(event: Event): Event {
   return { ...event, sessionName: plain(event.sessionName), data: plain(event.data) };
 }
 
-/** The events after each of the orders; the same is read once. */
+/** Reads the events after each of the orders, equal ones once. */
 async function readEach(
   kv: Kv,
   accountId: string,
@@ -192,10 +194,10 @@ async function readEach(
   return await Promise.allSettled(orders.map((order) => reads.get(order)!));
 }
 
-/** The next `EVENTS_A_READ` events after the order (null: from the oldest), oldest first. */
+/** Reads the next `EVENTS_A_READ` events after the order (null: from the oldest), oldest first. */
 export async function readAfter(kv: Kv, accountId: string, order: string | null): Promise<LoggedEvent[]> {
   const prefix = eventKeys.events(accountId);
-  // The start of a range is included; no order has another as its beginning, so one more character is just past it.
+  // A range includes its start. No order is a prefix of another, so appending a character skips exactly this one.
   const range = { prefix, ...(order === null ? {} : { start: [...prefix, order + "\0"] }) };
   return await Array.fromAsync(kv.list(range, { limit: EVENTS_A_READ }), ({ value }) => value);
 }
@@ -225,7 +227,7 @@ async function scan(
   return { events, next, isCut: true };
 }
 
-/** Whether the query asks for the event. */
+/** Whether the event matches the query. */
 export function fits(event: LoggedEvent, { types, sessionId }: Pick<EventQuery, "types" | "sessionId">): boolean {
   return (types ?? USUAL_EVENTS).includes(event.event) && (sessionId === null || sessionId === event.sessionId);
 }

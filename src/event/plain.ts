@@ -1,28 +1,31 @@
 /**
- * Event data made plain, once, when it is logged: feed, stream and webhook then show the same bytes, `JSON.parse` and
- * `JSON.stringify` leave them as they are, and every JSON reader takes them (PHP refuses a lone surrogate, for one).
+ * Reduces event data to plain JSON once, when it is logged. Feed, stream and webhook then show the same bytes, which
+ * survive `JSON.parse` and `JSON.stringify` unchanged and are accepted by every JSON parser (PHP's refuses lone
+ * surrogates, for example).
  */
 import { Buffer } from "node:buffer";
 import { sizeBound } from "../store/layers/size.ts";
 
-/** Deeper members become null: a crafted message must not overflow anybody's stack. */
+/** Members nested deeper become null, so that a crafted message cannot overflow a reader's stack. */
 const MAX_DEPTH = 32;
 /**
- * Characters of its JSON in all, escapes counted; the longest members are cut or left out past it, so that an event always
- * fits into one commit, and a page of them into memory.
+ * Total characters of the JSON, escapes included. Beyond it the longest members are truncated or left out, so that an
+ * event always fits into one commit, and a page of events into memory.
  */
 const MAX_CHARACTERS = 250_000;
-/** The longest that one character becomes in JSON: `\u0007`. */
+/** The longest JSON form of a character: `\u0007`. */
 const LONGEST_ESCAPE = 6;
-/** What a member costs beside its characters. */
+/** Characters counted for a member beside its own. */
 const MEMBER_COST = 8;
 
-/** A copy of `data` that holds only what JSON can say. Text past the budget is cut, further members are left out. */
+/**
+ * Returns a copy of `data` that holds only plain JSON. Beyond the budget, text is truncated and members are left out.
+ */
 export function plain<T>(data: T): T {
   const budget = { left: MAX_CHARACTERS, membersOf: Object.entries };
   const whole = copy(data, 0, budget) as T;
   if (budget.left > 0) return whole;
-  // A stranger's long text must not push out who wrote it, and where.
+  // A stranger's long text must not displace who wrote it, and where.
   return copy(data, 0, { left: MAX_CHARACTERS, membersOf: shortestFirst }) as T;
 }
 
@@ -43,7 +46,7 @@ function copy(value: unknown, depth: number, budget: Budget): unknown {
     case "string":
       return text(value, budget);
     case "number":
-      // JSON has neither -0 nor NaN nor the infinities.
+      // JSON has no -0, NaN or infinities.
       return Number.isFinite(value) ? value + 0 : null;
     case "bigint":
       return Number.isSafeInteger(Number(value)) ? Number(value) : value.toString();
@@ -67,7 +70,7 @@ function text(value: string, budget: Budget): string {
   return kept.toWellFormed();
 }
 
-/** How many characters of the text fit, without the second half of a pair where the first does not. */
+/** Returns how many characters of the text fit, without splitting a surrogate pair. */
 function fitting(value: string, left: number): number {
   let length = 0;
   for (const character of value.slice(0, Math.max(0, left))) {
@@ -78,7 +81,7 @@ function fitting(value: string, left: number): number {
   return length;
 }
 
-/** Without the quotes, which are in what a member costs. */
+/** Length as JSON without the quotes, which are part of `MEMBER_COST`. */
 function jsonLength(text: string): number {
   return JSON.stringify(text).length - 2;
 }
@@ -98,7 +101,7 @@ function record(value: object, depth: number, budget: Budget): Record<string, un
     if (budget.left <= 0) break;
     // Assigning to this name would set the prototype.
     if (name === "__proto__") continue;
-    // A member has its whole name or is left out.
+    // Names are never truncated: a member keeps its whole name or is left out.
     const nameLength = jsonLength(name);
     if (nameLength > budget.left) continue;
     budget.left -= nameLength;

@@ -1,6 +1,6 @@
 /**
- * The shape of each event's `data`, for the types of `event.ts` and for the API reference (`webhooks` in OpenAPI). Members
- * are only added: anything else would be a new version, announced in the changelog.
+ * The schema of each event's `data`, for the types in `event.ts` and for the API reference (`webhooks` in OpenAPI).
+ * Members are only ever added; any other change would be a new version, announced in the changelog.
  */
 import { z } from "zod";
 import { PRESENCE_STATES } from "../whatsapp/notices.ts";
@@ -39,7 +39,7 @@ const received = {
   type: z.enum([...INCOMING_TYPES, "unknown"]),
   text: z.string().nullable().describe("Body; caption of media; emoji of a reaction; null for media without caption"),
   media: Media.optional().describe("Present only when the message carries a file"),
-  // Beyond the specification: as in `from`, under the name that every other event has for it.
+  // Beyond the specification: the same as `from`, under the name that all other events use.
   chat: Chat,
   participant: z.string().optional().describe("Sender inside a group"),
   quoted: Quoted.optional(),
@@ -67,7 +67,7 @@ const GroupNow = z.object({
 }).describe("The group as it is after the change; only its id where the network does not tell the line any more");
 
 interface EventSchema {
-  /** When it is emitted, one sentence. */
+  /** When the event is emitted, in one sentence. */
   summary: string;
   data: z.ZodObject;
 }
@@ -140,7 +140,7 @@ export const EVENT_SCHEMAS = {
       reason: z.string().nullable().describe("One sentence; null when the line is well again"),
     }),
   },
-  // An event of its own: a client that answers every `message.received` must not answer the owner's words.
+  // A separate event, so that a client that replies to every `message.received` does not reply to the owner.
   "message.echo": {
     summary: "Beyond the specification: the line's owner wrote a message on the phone or another device.",
     data: z.object({
@@ -150,7 +150,7 @@ export const EVENT_SCHEMAS = {
       fromMe: z.literal(true),
     }),
   },
-  // Not a `message.received`: a corrected order is no second order.
+  // Not a `message.received`: a corrected order is not a second order.
   "message.edited": {
     summary: "Beyond the specification: an earlier message of the chat says something else now.",
     data: z.object({
@@ -238,7 +238,7 @@ export const EVENT_SCHEMAS = {
   },
 } satisfies Record<string, EventSchema>;
 
-/** The body of a webhook request, and what the feed shows of an event beside its id and time. */
+/** The body of a webhook request; the feed adds the event's id and time. */
 export function envelopeSchema<Name extends keyof typeof EVENT_SCHEMAS>(name: Name) {
   return z.object({
     event: z.literal(name),

@@ -1,33 +1,33 @@
-/** How long events are kept, and their removal: the oldest in their time, and single ones when a person is erased. */
+/** Retention of events, and their removal: the oldest when they are due, and single ones when a person is erased. */
 import { eventKeys } from "./rows.ts";
 import { Change, type Kv, LINGER_MS } from "../store/kv.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
 import { EVENTS_A_READ, orderOf, readAfter, removeEvent } from "./log.ts";
 
-/** At most so many an account, about 500 MB: the oldest go first. */
+/** Most events kept per account, about 500 MB; the oldest are removed first. */
 const EVENT_KEEP_COUNT = 500_000;
-/** Events removed in one commit: they lengthen the flush that it shares by about 1 ms. */
+/** Events removed per commit, which prolongs the flush that it shares by about 1 ms. */
 const BATCH = 100;
 
 interface SweepEventsOptions {
-  /** Ends the sweep between two commits. */
+  /** Stops the sweep between two commits. */
   signal?: AbortSignal;
-  /** How long events are kept. */
+  /** Maximum age of an event. */
   keepMs: number;
   keepCount?: number;
-  /** Called before events go: webhooks note those that they never delivered as failed. */
+  /** Called before events are removed: webhooks record those that were never delivered as failed. */
   release?(accountId: string, events: readonly LoggedEvent[]): Promise<void>;
 }
 
 /**
- * Removes what is too old or too much, oldest first, a batch of each account in turn; safe to run at any time. Resolves to
- * how many went.
+ * Removes events that are too old or too many, oldest first, a batch per account in turn. Safe to run at any time.
+ * Resolves to the number removed.
  */
 export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEventsOptions): Promise<number> {
   const { keepMs, keepCount = EVENT_KEEP_COUNT, signal, release } = options;
   const oldest = runtime.clock.now() - keepMs;
-  /** How many are too many, of each account that may have more to give. */
+  /** Surplus of events, by account, for accounts that may have more to remove. */
   const surplus = new Map<string, number>();
   for await (const { key, value: count } of kv.list({ prefix: eventKeys.eventCounts() })) {
     surplus.set(String(key[1]), Number(count) - keepCount);
@@ -64,13 +64,13 @@ function removal(accountId: string, events: readonly LoggedEvent[]): Change {
 interface ErasedEvents {
   change: Change;
   erased: LoggedEvent[];
-  /** The place of the last one that was looked at; null at the end. */
+  /** The place of the last event examined; null at the end. */
   next: string | null;
 }
 
 /**
- * Takes single events out of the log: those around them keep their places, and cursors what they have seen. Looks at the
- * next ones after a place (null: from the oldest); `among`: those that are to go.
+ * Builds the removal of single events. The others keep their places, and cursors stay valid. Examines the next events
+ * after a place (null: from the oldest); `among` selects those to remove.
  */
 export async function eraseEvents(
   kv: Kv,

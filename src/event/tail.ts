@@ -1,12 +1,12 @@
 /**
- * The end of an account's log, read once for all who wait there: each is woken by the events that it asks for, and by no
- * others, however many wait.
+ * Follows the end of an account's log on behalf of any number of waiters. It is read once for all of them, and each is
+ * woken only by events that match its filter.
  */
 import { Loop } from "../base/single_flight.ts";
 import type { Clock } from "../runtime.ts";
 import { type EventLog, type EventQuery, EVENTS_A_READ, fits, orderOf } from "./log.ts";
 
-/** A lost wake-up costs no more than this. */
+/** Polling interval, the most that a lost wake-up costs. */
 const LOOK_EVERY_MS = 15_000;
 
 type Filter = Pick<EventQuery, "types" | "sessionId">;
@@ -17,8 +17,8 @@ interface Waiter {
 }
 
 /**
- * There is something to read. `since`: the id after which it lies, as far as that is known: what was logged between the
- * subscription and it fits nothing that the waiter asks for.
+ * Called when there is something to read. `since`: the id after which it is, if known; events logged between the
+ * subscription and that id do not match the filter.
  */
 type Wake = (since: string | null) => void;
 
@@ -32,7 +32,7 @@ export class Tails {
     this.#clock = clock;
   }
 
-  /** Calls `wake` whenever something that fits may have been logged; returns the function that unsubscribes. */
+  /** Calls `wake` whenever a matching event may have been logged; returns the unsubscribe function. */
   subscribe(accountId: string, filter: Filter, wake: Wake): () => void {
     const tail = this.#tails.get(accountId) ?? new Tail(this.#events, { accountId, clock: this.#clock });
     this.#tails.set(accountId, tail);
@@ -48,7 +48,7 @@ class Tail {
   readonly #accountId: string;
   readonly #waiters = new Set<Waiter>();
   readonly #looks: Loop;
-  /** Id of the last event that was read; undefined until the end of the log was found. */
+  /** Id of the last event read; undefined until the end of the log was found. */
   #last: string | null | undefined;
   #unsubscribe = () => {};
 
@@ -61,7 +61,7 @@ class Tail {
     this.#looks = new Loop(clock, () => this.#read());
   }
 
-  /** The returned function resolves to how many are left. */
+  /** Adds a waiter. The returned function removes it and returns how many are left. */
   add(waiter: Waiter): () => number {
     this.#waiters.add(waiter);
     if (this.#waiters.size === 1) {
@@ -83,7 +83,7 @@ class Tail {
     try {
       if (this.#last === undefined) {
         this.#last = await this.#events.newest(this.#accountId);
-        // What came while the end was looked for.
+        // Events may have been logged before the end was found.
         for (const { wake } of this.#waiters) wake(null);
       }
       for (let isEnd = false; !isEnd && this.#waiters.size > 0;) {
@@ -96,7 +96,7 @@ class Tail {
         isEnd = read.length < EVENTS_A_READ;
       }
     } catch {
-      // Whoever reads the log for a waiter meets the same failure, and reports it.
+      // The waiters' own reads will fail in the same way and report it.
       for (const { wake } of this.#waiters) wake(null);
     }
     return LOOK_EVERY_MS;

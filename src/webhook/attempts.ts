@@ -1,6 +1,6 @@
 /**
- * The attempts of one webhook, each in its account's turn. Endpoints whose last attempt failed have places of their own:
- * what hangs or fails takes none from what works.
+ * The delivery attempts of one webhook, scheduled fairly among accounts. Endpoints whose last attempt failed share
+ * separate places, so that hanging or failing endpoints never slow down working ones.
  */
 import type { FairSemaphore } from "../base/fair_semaphore.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
@@ -10,10 +10,10 @@ import { attemptDelivery } from "./delivery.ts";
 import type { Ended } from "./delivery_writer.ts";
 import { liveSecrets, type WebhookRow } from "./webhook.ts";
 
-/** How long a place rests after an attempt that failed: an endpoint that refuses at once is not called as fast as it can. */
+/** Pause after a failed attempt, so that an endpoint that refuses at once is not called in a tight loop. */
 const FAILING_REST_MS = 250;
 
-/** Places for the attempts of all webhooks, which accounts share. */
+/** Places for the attempts of all webhooks, shared by the accounts. */
 interface Places {
   working: FairSemaphore;
   failing: FairSemaphore;
@@ -31,18 +31,18 @@ export type Due = Omit<Ended, "outcome">;
 
 interface AttemptsOptions {
   webhook: () => WebhookRow;
-  /** An attempt was made, at the webhook as it was then. */
+  /** Called after an attempt, with the webhook's row that was used for it. */
   ended(due: Due, outcome: Ended["outcome"], target: WebhookRow): Promise<void>;
-  /** Ends those that wait for their turn. */
+  /** Aborts waiting attempts. */
   stopping: AbortSignal;
-  /** Ends those that are on their way. */
+  /** Aborts attempts in progress. */
   dropping: AbortSignal;
 }
 
 export class Attempts {
   readonly #context: AttemptsContext;
   readonly #options: AttemptsOptions;
-  /** Those that are on their way or wait for their turn. */
+  /** Attempts in progress or waiting for their turn. */
   readonly #underWay = new Set<Promise<void>>();
   /** Whether the last attempt was a success. */
   #works = true;
@@ -53,19 +53,19 @@ export class Attempts {
     this.#options = options;
   }
 
-  /** What earlier processes have found. */
+  /** Sets whether the endpoint worked, as recorded by earlier processes. */
   resume(works: boolean): void {
     this.#works = works;
   }
 
-  /** Resolves when it has ended, or its turn does not come any more. */
+  /** Makes the attempt when it is its turn. Resolves when it has ended, or was aborted before its turn. */
   make(due: Due): Promise<void> {
     const made = this.#inTurn(due).finally(() => this.#underWay.delete(made));
     this.#underWay.add(made);
     return made;
   }
 
-  /** Resolves when none is on its way or waits. */
+  /** Resolves when no attempt is in progress or waiting. */
   async idle(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
@@ -76,19 +76,19 @@ export class Attempts {
     const { accountId: party, id: lane } = webhook();
     const turn = { party, lane, signal };
     try {
-      // It may fail since it began to wait.
+      // The endpoint may have failed while this attempt waited.
       if (this.#works && await working.run(turn, () => this.#whileItWorks(due))) return;
       await failing.run(turn, async () => {
         await this.#request(due);
         if (!this.#works) await sleep(clock, FAILING_REST_MS, signal);
       });
     } catch (error) {
-      // Its turn did not come before the stop: the next start makes it.
+      // Stopped before its turn: the next start makes the attempt.
       if (error !== signal.reason) throw error;
     }
   }
 
-  /** Whether it was made. */
+  /** Makes the attempt if the endpoint still works; resolves to whether it did. */
   async #whileItWorks(due: Due): Promise<boolean> {
     if (!this.#works) return false;
     await this.#request(due);
@@ -106,7 +106,7 @@ export class Attempts {
     await ended(due, outcome, target);
   }
 
-  /** Opened once: what signs changes with the row, and with the end of a rotation. */
+  /** Returns the signing secrets, unsealed once until the row changes or a rotation ends. */
   #secretsOf(target: WebhookRow): readonly string[] {
     const { seal, runtime } = this.#context;
     const now = runtime.clock.now();

@@ -1,4 +1,4 @@
-/** One attempt to deliver one event, what its outcome is, and when the next attempt is due. */
+/** One attempt to deliver one event: the request, its outcome, and when the next attempt is due. */
 import { traceStep } from "../base/trace.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
@@ -8,18 +8,20 @@ import { SealError } from "../store/seal.ts";
 import { signatureHeaders } from "./sign.ts";
 import type { DeliveryAttempt } from "./webhook.ts";
 
-/** For the whole exchange (spec, Limits). */
+/** Time limit of the whole exchange (spec, Limits). */
 const DELIVERY_TIMEOUT_MS = 10_000;
 /** Pauses before the second, third and fourth attempt (spec: up to 3 retries, exponential). */
 const RETRY_DELAYS_MS = [5_000, 25_000, 120_000] as const;
-/** Each pause is this much shorter or longer, so that a recovering receiver is not hit by everything at once. */
+/** Each pause varies by this much, so that a recovering receiver is not hit by all retries at once. */
 const JITTER = 0.1;
-/** The longest pause that a receiver can ask for. */
+/** The longest pause that a receiver can request. */
 export const RETRY_AFTER_MAX_MS = 3_600_000;
-/** Most of an answer that is read, and thrown away, before the connection is closed. */
+/** How much of a response is read and discarded before the connection is closed. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** The outcome of an attempt. `gone`: the target asks never to be called again (410). `stopped`: the gateway stops. */
+/**
+ * The outcome of an attempt. `gone`: the target asks not to be called again (410). `stopped`: the gateway is stopping.
+ */
 export type AttemptOutcome =
   | { kind: "delivered"; attempt: DeliveryAttempt }
   | { kind: "failed"; attempt: DeliveryAttempt; retryAfterMs: number | null }
@@ -28,13 +30,13 @@ export type AttemptOutcome =
 
 interface AttemptRequest {
   url: string;
-  /** The newest first; throws SealError when they cannot be read. */
+  /** Newest first. Throws SealError if they cannot be unsealed. */
   secrets: () => readonly string[];
   event: LoggedEvent;
   signal: AbortSignal;
 }
 
-/** The body of the request: parsing and stringifying it gives the same bytes (event/plain.ts sees to that). */
+/** Returns the request body. Parsing and stringifying it gives the same bytes, as `event/plain.ts` ensures. */
 export function bodyOf({ event, sessionId, sessionName, data }: LoggedEvent): string {
   return JSON.stringify({ event, sessionId, sessionName, data });
 }
@@ -95,7 +97,7 @@ function reasonOf(error: unknown): string {
   return "the request could not be made";
 }
 
-/** Reads the answer to its end or its cap. Once the status is known, only running out of time makes it a failure. */
+/** Reads the response to its end or limit. Once the status is known, only a timeout makes the attempt a failure. */
 async function discard(response: SafeResponse): Promise<void> {
   try {
     await response.discard();
@@ -104,14 +106,14 @@ async function discard(response: SafeResponse): Promise<void> {
   }
 }
 
-/** Seconds or a date (RFC 9110, 10.2.3); null when the header is missing or says nothing. */
+/** Parses Retry-After, which holds seconds or a date (RFC 9110, 10.2.3); null if it is missing or meaningless. */
 function retryAfterMs(header: string | null, now: number): number | null {
   if (header === null) return null;
   const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;
   return Number.isFinite(ms) && ms > 0 ? Math.min(ms, RETRY_AFTER_MAX_MS) : null;
 }
 
-/** When the attempt after the `number`th of a series is due, Unix ms; null when that was the last. */
+/** Returns when the attempt after the `number`th of a series is due, Unix ms; null if that was the last. */
 export function nextAttemptAt(
   number: number,
   { retryAfterMs, runtime }: { retryAfterMs: number | null; runtime: Runtime },

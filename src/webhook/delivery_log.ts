@@ -1,4 +1,4 @@
-/** The delivery log of a webhook: the outcome of each event, and redelivery of one or of many. */
+/** A webhook's delivery log: the outcome of each event, and redelivery of one or many. */
 import { batchesOf } from "../base/batches.ts";
 import { yielding } from "../base/yielding.ts";
 import { invalid, notFound } from "../errors.ts";
@@ -20,14 +20,14 @@ import {
 } from "./webhook.ts";
 import { existingWebhook } from "./webhooks.ts";
 
-/** Rows that one page looks at: with a filter a page may be empty while `next` leads on. */
+/** Rows examined per page: with a filter, a page may be empty although `next` is set. */
 const SCAN_LIMIT = 2_000;
-/** Redeliveries set up in one commit: a delivery that was tried again often, with long errors, takes up to 6 KiB. */
+/** Redeliveries scheduled per commit: a delivery with many attempts and long errors takes up to 6 KiB. */
 const BATCH = 100;
 
 interface DeliveryQuery {
   status: DeliveryStatus | null;
-  /** Id of the last delivery of the page before; null: from the newest. */
+  /** Id of the previous page's last delivery; null: from the newest. */
   before: string | null;
   limit: number;
 }
@@ -38,7 +38,7 @@ interface DeliveryLogDeps {
   owner: Pick<WebhookOwner, "wake">;
 }
 
-/** Every method throws Problem not_found for an unknown webhook, also for another account's. */
+/** All methods throw Problem not_found for an unknown webhook, including another account's. */
 export class DeliveryLog {
   readonly #deps: DeliveryLogDeps;
 
@@ -47,8 +47,8 @@ export class DeliveryLog {
   }
 
   /**
-   * Newest event first; `next` goes into `before` for the following page, null: there is none. Throws Problem
-   * validation_failed for a `before` that is no delivery id.
+   * Reads a page, newest event first; `next` is the `before` of the following page, null at the end. Throws Problem
+   * validation_failed if `before` is not a delivery id of this webhook.
    */
   async page(
     accountId: string,
@@ -65,7 +65,7 @@ export class DeliveryLog {
     let rows = 0;
     let last: string | null = null;
     for await (const { value } of kv.list(range, { reverse: true, limit: SCAN_LIMIT })) {
-      // One more than the page proves that there is a next one.
+      // One row beyond the page proves that there is a next page.
       if (deliveries.length === limit) return { deliveries, next: last };
       rows++;
       last = value.id;
@@ -74,7 +74,10 @@ export class DeliveryLog {
     return { deliveries, next: rows === SCAN_LIMIT ? last : null };
   }
 
-  /** One more series of attempts, due at once. Throws Problem not_found for an unknown delivery or a forgotten event. */
+  /**
+   * Schedules a new series of attempts, due at once. Throws Problem not_found for an unknown delivery or a removed
+   * event.
+   */
   async redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery> {
     const { kv, clock, owner } = this.#deps;
     await existingWebhook(kv, accountId, webhookId);
@@ -92,8 +95,8 @@ export class DeliveryLog {
   }
 
   /**
-   * One more series for every event since the time (Unix ms) that the webhook subscribes to, delivered or not, except
-   * those whose first attempt is still to come. Not atomic: asked again after a crash, it begins anew.
+   * Schedules a new series for every subscribed event since the time (Unix ms), delivered or not, except those whose
+   * first attempt is still to come. Not atomic: repeated after a crash, it starts over.
    */
   async redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }> {
     const { kv, clock, owner } = this.#deps;
@@ -101,7 +104,7 @@ export class DeliveryLog {
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhookId));
     if (!progress) throw notFound("webhook");
     const { origin } = progress;
-    /** Times grow with orders, so the newest come first and the first that is too old ends it. */
+    /** Times increase with orders: the list is newest first and ends at the first event that is too old. */
     async function* wanted(): AsyncGenerator<LoggedEvent> {
       const newestFirst = kv.list({ prefix: eventKeys.events(accountId) }, { reverse: true });
       for await (const { value: event } of yielding(newestFirst, clock)) {

@@ -1,6 +1,6 @@
 /**
- * Writes the outcomes of a webhook's deliveries: whatever ended while one commit was being written goes into the next,
- * so that a busy webhook costs few commits.
+ * Writes the outcomes of a webhook's deliveries in batches: attempts that end during one commit are written by the
+ * next, so that a busy webhook needs few commits.
  */
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
@@ -14,19 +14,19 @@ import { type AttemptOutcome, nextAttemptAt } from "./delivery.ts";
 import { type DeliveryContext, failingEvent, isNewlyFailing } from "./failing.ts";
 import { type Delivery, newDelivery, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
-/** Results in one commit; each is at most five mutations. */
+/** Outcomes per commit; each takes at most five mutations. */
 const BATCH = 100;
-/** Most attempts that a result carries: the newest, over all redeliveries. */
+/** Most attempts recorded per delivery, over all redeliveries; the newest are kept. */
 const ATTEMPTS_KEPT = 20;
 
-/** An attempt that has ended and is not written down yet. */
+/** An attempt that has ended and has not been written yet. */
 export interface Ended {
   event: LoggedEvent;
-  /** The delivery as it was before; null for a first attempt. */
+  /** The delivery before this attempt; null for a first attempt. */
   previous: Delivery | null;
   /** Number of the attempt in its series, from 1. */
   number: number;
-  /** The waiting row that it came from; null for an attempt straight from the log. */
+  /** Time in the key of the due-attempt row that it came from, Unix ms; null for an attempt straight from the log. */
   dueAt: number | null;
   outcome: Exclude<AttemptOutcome, { kind: "stopped" }>;
 }
@@ -34,9 +34,9 @@ export interface Ended {
 interface DeliveryWriterOptions {
   webhook: () => WebhookRow;
   progress: WebhookProgress;
-  /** The cursor once these results are written. */
+  /** Returns the cursor to write together with these outcomes. */
   cursorAfter(batch: readonly Ended[]): string;
-  /** They are written; with the deliveries as they now stand. */
+  /** Called once the batch is written, with the updated deliveries. */
   written(batch: readonly Ended[], deliveries: readonly Delivery[]): void;
 }
 
@@ -54,7 +54,7 @@ export function makeDeliveryWriter(
       try {
         await retry(() => write(batch), { clock: runtime.clock, pauseMs: STORE_PAUSE_MS, signal, onRetry: logTrouble });
       } catch (error) {
-        // Given up on stop: these attempts are made again at the next start.
+        // Stopped: these attempts are repeated at the next start.
         return logTrouble(error);
       }
       waiting.splice(0, batch.length);
@@ -92,17 +92,17 @@ export function makeDeliveryWriter(
       waiting.push(ended);
       void flush();
     },
-    /** Writes the cursor although nothing ended: many events were not for this webhook. */
+    /** Writes the cursor although no attempt has ended, after many events that were not for this webhook. */
     noteCursor(): void {
       cursorMoved = true;
       void flush();
     },
-    /** Resolves when everything that was added is written. Gives up when the store refuses after the signal aborted. */
+    /** Resolves when everything added has been written. Gives up if the store fails after the signal has aborted. */
     flushed: flush,
   };
 }
 
-/** The delivery after the attempt: delivered, failed for good, or waiting for the next. */
+/** Returns the delivery after the attempt: delivered, failed for good, or pending. */
 function settle(webhookId: string, { event, previous, number, outcome }: Ended, runtime: Runtime): Delivery {
   const attempts = [...previous?.attempts ?? [], outcome.attempt].slice(-ATTEMPTS_KEPT);
   const next = outcome.kind === "failed"
@@ -129,7 +129,7 @@ function addDelivery(
   }
 }
 
-/** Failures in a row, by deliveries that have ended. */
+/** Updates the count of consecutive failed deliveries. */
 function count(progress: WebhookProgress, delivery: Delivery, now: number): void {
   if (delivery.status === "delivered") {
     Object.assign(progress, { failedInARow: 0, failingSince: null, announcedAt: null });

@@ -1,4 +1,4 @@
-/** Runs one worker for every webhook, from boot to stop, and follows what owners change. */
+/** Runs one worker per webhook and applies the owners' changes. */
 import type { Service } from "../base/service.ts";
 import { Loop } from "../base/single_flight.ts";
 import { FairSemaphore } from "../base/fair_semaphore.ts";
@@ -6,20 +6,20 @@ import { CHANGED_TOPIC, soleWebhooks, WEBHOOK_TOPIC, type WebhookOwner, type Web
 import type { WebhookRow } from "./webhook.ts";
 import { Worker, type WorkerContext } from "./worker.ts";
 
-/** How often all workers look for work, and the rows are searched for more webhooks: a wake-up may have been missed. */
+/** How often all workers are woken and the rows are checked for webhooks without a worker, in case a ring was lost. */
 const SWEEP_MS = 30_000;
 
-/** Attempts at the same time: of all accounts, and of one, which a single webhook may use up by itself. */
+/** Concurrent attempts in total, and of one account, which a single webhook may use up by itself. */
 const WORKING = { inAll: 128, each: 32 };
-/** To endpoints whose last attempt failed: most of these wait for 10 s, or are refused as fast as they are made. */
+/** The same for endpoints whose last attempt failed: most of these attempts time out after 10 s or fail at once. */
 const FAILING = { inAll: 32, each: 8 };
 
 interface DispatcherContext extends Omit<WorkerContext, "places"> {
-  /** All webhooks are this process's unless given. */
+  /** By default this process owns all webhooks. */
   ownership?: WebhookOwnership;
 }
 
-/** Takes up what is waiting when it starts (promise 4). */
+/** Resumes pending deliveries at its start (promise 4). */
 export class Dispatcher implements Service, WebhookOwner {
   readonly #context: DispatcherContext;
   readonly #ownership: WebhookOwnership;
@@ -42,7 +42,7 @@ export class Dispatcher implements Service, WebhookOwner {
     this.#sweeps.start(SWEEP_MS);
     this.#deafen.push(
       bell.hear(WEBHOOK_TOPIC, (topic) => {
-        // Rings of other processes may have been lost: any of them may have been meant.
+        // Rings of other processes may have been lost: any webhook may have work.
         if (topic === WEBHOOK_TOPIC) this.#wakeAll();
         else this.wake(topic.slice(WEBHOOK_TOPIC.length));
       }),
@@ -58,10 +58,10 @@ export class Dispatcher implements Service, WebhookOwner {
     await Promise.all([...this.#workers.keys()].map((webhookId) => this.drop(webhookId)));
   }
 
-  /** On one machine nothing has to be taken up. */
+  /** On one machine there are no leases to offer. */
   offer(): void {}
 
-  /** Whoever removes waits for its worker. */
+  /** Nothing to write: `removed` stops the worker itself. */
   withdraw(): Promise<void> {
     return Promise.resolve();
   }
@@ -83,19 +83,19 @@ export class Dispatcher implements Service, WebhookOwner {
     this.#workers.get(webhookId)?.worker.wake();
   }
 
-  /** Webhooks have become this process's: their workers begin. */
+  /** Starts workers for webhooks whose leases this process has taken. */
   taken(): void {
     void this.#sweeps.now();
   }
 
-  /** The webhook is another process's: resolves when its worker here writes no more. */
+  /** Stops the worker of a webhook that this process no longer owns; resolves when it has written everything. */
   async drop(webhookId: string): Promise<void> {
     const known = this.#workers.get(webhookId);
     this.#workers.delete(webhookId);
     await known?.worker.stop();
   }
 
-  /** How many attempts wait for their account's turn. */
+  /** Number of attempts waiting for their account's turn. */
   waiting(): number {
     return this.#places.working.waiting + this.#places.failing.waiting;
   }
@@ -114,7 +114,9 @@ export class Dispatcher implements Service, WebhookOwner {
     return SWEEP_MS;
   }
 
-  /** Begins with webhooks that were not reported, follows those that another process changed, ends those it removed. */
+  /**
+   * Starts workers of webhooks it was not told about, updates those changed by other processes, stops those removed.
+   */
   async #takeUpOthers(): Promise<void> {
     const gone = new Set(this.#workers.keys());
     for await (const row of this.#ownership.rows()) {

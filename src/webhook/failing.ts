@@ -1,4 +1,4 @@
-/** What happens to a webhook whose target refuses or fails: it is reported, or switched off. */
+/** Reports webhooks whose target fails, and eventually switches them off. */
 import type { LoggedEvent, NewEvent } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
@@ -11,7 +11,7 @@ const FAILING_AFTER = 3;
 /** … and at most this often while it continues. */
 const FAILING_AGAIN_MS = 3_600_000;
 
-/** A webhook that took nothing for this long is switched off, counted from its owner's last change of it. */
+/** A webhook without a successful delivery for this long is switched off; its owner's changes restart the time. */
 const OFF_AFTER_MS = 3 * 24 * 3_600_000;
 
 export interface DeliveryContext {
@@ -30,18 +30,18 @@ interface FailingReport {
   lastError: string;
 }
 
-/** Whether the webhook fails, and that was not reported lately. */
+/** Whether the webhook is failing and has not been reported recently. */
 export function isNewlyFailing({ failedInARow, announcedAt }: WebhookProgress, now: number): boolean {
   return failedInARow >= FAILING_AFTER && (announcedAt === null || now - announcedAt >= FAILING_AGAIN_MS);
 }
 
-/** Why the webhook is to be switched off, its attempts having failed for so long; null when it is not. */
+/** Returns why the webhook should be switched off after failing for so long; null if it should not. */
 export function reasonToGiveUp(webhook: WebhookRow, { failingSince }: WebhookProgress, now: number): string | null {
   if (failingSince === null || now - Math.max(failingSince, webhook.updatedAt) < OFF_AFTER_MS) return null;
   return `Nothing was delivered since ${new Date(failingSince).toISOString()}.`;
 }
 
-/** The event that reports a webhook in trouble, in the name of the session whose event failed last. */
+/** Returns the event that reports a failing webhook, attributed to the session whose event failed last. */
 export function failingEvent(webhook: WebhookRow, { event, progress, lastError }: FailingReport): FailingEvent {
   return {
     event: "webhook.failing",
@@ -66,8 +66,8 @@ function disabledEvent(webhook: WebhookRow, report: FailingReport): NewEvent {
 }
 
 /**
- * Switches the webhook off for this reason, and logs the events that say so, in one commit. Resolves to the row as it now
- * stands; null when it was removed. One that has got another target meanwhile stays on.
+ * Switches the webhook off for the given reason and logs the events about it, in one commit. Resolves to the current
+ * row; null if the webhook was removed. A webhook whose target has changed in the meantime stays on.
  */
 export async function switchOff(
   { kv, events, runtime }: DeliveryContext,

@@ -1,27 +1,29 @@
-/** A webhook's cursor over the event log: reads ahead, begins first attempts in order, knows how far all have ended. */
+/**
+ * A webhook's cursor over the event log: reads ahead, starts first attempts in order, tracks how far all have ended.
+ */
 import type { LoggedEvent } from "../event/event.ts";
 import { type EventLog, EVENTS_A_READ, orderOf } from "../event/log.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import { wants, type WebhookRow } from "./webhook.ts";
 
-/** First attempts of one webhook at a time: 240 a second for an endpoint that takes 100 ms. */
+/** Concurrent first attempts of one webhook: 240 a second for an endpoint that takes 100 ms. */
 const PLACES = 24;
-/** Events that are read and not written down yet, at most: what one webhook may hold in memory. */
+/** Most events that one webhook holds in memory: read, with an outcome not yet written. */
 const WINDOW = 512;
-/** How many events that are not for this webhook may lie between the cursor on disk and the one in memory. */
+/** How many unrelated events may pass before the cursor on disk is advanced. */
 const UNNOTED = 1_000;
 
 interface LogCursorOptions {
   webhook: () => WebhookRow;
-  /** Where to begin. */
+  /** Order after which to begin. */
   cursor: string;
-  /** Orders past the cursor whose first attempt has ended and is written down. */
+  /** Orders after the cursor whose first attempt has ended and is already written. */
   done: Set<string>;
-  /** Makes the first attempt; resolves when it has ended, never rejects. */
+  /** Makes the first attempt; resolves when it has ended and never rejects. */
   attempt(event: LoggedEvent): Promise<void>;
-  /** The cursor has come far without any attempt. */
+  /** Called when the cursor has advanced far without any attempt. */
   moved(): void;
-  /** The log could not be read. */
+  /** Called when the log could not be read. */
   failed(error: unknown): void;
   stopped: AbortSignal;
 }
@@ -33,9 +35,9 @@ export function makeLogCursor(events: Pick<EventLog, "following">, options: LogC
   let running = 0;
   const queue: LoggedEvent[] = [];
   const lanes = new Set<string>();
-  /** Events that were read and are not written down, oldest first, each with the order just before it. */
+  /** Events in the window, oldest first, each with the order before it. */
   const open = new Map<string, string>();
-  /** Whether the log may hold more than was read: from a wake-up until its end was seen. */
+  /** Whether the log may hold unread events: from a wake-up until its end has been reached. */
   let more = true;
 
   const mayRun = () => webhook().active && !stopped.aborted;
@@ -89,9 +91,9 @@ export function makeLogCursor(events: Pick<EventLog, "following">, options: LogC
   const follow = singleFlight(() => read().catch(failed));
 
   return {
-    /** Reads what is new and begins what may begin. */
+    /** Reads new events and starts attempts as far as allowed. */
     follow: () => void follow(),
-    /** The order up to which everything has ended, once these are written down. Makes room in the window. */
+    /** Removes these events from the window; returns the order up to which everything has ended. */
     after(ended: readonly LoggedEvent[]): string {
       unnoted = 0;
       for (const event of ended) open.delete(orderOf(event.id));
@@ -102,7 +104,7 @@ export function makeLogCursor(events: Pick<EventLog, "following">, options: LogC
   };
 }
 
-/** Events of one lane depend on each other: they go one at a time, in order. */
+/** Returns the event's lane. Events in one lane depend on each other and are delivered one at a time, in order. */
 function laneOf({ event, sessionId, data }: LoggedEvent): string {
   switch (event) {
     case "message.sent":

@@ -1,6 +1,6 @@
 /**
- * Which process works for a webhook, and through which store it writes (promise 9). On one machine it is the one there
- * is; on a store that many share, each webhook has a lease.
+ * Decides which process works for a webhook and through which store it writes (promise 9). On one machine it is the
+ * only process; on a shared store each webhook has a lease.
  */
 import { callMembers } from "../cluster/member.ts";
 import { Leases } from "../cluster/leases.ts";
@@ -11,27 +11,27 @@ import { webhookKeys } from "./rows.ts";
 import type { WebhookRow } from "./webhook.ts";
 
 export interface WebhookOwnership {
-  /** The webhooks of this process, as their rows stand. */
+  /** Lists the rows of the webhooks owned by this process. */
   rows(): AsyncIterable<WebhookRow>;
-  /** The store as the webhook's owner writes it; null when it is not this process's. */
+  /** Returns the store through which the webhook's owner writes; null if this process does not own it. */
   storeOf(webhook: Pick<WebhookRow, "accountId" | "id">): Kv | null;
 }
 
-/** What HTTP says to whoever works for webhooks, in this process or another. */
+/** How HTTP notifies the owner of a webhook, in this process or another. */
 export interface WebhookOwner {
-  /** Adds what lets a webhook be taken up to the commit that creates it. */
+  /** Adds to the commit that creates a webhook what lets a process take it. */
   offer(change: Change, webhook: Pick<WebhookRow, "accountId" | "id">): void;
-  /** Adds what ends all other writing for a webhook to the commit that removes it. */
+  /** Adds to the commit that removes a webhook what makes all later writes for it fail. */
   withdraw(change: Change, webhook: Pick<WebhookRow, "accountId" | "id">): Promise<void>;
-  /** The webhook was created or changed. */
+  /** Called when the webhook was created or changed. */
   changed(webhook: WebhookRow): void;
-  /** The webhook was removed; resolves when nothing of it is written any more. */
+  /** Called when the webhook was removed; resolves when nothing is written for it any longer. */
   removed(webhookId: string): Promise<void>;
-  /** Something is due for the webhook that its worker cannot know of. */
+  /** Called when an attempt is due that the webhook's worker does not know of. */
   wake(webhookId: string): void;
 }
 
-/** Where this process owns every webhook. */
+/** Returns the ownership of a process that owns every webhook. */
 export function soleWebhooks(kv: Kv): WebhookOwnership {
   return {
     async *rows() {
@@ -51,7 +51,7 @@ export const WEBHOOK_KIND = "webhook";
 export const WEBHOOK_TOPIC = "webhook/";
 export const CHANGED_TOPIC = "webhook-changed/";
 
-/** The name of a webhook's lease. */
+/** Returns the name of a webhook's lease. */
 const thingOf = ({ accountId, id }: Pick<WebhookRow, "accountId" | "id">) => `${accountId}/${id}`;
 
 function keyOfThing(thing: string): KeyOf<WebhookRow> {
@@ -59,7 +59,7 @@ function keyOfThing(thing: string): KeyOf<WebhookRow> {
   return webhookKeys.webhook(accountId, id);
 }
 
-/** The webhooks whose leases this process holds. */
+/** Returns the ownership of the webhooks whose leases this process holds. */
 export function sharedWebhooks(leases: Leases): WebhookOwnership {
   return {
     rows: () => leases.rows(keyOfThing),
@@ -67,12 +67,12 @@ export function sharedWebhooks(leases: Leases): WebhookOwnership {
   };
 }
 
-/** The things of which each has a lease. */
+/** Lists the lease names of all webhooks. */
 export async function* webhookThings(kv: Kv): AsyncIterable<string> {
   for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) yield thingOf(value);
 }
 
-/** Webhooks that another process works for: the bell wakes it, and a sweep finds what a lost ring left. */
+/** Returns the owner of webhooks held by other processes. The bell notifies it; sweeps make up for lost rings. */
 export function makeRemoteWebhooks({ kv, bell }: { kv: Kv; bell: Bell }): WebhookOwner {
   return {
     offer: (change, webhook) => Leases.offer(change, WEBHOOK_KIND, thingOf(webhook)),
@@ -84,7 +84,7 @@ export function makeRemoteWebhooks({ kv, bell }: { kv: Kv; bell: Bell }): Webhoo
     },
     changed({ id }) {
       bell.ring(CHANGED_TOPIC + id);
-      // A new one is nobody's yet.
+      // A new webhook has no holder yet.
       callMembers(bell);
     },
     removed(webhookId) {

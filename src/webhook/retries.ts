@@ -1,4 +1,4 @@
-/** The attempts of one webhook that are due later: retries and redeliveries, taken up at their time. */
+/** The scheduled attempts of one webhook, retries and redeliveries, made when they are due. */
 import type { Clock } from "../runtime.ts";
 import { eventKeys } from "../event/rows.ts";
 import { webhookKeys } from "./rows.ts";
@@ -9,35 +9,37 @@ import { RETRY_AFTER_MAX_MS } from "./delivery.ts";
 import { givenUp } from "./sweep.ts";
 import type { WebhookRow } from "./webhook.ts";
 
-/** Attempts of this kind at a time: beside the fresh ones, so that a burst of failures does not delay what is new. */
+/**
+ * Concurrent scheduled attempts, separate from first attempts, so that a burst of failures does not delay new events.
+ */
 const PLACES = 8;
 
 interface RetriesOptions {
   webhook: () => WebhookRow;
   /** Makes the attempt; never rejects. */
   attempt(due: Due): Promise<void>;
-  /** Has `takeUp` called at that time, Unix ms. */
+  /** Arranges a call of `takeUp` at that time, Unix ms. */
   wakeAt(atMs: number): void;
-  /** The rows could not be read. */
+  /** Called when the rows could not be read. */
   failed(error: unknown): void;
   stopped: AbortSignal;
 }
 
 export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: RetriesOptions) {
   const { webhook, attempt, wakeAt, failed, stopped } = options;
-  /** Orders whose row has been taken up and is not written over yet. */
+  /** Orders whose attempt has begun and whose row has not been replaced yet. */
   const taken = new Set<string>();
   let running = 0;
 
   async function look(): Promise<void> {
     if (!webhook().active || stopped.aborted) return;
-    // Of thousands that wait no more than may begin now, past those that have, and the next.
+    // Of possibly thousands, read only those that have begun, those that may begin now, and one more.
     const limit = taken.size + PLACES - running + 1;
     for await (const row of kv.list({ prefix: webhookKeys.dueAttempts(webhook().id) }, { limit })) {
       const dueAt = Number(row.key[2]);
       const order = String(row.key[3]);
       if (taken.has(order)) continue;
-      // No pause is longer: what lies further ahead was planned by a wrong clock.
+      // No pause is longer than this, so a later time was computed with a wrong clock.
       const waitMs = dueAt - clock.now();
       if (waitMs > 0 && waitMs <= RETRY_AFTER_MAX_MS) return wakeAt(dueAt);
       if (running >= PLACES) return;
@@ -56,13 +58,13 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
         kv.get(webhookKeys.delivery(id, order)),
       ]);
       if (due.value === null) {
-        // It was written down while the list was read.
+        // Its outcome was written while the list was read.
         taken.delete(order);
       } else if (event.value) {
         await attempt({ event: event.value, previous: previous.value, number, dueAt });
       } else {
         const change = new Change().delete(webhookKeys.dueAttempt(id, dueAt, order));
-        // The sweep has marked it as failed when it took the event; but an attempt was on its way, and wrote over that.
+        // The event is gone. The sweep marked this delivery as failed, but an attempt in progress overwrote that.
         if (previous.value?.status === "pending") {
           change.check(previous).set(webhookKeys.delivery(id, order), givenUp(previous.value, clock.now()));
         }
@@ -79,12 +81,12 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
   }
 
   const looking = singleFlight(() => look().catch(failed));
-  /** Begins what is due, and arranges to be called again for the rest. */
+  /** Starts due attempts and arranges to be called for the next one. */
   const takeUp = () => void looking();
 
   return {
     takeUp,
-    /** These attempts are written down: their rows are gone. */
+    /** Called when the outcomes of these attempts are written and their rows are gone. */
     written(orders: readonly string[]): void {
       for (const order of orders) taken.delete(order);
       takeUp();

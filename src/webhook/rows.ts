@@ -6,16 +6,16 @@ export const webhookKeys = {
   webhook: (accountId: string, webhookId: string) => key<WebhookRow>("webhook", accountId, webhookId),
   webhooksOfAccount: (accountId: string) => prefix<WebhookRow>("webhook", accountId),
   webhooks: () => prefix<WebhookRow>("webhook"),
-  /** How many webhooks the account has ever created: checked by every create, so that the limit holds. */
+  /** How many webhooks the account has ever created; checked by every creation, so that the limit holds. */
   webhooksMade: (accountId: string) => key<number>("webhooks_made", accountId),
-  /** How far the webhook has come in its account's event log; written by its worker alone. */
+  /** The webhook's progress in its account's event log; written only by its worker. */
   webhookProgress: (webhookId: string) => key<WebhookProgress>("webhook_progress", webhookId),
   allWebhookProgress: () => prefix<WebhookProgress>("webhook_progress"),
-  /** The outcome of an event, by the event's order; exists from the end of the first attempt. */
+  /** The delivery of an event, by the event's order; exists once the first attempt has ended. */
   delivery: (webhookId: string, order: string) => key<Delivery>("delivery", webhookId, order),
   allDeliveries: () => prefix<Delivery>("delivery"),
   deliveries: (webhookId: string) => prefix<Delivery>("delivery", webhookId),
-  /** A waiting attempt, by the time it is due (Unix ms); the value is its number in its series, from 1. */
+  /** A scheduled attempt, by the time it is due (Unix ms); the value is its number in its series, from 1. */
   dueAttempt: (webhookId: string, dueAt: number, order: string) => key<number>("due_attempt", webhookId, dueAt, order),
   dueAttempts: (webhookId: string) => prefix<number>("due_attempt", webhookId),
   allDueAttempts: () => prefix<number>("due_attempt"),

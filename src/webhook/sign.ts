@@ -1,31 +1,31 @@
 /**
- * The secret of a webhook and the signatures that it makes: the specification's `x-webhook-signature`, and beside it the
- * headers of Standard Webhooks (https://www.standardwebhooks.com), for which many languages have a library.
+ * Webhook secrets and signatures: the specification's `x-webhook-signature`, and the headers of Standard Webhooks
+ * (https://www.standardwebhooks.com), for which many languages have libraries.
  */
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
 import type { Random } from "../runtime.ts";
 
 const SECRET_PREFIX = "whsec_";
-/** Standard Webhooks asks for 24 to 64. */
+/** Standard Webhooks requires 24 to 64. */
 const SECRET_BYTES = 32;
 
-/** `whsec_` and 32 random bytes in base64. */
+/** Returns a new secret: `whsec_` and 32 random bytes in base64. */
 export function makeSecret(random: Random): string {
   return SECRET_PREFIX + Buffer.from(random.bytes(SECRET_BYTES)).toString("base64");
 }
 
 interface SignedBody {
-  /** Id of the event: the same over retries and redeliveries. */
+  /** The event's id, the same for retries and redeliveries. */
   id: string;
   /** When this attempt began, Unix ms. */
   at: number;
   body: Uint8Array;
-  /** The newest first; a second one while rotating. */
+  /** Newest first; two during a rotation. */
   secrets: readonly string[];
 }
 
-/** The headers that let the receiver know who sent the body, and that nobody changed it. */
+/** Returns the headers by which the receiver verifies the body's origin and integrity. */
 export function signatureHeaders({ id, at, body, secrets }: SignedBody): Record<string, string> {
   const timestamp = String(Math.floor(at / 1000));
   const [current, previous] = secrets.map((secret) => createHmac("sha256", secret).update(body).digest("hex"));

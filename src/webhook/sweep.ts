@@ -1,4 +1,4 @@
-/** How long deliveries are kept, their removal, and what happens to those of events that are about to be removed. */
+/** Retention of deliveries, and what becomes of them when their events are removed. */
 import { piecesOf } from "../base/batches.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
@@ -8,14 +8,14 @@ import { deleteKeys, deleteRange } from "../store/delete_range.ts";
 import { Change, firstRow, type Key, type Kv, type PrefixOf } from "../store/kv.ts";
 import { type Delivery, newDelivery, wants, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
-/** Failed deliveries stay for 30 days; delivered ones go together with their event. */
+/** Failed deliveries are kept for 30 days; delivered ones are removed together with their event. */
 const FAILED_KEEP_MS = 30 * 24 * 3_600_000;
-/** Deliveries written in one commit: one that was tried often, with long errors, takes up to 6 KiB. */
+/** Deliveries per commit: one with many attempts and long errors takes up to 6 KiB. */
 const WRITTEN_AT_ONCE = 100;
 
 /**
- * Settles what the account's webhooks have of events that go now (`sweepEvents` calls it): delivered ones are forgotten,
- * and whatever was never delivered to an active webhook ends in its log as failed. One that is paused misses it.
+ * Settles the deliveries of events that are about to be removed (called by `sweepEvents`): successful deliveries are
+ * removed, and events never delivered to an active webhook are recorded as failed. Paused webhooks miss them.
  */
 export async function releaseEvents(
   { kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clock"> },
@@ -60,20 +60,20 @@ function release(
   change.set(webhookKeys.delivery(webhook.id, order), given);
 }
 
-/** The delivery as it ends when its event has gone before it could be delivered. */
+/** Returns the delivery as failed because its event was removed before it could be delivered. */
 export function givenUp(delivery: Delivery, now: number): Delivery {
   const given = { at: now, status: null, durationMs: 0, error: "given up: the event is no longer kept" };
   return { ...delivery, status: "failed", attempts: [...delivery.attempts, given], nextAttemptAt: null };
 }
 
-/** Removes failed deliveries that are too old, and what a removed webhook left behind. Resolves to how many. */
+/** Removes old failed deliveries, and whatever a removed webhook left behind. Resolves to the number of deliveries. */
 export async function sweepDeliveries(
   { kv, runtime }: { kv: Kv; runtime: Runtime },
   signal?: AbortSignal,
 ): Promise<number> {
-  // In this order: a webhook that is made meanwhile is not among those that are looked at.
+  // Rows first, webhooks second: a webhook created in between must not look like a removed one.
   const webhookIds = new Set<string>();
-  // Whoever wrote while the webhook was removed may have left any of these.
+  // A write concurrent with the removal may have left rows of any of these families.
   const families = [webhookKeys.allWebhookProgress(), webhookKeys.allDeliveries(), webhookKeys.allDueAttempts()];
   for (const prefix of families) for await (const id of webhooksBelow(kv, prefix)) webhookIds.add(id);
   const known = new Set<string>();
@@ -90,7 +90,7 @@ export async function sweepDeliveries(
   return removed;
 }
 
-/** Ids of the webhooks that have rows of this family: one read each. */
+/** Yields the ids of webhooks that have rows of this family, with one read each. */
 async function* webhooksBelow(kv: Kv, prefix: PrefixOf<unknown>): AsyncGenerator<string> {
   for (let row = await firstRow(kv, { prefix }); row !== null;) {
     const id = String(row.key[prefix.length]);
@@ -99,7 +99,7 @@ async function* webhooksBelow(kv: Kv, prefix: PrefixOf<unknown>): AsyncGenerator
   }
 }
 
-/** Orders grow with time: the first delivery that is young enough ends it. */
+/** Yields old deliveries that have ended. Orders increase with time, so the first recent delivery ends it. */
 async function* endedBefore(kv: Kv, webhookId: string, oldest: number): AsyncGenerator<Key> {
   for await (const { key, value } of kv.list({ prefix: webhookKeys.deliveries(webhookId) })) {
     if (value.createdAt >= oldest) return;
@@ -107,7 +107,7 @@ async function* endedBefore(kv: Kv, webhookId: string, oldest: number): AsyncGen
   }
 }
 
-/** Removes everything that was kept for a webhook whose row is gone; cut short, the sweep removes the rest. */
+/** Removes everything kept for a webhook whose row is gone. If interrupted, the sweep removes the rest. */
 export async function purgeWebhook(kv: Kv, webhookId: string): Promise<void> {
   for (const prefix of [webhookKeys.deliveries(webhookId), webhookKeys.dueAttempts(webhookId)]) {
     await deleteRange(kv, { prefix });

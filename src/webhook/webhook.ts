@@ -1,4 +1,4 @@
-/** What a webhook and its deliveries are, and which events go to it. */
+/** Webhooks and deliveries, and which events go to a webhook. */
 import type { EventName, LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Seal } from "../store/seal.ts";
@@ -10,11 +10,11 @@ export interface Webhook {
   events: readonly EventName[];
   /** Null: every session of the account. */
   sessionId: string | null;
-  /** False pauses: events wait in the event log and go out, in order, when it is true again. */
+  /** False pauses delivery: events wait in the event log and are delivered in order once it is true again. */
   active: boolean;
-  /** Why the gateway itself switched it off, and how to switch it on; null otherwise. */
+  /** Why the gateway switched it off, and how to switch it on again; null otherwise. */
   switchedOff: string | null;
-  /** Until when the previous secret also signs, Unix ms; null when there is only one. */
+  /** Until when the previous secret also signs, Unix ms; null if there is only one. */
   previousSecretUntil: number | null;
   createdAt: number;
   updatedAt: number;
@@ -27,14 +27,14 @@ export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 export interface DeliveryAttempt {
   /** When it began, Unix ms. */
   at: number;
-  /** HTTP status; null when no response came. */
+  /** HTTP status; null if no response came. */
   status: number | null;
   durationMs: number;
-  /** One sentence; null when it was a success. */
+  /** One sentence; null if it succeeded. */
   error: string | null;
 }
 
-/** One event on its way to one webhook. `pending`: another attempt is due. */
+/** The delivery of one event to one webhook. `pending`: another attempt is due. */
 export interface Delivery {
   id: string;
   eventId: string;
@@ -42,38 +42,38 @@ export interface Delivery {
   status: DeliveryStatus;
   attempts: DeliveryAttempt[];
   createdAt: number;
-  /** When the next attempt is due, Unix ms; null when there is none. */
+  /** When the next attempt is due, Unix ms; null if there is none. */
   nextAttemptAt: number | null;
 }
 
 /** A webhook with its secrets, sealed (promise 6). */
 export interface WebhookRow extends Webhook {
   secret: Uint8Array;
-  /** Signs too until `previousSecretUntil`; null when there is only one. */
+  /** Also signs until `previousSecretUntil`; null if there is only one secret. */
   previousSecret: Uint8Array | null;
 }
 
-/** A worker's notes, in a row of their own, so that an owner's update and a worker's progress never collide. */
+/** A worker's progress, in a row of its own, so that it never conflicts with the owner's changes. */
 export interface WebhookProgress {
-  /** Every event up to this order has had its first attempt, or was not for this webhook. */
+  /** All events up to this order have had their first attempt or were not for this webhook. */
   cursor: string;
-  /** The cursor at creation: events up to it happened before. */
+  /** The cursor at creation; events up to it are older than the webhook. */
   origin: string;
-  /** Deliveries that ended as failed since the last success. */
+  /** Failed deliveries since the last success. */
   failedInARow: number;
-  /** When the first of them ended, Unix ms. */
+  /** When the first of them failed, Unix ms. */
   failingSince: number | null;
   /** When `webhook.failing` was last logged, Unix ms. */
   announcedAt: number | null;
 }
 
-/** As its owner sees it. */
+/** A webhook as shown to its owner. */
 export interface ShownWebhook extends Webhook {
-  /** Since when deliveries that ended have failed, Unix ms; null when the last one was a success, or none has ended. */
+  /** Since when deliveries have been failing, Unix ms; null if the last one succeeded or none has ended. */
   failingSince: number | null;
 }
 
-/** The row without what must not leave the gateway. */
+/** Returns the row without its secrets. */
 export function shownWebhook(
   row: WebhookRow,
   { failingSince, now }: Pick<ShownWebhook, "failingSince"> & { now: number },
@@ -83,12 +83,15 @@ export function shownWebhook(
   return { ...webhook, previousSecretUntil: rotating ? webhook.previousSecretUntil : null, failingSince };
 }
 
-/** When a change made now counts as made, Unix ms: after the one before it, whatever the clocks of several processes say. */
+/**
+ * Returns the timestamp of a change made now, Unix ms: later than the previous change, even if processes' clocks
+ * differ.
+ */
 export function changedAt({ updatedAt }: WebhookRow, now: number): number {
   return Math.max(now, updatedAt + 1);
 }
 
-/** The secrets that sign now, the newest first. */
+/** Returns the secrets that sign now, newest first. */
 export function liveSecrets(row: WebhookRow, { seal, now }: { seal: Seal; now: number }): string[] {
   const sealed = [row.secret];
   if (row.previousSecret && row.previousSecretUntil !== null && now < row.previousSecretUntil) {
@@ -102,7 +105,7 @@ const OWN_TROUBLE: readonly EventName[] = ["webhook.failing", "webhook.disabled"
 /** Whether the event goes to the webhook. */
 export function wants(webhook: Webhook, event: LoggedEvent): boolean {
   if (event.event === "webhook.test") return event.data.webhookId === webhook.id;
-  // An endpoint is not sent the news of its own failure.
+  // A failing endpoint is not sent reports about itself.
   if (OWN_TROUBLE.includes(event.event) && "webhookId" in event.data && event.data.webhookId === webhook.id) {
     return false;
   }
@@ -110,7 +113,7 @@ export function wants(webhook: Webhook, event: LoggedEvent): boolean {
   return webhook.events.includes(event.event);
 }
 
-/** The delivery of an event of which no attempt has ended yet. */
+/** Returns a new delivery, without attempts. */
 export function newDelivery(webhookId: string, { id, event }: LoggedEvent, now: number): Delivery {
   return {
     id: deliveryId(webhookId, orderOf(id)),
@@ -123,15 +126,15 @@ export function newDelivery(webhookId: string, { id, event }: LoggedEvent, now: 
   };
 }
 
-/** How much of the webhook's id a delivery's id carries. */
+/** How many characters of the webhook's id are part of a delivery's id. */
 const TAIL = 10;
 
-/** A delivery's id is made of its event's place in the log and its webhook: nothing to generate or look up. */
+/** Returns a delivery's id, derived from its event's place in the log and its webhook. */
 export function deliveryId(webhookId: string, order: string): string {
   return `dlv_${order}${webhookId.slice(-TAIL)}`;
 }
 
-/** The event's place in the log; null when the id is not one of this webhook's deliveries. */
+/** Returns the event's place in the log; null if the id is not that of a delivery of this webhook. */
 export function orderOfDelivery(webhookId: string, id: string): string | null {
   const order = id.slice("dlv_".length, -TAIL);
   return /^[0-9a-z]{1,64}$/.test(order) && id === deliveryId(webhookId, order) ? order : null;

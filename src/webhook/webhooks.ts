@@ -1,4 +1,4 @@
-/** Webhooks as the HTTP floor and the panel use them: records and secrets. */
+/** Management of webhooks, as used by the API and the panel. */
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, notFound } from "../errors.ts";
@@ -20,21 +20,21 @@ interface NewWebhook {
   /** Null: all. */
   events: readonly EventName[] | null;
   sessionId: string | null;
-  /** How many the account may have; any number if left out. */
+  /** How many webhooks the account may have; unlimited by default. */
   most?: number;
-  /** Adds what is to be written with the webhook or not at all; called anew for each try. */
+  /** Adds mutations to be committed together with the webhook; called again for each attempt. */
   commitWith?: (change: Change, made: MadeWebhook) => void;
 }
 
-/** A webhook and the secret that it has now, which is shown this once. */
+/** A webhook with its current secret, which is shown only now. */
 export interface MadeWebhook {
   webhook: ShownWebhook;
   secret: string;
 }
 
-/** Each lost try means that another request made a webhook meanwhile. */
+/** Each failed attempt means that another request created a webhook in the meantime. */
 const MOST_TRIES = 101;
-/** How long the previous secret still signs after a rotation. */
+/** How long the previous secret also signs after a rotation. */
 const SECRET_OVERLAP_MS = 24 * 3_600_000;
 
 interface WebhooksDeps {
@@ -44,21 +44,23 @@ interface WebhooksDeps {
   seal: Seal;
   runtime: Runtime;
   owner: WebhookOwner;
-  /** What webhooks need to know of sessions: those of the account, oldest first. */
+  /** The account's sessions, oldest first. */
   sessions: { list(accountId: string): Promise<readonly { id: string; name: string }[]> };
 }
 
-/** Every method throws Problem not_found for an unknown webhook, also for another account's. */
+/** All methods throw Problem not_found for an unknown webhook, including another account's. */
 export class Webhooks {
   readonly #deps: WebhooksDeps;
-  /** Creations of an account: at once, all but one of them would look through its webhooks in vain, time and again. */
+  /**
+   * Serialises creations by account: concurrent ones would conflict and re-read all of its webhooks again and again.
+   */
   readonly #creations = new KeyedQueue();
 
   constructor(deps: WebhooksDeps) {
     this.#deps = deps;
   }
 
-  /** Oldest first. */
+  /** Lists the account's webhooks, oldest first. */
   async list(accountId: string): Promise<ShownWebhook[]> {
     return await Promise.all((await this.#rowsOf(accountId)).map((row) => this.#shown(row)));
   }
@@ -67,7 +69,7 @@ export class Webhooks {
     return await this.#shown((await existingWebhook(this.#deps.kv, accountId, webhookId)).value);
   }
 
-  /** Throws Problem validation_failed for a target that may not be called, not_found for an unknown session. */
+  /** Creates a webhook. Throws Problem validation_failed for a forbidden target, not_found for an unknown session. */
   async create(accountId: string, wanted: NewWebhook): Promise<MadeWebhook> {
     const { kv, runtime, owner } = this.#deps;
     const { url, sessionId, most = Infinity, commitWith } = wanted;
@@ -100,7 +102,7 @@ export class Webhooks {
     return made;
   }
 
-  /** Throws Problem validation_failed as `create` does. */
+  /** Changes a webhook. Throws Problem validation_failed as `create` does. */
   async update(
     accountId: string,
     webhookId: string,
@@ -117,7 +119,7 @@ export class Webhooks {
     return await this.#shown(row);
   }
 
-  /** Also drops what waits for it and its delivery log. Resolves to the last record. */
+  /** Removes a webhook with its pending deliveries and its delivery log. Resolves to the last record. */
   async remove(accountId: string, webhookId: string): Promise<ShownWebhook> {
     const { kv, owner } = this.#deps;
     const last = await retryOnConflict(kv, async () => {
@@ -131,7 +133,7 @@ export class Webhooks {
     return last;
   }
 
-  /** A new secret; the previous one also signs until `previousSecretUntil`. */
+  /** Creates a new secret; the previous one also signs until `previousSecretUntil`. */
   async rotateSecret(accountId: string, webhookId: string): Promise<MadeWebhook> {
     const { secret, sealed } = this.#sealedSecret();
     const row = await this.#change(accountId, webhookId, (before) => ({
@@ -142,7 +144,7 @@ export class Webhooks {
     return { webhook: await this.#shown(row), secret };
   }
 
-  /** Sends the event `webhook.test` to this webhook alone, whatever it subscribes to. Resolves to the event's id. */
+  /** Sends `webhook.test` to this webhook only, regardless of its subscription. Resolves to the event's id. */
   async test(accountId: string, webhookId: string): Promise<{ eventId: string }> {
     const { kv, runtime, events } = this.#deps;
     const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
@@ -172,13 +174,13 @@ export class Webhooks {
     return rows.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
   }
 
-  /** The given session, else the account's oldest; null when there is none. */
+  /** Resolves to the given session, or the account's oldest; null if there is none. */
   async #findSession(accountId: string, sessionId: string | null) {
     const sessions = await this.#deps.sessions.list(accountId);
     return sessions.find(({ id }) => sessionId === null || id === sessionId) ?? null;
   }
 
-  /** The commit that makes the webhook. Throws Problem validation_failed when the account has enough of them. */
+  /** Builds the commit that creates the webhook. Throws Problem validation_failed if the account has too many. */
   async #creationOf(row: WebhookRow, most: number): Promise<Change> {
     const { kv, owner } = this.#deps;
     const { id, accountId } = row;
@@ -189,7 +191,7 @@ export class Webhooks {
     const change = new Change().check(made).set(webhookKeys.webhooksMade(accountId), (made.value ?? 0) + 1)
       .checkAbsent(webhookKeys.webhook(accountId, id)).set(webhookKeys.webhook(accountId, id), row);
     owner.offer(change, row);
-    // The cursor begins at this very commit: what happened before is none of this webhook's.
+    // The cursor starts at this very commit: earlier events are not delivered to this webhook.
     change.ordered(eventKeys.eventOrder(accountId), (order) => [{
       kind: "set",
       key: webhookKeys.webhookProgress(id),
@@ -198,7 +200,7 @@ export class Webhooks {
     return change;
   }
 
-  /** Writes the changed row and hands it to its worker. */
+  /** Writes the changed row and passes it to the worker. */
   async #change(
     accountId: string,
     webhookId: string,
@@ -231,14 +233,16 @@ export class Webhooks {
   }
 }
 
-/** The webhook's row. Throws Problem not_found, also for another account's. */
+/** Resolves to the webhook's row. Throws Problem not_found, also for another account's webhook. */
 export async function existingWebhook(kv: Kv, accountId: string, webhookId: string): Promise<Row<WebhookRow>> {
   const slot = await kv.get(webhookKeys.webhook(accountId, webhookId));
   if (!isRow(slot)) throw notFound("webhook");
   return slot;
 }
 
-/** Each name once, in the order of the catalogue. */
+/**
+ * Returns the names without duplicates, in the catalogue's order. Throws Problem validation_failed if there are none.
+ */
 function checkedEvents(names: readonly EventName[]): EventName[] {
   if (names.length === 0) throw invalid("events", "needs at least one event, or is left out for all");
   return EVENT_NAMES.filter((name) => names.includes(name));

@@ -1,12 +1,12 @@
 /**
- * One webhook's worker: it follows the event log with a cursor, so that nothing is lost by construction (promise 4), and
- * takes up retries when they are due.
+ * One webhook's worker. It follows the event log with a cursor, so that no event is lost by construction (promise 4),
+ * and makes retries when they are due.
  *
- * - Fresh events and retries have places of their own, so that neither starves the other, and no worker knows of
- *   another: an endpoint that hangs delays nobody else.
- * - Order: within a lane (one outgoing message; one chat of incoming ones; one session) first attempts go one at a
- *   time, in the order of the log. A retry may be overtaken. Ids sort in the order of the log.
- * - At least once: what ended before a crash and was not written down is sent again under the same id.
+ * - First attempts and retries have separate places, so that neither starves the other. Workers are independent: an
+ *   endpoint that hangs delays no other.
+ * - Order: within a lane (one outgoing message; one chat of incoming ones; one session) first attempts are made one at
+ *   a time, in the order of the log. Later events may overtake a retry. Ids sort in the order of the log.
+ * - Delivery is at least once: an attempt whose outcome was not written before a crash is repeated under the same id.
  */
 import { orderOf } from "../event/log.ts";
 import { retry } from "../base/retry.ts";
@@ -22,14 +22,14 @@ import { WEBHOOK_TOPIC } from "./ownership.ts";
 import { makeRetries } from "./retries.ts";
 import type { WebhookProgress, WebhookRow } from "./webhook.ts";
 
-/** What is on its way at a stop may end within this; the rest goes out again at the next start, under the same id. */
+/** Time given to attempts in progress at a stop; the others are repeated at the next start, under the same id. */
 const STOP_GRACE_MS = 3_000;
 
 export interface WorkerContext extends DeliveryContext, AttemptsContext {
   bell: Bell;
 }
 
-/** What works once the webhook's progress is loaded. */
+/** The parts that work once the webhook's progress is loaded. */
 interface Parts {
   writer: ReturnType<typeof makeDeliveryWriter>;
   cursor: ReturnType<typeof makeLogCursor>;
@@ -66,24 +66,24 @@ export class Worker implements Service {
     return Promise.resolve();
   }
 
-  /** Lets attempts on their way end for a while, then drops them: they are made again at the next start. */
+  /** Gives attempts in progress some time, then aborts them; they are repeated at the next start. */
   stop(): Promise<void> {
     return this.#ending ??= this.#end();
   }
 
-  /** Drops the attempts that are on their way. */
+  /** Aborts attempts in progress. */
   drop(): void {
     this.#dropping.abort();
   }
 
-  /** Looks for events, and for retries that are due. */
+  /** Checks for new events and due retries. */
   wake(): void {
     if (this.#stopping.signal.aborted) return;
     this.#parts?.cursor.follow();
     this.#parts?.retries.takeUp();
   }
 
-  /** The webhook was changed. */
+  /** Called when the webhook was changed. */
   update(webhook: WebhookRow): void {
     this.#webhook = webhook;
     this.wake();
@@ -96,7 +96,7 @@ export class Worker implements Service {
     try {
       await retry(() => this.#load(), { clock, pauseMs: STORE_PAUSE_MS, signal, onRetry });
     } catch (error) {
-      // Stopped before it could begin: the next start does.
+      // Stopped before the progress was loaded.
       if (!signal.aborted) throw error;
     }
   }
@@ -105,7 +105,7 @@ export class Worker implements Service {
     const { kv, events, runtime: { clock }, bell } = this.#context;
     const { id } = this.#webhook;
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(id));
-    // Removed in the meantime.
+    // The webhook was removed in the meantime.
     if (!progress) return;
     this.#attempts.resume(progress.failedInARow === 0);
     const done = new Set<string>();
@@ -145,7 +145,7 @@ export class Worker implements Service {
     this.wake();
   }
 
-  /** Notes what became of an attempt; a target that took nothing for too long, or asks for it, is switched off. */
+  /** Records an attempt's outcome. Switches the webhook off if its target has failed for too long or asks for it. */
   async #ended(due: Due, outcome: Ended["outcome"], target: WebhookRow): Promise<void> {
     if (!this.#parts) return;
     const { writer, progress } = this.#parts;
@@ -162,10 +162,10 @@ export class Worker implements Service {
     const { log } = this.#context.runtime;
     try {
       const off = await switchOff(this.#context, target, report) ?? { ...target, active: false };
-      // Unless its owner has changed it meanwhile: then the next attempt says.
+      // Unless its owner has changed it in the meantime; then the next attempt decides.
       if (this.#webhook === target) this.#webhook = off;
     } catch (error) {
-      // The next attempt finds the same.
+      // The next attempt will try again.
       log.error({ err: error, webhookId: target.id }, "a webhook could not be switched off");
     }
   }
