@@ -1,11 +1,11 @@
 /**
- * A store that refuses before a message is decrypted (promise 4), told from one that refuses what the gateway wants by
- * itself.
+ * Tells a store error while receiving a message (promise 4) from one during the gateway's own work.
  *
- * The library first looks up who the sender is, and learns it. When that fails it tells the network that it could not
- * take the message (`<ack error=500>`), which drops it for good. So whoever must end the connection hears of it before
- * the library does. From the decryption on the journal hears of it by itself. The library uses the same calls for what the
- * gateway asks: so what caused a piece of work goes with everything that is awaited.
+ * Before decryption, the library looks up the sender and stores what it learns. If that fails, it tells the network
+ * that it could not take the message (`<ack error=500>`), and the network drops the message for good. So the owner of
+ * the connection has to hear of the error before the library does, and end the connection. From decryption on, the
+ * journal reports its own errors. The library makes the same calls for the gateway's own queries, so the cause of a
+ * piece of work is carried along its asynchronous context.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { SignalRepositoryWithLIDStore } from "@whiskeysockets/baileys";
@@ -13,19 +13,22 @@ import { StoreError } from "../../../store/kv.ts";
 
 export type Cause = ReturnType<typeof makeCause>;
 
-/** What a piece of work was caused by; work that nobody marked counts as the gateway's own. */
+/** Tracks what caused a piece of work. Unmarked work counts as the gateway's own. */
 export function makeCause() {
   const storage = new AsyncLocalStorage<"frame" | "own">();
   return {
-    /** Runs `work` as caused by a frame. */
+    /** Runs `work` as caused by a received frame. */
     frame: <T>(work: () => T): T => storage.run("frame", work),
-    /** Runs `work` as the gateway's own, also where a frame led to it. */
+    /** Runs `work` as the gateway's own, even if a frame led to it. */
     own: <T>(work: () => T): T => storage.run("own", work),
     isFrame: () => storage.getStore() === "frame",
   };
 }
 
-/** The repository that calls `broken` when the store refuses what a frame needs, and only then fails as before. */
+/**
+ * Wraps the repository: if the store refuses something that a frame needs, `broken` is called before the error is
+ * thrown.
+ */
 export function reportRefusals(
   repository: SignalRepositoryWithLIDStore,
   cause: Pick<Cause, "isFrame">,
@@ -47,7 +50,7 @@ export function reportRefusals(
   return {
     ...repository,
     migrateSession: reporting(repository.migrateSession),
-    // The library's class has private fields, so whatever stands in for its object has to inherit from it.
+    // The library's class has private fields, so a replacement for its object has to inherit from it.
     lidMapping: Object.assign(Object.create(lidMapping), {
       getLIDForPN: reporting(lidMapping.getLIDForPN.bind(lidMapping)),
       getLIDsForPNs: reporting(lidMapping.getLIDsForPNs.bind(lidMapping)),

@@ -1,8 +1,8 @@
 /**
- * What a received message says: its type, text, file, and what the envelope has no field for.
+ * What a received message says: its type, text, file, and details for which the envelope has no field.
  *
- * `text` is the spec's for texts, captions and reactions. For the other types it is what a person would read first:
- * the place's name, the contact's name, the poll's question, the label of the button or list row that was chosen.
+ * `text` is as specified for texts, captions and reactions. For other types it is what a person would read first: the
+ * name of the place or contact, the poll's question, the label of the chosen button or list row.
  */
 import { proto } from "@whiskeysockets/baileys";
 import type { IncomingChange, IncomingType } from "../../incoming.ts";
@@ -10,13 +10,13 @@ import { type Context, contextOf, present } from "./context.ts";
 
 type Message = proto.IMessage;
 
-/** The part of media messages that a download needs. */
+/** The fields of a media message that a download needs. */
 export type MediaContent = Pick<
   proto.Message.IDocumentMessage,
   "url" | "directPath" | "mediaKey" | "fileSha256" | "fileEncSha256" | "fileLength" | "mimetype" | "fileName"
 >;
 
-/** Kinds of media as the key derivation of the network names them. */
+/** Kinds of media as named in the network's key derivation. */
 export type MediaKind = "image" | "video" | "audio" | "document" | "sticker";
 
 interface Content {
@@ -26,7 +26,7 @@ interface Content {
   details: Record<string, unknown> | null;
 }
 
-/** All that a message says, with what it refers to. */
+/** Everything that a message says, and what it refers to. */
 interface FullContent extends Content, Context {
   viewOnce: boolean;
   change: IncomingChange | null;
@@ -37,7 +37,7 @@ interface Notes {
   viewOnce?: true;
 }
 
-/** Envelopes around a message: the field, and what it says about the message inside. */
+/** Envelopes around a message: the field name, and what it says about the message inside. */
 const ENVELOPES: Readonly<Record<string, Notes>> = {
   deviceSentMessage: {},
   ephemeralMessage: { disappearing: true },
@@ -56,19 +56,19 @@ const ENVELOPES: Readonly<Record<string, Notes>> = {
   questionMessage: {},
 };
 const MAX_ENVELOPES = 8;
-/** Fields that may stand beside the content and are none themselves. */
+/** Fields that may accompany the content but are not content themselves. */
 const NO_CONTENT = new Set([
   "senderKeyDistributionMessage",
   "fastRatchetKeySenderKeyDistributionMessage",
   "messageContextInfo",
 ]);
 
-/** What is no content of its own: an edit, a deletion, a vote. */
+/** For a message without content of its own: an edit, a deletion, a vote. */
 const NOTHING: Content = { type: "unknown", text: null, media: null, details: null };
 
 const ProtocolType = proto.Message.ProtocolMessage.Type;
 
-/** Reads a message; null when it holds nothing for people (key distribution, synchronisation between own devices). */
+/** Reads a message. Null if it has no content for people (key distribution, synchronisation between own devices). */
 export function contentOf(message: Message): FullContent | null {
   const { inner, notes } = unwrap(message);
   const change = inner.protocolMessage ? changeOf(inner.protocolMessage) : null;
@@ -80,12 +80,14 @@ export function contentOf(message: Message): FullContent | null {
   return { ...content, details: Object.keys(details).length ? details : null, ...context, viewOnce, change };
 }
 
-/** What a person reads first of a message; null where there is nothing. */
+/** Returns the text shown in a preview of a message; null if there is none. */
 function firstText(message: Message): string | null {
   return read(unwrap(message).inner)?.text ?? null;
 }
 
-/** An edit or a deletion names the message that it changes; nothing else of its kind is for people. */
+/**
+ * Returns the edit or deletion, which names the message that it changes. Other protocol messages are not for people.
+ */
 function changeOf({ type, key, editedMessage }: proto.Message.IProtocolMessage): IncomingChange | null {
   if (!key?.id) return null;
   if (type === ProtocolType.REVOKE) return { kind: "deleted", target: key.id, byAdmin: false };
@@ -93,12 +95,12 @@ function changeOf({ type, key, editedMessage }: proto.Message.IProtocolMessage):
   return { kind: "edited", target: key.id, text: firstText(editedMessage) };
 }
 
-/** Newer apps mark the file itself, without an envelope. */
+/** Newer apps mark the file itself instead of using an envelope. */
 function seenOnce(m: Message): boolean {
   return Boolean((m.imageMessage ?? m.videoMessage ?? m.audioMessage)?.viewOnce);
 }
 
-/** What was unwrapped, with what its envelopes say; `inner` of too many envelopes is an envelope still. */
+/** Unwraps a message and collects what its envelopes say. With too many envelopes, `inner` is still an envelope. */
 function unwrap(message: Message): { inner: Message; notes: Notes } {
   let inner = message;
   const notes: Notes = {};
@@ -141,7 +143,7 @@ function read(m: Message): Content | null {
   if (m.stickerMessage) return file("stickerMessage", "sticker", m.stickerMessage);
   if (m.reactionMessage) {
     const { key, text } = m.reactionMessage;
-    // Taking a reaction back arrives as an empty one.
+    // A removed reaction arrives as an empty one.
     return plain("reactionMessage", text || null, { target: targetOf(key), removed: text ? null : true });
   }
   if (m.locationMessage) {
@@ -179,12 +181,12 @@ function read(m: Message): Content | null {
   return ofUnknown(m);
 }
 
-/** The poll that a message holds, whichever version of apps made it. */
+/** Returns the poll in a message, whichever app version made it. */
 export function pollIn(m: Message): proto.Message.IPollCreationMessage | null | undefined {
   return m.pollCreationMessage ?? m.pollCreationMessageV2 ?? m.pollCreationMessageV3 ?? m.pollCreationMessageV5;
 }
 
-/** Any other type: named in the details, with a text where one stands at hand. */
+/** Reads any other type: its name goes into the details, with a text if one is readily available. */
 function ofUnknown(m: Message): Content | null {
   const [kind] = Object.entries(m).find(([name, value]) => value != null && !NO_CONTENT.has(name)) ?? [];
   if (!kind) return null;

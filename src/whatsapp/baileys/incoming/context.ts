@@ -1,18 +1,21 @@
-/** What a message refers to: the message that it answers, who is mentioned, whence it was forwarded or its chat came. */
+/**
+ * What a message refers to: the quoted message, the people mentioned, whether it was forwarded, where its chat came
+ * from.
+ */
 import type { proto } from "@whiskeysockets/baileys";
 import type { Incoming, Quoted } from "../../incoming.ts";
 
 type Message = proto.IMessage;
 
-/** Groups have no more members. */
+/** The largest group has this many members. */
 const MOST_MENTIONS = 1_024;
 
 export interface Context extends Pick<Incoming, "mentions" | "isForwarded" | "ad"> {
-  /** Whose message it is, is for those to say who know the line. */
+  /** Without `fromMe`, which only a caller that knows the line can tell. */
   quoted: Omit<Quoted, "fromMe"> | null;
 }
 
-/** `firstText` reads what a person reads first of the quoted message. */
+/** Reads the context of a message. `firstText` returns the preview text of the quoted message. */
 export function contextOf(message: Message, firstText: (quoted: Message) => string | null): Context {
   const bodies: (WithContext | null)[] = Object.values(message);
   const info = bodies.find((body) => body?.contextInfo)?.contextInfo;
@@ -30,7 +33,7 @@ interface WithContext {
   contextInfo?: proto.IContextInfo | null;
 }
 
-/** The ad or link by which somebody came to write; a preview that names no source is none. */
+/** The ad or link through which the chat was started. A preview that names no source does not count. */
 function adOf(info: proto.IContextInfo): Incoming["ad"] {
   const { title, body, sourceType, sourceId, sourceUrl, sourceApp, mediaUrl, ctwaClid } = info.externalAdReply ?? {};
   const source = present({
@@ -46,7 +49,7 @@ function adOf(info: proto.IContextInfo): Incoming["ad"] {
   return present({ title, body, mediaUrl, ...source });
 }
 
-/** Without the members that are null, undefined or empty texts. */
+/** Omits members that are null, undefined or empty strings. */
 export function present<T>(record: Record<string, T | null | undefined>): Record<string, T> {
   return Object.fromEntries(
     Object.entries(record).flatMap(([name, value]) => value == null || value === "" ? [] : [[name, value]]),

@@ -1,4 +1,4 @@
-/** A decrypted stanza as the port's `Incoming`: who sent it, in which chat, and what it says. */
+/** Converts a decrypted stanza to the port's `Incoming`: its sender, chat and content. */
 import {
   areJidsSameUser,
   cleanMessage,
@@ -20,25 +20,26 @@ import type { PhoneOf } from "./numbers.ts";
 import { type FindPoll, isOfChat, readVote } from "./polls.ts";
 import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
 
-/** Past this, in seconds, lies no date that JavaScript can write. */
+/** The last second that a JavaScript date can represent. */
 const LAST_SECOND = 8_640_000_000_000;
 
 export interface DecodeContext {
   me: OwnJids;
   clock: Pick<Clock, "now">;
-  /** The phone-number JID behind a `@lid` that wrote in `chat`; null when the network does not say. */
+  /** Returns the phone-number JID behind a `@lid` that wrote in `chat`; null if the network does not reveal it. */
   phoneOf: PhoneOf;
   findPoll: FindPoll;
-  /** Whether one of the addresses is that of an admin; false too where the network does not say. Never rejects. */
+  /** Whether any of the addresses belongs to an admin; false if the network does not say. Never rejects. */
   isAdmin(group: string, addresses: readonly string[]): Promise<boolean>;
   media(message: WAMessage, kind: MediaKind, file: MediaContent): IncomingMedia;
-  /** The owner's phone sends what was before the link. Never rejects. */
+  /** Takes a part of the history that the owner's phone sends after linking. Never rejects. */
   history(notification: HistoryNotification): Promise<void>;
 }
 
 /**
- * The messages in a decrypted part: none when it holds nothing for people, one as a rule, more when the owner's phone
- * answers a request for messages that could not be read. Throws on a stanza or a plaintext that makes no sense.
+ * Returns the messages in a decrypted part: none if it has no content for people, usually one, and several if the
+ * owner's phone resends messages that this device could not decrypt. Throws if the stanza or the plaintext is
+ * malformed.
  */
 export async function decode(
   part: { attrs: Record<string, string>; plaintext: Uint8Array },
@@ -54,7 +55,7 @@ export async function decode(
   return decoded.filter((message) => message !== null);
 }
 
-/** A message whose content could not be had: the sender's device was asked again, and did not help. */
+/** The report of a message that could not be decrypted, even after its sender's device was asked again. */
 export async function decodeUndecryptable(attrs: Record<string, string>, context: DecodeContext): Promise<Incoming> {
   const envelope = await envelopeOf(messageOf(attrs, context.me), context);
   return {
@@ -73,11 +74,11 @@ export async function decodeUndecryptable(attrs: Record<string, string>, context
   };
 }
 
-/** Reads a message of the library's. Null when it holds nothing for people. */
+/** Reads a message in the library's format. Null if it has no content for people. */
 async function toIncoming(message: WAMessage, context: DecodeContext): Promise<Incoming | null> {
   if (!message.message) return null;
   const { reactionMessage, pollUpdateMessage } = normalizeMessageContent(message.message) ?? {};
-  // The library takes for granted that these say to which message they belong.
+  // The library assumes that these name the message they belong to.
   if (reactionMessage) reactionMessage.key ??= {};
   if (pollUpdateMessage) pollUpdateMessage.pollCreationMessageKey ??= {};
   cleanMessage(message, context.me.id, context.me.lid ?? "");
@@ -95,13 +96,13 @@ async function toIncoming(message: WAMessage, context: DecodeContext): Promise<I
   };
 }
 
-/** The edit or deletion, with whether an admin deletes. */
+/** Returns the edit or deletion. For someone else's deletion in a group, finds out whether an admin made it. */
 async function changeOf(change: IncomingChange, { key }: WAMessage, context: DecodeContext): Promise<IncomingChange> {
   if (change.kind !== "deleted" || key.fromMe || !isJidGroup(key.remoteJid!)) return change;
   return { ...change, byAdmin: await context.isAdmin(key.remoteJid!, addressesOf({ key }, context.me)) };
 }
 
-/** A vote, read with the secret of its poll; null for what is none, or cannot be read. */
+/** Decrypts a vote with the secret of its poll. Null if the message is not a vote or can't be read. */
 async function voteOf({ key, message }: WAMessage, { me, findPoll }: DecodeContext): Promise<IncomingChange | null> {
   const { vote, pollCreationMessageKey: target } = normalizeMessageContent(message)?.pollUpdateMessage ?? {};
   const poll = vote && target?.id ? await findPoll(target.id) : null;
@@ -114,7 +115,7 @@ async function voteOf({ key, message }: WAMessage, { me, findPoll }: DecodeConte
   return options && { kind: "vote", target: target!.id!, options };
 }
 
-/** The addresses of whoever sent a message: by number and by LID, where both are known. */
+/** The sender's addresses: number and LID, if both are known. */
 function addressesOf({ key }: Pick<WAMessage, "key">, { id, lid }: OwnJids): string[] {
   const { fromMe, participant, participantAlt, remoteJid, remoteJidAlt } = key;
   const jids = fromMe ? [id, lid] : participant ? [participant, participantAlt] : [remoteJid, remoteJidAlt];
@@ -133,7 +134,7 @@ async function envelopeOf(
   const remote = key.remoteJid!;
   const participant = key.participant ? jidNormalizedUser(key.participant) : null;
   const fromMe = key.fromMe ?? false;
-  // A broadcast list is a 1:1 chat for those who receive it.
+  // For its recipients, a broadcast list is a 1:1 chat.
   const chat = isJidBroadcast(remote) && participant ? participant : jidNormalizedUser(remote);
   const sender = fromMe ? context.me.id : participant ?? chat;
   const other = fromMe ? undefined : key.participantAlt ?? key.remoteJidAlt;
@@ -148,7 +149,7 @@ async function envelopeOf(
   };
 }
 
-/** Unix seconds; null for what is no time. */
+/** Unix seconds; null if the timestamp is not a valid time. */
 function timeOf({ messageTimestamp }: WAMessage): number | null {
   const seconds = Number(messageTimestamp ?? 0);
   return seconds > 0 && seconds <= LAST_SECOND ? Math.floor(seconds) : null;
@@ -166,7 +167,7 @@ async function numberOf(
   return numberIn(await context.phoneOf(sender, chat));
 }
 
-/** Messages that the owner's phone sends once more because this device could not read them. */
+/** Messages that the owner's phone resends because this device could not decrypt them. */
 function resent(message: proto.IMessage): WAMessage[] {
   const answer = message.protocolMessage?.peerDataOperationRequestResponseMessage;
   return (answer?.peerDataOperationResult ?? []).flatMap((result) => {

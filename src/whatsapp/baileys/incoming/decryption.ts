@@ -1,6 +1,6 @@
 /**
- * Decryption into the journal: the library's Signal repository, with the plaintext of each message written in the
- * transaction of its decryption (`journal.ts`).
+ * Decryption with a journal: wraps the library's Signal repository so that each plaintext is written in the transaction
+ * of its decryption (`journal.ts`).
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -26,7 +26,7 @@ import type { Journal, JournalEntry, StanzaPart, UndecryptedEntry } from "./jour
 interface DecryptionEvents {
   decrypted(entry: JournalEntry): void;
   undecrypted(entry: UndecryptedEntry): void;
-  /** A row could not be written: the connection must end before the network is told anything about the message. */
+  /** A row could not be written. The connection must end before the network is told anything about the message. */
   broken(error: StoreError): void;
 }
 
@@ -40,7 +40,7 @@ type Transaction = (work: () => Promise<Uint8Array>) => Promise<Uint8Array>;
 export class Decryption {
   readonly #options: DecryptionOptions;
   readonly #events: DecryptionEvents;
-  /** The part of a stanza that a ciphertext is. */
+  /** The stanza part that each ciphertext belongs to. */
   readonly #parts = new WeakMap<Uint8Array, StanzaPart>();
 
   constructor(options: DecryptionOptions, events: DecryptionEvents) {
@@ -49,8 +49,9 @@ export class Decryption {
   }
 
   /**
-   * Notes which stanza a ciphertext belongs to. To be called with every message stanza, before the library, which is not
-   * to acknowledge one that the network withheld before this resolves: then it is on disk, or `broken` was called.
+   * Records which stanza each ciphertext belongs to. Must be called with every message stanza before the library sees
+   * it. If the network withheld the content, the library must not acknowledge the stanza before this resolves: by then
+   * the loss is on disk, or `broken` was called.
    */
   async watch({ attrs, content }: BinaryNode): Promise<void> {
     if (!isKept(attrs.from) || !Array.isArray(content)) return;
@@ -63,7 +64,7 @@ export class Decryption {
     if (isUnreadable(content)) await this.#noteUndecrypted({ stanza, attrs: { ...attrs } });
   }
 
-  /** As the library wants it in its configuration. */
+  /** Builds the repository for the library's configuration. */
   makeSignalRepository(
     state: SignalAuthState,
     logger: SocketConfig["logger"],
@@ -71,18 +72,20 @@ export class Decryption {
   ): SignalRepositoryWithLIDStore {
     const repository = DEFAULT_CONNECTION_CONFIG.makeSignalRepository(state, logger, pnToLid);
     boundNames(repository.lidMapping);
-    // The library hands over its store with transactions, whatever the type says.
+    // The library passes its store with transactions, although the type does not say so.
     const store = state.keys as SignalKeyStoreWithTransaction;
     const { auth } = this.#options;
     const alone = makeAlone(store, repository.lidMapping, () => auth.refusedReads);
-    /** Sender keys that were seen to with their message, until the library comes to it. */
+    /** Sender keys handled along with their message, until the library processes them. */
     const seenTo = new Set<string>();
 
     /**
-     * The library learns the sender key of a group member after the message that brings it has spent its own key, and
-     * goes on when that fails: a connection that ended in between lost the key, and all that he wrote to the group had
-     * to be asked for again, each message by itself. And it takes a key for any group from anybody, of which there would be
-     * no end: here it counts in the group itself alone, as in other clients.
+     * Learns a group member's sender key in the transaction of the message that brings it. The library does so later,
+     * after the message has spent its own key, and continues if that fails. A connection that ended in between lost the
+     * sender key, and each of the member's later messages to the group had to be requested again.
+     *
+     * The library also accepts a key for any group from anyone, without limit. Here, as in other clients, a key counts
+     * only if it arrives in the group itself.
      */
     async function learn(plaintext: Uint8Array, { from, participant = from }: StanzaPart["attrs"]): Promise<void> {
       try {
@@ -94,7 +97,7 @@ export class Decryption {
           await repository.processSenderKeyDistributionMessage({ item, authorJid: participant! });
         }
       } catch (error) {
-        // What makes no sense is no reason to lose what came with it.
+        // A malformed sender key must not cost the message that brought it.
         if (error instanceof StoreError) throw error;
       }
     }
@@ -118,7 +121,7 @@ export class Decryption {
     };
   }
 
-  /** Decrypts and keeps the plaintext in one transaction. */
+  /** Decrypts and writes the plaintext to the journal in one transaction. */
   async #decryptAndKeep(
     ciphertext: Uint8Array,
     transaction: Transaction,
@@ -170,12 +173,12 @@ function nameOf({ groupId, axolotlSenderKeyDistributionMessage: key }: proto.Mes
   return `${groupId} ${Buffer.from(key ?? []).toString("base64")}`;
 }
 
-/** What the library decrypts. */
+/** The ciphertext types that the library decrypts. */
 const CIPHERS = new Set<string | undefined>(["msg", "pkmsg", "skmsg"]);
 
 /**
- * The network names a message without its content, as one to be seen once on the phone, or gives it in another cipher, as
- * an assistant's answer: the phone may send it on.
+ * Whether the stanza has no content that the library can decrypt: the network withholds it (a view-once message, for
+ * example), or it uses another cipher (an assistant's answer). The phone may send the message later.
  */
 function isUnreadable(content: BinaryNode[]): boolean {
   const isReadable = ({ tag, attrs, content }: BinaryNode) =>
@@ -183,7 +186,10 @@ function isUnreadable(content: BinaryNode[]): boolean {
   return content.some(({ tag }) => tag === "unavailable" || tag === "enc") && !content.some(isReadable);
 }
 
-/** Status posts and channels are no messages to the line, and of the owner's chat with an assistant the library makes none. */
+/**
+ * Whether messages from this address are read. Status posts and channel messages are not messages to the line. The
+ * library ignores the owner's chat with an assistant.
+ */
 function isKept(from: string | undefined): boolean {
   return from !== undefined && !isJidStatusBroadcast(from) && !isJidNewsletter(from) && !isJidMetaAI(from);
 }

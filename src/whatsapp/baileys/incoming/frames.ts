@@ -1,12 +1,12 @@
-/** What comes in, one piece after another (promise 4: a chat keeps its order). */
+/** Keeps incoming frames in order, so that a chat keeps its order (promise 4). */
 import type { EventEmitter } from "node:events";
 import type { BinaryNode } from "@whiskeysockets/baileys";
 import PQueue from "p-queue";
 
 /**
- * Puts a queue before the library's listener for what the socket receives; it is the only one at that time. The library
- * inflates a frame that is deflated in the background and takes the next piece meanwhile: a plain frame overtakes the
- * deflated one before it. `failed` hears of what could not be read; what comes after it is read all the same.
+ * Puts a queue before the library's listener for received data, which must be the only one at that time. The library
+ * inflates a deflated frame in the background and processes the next piece meanwhile, so a plain frame could overtake a
+ * deflated one. `failed` is called for a piece that can't be read; the following ones are still read.
  */
 export function serializeFrames(
   ws: Pick<EventEmitter, "listeners" | "off" | "on">,
@@ -20,16 +20,16 @@ export function serializeFrames(
 }
 
 /**
- * The library takes messages that were missed one after another, and those that come meanwhile beside them: they would
- * overtake. Marked as missed, every message waits for its turn.
+ * Marks a message as missed while offline. The library processes missed messages one at a time, but others in parallel,
+ * where they could overtake. With the mark, every message waits for its turn.
  */
 export function markOffline(message: BinaryNode): void {
   message.attrs.offline ??= "0";
 }
 
 /**
- * Before it decrypts a message the library reads the certificate of its sender's business name, and refuses a message whose
- * certificate makes no sense: the network drops that for good. Nobody here asks for the name.
+ * Removes the certificate of a business sender's name, which nothing here uses. The library reads it before it decrypts
+ * the message, and refuses a message whose certificate is malformed. The network then drops the message for good.
  */
 export function dropCertificate(message: BinaryNode): void {
   if (Array.isArray(message.content)) message.content = message.content.filter(({ tag }) => tag !== "verified_name");

@@ -1,7 +1,7 @@
 /**
- * The history that the owner's phone sends a device that it has just linked. The gateway reports what arrives from the
- * link on, so of all that it takes only what lets the line write to its account's chats: the tokens that their other sides
- * gave (`tctoken`), and the salt of tokens for everybody else (`cstoken`).
+ * The history that the owner's phone sends to a newly linked device. The gateway reports only what arrives after
+ * linking, so it takes from the history only what lets the line write to the account's chats: the tokens that the other
+ * sides gave (`tctoken`), and the salt for tokens to all other chats (`cstoken`).
  */
 import { errorName } from "../../../base/detached.ts";
 import { Buffer } from "node:buffer";
@@ -16,14 +16,19 @@ import type { KeyData } from "../auth_state.ts";
 import type { MediaHost } from "../media_host.ts";
 import { downloadMedia } from "./media_download.ts";
 
-/** Of one file, and of a part of a history when inflated: a phone sends more in further parts. */
+/**
+ * Limits of one file, and of one part of the history when inflated. A phone splits a larger history into more parts.
+ */
 const MOST_BYTES = 64 * 1024 * 1024;
 const MOST_BYTES_INFLATED = 256 * 1024 * 1024;
 const LONGEST_MS = 60_000;
-/** A time in milliseconds: in seconds it would be in the year 33658. */
+/** Times from here on are milliseconds: in seconds this would be the year 33658. */
 const FIRST_MS = 1e12;
 
-/** Fields of HistorySync and of Conversation. The library's schema lacks the salt, and would decode all messages too. */
+/**
+ * Field numbers in HistorySync and Conversation. The library's schema lacks the salt, and would decode all messages as
+ * well.
+ */
 const CONVERSATION = 2;
 const NCT_SALT = 19;
 const ID = 1;
@@ -38,15 +43,18 @@ export type HistoryNotification = proto.Message.IHistorySyncNotification;
 type Keys = SignalKeyStoreWithTransaction;
 
 interface ChatToken {
-  /** The LID where the history names it, as the library keeps tokens. */
+  /** The LID if the history names it, because the library stores tokens by LID. */
   chat: string;
   token: Uint8Array;
-  /** Unix s. */
+  /** Unix seconds. */
   at: number;
   sentAt: number | null;
 }
 
-/** Takes the tokens of one part of the history; without one that cannot be had the line works. Throws StoreError. */
+/**
+ * Takes the tokens from one part of the history. An unreadable part is skipped: the line works without it. Throws
+ * StoreError.
+ */
 export async function takeHistory(
   notification: HistoryNotification,
   { keys, host, runtime: { clock, log } }: { keys: Keys; host: MediaHost; runtime: Pick<Runtime, "clock" | "log"> },
@@ -66,7 +74,7 @@ export async function takeHistory(
   }
 }
 
-/** The row of the one salt. */
+/** Id of the row that holds the salt. */
 export const SALT_ID = "salt";
 
 const inflated = promisify<Uint8Array, ZlibOptions, Uint8Array>(unzip);
@@ -76,7 +84,10 @@ async function partOf(file: HistoryNotification, from: { host: MediaHost; clock:
   return await wholeFile({ kind: "md-msg-hist", file }, from);
 }
 
-/** A file that a device of the account made for the others, in memory. Throws RangeError past the limit, and as `downloadMedia`. */
+/**
+ * Downloads a file that a device of the account made for the others. Throws RangeError above the size limit, and as
+ * `downloadMedia` does.
+ */
 export async function wholeFile(
   media: Parameters<typeof downloadMedia>[1],
   { host, clock }: { host: MediaHost; clock: Clock },
@@ -98,7 +109,7 @@ export async function wholeFile(
   }
 }
 
-/** Throws on what is no HistorySync. */
+/** Reads the tokens and the salt. Throws if the bytes are not a HistorySync. */
 export function readHistory(bytes: Uint8Array): { tokens: ChatToken[]; salt: Uint8Array | null } {
   const tokens: ChatToken[] = [];
   let salt: Uint8Array | null = null;
@@ -130,7 +141,7 @@ function bytesIn(value: Uint8Array | number | undefined): Uint8Array {
   return value instanceof Uint8Array ? value : new Uint8Array(0);
 }
 
-/** Each field of an encoded message that is bytes or a number; the rest is skipped. */
+/** Calls `take` for each field that is bytes or a number; skips the others. */
 export function readFields(bytes: Uint8Array, take: (field: number, value: Uint8Array | number) => void): void {
   const reader = protobuf.Reader.create(bytes);
   while (reader.pos < reader.len) {
@@ -142,7 +153,7 @@ export function readFields(bytes: Uint8Array, take: (field: number, value: Uint8
   }
 }
 
-/** Where a newer token is known, it stays. */
+/** Stores the tokens, unless a newer one is known. */
 async function keepTokens(keys: Keys, tokens: ChatToken[]): Promise<void> {
   const known = await keys.get("tctoken", tokens.map(({ chat }) => chat));
   const fresh = tokens.filter(({ chat, at }) => Number(known[chat]?.timestamp ?? 0) < at);

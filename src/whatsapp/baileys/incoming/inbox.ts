@@ -1,9 +1,10 @@
 /**
- * Hands decrypted messages over, in order within a chat, and crosses them off the journal (promise 4).
+ * Hands decrypted messages to the receiver, in order within a chat, and removes them from the journal (promise 4).
  *
- * While the store is in trouble, what comes later in the chat waits: passing over a message would change the order. One
- * whose receiver fails otherwise is offered again; after some failures it is left in the journal for the next login, so
- * that it holds up its chat no longer. One that makes no sense is dropped: poison never kills the line.
+ * While the store is in trouble, later messages of the chat wait, because skipping one would change the order. If the
+ * receiver fails for another reason, the message is offered again. After several failures it stays in the journal until
+ * the next login, so that it no longer blocks its chat. A malformed message is dropped, so that a poison message never
+ * stops the line.
  */
 import { KeyedQueue } from "../../../base/keyed_queue.ts";
 import { detached, errorName } from "../../../base/detached.ts";
@@ -17,12 +18,12 @@ import { withoutDevice } from "../../person.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
 import type { Journal, JournalEntry, UndecryptedEntry } from "./journal.ts";
 
-/** The sender's device answers a retry within seconds when it is online, and the owner's phone is asked too. */
+/** The sender's device, if online, answers a retry within seconds. The owner's phone is asked as well. */
 const RETRY_ANSWER_MS = 60_000;
 const OFFERS = 5;
 const FIRST_PAUSE_MS = 500;
 
-/** For a message that the journal is not done with. */
+/** For a message that does not complete its journal entry. */
 const NOTHING: Settle = () => {};
 
 interface InboxOptions {
@@ -41,7 +42,10 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
   const chats = new KeyedQueue();
   const unread = new Map<string, { entry: UndecryptedEntry; cancel: () => void }>();
 
-  /** Runs `work` after everything before it in the chat, anew while the store is in trouble: its receiver drops what it has. */
+  /**
+   * Runs `work` after all earlier work of the chat, and retries it while the store is in trouble. The receiver drops
+   * duplicates.
+   */
   function inOrder(chat: string, work: () => Promise<void>): void {
     const turn = chats.add(chat, async () => {
       await opened.promise;
@@ -54,7 +58,10 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
     log.warn({ error: errorName(error) }, "an incoming message waits for the store");
   }
 
-  /** Whether the receiver has it, and settled it in its commit. */
+  /**
+   * Offers the message to the receiver. Resolves to whether the receiver took it, and whether its commit included
+   * `settle`.
+   */
   async function offer(message: Incoming, settle: Settle): Promise<{ taken: boolean; settled: boolean }> {
     for (let attempt = 0, pauseMs = FIRST_PAUSE_MS; attempt < OFFERS; attempt++, pauseMs *= 2) {
       if (ended.signal.aborted) break;
@@ -69,7 +76,7 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
     return { taken: false, settled: false };
   }
 
-  /** What it holds; null where that makes no sense. */
+  /** Resolves to the content; null if it is malformed. */
   async function read<T>({ attrs }: JournalEntry | UndecryptedEntry, reading: Promise<T>): Promise<T | null> {
     try {
       return await reading;
@@ -97,13 +104,15 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
     if (!isSettled) await journal.done(entry);
   }
 
-  /** The phone answers in a stanza of its own, and may name the chat by number where the lost one named it by `@lid`. */
+  /**
+   * The phone resends in a stanza of its own, which may name the chat by number where the lost stanza used the `@lid`.
+   */
   async function settleResent({ networkId }: Incoming): Promise<void> {
     const stanzas = [...unread.values()].map(({ entry }) => entry).filter(({ attrs }) => attrs.id === networkId);
     for (const { stanza } of stanzas) await settleUnread(stanza);
   }
 
-  /** The message came after all, or its loss was reported. */
+  /** Ends the wait for a stanza: its message arrived after all, or its loss was reported. */
   async function settleUnread(stanza: string): Promise<void> {
     const waiting = unread.get(stanza);
     if (!waiting) return;
@@ -114,7 +123,7 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
 
   async function report(entry: UndecryptedEntry): Promise<void> {
     if (!unread.has(entry.stanza) || ended.signal.aborted) return;
-    // What the owner's phone tells its devices is not for people: nobody misses it.
+    // Sync messages from the owner's phone to its devices are not for people: no report is needed.
     const isPeer = entry.attrs.category === "peer";
     const report = isPeer ? null : await read(entry, decodeUndecryptable(entry.attrs, context));
     if (report && !(await offer(report, NOTHING)).taken) return;
@@ -133,15 +142,17 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
       unread.set(entry.stanza, { entry, cancel });
     },
 
-    /** The line is logged in: what has come in so far is handed over from now on. */
+    /** The line is logged in: hands over what has arrived so far, and from now on. */
     open: () => opened.resolve(),
 
-    /** Nothing more is handed over; the journal keeps it. Resolves when what was under way is crossed off, or failed. */
+    /**
+     * Stops handing over; the journal keeps the rest. Resolves once work in progress has left the journal or failed.
+     */
     async close(): Promise<void> {
       ended.abort();
       for (const { cancel } of unread.values()) cancel();
       unread.clear();
-      // Those that wait for a login that never came find that it is over.
+      // Work that waits for a login then finds that the connection has ended.
       opened.resolve();
       await chats.onIdle();
     },

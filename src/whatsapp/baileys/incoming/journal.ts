@@ -1,11 +1,11 @@
 /**
- * The journal: no incoming message is lost by a crash (promise 4).
+ * The journal: no incoming message is lost in a crash (promise 4).
  *
- * The library tells the network "received" before anybody was handed the message, and a Signal message decrypts only
- * once. So the plaintext is written in the very transaction that stores the advanced ratchet, before the library sees it
- * (`decryption.ts`). A row goes when its message was handed over; what is left is handed over after the next login. A
- * stanza that the network delivers again, its ratchet spent, is answered from the journal, so it never becomes a retry
- * loop. See docs/decisions/0007-message-journal.md.
+ * The library tells the network "received" before the message is handed to anyone, and a Signal message can be
+ * decrypted only once. So the plaintext is written in the same transaction that stores the advanced ratchet, before the
+ * library sees it (`decryption.ts`). A row is deleted when its message has been handed over; the remaining ones are
+ * handed over after the next login. A stanza that the network delivers again has spent its ratchet step; it is answered
+ * from the journal, so that it never becomes a retry loop. See docs/decisions/0007-message-journal.md.
  */
 import type { SignalKeyStore } from "@whiskeysockets/baileys";
 import type { Clock } from "../../../runtime.ts";
@@ -16,45 +16,45 @@ import { expireAfter } from "../expiry.ts";
 import { type LineRows, networkKeys } from "../rows.ts";
 import { changeOriginal, findSealed, keepOriginal, type SealedOriginal } from "./originals.ts";
 
-/** A part of a message stanza; most stanzas have one. */
+/** A part of a message stanza. Most stanzas have one. */
 export interface StanzaPart {
-  /** `stanza` and a digest of the ciphertext: the row's id. The sender's second attempt is another part. */
+  /** `stanza` and a digest of the ciphertext: the row's id. The sender's second attempt is a different part. */
   part: string;
-  /** The same for each delivery of the stanza, and for the sender's second attempt. */
+  /** The same for each delivery of the stanza and for the sender's second attempt. */
   stanza: string;
   attrs: Record<string, string>;
 }
 
-/** A decrypted part of a message stanza, not yet handed over. */
+/** A decrypted part of a message stanza that has not been handed over. */
 export interface JournalEntry extends StanzaPart {
-  /** Order of decryption. */
+  /** Sorts by order of decryption. */
   sequence: number;
-  /** As decrypted: an encoded message with its padding. */
+  /** The decrypted bytes: an encoded message with its padding. */
   plaintext: Uint8Array;
 }
 
-/** A stanza that did not decrypt; the sender was asked for it again. */
+/** A stanza that did not decrypt. Its sender was asked to send it again. */
 export interface UndecryptedEntry {
   stanza: string;
   since: number;
   attrs: Record<string, string>;
 }
 
-/** A message to be kept, and for an edit what was kept of the message that it is about. */
+/** A message to be stored. If it is an edit, `edited` is the stored original of the message that it changes. */
 type Kept = Incoming & { edited?: SealedOriginal };
 
-/** Oldest first. */
+/** The rows left in the journal, oldest first. */
 export interface Leftovers {
   decrypted: JournalEntry[];
   undecrypted: UndecryptedEntry[];
 }
 
-/** How long a stanza may be delivered again: as long as the network keeps messages for a device that is away. */
+/** How long a stanza may be delivered again: the network keeps messages for an offline device this long. */
 export const SEEN_DAYS = 30;
-/** An encoded message without content, padded: what a stanza that was handed over before decrypts to. */
+/** An encoded message without content, padded: the plaintext given for a stanza that was handed over before. */
 const NOTHING = Uint8Array.of(1);
 
-/** Every method throws StoreError. */
+/** The journal of a line. If the store fails, its methods reject with StoreError. */
 export class Journal {
   readonly #line: LineRows;
   readonly #auth: AuthState;
@@ -67,15 +67,15 @@ export class Journal {
     this.#clock = clock;
   }
 
-  /** A part that was just decrypted. */
+  /** Makes the entry of a part that was just decrypted. */
   entryOf(part: StanzaPart, plaintext: Uint8Array): JournalEntry {
     this.#sequence = Math.max(this.#sequence + 1, this.#clock.now() * 1000);
     return { ...part, sequence: this.#sequence, plaintext };
   }
 
-  /** Adds its row to the transaction that `store` is in. */
+  /** Adds the entry's row to the transaction that is open on `store`. */
   keep(entry: JournalEntry, store: Pick<SignalKeyStore, "set">): ReturnType<SignalKeyStore["set"]> {
-    // The library types only its own rows; its transaction carries any.
+    // The library types only its own rows, but its transaction carries any.
     const rows: KeyData = { journal: { [entry.part]: entry } };
     return store.set(rows);
   }
@@ -86,7 +86,7 @@ export class Journal {
     return entry;
   }
 
-  /** What the part decrypted to before, if it is delivered again. */
+  /** Returns the plaintext of a part that is delivered again; null if the part is new. */
   async recall(part: string): Promise<Uint8Array | null> {
     const kept = await this.#auth.get<JournalEntry>("journal", part);
     if (kept) return kept.plaintext;
@@ -94,7 +94,7 @@ export class Journal {
     return (await kv.get(networkKeys.waSeen(lineId, part))).value === null ? null : NOTHING;
   }
 
-  /** What earlier connections left. */
+  /** Returns the rows left by earlier connections. */
   async leftovers(): Promise<Leftovers> {
     const [decrypted, undecrypted] = await Promise.all([
       this.#auth.list<JournalEntry>("journal"),
@@ -107,8 +107,9 @@ export class Journal {
   }
 
   /**
-   * Which of the part's messages is to be kept as it came in. Not what the owner's phone sends once more, in an envelope of
-   * its own and some at a time; and none under the id of another: senders choose the ids of their messages.
+   * Returns the message of the part that should be stored as an original or that changes one. Null for messages that
+   * the owner's phone resends, several at a time, in an envelope of its own. Null also if another message has the same
+   * id, because senders choose their ids.
    */
   async originalOf({ attrs }: JournalEntry, [message]: readonly Incoming[]): Promise<Kept | null> {
     if (!message || message.networkId !== attrs.id) return null;
@@ -123,8 +124,9 @@ export class Journal {
   }
 
   /**
-   * Adds that the part was handed over, and the message to keep of it, or what it makes of one that is kept. Nothing once the connection has ended: a receiver
-   * that was slow must not write into a link that may be gone, and the next login gives it the message again.
+   * Adds to the change that the part was handed over, and stores or changes an original. Adds nothing once the
+   * connection has ended: a slow receiver must not write into a link that may be gone, and gets the message again at
+   * the next login.
    */
   settle(change: Change, entry: JournalEntry, original: Kept | null): void {
     if (this.#auth.isClosed) return;
@@ -139,14 +141,14 @@ export class Journal {
     } else if (original) keepOriginal(change, original, { seal, lineId, plaintext: entry.plaintext, now });
   }
 
-  /** In a commit of its own, that the part holds nothing new. */
+  /** Records in a separate commit that the part holds nothing new. */
   async done(entry: JournalEntry): Promise<void> {
     const change = new Change();
     this.settle(change, entry, null);
     await this.#auth.commit(change);
   }
 
-  /** The loss was reported, or the message came after all. */
+  /** Removes the entry: the loss was reported, or the message arrived after all. */
   async doneUndecrypted({ stanza }: UndecryptedEntry): Promise<void> {
     await this.#auth.commit(new Change().delete(networkKeys.waKey(this.#line.lineId, "undecryptable", stanza)));
   }

@@ -1,6 +1,7 @@
 /**
- * What the network took for received, and nobody was handed yet, when the link ended. The journal's rows go with the
- * link and no login follows it, so they are handed over before: no socket is needed for that (promise 4).
+ * Hands over the messages that the network considers received but that were still in the journal when the link ended.
+ * The journal is deleted with the link and no login follows, so they are handed over first, which needs no socket
+ * (promise 4).
  */
 import { errorName } from "../../../base/detached.ts";
 import type { Runtime } from "../../../runtime.ts";
@@ -24,13 +25,13 @@ interface LeftoversOptions extends LineRows {
 }
 
 /**
- * The messages that the line's connections left in the journal, oldest first, then a report of each that did not
- * decrypt: its sender is not heard any more. Only while the line is not open. Throws StoreError.
+ * Returns the messages left in the journal by the line's connections, oldest first, then a report for each message that
+ * did not decrypt, because no second attempt can arrive. The line must not be open. Throws StoreError.
  */
 export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]> {
   const { lineId, runtime: { clock, log } } = options;
 
-  /** What makes no sense is no reason to keep the link's rows, or to lose other messages. */
+  /** Malformed content must neither keep the link's rows alive nor cost other messages. */
   async function readable<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
     try {
       return await work();
@@ -56,16 +57,19 @@ export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]
   }, []);
 }
 
-/** Gives each chat's messages in order, no chat waiting for another. Rejects when the receiver does not take one. */
+/** Hands over each chat's messages in order, all chats in parallel. Rejects if the receiver fails. */
 export async function handOver(messages: Incoming[], receive: ConnectionEvents["message"]): Promise<void> {
   const chats = Map.groupBy(messages, ({ chat }) => chat);
   await Promise.all([...chats.values()].map(async (chat) => {
-    // The journal's rows go with the link.
+    // Nothing to settle: the journal is deleted with the link.
     for (const message of chat) await receive(message, () => {});
   }));
 }
 
-/** Without a socket: what the network said before is all that is known, and a lost file is not uploaded again. */
+/**
+ * A context without a socket: it knows only the numbers stored before, and cannot ask for another upload of a lost
+ * file.
+ */
 function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): DecodeContext {
   const { mediaHost, runtime } = options;
   const source = { host: mediaHost, runtime, socket: () => null };
@@ -76,6 +80,6 @@ function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): Decod
     phoneOf: (lid) => keptPhoneOf(keys, lid),
     isAdmin: () => Promise.resolve(false),
     media: (message, kind, file) => incomingMedia(source, message, { kind, file }),
-    history: () => Promise.resolve(), // the link that it would serve is over
+    history: () => Promise.resolve(), // no use: the link has ended
   };
 }

@@ -1,4 +1,4 @@
-/** The file of an incoming message, as the port shows it. */
+/** The file of an incoming message in the port's form. */
 import { statusOf } from "../answer.ts";
 import type { WAMessage, WASocket } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
@@ -8,11 +8,11 @@ import { within } from "../../../base/within.ts";
 import { downloadMedia, MediaGone } from "./media_download.ts";
 import type { MediaHost } from "../media_host.ts";
 
-/** The sender's phone has to be online to upload again. */
+/** Time for a new upload; the sender's phone has to be online. */
 const REUPLOAD_MS = 30_000;
-/** The library's codes for what the phone answers: it does not have the file, cannot read the request, or failed. */
+/** The library's codes for the phone's answer: it lacks the file, cannot read the request, or failed. */
 const PHONE_REFUSES = new Set([404, 412, 418]);
-/** What a kind is when the sender does not say. */
+/** The MIME type of each kind if the sender gives none. */
 const MIMETYPES: Readonly<Record<MediaKind, string>> = {
   image: "image/jpeg",
   video: "video/mp4",
@@ -24,7 +24,7 @@ const MIMETYPES: Readonly<Record<MediaKind, string>> = {
 interface MediaSource {
   host: MediaHost;
   runtime: Pick<Runtime, "clock">;
-  /** The open socket, or null: then nobody can be asked to upload again yet. */
+  /** The open socket. Null if there is none: then no phone can be asked for a new upload yet. */
   socket: () => Pick<WASocket, "updateMediaMessage"> | null;
 }
 
@@ -35,11 +35,12 @@ export function incomingMedia(
 ): IncomingMedia {
   const { host, runtime, socket } = source;
 
-  /** Asks for a new upload; the library writes its place into the message. */
+  /** Asks for a new upload. The library writes the new location into the file's fields. */
   async function askAgain(gone: MediaGone): Promise<void> {
     const open = socket();
     if (!open) throw new MediaTrouble("nobody could be asked to upload the file again", { cause: gone });
-    // The library finds the file in fewer envelopes and kinds than we do: it gets the bare content, with the same file.
+    // The library recognises fewer envelopes and kinds than this adapter, so it gets the bare content with the same
+    // file object.
     const bare = { key: message.key, message: { [`${kind}Message`]: file } };
     const answer = await within(runtime.clock, REUPLOAD_MS, open.updateMediaMessage(bare)).catch((cause) => {
       if (PHONE_REFUSES.has(statusOf(cause) ?? 0)) {

@@ -1,6 +1,6 @@
 /**
- * Downloading a received file: decrypted and verified as it streams. The library decrypts without checking the MAC or
- * the hashes, so a host could alter a file unnoticed.
+ * Downloads a received file, decrypting and verifying it as it streams. The library's own download checks neither the
+ * MAC nor the hashes, so a host could alter a file unnoticed.
  */
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
@@ -9,22 +9,23 @@ import { MediaTrouble, MediaUnavailable } from "../../incoming.ts";
 import type { MediaContent, MediaKind } from "./content.ts";
 import type { MediaAnswer, MediaHost } from "../media_host.ts";
 
-/** The ciphertext ends with the first bytes of its HMAC. */
+/** The ciphertext is followed by this many bytes of its HMAC. */
 export const MAC_BYTES = 10;
-/** Statuses that say the file is not there any more, as against a host that has trouble. */
+/** Statuses for a file that no longer exists, as opposed to a host in trouble. */
 const GONE = new Set([403, 404, 410]);
-/** Statuses below 500 that ask to come again. */
+/** Statuses below 500 that allow a retry. */
 const LATER = new Set([408, 425, 429]);
 const AES_BLOCK_BYTES = 16;
 
-/** The network has dropped the file; the sender's phone may upload it again. */
+/** The network has deleted the file. The sender's phone may upload it again. */
 export class MediaGone extends MediaUnavailable {
   override name = "MediaGone";
 }
 
 /**
- * Opens the download. What may pass is MediaTrouble: a host that cannot be reached, asks to come again or fails, and a
- * stream that ends too soon. What will not is MediaGone or MediaUnavailable: a whole file that does not verify too.
+ * Opens the download. Throws MediaTrouble for failures that may pass: the host is unreachable, asks for a retry or
+ * fails, or the stream ends too early. Throws MediaGone or MediaUnavailable for permanent ones, including a complete
+ * file that does not verify. The stream errors in the same way.
  */
 export async function downloadMedia(
   host: MediaHost,
@@ -48,7 +49,7 @@ export async function downloadMedia(
   return ReadableStream.from(verified(answer, keys, file));
 }
 
-/** Decrypts; throws at the end when the file is cut short, or when the MAC or a hash does not fit. */
+/** Decrypts. Throws at the end if the file is truncated, or if the MAC or a hash does not match. */
 async function* verified(
   encrypted: MediaAnswer,
   { iv, cipherKey, macKey }: MediaDecryptionKeyInfo,
@@ -58,7 +59,7 @@ async function* verified(
   const mac = createHmac("sha256", macKey!).update(iv);
   const encryptedHash = createHash("sha256");
   const plainHash = createHash("sha256");
-  /** The last bytes so far: they may be the MAC. */
+  /** The last bytes received so far, which may be the MAC. */
   let tail: Uint8Array = new Uint8Array(0);
   let received = 0;
 
@@ -86,14 +87,17 @@ async function* verified(
     check("hash of the encrypted file", encryptedHash.digest(), file.fileEncSha256);
     check("hash of the file", plainHash.digest(), file.fileSha256);
   } catch (cause) {
-    // The sender's word on the length may be wrong, so it is asked only about a file that does not verify.
+    // The sender may state a wrong length, so it is considered only for a file that does not verify.
     if (received < wholeLength(encrypted, file)) throw new MediaTrouble("the download ended too soon", { cause });
     if (cause instanceof MediaUnavailable) throw cause;
     throw new MediaUnavailable("the file does not decrypt", { cause });
   }
 }
 
-/** How many bytes the encrypted file has, by the host's word and the sender's, whichever is more; 0 without either. */
+/**
+ * The length of the encrypted file as stated by the host or implied by the sender, whichever is greater; 0 if neither
+ * is known.
+ */
 function wholeLength({ length }: MediaAnswer, { fileLength }: MediaContent): number {
   const stated = length ?? 0;
   if (fileLength == null) return stated;

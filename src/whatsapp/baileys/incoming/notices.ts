@@ -1,6 +1,6 @@
 /**
- * Calls, changes of groups and presence. The network is told that a call or a change was received only when the receiver
- * has kept it (promise 4): the library would say so at once, so it does not get to see them.
+ * Calls, group changes and presence. The network is told that a call or change was received only once the receiver has
+ * committed it (promise 4). The library would acknowledge it at once, so these stanzas are withheld from it.
  */
 import { detached } from "../../../base/detached.ts";
 import {
@@ -39,11 +39,11 @@ const SETTINGS = new Set([
 
 interface NoticesOptions {
   socket: Pick<WASocket, "ws" | "sendMessageAck">;
-  /** The group as the network has it now. Throws where it does not say. */
+  /** The group in its current state. Throws if the network does not return it. */
   groupNow: (id: string) => Promise<GroupNow>;
   phoneOf: PhoneOf;
   receive: (notice: Notice) => Promise<void>;
-  /** A change of a group, before anything else is done about it. */
+  /** Called when a group changes, before anything else is done about it. */
   changed: (group: string) => void;
   runtime: Pick<Runtime, "log">;
 }
@@ -52,7 +52,10 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
   const { ws } = socket;
   const chats = new KeyedQueue();
 
-  /** Keeps what a stanza says, then acknowledges it. One that is not kept comes again with the next login. */
+  /**
+   * Reports what a stanza says, then acknowledges it. A stanza that is not committed is delivered again at the next
+   * login.
+   */
   function take(stanza: BinaryNode, noticesOf: (stanza: BinaryNode) => Promise<Notice[]>): void {
     const taken = chats.add(stanza.attrs.from ?? "", async () => {
       for (const notice of await noticesOf(stanza)) await receive(notice);
@@ -123,7 +126,7 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
     return isOurs;
   });
   for (const tag of ["presence", "chatstate"]) {
-    // Nobody is told that it came, and it does not come again.
+    // Presence is neither acknowledged nor delivered again.
     ws.on(`CB:${tag}`, (stanza: BinaryNode) => {
       void detached(showPresence(stanza), (failure) => runtime.log.debug(failure, "a presence was not reported"));
     });
@@ -134,7 +137,7 @@ function hasVideo(offer: BinaryNode): boolean {
   return getBinaryNodeChild(offer, "video") !== undefined || offer.attrs.media === "video";
 }
 
-/** Whoever removes nobody but themselves has left. */
+/** A member who removes only themselves has left. */
 function actionOf(
   tag: MembersChange,
   participants: readonly { id: string; number: string | null }[],

@@ -1,7 +1,7 @@
 /**
- * The number of a sender who is known by `@lid` alone. A message gives it as a rule; then nobody comes here.
- * Else it is what the network said before, or says of the members of the group, or answers when it is asked: a usync query
- * for a LID is answered with `pn_jid` where the network lets the line know.
+ * Finds the number of a sender known only by `@lid`. Most messages contain it and need no lookup. Otherwise it comes
+ * from what the network said before, from the group's members, or from a usync query for the LID, which is answered
+ * with `pn_jid` if the network reveals the number.
  */
 import { errorName } from "../../../base/detached.ts";
 import {
@@ -22,11 +22,11 @@ import { within } from "../../../base/within.ts";
 import { iq } from "../stanza.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
 
-/** A chat waits for the answer: it is short. */
+/** Short, because the chat waits for the answer. */
 const ANSWER_MS = 5_000;
-/** A number that the network does not give is not asked for again before this. */
+/** A number that the network did not reveal is not requested again before this. */
 const ASK_AGAIN_MS = 60 * 60 * 1000;
-/** Senders without a number that are remembered. */
+/** Most LIDs remembered as having no known number. */
 const UNKNOWN_KEPT = 1_000;
 
 interface NumbersOptions {
@@ -39,23 +39,26 @@ interface NumbersOptions {
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
-/** The phone-number JID behind a `@lid` that wrote in `chat`; null where the network does not say. Throws StoreError. */
+/**
+ * Returns the phone-number JID behind a `@lid` that wrote in `chat`; null if the network does not reveal it. Throws
+ * StoreError.
+ */
 export type PhoneOf = (lid: string, chat: string) => Promise<string | null>;
 
-/** What the network said before, from where the library keeps it; no socket is needed. Throws StoreError. */
+/** Reads the number from the library's stored mappings, without a socket. Throws StoreError. */
 export async function keptPhoneOf(keys: SignalKeyStore, lid: string): Promise<string | null> {
   const row = `${jidDecode(lid)?.user}_reverse`;
   const { [row]: user } = await keys.get("lid-mapping", [row]);
   return user ? `${user}${S_WHATSAPP_NET}` : null;
 }
 
-/** As `keptPhoneOf`, the other way round. */
+/** The inverse of `keptPhoneOf`: returns the `@lid` of a number. */
 export async function keptLidOf(keys: SignalKeyStore, number: string): Promise<string | null> {
   const { [number]: user } = await keys.get("lid-mapping", [number]);
   return user ? `${user}@lid` : null;
 }
 
-/** What a chat is called, on whatever device: a person has a number and a LID, as far as the network said. */
+/** Returns all names of a chat, without device: a person has a number and a LID, as far as they are known. */
 export async function keptNamesOf(keys: SignalKeyStore, jid: string): Promise<string[]> {
   const { user = "", server } = jidDecode(jid) ?? {};
   if (server === "lid" || server === "hosted.lid") {
@@ -73,7 +76,7 @@ export async function keptNamesOf(keys: SignalKeyStore, jid: string): Promise<st
 export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneOf {
   const { clock, log } = runtime;
   const { lidMapping } = socket.signalRepository;
-  /** LIDs of which the network did not say lately. */
+  /** LIDs whose number the network recently did not reveal. */
   const unknown = new LRUCache<string, true>(atMost(UNKNOWN_KEPT, { forMs: ASK_AGAIN_MS, clock }));
 
   async function ofMember(lid: string, group: string): Promise<string | null> {
@@ -108,7 +111,7 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
       const found = await within(clock, ANSWER_MS, find(lid, chat));
       if (found !== "late" && found !== null) return found;
     } catch (error) {
-      // Not to know for an hour what could not be read for a second would part a chat in two.
+      // Not remembered as unknown: after a store error of one second, the chat would be split in two for an hour.
       if (error instanceof StoreError) throw error;
       failed(error);
     }
@@ -117,7 +120,7 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
   };
 }
 
-/** Asks who a LID is; the network names the number as `pn_jid` beside it. */
+/** Builds a query for a LID. The answer gives the number as `pn_jid`. */
 function lidQuery(lid: string, sid: string): BinaryNode {
   const list = { tag: "list", attrs: {}, content: [{ tag: "user", attrs: { jid: lid } }] };
   const query = { tag: "query", attrs: {}, content: [{ tag: "lid", attrs: {} }] };

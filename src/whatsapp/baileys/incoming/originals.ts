@@ -1,6 +1,7 @@
 /**
- * Messages that came in, sealed, so that they can be quoted, reacted to and forwarded as soon as their event is out, and
- * after a restart too. Each is written in the commit that crosses it off the journal, which is that of its event.
+ * Received messages, sealed, so that they can be quoted, reacted to and forwarded as soon as their event is visible,
+ * and after a restart. Each is written in the commit that removes it from the journal, which is also the commit of its
+ * event.
  */
 import { Buffer } from "node:buffer";
 import { BufferJSON, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
@@ -11,20 +12,20 @@ import type { Seal } from "../../../store/seal.ts";
 import { expireAfter, POLL_KEPT_DAYS } from "../expiry.ts";
 import { type LineRows, networkKeys } from "../rows.ts";
 
-/** As long as its event can be read. */
+/** As long as the message's event can be read. */
 const KEPT_DAYS = 30;
 
 interface Original extends Pick<Incoming, "chat" | "participant" | "fromMe" | "number" | "text" | "type"> {
   filename: string | null;
 }
 
-/** The row, sealed. */
+/** The row before sealing. */
 export interface SealedOriginal extends Original {
-  /** Encoded, as its sender made it. */
+  /** The encoded message as its sender made it. */
   message: Uint8Array;
 }
 
-/** As what a message that came in can be sent on. */
+/** Maps each type that can be forwarded to the kind that is sent. */
 const FORWARDABLE: Partial<Record<IncomingType, ForwardableKind>> = {
   conversation: "text",
   extendedTextMessage: "text",
@@ -37,10 +38,10 @@ const FORWARDABLE: Partial<Record<IncomingType, ForwardableKind>> = {
   contactsArrayMessage: "contact",
   stickerMessage: "sticker",
 };
-/** What nothing can refer to: edits, deletions, votes; and reactions. */
+/** Types that no other message can refer to: edits, deletions, votes, reactions. */
 const UNREFERRED: readonly IncomingType[] = ["unknown", "reactionMessage"];
 
-/** Adds the row of a message that was handed over. */
+/** Adds the row of a message that is handed over. */
 export function keepOriginal(
   change: Change,
   incoming: Incoming,
@@ -56,7 +57,7 @@ export function keepOriginal(
     fromMe,
     number,
     text,
-    // What was to be seen once is not sent on.
+    // View-once messages can't be forwarded.
     type: details?.viewOnce ? "unknown" : type,
     filename: media?.filename ?? null,
     message,
@@ -67,7 +68,7 @@ export function keepOriginal(
     .set(row, sealed(seal, original));
 }
 
-/** Adds what an edit or a deletion that came in makes of the message that it is about, `edited` as it was kept. */
+/** Applies a received edit or deletion to the stored original. `edited` is the original of an edited message. */
 export function changeOriginal(
   change: Change,
   happened: IncomingChange,
@@ -83,7 +84,7 @@ function sealed(seal: Seal, original: SealedOriginal): Uint8Array {
   return seal.seal(Buffer.from(JSON.stringify(original, BufferJSON.replacer)));
 }
 
-/** As `Network.recall`; throws SealError too. */
+/** As `Network.recall`; also throws SealError. */
 export async function recall(options: LineRows, networkId: string): Promise<Recalled | null> {
   const original = await findReceived(options, networkId);
   if (!original) return null;
@@ -94,7 +95,7 @@ export async function recall(options: LineRows, networkId: string): Promise<Reca
   return { chat, participant, fromMe, number, kind, ...preview };
 }
 
-/** Null for a message that was never received, or too long ago. Throws StoreError, SealError. */
+/** Finds a received message; null if it was never received, or too long ago. Throws StoreError, SealError. */
 export async function findReceived(
   options: LineRows,
   networkId: string,
@@ -103,13 +104,13 @@ export async function findReceived(
   return row && { ...row, message: ofPeople(proto.Message.decode(row.message)) };
 }
 
-/** The same, as it was kept. */
+/** Returns the stored row of a received message. Null and errors as in `findReceived`. */
 export async function findSealed({ kv, seal, lineId }: LineRows, networkId: string): Promise<SealedOriginal | null> {
   const { value } = await kv.get(networkKeys.waReceived(lineId, networkId));
   return value && JSON.parse(Buffer.from(seal.open(value)).toString(), BufferJSON.reviver);
 }
 
-/** The message without the keys of its sender for a group, which come with one that was asked for again. */
+/** Returns the message without its sender's group keys, which accompany a message that was sent again. */
 function ofPeople(message: proto.IMessage): proto.IMessage {
   const { senderKeyDistributionMessage: _, fastRatchetKeySenderKeyDistributionMessage: __, ...said } = message;
   return said;

@@ -1,6 +1,6 @@
 /**
- * Polls and the votes on them. A vote is encrypted with a secret that came with the poll: one that came in is with the
- * originals, one that the line sent with the sent messages, both for 90 days.
+ * Polls and the votes on them. A vote is encrypted with a secret that is part of the poll. Received polls are stored
+ * with the originals and sent ones with the sent messages, both for 90 days.
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -11,22 +11,22 @@ import { pollIn } from "./content.ts";
 import { findReceived } from "./originals.ts";
 
 interface Poll {
-  /** A JID; null where it is not known. */
+  /** JID of the chat; null if unknown. */
   chat: string | null;
   secret: Uint8Array;
   options: readonly string[];
-  /** How many of them one vote may choose; 0 stands for any number. */
+  /** How many options one vote may choose; 0 for any number. */
   selectable: number;
-  /** JIDs of who made it; none for one that the line sent. */
+  /** JIDs of the creator; empty for a poll that the line sent. */
   authors: readonly string[];
 }
 
-/** Null for one that was never seen, or too long ago. Throws StoreError, SealError. */
+/** Finds a poll; null if it was never seen, or too long ago. Throws StoreError, SealError. */
 export type FindPoll = (networkId: string) => Promise<Poll | null>;
 
 export function makeFindPoll(options: LineRows & { sent: Pick<SentStore, "find"> }): FindPoll {
   return async (networkId) => {
-    // First what the line sent: others choose the ids of what they send.
+    // Sent messages take precedence, because senders choose the ids of received ones and could reuse such an id.
     const sent = await options.sent.find(networkId);
     if (sent) return pollOf(sent.message, { chat: sent.chat, authors: [] });
     const received = await findReceived(options, networkId);
@@ -37,7 +37,7 @@ export function makeFindPoll(options: LineRows & { sent: Pick<SentStore, "find">
   };
 }
 
-/** What votes on the message need; null when it is no poll, or came without its secret. */
+/** Returns what is needed to read votes on the message; null if it is not a poll, or came without its secret. */
 function pollOf(message: proto.IMessage, made: Pick<Poll, "chat" | "authors">): Poll | null {
   const inner = message.ephemeralMessage?.message ?? message.pollCreationMessageV4?.message ?? message;
   const poll = pollIn(inner);
@@ -47,15 +47,15 @@ function pollOf(message: proto.IMessage, made: Pick<Poll, "chat" | "authors">): 
   return { ...made, secret, options, selectable: poll.selectableOptionsCount ?? 0 };
 }
 
-/** Whether a vote from this chat can be one in the poll: who is in a group could give its poll's secret to others. */
+/** Whether a vote from this chat may count. A member of a group could pass the secret of its poll to outsiders. */
 export function isOfChat(poll: Pick<Poll, "chat">, chat: string): boolean {
   return poll.chat === null || poll.chat === chat || !(isJidGroup(poll.chat) || isJidGroup(chat));
 }
 
 /**
- * The options that a vote chooses; null when it cannot be read, or chooses more than the poll allows: only a forged app
- * makes one. Who made the poll and who votes is part of the key, each by number or by LID as the voter's app saw them: the
- * addresses that either may have are tried.
+ * Returns the options that a vote chooses. Null if the vote can't be decrypted or chooses more options than allowed,
+ * which only a forged app does. The key depends on the poll's creator and on the voter, each named by number or by LID
+ * as the voter's app saw them, so all their possible addresses are tried.
  */
 export function readVote(
   vote: proto.Message.IPollEncValue,
@@ -71,7 +71,7 @@ export function readVote(
         const options = poll.options.filter((option) => chosen.has(createHash("sha256").update(option).digest("hex")));
         return poll.selectable > 0 && new Set(options).size > poll.selectable ? null : options;
       } catch {
-        // Encrypted for other addresses.
+        // Encrypted for other addresses: try the next.
       }
     }
   }

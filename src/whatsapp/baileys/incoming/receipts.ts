@@ -16,7 +16,7 @@ import type { Receipt } from "../../incoming.ts";
 import { isOwn, type OwnJids, ownJids } from "../jids.ts";
 import { LONGEST_ID } from "./strays.ts";
 
-/** What a receipt's type says of a message that the line sent; types that are not here say nothing of that. */
+/** The meaning of a receipt's type for a message that the line sent. Other types do not concern its status. */
 const STATUS: ReadonlyMap<string, Receipt["status"]> = new Map([
   ["", "delivered"],
   // Delivered to a device whose app is in the background.
@@ -25,7 +25,10 @@ const STATUS: ReadonlyMap<string, Receipt["status"]> = new Map([
   ["played", "read"],
 ]);
 
-/** A store that does not take a receipt within this ends the connection; the network gives it again to the next one. */
+/**
+ * If the store does not take a receipt within this time, the connection ends, and the network delivers the receipt to
+ * the next.
+ */
 const KEPT_MS = 10_000;
 
 interface ReceiptsOptions {
@@ -33,18 +36,21 @@ interface ReceiptsOptions {
   creds: AuthenticationCreds;
   receive: (receipt: Receipt) => Promise<void>;
   isOver: () => boolean;
-  /** Cuts the connection: the network hears nothing of a receipt that is not on disk. */
+  /** Cuts the connection: a receipt that is not on disk must not be acknowledged. */
   broken: () => void;
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
-/** Taking the lock of receipts before the library does makes it wait with its ack for our commit (promise 4). */
+/**
+ * Reports receipts. Takes the receipt lock before the library does, so that the library's ack waits for our commit
+ * (promise 4).
+ */
 export function takeReceipts({ socket, creds, receive, isOver, broken, runtime }: ReceiptsOptions): void {
   const { clock, log } = runtime;
   socket.ws.prependListener("CB:receipt", (stanza: BinaryNode) => {
     const receipts = creds.me ? receiptsOf(stanza, ownJids(creds), clock.now()) : [];
     if (receipts.length === 0 || isOver()) return;
-    // Not in the lock: receipts that come together are to be kept together.
+    // Outside the lock, so that receipts that arrive together can share a commit.
     const kept = Promise.all(receipts.map((receipt) => receive(receipt)));
     kept.catch(() => {}); // the turn below reports it
     const turn = socket.receiptMutex.mutex(async () => {
@@ -59,14 +65,14 @@ export function takeReceipts({ socket, creds, receive, isOver, broken, runtime }
   });
 }
 
-/** What a receipt stanza says of messages that the line sent. Empty when it is about anything else. */
+/** Returns what a receipt stanza says about messages that the line sent. Empty if it is about anything else. */
 export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receipt[] {
   const { from, participant, recipient, type = "", t } = stanza.attrs;
   const status = STATUS.get(type);
-  // With a recipient it comes from another device of the line's owner, about what that device did.
+  // A recipient means that another device of the line's owner sent it, about its own activity.
   if (!from || !status || recipient) return [];
   const entries = isOfMany(from) && !participant ? entriesOfMany(stanza) : entriesOfOne(stanza, participant ?? from);
-  // One that is no key to look for would lose all receipts that are kept with it.
+  // An id that is unfit as a key would fail the commit of all receipts that share it.
   const ofMessages = entries.filter(({ networkId, by }) => networkId.length <= LONGEST_ID && !isOwn(by, me));
   return ofMessages.map(({ networkId, by, at = t }) => ({
     networkId,
@@ -77,25 +83,27 @@ export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receip
   }));
 }
 
-/** Unix ms; null for what is no time: it would lose all receipts that are kept with it. */
+/** Unix ms; null for an invalid time, which would fail the commit of all receipts that share it. */
 function timeOf(seconds: string | undefined): number | null {
   return seconds !== undefined && /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1000 : null;
 }
 
-/** One message and one person of a receipt; `at` in seconds, where it differs from the stanza's. */
+/** One message and one person in a receipt. `at`, in seconds, is set if it differs from the stanza's time. */
 interface ReceiptEntry {
   networkId: string;
   by: string;
   at?: string;
 }
 
-/** `<receipt id [participant]>[<list><item id/>…</list>]`: one person, one message or more. */
+/** Reads `<receipt id [participant]>[<list><item id/>…</list>]`: one person, one or more messages. */
 function entriesOfOne({ attrs, content }: BinaryNode, by: string): ReceiptEntry[] {
   const more = Array.isArray(content) ? getBinaryNodeChildren(content[0], "item") : [];
   return [attrs.id, ...more.map((item) => item.attrs.id)].flatMap((networkId) => networkId ? [{ networkId, by }] : []);
 }
 
-/** `<receipt><participants key=MESSAGE><user jid t/>…</participants>…`: the stanza's own id is no message's. */
+/**
+ * Reads `<receipt><participants key=MESSAGE><user jid t/>…</participants>…`. The stanza's own id is not a message id.
+ */
 function entriesOfMany(stanza: BinaryNode): ReceiptEntry[] {
   return getBinaryNodeChildren(stanza, "participants").flatMap((participants) =>
     getBinaryNodeChildren(participants, "user").flatMap(({ attrs: { jid, t } }) => {

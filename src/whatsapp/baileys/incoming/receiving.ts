@@ -1,4 +1,6 @@
-/** All that a socket hears for people, put together: messages by the journal and the inbox, notices, receipts. */
+/**
+ * Connects everything that a socket receives for people: messages through the journal and the inbox, notices, receipts.
+ */
 import type { AuthenticationCreds, WASocket } from "@whiskeysockets/baileys";
 import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
@@ -21,21 +23,21 @@ import { makePhoneOf, type PhoneOf } from "./numbers.ts";
 import { makeFindPoll } from "./polls.ts";
 import { takeReceipts } from "./receipts.ts";
 
-/** A chat waits for what is asked of its group: it is short. */
+/** Short, because the chat waits for the answer. */
 const GROUP_ANSWER_MS = 5_000;
 
 interface ReceivingOptions extends LineRows {
   socket: WASocket;
   creds: AuthenticationCreds;
   groups: GroupCache;
-  /** The group as the network has it now. Throws where it does not say. */
+  /** The group in its current state. Throws if the network does not return it. */
   groupNow: (id: string) => Promise<GroupNow>;
   sent: SentStore;
   host: MediaHost;
   journal: Journal;
-  /** What the journal keeps of earlier connections. */
+  /** What the journal still holds from earlier connections. */
   left: Leftovers;
-  /** What is asked about something that came in is in the journal by then: it counts as the gateway's own. */
+  /** Marks queries about a received message as the gateway's own: by then the message is in the journal. */
   cause: Pick<Cause, "own">;
   events: Pick<ConnectionEvents, "message" | "notice" | "receipt">;
   isOpen(): boolean;
@@ -44,7 +46,9 @@ interface ReceivingOptions extends LineRows {
   runtime: Runtime;
 }
 
-/** Takes what comes in from now on, and what is left of earlier connections once the line is logged in. */
+/**
+ * Starts receiving. Once the line is logged in, what earlier connections left in the journal is handed over as well.
+ */
 export function takeIncoming(options: ReceivingOptions): Inbox {
   const { socket, creds, groups, host, journal, left, cause, events, isOpen, isOver, broken, runtime } = options;
   const { clock } = runtime;
@@ -75,7 +79,7 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
     },
   });
   for (const entry of left.decrypted) inbox.decrypted(entry);
-  // The sender's second attempt may be among what was missed: it has its time once more.
+  // The sender's second attempt may be among the missed messages, so the wait for it starts again.
   for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
   takeNotices({
     socket,

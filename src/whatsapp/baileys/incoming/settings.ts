@@ -1,9 +1,9 @@
 /**
- * The settings that an account's devices share ("app state"): of all that, the salt from which tokens are made for chats
- * whose other side gave none (`cstoken`). The library asks for settings when the network says that they changed, and does
- * not know this one; here every answer is read, whoever asked.
+ * The settings that an account's devices share ("app state"). The line needs only one of them: the salt for tokens
+ * (`cstoken`) to chats whose other side has given none. The library queries the settings when the network announces a
+ * change, but does not know this one. So every answer is read here, whoever sent the query.
  *
- * Each setting is named by a keyed hash of its index, so that only the one that is looked for is decrypted.
+ * Each setting is identified by a keyed hash of its index, so that only the one wanted is decrypted.
  */
 import { Buffer } from "node:buffer";
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
@@ -17,12 +17,14 @@ import { readFields, SALT_ID, wholeFile } from "./history.ts";
 
 const COLLECTION = "regular_high";
 const SALT_INDEX = JSON.stringify(["nct_salt_sync"]);
-/** Fields of SyncActionData, of SyncActionValue (the library's schema lacks this one), and of the setting itself. */
+/**
+ * Field numbers in SyncActionData, in SyncActionValue (missing from the library's schema), and in the setting itself.
+ */
 const VALUE = 2;
 const NCT_SALT = 80;
 const SALT = 1;
 
-/** The row that says that the network was asked. */
+/** Id of the row that records that the network was asked. */
 const ASKED_ID = "asked";
 const KEY_BYTES = 32;
 const MAC_BYTES = 32;
@@ -35,7 +37,7 @@ interface SettingsOptions {
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
-/** A setting as it is stored, and what is done about it. */
+/** A change to a setting: its stored record, and whether the setting was removed. */
 interface Mutation {
   isRemoved: boolean;
   record: proto.ISyncdRecord | null | undefined;
@@ -46,7 +48,7 @@ export type Settings = ReturnType<typeof makeSettings>;
 export function makeSettings({ auth, host, query, runtime: { clock, log } }: SettingsOptions) {
   const none = (failure: { error: string }) => log.debug(failure, "an account's settings could not be read");
 
-  /** Of a collection, oldest first. Throws what is wrong with a part or its file. */
+  /** The mutations of a collection, oldest first. Throws if a part or its file is invalid. */
   async function* mutationsOf(nodes: ReturnType<typeof partsOf>) {
     const fileOf = (blob: proto.IExternalBlobReference) =>
       wholeFile({ kind: "md-app-state", file: { ...blob, fileLength: blob.fileSizeBytes } }, { host, clock });
@@ -88,33 +90,33 @@ export function makeSettings({ auth, host, query, runtime: { clock, log } }: Set
     if (await auth.get("nct-salt", SALT_ID) || await auth.get("nct-salt", ASKED_ID)) return;
     const collection = { tag: "collection", attrs: { name: COLLECTION, version: "0", return_snapshot: "true" } };
     await query(iq({ type: "set", xmlns: "w:sync:app:state" }, { tag: "sync", attrs: {}, content: [collection] }));
-    // Where it has none yet, a notification says when it gets one.
+    // If the account has no salt yet, a notification announces it later.
     await auth.keys.set({ "nct-salt": { [ASKED_ID]: true } });
   }
 
   return {
-    /** Takes the salt out of an answer about settings. To be called before the library reads it. */
+    /** Takes the salt from an answer about settings. Must be called before the library reads the answer. */
     watch(stanza: BinaryNode): void {
       if (stanza.tag !== "iq" || stanza.attrs.type !== "result") return;
       for (const collection of collectionsIn(stanza)) {
         if (collection.attrs.name === COLLECTION) void detached(take(partsOf(collection)), none);
       }
     },
-    /** Asks for the settings once, where the salt is not known. Never rejects. */
+    /** Queries the settings once, if the salt is unknown. Never rejects. */
     ask: () => detached(ask(), none),
   };
 }
 
 /**
- * Takes the files out of an answer about settings, to be called before the library reads it. Baileys 7.0.0-rc14 fetches
- * those by itself, past the proxy of the line; nothing here uses what is in them.
+ * Removes external files from an answer about settings. Must be called before the library reads the answer: Baileys
+ * 7.0.0-rc14 downloads the files itself, bypassing the line's proxy. Nothing here uses their content.
  */
 export function leaveFiles(stanza: BinaryNode): void {
   if (stanza.tag !== "iq") return;
   for (const collection of collectionsIn(stanza)) {
     const { snapshot, patches } = partsOf(collection);
     if (!snapshot && patches.every(isInline)) continue;
-    // Asked for the rest, the network would give the same again.
+    // If asked for more patches, the network would send the same ones again.
     delete collection.attrs.has_more_patches;
     collection.content = [];
   }
@@ -124,7 +126,7 @@ function isInline({ content }: BinaryNode): boolean {
   try {
     return !(content instanceof Uint8Array) || !proto.SyncdPatch.decode(content).externalMutations;
   } catch {
-    return true; // the library says what is wrong with it
+    return true; // the library reports what is wrong with it
   }
 }
 
@@ -138,7 +140,7 @@ function partsOf(collection: BinaryNode): { snapshot: BinaryNode | undefined; pa
 }
 
 interface SettingKeys {
-  /** How the salt's setting is named under this key. */
+  /** The index of the salt's setting, hashed under this key. */
   saltIndex: Uint8Array;
   valueKey: Uint8Array;
   macKey: Uint8Array;
@@ -151,7 +153,7 @@ function expand(keyData: Uint8Array): SettingKeys {
   return { saltIndex, valueKey: valueKey!, macKey: macKey! };
 }
 
-/** Throws on what was not encrypted by who holds the key, or holds no salt. */
+/** Decrypts the salt. Throws if the record was not encrypted with the key, or holds no salt. */
 function saltIn(record: proto.ISyncdRecord, { valueKey, macKey }: SettingKeys): Uint8Array {
   const blob = record.value?.blob ?? new Uint8Array(0);
   const encrypted = blob.subarray(0, -MAC_BYTES);

@@ -1,11 +1,12 @@
 /**
- * Stanzas that the library does not take, or takes wrongly. The network keeps what nobody acknowledges: it cuts the line
- * to give it again, and holds back what comes after it.
+ * Stanzas that the library ignores or handles wrongly. The network keeps a stanza that is not acknowledged: it cuts the
+ * connection to deliver it again, and holds back everything after it.
  *
- * - Whatever has no place here is acknowledged as other clients do, counted by tag and type, and named once in the log.
- * - Status posts are no messages to the line. The library asks for those that it can't read again and refuses them.
- * - `<downgrade_webclient>` is for links that are not complete. The library ends any connection for it.
- * - `<success>` logs in a line that is linked. Before that the library takes the line for connected, without a number.
+ * - A stanza without a handler is acknowledged as other clients do, counted by tag and type, and logged once.
+ * - Status posts are not messages to the line. For those that it can't decrypt, the library asks for a retry and
+ *   refuses them.
+ * - `<downgrade_webclient>` only concerns links that are not complete. The library ends every connection on it.
+ * - `<success>` logs in a linked line. Before that, the library would take the line for connected without a number.
  */
 import { detached } from "../../../base/detached.ts";
 import {
@@ -18,7 +19,7 @@ import type { Log } from "../../../runtime.ts";
 import { isLinked } from "../auth_state.ts";
 import { withhold } from "../stanza.ts";
 
-/** Tags that the library, or this adapter, has a place for. */
+/** Tags that the library or this adapter handles. */
 const TAGS = new Set([
   "ack",
   "call",
@@ -51,16 +52,18 @@ const NOTIFICATIONS = new Set([
   "server_sync",
   "w:gp2",
 ]);
-/** Pairs of tag and type that are told apart; the network might make up any number. */
+/** The most pairs of tag and type counted separately: the network could invent any number of them. */
 const MOST_PAIRS = 100;
 const LONGEST_NAME = 40;
-/** Others choose the ids of their messages and calls; one that is longer than any app makes is no key to keep it by. */
+/**
+ * The longest message or call id accepted. Senders choose their ids; a longer one than any app makes is unfit as a key.
+ */
 export const LONGEST_ID = 200;
 
-/** Counts a stanza that nobody handles. */
+/** Counts a stanza that has no handler. */
 export type CountStray = (stanza: { tag: string; type: string }) => void;
 
-/** One for all lines: bounds how many pairs of tag and type there are, and logs each once. */
+/** Shared by all lines. Limits the number of pairs of tag and type, and logs each pair once. */
 export function makeCountStray(count: CountStray, log: Log): CountStray {
   const known = new Set<string>();
   return (stanza) => {
@@ -83,7 +86,7 @@ interface StraysOptions {
   log: Log;
 }
 
-/** To be called before anybody but the library listens to the socket. */
+/** Must be called before any listener other than the library's is added. */
 export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
   const { ws } = socket;
 
@@ -101,7 +104,7 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
       acknowledge(stanza);
       count({ tag, type: attrs.type ?? "" });
     } else if (tag === "notification" && !NOTIFICATIONS.has(attrs.type ?? "")) {
-      // The library acknowledges them, as soon as it has an identity.
+      // The library acknowledges these, but only once it has an identity.
       if (!creds.me) acknowledge(stanza);
       count({ tag, type: attrs.type ?? "" });
     } else if (tag === "iq" && attrs.type === "get" && attrs.xmlns === "urn:xmpp:ping" && attrs.id) {
