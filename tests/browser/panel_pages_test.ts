@@ -118,7 +118,7 @@ inBrowser(
 );
 
 inBrowser(
-  "in Spanish, dark and 320 px wide a line is linked and seen",
+  "in Spanish, dark and 320 px wide a line is linked and seen, and a mistake is explained",
   ({ another, page, assertQuiet }) =>
     withStage(openStage, async (stage) => {
       await asOperator(page, stage);
@@ -137,6 +137,14 @@ inBrowser(
       });
       assert.equal(await phone.getAttribute("html", "lang"), "es");
       assertQuiet();
+      // What the gateway says of it reads in Spanish too.
+      await phone.goto(accountPage(stage, "/send"));
+      await phone.getByLabel("Para", { exact: true }).fill("12");
+      await phone.getByRole("textbox", { name: "Texto" }).fill("hola");
+      await phone.getByRole("button", { name: "Enviar" }).click();
+      await phone.locator(".wrong").getByText("debe ser un número de 7 a 15 cifras").waitFor();
+      await phone.goto(`${panelOf(stage)}/accounts/acc_none`);
+      await phone.getByText("No se encuentra: cuenta.").waitFor();
     }),
 );
 

@@ -1,5 +1,5 @@
 // Calls to the gateway. Addresses are relative to this file, so the panel works below any path of a proxy.
-import { t } from "./i18n.js";
+import { said, t } from "./i18n.js";
 import { makeStore } from "./store.js";
 
 const root = new URL("../", import.meta.url);
@@ -10,13 +10,14 @@ export const session = makeStore(null);
 
 export const apiUrl = (below) => new URL(`api${below}`, root).href;
 
-/** What went wrong, in words; `code`, and for a form `fields`. */
+/** What went wrong, in words; `code`, and for a form `fields` and, as the gateway gave them, `errors`. */
 export class CallError extends Error {
-  constructor(problem, status) {
-    super(problem.detail ?? problem.title ?? t("Something went wrong."));
-    this.code = problem.code;
+  constructor({ code, detail, title, errors = [] }, status) {
+    super(said(detail ?? title ?? t("Something went wrong.")));
+    this.code = code;
     this.status = status;
-    this.fields = Object.fromEntries((problem.errors ?? []).map(({ path, message }) => [path.split(".")[0], message]));
+    this.errors = errors;
+    this.fields = Object.fromEntries(errors.map(({ path, message }) => [path.split(".")[0], said(message)]));
   }
 }
 

@@ -1,4 +1,5 @@
 // Texts in the reader's language. The English sentence is the key; each language is one file that maps it.
+import SAID from "./lang/said.js";
 import { makeStore } from "./store.js";
 
 export const LANGUAGES = { en: "English", es: "Español", pt: "Português" };
@@ -36,6 +37,23 @@ export function t(sentence, values = {}) {
 /** The singular or the plural sentence, with the number as `{n}`. */
 export function tn(one, many, n) {
   return t(n === 1 ? one : many, { n: number(n) });
+}
+
+const BLANKS = /\\\{(\w+)\\\}/g;
+const patterns = SAID.map((sentence) => {
+  const escaped = sentence.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return [sentence, new RegExp(`^${escaped.replaceAll(BLANKS, "(?<$1>.+)")}$`, "s")];
+});
+
+/** What the gateway says, in the reader's language as far as `lang/said.js` knows it. */
+export function said(text) {
+  for (const [sentence, pattern] of patterns) {
+    const found = pattern.exec(text);
+    if (!found) continue;
+    const values = Object.entries(found.groups ?? {}).map(([name, value]) => [name, said(value)]);
+    return t(sentence, Object.fromEntries(values));
+  }
+  return text;
 }
 
 /** The language as the reader's country writes dates and numbers, where the browser says which. */

@@ -29,13 +29,6 @@ const rank = (line) => line.restriction || isDegraded(line) ? 1 : TROUBLE.indexO
 /** The lines, those in trouble first. */
 export const byTrouble = (lines) => lines.toSorted((a, b) => rank(a) - rank(b));
 
-export const reasonWord = ({ reason }) =>
-  ({
-    "The network says that messages wait, and gives none.": t("The network says that messages wait, and gives none."),
-    "What was missed comes to no end.": t("What was missed comes to no end."),
-    "What arrives can't be decrypted.": t("What arrives can't be decrypted."),
-  })[reason] ?? reason;
-
 export function LineState({ line }) {
   return html`<span class="row"><${Badge} kind=${kindOf(line)}>${wordOf(line)}</${Badge}>${
     line.restriction && html`<${Badge} kind="warn">${t("restricted")}</${Badge}>`

@@ -1,13 +1,14 @@
 // How a line is linked: the QR as it rotates, or the code. Shown to its owner, and on a customer's page.
 import { html } from "./html.js";
-import { t } from "./i18n.js";
+import { said, t } from "./i18n.js";
 import { Work } from "./ui.js";
 
 /** `XXXX-XXXX`, as the phone shows its boxes. */
 const dashed = (code) => code.includes("-") ? code : `${code.slice(0, 4)}-${code.slice(4)}`;
 
 /** `again()` asks for another QR or code when nobody used the last one; `reason`: why the attempt before this one failed. */
-export function Linking({ status, qr, pairingCode, reason, again }) {
+export function Linking({ status, qr, pairingCode, reason: why, again }) {
+  const reason = why && said(why);
   const open = t("On the phone, open WhatsApp › Linked devices.");
   const before = reason &&
     html`<p class="note warn">${qr || pairingCode ? t("{reason} This is a new one.", { reason }) : reason}</p>`;

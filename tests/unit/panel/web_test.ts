@@ -3,11 +3,14 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import es from "../../../src/panel/web/lang/es.js";
 import pt from "../../../src/panel/web/lang/pt.js";
+import said from "../../../src/panel/web/lang/said.js";
+import { readHouse } from "../../support/house.ts";
 
-const WEB = join(import.meta.dirname!, "..", "..", "..", "src", "panel", "web");
+const ROOT = join(import.meta.dirname!, "..", "..", "..");
+const WEB = join(ROOT, "src", "panel", "web");
 
 async function sentences(): Promise<Set<string>> {
-  const found = new Set<string>();
+  const found = new Set<string>(said);
   for (const folder of [WEB, join(WEB, "pages")]) {
     for await (const { name, isFile } of Deno.readDir(folder)) {
       if (!isFile || !name.endsWith(".js")) continue;
@@ -30,6 +33,13 @@ for (const [language, words] of Object.entries({ es, pt }) as [string, Record<st
     for (const [sentence, translated] of Object.entries(words)) assert.deepEqual(blanks(translated), blanks(sentence));
   });
 }
+
+Deno.test("what the panel translates of the gateway's words the gateway says, in these words", async () => {
+  const code = (await readHouse(ROOT)).map((file) => file.code).join("\n").replaceAll(/"\s*\+\s*"/g, "");
+  const parts = (sentence: string) => sentence.split(/\{\w+\}/).map((part) => part.trim());
+  const isSaid = (sentence: string) => parts(sentence).every((part) => part.length < 4 || code.includes(part));
+  assert.deepEqual(said.filter((sentence) => !isSaid(sentence)), []);
+});
 
 Deno.test("the document names every module that the first one imports: nobody waits for one round trip after another", async () => {
   const wanted = new Set<string>();

@@ -1,7 +1,7 @@
 // The chats of a line, and one of them: what was sent and received, with a box to answer.
 import { call, session } from "../api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
-import { number, t } from "../i18n.js";
+import { number, said, t } from "../i18n.js";
 import { useData, useGroups, useLines, useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Card, Empty, Head, Loaded, Select, Time, usePost, useWork } from "../ui.js";
@@ -223,7 +223,7 @@ function Turn({ turn }) {
       ${turn.url || called ? html`<${File} turn=${turn} called=${called ?? kindWord(type)} />` : ""}
       ${text !== null && html`<div>${text}</div>`}
       <small><${Time} at=${at} />${status && ` · ${messageWord(status)}`}${error &&
-        html`<span class="wrong">${` · ${error.message}`}</span>`}</small>
+        html`<span class="wrong">${` · ${said(error.message)}`}</span>`}</small>
     </li>
   `;
 }

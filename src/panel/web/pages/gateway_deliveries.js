@@ -1,6 +1,6 @@
 // Failed deliveries of all accounts.
 import { html } from "../html.js";
-import { t } from "../i18n.js";
+import { said, t } from "../i18n.js";
 import { useData } from "../live.js";
 import { href } from "../router.js";
 import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
@@ -31,7 +31,7 @@ export function Deliveries() {
                 html`<span class="clip">${row.url}</span>`],
               [t("Last answer"), (row) =>
                 html`<span class="small break">${
-                  row.attempts.at(-1)?.status ?? row.attempts.at(-1)?.error ?? "–"
+                  row.attempts.at(-1)?.status ?? said(row.attempts.at(-1)?.error) ?? "–"
                 }</span>`],
               [t("When"), (row) =>
                 html`<${Time} at=${row.createdAt} />`],

@@ -1,7 +1,7 @@
 // The lines of all accounts, those in trouble first.
 import { html } from "../html.js";
-import { t } from "../i18n.js";
-import { byTrouble, LineState, reasonWord } from "../line_state.js";
+import { said, t } from "../i18n.js";
+import { byTrouble, LineState } from "../line_state.js";
 import { useData } from "../live.js";
 import { href } from "../router.js";
 import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
@@ -34,7 +34,7 @@ export function AllLines() {
               ],
               [t("State"), (row) => html`<${LineState} line=${row} />`],
               [t("Number"), (row) => row.phone ? html`<span class="nowrap">${phone(row.phone)}</span>` : "–"],
-              [t("Reason"), (row) => row.reason ? html`<span class="soft small break">${reasonWord(row)}</span>` : ""],
+              [t("Reason"), (row) => row.reason ? html`<span class="soft small break">${said(row.reason)}</span>` : ""],
               [t("Last used"), (row) => html`<${Time} at=${row.lastUsed} />`],
             ]} />`
         }</${Card}>`}</${Loaded}>

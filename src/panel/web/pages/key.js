@@ -61,7 +61,7 @@ function Places({ base, data, reload }) {
     try {
       await put(places, false);
     } catch (error) {
-      if (/lock out/.test(error.fields?.allowedIps ?? "")) setLeft(places);
+      if (error.errors?.some(({ message }) => /lock out/.test(message))) setLeft(places);
       throw error;
     }
   };

@@ -1,9 +1,9 @@
 // One line: linking, health, queue, and what can be done with it.
 import { api, call } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
-import { number, t, tn, when } from "../i18n.js";
+import { number, said, t, tn, when } from "../i18n.js";
 import { Linking } from "../linking.js";
-import { isDegraded, LineState, reasonWord } from "../line_state.js";
+import { isDegraded, LineState } from "../line_state.js";
 import { useApi, useEvery, useGroups, useLoad } from "../live.js";
 import { go, href } from "../router.js";
 import { Signing } from "../signing.js";
@@ -59,7 +59,7 @@ export function Line({ account, line: id }) {
               <${Actions} account=${account} line=${data} linked=${!unlinked} waits=${waits} reload=${line.reload} />
             </${Head}>
             ${isDegraded(data) ? html`<${Degraded} line=${data} />` : data.reason && !isLinking &&
-              html`<p class=${`note ${data.status === "logged_out" ? "bad" : "warn"}`}>${data.reason}</p>`}
+              html`<p class=${`note ${data.status === "logged_out" ? "bad" : "warn"}`}>${said(data.reason)}</p>`}
             ${data.restriction &&
               html`<p class="note warn">${
                 data.restriction.until
@@ -80,7 +80,7 @@ export function Line({ account, line: id }) {
 function Degraded({ line }) {
   return html`
     <div class="note warn">
-      <p><strong>${t("This line is connected, and hears nothing.")}</strong> ${reasonWord(line)}</p>
+      <p><strong>${t("This line is connected, and hears nothing.")}</strong> ${said(line.reason)}</p>
       <p>${t(
         "It was connected anew once, which did not help. Messages still leave; what people write does not come in.",
       )}</p>

@@ -1,7 +1,7 @@
 // The lines of an account, live, and the dialog that links another.
 import { html, useState } from "../html.js";
-import { t } from "../i18n.js";
-import { LineState, reasonWord } from "../line_state.js";
+import { said, t } from "../i18n.js";
+import { LineState } from "../line_state.js";
 import { useLines } from "../live.js";
 import { go, href } from "../router.js";
 import { Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, usePost } from "../ui.js";
@@ -31,7 +31,7 @@ export function Lines({ account }) {
                     ? html`<span class="nowrap">${phone(row.phone)}</span>`
                     : html`<span class="soft">–</span>`],
                 [t("Reason"), (row) =>
-                  row.reason ? html`<span class="soft small break">${reasonWord(row)}</span>` : ""],
+                  row.reason ? html`<span class="soft small break">${said(row.reason)}</span>` : ""],
                 [t("Last used"), (row) => html`<${Time} at=${row.lastUsed} />`],
               ]} />`
           }</${Card}>`}</${Loaded}>

@@ -1,7 +1,7 @@
 // One message: its states with times, its error, cancelling it, sending it again.
 import { api } from "../api.js";
 import { html } from "../html.js";
-import { t } from "../i18n.js";
+import { said, t } from "../i18n.js";
 import { useApi, useGroups, useLines } from "../live.js";
 import { go, href } from "../router.js";
 import { Badge, Card, Head, Loaded, Time, toast, usePost, Work } from "../ui.js";
@@ -36,7 +36,9 @@ export function Message({ account, message: id }) {
               ${canSendAgain(data) && html`<${Work} run=${again}>${t("Send again")}</${Work}>`}
             </${Head}>
             ${data.error &&
-              html`<p class="note bad"><strong class="mono">${data.error.code}</strong> ${data.error.message}</p>`}
+              html`<p class="note bad"><strong class="mono">${data.error.code}</strong> ${
+                said(data.error.message)
+              }</p>`}
             <div class="two">
               <${Card} title=${t("Content")} pad>
                 <div class="stack tight">

@@ -1,7 +1,7 @@
 // One webhook: its deliveries with every attempt, redelivery, a test, a new secret.
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
-import { t, when } from "../i18n.js";
+import { said, t, when } from "../i18n.js";
 import { useApi, useEvery, useLoad } from "../live.js";
 import { go, setQuery } from "../router.js";
 import {
@@ -73,7 +73,9 @@ export function Webhook({ account, webhook: id, query }) {
               }}>${t("Delete")}</${Ask}>
           </${Head}>
           ${data.switchedOff &&
-            html`<p class="note bad">${t("The gateway switched it off: {reason}", { reason: data.switchedOff })}</p>`}
+            html`<p class="note bad">${
+              t("The gateway switched it off: {reason}", { reason: said(data.switchedOff) })
+            }</p>`}
           ${data.active && data.failingSince &&
             html`<p class="note bad">${
               t("No delivery has succeeded since {time}: the attempts below say why.", {
@@ -163,7 +165,7 @@ function Delivery({ row, again }) {
           row.status,
         )}>${deliveryWord(row.status)}</${Badge}>
           <span class="soft small">${last
-            ? (last.status ?? last.error)
+            ? (last.status ?? said(last.error))
             : ""}</span><span class="grow"></span><${Time} at=${row.createdAt} /></div>
         <details><summary class="small soft">${t("Attempts")} (${row.attempts
           .length})</summary><ul class="stack tight small">
@@ -171,7 +173,7 @@ function Delivery({ row, again }) {
             html`
               <li
                 class="row"><${Time} at=${attempt.at} /><span class="mono">${attempt.status ?? "–"}</span><span>${Math
-                  .round(attempt.durationMs)} ms</span><span class="soft break">${attempt.error}</span></li>
+                  .round(attempt.durationMs)} ms</span><span class="soft break">${said(attempt.error)}</span></li>
             `
           )}
           ${row.nextAttemptAt &&
