@@ -39,11 +39,11 @@ export async function assertData(config: Config): Promise<void> {
   );
 }
 
-/** Whether the store has been made; one on a server counts as made. */
+/** Whether the store has been made; one on a server counts as made. Throws OperatorError where the system refuses to say. */
 export async function hasData({ store, dataDir }: Config): Promise<boolean> {
   if (store !== null) return true;
-  const { pathsOf } = await import("../data/data_folder.ts");
-  return await exists(pathsOf(dataDir).store);
+  const { inDataFolder, pathsOf } = await import("../data/data_folder.ts");
+  return await inDataFolder(dataDir, () => exists(pathsOf(dataDir).store));
 }
 
 /** As `withData`, of what is configured, whether there is any or not. */

@@ -36,8 +36,12 @@ const NO_DATA = "paloma serve makes it; or is PALOMA_DATA_DIR (--data-dir) anoth
 
 export async function checksOfData(config: Config): Promise<Check[]> {
   const { dataDir, media, store } = config;
-  // Who only looks makes no folder.
-  if (!await hasData(config)) return [["data folder", () => well(`there is no data in ${dataDir} yet`, NO_DATA)]];
+  try {
+    // Who only looks makes no folder.
+    if (!await hasData(config)) return [["data folder", () => well(`there is no data in ${dataDir} yet`, NO_DATA)]];
+  } catch (error) {
+    return [["data folder", () => Promise.reject(error)]];
+  }
   const readable: Check = [
     store === null ? "data folder" : "store",
     () => withFolder(config, (data) => checkAccounts(data, placeOf(config))),

@@ -12,7 +12,7 @@ import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";
 import type { Kv } from "../store/kv.ts";
-import type { DataPaths } from "./data_folder.ts";
+import { type DataPaths, inDataFolder } from "./data_folder.ts";
 import { lockGateway } from "./gateway_lock.ts";
 
 export interface BackupSummary {
@@ -44,7 +44,8 @@ export async function assertNew(file: string): Promise<void> {
 
 /** Writes a backup to `file`, which must not exist yet, in a folder that does. Throws BackupError, StoreError. */
 export async function backup(data: DataPaths, file: string, engine: FileEngine): Promise<BackupSummary> {
-  if (!await exists(data.store)) throw new BackupError(`there is no store at ${data.store}: nothing to back up`);
+  const isThere = await inDataFolder(dirname(data.store), () => exists(data.store));
+  if (!isThere) throw new BackupError(`there is no store at ${data.store}: nothing to back up`);
   await assertNew(file);
   return await writeWhole(file, engine, async (unfinished) => {
     using archive = engine.createArchive(unfinished);

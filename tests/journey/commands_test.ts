@@ -187,3 +187,20 @@ Deno.test("a data folder that the system refuses is one line, and no stack", asy
   assert.equal(code, 1);
   assert.match(stderr, /^File name too long .*\n$/);
 });
+
+Deno.test("a data folder that is none is named by every command, and a finding of the doctor's among others", async () => {
+  await using temp = await tempFolder();
+  const env = { PALOMA_DATA_DIR: join(temp.path, "file"), PALOMA_WHATSAPP_URL: "ws://127.0.0.1:9/ws" };
+  await Deno.writeTextFile(env.PALOMA_DATA_DIR, "");
+  const unusable = /^the data folder \S+ cannot be used \(.*PALOMA_DATA_DIR \(--data-dir\) names another/;
+  for (const args of [["account", "list"], ["plan", "set", "new"], ["rekey"], ["backup", join(temp.path, "b")]]) {
+    const { code, stderr } = await tryCommand(args, env);
+    assert.equal(code, 1);
+    assert.match(stderr, unusable, args.join(" "));
+  }
+  const { code, stdout } = await tryCommand(["doctor", "--json"], env);
+  assert.equal(code, 1);
+  const findings = new Map(JSON.parse(stdout).map((finding: Json) => [finding.check, finding.detail]));
+  assert.match(String(findings.get("data folder")), unusable);
+  assert.ok(findings.has("messaging network"), [...findings.keys()].join());
+});
