@@ -1,5 +1,5 @@
 /** `paloma backup` and `paloma restore`: everything of a data folder in one file. */
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
 import { syncFolder, throughTempFolder, unlessMissing } from "../base/files.ts";
 import { assertNew, type BackupSummary } from "../data/backup.ts";
@@ -55,7 +55,7 @@ export function addBackupCommands(root: Command): void {
           });
           return summary;
         });
-      const removed = options.into === undefined ? [] : await rotate(options.into, Number(options.keep));
+      const removed = options.into === undefined ? [] : await rotate(file, Number(options.keep));
       printResult(
         options,
         { file, ...summary, sealed: passphrase !== null, removed },
@@ -108,12 +108,17 @@ async function throughFile<T>(path: string, run: (path: string) => Promise<T>): 
   }
 }
 
-/** Removes all but the newest backups in the folder, what killed ones left, and nothing else; returns what was removed. */
-async function rotate(folder: string, keep: number): Promise<string[]> {
+/**
+ * Removes all but the newest backups in the folder of the one that was made now, what killed ones left, and nothing else;
+ * returns what was removed. That one stays, whatever a clock that was set back has named it.
+ */
+async function rotate(made: string, keep: number): Promise<string[]> {
+  const folder = dirname(made);
   const names = (await Array.fromAsync(Deno.readDir(folder), ({ name }) => name)).sort();
   const givenUp = nameAt(systemClock.now() - GIVEN_UP_MS);
+  const others = names.filter((name) => ROTATED.test(name) && name !== basename(made));
   const old = [
-    ...names.filter((name) => ROTATED.test(name)).slice(0, -keep),
+    ...others.slice(0, Math.max(0, others.length - (keep - 1))),
     ...names.filter((name) => (UNFINISHED.exec(name)?.[1] ?? "~") < givenUp),
   ];
   for (const name of old) await Deno.remove(join(folder, name));

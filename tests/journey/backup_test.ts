@@ -30,6 +30,14 @@ Deno.test("a sealed backup into a folder is rotated, and restores with its passp
   const names = (await Array.fromAsync(Deno.readDir(into), ({ name }) => name)).sort();
   assert.equal(names.length, 3);
   assert.ok(!(await Deno.readTextFile(made.file)).includes("acme"), "the backup can be read");
+  // Named by a clock that was ahead: none of them is newer than the one that was just made.
+  const ahead = ["paloma-2098-01-01T00-00-00Z.backup", "paloma-2099-01-01T00-00-00Z.backup"];
+  const late = join(folder, "late");
+  await Deno.mkdir(late);
+  for (const name of ahead) await Deno.writeTextFile(join(late, name), "");
+  const last = JSON.parse(await runCommand(["backup", "--into", late, "--keep", "1", "--json"], env));
+  assert.deepEqual(last.removed, ahead);
+  assert.deepEqual(Array.from(Deno.readDirSync(late), ({ name }) => join(late, name)), [last.file]);
 
   const elsewhere = { ...env, PALOMA_DATA_DIR: join(folder, "elsewhere") };
   const wrong = await tryCommand(["restore", made.file], { ...elsewhere, PALOMA_PASSPHRASE: "another passphrase" });
