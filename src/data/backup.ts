@@ -83,10 +83,11 @@ export async function restore(file: string, data: DataPaths, options: RestoreOpt
     throw new BackupError(`${file} was made by a newer Paloma: restore it with that version`);
   }
   const lock = await lockGateway(dirname(data.store), engine);
+  const written: string[] = [];
   try {
     await assertNoStore(data.store, engine);
-    if (await hasEntries(data.media)) throw holdsData(data.store);
-    const { files, bytes } = await writeFiles(archive, data.media, engine);
+    if (await hasFiles(data.media)) throw holdsData(data.store);
+    const { files, bytes } = await writeFiles(archive, data.media, { engine, written });
     // The store comes last and whole: a folder without it is an empty folder.
     return await writeWhole(data.store, engine, async (unfinished) => {
       const rows = archive.writeStore(unfinished);
@@ -101,6 +102,10 @@ export async function restore(file: string, data: DataPaths, options: RestoreOpt
       await assertNoStore(data.store, engine);
       return { rows, files, bytes };
     });
+  } catch (error) {
+    // They would stand in the way of another try.
+    for (const path of written) await Deno.remove(path).catch(() => {});
+    throw error;
   } finally {
     lock.release();
   }
@@ -181,10 +186,11 @@ async function* filesBelow(folder: string): AsyncGenerator<string> {
   }
 }
 
+/** `written` gets the path of each file. */
 async function writeFiles(
   archive: ArchiveReader,
   folder: string,
-  engine: FileEngine,
+  { engine, written }: { engine: FileEngine; written: string[] },
 ): Promise<{ files: number; bytes: number }> {
   const names = archive.files();
   const folders = new Set<string>();
@@ -206,11 +212,12 @@ async function writeFiles(
       }
       await giveToOwner(unfinished);
     });
+    written.push(join(folder, name));
   }
   return { files: names.length, bytes };
 }
 
-async function hasEntries(folder: string): Promise<boolean> {
-  const entries = await unlessMissing(Array.fromAsync(Deno.readDir(folder)));
-  return entries !== null && entries.length > 0;
+async function hasFiles(folder: string): Promise<boolean> {
+  for await (const _ of filesBelow(folder)) return true;
+  return false;
 }

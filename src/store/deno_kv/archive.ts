@@ -4,6 +4,7 @@
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter } from "../file_engine.ts";
+import { StoreError } from "../kv.ts";
 
 const FORMAT_TABLE = "paloma_backup";
 const FILE_TABLE = "paloma_file";
@@ -41,12 +42,14 @@ export function openArchive(path: string): ArchiveReader | null {
   }
   return {
     format,
-    files: () =>
-      database.prepare(`SELECT DISTINCT path FROM ${FILE_TABLE} ORDER BY path`).all().map((row) => String(row.path)),
+    files() {
+      const names = database.prepare(`SELECT DISTINCT path FROM ${FILE_TABLE} ORDER BY path`);
+      return reading(path, () => names.all()).map((row) => String(row.path));
+    },
     *readFile(name) {
       const read = database.prepare(`SELECT bytes FROM ${FILE_TABLE} WHERE path = ? AND part = ?`);
       for (let number = 0;; number++) {
-        const row = read.get(name, number);
+        const row = reading(path, () => read.get(name, number));
         if (row === undefined) return;
         if (row.bytes instanceof Uint8Array) yield row.bytes;
       }
@@ -54,7 +57,7 @@ export function openArchive(path: string): ArchiveReader | null {
     writeStore(store) {
       const target = openTarget(store);
       try {
-        const rows = copyTables(target, path);
+        const rows = reading(path, () => copyTables(target, path));
         target.exec("COMMIT");
         return rows;
       } finally {
@@ -63,6 +66,16 @@ export function openArchive(path: string): ArchiveReader | null {
     },
     [Symbol.dispose]: () => database.close(),
   };
+}
+
+/** Throws StoreError where the archive is damaged. */
+function reading<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Error) || !/malformed|not a database/.test(error.message)) throw error;
+    throw new StoreError("unavailable", `${path} is damaged (${error.message})`, { cause: error });
+  }
 }
 
 function formatOf(database: DatabaseSync): number | null {

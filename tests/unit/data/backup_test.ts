@@ -217,6 +217,22 @@ Deno.test("a restored store is marked before it has its name, or it does not get
     });
   }));
 
+Deno.test("a restore that fails half-way leaves the folder as empty as it was", () =>
+  withBench(async ({ folder, data, fresh }) => {
+    const copy = join(folder, "copy.backup");
+    await withStore(data, (kv) => kv.commit(new Change().set(["k"], "as backed up")));
+    for (const name of ["ab/med_1", "cd/med_2"]) await addFile(data, name, seededRandom(1).bytes(500_000));
+    await backup(data, copy);
+    const damaged = join(folder, "damaged.backup");
+    const bytes = await Deno.readFile(copy);
+    bytes.fill(0xff, bytes.length / 2, bytes.length / 2 + 100_000);
+    await Deno.writeFile(damaged, bytes);
+    await assert.rejects(restore(damaged, fresh), { message: /damaged\.backup is damaged/ });
+    const full = () => Promise.reject(new Error("no room"));
+    await assert.rejects(restore(copy, fresh, full), /no room/);
+    assert.equal((await restore(copy, fresh)).files, 2);
+  }));
+
 Deno.test("a restore beside any leftover of a store is refused by its name and changes nothing", () =>
   withBench(async ({ folder, data, fresh }) => {
     const copy = join(folder, "copy.backup");
