@@ -1,14 +1,14 @@
-/** Connections to addresses that were vetted, plain or TLS. */
+/** Opens plain or TLS connections to vetted addresses. */
 import { hostOf, portOf } from "../base/addresses.ts";
 import type { Deadline } from "./deadline.ts";
 import { EgressError, reasonOf } from "./egress_error.ts";
 import type { ByteConnection } from "./http1.ts";
 import { ReusableConnection } from "./idle_connections.ts";
 
-/** Addresses of one name that are tried, in turn, while nothing has been sent. */
+/** How many addresses of a name are tried in turn, as long as nothing has been sent. */
 const MAX_ADDRESSES = 3;
 
-/** Connects to the first of the vetted addresses that answers; for https the certificate must be the host's. */
+/** Connects to the first vetted address that answers. For https the certificate must match the host. */
 export async function connect(
   url: URL,
   { addresses, caCerts, deadline }: { addresses: readonly string[]; caCerts: string[]; deadline: Deadline },
@@ -39,7 +39,7 @@ async function secure(
   { hostname, caCerts, deadline }: { hostname: string; caCerts: string[]; deadline: Deadline },
 ): Promise<ByteConnection> {
   const secured = await Deno.startTls(plain, { hostname, caCerts }).catch((error) => {
-    // A name that a URL may have and a certificate may not: the connection is still ours.
+    // A name that is valid in a URL but not for a certificate: the connection is still open.
     closeQuietly(plain);
     throw tlsFailed(error);
   });
@@ -60,6 +60,6 @@ function closeQuietly(connection: ByteConnection): void {
   try {
     connection.close();
   } catch {
-    // Taken over, or closed, already.
+    // Already taken over or closed.
   }
 }

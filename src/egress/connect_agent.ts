@@ -1,8 +1,8 @@
 /**
- * Connections through an HTTP proxy, by CONNECT (RFC 9110, section 9.3.6).
+ * Connections through an HTTP proxy by CONNECT (RFC 9110, section 9.3.6).
  *
- * `https-proxy-agent` would do, but for Deno 2.6, which the executable runs on: there a socket that is read when it is
- * `readable` has the next read under way before it is handed over, and the first bytes of the other side are lost in it.
+ * `https-proxy-agent` does not work on Deno 2.6, on which the executable runs: a socket read on `readable` has already
+ * started its next read when it is handed over, and the first bytes from the other side are lost.
  */
 import { Buffer } from "node:buffer";
 import { on, once } from "node:events";
@@ -15,19 +15,21 @@ import { listenOn } from "../base/listening.ts";
 import type { Clock } from "../runtime.ts";
 
 interface ConnectOptions {
-  /** Where it is reached. */
+  /** The proxy's address. */
   host: string;
   port: number;
-  /** TLS to the proxy itself, whose certificate must be that of this host. */
+  /** If set, the connection to the proxy itself uses TLS, with a certificate for this host. */
   secureAs: string | null;
   /** `user:password`, or empty. */
   login: string;
   clock: Clock;
 }
 
-/** From the first byte to its answer: below what a line gives a connection, so that the reason is known by then. */
+/**
+ * Time limit for the proxy's answer, shorter than a line's own connect timeout, so that the reason is known by then.
+ */
 export const ANSWER_MS = 15_000;
-/** Longer heads are none. */
+/** Longer response heads are refused. */
 const MAX_HEAD = 16_384;
 
 export class ConnectAgent extends Agent {
@@ -38,7 +40,7 @@ export class ConnectAgent extends Agent {
     this.#proxy = proxy;
   }
 
-  /** A tunnel to the request's host, TLS inside it not included. Rejects with the reason in words. */
+  /** Opens a tunnel to the request's host, without TLS inside it. Rejects with a readable reason. */
   override async connect(request: ClientRequest, options: AgentConnectOpts): Promise<Socket> {
     const { host, port, secureAs, login, clock } = this.#proxy;
     const socket = secureAs === null
@@ -52,7 +54,7 @@ export class ConnectAgent extends Agent {
       socket.write(`CONNECT ${target} HTTP/1.1\r\nHost: ${target}\r\n${credentials}\r\n`);
       const status = await statusOf(socket);
       if (status !== 200) throw new Error(status === 407 ? "it refused the login" : `it answered ${status}`);
-      // It was paused for whoever reads it from now on.
+      // The socket is paused until its new owner reads it.
       request.once("socket", (taken: Socket) => taken.resume());
       return secureAs === null ? socket : await onLoopback(socket);
     } catch (error) {
@@ -65,8 +67,8 @@ export class ConnectAgent extends Agent {
 }
 
 /**
- * A connection on loopback, paused, that carries what the socket does: Deno 2.6 speaks TLS and HTTP on connections of the
- * system alone, and not inside of TLS.
+ * Returns a paused loopback connection that relays the socket, because Deno 2.6 can speak TLS and HTTP only on native
+ * connections, not inside another TLS connection.
  */
 async function onLoopback(carried: Socket): Promise<Socket> {
   const server = net.createServer();
@@ -82,7 +84,7 @@ async function onLoopback(carried: Socket): Promise<Socket> {
         carried.pipe(far).pipe(carried);
         return near;
       }
-      // Others on this machine can find the port too.
+      // Other processes on this machine can connect to the port too.
       far.destroy();
     }
     throw new Error("the machine accepted no connection of its own");
@@ -91,7 +93,7 @@ async function onLoopback(carried: Socket): Promise<Socket> {
   }
 }
 
-/** Reads the proxy's answer up to its end, and nothing behind it. */
+/** Reads exactly the head of the proxy's response, and no byte after it. */
 async function statusOf(socket: Socket): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>();
   const ended = () => reject(new Error("it hung up"));
@@ -100,7 +102,7 @@ async function statusOf(socket: Socket): Promise<number> {
     read = Buffer.concat([read, bytes]);
     const end = read.indexOf("\r\n\r\n");
     if (end < 0) return read.length > MAX_HEAD && reject(new Error("its answer is none of HTTP"));
-    // At once, while these bytes are handed over: no further read has begun.
+    // Synchronously, while these bytes are delivered, before the next read begins.
     socket.pause();
     socket.off("data", take);
     if (end + 4 < read.length) socket.unshift(read.subarray(end + 4));

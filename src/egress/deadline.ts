@@ -1,13 +1,13 @@
-/** The one time limit of a request, whatever stage it is in. */
+/** The single time limit of a request over all its stages. */
 import type { Clock } from "../runtime.ts";
 import { EgressError } from "./egress_error.ts";
 import { BadResponse } from "./http1.ts";
 
-/** The time of one request, redirects and body included, and what must be closed when it ends. */
+/** The time limit of one request, redirects and body included, and what must be closed when it ends. */
 export class Deadline {
-  /** Why time is up; null while it is not. */
+  /** Why the request was stopped; null while it runs. */
   #stopped: EgressError | null = null;
-  /** Those who wait for a promise now. A `Promise.race` for each would keep every result until the request has ended. */
+  /** Callers waiting in `race`. With `Promise.race`, every result would be retained until the request has ended. */
   readonly #waiting = new Set<(reason: EgressError) => void>();
   #cancelTimer: () => void;
   #unlisten: () => void;
@@ -31,7 +31,7 @@ export class Deadline {
     this.#waiting.clear();
   }
 
-  /** What the promise gives, unless time is up first; `late` takes what then comes too late. */
+  /** Settles as the promise does, or rejects when the time is up; `late` then receives a value that comes too late. */
   race<T>(promise: Promise<T>, late?: (value: T) => void): Promise<T> {
     return new Promise((resolve, reject) => {
       const stop = (reason: EgressError) => reject(reason);
@@ -47,30 +47,30 @@ export class Deadline {
     });
   }
 
-  /** What to close when time is up or the request ends; it must not throw. */
+  /** Sets what to close when the time is up or the request ends; `close` must not throw. */
   onStop(close: () => void): void {
     this.#release = close;
   }
 
-  /** Nothing is to be closed any more. */
+  /** Keeps the connection open when the request ends. */
   letGo(): void {
     this.#release = null;
   }
 
-  /** Closes what is open, for instance before the next hop. */
+  /** Closes what is open, for example before the next redirect. */
   release(): void {
     this.#release?.();
     this.#release = null;
   }
 
-  /** The request has come to its end. */
+  /** Ends the request. */
   end(): void {
     this.#cancelTimer();
     this.#unlisten();
     this.release();
   }
 
-  /** The request has failed; gives the error as users may read it. */
+  /** Ends the request after a failure; returns the error in a form fit for users. */
   fail(error: unknown): EgressError {
     this.end();
     if (error instanceof EgressError) return error;

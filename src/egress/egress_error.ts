@@ -1,4 +1,4 @@
-/** What kept a request to an address that a user named from working. */
+/** Reasons why a request to a user-given address failed. */
 type EgressErrorCode =
   | "forbidden_url"
   | "forbidden_address"
@@ -11,7 +11,7 @@ type EgressErrorCode =
   | "too_many_redirects"
   | "bad_response";
 
-/** Why a request did not work; the message is one sentence that users may read. */
+/** A failed request. The message is one sentence fit for users. */
 export class EgressError extends Error {
   readonly code: EgressErrorCode;
 
@@ -22,7 +22,7 @@ export class EgressError extends Error {
   }
 }
 
-/** What somebody else's error says, short enough to be passed on. */
+/** Returns the message of a foreign error, shortened for display. */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message.slice(0, 200) : "unknown";
 }

@@ -1,11 +1,11 @@
 /**
- * One HTTP/1.1 request on a connection that the caller gives: the one that was vetted, and what was sent is never sent
- * again by itself. (Why not `fetch` or `node:https`: docs/decisions.)
+ * Makes one HTTP/1.1 request on a connection given by the caller: the vetted one. Nothing is ever sent twice. For why
+ * this is not `fetch` or `node:https` see docs/decisions/0004-own-http1-exchange.md.
  */
 import { Buffer } from "node:buffer";
 import { writeAll } from "../base/files.ts";
 
-/** What an exchange needs of a connection; `Deno.Conn` and `Deno.TlsConn` have it. */
+/** The part of `Deno.Conn` and `Deno.TlsConn` that an exchange needs. */
 export interface ByteConnection {
   read(into: Uint8Array): Promise<number | null>;
   write(bytes: Uint8Array): Promise<number>;
@@ -20,23 +20,23 @@ interface PlainRequest {
   body: Uint8Array | StreamedBody | null;
 }
 
-/** A body that is written as it comes. */
+/** A body that is streamed. */
 export interface StreamedBody {
   content: AsyncIterable<Uint8Array>;
-  /** Bytes of the whole content, no more and no less. */
+  /** Exact size of the content in bytes. */
   length: number;
 }
 
 export interface PlainResponse {
   status: number;
   headers: ResponseHeaders;
-  /** As sent: a content coding is left alone. Ends where the framing says, throws when the connection ends before. */
+  /** The body as sent, without decoding. Ends as the framing says; throws if the connection ends earlier. */
   body: AsyncGenerator<Uint8Array<ArrayBuffer>>;
-  /** Whether the connection can take another request; true at most after the body was read to its end. */
+  /** Whether the connection can be reused; only ever true once the body has been read to its end. */
   mayContinue(): boolean;
 }
 
-/** As `Headers` has them, without its cost: an answer to a webhook is hardly anything else. */
+/** Response headers with the semantics of `Headers` at lower cost: a webhook's response is little else. */
 class ResponseHeaders {
   readonly #values = new Map<string, string>();
 
@@ -50,31 +50,31 @@ class ResponseHeaders {
   }
 }
 
-/** The peer does not speak HTTP as it should. */
+/** The peer violates the protocol. */
 export class BadResponse extends Error {
   override name = "BadResponse";
 }
 
 const MAX_HEAD_BYTES = 32 * 1024;
 const MAX_LINE_BYTES = 8 * 1024;
-/** The answer to a webhook fits into the first of them. */
+/** Size of a read; the response to a webhook usually fits into one. */
 const FIRST_READ_BYTES = 1024;
 const READ_BYTES = 16 * 1024;
 const MAX_INFORMATIONAL = 8;
 
-/** Sends the request and reads up to the end of the response's head. The caller closes the connection. */
+/** Sends the request and reads the response's head. The caller closes the connection. */
 export async function exchange(connection: ByteConnection, request: PlainRequest): Promise<PlainResponse> {
   const reader = new ByteReader(connection);
-  // A server may answer (413, 401, …) and close without reading: its answer counts, not our broken pipe.
+  // A server may respond (413, 401, …) and close without reading the body: the response counts, not our broken pipe.
   let sent = false;
   const broken = Promise.withResolvers<never>();
-  broken.promise.catch(() => {}); // an answer may have been there before
+  broken.promise.catch(() => {}); // the response may already be there
   const begin = encode(request);
   const sending = send(connection, { begin, body: request.body }, broken.reject).then(() => {
     sent = true;
     return null;
   }, (error: unknown) => error);
-  // A content that fails leaves the server waiting for the rest of it.
+  // If the content fails, the server keeps waiting for the rest of it.
   const head = await Promise.race([readFinalHead(reader), broken.promise]).catch(async (error) => {
     throw (await Promise.race([sending, null])) ?? error;
   });
@@ -82,7 +82,7 @@ export async function exchange(connection: ByteConnection, request: PlainRequest
   let ended = false;
   const body = withEnd(framing.chunks, () => ended = true);
   const closes = /\bclose\b/i.test(head.headers.get("connection") ?? "") || head.version === "1.0";
-  // An answer that came before the whole request was sent leaves a connection on which the rest still goes out.
+  // After a response that came before the whole request was sent, the rest is still being written: no reuse.
   const mayContinue = () => sent && ended && framing.delimited && !closes && reader.isEmpty;
   return { status: head.status, headers: head.headers, body, mayContinue };
 }
@@ -97,7 +97,7 @@ async function send(
   for await (const bytes of reported(body.content, contentFailed)) await writeAll(connection, bytes);
 }
 
-/** The same content; a failure of its own is reported before it is thrown. */
+/** Yields the same content; reports its failure before throwing it. */
 async function* reported(
   content: AsyncIterable<Uint8Array>,
   failed: (reason: unknown) => void,
@@ -110,7 +110,7 @@ async function* reported(
   }
 }
 
-/** The head, with the body where that is at hand. */
+/** Encodes the head, followed by the body if that is in memory. */
 function encode({ method, target, headers, body }: PlainRequest): Uint8Array {
   const lines = [`${method} ${target} HTTP/1.1`];
   for (const [name, value] of Object.entries(headers)) {
@@ -156,7 +156,7 @@ async function readHead(reader: ByteReader): Promise<Head> {
   }
 }
 
-/** What a server wrote, one character a byte: many write names in UTF-8; what is none is Latin-1 (RFC 9110, 5.5). */
+/** Decodes a header value, given as one character per byte: UTF-8 if valid, otherwise Latin-1 (RFC 9110, 5.5). */
 function textOf(value: string): string {
   if (!/[\x80-\xff]/.test(value)) return value;
   const text = Buffer.from(value, "latin1").toString("utf8");
@@ -165,7 +165,7 @@ function textOf(value: string): string {
 
 interface Framing {
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>;
-  /** Whether the body has an end of its own, apart from that of the connection. */
+  /** Whether the body is delimited by framing rather than by the end of the connection. */
   delimited: boolean;
 }
 
@@ -182,7 +182,7 @@ function framingOf(reader: ByteReader, { status, headers, method }: Head & { met
   return { chunks: sized(reader, Number(length)), delimited: true };
 }
 
-/** The same chunks; `ended` is called behind the last. */
+/** Yields the same chunks; calls `ended` after the last. */
 async function* withEnd(
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
   ended: () => void,
@@ -221,7 +221,7 @@ async function* untilEnd(reader: ByteReader): AsyncGenerator<Uint8Array<ArrayBuf
   for (let bytes = await reader.some(READ_BYTES); bytes !== null; bytes = await reader.some(READ_BYTES)) yield bytes;
 }
 
-/** Lines and stretches of bytes from a connection. */
+/** Reads lines and byte chunks from a connection. */
 class ByteReader {
   #connection: ByteConnection;
   #held: Uint8Array<ArrayBuffer> = new Uint8Array(0);
@@ -231,12 +231,12 @@ class ByteReader {
     this.#connection = connection;
   }
 
-  /** Whether everything that was read has been given out. */
+  /** Whether all bytes read have been consumed. */
   get isEmpty(): boolean {
     return this.#held.length === 0;
   }
 
-  /** Up to `max` bytes; null at the end of the connection. */
+  /** Reads up to `max` bytes; null at the end of the connection. */
   async some(max: number): Promise<Uint8Array<ArrayBuffer> | null> {
     if (this.#held.length === 0 && !(await this.#more())) return null;
     const bytes = this.#held.subarray(0, max);
@@ -244,7 +244,7 @@ class ByteReader {
     return bytes;
   }
 
-  /** The next line without its end, one character a byte. */
+  /** Reads the next line without its line break, one character per byte. */
   async line(): Promise<string> {
     for (let searched = 0;;) {
       const end = this.#held.indexOf(10, searched);

@@ -1,19 +1,19 @@
 /**
- * Connections that wait for another request to the same place: a webhook in a burst then pays for one handshake, not for
- * hundreds. A connection that the other side has closed is noticed and dropped; one that breaks under a request fails
- * that request. Nothing is ever sent a second time.
+ * A pool of idle connections, so that a burst of webhook deliveries needs one handshake rather than hundreds. A
+ * connection closed by the other side is detected and dropped; one that breaks during a request fails that request.
+ * Nothing is ever sent twice.
  */
 import type { Clock } from "../runtime.ts";
 import type { ByteConnection } from "./http1.ts";
 
-/** Shorter than servers wait (5 s and more), so that a request hardly ever meets a connection that is being closed. */
+/** Shorter than the keep-alive time of servers (5 s and more), so that a request rarely meets a closing connection. */
 const IDLE_MS = 2_000;
-/** Read while a connection waits: most answers to the next request come whole. */
+/** Size of the pending read on an idle connection; most responses to the next request fit into it. */
 const AHEAD_BYTES = 1024;
-/** For one place. */
+/** Most idle connections per origin. */
 const MAX_IDLE = 32;
 
-/** A connection to a vetted address that can be watched for its end while nobody uses it. */
+/** A connection to a vetted address that can be watched for its end while it is idle. */
 export class ReusableConnection implements ByteConnection {
   readonly address: string;
   readonly #connection: ByteConnection;
@@ -24,7 +24,10 @@ export class ReusableConnection implements ByteConnection {
     this.address = address;
   }
 
-  /** Resolves when the other side ends the connection or sends something unasked; the next `read` reads on from there. */
+  /**
+   * Resolves when the other side closes the connection or sends unsolicited bytes; the next `read` continues from
+   * there.
+   */
   async disturbed(): Promise<void> {
     this.#ahead = this.#readAhead();
     await this.#ahead.catch(() => {});
@@ -55,21 +58,21 @@ export class ReusableConnection implements ByteConnection {
     try {
       this.#connection.close();
     } catch {
-      // Closed by the other side already.
+      // Already closed by the other side.
     }
   }
 }
 
 export class IdleConnections {
   readonly #clock: Clock;
-  /** By origin, each with what ends its waiting. */
+  /** Idle connections by origin, each with the function that ends its wait. */
   readonly #idle = new Map<string, Map<ReusableConnection, () => void>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** A waiting connection to the origin at one of the addresses, or null. */
+  /** Takes an idle connection to the origin at one of the addresses; null if there is none. */
   take(origin: string, addresses: readonly string[]): ReusableConnection | null {
     for (const [connection, stopWaiting] of this.#idle.get(origin) ?? []) {
       if (!addresses.includes(connection.address)) continue;
@@ -79,7 +82,7 @@ export class IdleConnections {
     return null;
   }
 
-  /** Keeps a connection whose last answer has been read to its end. */
+  /** Adds a connection whose last response has been read to its end. */
   put(origin: string, connection: ReusableConnection): void {
     const waiting = this.#idle.get(origin) ?? new Map();
     if (waiting.size >= MAX_IDLE) return connection.close();

@@ -1,8 +1,8 @@
 /**
- * A way out of its own: every connection through one proxy (HTTP, HTTPS or SOCKS5), names looked up there.
+ * Sends every connection through one proxy (HTTP, HTTPS or SOCKS5), which also resolves names.
  *
- * Users name the proxy, so it is vetted as any address that they name, and the connection goes to the address that was
- * vetted. There is no way past it: what the proxy does not carry is not sent.
+ * The proxy is given by a user, so it is vetted like any user-given address, and the connection goes to the vetted
+ * address. There is no fallback: what the proxy does not carry is not sent.
  */
 import { EventEmitter, once } from "node:events";
 import type { ClientRequest } from "node:http";
@@ -18,15 +18,15 @@ import type { ByteConnection } from "./http1.ts";
 import { type ProxyAddress, shownProxy } from "./proxy_address.ts";
 
 export interface Proxy {
-  /** For a WebSocket. */
+  /** Agent for a WebSocket. */
   readonly agent: Agent;
-  /** A connection to the URL's host, TLS included. Throws EgressError. */
+  /** Connects to the URL's host, with TLS for https. Throws EgressError. */
   connect(url: URL, caCerts: string[]): Promise<ByteConnection>;
-  /** Why the proxy did not carry the last connection, one sentence; null when it did. */
+  /** Why the last connection through the proxy failed, in one sentence; null if it succeeded. */
   failure(): string | null;
 }
 
-/** `address` is what the proxy's host resolved to, vetted. */
+/** Returns the proxy. `address`: the vetted address of the proxy's host. */
 export async function makeProxy(proxy: ProxyAddress, address: string, clock: Clock): Promise<Proxy> {
   const through = proxy.protocol === "socks5:" ? await socksAgent(proxy, address) : httpAgent(proxy, address, clock);
   const agent = new ProxyAgent(through, shownProxy(proxy), clock);
@@ -47,7 +47,7 @@ export async function makeProxy(proxy: ProxyAddress, address: string, clock: Clo
   };
 }
 
-/** Connects through the proxy, and keeps why that failed. */
+/** Connects through the proxy and records why that failed. */
 class ProxyAgent extends Agent {
   readonly #through: ConnectAgent | SocksProxyAgent;
   readonly #shown: string;
@@ -65,7 +65,7 @@ class ProxyAgent extends Agent {
     return this.#failure;
   }
 
-  /** Without TLS of the target's. */
+  /** Connects without TLS to the target. */
   async tunnel(request: ClientRequest, target: { host: string; port: number }): Promise<Socket> {
     this.#failure = null;
     try {
@@ -81,13 +81,13 @@ class ProxyAgent extends Agent {
     { host, port, secureEndpoint }: AgentConnectOpts,
   ): Promise<Socket> {
     const socket = await this.tunnel(request, { host: host!, port });
-    // A request of Deno 2.6 begins TLS itself, and says so in this field.
+    // On Deno 2.6 the request starts TLS itself and says so in this field.
     if (!secureEndpoint || request._encrypted) return socket;
     return await secured(socket, host!, { caCerts: [], clock: this.#clock });
   }
 }
 
-/** Names are looked up by the proxy: that is what the `h` says. */
+/** The `h` lets the proxy resolve names. */
 async function socksAgent({ port, username, password }: ProxyAddress, address: string): Promise<SocksProxyAgent> {
   const { SocksProxyAgent } = await import("socks-proxy-agent");
   const login = username ? `${encodeURIComponent(username)}:${encodeURIComponent(password)}@` : "";
@@ -101,7 +101,7 @@ function httpAgent(proxy: ProxyAddress, address: string, clock: Clock): ConnectA
   return new ConnectAgent({ host: address, port: Number(port), secureAs, login, clock });
 }
 
-/** TLS inside the tunnel; the certificate must be the host's. */
+/** Starts TLS inside the tunnel; the certificate must match the host. */
 async function secured(
   tunnel: Socket,
   host: string,
@@ -118,11 +118,11 @@ async function secured(
   }
 }
 
-/** A socket of `node:net` as connections are used here. */
+/** Adapts a `node:net` socket to the interface used here. */
 function bytesOf(socket: Socket): ByteConnection {
   const chunks: AsyncIterator<Uint8Array> = socket[Symbol.asyncIterator]();
   let left: Uint8Array = new Uint8Array(0);
-  socket.on("error", () => {}); // whoever reads or writes hears of it
+  socket.on("error", () => {}); // reads and writes report it
   return {
     async read(into) {
       while (left.length === 0) {

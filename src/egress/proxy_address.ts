@@ -1,4 +1,4 @@
-/** The proxy of a line as users write it, and as it may be shown. */
+/** A line's proxy: parsing what users write, and displaying it without its credentials. */
 import { hostOf, urlHost } from "../base/addresses.ts";
 import { isKeyOf } from "../base/typed_keys.ts";
 import { EgressError } from "./egress_error.ts";
@@ -6,7 +6,7 @@ import { EgressError } from "./egress_error.ts";
 const PORTS = { "http:": "80", "https:": "443", "socks5:": "1080" };
 const MAX_URL_LENGTH = 512;
 
-/** A proxy as it was written, read. */
+/** A parsed proxy URL. */
 export interface ProxyAddress {
   protocol: keyof typeof PORTS;
   /** Without the brackets of an IPv6 address. */
@@ -16,10 +16,10 @@ export interface ProxyAddress {
   password: string;
 }
 
-/** Reads `socks5://user:password@host:port`, or `http://…`, `https://…`. Throws EgressError. */
+/** Parses `socks5://user:password@host:port`, `http://…` or `https://…`. Throws EgressError. */
 export function readProxy(text: string): ProxyAddress {
   const [, protocol = ""] = /^(https?:|socks5:)\/\//.exec(text) ?? [];
-  // The host of a known scheme: odd spellings of an address are made plain. The port of its own: a URL drops its scheme's.
+  // Parsed as http, which normalises odd spellings of addresses. The port separately: a URL drops its scheme's default.
   const url = URL.parse(text.replace(protocol, "http:"));
   const port = URL.parse(text)?.port;
   if (!isKeyOf(PORTS, protocol) || text.length > MAX_URL_LENGTH || !url || port === undefined || port === "0") {
@@ -36,7 +36,7 @@ export function readProxy(text: string): ProxyAddress {
   };
 }
 
-/** The proxy as it may be shown: without its login. */
+/** Formats the proxy for display, without its credentials. */
 export function shownProxy({ protocol, host, port }: ProxyAddress): string {
   return `${protocol}//${urlHost(host)}:${port}`;
 }

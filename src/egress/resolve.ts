@@ -1,25 +1,25 @@
 /**
- * Addresses of names. The system's resolver (getaddrinfo) hangs for as long as the name server does, each call on one of
- * the process's 32 threads for blocking work: names that users choose would stop every write of a file. So DNS is asked
- * without a thread, and the system only for what DNS does not know, a few names at a time.
+ * Resolves names. The system's resolver (getaddrinfo) hangs as long as the name server does, and each call occupies one
+ * of the process's 32 blocking threads: user-given names could stall all file I/O. So DNS is queried without a thread,
+ * and the system's resolver only for names that DNS does not know, a few at a time.
  */
 import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import PQueue from "p-queue";
 
-/** Every address of a name; rejects when there is none. */
+/** Resolves to all addresses of a name; rejects if there are none. */
 export type Resolve = (hostname: string) => Promise<string[]>;
 
-/** What an answer is put together from. */
+/** The sources of an answer. */
 interface NameSources {
-  /** The text of the hosts file: names that the operator of this machine gave addresses. */
+  /** The text of the hosts file. */
   hosts(): Promise<string>;
-  /** Rejects with Deno.errors.NotFound when DNS knows none of this kind. */
+  /** Rejects with Deno.errors.NotFound if DNS has no record of this type. */
   dns(hostname: string, kind: "A" | "AAAA"): Promise<string[]>;
   system: Resolve;
 }
 
-/** Leaves most threads to files, whatever the names. */
+/** Concurrent calls of the system's resolver, which leaves most threads to file I/O. */
 const SYSTEM_AT_ONCE = 4;
 
 const HOSTS_FILE = Deno.build.os === "windows" ? "C:\\Windows\\System32\\drivers\\etc\\hosts" : "/etc/hosts";
@@ -37,7 +37,7 @@ export function makeResolve(sources: NameSources = SYSTEM): Resolve {
     const name = hostname.toLowerCase().replace(/\.$/, "");
     const given = readHosts(await sources.hosts()).get(name);
     if (given) return ipv4First(given);
-    // A name without a dot is one of the local network: only the system knows how to find it.
+    // A name without a dot belongs to the local network, and only the system's resolver can find it.
     if (!name.includes(".")) return ipv4First(await system(name));
     const answers = await Promise.allSettled([sources.dns(`${name}.`, "A"), sources.dns(`${name}.`, "AAAA")]);
     const addresses = answers.flatMap((answer) => answer.status === "fulfilled" ? answer.value : []);
@@ -49,7 +49,9 @@ export function makeResolve(sources: NameSources = SYSTEM): Resolve {
   };
 }
 
-/** By name, in lower case. A line of a hosts file is an address, then its names; `#` begins a comment. */
+/**
+ * Returns addresses by lower-case name. A line of a hosts file holds an address and its names; `#` begins a comment.
+ */
 function readHosts(text: string): Map<string, string[]> {
   const hosts = new Map<string, string[]>();
   for (const line of text.split("\n")) {
@@ -59,12 +61,12 @@ function readHosts(text: string): Map<string, string[]> {
   return hosts;
 }
 
-/** A machine without IPv6 then needs no second try. */
+/** Puts IPv4 addresses first, so that a machine without IPv6 needs no second attempt. */
 function ipv4First(addresses: readonly string[]): string[] {
   return addresses.toSorted((a, b) => Number(a.includes(":")) - Number(b.includes(":")));
 }
 
-/** Bounds how many names are asked for at once; those who ask for the same name share one answer. */
+/** Limits concurrent look-ups; calls for the same name share one answer. */
 function aFewAtATime(resolve: Resolve): Resolve {
   const queue = new PQueue({ concurrency: SYSTEM_AT_ONCE });
   const asked = new Map<string, Promise<string[]>>();

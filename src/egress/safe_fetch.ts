@@ -1,7 +1,7 @@
 /**
- * The one way out to addresses that users name (webhook targets, `fileUrl`): a connection goes to the very address that
- * was vetted (`vetting.ts`). Redirects are followed only where asked, and each hop is vetted like the first. What was
- * sent is never sent a second time.
+ * The only way to make requests to user-given addresses (webhook targets, `fileUrl`). Connections go to exactly the
+ * vetted address (`vetting.ts`). Redirects are followed only on request, and every hop is vetted. Nothing is ever sent
+ * twice.
  */
 import { urlHost } from "../base/addresses.ts";
 import type { Clock } from "../runtime.ts";
@@ -19,53 +19,53 @@ export interface SafeRequest {
   url: string;
   method: "GET" | "POST";
   headers?: Readonly<Record<string, string>>;
-  /** One that is streamed can be sent once: not with redirects. */
+  /** A streamed body can be sent only once, so it cannot be combined with redirects. */
   body?: Uint8Array | StreamedBody;
-  /** What the caller takes; hosts that the operator allows may always be called over plain http. */
+  /** Accepted schemes; hosts allowed by the operator may always be called over plain http. */
   schemes: readonly Scheme[];
-  /** How many redirects to follow; 0 gives the 3xx itself back. */
+  /** How many redirects to follow; with 0 the 3xx response itself is returned. */
   maxRedirects: number;
-  /** For the whole exchange, body included. */
+  /** Time limit of the whole exchange, body included. */
   timeoutMs: number;
   /** The body's stream errors with `too_large` past it. */
   maxBytes: number;
-  /** Whether the connection may wait for the next request to the same place, and one that waits be used. */
+  /** Whether to use an idle connection to the same origin, and to keep this one for the next request. */
   reuse?: boolean;
   signal?: AbortSignal;
 }
 
 export interface SafeResponse extends Pick<PlainResponse, "status" | "headers"> {
-  /** Where the answer came from, after redirects. */
+  /** The final URL, after redirects. */
   url: URL;
-  /** As sent; errors where the answer is cut short, too large or late. */
+  /** The body as sent; errors if it is truncated, too large or late. */
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
-  /** Reads the body to its end, for nothing but to free the connection. Throws EgressError. */
+  /** Reads and discards the body, to free the connection. Throws EgressError. */
   discard(): Promise<void>;
 }
 
 export interface SafeFetch {
-  /** Throws EgressError. The body must be read to its end, cancelled or discarded: that frees the connection. */
+  /** Makes a request. The body must be read, cancelled or discarded, which frees the connection. Throws EgressError. */
   fetch(request: SafeRequest): Promise<SafeResponse>;
-  /** Throws EgressError when the target may not be called. A name that does not resolve now is no reason. */
+  /** Throws EgressError if the target may not be called. A name that does not resolve at the moment is accepted. */
   vet(url: string, schemes: readonly Scheme[]): Promise<void>;
-  /** As `vet`, of a proxy. */
+  /** As `vet`, for a proxy. */
   vetProxy(address: ProxyAddress): Promise<void>;
-  /** The proxy, at an address that was vetted just now. Throws EgressError. */
+  /** Returns the proxy at an address vetted by this call. Throws EgressError. */
   proxy(address: ProxyAddress): Promise<Proxy>;
 }
 
 interface SafeFetchOptions {
   clock: Clock;
   allow: AllowList;
-  /** The system's resolver if left out. */
+  /** The system's resolver by default. */
   resolve?: Resolve;
-  /** PEM certificates that are trusted beside the system's. */
+  /** PEM certificates trusted in addition to the system's. */
   caCerts?: string[];
-  /** The only way out, where there is one: it looks names up, and what it reaches is its own concern. */
+  /** If given, all requests go through this proxy, which resolves names; what it can reach is not checked here. */
   via?: Pick<Proxy, "connect">;
 }
 
-/** Long enough for any slow name server, short enough for a client that waits for its 201. */
+/** Long enough for a slow name server, short enough for a client waiting for its 201. */
 const VET_TIMEOUT_MS = 3_000;
 const PROXY_SCHEMES: readonly Scheme[] = ["http:", "https:"];
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -114,7 +114,7 @@ export function makeSafeFetch(
     return { url, response, connection };
   }
 
-  /** After the last byte: the connection waits for the next request, or is closed. */
+  /** Called after the last byte: keeps the connection for the next request, or closes it. */
   function finish({ url, response, connection }: Hop, request: SafeRequest, deadline: Deadline): void {
     const keep = request.reuse && response.mayContinue();
     if (keep) deadline.letGo();
@@ -165,22 +165,22 @@ export function makeSafeFetch(
   };
 }
 
-/** Where a proxy is, as a URL that the rules can be held against. */
+/** Returns the proxy's address as a URL, for vetting. */
 function proxyUrl({ host, port }: ProxyAddress): URL {
   return new URL(`http://${urlHost(host)}:${port}`);
 }
 
-/** One request of a chain of redirects. */
+/** One request in a chain of redirects. */
 interface Hop {
   url: URL;
   response: PlainResponse;
   connection: ReusableConnection;
 }
 
-/** Reads on in the body, within its limits; null at its end. */
+/** Reads the next chunk of the body within its limits; null at its end. */
 type Next = () => Promise<Uint8Array<ArrayBuffer> | null>;
 
-/** Caps the body, and ties the connection to it: failed, it is closed. */
+/** Limits the body's size and time; if reading fails, the connection is closed. */
 function guarded(
   body: PlainResponse["body"],
   { maxBytes, deadline, ended }: { maxBytes: number; deadline: Deadline; ended: () => void },
@@ -204,7 +204,7 @@ function guarded(
   };
 }
 
-/** The stream of the body is made when it is asked for: most answers to webhooks are thrown away. */
+/** Creates the body's stream only on access, because most webhook responses are discarded. */
 function responseOf(
   head: Pick<SafeResponse, "url" | "status" | "headers">,
   { next, cancel }: { next: Next; cancel: () => void },

@@ -1,8 +1,8 @@
 /**
- * What users may have called: the public internet, and what the operator allows (PALOMA_OUTBOUND_ALLOW). A name is
- * resolved here, every address of it is vetted, and the connection goes to the very address that was vetted: an answer
- * that changes afterwards (DNS rebinding) changes nothing. Odd spellings of a host (decimal, octal, hex, full-width) are
- * made plain by the URL parser before they are vetted.
+ * Decides which addresses users may reach: the public internet, and what the operator allows (PALOMA_OUTBOUND_ALLOW).
+ * Names are resolved here, every address is vetted, and the connection goes to exactly the vetted address, so a later
+ * change of the DNS answer (DNS rebinding) has no effect. Odd spellings of a host (decimal, octal, hex, full-width) are
+ * normalised by the URL parser before vetting.
  */
 import ipaddr from "ipaddr.js";
 import { hostOf, type IpNetwork, isInNetworks, isNetwork, parseNetwork, portOf, splitPort } from "../base/addresses.ts";
@@ -13,7 +13,7 @@ export type Scheme = "http:" | "https:";
 
 const MAX_URL_LENGTH = 2_048;
 
-/** Ports of other protocols, which a request could be abused to speak (the Fetch standard's list). */
+/** Ports of other protocols that a request could be abused to attack (the Fetch standard's list). */
 // deno-fmt-ignore
 const BAD_PORTS = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111,
@@ -22,7 +22,7 @@ const BAD_PORTS = new Set([
   6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
 
-/** Reads what a user wrote, or a server redirects to from `base`. Throws EgressError. */
+/** Parses a URL given by a user, or a redirect relative to `base`. Throws EgressError. */
 export function readUrl(text: string, base?: URL): URL {
   if (text.length > MAX_URL_LENGTH) throw new EgressError("forbidden_url", `the URL is longer than ${MAX_URL_LENGTH}`);
   if (!URL.canParse(text, base)) throw new EgressError("forbidden_url", "the URL is not valid");
@@ -44,7 +44,7 @@ export class Vetting {
     this.#resolve = resolve;
   }
 
-  /** The addresses that may be connected to for this URL. Throws EgressError. */
+  /** Resolves to the addresses to which this URL may connect. Throws EgressError. */
   async addressesOf(url: URL, schemes: readonly Scheme[]): Promise<string[]> {
     const host = hostOf(url);
     const port = portOf(url);
@@ -61,7 +61,9 @@ export class Vetting {
     return addresses;
   }
 
-  /** Throws EgressError when no address of the name, which does not resolve now, could be called. */
+  /**
+   * For a name that does not resolve at the moment: throws EgressError if none of its possible addresses is allowed.
+   */
   checkUnresolved(url: URL, schemes: readonly Scheme[]): void {
     if (!this.#allow.allowsHost(hostOf(url), portOf(url))) checkUrl(url, schemes);
   }
@@ -75,7 +77,7 @@ export class Vetting {
   }
 }
 
-/** Throws EgressError when only the operator could allow the URL. */
+/** Throws EgressError if the URL needs the operator's permission. */
 function checkUrl(url: URL, schemes: readonly Scheme[]): void {
   if (!schemes.some((scheme) => scheme === url.protocol)) {
     const allowed = schemes.map((scheme) => scheme + "//").join(" or ");
@@ -84,15 +86,15 @@ function checkUrl(url: URL, schemes: readonly Scheme[]): void {
   if (BAD_PORTS.has(Number(url.port))) throw new EgressError("forbidden_url", `port ${url.port} may not be called`);
 }
 
-/** Azure's platform service: a public number that only answers from inside. */
+/** Azure's platform service: a public address that is reachable only from inside. */
 const INTERNAL_ANYWAY = new Set(["168.63.129.16"]);
-/** All of the public IPv6 internet lies here. */
+/** The entire public IPv6 internet. */
 const GLOBAL_UNICAST = ipaddr.parseCIDR("2000::/3");
 
 /**
  * Whether the address is on the public internet. Private, loopback, link-local, carrier-grade NAT, metadata, multicast,
- * documentation and reserved ones are not; neither are IPv6 forms that carry an IPv4 address inside (mapped, compatible,
- * 6to4, NAT64, Teredo), since a translator on the way would turn them into any of these.
+ * documentation and reserved addresses are not. Neither are IPv6 addresses that embed an IPv4 address (mapped,
+ * compatible, 6to4, NAT64, Teredo), because a translator on the way could turn them into any of these.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address) || address.includes("%")) return false;
@@ -102,20 +104,20 @@ export function isPublicAddress(address: string): boolean {
   return parsed.match(GLOBAL_UNICAST);
 }
 
-/** What the operator allows beyond the public internet. */
+/** The targets that the operator allows beyond the public internet. */
 export interface AllowList {
-  /** The name as it stands in the URL, whatever it resolves to. */
+  /** Whether the URL's host is allowed by name, whatever it resolves to. */
   allowsHost(hostname: string, port: number): boolean;
   allowsAddress(address: string, port: number): boolean;
 }
 
-/** What an entry without a port opens: the web's, and those that no system service has to itself. */
+/** Ports opened by an entry without a port: those of the web, and all above the system's. */
 const FIRST_FREE_PORT = 1_024;
 const isWeb = (port: number) => port === 80 || port === 443 || port >= FIRST_FREE_PORT;
 
 /**
- * Reads entries: an address (`10.0.0.7`, `fd00::7`), a CIDR (`10.0.0.0/8`), a host name (`erp.internal`), or a host name
- * with everything below it (`*.internal`), each with or without a port (`10.0.0.0/8:443`, `n8n.local:5678`).
+ * Parses entries: an address (`10.0.0.7`, `fd00::7`), a CIDR (`10.0.0.0/8`), a host name (`erp.internal`) or all names
+ * below one (`*.internal`), each with an optional port (`10.0.0.0/8:443`, `n8n.local:5678`).
  */
 export function readAllowList(entries: readonly string[]): AllowList {
   const networks: { network: IpNetwork; opens: Opens }[] = [];
