@@ -1,21 +1,21 @@
 /**
- * What Baileys and libsignal do to the whole process, known by where in the call stack it comes
- * from: they print whole session records, private keys included (promise 6), and leave rejections that nobody catches.
+ * Contains what Baileys and libsignal do to the whole process: they print entire session records, private keys included
+ * (promise 6), and leave rejections unhandled. Their calls are recognised by the call stack.
  */
 import type { Log } from "../../../runtime.ts";
 
 const METHODS = ["log", "info", "warn", "error", "debug"] as const;
-/** Frames of the call stack that belong to the Signal library, or to the code around it in Baileys. */
+/** Call stack frames of the Signal library, or of Baileys around it. */
 const SOURCE = /[\\/](libsignal|@whiskeysockets[\\/+]baileys)[\\/@]/;
-/** Classes whose instances hold keys. */
+/** Names of the classes whose instances hold keys. */
 const SECRET = /^(SessionEntry|SessionRecord)$/;
 
 const silenced = new WeakSet<object>();
 let contained = false;
 
 /**
- * Wraps the console's methods, once: what the Signal library says is dropped by where the call comes from and by what is in
- * it, so a new sentence of its says nothing too. Everybody else's output passes.
+ * Wraps the console's methods, once. Output of the Signal library is dropped, judging by where the call comes from and
+ * by the arguments, so that a new message in the library stays silent too. All other output passes.
  */
 export function silenceLibsignal(console: Console = globalThis.console): void {
   if (silenced.has(console)) return;
@@ -33,14 +33,14 @@ function isSecret(args: unknown[]): boolean {
 }
 
 function comesFromLibsignal(): boolean {
-  // Line 3 is the caller of the console: Error, this function and the wrapper stand before it.
+  // Line 3 of the stack is the caller of the console; Error, this function and the wrapper come first.
   return SOURCE.test(new Error().stack?.split("\n")[3] ?? "");
 }
 
 /**
- * Some of Baileys' listeners are async functions whose rejection nobody catches, for instance a query under way when its
- * socket drops. In Deno that would end the process, and every other line with it (promise 5): once a process, such
- * rejections become a line of the log. Everybody else's pass.
+ * Logs unhandled rejections of Baileys, once per process. Some of its listeners are async functions that nobody awaits,
+ * such as a query in progress when its socket drops. In Deno such a rejection would end the process, and every other
+ * line with it (promise 5). All other rejections pass.
  */
 export function containStrayRejections(log: Log): void {
   if (contained) return;

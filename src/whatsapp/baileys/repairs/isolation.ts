@@ -1,13 +1,14 @@
 /**
- * Each change of a Signal session alone and on disk at once, whatever transaction the library is in (promises 1 and 4).
+ * Makes each change of a Signal session separately and durable at once, whatever transaction the library is in
+ * (promises 1 and 4).
  *
- * The library encrypts inside of one long transaction that it commits after the frame was written. What came in from the
- * same peer meanwhile changed the same session, and one of the two changes was lost; and a kill after the frame forgot
- * that its key was used. Either way a later message was encrypted with a used key: receivers take that for a repetition
- * and drop it, although the server acknowledged it. See docs/decisions/0009-signal-sessions.md.
+ * The library encrypts within one long transaction, which it commits after the frame was written. If a message from the
+ * same peer arrives in the meantime, it changes the same session, and one of the two changes is lost. If the process is
+ * killed after the frame, the used key is forgotten. Either way, a later message is encrypted with a used key, and the
+ * receiver drops it as a duplicate although the server acknowledged it. See docs/decisions/0009-signal-sessions.md.
  *
- * And none of them on a session that could not be read: the library takes it for one that is not there, asks the sender
- * for the message once more, which then comes behind later ones, or begins a new session in its place.
+ * No change is made to a session that could not be read. The library takes it for a missing one: it asks the sender for
+ * the message again, which then arrives out of order, or it starts a new session in its place.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
@@ -19,27 +20,30 @@ import {
 } from "@whiskeysockets/baileys";
 import { StoreError } from "../../../store/kv.ts";
 
-/** The library's row of all chats with tokens. */
+/** Id of the library's row that lists all chats with tokens. */
 const INDEX = "__index";
 
-/** Runs `work` in a transaction of its own, one at a time for each peer or group. Throws StoreError when a read failed. */
+/** Runs `work` in a separate transaction, one at a time for each peer or group. Throws StoreError if a read failed. */
 type Alone = <T>(jid: string, work: () => Promise<T>) => Promise<T>;
 
-/** To be called outside of any transaction: its works run where it was called. `refusedReads`: of the store, so far. */
+/**
+ * Must be called outside any transaction, because the work runs in that context. `refusedReads` returns the store's
+ * count so far.
+ */
 export function makeAlone(
   store: Pick<SignalKeyStoreWithTransaction, "transaction">,
   lidMapping: Pick<SignalRepositoryWithLIDStore["lidMapping"], "getLIDForPN">,
   refusedReads: () => number,
 ): Alone {
-  // The library knows its transaction by the asynchronous context; this leads out of it.
+  // The library finds its transaction through the asynchronous context. This leaves that context.
   const outside = AsyncLocalStorage.snapshot();
-  /** A peer's number and LID share sessions, which lie under the LID once it is known. */
+  /** A peer's number and LID share sessions, which are stored under the LID once it is known. */
   async function ownerOf(jid: string): Promise<string> {
     const lid = isPnUser(jid) ? await lidMapping.getLIDForPN(jid).catch(() => null) : null;
     const { user, server } = jidDecode(lid ?? jid)!;
     return `${user}@${server}`;
   }
-  /** Within the transaction, so that nothing of it is written. */
+  /** Throws within the transaction if the store refused a read meanwhile, so that nothing is written. */
   async function onWhatWasRead<T>(before: number, work: () => Promise<T>): Promise<T> {
     const [settled] = await Promise.allSettled([work()]);
     if (refusedReads() !== before) throw new StoreError("unavailable", "what the message needs could not be read");
@@ -53,7 +57,10 @@ export function makeAlone(
     });
 }
 
-/** The repository with everything that changes a session or our sender keys run alone. Decryption is the journal's. */
+/**
+ * Wraps the repository so that each change of a session or of the line's sender keys runs alone. Decryption is wrapped
+ * by `incoming/decryption.ts`.
+ */
 export function isolate(repository: SignalRepositoryWithLIDStore, alone: Alone): SignalRepositoryWithLIDStore {
   return {
     ...repository,
@@ -68,13 +75,15 @@ export function isolate(repository: SignalRepositoryWithLIDStore, alone: Alone):
 }
 
 /**
- * The library gives each chat that it writes to our token once a week (`tctoken`), and notes so after the network's
- * answer: in the key transaction of a send that is over by then, so that the note is lost and every message asks again.
- * Tokens are read and written outside of transactions here; the library changes nothing together with them.
+ * Keeps track of tokens outside transactions. Once a week, the library gives each chat that it writes to a token
+ * (`tctoken`), and records that after the network's answer. It does so in the key transaction of a send that has
+ * finished by then, so the record is lost and every message sends a token again. Here tokens are read and written
+ * outside transactions; the library changes nothing together with them.
  *
- * The index of all chats with tokens stays out of it: rewritten for each chat, it would be the longest row of a campaign.
+ * The index of all chats with tokens is not written: rewritten for each chat, it would become the longest row of a
+ * campaign.
  *
- * To be called outside of any transaction, on the library's own store.
+ * Must be called outside any transaction, with the library's own store.
  */
 export function keepTrustedTokens(keys: SignalKeyStoreWithTransaction): void {
   const outside = AsyncLocalStorage.snapshot();

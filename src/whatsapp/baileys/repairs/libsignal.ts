@@ -1,6 +1,6 @@
 /**
- * Repairs of libsignal 6.0.0. It makes its objects itself, and Baileys too, so each repair is made to a class or a module:
- * once a process, for all lines.
+ * Repairs of libsignal 6.0.0. Baileys and libsignal create its objects themselves, so each repair modifies a class or
+ * module, once per process and for all lines.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Buffer } from "node:buffer";
@@ -11,7 +11,7 @@ import "../../../base/libsignal.ts";
 
 /** The part of its cryptography that is repaired. */
 interface Derivation {
-  /** `chunks` keys of 32 bytes; three when left out. */
+  /** Derives `chunks` keys of 32 bytes each; three by default. */
   deriveSecrets(input: Uint8Array, salt: Uint8Array, info: Uint8Array, chunks?: number): Buffer[];
 }
 
@@ -19,9 +19,9 @@ const CHUNK_BYTES = 32;
 const repaired = new WeakSet<object>();
 
 /**
- * Reading a message by trial: it is tried on each session with the sender, the newest first, and a try on the wrong one
- * spoils that one for good; what is then sent on it cannot be read by anybody. Each reconnect starts new sessions while
- * messages on older ones are still coming in, so it happens to every line. Here each try is on a copy.
+ * Makes trial decryption use copies. libsignal tries a message on each session with the sender, newest first, and a
+ * trial on the wrong session corrupts it for good: nobody can read what is sent on it later. Each reconnect starts new
+ * sessions while messages on older ones are still arriving, so every line is affected.
  */
 export function repairTrials(cipher: Pick<SessionCipher, "decryptWithSessions"> = SessionCipher.prototype): void {
   if (repaired.has(cipher.decryptWithSessions)) return;
@@ -32,7 +32,7 @@ export function repairTrials(cipher: Pick<SessionCipher, "decryptWithSessions"> 
       const copy = session.constructor.deserialize(session.serialize());
       try {
         const { plaintext } = await decryptWithSessions.call(this, data, [copy]);
-        // A member that the copy has lost, because the peer has answered, is to be lost here too.
+        // If the copy has lost this member, because the peer has answered, the session must lose it too.
         Object.assign(session, { pendingPreKey: undefined }, copy);
         return { session, plaintext };
       } catch (error) {
@@ -46,11 +46,11 @@ export function repairTrials(cipher: Pick<SessionCipher, "decryptWithSessions"> 
 }
 
 /**
- * The queue of work with one peer. There is one for all lines of the process, and it runs what waits in the asynchronous
- * context of whoever came first: of another line, or of a transaction that is long over. What the work then changed was
- * read from that transaction and written to it, so a session fell back and its keys were used again: receivers drop such a
- * message as a repetition, although the server acknowledged it. Here each work runs in the context that asked for it
- * (docs/decisions/0009-signal-sessions.md).
+ * Runs each job of the queue in the context that requested it. libsignal has one queue per peer for all lines of the
+ * process, and runs waiting jobs in the asynchronous context of whichever caller came first: that of another line, or
+ * of a transaction that ended long ago. Changes were then read from and written to that transaction, so a session was
+ * reset and its keys were used again. Receivers drop such a message as a duplicate, although the server acknowledged
+ * it. See docs/decisions/0009-signal-sessions.md.
  */
 export function repairQueue(
   cipher: Pick<SessionCipher, "queueJob"> = SessionCipher.prototype,
@@ -65,13 +65,13 @@ export function repairQueue(
   repaired.add(cipher.queueJob);
   const { initOutgoing } = builder;
   builder.initOutgoing = async function (this: SessionBuilder, keys) {
-    // The work itself is out of reach, but all that it reads and writes is here.
+    // The job itself is out of reach, but everything that it reads and writes goes through the storage.
     const storage = inContextOfNow(this.storage);
     await initOutgoing.call(Object.create(this, { storage: { value: storage } }), keys);
   };
 }
 
-/** The same methods, run in the present context whoever calls them. */
+/** Returns a proxy whose methods always run in the present context. */
 function inContextOfNow<T extends object>(target: T): T {
   const inContext = AsyncLocalStorage.snapshot();
   return new Proxy(target, {
@@ -85,8 +85,8 @@ function inContextOfNow<T extends object>(target: T): T {
 }
 
 /**
- * The cost of deriving keys: it puts HKDF (RFC 5869) together of up to four HMACs, each an object of the runtime's streams.
- * The runtime has it as one call, with the same result.
+ * Replaces key derivation with one call of the runtime. libsignal builds HKDF (RFC 5869) from up to four HMACs, each a
+ * stream object. The result is the same.
  */
 export function repairDerivation(derivation: Derivation = crypto): void {
   derivation.deriveSecrets = (input, salt, info, chunks = 3) => {

@@ -1,19 +1,19 @@
 /**
- * Completes the payload of a login. Baileys 7.0.0-rc14 leaves out how often the device has logged in (`lc`); WhatsApp Web
- * counts it up with every login, and starts over past 31 bits.
+ * Completes the login payload. Baileys 7.0.0-rc14 omits the number of times that the device has logged in (`lc`).
+ * WhatsApp Web increments it with every login and starts over past 31 bits.
  */
 import { type AuthenticationCreds, jidDecode, proto } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 
 const MOST_LOGINS = 2 ** 31 - 1;
-/** Devices that are about to log in; among them are some that never do. */
+/** Most devices about to log in, some of which never do. */
 const MOST_AT_ONCE = 10_000;
 const { fromObject } = proto.ClientPayload;
-/** Of logins that are about to happen, by who logs in: the library makes their payloads. */
+/** The counters of upcoming logins, by user and device: the library builds the payloads itself. */
 const counts = new LRUCache<string, number>(atMost(MOST_AT_ONCE));
 
-/** Makes every login of this process say what `countLogin` counted. */
+/** Adds the counter set by `countLogin` to every login of this process. */
 export function repairLogins(): void {
   proto.ClientPayload.fromObject = (payload) => {
     const who = `${payload.username}:${payload.device}`;
@@ -23,7 +23,7 @@ export function repairLogins(): void {
   };
 }
 
-/** Counts the login that these credentials are for. They keep the count, whoever saves them next. */
+/** Counts the login that these credentials are used for. The counter is saved with the credentials. */
 export function countLogin(creds: AuthenticationCreds & { logins?: number }): void {
   const { user, device = 0 } = jidDecode(creds.me?.id)!;
   const { logins = 0 } = creds;

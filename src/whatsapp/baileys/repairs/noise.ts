@@ -1,11 +1,11 @@
 /**
- * Completes the handshake's check of who the server is. Baileys 7.0.0-rc14 looks whether the root signed the intermediate
- * certificate and that one the leaf, but never whether the leaf is about the key that the server shook hands with: a
- * chain can be copied from any connection, so that alone anybody could show it. Nor does it look at the leaf's issuer and
- * at the dates. (The same rules as in whatsmeow's `verifyServerCert`.)
+ * Completes the handshake's check of the server's identity. Baileys 7.0.0-rc14 checks that the root signed the
+ * intermediate certificate and that the intermediate signed the leaf, but not that the leaf belongs to the key used in
+ * the handshake. A chain can be copied from any connection, so without that check anyone could present it. The library
+ * also ignores the leaf's issuer and the dates. The rules are those of whatsmeow's `verifyServerCert`.
  *
- * The library decodes the chain in the same synchronous run in which it agreed on a secret with the server's key, so the
- * last key agreed with is the server's.
+ * The library decodes the chain in the same synchronous run in which it derives a secret from the server's key, so the
+ * last key used is the server's.
  */
 import { Buffer } from "node:buffer";
 import { Curve, proto } from "@whiskeysockets/baileys";
@@ -17,12 +17,12 @@ const { Details } = proto.CertChain.NoiseCertificate;
 const { sharedKey } = Curve;
 const { decode } = proto.CertChain;
 
-/** The network's server did not prove that it is one. The message is a constant sentence. */
+/** The network's server failed to prove its identity. The message is a constant sentence. */
 export class UntrustedServer extends Error {
   override name = "UntrustedServer";
 }
 
-/** Makes every handshake of this process refuse a server that the certificates are not about. */
+/** Makes every handshake of this process reject a server whose key the certificates do not certify. */
 export function repairNoise(clock: Pick<Clock, "now">): void {
   let serverKey: Uint8Array = new Uint8Array();
   Curve.sharedKey = (privateKey, publicKey) => {
@@ -36,7 +36,7 @@ export function repairNoise(clock: Pick<Clock, "now">): void {
   };
 }
 
-/** Signatures are the library's part. Throws UntrustedServer. */
+/** Checks the certificates except for their signatures, which the library verifies. Throws UntrustedServer. */
 function checkServer(chain: proto.ICertChain, { serverKey, now }: { serverKey: Uint8Array; now: number }): void {
   const leaf = Details.decode(chain.leaf?.details ?? new Uint8Array());
   const intermediate = Details.decode(chain.intermediate?.details ?? new Uint8Array());

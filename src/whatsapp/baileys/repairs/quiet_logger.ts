@@ -1,6 +1,6 @@
 /**
- * Baileys' log, reduced to what an operator can use. The library puts handshakes, session records, nodes and texts into
- * its log objects, so nothing passes but sentences listed here, with fields listed here (promise 6).
+ * Reduces Baileys' log to what is useful to an operator. The library puts handshakes, session records, nodes and texts
+ * into its log objects, so only the sentences and fields listed here pass (promise 6).
  */
 import { statusOf } from "../answer.ts";
 import type { SocketConfig } from "@whiskeysockets/baileys";
@@ -8,7 +8,7 @@ import type { Log } from "../../../runtime.ts";
 
 type BaileysLogger = SocketConfig["logger"];
 
-/** The library's constant sentences that say something about the line, and what they mean to us. */
+/** The library's constant sentences that say something about the line, and the level at which they are logged. */
 const SENTENCES: Readonly<Record<string, "warn" | "debug">> = {
   "timed out waiting for message": "warn",
   "stream errored out": "debug",
@@ -30,7 +30,7 @@ const SENTENCES: Readonly<Record<string, "warn" | "debug">> = {
   "Connection closed, skipping retry": "debug",
 };
 
-/** A logger for the library that writes to `log` what is known to be harmless. */
+/** Returns a logger for the library that writes only what is known to be harmless to `log`. */
 export function quietLogger(log: Log): BaileysLogger {
   const say = (subject: unknown, sentence?: string) => {
     const level = SENTENCES[typeof subject === "string" ? subject : sentence ?? ""];
@@ -38,7 +38,7 @@ export function quietLogger(log: Log): BaileysLogger {
   };
   const drop = () => {};
   const logger: BaileysLogger = {
-    // Anything lower makes the library build texts of nodes, for nobody.
+    // At a lower level, the library would render nodes as text that is then dropped.
     level: "warn",
     child: () => logger,
     trace: drop,
@@ -50,7 +50,7 @@ export function quietLogger(log: Log): BaileysLogger {
   return logger;
 }
 
-/** The kind of error and its code, and which message it is about: never a text, a node or an error's message. */
+/** Picks the error's name and code, and the message's id; never a text, a node or an error message. */
 function harmless(subject: unknown): Record<string, string | number> {
   if (typeof subject !== "object" || subject === null) return {};
   const { err, error, msgId }: { err?: unknown; error?: unknown; msgId?: unknown } = subject;
