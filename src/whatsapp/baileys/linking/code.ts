@@ -1,6 +1,6 @@
 /**
- * Asking the network for a link by code. The library shows its code whatever the network answers, so that a refused one
- * looks valid; here the code is the network's to accept first.
+ * Requests a link by code from the network. The library shows its code whatever the network answers, so a refused one
+ * looks valid. Here the network has to accept the code first.
  */
 import { Buffer } from "node:buffer";
 import {
@@ -22,10 +22,10 @@ const CODE_BYTES = 5;
 const SALT_BYTES = 32;
 const IV_BYTES = 16;
 
-/** The network does not let this number be linked by code, now or at all. */
+/** The network does not allow this number to be linked by code, now or ever. */
 export class CodeRefused extends Error {
   override name = "CodeRefused";
-  /** The network's: 400 no such request or number, 429 too many. */
+  /** The network's code: 400 for an invalid request or number, 429 for too many. */
   readonly code: number;
 
   constructor(code: number) {
@@ -41,7 +41,7 @@ interface CodeOptions {
   random: Random;
 }
 
-/** A code to type on the phone of this number, once the network took it. Throws CodeRefused. */
+/** Resolves to a code to type on the phone of this number, once the network has accepted it. Throws CodeRefused. */
 export async function askForCode(phone: string, options: CodeOptions): Promise<string> {
   const { query, auth, browser, random } = options;
   const { creds } = auth;
@@ -69,7 +69,7 @@ export async function askForCode(phone: string, options: CodeOptions): Promise<s
   return code;
 }
 
-/** The key of this exchange, readable for whoever knows the code. */
+/** The public key of this exchange, encrypted with a key derived from the code. */
 async function wrapped(creds: AuthenticationCreds, code: string, random: Random): Promise<Uint8Array> {
   const salt = Buffer.from(random.bytes(SALT_BYTES));
   const iv = random.bytes(IV_BYTES);

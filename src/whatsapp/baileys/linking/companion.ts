@@ -1,7 +1,7 @@
 /**
- * What a new device (the companion) and the phone (the primary) agree on while a passkey is asked for: a key that nobody
- * between them has. The companion commits itself to its nonce before it knows the phone's; who stands between the two
- * would have to guess, and the codes that both show would differ. Sources: as of `passkey.ts`.
+ * The key agreement between a new device (the companion) and the phone (the primary) during a passkey link. Nobody in
+ * between learns the key: the companion commits to its nonce before it knows the phone's nonce, so an attacker in the
+ * middle would have to guess, and the two codes shown would differ. Sources: see `passkey.ts`.
  */
 import { Buffer } from "node:buffer";
 import { createHash, createHmac, hkdfSync } from "node:crypto";
@@ -15,7 +15,7 @@ const NONCE_BYTES = 32;
 const ADV_SECRET_BYTES = 32;
 const IV_BYTES = 12;
 const CODE_BYTES = 5;
-/** As the registration announces this client; its number goes into the key. */
+/** The type that the registration announces for this client. Its number is part of the key derivation. */
 const DEVICE_TYPE = proto.DeviceProps.PlatformType.CHROME;
 
 export type Companion = ReturnType<typeof makeCompanion>;
@@ -27,12 +27,12 @@ export function makeCompanion(ref: string, random: Random) {
     .encode({ publicKey: keys.public, deviceType: DEVICE_TYPE, ref }).finish();
   const hash = createHash("sha256").update(identity).update(nonce).digest();
   return {
-    /** Who asks for the link, and a commitment to the nonce, which is shown later. */
+    /** The identity that requests the link, and a commitment to the nonce, which is revealed later. */
     prologue: proto.ProloguePayload.encode({ companionEphemeralIdentity: identity, commitment: { hash } }).finish(),
     nonce,
     /**
-     * The key that the phone has too, and the code that both show. Takes an encoded `PrimaryEphemeralIdentity`; throws when
-     * it is none.
+     * Returns the key shared with the phone, and the code that both show. Takes an encoded `PrimaryEphemeralIdentity`;
+     * throws if it is not one.
      */
     meet(encoded: Uint8Array): { key: Uint8Array; code: string } {
       const primary = proto.PrimaryEphemeralIdentity.decode(encoded);
@@ -51,12 +51,12 @@ export function makeCompanion(ref: string, random: Random) {
   };
 }
 
-/** A secret of the link that only its QR, or its code, gives away. */
+/** Creates a secret for the link, which is revealed only by its QR or its code. */
 export function makeAdvSecret(random: Random): string {
   return Buffer.from(random.bytes(ADV_SECRET_BYTES)).toString("base64");
 }
 
-/** What is left of an ADV secret that the phone has scanned, or agreed on by the code. */
+/** Derives a key from an ADV secret that the phone has scanned, or has agreed on by the code. */
 export function handoffKey(advSecret: Uint8Array): Uint8Array {
   return derive(advSecret, { info: HANDOFF_INFO });
 }
@@ -65,7 +65,7 @@ export function handoffProof(key: Uint8Array, prologue: Uint8Array): Uint8Array 
   return createHmac("sha256", key).update(prologue).digest();
 }
 
-/** The keys of the link, for the phone's eyes alone: an encoded `EncryptedPairingRequest`. */
+/** Returns the keys of the link, encrypted for the phone: an encoded `EncryptedPairingRequest`. */
 export function pairingRequest(creds: AuthenticationCreds, key: Uint8Array, random: Random): Uint8Array {
   const request = proto.PairingRequest.encode({
     companionPublicKey: creds.noiseKey.public,

@@ -1,15 +1,16 @@
 /**
- * Linking: by QR, by code, and the refresh stage between the phone's scan and the link.
+ * Linking by QR or by code, including the refresh stage between the phone's scan and the link.
  *
- * The library's own handlers of pair-device and pair-success are replaced, not wrapped: they read the secret of the QR
+ * The library's own handlers of pair-device and pair-success are replaced, not wrapped. They read the QR's secret only
  * once, end the connection when the QR refs run out although a code may still be typed, and answer pair-success before
  * the credentials are on disk.
  *
- * companion_reg_refresh (2026-07-28, Baileys issue 2737): after the scan the network makes the companion take a new ADV
- * secret. It must acknowledge, which the library can't before it has an identity, and show the current ref again with
- * the new secret; the phone then reads that QR, and pair-success follows.
+ * companion_reg_refresh (since 2026-07-28, Baileys issue 2737): after the scan, the network makes the companion create
+ * a new ADV secret. The companion must acknowledge, which the library cannot do before it has an identity, and show the
+ * current ref again with the new secret. The phone then reads that QR, and pair-success follows.
  *
- * An account with a passkey is asked for it instead (`passkey.ts`): nobody scans or types from then on.
+ * For an account with a passkey, the network requests the passkey instead (`passkey.ts`). From then on, nobody scans or
+ * types anything.
  */
 import { detached } from "../../../base/detached.ts";
 import { Buffer } from "node:buffer";
@@ -32,7 +33,7 @@ import { askForCode } from "./code.ts";
 import { makeAdvSecret } from "./companion.ts";
 import { Passkey } from "./passkey.ts";
 
-/** How long the network honours the first ref of a connection, and each later one. */
+/** How long the network accepts the first ref of a connection, and each later one. */
 const FIRST_REF_MS = 60_000;
 const NEXT_REF_MS = 20_000;
 const PING_MS = 3_000;
@@ -40,11 +41,11 @@ const PING_MS = 3_000;
 export interface PairingEvents {
   qr(text: string): void;
   code(code: string): void;
-  /** A person has to do something with the account's passkey; null when that is no longer so. */
+  /** A person has to act on the account's passkey. Null: no longer. */
   passkey(request: PasskeyRequest | null): void;
-  /** The phone accepted; the credentials are on disk. */
+  /** The phone has accepted, and the credentials are on disk. */
   linked(): void;
-  /** All refs were shown and nobody scanned, or a passkey came to nothing; `reason` in one sentence, where it is known. */
+  /** All refs were shown and nobody scanned, or the passkey step failed. `reason` is one sentence, if known. */
   expired(reason?: string): void;
   failed(error: unknown): void;
 }
@@ -54,19 +55,19 @@ interface PairingOptions {
   auth: Pick<AuthState, "creds" | "saveCreds">;
   browser: WABrowserDescription;
   runtime: Pick<Runtime, "clock" | "random" | "log">;
-  /** Digits to link by code; null links by QR. */
+  /** Digits of the number to link by code; null links by QR. */
   pairingPhone: string | null;
   /** False leaves companion_reg_refresh to the library, to show that linking then fails. */
   refreshHandled: boolean;
 }
 
-/** Takes over linking on the socket. */
+/** Handles linking on the socket in place of the library. */
 export class Pairing {
   readonly passkey: Passkey;
   readonly #options: PairingOptions;
   readonly #events: PairingEvents;
   #refs: string[] = [];
-  /** The ref that is shown; null while no QR is. */
+  /** The ref being shown; null if no QR is. */
   #current: string | null = null;
   #cancelRotation = () => {};
 
@@ -81,7 +82,7 @@ export class Pairing {
     this.#listen();
   }
 
-  /** Stops what runs by itself: the rotation of QRs, the time of a passkey. */
+  /** Stops the timers: the rotation of QRs and the time limits of the passkey. */
   stop(): void {
     this.#stopRotation();
     this.passkey.end();
@@ -148,11 +149,13 @@ export class Pairing {
     }
   }
 
-  /** By ourselves and first of all: the library can't before there is an identity, and is in no hurry afterwards. */
+  /**
+   * Acknowledges a notification at once: the library cannot before it has an identity, and takes its time afterwards.
+   */
   async #acknowledge({ attrs: { id, from, type } }: BinaryNode): Promise<void> {
     const { socket, runtime: { log } } = this.#options;
     const ack = { tag: "ack", attrs: { id: id!, to: from!, class: "notification", type: type! } };
-    // A connection that takes it no more reports its end by itself.
+    // A connection that can't send it any more reports its own end.
     await detached(socket.sendNode(ack), (failure) => log.debug(failure, "an ack could not be sent"));
   }
 
@@ -163,7 +166,7 @@ export class Pairing {
     await this.#acknowledge(stanza);
     if (!asked || creds.account || creds.me) return;
     creds.advSecretKey = makeAdvSecret(random);
-    // The network works through frames in order: when it answered a ping, it took the ack.
+    // The network processes frames in order, so once it has answered a ping it has taken the ack.
     await Promise.all([auth.saveCreds(), ping(socket, clock, PING_MS)]);
     log.debug("the network refreshed the link's secret; showing the QR again");
     this.#show();
@@ -186,14 +189,14 @@ export class Pairing {
     const { reply, creds: identity } = configureSuccessfulPairing(stanza, auth.creds);
     this.stop();
     socket.ev.emit("creds.update", identity);
-    // The phone shows the link as soon as it is answered: not before a restart would still know it.
+    // The phone shows the link as soon as it is answered, so by then the link has to survive a restart.
     await auth.saveCreds();
     await socket.sendNode(reply);
     this.#events.linked();
   }
 }
 
-/** What the network itself says, as against what somebody sent through it. */
+/** Whether the network itself sent the stanza, as opposed to somebody through it. */
 function isFromServer({ attrs }: BinaryNode): boolean {
   return attrs.from === S_WHATSAPP_NET || attrs.from === S_WHATSAPP_NET.slice(1);
 }

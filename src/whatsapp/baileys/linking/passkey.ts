@@ -1,17 +1,17 @@
 /**
- * Linking an account that has a passkey (since 2026-06; in the network's words "shortcake").
+ * Linking an account that has a passkey (since 2026-06; the network calls it "shortcake").
  *
- * During a link by QR or code the network may demand that a person signs a WebAuthn challenge with the account's
- * passkey. The gateway never holds a passkey: it hands the challenge out and takes the signed assertion back.
+ * During a link by QR or code, the network may demand that a person sign a WebAuthn challenge with the account's
+ * passkey. The gateway never holds a passkey: it passes the challenge on and receives the signed assertion.
  *
  * ```
  * passkey_prologue_request ──► required ── sign ──► crsc_continuation ──► confirm ── confirm ──► pair-success
- *                                 ▲  │ refused, or its time is over         (skipped with the handoff proof)
+ *                                 ▲  │ refused, or expired                  (skipped with the handoff proof)
  *                                 └──┘ a new challenge
  * ```
  *
- * The handoff proof shows that the link which asks is the one that the phone began; with it nobody has to compare
- * codes. It is good for five minutes. What the two devices agree on meanwhile is in `companion.ts`.
+ * The handoff proof shows that this is the link that the phone has started, so that nobody has to compare codes. It is
+ * valid for five minutes. The key agreement between the two devices is in `companion.ts`.
  *
  * Sources: whatsmeow `pair-passkey.go`, WhatsApp Web `WAWebShortcakeLinking…`.
  */
@@ -27,28 +27,28 @@ import { bytesIn, iq } from "../stanza.ts";
 import { type Companion, handoffKey, handoffProof, makeAdvSecret, makeCompanion, pairingRequest } from "./companion.ts";
 
 const HANDOFF_MS = 5 * 60_000;
-/** Of a challenge that does not say how long it is good. */
+/** Lifetime of a challenge that does not state one. */
 const CHALLENGE_MS = 5 * 60_000;
-/** A link is given up after so long without a signature; each challenge that runs out meanwhile is replaced. */
+/** Linking is abandoned after this time without a signature. A challenge that expires before then is replaced. */
 const SIGNED_WITHIN_MS = 15 * 60_000;
-/** After a refusal the network asks again by itself within this time, or is asked for a new challenge. */
+/** After a refusal, the network sends a new challenge within this time; otherwise the gateway requests one. */
 const ASKED_AGAIN_MS = 3_000;
-/** For a person to compare two codes. */
+/** Time for a person to compare two codes. */
 const CONFIRM_MS = 5 * 60_000;
-/** For the phone to answer the signature, and to complete the link. */
+/** Time for the phone to respond to the signature, and to complete the link. */
 const PHONE_MS = 60_000;
 const NOBODY_SIGNED = "Nobody signed with the passkey in time.";
 const NO_ANSWER = "The messaging network did not answer to the passkey.";
 
 interface PasskeyEvents {
-  /** What a person has to do now; null while nothing is asked of anybody. */
+  /** What a person has to do now; null for nothing. */
   asked(request: PasskeyRequest | null): void;
-  /** It came to nothing; the link has to begin anew. */
+  /** The passkey step failed: linking has to start over. */
   failed(reason: string): void;
 }
 
 interface PasskeyOptions {
-  /** Resolves to the answer; rejects with the network's code in `data` when that is an error. */
+  /** Resolves to the answer. If that is an error, rejects with the network's code in `data`. */
   query(node: BinaryNode): Promise<BinaryNode>;
   auth: Pick<AuthState, "creds" | "saveCreds">;
   runtime: Pick<Runtime, "clock" | "random" | "log">;
@@ -59,19 +59,19 @@ type Options = Record<string, unknown>;
 type Stage =
   | { name: "idle" | "busy" | "completing" }
   | { name: "required"; options: Options }
-  /** `isProven`: the network was shown the handoff proof, so nobody compares codes. */
+  /** `isProven`: the network has received the handoff proof, so nobody has to compare codes. */
   | { name: "signed"; companion: Companion; isProven: boolean }
   | { name: "confirm"; key: Uint8Array };
 
-/** What a person, the network and the phone do about the passkey of one link. */
+/** The state of the passkey step of one link, driven by a person, the network and the phone. */
 export class Passkey {
   readonly #options: PasskeyOptions;
   readonly #events: PasskeyEvents;
   #stage: Stage = { name: "idle" };
   #begunAt = 0;
-  /** Of the secret that the phone has scanned, or agreed on by the code. */
+  /** The handoff key of the secret that the phone has scanned, or agreed on by the code. */
   #handoff: { key: Uint8Array; until: number } | null = null;
-  /** Why the last signature was not taken. */
+  /** Why the last signature was rejected. */
   #refusal: string | null = null;
   #cancelTimer = () => {};
 
@@ -80,7 +80,7 @@ export class Passkey {
     this.#events = events;
   }
 
-  /** `passkey_prologue_request` came. Throws StoreError, and what a query throws. */
+  /** Handles `passkey_prologue_request`. Throws StoreError, and what a query throws. */
   async requested(notification: BinaryNode): Promise<void> {
     const { clock, log } = this.#options.runtime;
     this.#enter({ name: "busy" });
@@ -96,7 +96,7 @@ export class Passkey {
     this.#require(request);
   }
 
-  /** Throws PasskeyNotRequested, PasskeyRefused, NetworkTimeout. */
+  /** Sends a signed challenge. Throws PasskeyNotRequested, PasskeyRefused, NetworkTimeout. */
   async sign(assertion: PasskeyAssertion): Promise<void> {
     if (this.#stage.name !== "required") throw new PasskeyNotRequested();
     const { options } = this.#stage;
@@ -121,7 +121,7 @@ export class Passkey {
     }
   }
 
-  /** `crsc_continuation` came: the phone took the signature. */
+  /** Handles `crsc_continuation`: the phone has accepted the signature. */
   async continued(notification: BinaryNode): Promise<void> {
     const { clock, log } = this.#options.runtime;
     if (this.#stage.name !== "signed") return log.warn("a passkey was continued that nobody signed with");
@@ -135,13 +135,13 @@ export class Passkey {
     this.#events.asked({ stage: "confirm", code, expiresAt: clock.now() + CONFIRM_MS });
   }
 
-  /** Throws as `sign` does. */
+  /** Completes the link once a person has compared the codes. Throws as `sign` does. */
   async confirm(): Promise<void> {
     if (this.#stage.name !== "confirm") throw new PasskeyNotRequested();
     await this.#complete(this.#stage.key);
   }
 
-  /** The link is complete, or over. */
+  /** Called when the link is complete, or has ended. */
   end(): void {
     this.#enter({ name: "idle" });
   }
@@ -166,7 +166,7 @@ export class Passkey {
     this.#events.asked({ stage: "required", options: request, expiresAt, refusal: this.#refusal });
   }
 
-  /** Another challenge in place of one that was refused, or of this one that ran out, within the same link. */
+  /** Replaces a challenge that was refused, or this one that expired, within the same link. */
   async #renew(ranOut?: unknown): Promise<void> {
     const { clock, log } = this.#options.runtime;
     if (clock.now() - this.#begunAt >= SIGNED_WITHIN_MS) return this.#fail(NOBODY_SIGNED);
@@ -174,7 +174,7 @@ export class Passkey {
     const renewing = this.#stage;
     try {
       const request = await this.#askForOptions();
-      if (this.#stage !== renewing) return; // asked again meanwhile, or over
+      if (this.#stage !== renewing) return; // requested again meanwhile, or ended
       if (request.challenge === ranOut) return this.#fail(NOBODY_SIGNED);
       this.#require(request);
     } catch (error) {
@@ -188,7 +188,7 @@ export class Passkey {
     return optionsIn(await this.#options.query(iq({ type: "get", xmlns: "md" }, question)));
   }
 
-  /** The proof that the present ADV secret was known; a fresh one takes its place. */
+  /** Keeps the key that proves knowledge of the present ADV secret, and replaces the secret. */
   async #rotateSecret(): Promise<void> {
     const { auth, runtime: { clock, random } } = this.#options;
     const secret = Buffer.from(auth.creds.advSecretKey, "base64");
@@ -197,7 +197,7 @@ export class Passkey {
     await auth.saveCreds();
   }
 
-  /** What the network answers to this step of the protocol. */
+  /** Sends one step of the protocol. Throws PasskeyRefused, NetworkTimeout. */
   async #tell(content: BinaryNode): Promise<void> {
     try {
       await this.#options.query(iq({ type: "set", xmlns: "md" }, content));
@@ -244,7 +244,7 @@ export class Passkey {
   }
 }
 
-/** Throws when there is no such child, or nothing in it. */
+/** Throws if there is no such child, or if it is empty. */
 function contentOf(node: BinaryNode, tag: string): Buffer {
   const content = bytesIn(getBinaryNodeChild(node, tag));
   if (content.length === 0) throw new Error(`the network sent no ${tag}`);
@@ -257,7 +257,7 @@ function optionsIn(node: BinaryNode): Options {
   return options;
 }
 
-/** The challenge that the browser signed, base64url; null where the client data make no sense. */
+/** The challenge that the browser signed, base64url; null if the client data are malformed. */
 function challengeOf({ response }: PasskeyAssertion): string | null {
   try {
     const { challenge } = JSON.parse(Buffer.from(response.clientDataJSON, "base64url").toString("utf8"));
