@@ -26,7 +26,7 @@ export type OutgoingBody =
   | { kind: "poll"; question: string; options: string[]; multiple: boolean }
   /** An empty emoji removes the reaction. */
   | { kind: "reaction"; emoji: string; target: MessageKey }
-  /** Forwards the network's copy of a message that this or another line sent or received, with the words that it has now. */
+  /** Forwards a stored message that this or another line sent or received. `preview` has its current words. */
   | { kind: "forward"; source: { lineId: string; networkId: string }; preview: Words }
   /** Changes a text that the line sent to this chat. `target` is its network id. */
   | { kind: "edit"; target: string; text: string }
@@ -38,7 +38,7 @@ export type OutgoingBody =
   /** A status post for these numbers only. The message's `to` is `STATUS_CHAT`. */
   | { kind: "status"; of: PostedBody; audience: readonly string[] };
 
-/** What a message says: a text, or what accompanies a file. */
+/** The words of a message: its text, or the caption of its file. */
 export interface Words {
   text: string | null;
   caption: string | null;

@@ -184,7 +184,7 @@ export class AuthState {
     if (missing.length === 0) return found;
     const before = this.#writes;
     const slots = await kv.getMany(missing.map((id) => networkKeys.waKey(lineId, type, id))).catch((error) => {
-      // No row can have a name that is too long, as a stranger may give one: that is no trouble of the store's.
+      // Another error means that an id is too long for a key. Strangers choose ids, so the store is not at fault.
       if (error instanceof StoreError) this.#refusedReads++;
       throw error;
     });

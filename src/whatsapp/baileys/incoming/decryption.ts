@@ -50,7 +50,7 @@ export class Decryption {
 
   /**
    * Records which stanza each ciphertext belongs to. Must be called with every message stanza before the library sees
-   * it. If the network withheld the content, the library must not acknowledge the stanza before this resolves: by then
+   * it. If the content is unreadable, the library must not acknowledge the stanza before this resolves: by then
    * the loss is on disk, or `broken` was called.
    */
   async watch({ attrs, content }: BinaryNode): Promise<void> {

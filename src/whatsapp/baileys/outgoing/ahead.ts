@@ -1,17 +1,18 @@
 /**
- * Encrypting a message ahead of its departure: what the library then asks for while it relays is there, so that the
- * message leaves without a commit between.
+ * Encrypts a message before its departure. When the library then asks for the ciphertexts while relaying, they are
+ * available, so that the message leaves without another commit.
  *
- * A ciphertext is on disk with its session before it is kept (`isolation.ts`), and is given once. One that is never used
- * costs its receiver nothing: keys of a chain may be left out. Whatever begins a session anew forgets them all, and which
- * devices have one: that the library asks for twice a message, reading the whole session each time.
+ * A ciphertext is on disk with its session before it is cached (`isolation.ts`), and is used once. An unused one does
+ * no harm: a receiver can skip keys of a chain. When a session is replaced, all cached ciphertexts are dropped, and so
+ * is the list of devices with sessions, which the library queries twice per message, reading the whole session each
+ * time.
  */
 import { Buffer } from "node:buffer";
 import { encodeWAMessage, type proto, type SignalRepositoryWithLIDStore } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 
-/** Devices of the next message's recipients, and some. */
+/** Enough for the devices of the next message's recipients. */
 const MOST_KEPT = 64;
 const MOST_DEVICES = 5_000;
 
@@ -25,9 +26,9 @@ interface Kept {
 export type Ahead = ReturnType<typeof makeAhead>;
 
 export function makeAhead() {
-  /** The last of each device. */
+  /** The last ciphertext of each device. */
   const kept = new LRUCache<string, Kept>(atMost(MOST_KEPT));
-  /** Devices for which a session was used, or found, that is still there. */
+  /** Devices known to have a session, because it was found since sessions last changed. */
   const open = new LRUCache<string, true>(atMost(MOST_DEVICES));
   let repository: SignalRepositoryWithLIDStore | undefined;
 
@@ -47,7 +48,7 @@ export function makeAhead() {
   }
 
   return {
-    /** The repository that answers from what was encrypted ahead. To be called once. */
+    /** Wraps the repository so that it answers with ciphertexts made ahead. Must be called once only. */
     around(given: SignalRepositoryWithLIDStore): SignalRepositoryWithLIDStore {
       repository = given;
       return {
@@ -78,7 +79,7 @@ export function makeAhead() {
       };
     },
 
-    /** Encrypts for each of the devices, which all have sessions. Throws as the repository does. */
+    /** Encrypts for each of the devices, which must all have sessions. Throws as the repository does. */
     async encrypt(message: proto.IMessage, devices: readonly string[]): Promise<void> {
       const data = encodeWAMessage(message);
       const plaintext = plaintextOf(data);
@@ -89,7 +90,7 @@ export function makeAhead() {
   };
 }
 
-/** The library pads what it encrypts at random, in a last byte that says by how much. */
+/** Removes the library's random padding. The last byte gives its length. */
 function plaintextOf(padded: Uint8Array): Uint8Array {
   return padded.subarray(0, padded.length - padded.at(-1)!);
 }

@@ -1,10 +1,10 @@
 /**
- * The devices of people, as the library keeps them for five minutes, with what it does not heed:
+ * The devices of people, which the library caches for five minutes. Handles three cases that the library does not:
  *
- * - One device without keys fails the whole key query, and with it the message to that person or group. It is taken out of
- *   the answer, and left out until its user's list is asked for anew.
- * - A change is announced by LID where the list was kept by number, or the other way round: both go.
- * - In a group addressed by LIDs the sender's own device is taken for another.
+ * - One device without keys fails the entire key query, and with it the message to that person or group. The device is
+ *   removed from the answer, and left out of the lists for five minutes.
+ * - A change may be announced by LID although the list was cached by number, or vice versa. Both lists are dropped.
+ * - In a group addressed by LID, the library takes the sender's own device for another one.
  */
 import {
   type AuthenticationCreds,
@@ -45,7 +45,7 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
       return own?.user === user && (own.device ?? 0) === (device ?? 0);
     });
 
-  /** As the library wants a list: it does not say of what. */
+  /** Returns a list to the library, whose type does not say what it holds. */
   const listOf = <T>(user: string) =>
     lists.get(user)?.filter((device) => !isOwn(device) && !keyless.has(nameOf(device))) as T | undefined;
 
@@ -57,14 +57,14 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
     return await known.catch(() => null);
   }
 
-  /** The user's list is not as it was, under whichever address it was kept. */
+  /** Drops the user's list, whichever address it was cached under. */
   async function forget(jid: string): Promise<void> {
     lists.delete(jidDecode(jid)?.user ?? "");
     const alias = await aliasOf(jid);
     if (alias) lists.delete(jidDecode(alias)?.user ?? "");
   }
 
-  /** Takes users without keys out of the answer to a key query. */
+  /** Removes users without keys from the answer to a key query. */
   function dropKeyless(stanza: BinaryNode): void {
     const list = getBinaryNodeChild(stanza, "list");
     if (!Array.isArray(list?.content)) return;
@@ -80,7 +80,7 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
     if (alias) keyless.set(nameOf({ user: jidDecode(alias)!.user, device: jidDecode(jid)!.device ?? 0 }), true);
   }
 
-  /** What the library keeps its lists in. */
+  /** The cache in which the library keeps its lists. */
   const cache: CacheStore & { mget<T>(users: string[]): Promise<Record<string, T | undefined>> } = {
     get: listOf,
     mget: <T>(users: string[]) => Promise.resolve(Object.fromEntries(users.map((user) => [user, listOf<T>(user)]))),
@@ -92,7 +92,7 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
   return {
     cache,
 
-    /** Reads, and mends, what comes in. To be called before the library does. */
+    /** Reads incoming stanzas and corrects key answers. Must be called before the library reads them. */
     watch(stanza: BinaryNode): void {
       const { tag, attrs } = stanza;
       if (tag === "iq" && attrs.type === "result") return dropKeyless(stanza);
@@ -103,7 +103,7 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
     },
 
     forget,
-    /** Whether the network had no keys for the device lately. */
+    /** Whether the network recently had no keys for the device. */
     isKeyless: (jid: string) => keyless.has(nameOfJid(jid)),
   };
 }

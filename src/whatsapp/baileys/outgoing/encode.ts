@@ -1,6 +1,7 @@
 /**
- * An outgoing body as the network's message, one encoder a kind. Built here and not by the library, whose own way reads
- * files by address, fetches previews of links in texts, and leaves encrypted copies in the system's temporary folder.
+ * Encodes an outgoing body as the network's message, one encoder per kind. The library's own encoder is not used,
+ * because it reads files by address, fetches previews of links in texts, and leaves encrypted copies in the system's
+ * temporary folder.
  */
 import { normalizeMessageContent, proto } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
@@ -9,28 +10,28 @@ import { forwarded, inManner, type MannerTools } from "./manner.ts";
 import { encryptFile, type Upload } from "./media_upload.ts";
 
 /**
- * Receivers derive what goes with a message (a report, a reaction, a vote) from its secret, as all clients of today send
- * it. It is kept with the sent message, so that votes can be read after a restart.
+ * Length of the message secret, which all present-day clients send. Receivers derive from it the keys of reports,
+ * reactions and votes. It is stored with the sent message, so that votes can be read after a restart.
  */
 const SECRET_BYTES = 32;
 /** Opaque green, as 0xAARRGGBB. */
 const STATUS_GROUND = 0xff075e54;
-/** What phones play as a voice note; any other audio arrives as a file to play. */
+/** Types that phones play as a voice note. Any other audio arrives as an audio file. */
 const VOICE = /^(audio|application)\/ogg\b/;
 const VOICE_MIMETYPE = "audio/ogg; codecs=opus";
 
-/** The message to forward is not kept any more. */
+/** The message to be forwarded is no longer stored. */
 export class OriginalGone extends Error {
   override name = "OriginalGone";
 }
 
-/** The signal, as that of `MannerTools`, ends an upload. */
+/** The tools of an encoder. The signal inherited from `MannerTools` also cancels an upload. */
 export interface EncodeTools extends MannerTools {
   upload: Upload;
   runtime: Pick<Runtime, "clock" | "random">;
-  /** JID of the chat that it goes to. */
+  /** JID of the chat that the message goes to. */
   chat: string;
-  /** What a line sent or received; null when it is kept no more. Throws StoreError. */
+  /** Finds a message that a line sent or received; null if it is no longer stored. Throws StoreError. */
   source(of: { lineId: string; networkId: string }): Promise<proto.IMessage | null>;
 }
 
@@ -63,7 +64,7 @@ const ENCODERS: Encoders = {
   },
   poll: ({ question, options, multiple }) => {
     const poll = { name: question, options: options.map((optionName) => ({ optionName })) };
-    // The third version is the one of a single choice; 0 stands for any number.
+    // Version 3 is for a single choice. A count of 0 allows any number.
     return multiple
       ? { pollCreationMessage: { ...poll, selectableOptionsCount: 0 } }
       : { pollCreationMessageV3: { ...poll, selectableOptionsCount: 1 } };
@@ -90,7 +91,7 @@ const ENCODERS: Encoders = {
       type: proto.Message.ProtocolMessage.Type.REVOKE,
     },
   }),
-  // A text is shown on a ground of its own.
+  // A text status is shown on a background colour.
   status: async ({ of }, tools) =>
     of.kind === "text"
       ? { extendedTextMessage: { text: of.text, backgroundArgb: STATUS_GROUND } }
@@ -98,8 +99,8 @@ const ENCODERS: Encoders = {
 };
 
 /**
- * Encrypts and uploads the body's file. Throws OriginalGone, UploadFailed, when the file can't be read, and when the
- * signal aborts.
+ * Encodes a message; encrypts and uploads its file, if any. Throws OriginalGone, UploadFailed, if the file can't be
+ * read, and when the signal aborts.
  */
 export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "manner">, tools: EncodeTools) {
   const messageContextInfo = { messageSecret: tools.runtime.random.bytes(SECRET_BYTES) };
@@ -108,14 +109,14 @@ export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "man
 }
 
 /**
- * Where the file lies encrypted, by which key, and what is shown of it. Throws when it can't be read, UploadFailed, and when the signal
- * aborts.
+ * Encrypts and uploads a file. Returns its location, keys and the fields shown of it. Throws UploadFailed, if the file
+ * can't be read, and when the signal aborts.
  */
 async function encodeFile(body: FileBody, { upload, runtime, inspect, signal }: EncodeTools) {
   const { kind, path, mimetype } = body;
   signal.throwIfAborted();
   const facts = await inspect(body, { signal });
-  // A voice note is a sound to those who keep it.
+  // The network stores voice notes as audio.
   const media = kind === "voice" ? "audio" : kind;
   const encrypted = await encryptFile(path, media, runtime.random);
   const { mediaKey, fileSha256, fileEncSha256, fileLength } = encrypted;
@@ -147,7 +148,9 @@ function captionOf({ caption }: { caption: string | null }): { caption?: string 
   return caption ? { caption } : {};
 }
 
-/** A contact as a vCard 3.0 (RFC 2426), with the parameter by which phones find the account behind the number. */
+/**
+ * Formats a contact as a vCard 3.0 (RFC 2426), with the parameter that lets phones find the account behind the number.
+ */
 function vcardOf(
   { name, phone, organization }: { name: string; phone: string; organization: string | null },
 ): string {
@@ -162,7 +165,7 @@ function vcardOf(
   ].join("\n");
 }
 
-/** Line breaks and separators would begin another field (RFC 2426, section 4). */
+/** Line breaks and separators would otherwise start another field (RFC 2426, section 4). */
 function escaped(text: string): string {
   return text.replaceAll(/[\\;,]/g, "\\$&").replaceAll(/\r\n|\r|\n/g, "\\n");
 }

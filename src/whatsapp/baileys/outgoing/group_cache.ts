@@ -1,12 +1,12 @@
-/** What sending to a group needs to know of it, asked once and kept for a while. */
+/** Caches the group metadata that sending needs. */
 import type { GroupMetadata, WASocket } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
 
-/** Who is in a group may change without a word to a device that was away. */
+/** Members may change without notice to a device that was offline. */
 const KEPT_MS = 10 * 60 * 1000;
-/** A big group's metadata is some 100 KiB; a line seldom sends to many at once. */
+/** The metadata of a large group takes some 100 KiB. A line seldom sends to many groups at once. */
 const GROUPS_KEPT = 50;
 
 export type GroupCache = ReturnType<typeof makeGroupCache>;
@@ -14,19 +14,19 @@ export type GroupCache = ReturnType<typeof makeGroupCache>;
 export function makeGroupCache(socket: () => WASocket, runtime: Pick<Runtime, "clock">) {
   const kept = new LRUCache<string, GroupMetadata>(atMost(GROUPS_KEPT, { forMs: KEPT_MS, clock: runtime.clock }));
 
-  /** What the network has just said. */
+  /** Stores what the network has just returned. */
   function keep(metadata: GroupMetadata): GroupMetadata {
     kept.set(metadata.id, metadata);
     return metadata;
   }
 
   return {
-    /** From the cache, else from the network: who gets a message. Throws what the library throws. */
+    /** Resolves to the metadata, from the cache or the network. Throws what the library throws. */
     metadata: async (jid: string) => kept.get(jid) ?? keep(await socket().groupMetadata(jid)),
     keep,
-    /** From the cache alone. */
+    /** Resolves to the metadata if it is cached. */
     cached: (jid: string) => Promise.resolve(kept.get(jid)),
-    /** The group is not as it was. */
+    /** Drops the metadata of a group that has changed. */
     forget: (jid: string) => void kept.delete(jid),
   };
 }

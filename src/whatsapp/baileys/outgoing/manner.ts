@@ -1,23 +1,23 @@
 /**
- * What goes with a message beside its content: what it answers, whom it mentions, a link's preview, "view once", and that
- * it was forwarded.
+ * What accompanies a message's content: the quoted message, mentions, a link preview, "view once", and the "forwarded"
+ * label.
  */
 import type { proto } from "@whiskeysockets/baileys";
 import type { LinkPreview, Manner, Words } from "../../outgoing.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 
 export interface MannerTools {
-  /** The line's own JID as the chat knows it. */
+  /** The line's own JID as the chat addresses it. */
   me: string;
-  /** JIDs of all in the chat, as it addresses them; none outside a group. */
+  /** JIDs of all members, as the chat addresses them; empty outside a group. */
   members: readonly string[];
   inspect: Inspect;
   signal: AbortSignal;
-  /** The network's own form of a message that the line sent or received; null when it is kept no more. */
+  /** Finds the network's form of a message that the line sent or received; null if it is no longer stored. */
   original(networkId: string): Promise<proto.IMessage | null>;
 }
 
-/** The content as it is to be sent. */
+/** Returns the content with its manner applied. */
 export async function inManner(
   content: proto.IMessage,
   manner: Manner,
@@ -60,7 +60,7 @@ async function previewFields(
   };
 }
 
-/** Apps keep sounds in an envelope of their own. */
+/** Voice and audio have an envelope of their own in the apps. */
 function once(content: proto.IMessage): proto.IMessage {
   const { imageMessage, videoMessage, audioMessage } = content;
   if (imageMessage) return { viewOnceMessageV2: { message: { imageMessage: { ...imageMessage, viewOnce: true } } } };
@@ -70,8 +70,8 @@ function once(content: proto.IMessage): proto.IMessage {
 }
 
 /**
- * A message as it is sent on, without what it referred to; with the words that it has now, which may have been edited. Apps
- * say "forwarded many times" from five on.
+ * Returns the message as it is forwarded: without its context, and with its current words in case it was edited. Apps
+ * show "forwarded many times" from a score of five.
  */
 export function forwarded(original: proto.IMessage, { text, caption }: Words): proto.IMessage {
   const { messageContextInfo: _, conversation, ...rest } = original;
@@ -91,7 +91,7 @@ interface Body {
   contextInfo?: proto.IContextInfo | null;
 }
 
-/** The one field of a message that holds its content, and what stands in it. */
+/** The field of a message that holds its content, and the value of that field. */
 function bodyOf(content: proto.IMessage): { field: string; body: Body } {
   const [field, body]: [string, Body] = Object.entries(content).find(([, value]) => value != null)!;
   return { field, body };

@@ -1,4 +1,4 @@
-/** Encrypting a file, and uploading it to the hosts that the network names. */
+/** Encrypts files, and uploads them to the hosts that the network names. */
 import { Buffer } from "node:buffer";
 import { getMediaKeys, MEDIA_PATH_MAP, type WASocket } from "@whiskeysockets/baileys";
 import { createCipheriv, createHash, createHmac } from "node:crypto";
@@ -8,25 +8,28 @@ import type { MediaKind } from "../incoming/content.ts";
 import { MAC_BYTES } from "../incoming/media_download.ts";
 import type { MediaHost } from "../media_host.ts";
 
-/** Where an uploaded file lies, as its message says it. */
+/** The location of an uploaded file, as its message states it. */
 interface MediaPlace {
   url: string;
   directPath: string;
 }
 
-/** No host took the file; trying again may work. */
+/** No host accepted the file. Another attempt may work. */
 export class UploadFailed extends Error {
   override name = "UploadFailed";
 }
 
 export type Upload = (file: EncryptedFile, options: { kind: MediaKind; signal: AbortSignal }) => Promise<MediaPlace>;
 
-/** Uploads go by the socket's permit. Throws UploadFailed, and the signal's reason when it aborts. */
+/**
+ * Returns an upload that uses the socket's permit. It throws UploadFailed, or the signal's reason when the signal
+ * aborts.
+ */
 export function uploadTo(host: MediaHost, socket: Pick<WASocket, "refreshMediaConn">): Upload {
   return async (file, { kind, signal }) => {
     const token = Buffer.from(file.fileEncSha256).toString("base64url");
     let failure = "the network named no media host";
-    // A second round asks for new hosts and a new permit: the ones at hand may have run out.
+    // A second round requests new hosts and a new permit, because the present ones may have expired.
     for (const renew of [false, true]) {
       const { hosts, auth } = await socket.refreshMediaConn(renew);
       for (const { hostname } of hosts) {
@@ -64,18 +67,18 @@ const CHUNK_BYTES = 64 * 1024;
 
 interface EncryptedFile {
   mediaKey: Uint8Array;
-  /** Of the file as it is, and of what is uploaded. */
+  /** Hashes of the plain file and of the encrypted upload. */
   fileSha256: Uint8Array;
   fileEncSha256: Uint8Array;
   fileLength: number;
   encryptedLength: number;
-  /** What is uploaded, from its beginning, as often as it is asked for. */
+  /** The bytes to upload. Each call starts from the beginning. */
   content(): AsyncIterable<Uint8Array>;
 }
 
 /**
- * The file is read and encrypted twice, once for the hashes that the upload's address needs and once on its way out, so
- * nothing is written to disk and a kill leaves no copy behind. Throws when it can't be read.
+ * Encrypts a file. It is read and encrypted twice, once for the hashes needed in the upload's address and once while
+ * uploading, so nothing is written to disk and a kill leaves no copy behind. Throws if the file can't be read.
  */
 export async function encryptFile(path: string, kind: MediaKind, random: Random): Promise<EncryptedFile> {
   await access(path);
@@ -90,7 +93,7 @@ export async function encryptFile(path: string, kind: MediaKind, random: Random)
     const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);
     const mac = createHmac("sha256", macKey!).update(iv);
     using file = await Deno.open(path);
-    // One buffer for the whole file: fresh ones fill the memory faster than they are collected.
+    // One buffer for the whole file: new ones would fill memory faster than they are collected.
     const buffer = new Uint8Array(CHUNK_BYTES);
     for (let read = await file.read(buffer); read !== null; read = await file.read(buffer)) {
       const chunk = buffer.subarray(0, read);

@@ -1,6 +1,7 @@
 /**
- * Getting at a chat's devices ahead of a departure (promise 2): who they are, and a session with each. The library asks
- * the network for both when it relays a message, some round trips and a commit a session, and has them at hand then.
+ * Prepares access to a chat's devices before a departure (promise 2): the list of devices, and a session with each.
+ * When the library relays a message, it would otherwise query the network for both, at a cost of some round trips and a
+ * commit per session.
  */
 import {
   areJidsSameUser,
@@ -14,23 +15,23 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Devices } from "./devices.ts";
 
-/** What a business keeps at its provider is no device that takes part in groups. */
+/** The device that a business keeps at its provider does not take part in groups. */
 const HOSTED_DEVICE = 99;
 
 type ReachSocket = Pick<WASocket, "authState" | "getUSyncDevices" | "assertSessions">;
 
-/** None of a person's devices has keys now: there is nothing to encrypt a message with. */
+/** None of a person's devices has keys now, so a message cannot be encrypted. */
 export class NoDevice extends Error {
   override name = "NoDevice";
 }
 
-/** Devices that a message to a person goes to, by their JIDs: theirs, and our own others. */
+/** JIDs of the devices that a message to a person goes to: the recipient's, and the line's own other devices. */
 export interface Reached {
   theirs: string[];
   own: string[];
 }
 
-/** Of a person, as the library addresses them. Throws NoDevice, and what the library throws. */
+/** Reaches the devices of a person, by the library's addresses. Throws NoDevice, and what the library throws. */
 export async function reachPerson(
   socket: ReachSocket,
   jid: string,
@@ -48,7 +49,7 @@ export async function reachPerson(
   return { theirs: others.filter((device) => !isOwn(device)), own: others.filter(isOwn) };
 }
 
-/** Of a group: those that do not have our sender key yet. Throws what the library throws. */
+/** Reaches the devices of a group that lack the line's sender key. Throws what the library throws. */
 export async function reachGroup(socket: ReachSocket, { id, participants }: GroupMetadata): Promise<void> {
   const devices = await socket.getUSyncDevices(participants.map((participant) => participant.id), true, false);
   const { [id]: holders = {} } = await socket.authState.keys.get("sender-key-memory", [id]);
@@ -59,8 +60,8 @@ export async function reachGroup(socket: ReachSocket, { id, participants }: Grou
 }
 
 /**
- * Makes the next message to the group bring a new sender key when somebody who has the present one is not in it any more:
- * the library never changes it, and who was removed could read on. Throws StoreError.
+ * Makes the next message to the group carry a new sender key if someone who has the present one has left the group. The
+ * library never changes the key, so a removed member could go on reading. Throws StoreError.
  */
 export async function rotateSenderKey(socket: Pick<WASocket, "authState">, group: GroupMetadata): Promise<void> {
   const { keys, creds } = socket.authState;
@@ -80,7 +81,7 @@ function userOf(jid: string): string {
   return jidDecode(jid)?.user ?? jid;
 }
 
-/** As the library names the row of a sender key. */
+/** Returns the library's row id for a sender key. */
 export function senderKeyName(group: string, jid: string): string {
   const { user, device = 0 } = jidDecode(jid)!;
   return `${group}::${isLidUser(jid) ? `${user}_1` : user}::${device}`;

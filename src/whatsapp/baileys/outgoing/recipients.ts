@@ -1,4 +1,4 @@
-/** Which JID a number has on the network, asked once and kept for a while. */
+/** Finds and caches the JID that a number has on the network. */
 import type { WASocket } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
@@ -13,12 +13,12 @@ import type { NumberCheck } from "../../contacts.ts";
 import { NetworkTimeout } from "../../network_error.ts";
 import { answerOf } from "../answer.ts";
 
-/** People seldom change or leave; a number that has no account is asked for every time. */
+/** People seldom change or leave. A number without an account is queried every time. */
 export const RECIPIENT_DAYS = 7;
 const ANSWER_MS = 15_000;
-/** Of one line, in memory. */
+/** Most numbers that one line caches in memory. */
 const MOST_REMEMBERED = 500;
-/** As many as one query names. */
+/** Most numbers in one query. */
 const ASKED_AT_ONCE = 250;
 
 export type Recipients = ReturnType<typeof makeRecipients>;
@@ -33,10 +33,10 @@ interface RecipientsOptions {
 
 export function makeRecipients({ socket, kv, auth, lineId, runtime }: RecipientsOptions) {
   const { clock } = runtime;
-  /** Rows as they were last read or written here, and nobody else writes them. */
+  /** Rows as last read or written. Only this connection writes them. */
   const remembered = new LRUCache<string, { jid: string; at: number }>(atMost(MOST_REMEMBERED));
 
-  /** Of those numbers that have an account, the JID. */
+  /** Returns the JIDs of those numbers that have an account. */
   async function ask(numbers: readonly string[]): Promise<string[]> {
     const what = "say whether the number exists";
     const answer = await answerOf(clock, socket.onWhatsApp(...numbers), what, { withinMs: ANSWER_MS });
@@ -59,13 +59,13 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
 
   async function known(number: string): Promise<string | null> {
     const value = remembered.get(number) ?? (await kv.get(networkKeys.waRecipient(lineId, number))).value;
-    // For as long as its row: written anew before that, it would go with the older one.
+    // Valid only as long as its row. If the number were stored again before, the older expiry would delete the new row.
     if (value === null || !isKept({ days: RECIPIENT_DAYS, at: value.at }, clock.now())) return null;
     remembered.set(number, value);
     return value.jid;
   }
 
-  /** Asks the network. Throws NetworkRefusal, NetworkTimeout. */
+  /** Queries the network. Throws NetworkRefusal, NetworkTimeout. */
   async function check(number: string): Promise<NumberCheck> {
     const [jid] = await ask([number]);
     if (jid === undefined) return { exists: false, jid: `${number}@s.whatsapp.net` };
@@ -80,12 +80,15 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
 
   return {
     check,
-    /** The JID to send to, from the store where it was asked lately; null when the number has no account. Throws as `check`. */
+    /**
+     * Resolves to the JID to send to, from the store if it is recent; null if the number has no account. Throws as
+     * `check` does.
+     */
     async jidOf(number: string): Promise<string | null> {
       return await known(number) ?? await checked(number);
     },
 
-    /** `jidOf` of many, in few queries. Throws as `check`. */
+    /** Resolves many numbers as `jidOf` does, with few queries. Throws as `check` does. */
     async jidsOf(numbers: readonly string[]): Promise<Map<string, string | null>> {
       const jids = new Map<string, string | null>();
       for (const number of numbers) jids.set(number, await known(number));
@@ -94,7 +97,7 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
         const answer = new Map((await ask(asked)).map((jid) => [digitsOf(jid), jid]));
         const named = new Map(asked.flatMap((number) => answer.has(number) ? [[number, answer.get(number)!]] : []));
         await remember(named);
-        // Where the network corrects a number its answer does not name the one that was asked.
+        // If the network corrects a number, its answer does not contain the one that was asked for.
         const isCorrected = named.size < answer.size;
         for (const number of asked) jids.set(number, named.get(number) ?? (isCorrected ? await checked(number) : null));
       }

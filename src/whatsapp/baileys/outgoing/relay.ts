@@ -1,6 +1,6 @@
 /**
- * Lets a message leave and learns what became of it (promise 3: `sent` means that the server acknowledged). Once the
- * library was asked to relay it, only the network's ack counts; before that it may fail without harm.
+ * Sends a message and determines the outcome (promise 3: `sent` means that the server acknowledged it). Once the
+ * library was asked to relay it, only the network's ack counts. Before that, failure is harmless.
  */
 import { type BinaryNode, isJidGroup, type proto, type WASocket } from "@whiskeysockets/baileys";
 import { errorName } from "../../../base/detached.ts";
@@ -19,13 +19,13 @@ import { UploadFailed } from "./media_upload.ts";
 import { NoDevice, rotateSenderKey } from "./reach.ts";
 import type { Standing } from "./standing.ts";
 
-/** The server acknowledges within a second; after this it is taken as lost. */
+/** The server acknowledges within a second. After this time, the ack is considered lost. */
 const ACK_MS = 20_000;
-/** The server has trouble, or wants fewer messages: the only refusals that trying again can change. */
+/** The server has trouble or asks for fewer messages: the only refusals that a retry can change. */
 const PASSING = new Set([408, 421, 429, 500, 502, 503, 504]);
-/** 463: the account may not start new chats for now. Sending again makes it worse. */
+/** 463: the account may not start new chats for now. A retry makes it worse. */
 const RESTRICTED = 463;
-/** The stanza's word for what changes an earlier message. */
+/** Values of the stanza's `edit` attribute, for a message that changes an earlier one. */
 const EDITED = "1";
 const REVOKED = "7";
 const REVOKED_BY_ADMIN = "8";
@@ -37,27 +37,27 @@ export interface RelayDeps {
   groups: GroupCache;
   devices: Pick<Devices, "forget">;
   standing: Pick<Standing, "isRestricted" | "tokenFor">;
-  /** The network acknowledged a message. */
+  /** Called when the network has acknowledged a message. */
   acknowledged: () => void;
   runtime: Pick<Runtime, "clock" | "log">;
   isOpen: () => boolean;
 }
 
-/** Where a message goes: the chat, and of a status post who gets it. */
+/** Where a message goes: the chat, and the audience of a status post. */
 interface Route {
   jid: string;
   audience: readonly string[];
 }
 
-/** Of a message, what the library writes around it. */
+/** What the library writes around a message. */
 type Stanza = Omit<Parameters<WASocket["relayMessage"]>[2], "messageId">;
 
-/** With `isPartial` the network knows of devices that the message was not encrypted for. */
+/** `isPartial`: the network knows of devices that the message was not encrypted for. */
 type Ack = { error: number | null; isPartial: boolean } | "lost";
 
 export class Relay {
   readonly #deps: RelayDeps;
-  /** Those that wait for their ack, by network id. */
+  /** Messages that wait for their ack, by network id. */
   readonly #waiting = new Map<string, (ack: Ack) => void>();
 
   constructor(deps: RelayDeps) {
@@ -85,12 +85,12 @@ export class Relay {
     return isOpen() ? await this.#relay(route.jid, { messageId: message.networkId, ...stanza }, content) : OFFLINE;
   }
 
-  /** The connection has ended: what waits for an ack is `unknown`. */
+  /** The connection has ended: the outcome of messages that wait for an ack is `unknown`. */
   abandon(): void {
     for (const settle of this.#waiting.values()) settle("lost");
   }
 
-  /** What the network wants to see of a message that it cannot read. Throws StoreError. */
+  /** Returns the parts of the stanza that tell the network about a message that it cannot read. Throws StoreError. */
   async #stanzaOf({ jid, audience }: Route, content: proto.IMessage): Promise<Stanza> {
     const { protocolMessage: amendment } = content;
     const additionalNodes: BinaryNode[] = [
@@ -151,7 +151,7 @@ export class Relay {
   }
 }
 
-/** The outcome of a message that surely did not leave, on a connection that is open. */
+/** Returns the outcome of a message that certainly did not leave, on an open connection. */
 export function unsent({ networkId, to }: Outgoing, error: unknown, log: Log): Unsent {
   const code = queryError(error);
   if (isJidGroup(to) && code !== null && [401, 403, 404].includes(code)) {
@@ -165,8 +165,8 @@ export function unsent({ networkId, to }: Outgoing, error: unknown, log: Log): U
 }
 
 /**
- * Whether the library failed before it wrote the frame. Its key transaction commits after the frame, and a write to
- * the socket may fail or hang half-way: those, and only those, leave the question open.
+ * Whether the library failed before it wrote the frame. The outcome is uncertain in two cases only: the library's key
+ * transaction commits after the frame, and a write to the socket may fail or hang half-way.
  */
 function surelyUnsent(error: unknown): boolean {
   if (error instanceof StoreError) return false;
@@ -175,7 +175,7 @@ function surelyUnsent(error: unknown): boolean {
   return !socketFailed && statusOf(error) !== TIMED_OUT;
 }
 
-/** One sentence without the library's own words, which may hold addresses or content. */
+/** Describes the error in one sentence, without the library's own words, which may contain addresses or content. */
 function describe(error: unknown): string {
   if (error instanceof NetworkRefusal || error instanceof NetworkTimeout) return error.message;
   if (error instanceof StoreError) return "The storage could not be used.";

@@ -1,6 +1,6 @@
 /**
- * Preparing one message: what takes long is done ahead of its departure (promise 2), and may fail without harm, for the
- * message surely did not leave. `relay.ts` lets it leave.
+ * Prepares one message. Slow steps happen before the departure (promise 2), where failure is harmless because the
+ * message certainly has not left. `relay.ts` then sends it.
  */
 import { isJidGroup, isLidUser, isPnUser, jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
 import { detached, errorName } from "../../../base/detached.ts";
@@ -25,7 +25,7 @@ export interface SenderDeps extends RelayDeps {
   ahead: Pick<Ahead, "encrypt">;
   auth: Pick<AuthState, "lingering">;
   lineId: string;
-  /** As `EncodeTools` say it. */
+  /** See `EncodeTools`. */
   source: EncodeTools["source"];
   upload: Upload;
   inspect: Inspect;
@@ -41,7 +41,7 @@ export class Sender {
     this.#relay = new Relay(deps);
   }
 
-  /** As `Connection.prepare` says. Never rejects. */
+  /** As specified by `Connection.prepare`. Never rejects. */
   async prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared> {
     const { isOpen, groups, sent, runtime } = this.#deps;
     if (!isOpen()) return OFFLINE;
@@ -78,7 +78,7 @@ export class Sender {
     }
   }
 
-  /** The connection has ended: what waits for an ack is `unknown`. */
+  /** The connection has ended: the outcome of messages that wait for an ack is `unknown`. */
   abandon(): void {
     this.#relay.abandon();
   }
@@ -90,14 +90,14 @@ export class Sender {
     return jid === null ? null : (await this.#addresses([jid]))[0]!;
   }
 
-  /** JIDs of those of a post's audience who have an account; none for a message to a chat. */
+  /** JIDs of the people in a post's audience who have an account; empty for a message to a chat. */
   async #audienceOf({ body }: Outgoing): Promise<string[]> {
     if (body.kind !== "status") return [];
     const jids = await this.#deps.recipients.jidsOf(body.audience);
     return await this.#addresses([...jids.values()].filter((jid) => jid !== null));
   }
 
-  /** People are addressed by LID wherever it is known, as WhatsApp's own clients do. */
+  /** Addresses people by LID if it is known, as WhatsApp's own clients do. */
   async #addresses(jids: readonly string[]): Promise<string[]> {
     const { lidMapping } = this.#deps.socket.signalRepository;
     const pairs = await lidMapping.getLIDsForPNs(jids.filter((jid) => isPnUser(jid))).catch(() => null) ?? [];
@@ -124,13 +124,13 @@ export class Sender {
   }
 
   /**
-   * Spares the departure what can be asked before; where that fails, the library asks again and its outcome counts. The
-   * devices of a person, where they were reached.
+   * Makes the queries of a departure in advance. If that fails, the library repeats them and its outcome counts.
+   * Resolves to the devices of a person, if they were reached.
    */
   async #reach(jid: string): Promise<Reached | null> {
     const { socket, groups, devices, runtime } = this.#deps;
     try {
-      if (jid === STATUS_CHAT) return null; // whoever is in its audience gets the post's key with it
+      if (jid === STATUS_CHAT) return null; // the key of a post is sent to its audience with the post
       if (!isJidGroup(jid)) return await reachPerson(socket, jid, devices);
       await reachGroup(socket, await groups.metadata(jid));
     } catch (error) {
@@ -140,7 +140,10 @@ export class Sender {
     return null;
   }
 
-  /** As the library will ask for it; where that fails, or it asks for something else, it encrypts by itself. */
+  /**
+   * Encrypts what the library will ask for. If that fails, or the library asks for something else, it encrypts by
+   * itself.
+   */
   async #encryptAhead(
     { jid: destinationJid, reached: { theirs, own } }: { jid: string; reached: Reached },
     message: proto.IMessage,
@@ -149,7 +152,7 @@ export class Sender {
     const { ahead, auth, runtime } = this.#deps;
     const { messageContextInfo } = message;
     const toOwn = { deviceSentMessage: { destinationJid, message }, messageContextInfo };
-    // The departure of a message that was encrypted ahead takes its sessions along.
+    // The commit of the departure includes the sessions of a message that was encrypted ahead.
     const lingerUntil = Promise.race([leaving, sleep(runtime.clock, LINGER_MS)]);
     try {
       await auth.lingering(lingerUntil, async () => {
@@ -160,7 +163,7 @@ export class Sender {
     }
   }
 
-  /** Phones drop it when the message arrives, or after some seconds. */
+  /** Shows "typing". Phones end it when the message arrives, or after some seconds. */
   #type(jid: string): void {
     const { socket, runtime, isOpen } = this.#deps;
     if (!isOpen() || jid === STATUS_CHAT) return;

@@ -1,4 +1,4 @@
-/** Sent messages, encoded and sealed, so that a receiver who could not decrypt one gets it again, after a restart too. */
+/** Sent messages, encoded and sealed, so that retry receipts can be answered, also after a restart. */
 import { jidNormalizedUser, proto, type SignalKeyStore, type WAMessageKey } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
 import { pollIn } from "../incoming/content.ts";
@@ -7,11 +7,11 @@ import { type LineRows, networkKeys } from "../rows.ts";
 import type { Change } from "../../../store/kv.ts";
 import { expireAfter, POLL_KEPT_DAYS } from "../expiry.ts";
 
-/** A phone that was away asks when it comes back; the network keeps messages for it no longer than this. */
+/** A phone that was offline asks when it returns. The network keeps messages for it no longer than this. */
 const KEPT_DAYS = 14;
 
 interface Sent {
-  /** A JID; null where it is not known. */
+  /** JID of the chat; null if unknown. */
   chat: string | null;
   message: proto.IMessage;
 }
@@ -22,7 +22,7 @@ export function makeSentStore(
   { kv, seal, lineId, runtime }: LineRows & { runtime: Pick<Runtime, "clock"> },
 ) {
   return {
-    /** Adds the message that goes to the chat, a JID, to the change. */
+    /** Adds a message to the change. `chat` is the JID that it is sent to. */
     keep(change: Change, networkId: string, { chat, message }: { chat: string; message: proto.IMessage }): void {
       const row = networkKeys.waSent(lineId, networkId);
       expireAfter(change, {
@@ -40,20 +40,20 @@ export function makeSentStore(
       if (!value) return undefined;
       const kept = proto.Message.decode(seal.open(value));
       const { destinationJid: chat, message } = kept.deviceSentMessage ?? {};
-      // Older gateways kept the message alone.
+      // Older gateways stored the message without an envelope.
       return { chat: chat ?? null, message: message ?? kept };
     },
   };
 }
 
-/** As the network puts what one device has sent for the account's others. */
+/** Wraps a message the way the network does for the account's other devices. */
 function inEnvelope(chat: string, message: proto.IMessage): proto.IMessage {
   return { deviceSentMessage: { destinationJid: jidNormalizedUser(chat), message } };
 }
 
 /**
- * What the line sent under the id to that very chat. Whoever has got a message knows its id, and could have it sent to any
- * group that the line is in.
+ * Finds the message that the line sent under this id, but only if it went to this chat. Everyone who received a message
+ * knows its id, and could otherwise have it sent to any group that the line is in.
  */
 export async function sentIn(
   { id, remoteJid }: Pick<WAMessageKey, "id" | "remoteJid">,

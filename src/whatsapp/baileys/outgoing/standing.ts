@@ -1,9 +1,9 @@
 /**
- * How the account stands with the network: whether it may start new chats, and how many.
+ * The account's standing with the network: whether it may start new chats, and how many.
  *
- * A restricted account (the network's "reach-out time lock", error 463) may go on with chats that are wanted: each of them
- * has a token that the other side gave (`tctoken`). Trying others again makes it worse. The network announces a
- * restriction and its end, and describes it when asked; asking sends nothing to anybody.
+ * A restricted account (the network's "reach-out time lock", error 463) may continue chats that the other side wants:
+ * each has a token that the other side gave (`tctoken`). Trying other chats again makes the restriction worse. The
+ * network announces a restriction and its end, and describes it on request. Such a query sends nothing to other people.
  */
 import { createHmac } from "node:crypto";
 import {
@@ -21,12 +21,12 @@ import type { Clock } from "../../../runtime.ts";
 import type { NewChats, Restriction } from "../../connection.ts";
 
 const ANSWER_MS = 5_000;
-/** A restriction whose end the network did not give is asked about again after this. */
+/** A restriction without a known end is checked again after this time. */
 const UNKNOWN_END_MS = 60 * 60_000;
-/** Tokens are good for so long: four weeks, counted from the beginning of a week (as WhatsApp Web counts). */
+/** How long tokens are valid: four weeks, counted from the beginning of a week as WhatsApp Web does. */
 const WEEK_S = 7 * 24 * 60 * 60;
 const TOKEN_WEEKS = 4;
-/** Of chats that have no token of their own, those written to last. */
+/** Most generated tokens that are cached, for the chats last written to. */
 const MOST_COLD_TOKENS = 200;
 
 interface StandingOptions {
@@ -34,11 +34,11 @@ interface StandingOptions {
     signalRepository: { lidMapping: Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN"> };
   };
   clock: Clock;
-  /** What tokens are made from for chats whose other side gave none; null where the phone gave none. Throws StoreError. */
+  /** The salt for tokens to chats whose other side gave none; null if the phone sent none. Throws StoreError. */
   saltOf(): Promise<Uint8Array | null>;
-  /** As it was known before this connection. */
+  /** The restriction known before this connection. */
   restriction: Restriction | null;
-  /** The account is restricted, or is no more. */
+  /** Called when the account becomes restricted, or no longer is. */
   changed(restriction: Restriction | null): void;
 }
 
@@ -48,7 +48,7 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
   let present = restriction;
   let asking: Promise<boolean> | null = null;
   let cancelEnd = () => {};
-  /** Those made last, each with the salt that it was made of. */
+  /** The tokens generated last, each with its salt. */
   const coldTokens = new LRUCache<string, { salt: Uint8Array; token: Uint8Array }>(atMost(MOST_COLD_TOKENS));
 
   function set(next: Restriction | null): void {
@@ -62,7 +62,7 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
     cancelEnd();
     if (!present) return;
     const leftMs = (present.until ?? clock.now() + UNKNOWN_END_MS) - clock.now();
-    // A timer takes some three weeks at most.
+    // A timer can run for some three weeks at most.
     cancelEnd = clock.after(Math.min(Math.max(0, leftMs), UNKNOWN_END_MS), () => {
       if (present?.until != null && present.until <= clock.now()) set(null);
       else waitForEnd();
@@ -89,7 +89,7 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
     return timestamp >= week * WEEK_S;
   }
 
-  /** The library reports what it is answered as an update, as it does what the network announces. */
+  /** Queries the restriction. The library reports the answer as an update, just like an announcement of the network. */
   async function ask(): Promise<boolean> {
     try {
       const answer = await within(clock, ANSWER_MS, socket.fetchAccountReachoutTimelock());
@@ -102,7 +102,7 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
   socket.ev.on("connection.update", ({ reachoutTimeLock }) => {
     if (!reachoutTimeLock) return;
     const { isActive, timeEnforcementEnds, enforcementType } = reachoutTimeLock;
-    // What is no time makes an invalid date.
+    // An invalid time yields an invalid date.
     const until = timeEnforcementEnds?.getTime() || null;
     const isOver = until !== null && until <= clock.now();
     set(isActive && !isOver ? { kind: String(enforcementType ?? "DEFAULT"), until } : null);
@@ -110,26 +110,29 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
   waitForEnd();
 
   return {
-    /** Whether the network lets a message to this chat through, as far as is known. Throws StoreError. */
+    /** Whether the network would accept a message to this chat, as far as is known. Throws StoreError. */
     async allows(to: string): Promise<boolean> {
       if (!present || isJidGroup(to)) return true;
       return await hasToken(/^\d+$/.test(to) ? `${to}${S_WHATSAPP_NET}` : jidNormalizedUser(to));
     },
     /**
-     * What a message shows the network beside the token that the library adds: for a chat without one, a token made for its
-     * LID (`cstoken`). Throws StoreError.
+     * Returns what a message needs besides the token that the library adds: for a chat without one, a token generated
+     * for its LID (`cstoken`). Throws StoreError.
      */
     async tokenFor(jid: string): Promise<BinaryNode[]> {
       if (!isLidUser(jid) || await hasToken(jid)) return [];
       const salt = await saltOf();
       return salt ? [{ tag: "cstoken", attrs: {}, content: coldToken(jidNormalizedUser(jid), salt) }] : [];
     },
-    /** A message was refused: asks the network once whether the account is restricted. Never rejects. */
+    /**
+     * After a refused message: asks the network whether the account is restricted. Concurrent calls share a query.
+     * Never rejects.
+     */
     async isRestricted(): Promise<boolean> {
       asking ??= ask().finally(() => asking = null);
       return await asking;
     },
-    /** Null where the network sets no limit, or does not say. Never rejects. */
+    /** Null if the network sets no limit, or does not say. Never rejects. */
     async newChats(): Promise<NewChats | null> {
       try {
         const answer = await within(clock, ANSWER_MS, socket.fetchNewChatMessageCap());
@@ -140,7 +143,7 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
         return null;
       }
     },
-    /** The connection has ended. */
+    /** Called when the connection has ended. */
     end: () => cancelEnd(),
   };
 }
