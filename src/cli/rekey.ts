@@ -1,11 +1,11 @@
 /** `paloma rekey`: re-encrypts everything under a new secret key. */
 import type { Command } from "commander";
+import { ROWS } from "../settings.ts";
 import { assertData, silentRuntime } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
 import { configOf, OF_DATA, withSettings } from "./settings.ts";
 
 const NEW_KEY = "PALOMA_NEW_SECRET_KEY";
-const MIN_CHARACTERS = 16;
 
 export function addRekeyCommand(root: Command): void {
   withSettings(
@@ -40,12 +40,12 @@ export function addRekeyCommand(root: Command): void {
 const CONFIGURED = `From now on PALOMA_SECRET_KEY has to be what ${NEW_KEY} is.`;
 
 function newKey(configured: string | null): string | null {
-  const given = Deno.env.get(NEW_KEY) || null;
+  const given = Deno.env.get(NEW_KEY)?.trim() || null;
   if ((given === null) !== (configured === null)) {
     throw new Exit(2, `${NEW_KEY} goes with PALOMA_SECRET_KEY: set both, or neither for a key in the data folder.`);
   }
-  if (given !== null && given.length < MIN_CHARACTERS) {
-    throw new Exit(2, `${NEW_KEY}: needs at least ${MIN_CHARACTERS} characters`);
-  }
-  return given;
+  if (given === null) return null;
+  return ROWS.PALOMA_SECRET_KEY.read(given, (why) => {
+    throw new Exit(2, `${NEW_KEY}: ${why}`);
+  });
 }

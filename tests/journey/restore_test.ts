@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pathsOf } from "../../src/data/data_folder.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, type Stage } from "../support/stage.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 
 /** Runs on the folder of the stage a command that has to fail in a sentence; resolves to that. */
 async function refusal({ env }: Stage, args: readonly string[], more: Record<string, string> = {}): Promise<string> {
@@ -100,4 +101,18 @@ onStage("under a new secret key the line logs in again without a QR, and the old
   await stage.sessionStatus(line, "connected");
   await stage.sendText(line, "4915550100002", "under the new key");
   await stage.arrival("4915550100002", ({ text }) => text === "under the new key");
+});
+
+Deno.test("a new secret key counts as it will be read as a setting, without the blanks around it", async () => {
+  await using temp = await tempFolder();
+  const at = (PALOMA_SECRET_KEY: string) => ({ PALOMA_DATA_DIR: temp.path, PALOMA_SECRET_KEY });
+  await runCommand(["account", "create", "--name", "acme"], at("the first secret key"));
+  const next = " the next secret key\n";
+  const short = await tryCommand(["rekey"], {
+    ...at("the first secret key"),
+    PALOMA_NEW_SECRET_KEY: "short".padEnd(20),
+  });
+  assert.deepEqual([short.code, short.stderr], [2, "PALOMA_NEW_SECRET_KEY: needs at least 16 characters\n"]);
+  await runCommand(["rekey"], { ...at("the first secret key"), PALOMA_NEW_SECRET_KEY: next });
+  await runCommand(["account", "list"], at(next));
 });
