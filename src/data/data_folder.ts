@@ -7,7 +7,7 @@ import { urlsOfHosts } from "../base/database_url.ts";
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { fitsSecret, prove, secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
+import { fitsSecret, hasNextKey, prove, secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
 import { Change, isRow, type KeyPart, type Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withSealedContents } from "../store/layers/contents.ts";
@@ -118,8 +118,9 @@ export async function openDataFolder(
     const found = await begin(store, { seal, plans, migrations });
     if (found !== null) {
       if (found.isRestoring) throw new HalfRestored(placeOf(config));
-      if (!await fitsSecret(store, seal)) throw wrongSecretKey(config, placeOf(config));
-      if (found.isRekeying) throw new SecretKeyError(UNFINISHED);
+      const isRight = await fitsSecret(store, seal);
+      if (isRight ? found.isRekeying : await hasNextKey(config)) throw new SecretKeyError(UNFINISHED);
+      if (!isRight) throw wrongSecretKey(config, placeOf(config));
       await migrate(kv, { runtime, migrations });
       await plans.addDefaults();
     }

@@ -49,6 +49,11 @@ export async function nextSecretKey(dataDir: string, { random }: Pick<SecretKeyO
   return await keyIn(dataDir, NEXT_FILE, { random, sealed: null });
 }
 
+/** Whether a key waits to become the folder's own: the data may be under that one already. */
+export async function hasNextKey({ dataDir, secretKey }: Pick<Config, "dataDir" | "secretKey">): Promise<boolean> {
+  return secretKey === null && await exists(join(dataDir, NEXT_FILE));
+}
+
 /** Makes the next key the folder's own. */
 export async function adoptNextKey(dataDir: string): Promise<void> {
   await Deno.rename(join(dataDir, NEXT_FILE), join(dataDir, FILE));

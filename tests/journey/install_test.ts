@@ -50,3 +50,11 @@ Deno.test("one with another checksum, none, or no file at all is not", async () 
     assert.deepEqual(installed, []);
   }
 });
+
+Deno.test("one that does not run here takes the place of none", async () => {
+  const strange = "#!/no/such/interpreter\n";
+  const { code, said, installed } = await install({ [NAME]: strange, SHA256SUMS: sums(strange) });
+  assert.notEqual(code, 0, said);
+  assert.match(said, /does not run here; nothing was installed/);
+  assert.deepEqual(installed, []);
+});

@@ -96,6 +96,23 @@ Deno.test("another secret.key is refused by the file's name, and the right one o
     await visit(dataDir, null);
   }));
 
+Deno.test("a change of the key that was cut short before its last step asks to be run again, not for the old key", () =>
+  withFolder(async (dataDir) => {
+    await visit(dataDir, null, "acme");
+    const [file, nextFile] = [join(dataDir, "secret.key"), join(dataDir, "secret.key.next")];
+    const config = readConfig({ PALOMA_DATA_DIR: dataDir });
+    const before = await Deno.readTextFile(file);
+    await dataFolder.rekey(config, null, runtime);
+    await Deno.rename(file, nextFile);
+    await Deno.writeTextFile(file, before);
+    await assert.rejects(dataFolder.open(config, runtime), {
+      code: "secret_key_wrong",
+      message: /`paloma rekey` again/,
+    });
+    assert.equal(await dataFolder.rekey(config, null, runtime), 0);
+    await visit(dataDir, null);
+  }));
+
 Deno.test("a setting that stands over the right secret.key is told that the file is there", () =>
   withFolder(async (dataDir) => {
     await visit(dataDir, null);
