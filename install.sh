@@ -21,7 +21,8 @@ esac
 name=paloma-$machine-$system
 
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+new=$folder/.paloma.new
+trap 'rm -rf "$scratch" "$new"' EXIT
 fetch() { curl --fail --silent --show-error --location --output "$scratch/$1" "$base/$1"; }
 fetch SHA256SUMS
 fetch "$name"
@@ -33,9 +34,13 @@ if [ -z "$expected" ] || [ "${actual%% *}" != "$expected" ]; then
   exit 1
 fi
 
-# In one step, so that a running gateway keeps the file that it was started from.
 mkdir -p "$folder"
-chmod 755 "$scratch/$name"
-cp "$scratch/$name" "$folder/.paloma.new"
-mv "$folder/.paloma.new" "$folder/paloma"
-echo "$folder/paloma is $("$folder/paloma" version)"
+cp "$scratch/$name" "$new"
+chmod 755 "$new"
+if ! version=$("$new" version); then
+  echo "install.sh: $name does not run here; nothing was installed" >&2
+  exit 1
+fi
+# In one step, so that a running gateway keeps the file that it was started from.
+mv "$new" "$folder/paloma"
+echo "$folder/paloma is $version"
