@@ -1,4 +1,4 @@
-/** The lines of an account, read. */
+/** Reads of an account's lines. */
 import { batchesOf } from "../base/batches.ts";
 import { notFound } from "../errors.ts";
 import { isRow, type Kv, type Row } from "../store/kv.ts";
@@ -6,16 +6,16 @@ import { shareReads } from "../store/layers/shared_reads.ts";
 import type { Line } from "./line.ts";
 import { lineKeys } from "./rows.ts";
 
-/** Lines read at a time. */
+/** Number of lines read per batch. */
 const READ_AT_ONCE = 20;
 
 export type AccountLines = ReturnType<typeof makeAccountLines>;
 
 export function makeAccountLines(kv: Kv) {
-  // Concurrent requests for a line share one read of it, which is as fresh as one each.
+  // Concurrent requests for the same line share one read; the result is as fresh as with a read for each.
   const sharedGet = shareReads(kv);
 
-  /** As `get`, as its row has it. */
+  /** Like `get`, but returns the line's row, with `lastUsed` as it stands there. */
   async function row(accountId: string, lineId: string): Promise<Row<Line>> {
     const slot = await sharedGet(lineKeys.line(lineId));
     if (!isRow(slot) || slot.value.accountId !== accountId || slot.value.wanted === "deleted") {
@@ -24,7 +24,7 @@ export function makeAccountLines(kv: Kv) {
     return slot;
   }
 
-  /** As `list`, one after another, each as its row has it. */
+  /** Like `list`, but yields the lines one by one, with `lastUsed` as it stands in each line's row. */
   async function* each(accountId: string): AsyncIterable<Line> {
     for await (const rows of batchesOf(kv.list({ prefix: lineKeys.linesOfAccount(accountId) }), READ_AT_ONCE)) {
       const slots = await kv.getMany(rows.map((row) => lineKeys.line(row.value)));
@@ -32,20 +32,20 @@ export function makeAccountLines(kv: Kv) {
     }
   }
 
-  /** The line with when it was used last, which has a row of its own. */
+  /** Returns the line with its current `lastUsed`, which is kept in a row of its own. */
   async function used(line: Line): Promise<Line> {
     return { ...line, lastUsed: (await kv.get(lineKeys.lineUsed(line.id))).value ?? line.lastUsed };
   }
 
   return {
-    /** Oldest first. Deleted lines do not appear. */
+    /** Lists the lines, oldest first, without those that are being deleted. */
     async list(accountId: string): Promise<Line[]> {
       const lines = await Array.fromAsync(each(accountId));
       const usedAt = await kv.getMany(lines.map((line) => lineKeys.lineUsed(line.id)));
       return lines.map((line, i) => ({ ...line, lastUsed: usedAt[i]?.value ?? line.lastUsed }));
     },
     each,
-    /** Throws Problem not_found, also for another account's line. */
+    /** Returns the line. Throws Problem not_found, also for another account's line. */
     get: async (accountId: string, lineId: string) => await used((await row(accountId, lineId)).value),
     row,
     used,

@@ -1,6 +1,7 @@
 /**
- * Changing what was sent: what still waits is changed in its row, what has left by a message of its own that goes out at
- * once, beside the queue, and counts when the server has acknowledged it.
+ * Edits and revocations of the account's own messages. A message that still waits is changed in its row.
+ * For one that has left, an edit or revoke message is sent at once, bypassing the queue, and takes effect
+ * once the server acknowledges it.
  */
 import { notFound, Problem } from "../errors.ts";
 import { ownMessage } from "../message/history/ledger.ts";
@@ -15,7 +16,7 @@ import { NetworkRefusal, NetworkTimeout } from "../whatsapp/network_error.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
 import type { Referred } from "./references.ts";
 
-/** How long the network lets a text be changed, and a message be deleted for everyone. */
+/** How long after sending the network accepts an edit, and a deletion for everyone. */
 const EDIT_WITHIN_MS = 15 * 60 * 1000;
 const REVOKE_WITHIN_MS = 60 * 60 * 60 * 1000;
 
@@ -24,13 +25,14 @@ interface AmendmentsDeps {
   runtime: Runtime;
   recorder: Pick<Recorder, "cancelled">;
   live: Pick<LiveLines, "deliver" | "connection">;
-  /** Called with the line whose queue was changed. */
+  /** Called with the id of a line whose queue has changed. */
   queueChanged(lineId: string): void;
 }
 
 /**
- * Each resolves to the message as it is then. Throws Problem not_found, also for another account's id; not_editable,
- * not_revocable; NetworkRefusal, NetworkTimeout: then nothing is recorded.
+ * Edits and revokes messages. `edit` and `revoke` resolve to the changed message. The methods throw Problem not_found,
+ * also for another account's id, not_editable or not_revocable; and NetworkRefusal or NetworkTimeout, in which case
+ * nothing is recorded.
  */
 export class Amendments {
   readonly #deps: AmendmentsDeps;
@@ -39,7 +41,7 @@ export class Amendments {
     this.#deps = deps;
   }
 
-  /** Changes the text of a text. */
+  /** Changes the text of a text message. */
   async edit(accountId: string, messageId: string, text: string): Promise<Message> {
     const { queueChanged, runtime: { clock } } = this.#deps;
     const message = await this.#own(accountId, messageId);
@@ -61,7 +63,7 @@ export class Amendments {
     return await this.#record(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() });
   }
 
-  /** Deletes for everyone; one that waits is cancelled. */
+  /** Deletes the message for everyone, or cancels it if it still waits. */
   async revoke(accountId: string, messageId: string): Promise<Message> {
     const { clock } = this.#deps.runtime;
     const message = await this.#own(accountId, messageId);
@@ -79,8 +81,8 @@ export class Amendments {
   }
 
   /**
-   * Deletes a message from a group of the line, as its admin where it is somebody else's. Throws as above, and
-   * not_found for a message of another chat.
+   * Deletes a message from a group of the line. Another participant's message can be deleted only if the line is an
+   * admin. Throws as `revoke` does, and not_found for a message of another chat.
    */
   async revokeInGroup(
     { lineId, gid }: { lineId: string; gid: string },
@@ -104,14 +106,14 @@ export class Amendments {
     return value;
   }
 
-  /** What the network has done. Throws Problem not_found where retention has removed the message meanwhile. */
+  /** Records a change that the network made. Throws Problem not_found if retention has removed the message since. */
   async #record(messageId: string, next: (message: Message) => Message): Promise<Message> {
     const recorded = await this.#rewrite(messageId, next);
     if (!recorded) throw notFound("message");
     return recorded;
   }
 
-  /** Rewrites the row, unless `next` says that it is not as it should be. */
+  /** Rewrites the row. Resolves to null, and changes nothing, if the row is missing or `next` returns null for it. */
   #rewrite(messageId: string, next: (message: Message) => Message | null): Promise<Message | null> {
     const { kv } = this.#deps;
     return retryOnConflict<Message | null>(kv, async () => {
@@ -122,7 +124,7 @@ export class Amendments {
     });
   }
 
-  /** Lets it leave and waits for the server's word. */
+  /** Sends the edit or revocation and waits for the server's acknowledgement. */
   async #relay({ sessionId, to }: Pick<Message, "sessionId" | "to">, body: OutgoingBody): Promise<void> {
     const { live, runtime: { ids } } = this.#deps;
     const outcome = await live.deliver(sessionId, { networkId: ids.network(), to, body });
@@ -135,7 +137,7 @@ function isErased({ erasedAt }: Message): boolean {
   return erasedAt !== undefined;
 }
 
-/** Surely not with the network yet. */
+/** Returns whether the message has certainly not reached the network: a queued one may have, in an earlier attempt. */
 function isWaiting({ status, attempts }: Message): boolean {
   return status === "queued" && attempts === 0;
 }

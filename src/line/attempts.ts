@@ -1,26 +1,26 @@
 /**
- * How often a message is tried, and what becomes of one whose attempt was not acknowledged (promises 2 and 3):
+ * The retry policy: what becomes of a message whose attempt was not acknowledged (promises 2 and 3).
  *
- * | the network …                   | the message                                                      |
- * |---------------------------------|------------------------------------------------------------------|
- * | refused it                      | fails, for good                                                  |
- * | did not answer                  | goes again, at most twice: it may have arrived                   |
- * | or its upload is in trouble     | goes again after a while, at most twice                          |
- * | lets the account start no chats | waits, no attempt burnt, and the pause follows                   |
- * | was not asked: the line holds   | waits, no attempt burnt                                          |
+ * | the network …                                | the message                                               |
+ * |----------------------------------------------|-----------------------------------------------------------|
+ * | refused the message                          | fails, for good                                           |
+ * | did not answer                               | is sent again, at most twice: it may have arrived         |
+ * | or the upload has a temporary problem        | is sent again after a back-off, at most twice             |
+ * | forbids the account to start new chats       | waits, uses no attempt, and the plan's pause follows      |
+ * | was not asked, because the connection holds  | waits, uses no attempt                                    |
  */
 import type { MessageError } from "../message/message.ts";
 import type { SendOutcome } from "../whatsapp/outgoing.ts";
 
-/** The first and two more. */
+/** The first attempt and two retries. */
 const MAX_ATTEMPTS = 3;
-/** A message in whose company the process died this often is given up, or its line would never move again. */
+/** A message during whose attempts the process died this often fails; otherwise it would block its line forever. */
 const MAX_ATTEMPTS_WITH_CRASHES = 10;
-/** Pauses before a second and a third attempt after passing trouble (upload, key query, a network that is busy). */
+/** Back-off before the second and third attempt after a temporary problem (upload, key query, busy network). */
 const RETRY_AFTER_MS = [2_000, 8_000];
-/** After trouble with the store, or a connection that is open and yet holds. */
+/** Back-off after an error of the store, or when the connection is open but cannot send yet (`hold`). */
 export const TROUBLE_PAUSE_MS = 1_000;
-/** For so long the network is left alone, at most. */
+/** The longest back-off. */
 export const LONGEST_REST_MS = Math.max(TROUBLE_PAUSE_MS, ...RETRY_AFTER_MS);
 
 export const UNACKNOWLEDGED: MessageError = {
@@ -28,19 +28,19 @@ export const UNACKNOWLEDGED: MessageError = {
   message: "The network did not confirm it in three attempts; it may have arrived all the same.",
 };
 
-/** Whether a message that was on its way when the process died goes again. */
+/** Returns whether a message that was on its way when the process died is sent again. */
 export function survivesCrash(attempts: number): boolean {
   return attempts < MAX_ATTEMPTS_WITH_CRASHES;
 }
 
-/** `restMs`: for so long the network is left alone. */
+/** `restMs` is the back-off before the line's next attempt. */
 type Verdict =
   | { kind: "fails"; error: MessageError; restMs: 0 }
   | { kind: "goes_again"; restMs: number }
-  /** `departed`: the network was asked, so that the pause follows. */
+  /** `departed`: the network was asked, so the attempt counts as a departure and the plan's pause follows. */
   | { kind: "waits"; departed: boolean; restMs: number };
 
-/** What becomes of the message after so many attempts, this one included. */
+/** Decides what becomes of the message. `attempts` includes the attempt that had this outcome. */
 export function verdictOn(outcome: Exclude<SendOutcome, { kind: "sent" }>, attempts: number): Verdict {
   const isLast = attempts >= MAX_ATTEMPTS;
   switch (outcome.kind) {
@@ -54,7 +54,7 @@ export function verdictOn(outcome: Exclude<SendOutcome, { kind: "sent" }>, attem
       return { kind: "fails", error: { code: "send_failed", message }, restMs: 0 };
     }
     case "restricted":
-      // It waits with the other cold ones, under its id.
+      // It waits with the other messages to new chats, under the same id.
       return { kind: "waits", departed: true, restMs: 0 };
     case "hold":
       return { kind: "waits", departed: false, restMs: TROUBLE_PAUSE_MS };

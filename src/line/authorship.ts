@@ -1,4 +1,4 @@
-/** Edits and deletions that come in: a stanza may name any message, whoever sent it. */
+/** Authorization of incoming edits and deletions: a stanza may name any message, no matter who wrote that message. */
 import { messageKeys } from "../message/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Incoming, IncomingChange } from "../whatsapp/incoming.ts";
@@ -13,13 +13,14 @@ interface AuthorshipDeps {
 
 interface Said {
   chat: string;
-  /** `ME`, or a JID with its digits where they are known. */
+  /** `ME` for the line's owner, else the author's JID, with its digits if they are known. */
   author: typeof ME | { jid: string; number: string | null };
 }
 
 /**
- * Whether the sender may change the message: its author, the line's owner, and an admin of the group who deletes there. Of
- * a message that the line does not know, nobody can say. Throws StoreError, SealError.
+ * Returns whether the sender may change the message. Its author and the line's owner may, and an admin may delete in
+ * the group. Changes to a message that the line does not know are let through, because its author is unknown. Throws
+ * StoreError, SealError.
  */
 export async function mayChange(
   deps: AuthorshipDeps,
@@ -35,7 +36,7 @@ export async function mayChange(
   return said.author.jid === (participant ?? chat) || (number !== null && said.author.number === number);
 }
 
-/** Null for a message that is not known, or was reported as unreadable. */
+/** Finds the chat and author of a message. Null if the message is unknown or was only reported as undecryptable. */
 async function find(
   { kv, network }: AuthorshipDeps,
   lineId: string,
@@ -52,7 +53,8 @@ async function find(
     author: recalled.fromMe ? ME : { jid: recalled.participant ?? recalled.chat, number: recalled.number },
   } as const;
   if (original?.chat === chat) return original;
-  // Senders choose the ids of their messages: another chat's of this id says nothing of the one that was seen here.
+  // Senders choose their message ids, so a recalled message of another chat may share this id. The seen row of this
+  // chat tells who wrote the message here.
   const { value: row } = await kv.get(lineKeys.seen(lineId, chat, target));
   if (row === null || (typeof row === "object" && "reportedAt" in row)) return original;
   const from = seenFrom(row) ?? chat;

@@ -1,26 +1,26 @@
 /**
- * When a line that lost its connection tries again.
+ * The back-off of a line that reconnects.
  *
- * At once the first time: most losses are one connection's own. Then with doubled pauses, short enough that a line hears
- * again within seconds after an outage of minutes, and with jitter, so that five hundred lines do not come back in one
- * moment; when the outage lasts, once a minute. A network that flaps is not punished: a login that held for a second
- * shows that it is there.
+ * The first retry is immediate, because most losses concern a single connection. Then the back-off doubles, but stays
+ * short enough for a line to be back within seconds after an outage of minutes. Jitter keeps five hundred lines from
+ * reconnecting at the same moment. In a long outage a line retries about once a minute. A flapping network does not
+ * raise the back-off: a login that held for a second shows that the network is there.
  */
 import type { Random } from "../runtime.ts";
 
-/** Lines that were lost together come back spread over this time. */
+/** The first retries of lines that were lost together are spread over this time. */
 const SPREAD_MS = 250;
 const FIRST_MS = 1_000;
 const LONGEST_MS = 8_000;
-/** After so many failures in a row (some five minutes) the outage is no short one. */
+/** After this many consecutive failures (about five minutes) the outage counts as long. */
 const LONG_OUTAGE_FAILURES = 45;
 const LONG_OUTAGE_MS = 60_000;
-/** A connection that lasted so long was one; one that lasted this long ends the series. */
+/** A login that held this long shows that the network is there; a stable one ends the series of failures. */
 const HELD_MS = 1_000;
 const STABLE_MS = 10_000;
-/** What is left of a series after a connection that held for a moment. */
+/** The count to which a login that held, but was not stable, reduces the failures. */
 const FAILURES_OF_A_FLAP = 2;
-/** 515 means "connect again at once" and is no failure; more than this many without a login, and it is one. */
+/** 515 means "reconnect at once" and is not a failure, except after this many in a row without a login. */
 const RESTARTS_AT_ONCE = 3;
 
 export class BackOff {
@@ -32,24 +32,24 @@ export class BackOff {
     this.#random = random;
   }
 
-  /** A new series: the owner asked, or the line was linked. */
+  /** Starts a new series: the owner asked for a connection, or the line was linked. */
   reset(): void {
     this.#failures = this.#restarts = 0;
   }
 
-  /** A connection ended that was logged in for so long; 0 for one that never was. */
+  /** Notes the end of a connection that was logged in for `lastedMs`; 0 if it never logged in. */
   ended(lastedMs: number): void {
     if (lastedMs >= HELD_MS) this.#restarts = 0;
     if (lastedMs >= STABLE_MS) this.#failures = 0;
     else if (lastedMs >= HELD_MS) this.#failures = Math.min(this.#failures, FAILURES_OF_A_FLAP);
   }
 
-  /** Whether to connect again at once after a 515. */
+  /** Counts a 515; returns whether to reconnect at once. */
   restartsAtOnce(): boolean {
     return ++this.#restarts <= RESTARTS_AT_ONCE;
   }
 
-  /** Counts a failure; milliseconds until the next try. */
+  /** Counts a failure; returns the milliseconds until the next retry. */
   next(): number {
     const failures = this.#failures++;
     if (failures === 0) return this.#random.between(0, SPREAD_MS);

@@ -1,4 +1,4 @@
-/** The chats of a line: which of them wrote lately, and with which it has written within a year. */
+/** The chats of a line: which of them wrote within a day, and which were active within a year. */
 import { chatOf, isOfMany } from "../message/message.ts";
 import type { Lane } from "../message/rows.ts";
 import { deleteKeys } from "../store/delete_range.ts";
@@ -12,27 +12,27 @@ import { KEEP_SEEN_MS, seenAt, seenFrom } from "./seen.ts";
 /** A message to a chat that wrote within this time is a reply. */
 const REPLY_WITHIN_MS = 24 * 3_600_000;
 const DAY_MS = 24 * 3_600_000;
-/** A chat in which nobody has written for so long is a new one again. */
+/** A chat in which nobody has written for this long counts as new again. */
 const KNOWN_MS = 365 * DAY_MS;
-/** What was seen in a chat has gone before it is forgotten when that was read: the sweep of the former takes its time. */
+/** How long a chat's read time is kept: longer than its seen rows, or those not swept yet would count as unread. */
 const KEEP_READ_MS = KEEP_SEEN_MS + DAY_MS;
-/** Rows of chats that one turn looks at: a million within a day, and nothing depends on when one goes. */
+/** Chat rows checked per turn of the sweep, so about a million a day; nothing depends on when a row is removed. */
 const CHATS_A_TURN = 1_000;
-/** Rows that one step of an erasure looks at. */
+/** Rows checked per step of an erasure. */
 const READ_AT_ONCE = 500;
 
-/** The chats that a message came from: the same person may be written to by number and by `@lid`. */
+/** Returns the chats that a message came from: two if the sender's `@lid` and number are both known. */
 export function chatsOf({ chat, number, participant }: Pick<Incoming, "chat" | "number" | "participant">): string[] {
   const chats = [chatOf(chat)];
   return participant === null && number !== null ? [...new Set([...chats, number])] : chats;
 }
 
-/** When a message that came in counts as written, Unix ms: a phone's clock may be ahead. */
+/** Returns when an incoming message counts as written, Unix ms: at most `now`, because a phone's clock may be ahead. */
 export function writtenAt({ timestamp }: Pick<Incoming, "timestamp">, now: number): number {
   return Math.min(now, timestamp * 1000);
 }
 
-/** Adds to the change that these chats wrote. */
+/** Adds to the change that these chats wrote at `at`, Unix ms. */
 export function keepHeard(change: Change, lineId: string, { chats, at }: { chats: readonly string[]; at: number }) {
   for (const chat of chats) {
     change.set(lineKeys.heard(lineId, chat), at);
@@ -40,16 +40,16 @@ export function keepHeard(change: Change, lineId: string, { chats, at }: { chats
   }
 }
 
-/** Adds to the change that the line has written to the chat, or the chat to the line. */
+/** Adds to the change that the line wrote to the chat, or the chat to the line, at `at`, Unix ms. */
 export function keepKnown(change: Change, lineId: string, { chat, at }: { chat: string; at: number }): void {
   change.set(lineKeys.knownChat(lineId, chat), at);
 }
 
-/** Which chats of one line wrote lately, in memory. */
+/** In-memory record of which chats of one line wrote within the last 24 h. */
 export class Chats {
   readonly #kv: Kv;
   readonly #lineId: string;
-  /** In the order in which they were heard. */
+  /** When each chat last wrote, Unix ms; in the order of arrival. */
   readonly #heardAt = new Map<string, number>();
 
   constructor(kv: Kv, lineId: string) {
@@ -57,7 +57,7 @@ export class Chats {
     this.#lineId = lineId;
   }
 
-  /** Reads which chats wrote lately; resolves to them. */
+  /** Reads from the store which chats wrote lately, and resolves to them. */
   async load(now: number): Promise<string[]> {
     for await (const { key, value } of this.#kv.list({ prefix: lineKeys.heardOfLine(this.#lineId) })) {
       if (isRecent(value, now)) this.heard(String(key.at(-1)), { at: value, now });
@@ -93,20 +93,23 @@ export class Chats {
   }
 }
 
-/** Which of the chats are new: neither the line nor the other side has written for a year. A group never is, nor an audience. */
+/**
+ * Returns which of the chats are new: neither the line nor the other side has written for a year. Groups and the
+ * audience of a status never count as new.
+ */
 export async function newAmong(kv: Kv, lineId: string, chats: readonly string[]): Promise<Set<string>> {
   const people = [...new Set(chats)].filter((chat) => !isOfMany(chat));
   const slots = await kv.getMany(people.map((chat) => lineKeys.knownChat(lineId, chat)));
   return new Set(people.filter((_, i) => slots[i]!.value === null));
 }
 
-/** The lane of a chat, for whoever moves one message and has no chats in memory. */
+/** Reads the lane of a chat from the store, for callers without a `Chats` in memory. */
 export async function laneOf(kv: Kv, lineId: string, { chat, now }: { chat: string; now: number }): Promise<Lane> {
   const { value } = await kv.get(lineKeys.heard(lineId, chat));
   return value !== null && isRecent(value, now) ? "reply" : "cold";
 }
 
-/** Removes what was kept of chats that wrote, or were read, long ago; resolves to how many. */
+/** Removes expired rows of when chats wrote and were read; resolves to the number removed. */
 export async function sweepHeard(kv: Kv, now: number, signal?: AbortSignal): Promise<number> {
   async function* old(): AsyncGenerator<Key> {
     for await (const { key, value } of kv.list({ prefix: lineKeys.allHeard() })) if (!isRecent(value, now)) yield key;
@@ -118,13 +121,14 @@ export async function sweepHeard(kv: Kv, now: number, signal?: AbortSignal): Pro
 }
 
 /**
- * One turn of forgetting chats in which nobody has written for a year, with the line's keys for the other side: resolves to
- * how many. A gateway that writes to ever new people would keep a few KB of each for ever.
+ * Runs one turn of the sweep that forgets chats in which nobody has written for a year, with the line's keys for the
+ * other side. Resolves to the number forgotten. Without it, a gateway that keeps writing to new people would keep a few
+ * KB for each of them forever.
  */
 type SweepKnown = (now: number, signal?: AbortSignal) => Promise<number>;
 
 export function makeSweepKnown(kv: Kv, network: Pick<Network, "lidOf" | "numberOf" | "eraseKeys">): SweepKnown {
-  /** Where the next turn begins; null: at the beginning. */
+  /** Where the next turn begins; null for the first row. */
   let next: Key | null = null;
 
   return async (now, signal) => {
@@ -138,7 +142,7 @@ export function makeSweepKnown(kv: Kv, network: Pick<Network, "lidOf" | "numberO
         const [, lineId = "", chat = ""] = key.map(String);
         const traces = new Traces(await personOf(network, lineId, chat));
         const names = await kv.getMany(traces.chats.map((name) => lineKeys.knownChat(lineId, name)));
-        // Under another name they may have written since.
+        // The same person's chat under the other name, number or `@lid`, may be more recent.
         if (names.every(({ value }) => value === null || Number(value) <= now - KNOWN_MS)) {
           await network.eraseKeys(lineId, traces);
         }
@@ -157,8 +161,8 @@ async function personOf(network: Pick<Network, "lidOf" | "numberOf">, lineId: st
 }
 
 /**
- * Takes a person out of the chats of a line: when they wrote, what was seen and read of them. Looks at the next rows from a
- * key on (null: from the first); `next` is null at the end.
+ * Builds one step of erasing a person from the chats of a line: when they wrote, and what was seen and read of them.
+ * The step checks the seen rows from the key `at` on (null: from the first). `next` is null at the end.
  */
 export async function eraseChats(
   kv: Kv,
@@ -174,7 +178,7 @@ export async function eraseChats(
   for (const { key, value } of rows) {
     const [, , chat = "", networkId = ""] = key.map(String);
     if (traces.isOf(chat)) change.delete(key);
-    // Of a group's message it is still known that it came.
+    // The row of a group message stays, without its author, so that the message is not emitted again.
     else if (traces.isOf(seenFrom(value) ?? "")) change.set(lineKeys.seen(lineId, chat, networkId), seenAt(value));
   }
   return { change, next };

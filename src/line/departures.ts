@@ -1,9 +1,9 @@
 /**
- * The departures of one line, strictly one after another (promises 1 to 3): a commit says that a message is on its way,
- * it is handed over, and a commit says what came of it.
+ * The departures of one line, strictly one after another (promises 1 to 3). A commit marks the message as on its way,
+ * the message is handed to the connection, and another commit records the outcome.
  *
- * A message that was acknowledged may be recorded in the commit by which the next one departs, so that a line without
- * pauses pays for one commit a message (docs/decisions/0019-one-commit-a-departure.md).
+ * An acknowledgement may be recorded in the commit by which the next message departs, so that a line without pauses
+ * needs one commit per message (docs/decisions/0019-one-commit-a-departure.md).
  */
 import type { Plan } from "../account/plan.ts";
 import { retry } from "../base/retry.ts";
@@ -22,9 +22,12 @@ import { afterDeparture, atStart, delaysOf, type Pacing, whileDeparting } from "
 import { askNetwork, type Ready } from "./prepare.ts";
 import { lineKeys } from "./rows.ts";
 
-/** How long a connection may take over the departure of one message. */
+/** How long a connection may take to send one message. */
 const SEND_DEADLINE_MS = 120_000;
-/** That the line was used, and that it knows a chat, is written once in this time: who erases a chat meets it for no longer. */
+/**
+ * The line's last use and each known chat are written at most once in this time. It is short because a known-chat row
+ * that an erasure deletes is not written again before it is over.
+ */
 const NOTED_EVERY_MS = 1_000;
 
 interface DeparturesDeps {
@@ -35,9 +38,9 @@ interface DeparturesDeps {
 
 export interface DepartingLine {
   lineId: string;
-  /** Called when the connection left a message without an answer: it may be dead without knowing it. */
+  /** Called when the connection gave no answer to a message: it may be dead without having noticed. */
   suspect(connection: Connection): void;
-  /** Ends the retries while the store is in trouble. */
+  /** Ends the retries of commits while the store fails. */
   signal: AbortSignal;
 }
 
@@ -46,28 +49,28 @@ interface Departure {
   connection: Connection;
   ready: Ready;
   plan: Plan;
-  /** It is the first of a chat that counts as new. */
+  /** Whether the message is the first one to a chat that counts as new. */
   startsChat: boolean;
 }
 
-/** What the row of a message that has left says of it, and of its line. */
+/** An acknowledged message, with what is to be recorded of its line. */
 interface Left extends Acknowledged {
   chat: string;
-  /** As it is from its answer on. */
+  /** The line's pacing from the acknowledgement on. */
   pacing: Pacing;
 }
 
 export class Departures {
   readonly #deps: DeparturesDeps;
   readonly #line: DepartingLine;
-  /** As the row says, which nobody else writes; undefined: it has to be read. */
+  /** Copy of the pacing row, which only this class writes; undefined until it is read. */
   #pacing: Pacing | null | undefined;
-  /** The message that the network has acknowledged and that is not recorded yet. */
+  /** The message that the network has acknowledged, until that is recorded. */
   #acknowledged: Left | null = null;
   #recorded = Promise.withResolvers<void>();
-  /** Not before this time after passing trouble; a restart need not keep it. */
+  /** End of the back-off after a temporary problem, Unix ms. A restart need not keep it. */
   #retryAt = 0;
-  /** What stands already until the time `until`: that the line was used, and that it knows these chats. */
+  /** What need not be written again before `until`, Unix ms: the line's last use, and these known chats. */
   #noted = { until: 0, chats: new Set<string>() };
 
   constructor(deps: DeparturesDeps, line: DepartingLine) {
@@ -75,12 +78,12 @@ export class Departures {
     this.#line = line;
   }
 
-  /** Whether the network has acknowledged the last message, and that is still to be recorded. */
+  /** Returns whether the network has acknowledged the last message and that is not recorded yet. */
   isAcknowledged(): boolean {
     return this.#acknowledged !== null;
   }
 
-  /** Resolves when no acknowledged message is still to be recorded: what its recipient says would meet that commit. */
+  /** Resolves when no acknowledgement is left to record: until then, a receipt would conflict with that commit. */
   async recorded(): Promise<void> {
     if (this.#acknowledged) await this.#recorded.promise;
   }
@@ -89,21 +92,21 @@ export class Departures {
     return this.#acknowledged?.pacing ?? (this.#pacing ??= await this.#read());
   }
 
-  /** How long the network is left alone after passing trouble, from `now` on. */
+  /** Returns how much of the back-off after a temporary problem is left at `now`. */
   restMs(now: number): number {
     const rest = this.#retryAt - now;
-    // A longer one than there is: the clock was set back.
+    // Longer than any back-off: the clock was set back.
     return rest > LONGEST_REST_MS ? 0 : Math.max(0, rest);
   }
 
-  /** The connection is open and yet holds. */
+  /** Begins a back-off: the connection is open but cannot send yet. */
   rest(now: number): void {
     this.#retryAt = now + TROUBLE_PAUSE_MS;
   }
 
   /**
-   * After a start, or when nobody knows what was written: a message that was on its way is queued again, in its place,
-   * under its network id. Throws StoreError.
+   * Recovers after a start, or after an error that leaves unclear what was written: a message that was on its way is
+   * queued again in its place, under its network id. Throws StoreError.
    */
   async recover(departing: (pacing: Pacing | null) => Promise<MessageRow | null>): Promise<void> {
     await this.settle();
@@ -115,8 +118,9 @@ export class Departures {
   }
 
   /**
-   * Lets the message leave and records what came of it, an acknowledgement at the next `settle` or departure. False when
-   * it was cancelled or changed in this very moment. `meanwhile` runs while it is on its way. Throws StoreError.
+   * Sends the message and records the outcome; an acknowledgement is recorded by the next `settle` or departure.
+   * Resolves to false if the message was cancelled or changed before it could leave. `meanwhile` runs while the message
+   * is on its way. Throws StoreError.
    */
   async depart(departure: Departure, meanwhile: (pacing: Pacing) => Promise<void>): Promise<boolean> {
     const { clock, random } = this.#deps.runtime;
@@ -125,7 +129,7 @@ export class Departures {
     const handedOverAt = clock.now();
     const delays = delaysOf(plan);
     const counts = {
-      // Another attempt is no turn of its own, or it would use up that of the message that has waited longest.
+      // A retry does not count: it would use up the turn that belongs to the oldest message (`next_up.ts`).
       departures: (before?.departures ?? 0) + (before?.departing === row.value.id ? 0 : 1),
       firstDepartureAt: before?.firstDepartureAt ?? handedOverAt,
       ...(startsChat
@@ -135,7 +139,7 @@ export class Departures {
     const onItsWay = { ...whileDeparting(handedOverAt, { delays, random }), ...counts, departing: row.value.id };
     const dispatched = await this.#dispatch(departure, onItsWay);
     if (!dispatched) return false;
-    // What comes in behind the acknowledgement finds it noted, however long `meanwhile` takes.
+    // Noted here, not after `meanwhile`, so that a receipt that arrives right behind the acknowledgement finds it.
     const answered = this.#send(row.value, ready).then((outcome) => {
       const at = clock.now();
       const after = { ...afterDeparture(handedOverAt, at, { delays, random }), ...counts };
@@ -154,7 +158,7 @@ export class Departures {
     return true;
   }
 
-  /** Records the message that was acknowledged last, however long the store is in trouble. */
+  /** Records the last acknowledgement, if it is not recorded yet. Retries for as long as the store fails. */
   async settle(): Promise<void> {
     const left = this.#acknowledged;
     if (!left) return;
@@ -185,14 +189,17 @@ export class Departures {
     return pacing;
   }
 
-  /** On its way, in the commit that records the one before where that is still to be done. */
+  /**
+   * Marks the message as on its way. The same commit records the acknowledgement of the message before, if that is
+   * still to be done. Null if either row has changed.
+   */
   async #dispatch({ row, ready }: Departure, onItsWay: Pacing): Promise<MessageRow | null> {
     const { recorder } = this.#deps;
     const left = this.#acknowledged;
     const keep = ready.kind === "ready" ? ready.keep : () => {};
     const alongside = this.#alongside(left, onItsWay, keep);
     const dispatched = left ? await recorder.followed(left, row, alongside) : await recorder.dispatched(row, alongside);
-    // One of the two was changed: the one before is recorded by itself, and the queue is looked at again.
+    // One of the two rows has changed: record the acknowledgement by itself, and let the caller read the queue again.
     if (!dispatched) {
       await this.settle();
       return null;
@@ -201,7 +208,7 @@ export class Departures {
     return dispatched;
   }
 
-  /** What is written beside the messages. */
+  /** Returns what is to be written in the same commit as the messages. */
   #alongside(left: Left | null, pacing: Pacing | null, keep: (change: Change) => void = () => {}): Alongside {
     const { lineId } = this.#line;
     return (change) => {
@@ -212,7 +219,7 @@ export class Departures {
     };
   }
 
-  /** Adds that the line was used and knows the chat, where that does not stand already. */
+  /** Adds the line's last use and the known chat, unless they were written a moment ago. */
   #note(change: Change, { at, chat }: Left): void {
     const { lineId } = this.#line;
     const isOld = at >= this.#noted.until;
@@ -220,7 +227,7 @@ export class Departures {
     if (isOld || !this.#noted.chats.has(chat)) keepKnown(change, lineId, { chat, at });
   }
 
-  /** Records an attempt that was not acknowledged. `after`: the pacing where it counts as a departure. */
+  /** Records an attempt that was not acknowledged. `after` is the pacing if the attempt counts as a departure. */
   async #fall(
     row: MessageRow,
     outcome: Exclude<SendOutcome, { kind: "sent" }>,
@@ -247,13 +254,13 @@ export class Departures {
     this.#retryAt = after.lastDepartureAt + verdict.restMs;
   }
 
-  /** Lets the message leave. */
+  /** Hands the prepared message to the network, or returns the outcome that its preparation already had. */
   async #send({ id: messageId }: Message, ready: Ready): Promise<SendOutcome> {
     if (ready.kind !== "ready") return ready;
     return await askNetwork(() => ready.send(), { messageId, limitMs: SEND_DEADLINE_MS }, this.#deps.runtime);
   }
 
-  /** Records an outcome however long the store is in trouble: it must not be lost, nor the message go out again. */
+  /** Retries the commit for as long as the store fails: a lost outcome would make the message leave again. */
   async #record(commit: () => Promise<unknown>): Promise<void> {
     const { clock, log } = this.#deps.runtime;
     const { lineId, signal } = this.#line;
@@ -266,7 +273,7 @@ export class Departures {
     }
   }
 
-  /** What an operator needs to know of an attempt: ids, codes and reasons, no text and no number (promise 6). */
+  /** Logs what an operator needs to know of an attempt: ids, codes and reasons, no text and no number (promise 6). */
   #log({ id: messageId, networkId, attempts }: Message, outcome: SendOutcome): void {
     const { log } = this.#deps.runtime;
     const { kind } = outcome;
@@ -277,7 +284,7 @@ export class Departures {
   }
 }
 
-/** The wait for its turn, and the departure up to the network's acknowledgement. */
+/** Traces the wait in the queue, and the departure up to the network's answer. */
 function traceDeparture(
   { id, createdAt, sendAt, attempts }: Message,
   outcome: SendOutcome,

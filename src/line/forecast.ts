@@ -1,4 +1,6 @@
-/** What waits on lines, as their owner sees it: for what, and when it will probably leave. */
+/**
+ * What waits in the queues of lines, as their owner sees it: what each message waits for, and its estimated departure.
+ */
 import { notFound } from "../errors.ts";
 import { countsOf, ownBulk } from "../message/bulk.ts";
 import { chatOf, hasEnded, type Message } from "../message/message.ts";
@@ -9,15 +11,17 @@ import type { NewChats } from "./new_chats.ts";
 import { lineKeys } from "./rows.ts";
 import { Estimate, Holds, type HoldsDeps, type WaitsFor } from "./waiting.ts";
 
-/** Rows before a bulk that are counted: further ahead an estimate helps nobody. */
+/** Rows of the queue, and of the schedule, that are read to estimate a bulk; an estimate further ahead is of no use. */
 const COUNTED_AHEAD = 10_000;
 
 interface QueuedMessage {
-  /** Without its content: a thousand long texts would take 100 MB. */
+  /** The message without its content: a thousand long texts would take 100 MB. */
   message: Pick<Message, "id" | "to" | "status" | "priority" | "sendAt">;
-  /** From 1: the one that leaves next, or is on its way. */
+  /** Position from 1, which is the message on its way or the next to leave. */
   place: number;
-  /** Unix ms; null while the line is not connected or its queue paused, for then nobody knows; null also for never. */
+  /**
+   * Unix ms. Null while the line is not connected or its queue is paused, and if the plan never lets the message leave.
+   */
   estimatedDepartureAt: number | null;
   waitsFor: WaitsFor | null;
 }
@@ -25,9 +29,9 @@ interface QueuedMessage {
 interface QueueLoad {
   waiting: number;
   oldestSeconds: number;
-  /** What holds all of it beside its turn. */
+  /** What holds back the whole queue, apart from its pace. */
   waitsFor: WaitsFor | null;
-  /** New chats that the plan lets the line start today; null: as many as it likes. */
+  /** New chats that the plan lets the line start today; null if the plan sets no limit now. */
   newChats: NewChats | null;
 }
 
@@ -36,7 +40,9 @@ interface BulkProgress {
   queued: number;
   sent: number;
   failed: number;
-  /** Unix ms; null when nothing waits, the line is not connected or its queue paused, or the plan starts no new chats. */
+  /**
+   * Unix ms. Null when nothing waits, the line is not connected, its queue is paused, or the plan allows no new chats.
+   */
   etaAt: number | null;
 }
 
@@ -47,7 +53,10 @@ export class Forecast {
     this.#deps = deps;
   }
 
-  /** What each queued message waits for beside its turn, by its id; one that waits for nothing else is left out. */
+  /**
+   * Returns what each queued message waits for apart from its turn, by id. Omits messages
+   * that only wait for their turn.
+   */
   async waits(messages: readonly Message[]): Promise<Map<string, WaitsFor>> {
     const waiting = Map.groupBy(messages.filter(({ status }) => status === "queued"), ({ sessionId }) => sessionId);
     const found = [...waiting].map(async ([id, some]) => {
@@ -57,7 +66,10 @@ export class Forecast {
     return new Map((await Promise.all(found)).flat());
   }
 
-  /** How much waits on the line: reads its whole queue. Throws Problem not_found, also for another account's. */
+  /**
+   * Measures what waits on the line, reading its whole queue. Throws Problem not_found,
+   * also for another account's line.
+   */
   async load(accountId: string, lineId: string): Promise<QueueLoad> {
     const { holds } = await this.#holdsOf(accountId, lineId);
     const queue = new LineQueue(this.#deps.kv, lineId);
@@ -70,13 +82,16 @@ export class Forecast {
     };
   }
 
-  /** The first `limit` messages of the line, in the order of departure. Throws Problem not_found, also for another account's. */
+  /**
+   * Returns the first `limit` messages of the line, in the order of departure. Throws Problem not_found, also for
+   * another account's line.
+   */
   async queue(accountId: string, lineId: string, { limit }: { limit: number }): Promise<QueuedMessage[]> {
     const { kv } = this.#deps;
     const { line, holds } = await this.#holdsOf(accountId, lineId);
     const messages: QueuedMessage["message"][] = [];
     for await (const message of new LineQueue(kv, lineId).each(limit)) {
-      // One may have ended since its place in the queue was read.
+      // The message may have ended since its queue row was read.
       const { id, to, status, priority, sendAt } = message;
       if (!hasEnded(message)) messages.push({ id, to, status, priority, sendAt });
     }
@@ -86,7 +101,7 @@ export class Forecast {
     const estimate = new Estimate(holds);
     return messages.map((message, i) => {
       const { id, to, status, sendAt } = message;
-      // Of several messages to a new chat the first starts it.
+      // Only the first of several messages to a new chat starts it.
       const startsChat = fresh.delete(chatOf(to));
       const leavesAt = status === "processing" ? holds.now : estimate.next({ notBefore: sendAt ?? 0, startsChat });
       return {
@@ -98,7 +113,10 @@ export class Forecast {
     });
   }
 
-  /** How far the bulk is, and when the last of it will probably leave. Throws Problem not_found, also for another account's. */
+  /**
+   * Returns the progress of the bulk and when its last message will probably leave. Throws Problem not_found, also for
+   * another account's bulk.
+   */
   async bulk(accountId: string, bulkId: string): Promise<BulkProgress> {
     const { kv } = this.#deps;
     const bulk = await ownBulk(kv, accountId, bulkId);
@@ -141,7 +159,7 @@ export class Forecast {
       if (isOfBulk) next(fresh.delete(chat), notBefore);
       else estimate.next({ startsChat: fresh.delete(chat), notBefore });
     }
-    // What lies further ahead than was counted.
+    // The messages of the bulk beyond the rows that were read.
     for (; left > 0; left--) next(false, 0);
     return last;
   }

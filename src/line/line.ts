@@ -1,17 +1,18 @@
 /**
- * A line: one phone number linked to an account; the API calls it a session.
+ * A line: one phone number linked to an account. The API calls it a session.
  *
- * HTTP, panel and commands write what is *wanted*; the line's session brings it about and writes what *is* (promise 5).
+ * HTTP, panel and commands write the *wanted* state; the line's session brings it about and writes the *actual* state
+ * (promise 5).
  *
  * | status       | means                                                                                     |
  * |--------------|-------------------------------------------------------------------------------------------|
- * | initializing | no answer from the network yet: new, linking again, logging in after the link, or booting; |
- * |              | or the account asks for its passkey before it goes on                                     |
+ * | initializing | waiting for the network: new, linking again, logging in after the link, or booting;       |
+ * |              | or waiting for the account's passkey                                                      |
  * | qr           | a QR waits to be scanned; it rotates                                                      |
  * | pairing      | a code waits to be typed on the phone                                                     |
  * | connected    | logged in: messages go out and come in                                                    |
- * | disconnected | not connected, `reason` says why; comes back by itself unless `halted` or paused          |
- * | logged_out   | the link is gone: a new one begins with the owner's `reconnect`                           |
+ * | disconnected | not connected, `reason` says why; reconnects by itself unless `halted` or paused          |
+ * | logged_out   | the link is gone: the owner's `reconnect` begins a new one                                |
  */
 
 import { readProxy, shownProxy } from "../egress/proxy_address.ts";
@@ -23,27 +24,27 @@ import type { PasskeyRequest } from "../whatsapp/passkey.ts";
 export const LINE_STATUSES = ["initializing", "qr", "pairing", "connected", "disconnected", "logged_out"] as const;
 export type LineStatus = (typeof LINE_STATUSES)[number];
 
-/** What can happen to a line. */
+/** The events that may change a line's status. */
 export const LINE_TRIGGERS = [
   "booted", // the gateway started: nothing is connected yet
-  "linking", // a link is begun, or begun again
+  "linking", // linking began, or began again
   "qr", // the network gave a QR
   "code", // the network gave a pairing code
-  "passkey", // the account asks for its passkey, or does no more: there is nothing to scan or type
+  "passkey", // the account asks for its passkey, or no longer does: there is nothing to scan or type
   "linked", // the phone accepted the link; the log-in follows
   "opened", // logged in
   "dropped", // a linked line lost its connection, or could not get one
-  "reopening", // the connection is replaced by a new one at once: 515, or the owner's `reconnect`
-  "replaced", // 440: another client took the place
-  "refused", // the network does not want this login or link, now or ever
+  "reopening", // a new connection replaces the old one at once: 515, or the owner's `reconnect`
+  "replaced", // 440: another client logged in with the same link
+  "refused", // the network refused this login or link, for a time or for good
   "link_expired", // nobody scanned or typed in time
-  "noted", // something beside its state was learned
+  "noted", // a field other than the status changed
   "paused", // the owner's `disconnect`
   "logged_out", // unlinked by the owner here, or on the phone
 ] as const;
 export type LineTrigger = (typeof LINE_TRIGGERS)[number];
 
-/** Which status follows which on what; what is not here does not change the line. */
+/** The next status by status and trigger. A trigger that is not listed for a status does not change the line. */
 export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Record<LineTrigger, LineStatus>>>>> = {
   initializing: {
     booted: "initializing",
@@ -129,8 +130,8 @@ export const EXPORTED_REASON = "It was exported to another gateway; reconnect li
 export const DELETED_REASON = "The owner deleted it.";
 
 /**
- * What the owner wants of the line. `exporting`: paused, and nothing new is accepted, until the file is on disk that
- * takes it elsewhere; then `exported`.
+ * The state that the owner wants. A line that is `exporting` is paused and accepts no messages until the export file is
+ * on disk; then it is `exported`.
  */
 export type Wanted = "connected" | "paused" | "logged_out" | "deleted" | "exporting" | "exported";
 
@@ -139,45 +140,45 @@ export interface Line {
   accountId: string;
   name: string;
   wanted: Wanted;
-  /** Grows whenever the owner asks for something, so that "reconnect" twice in a row is done twice. */
+  /** Incremented whenever the owner asks for something, so that two reconnects in a row are both carried out. */
   generation: number;
-  /** The last generation that the session took up; smaller than `generation` while one waits. */
+  /** The last generation that the session has carried out; smaller than `generation` while a newer one is pending. */
   observedGeneration: number;
-  /** True after an end that only the owner undoes: replaced by another client, logged out, a link nobody accepted. */
+  /** True after an end that only the owner can undo: replaced by another client, logged out, or a link that expired. */
   halted: boolean;
-  /** True after a connection that WhatsApp refused; left out of lines that older builds have written. */
+  /** True if WhatsApp refused the last connection; absent from lines that older builds wrote. */
   refused?: boolean;
   status: LineStatus;
-  /** Digits; null until linked once. */
+  /** Digits; null until the line is linked for the first time. */
   phone: string | null;
-  /** The number to link by code, digits; null when linking is by QR. */
+  /** The number to link by pairing code, digits; null to link by QR. */
   pairingPhone: string | null;
-  /** QR text as the network gave it, while status is `qr`. */
+  /** The QR's text as the network gave it, while the status is `qr`. */
   qr: string | null;
-  /** While status is `pairing`. */
+  /** The code to type, while the status is `pairing`. */
   pairingCode: string | null;
-  /** What a person has to do with the account's passkey before the link goes on; null when nothing. */
+  /** What a person has to do with the account's passkey before linking can continue; null for nothing. */
   passkey: PasskeyRequest | null;
-  /** The line's own way out: sealed, for its login, and as it may be shown; null for none. */
+  /** The line's own proxy, sealed because of its login, and without the login, to be shown; null for none. */
   proxy: { sealed: Uint8Array; shown: string } | null;
-  /** What the account is under: it may start no new chats; null when it may. */
+  /** The network's restriction of the account, under which it may start no new chats; null for none. */
   restriction: Restriction | null;
-  /** True from pair-success to log-out: a send is accepted although the line may be offline. */
+  /** True from pair-success to log-out: sends are accepted even while the line is offline. */
   linked: boolean;
   /**
-   * Why it is not connected, or connected and not well, one sentence; null when all is well. Beside a QR or a code: why
-   * the last attempt to link failed.
+   * Why the line is not connected, or connected but degraded, in one sentence; null if all is well. While a QR or code
+   * is shown: why the last attempt to link failed.
    */
   reason: string | null;
   createdAt: number;
-  /** Last connect, send or receive. Kept in a row of its own; here as it was when the line was read. */
+  /** Last connect, send or receive, Unix ms. The current value has a row of its own (`lineKeys.lineUsed`). */
   lastUsed: number;
 }
 
-/** Of a line that shows nobody how to link it. */
+/** The linking fields of a line that has nothing to scan, type or sign. */
 export const NOTHING_TO_LINK = { qr: null, pairingCode: null, passkey: null } as const;
 
-/** A line as it is created: wanted connected, nothing known yet. */
+/** Returns a new line: wanted connected, with nothing known yet. */
 export function newLine(
   fields: Pick<Line, "id" | "accountId" | "name" | "pairingPhone" | "createdAt"> & Partial<Pick<Line, "proxy">>,
 ): Line {
@@ -200,13 +201,13 @@ export function newLine(
   };
 }
 
-/** A way out as a line keeps it. Throws EgressError for what is no proxy. */
+/** Returns a proxy's address in the form that a line keeps. Throws EgressError if it is not a proxy's address. */
 export function sealedProxy(proxy: string | null, seal: Pick<Seal, "seal">): Line["proxy"] {
   if (proxy === null) return null;
   return { sealed: seal.seal(new TextEncoder().encode(proxy)), shown: shownProxy(readProxy(proxy)) };
 }
 
-/** The way out of a line, with its login. Throws SealError. */
+/** Returns the address of the line's proxy, with its login; null for none. Throws SealError. */
 export function openedProxy({ proxy }: Line, seal: Pick<Seal, "open">): string | null {
   return proxy && new TextDecoder().decode(seal.open(proxy.sealed));
 }

@@ -1,6 +1,6 @@
 /**
- * A line's connection, at most one: opened, heard while it is the present one, closed, and unlinked on the network. What
- * is made of what it reports is the session's to say.
+ * The connection of a line, at most one at a time: opens it, closes it, and unlinks the device on the network. Reports
+ * of the current connection go to the line's session, which decides what follows.
  */
 import { settledWithin, within } from "../base/within.ts";
 import type { Runtime } from "../runtime.ts";
@@ -9,7 +9,10 @@ import type { CloseReason, Connection, ConnectionEvents, OwnIdentity } from "../
 import type { Network, OpenOptions } from "../whatsapp/network.ts";
 import { type Line, openedProxy } from "./line.ts";
 
-/** How long a pause or log-out may take on the network, and a line that is offline to come up for its log-out. */
+/**
+ * How long closing and log-out may take on the network, and how long an offline line may
+ * take to log in for its log-out.
+ */
 const CLOSE_WITHIN_MS = 5_000;
 const UNLINK_WITHIN_MS = 15_000;
 
@@ -22,24 +25,27 @@ export interface LineConnectionDeps {
 type Incoming = Pick<ConnectionEvents, "message" | "receipt" | "notice">;
 type Reports = Omit<ConnectionEvents, keyof Incoming | "open" | "closed">;
 
-/** What is done about a report, in its turn; a connection that is not the present one any more is not heard. */
+/**
+ * Handlers of the connection's reports, each run as a task of the line's queue. Reports of a connection that is no
+ * longer current are dropped.
+ */
 type Heard = { [Name in keyof Reports]: (report: Parameters<Reports[Name]>[0]) => Promise<void> } & {
-  /** It is logged in. */
+  /** The connection is logged in. */
   open: (identity: OwnIdentity, connection: Connection) => Promise<void>;
-  /** It is gone; `lastedMs`: how long it was logged in, 0 when it never was. */
+  /** The connection has ended. `lastedMs` is how long it was logged in, 0 if it never was. */
   closed: (reason: CloseReason, lastedMs: number) => Promise<void>;
 };
 
 interface LineConnectionOptions {
   lineId: string;
-  /** The gateway stops: nothing more is opened. */
+  /** Aborted when the gateway stops: no connection is opened from then on. */
   signal: AbortSignal;
-  /** Takes a task into the line's one queue. */
+  /** Adds a task to the line's queue. */
   soon: (task: () => Promise<void>) => void;
   heard: Heard;
-  /** Of any connection, at once. */
+  /** Handlers of incoming messages, receipts and notices, called at once and for any connection, current or not. */
   incoming: Incoming;
-  /** Called at once when the present connection ends or is ended: nothing can be sent. */
+  /** Called at once when the current connection ends or is closed: nothing can be sent. */
   down: () => void;
 }
 
@@ -47,9 +53,9 @@ export class LineConnection {
   readonly #deps: LineConnectionDeps;
   readonly #options: LineConnectionOptions;
   #present: Connection | null = null;
-  /** Whether it has reported its end: that reason counts, whatever else is suspected of it. */
+  /** Whether the current connection has reported its end: the reason it gave then counts, not a later suspicion. */
   #hasEnded = false;
-  /** When the present connection logged in; null before. */
+  /** When the current connection logged in, Unix ms; null before that. */
   #openedAt: number | null = null;
 
   constructor(deps: LineConnectionDeps, options: LineConnectionOptions) {
@@ -57,27 +63,27 @@ export class LineConnection {
     this.#options = options;
   }
 
-  /** Logged in or not. */
+  /** The current connection, logged in or not. */
   get present(): Connection | null {
     return this.#present;
   }
 
-  /** The present one, while it is logged in. */
+  /** The current connection if it is logged in, else null. */
   get loggedIn(): Connection | null {
     return this.#openedAt === null ? null : this.#present;
   }
 
-  /** When the present one logged in, Unix ms; null while there is none that did. */
+  /** When the current connection logged in, Unix ms; null if none is logged in. */
   get openedAt(): number | null {
     return this.#openedAt;
   }
 
-  /** Whether it is the present one, and has not reported its end. */
+  /** Returns whether the connection is the current one and has not reported its end. */
   holds(connection: Connection): boolean {
     return this.#present === connection && !this.#hasEnded;
   }
 
-  /** Opens a connection, which is the present one from then on. Throws SealError and what the network's adapter throws. */
+  /** Opens a connection and makes it the current one. Throws SealError, and what the network's adapter throws. */
   async open(line: Line): Promise<void> {
     const { lineId, signal, soon, heard, incoming, down } = this.#options;
     if (signal.aborted) return;
@@ -118,7 +124,7 @@ export class LineConnection {
     this.#hasEnded = false;
   }
 
-  /** Closes the present one, if there is one, and keeps the link. What it still reports is not heard any more. */
+  /** Closes the current connection, if any, and keeps the link. Later reports of that connection are dropped. */
   async close(): Promise<void> {
     const connection = this.#present;
     this.#drop();
@@ -127,8 +133,8 @@ export class LineConnection {
   }
 
   /**
-   * Unlinks the device on the network, as far as it can be reached, and closes. Throws the signal's reason when the
-   * gateway stops before the network knows, and as `open` does.
+   * Unlinks the device on the network, if it can be reached, and closes the connection. Throws the signal's reason if
+   * the gateway stops before the network knows, and as `open` does.
    */
   async logout(line: Line): Promise<void> {
     const connection = this.loggedIn;
@@ -142,7 +148,7 @@ export class LineConnection {
     await this.#inTime(connection.logout());
   }
 
-  /** A paused or offline line logs in once more, so that the phone does not go on listing a dead device. */
+  /** Logs a paused or offline line in once more to unlink it; otherwise the phone would go on listing a dead device. */
   async #comeUpToUnlink(line: Line): Promise<void> {
     const { lineId, signal, incoming } = this.#options;
     const { clock, log } = this.#deps.runtime;
@@ -164,7 +170,7 @@ export class LineConnection {
     if (await within(clock, UNLINK_WITHIN_MS, up, signal) === true) return await this.#inTime(connection.logout());
     if (signal.aborted) {
       await this.#inTime(connection.close());
-      // The network does not know, so nothing may be forgotten.
+      // The network does not know of the log-out yet, so the credentials must be kept.
       signal.throwIfAborted();
     }
     log.warn({ lineId }, "the network could not be informed that a line was unlinked");

@@ -1,4 +1,7 @@
-/** A line's rows as its session writes them: by the table of states, with the events that a change owes, in one commit. */
+/**
+ * The line's row as its session writes it: by the table of transitions, and in one commit
+ * with the events of the change.
+ */
 import type { EventLog } from "../event/log.ts";
 import type { NewEvent } from "../event/event.ts";
 import { LRUCache } from "lru-cache";
@@ -13,18 +16,21 @@ import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
 import { type Line, LINE_TRANSITIONS, type LineTrigger } from "./line.ts";
 
-/** In a code most rows repeat the one above: a third of the time of trying every filter, and a smaller picture. */
+/**
+ * Most pixel rows of a QR repeat the row above, so filter 2 ("up") makes a smaller picture in a third of the time that
+ * trying every filter takes.
+ */
 const PNG = { filterType: 2, deflateStrategy: 0, deflateLevel: 6 };
 
-/** How long a name may be remembered that another process has changed. */
+/** How long a name is cached, and so how late a change by another process may be seen. */
 const NAME_KEPT_MS = 2_000;
 const MOST_NAMES = 10_000;
 
-/** The present names of lines, for their events. */
+/** The current names of lines, for their events. */
 export interface SessionNames {
-  /** "" when the line is gone. Throws StoreError. */
+  /** Resolves to the name, "" if the line is gone. Throws StoreError. */
   of: SessionName;
-  /** It was given another one here. Call it after the commit. */
+  /** Invalidates the cached name. Call it after the commit that changes the name. */
   changed(lineId: string): void;
 }
 
@@ -49,13 +55,15 @@ export function makeSessionNames(kv: Kv, clock: Clock): SessionNames {
   };
 }
 
-/** Ids of an account's lines, in the order of their creation; without those that are being deleted. */
+/** Returns the ids of an account's lines in order of creation, without those that are being deleted. */
 export async function lineIdsOf(kv: Kv, accountId: string): Promise<string[]> {
   const rows = await Array.fromAsync(kv.list({ prefix: lineKeys.linesOfAccount(accountId) }));
   return rows.map((row) => row.value);
 }
 
-/** Wants every line of the account deleted; resolves to how many are still there: their owners unlink them. */
+/**
+ * Marks every line of the account for deletion. Resolves to how many still exist, because a session has to unlink each.
+ */
 export async function endLines(kv: Kv, accountId: string): Promise<number> {
   for (const lineId of await lineIdsOf(kv, accountId)) {
     await retryOnConflict(kv, async () => {
@@ -80,7 +88,7 @@ interface LineRowDeps {
 
 interface LineRowOptions {
   lineId: string;
-  /** Ends the retries while the store is in trouble. */
+  /** Ends the retries while the store fails. */
   signal: AbortSignal;
   /** Called after every change. */
   changed: () => void;
@@ -95,12 +103,15 @@ export class LineRow {
     this.#options = options;
   }
 
-  /** Null when the line is gone. */
+  /** Reads the line; null if it is gone. Retries for as long as the store fails. */
   async read(): Promise<Line | null> {
     return (await this.untilDone(() => this.#deps.kv.get(lineKeys.line(this.#options.lineId)))).value;
   }
 
-  /** Moves the line as the table says, with its events; what the table does not know changes nothing. */
+  /**
+   * Changes the line's status by the table of transitions, applies the patch, and appends the events. Does nothing if
+   * the table does not list the trigger for the line's status.
+   */
   async change(trigger: LineTrigger, patch: Partial<Line>): Promise<void> {
     const qr = trigger === "qr" && patch.qr ? await qrDataUrl(patch.qr) : null;
     const line = await this.untilDone(() => this.#commit(trigger, patch, qr));
@@ -127,7 +138,10 @@ export class LineRow {
     });
   }
 
-  /** Tries for as long as it takes: what has happened must be written, whatever trouble the store is in. */
+  /**
+   * Retries until the work succeeds or the signal aborts: what has happened must be written,
+   * however long the store fails.
+   */
   untilDone<T>(work: () => Promise<T>): Promise<T> {
     const { lineId, signal } = this.#options;
     const { clock, log } = this.#deps.runtime;
@@ -136,7 +150,7 @@ export class LineRow {
   }
 }
 
-/** The events that a change of a line owes: a log-out also ends what its account was under. */
+/** Yields the events of a change of the line. A log-out clears the restriction, which is an event too. */
 function* eventsOf(before: Line, after: Line, qr: string | null): Generator<NewEvent> {
   const of = { accountId: after.accountId, sessionId: after.id, sessionName: after.name };
   if (qr) yield { ...of, event: "session.qr", data: { qr } };
@@ -171,8 +185,8 @@ function isSamePasskey(one: Line["passkey"], other: Line["passkey"]): boolean {
 }
 
 /**
- * Removes every row that only this line needs, its own last: a crash in between begins again. Its messages stay in the
- * history.
+ * Removes every row that only this line needs, the line's own row last, so that a deletion interrupted by a crash is
+ * run again. The line's messages stay in the history.
  */
 export async function deleteLine(kv: Kv, line: Line): Promise<void> {
   await deleteRange(kv, { prefix: lineKeys.seenOfLine(line.id) });
@@ -189,7 +203,7 @@ export async function deleteLine(kv: Kv, line: Line): Promise<void> {
   ]);
 }
 
-/** A data URL of a PNG, `data:image/png;base64,…` (spec, "Session QR / pairing result"). */
+/** Draws a QR as the data URL of a PNG, `data:image/png;base64,…` (spec, "Session QR / pairing result"). */
 export async function qrDataUrl(text: string): Promise<string> {
   const { default: QRCode } = await import("qrcode");
   return await QRCode.toDataURL(text, { errorCorrectionLevel: "M", margin: 4, scale: 6, rendererOpts: PNG });

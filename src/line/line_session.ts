@@ -1,7 +1,7 @@
 /**
- * A line's session, its life in this process: brings about what is wanted and writes what is (promise 5). All that happens
- * to the line, from the network or its owner, passes through one queue of tasks, so that no two changes cross; the states
- * are the table in `line.ts`. Trouble stays inside: nothing that fails here reaches another line.
+ * The session of a line in this process: brings about the wanted state and writes the actual one (promise 5).
+ * Everything that happens to the line, caused by the network or its owner, is a task of one queue, so that changes
+ * never overlap. The table in `line.ts` defines the states. A failure here never affects another line.
  */
 import PQueue from "p-queue";
 import type { EventLog } from "../event/log.ts";
@@ -29,7 +29,10 @@ export interface LineSessionDeps extends RunnerDeps, ReceiverDeps, Pick<LineConn
 /** How long a stop waits for the message that is on its way. */
 const FINISH_WITHIN_MS = 3_000;
 
-/** What waits ends with the link, at once and saying why: a new link may be another number, and may never come. */
+/**
+ * Errors of messages that were waiting when the link ended. They fail at once: a new link may be
+ * another number, or never come.
+ */
 const LOGGED_OUT = {
   code: "session_logged_out",
   message: "The session was logged out before the message could leave.",
@@ -52,7 +55,7 @@ export class LineSession implements Service {
   #cancelRetry: () => void = () => {};
   #stopped: Promise<void> | null = null;
 
-  /** `changed` is called after every change of the line's row, and when the row is gone. */
+  /** `changed` is called after every change of the line's row, and after its removal. */
   constructor(deps: LineSessionDeps, line: { id: string; accountId: string }, changed: () => void) {
     this.lineId = line.id;
     this.#deps = deps;
@@ -84,12 +87,12 @@ export class LineSession implements Service {
     });
   }
 
-  /** Writes what becomes of the line's messages, as its owner. */
+  /** The recorder that writes through the line's own store. */
   get recorder(): Recorder {
     return this.#deps.recorder;
   }
 
-  /** Resolves at once; the line comes up from then on. */
+  /** Begins to bring the line up. Resolves at once. */
   async start(): Promise<void> {
     if (this.#started || this.#stopped) return;
     this.#started = true;
@@ -97,19 +100,22 @@ export class LineSession implements Service {
     await this.runner.start();
   }
 
-  /** What is wanted may have changed. A line whose turn at boot is still to come has it now. */
+  /**
+   * Reads the wanted state, which may have changed, and acts on it. Starts a session that is
+   * still to be started at boot.
+   */
   reconcile(): void {
     void this.start();
     this.#soon(() => this.#reconcile());
   }
 
-  /** Keeps the link, lets the message on its way come to its end. Idempotent. */
+  /** Closes the connection and keeps the link, after a limited wait for the message that is on its way. Idempotent. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop();
     return this.#stopped;
   }
 
-  /** Resolves when all that has happened so far is worked off. */
+  /** Resolves when the line's queue of tasks is empty. */
   async idle(): Promise<void> {
     await this.#tasks.onIdle();
   }
@@ -125,30 +131,30 @@ export class LineSession implements Service {
     await settledWithin(clock, FINISH_WITHIN_MS, Promise.all([finished, this.#tasks.onIdle()]));
   }
 
-  /** One task after another; one that fails is logged, and the next begins all the same. */
+  /** Adds a task to the queue. Tasks run one after another; the failure of one is logged and does not stop the next. */
   #soon(task: () => Promise<void>): void {
     void this.#tasks.add(async () => {
       if (this.#stopping.signal.aborted) return;
       try {
         await task();
       } catch (error) {
-        if (this.#stopping.signal.aborted) return; // the next start goes on
+        if (this.#stopping.signal.aborted) return; // the next start continues
         this.#deps.runtime.log.error({ lineId: this.lineId, error: String(error) }, "a line met an unexpected error");
         this.#retryLater();
       }
     });
   }
 
-  // What is wanted
+  // The wanted state
 
   async #boot(): Promise<void> {
     const line = await this.#row.read();
     if (!line) return;
     if (line.qr !== null || line.pairingCode !== null) this.#attempts.resume(line.reason);
-    // First of all: no line may be shown as connected, whatever comes next.
+    // First, so that the line is not shown as connected, however long the next steps take.
     await this.#row.change("booted", NOTHING_TO_LINK);
     const linked = await this.#row.untilDone(() => this.#deps.network.isLinked(this.lineId));
-    // The process died between the network's word and our row: the credentials are the truth.
+    // The process died between the network's report and the write of the row: the credentials decide.
     if (linked !== line.linked) {
       if (linked) await this.#row.change("linked", { linked });
       else await this.#row.change("logged_out", { linked, halted: true, reason: "The link is gone." });
@@ -176,7 +182,7 @@ export class LineSession implements Service {
         return await this.#open(line);
       case "exported":
         await this.connection.close();
-        // Before it is observed: the export waits for that, and a new link may follow.
+        // Before the generation counts as observed: the export waits for that, and a new link may follow.
         await this.#endQueue(MOVED);
         return await this.#row.change("logged_out", {
           ...observed,
@@ -199,16 +205,16 @@ export class LineSession implements Service {
         return await this.#endQueue(LOGGED_OUT);
       case "deleted":
         await this.#unlink(line);
-        // Not observed yet: it is done when the row is gone.
+        // The generation is not marked as observed: the deletion is done only when the row is gone.
         if (line.linked) await this.#row.change("logged_out", { linked: false, reason: DELETED_REASON });
         await this.#endQueue(DELETED);
-        if (this.#stopping.signal.aborted) return; // the next start goes on
+        if (this.#stopping.signal.aborted) return; // the next start continues
         await this.#row.untilDone(() => deleteLine(this.#deps.kv, line));
         return this.#changed();
     }
   }
 
-  // What the network says
+  // Reports of the network
 
   #incoming(): Pick<ConnectionEvents, "message" | "receipt" | "notice"> {
     return {
@@ -232,7 +238,7 @@ export class LineSession implements Service {
     await this.#row.change("passkey", { ...NOTHING_TO_LINK, passkey, reason: passkeyReason(passkey) });
   }
 
-  /** Cold messages wait until it ends, or they expire. */
+  /** Writes the restriction. Messages to new chats wait until it ends, or expire. */
   async #restricted(restriction: Restriction | null): Promise<void> {
     await this.#row.change("noted", { restriction });
     this.runner.wake();
@@ -247,7 +253,7 @@ export class LineSession implements Service {
   async #opened({ phone }: OwnIdentity, connection: Connection): Promise<void> {
     this.#attempts.reset();
     await this.#row.change("opened", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
-    // It may have ended while that was written.
+    // The connection may have ended during the write.
     if (this.connection.holds(connection)) this.runner.use({ kind: "open", connection });
   }
 
@@ -286,7 +292,7 @@ export class LineSession implements Service {
     }
   }
 
-  /** The runner got no answer: the connection may be dead without knowing it. */
+  /** Replaces a connection that gave the runner no answer: it may be dead without having noticed. */
   #suspect(connection: Connection): void {
     if (!this.connection.holds(connection)) return;
     this.runner.use({ kind: "waiting" });
@@ -298,7 +304,7 @@ export class LineSession implements Service {
     });
   }
 
-  // What it does about it
+  // Actions
 
   async #open(line: Line): Promise<void> {
     try {
@@ -322,7 +328,7 @@ export class LineSession implements Service {
       }));
   }
 
-  /** Unlinks the device on the network, as far as it can be reached, and drops credentials and keys. */
+  /** Unlinks the device on the network, if it can be reached, and drops credentials and keys. */
   async #unlink(line: Line): Promise<void> {
     await this.connection.logout(line);
     await this.#forget();
@@ -333,14 +339,14 @@ export class LineSession implements Service {
     await this.#row.untilDone(() => this.#deps.network.forget(this.lineId, message));
   }
 
-  /** Fails what waits, to the last message, before anything else: a new link may be another number. */
+  /** Fails every waiting message before anything else is done: a new link may be another number. */
   async #endQueue(error: MessageError): Promise<void> {
     this.runner.use({ kind: "ended", error });
     await this.runner.idle();
   }
 }
 
-/** What the owner reads while the account's passkey is asked for. */
+/** Returns the `reason` that the owner reads while the account asks for its passkey. */
 function passkeyReason(passkey: PasskeyRequest | null): string {
   switch (passkey?.stage) {
     case "required":

@@ -1,4 +1,4 @@
-/** The lines as the HTTP floor uses them: it writes what is wanted, sessions bring it about (promise 5). */
+/** The lines as the HTTP layer uses them: it writes the wanted state, and sessions bring it about (promise 5). */
 import type { Accounts } from "../account/accounts.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import { readProxy } from "../egress/proxy_address.ts";
@@ -18,32 +18,35 @@ import { lineKeys } from "./rows.ts";
 import { makeSendingLine, type SendingLine } from "./sending_line.ts";
 
 export interface Lines extends Pick<AccountLines, "list" | "get">, SendingLine, Linking {
-  /** Throws Problem session_limit_reached when the plan allows no more (checked inside the commit). */
+  /** Creates a line. Throws Problem session_limit_reached if the plan allows no more (checked in the same commit). */
   create(accountId: string, options: NewLineOptions): Promise<Line>;
   /**
-   * Resolves to the line after what is wanted was written and, for at most some seconds, awaited: a client that reads the
-   * answer of `disconnect` sees `disconnected`. Deleting resolves to the last record, unlinked.
+   * Writes the wanted state and waits up to a few seconds for it, so that a client that disconnects a line sees
+   * `disconnected` in the answer. Resolves to the line as it is then; for a deleted line, to its last record, unlinked.
    */
   want(accountId: string, lineId: string, wanted: Wanted): Promise<Line>;
-  /** Holds what waits on the line, or lets it go on; the line stays connected. Throws Problem not_found. */
+  /** Pauses or resumes the line's queue; the line stays connected. Throws Problem not_found. */
   pauseQueue(accountId: string, lineId: string, paused: boolean): Promise<Line>;
   /**
-   * Changes the name, or the way out; a line that is wanted connected then comes up on the new one. What is undefined
-   * stays. Throws Problem not_found, validation_failed.
+   * Changes the name or the proxy; undefined fields stay as they are. A line that is wanted connected reconnects
+   * through the new proxy. Throws Problem not_found, validation_failed.
    */
   update(accountId: string, lineId: string, changes: { name?: string; proxy?: string | null }): Promise<Line>;
-  /** Asks the network where the line is connected. Throws Problem not_found, NetworkTimeout. */
+  /** Returns the line's vitals, asking its connection if there is one. Throws Problem not_found, NetworkTimeout. */
   health(accountId: string, lineId: string): Promise<Vitals & Pick<Line, "restriction">>;
-  /** Throws session_not_connected, NetworkRefusal, NetworkTimeout. */
+  /**
+   * Returns the line's live connection. Throws Problem not_found, session_not_connected. Calls of the connection reject
+   * with NetworkRefusal, NetworkTimeout.
+   */
   connection(accountId: string, lineId: string): Promise<LiveConnection>;
 }
 
 interface NewLineOptions {
   name: string;
   pairingPhone: string | null;
-  /** `socks5://user:password@host:port`, `http://…`, `https://…`; none if left out. */
+  /** `socks5://user:password@host:port`, `http://…` or `https://…`; null or undefined for none. */
   proxy?: string | null;
-  /** Adds what is to be written with the line or not at all; called anew for each try. */
+  /** Adds what must be written in the same commit as the line. Called again for each retry of the commit. */
   commitWith?: (change: Change, line: Line) => void;
 }
 
@@ -64,7 +67,7 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
   const until = makeUntil({ kv, clock: runtime.clock, live });
   const register = new LineRegister({ kv, runtime, accounts, offer: (change, lineId) => live.offer(change, lineId) });
 
-  /** Throws Problem validation_failed. */
+  /** Checks and seals a proxy's address. Throws Problem validation_failed. */
   async function proxyOf(text: string | null): Promise<Line["proxy"]> {
     try {
       if (text !== null) await safeFetch.vetProxy(readProxy(text));
@@ -74,7 +77,7 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     }
   }
 
-  /** The commit of the next generation. */
+  /** Builds the commit that begins the next generation. */
   async function nextGeneration(accountId: string, lineId: string, wanted: Wanted) {
     const slot = await row(accountId, lineId);
     const result: Line = { ...slot.value, wanted, generation: slot.value.generation + 1 };
@@ -89,7 +92,7 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     return await until(written, (now) => isReached(now, written));
   }
 
-  /** The live connection of a line that is connected. */
+  /** Returns the live connection of a line that is connected. Throws Problem not_found, session_not_connected. */
   async function connectionOf(accountId: string, lineId: string): Promise<LiveConnection> {
     const { value: line } = await row(accountId, lineId);
     const connection = live.connection(lineId);
@@ -116,7 +119,7 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     },
 
     async want(accountId, lineId, wanted) {
-      // The row of it goes with a deleted line.
+      // Read first: the deletion of a line removes this row too.
       const before = (await kv.get(lineKeys.lineUsed(lineId))).value;
       const line = await bringAbout(accountId, lineId, wanted);
       return await used({ ...line, lastUsed: before ?? line.lastUsed });

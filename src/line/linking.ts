@@ -1,4 +1,4 @@
-/** Linking a line, as its owner sees it: the QR or the code to show, and the steps of the account's passkey. */
+/** Linking a line, as its owner sees it: the QR or code to show, and the steps of the account's passkey. */
 import { notFound } from "../errors.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import {
@@ -13,7 +13,7 @@ import { qrDataUrl } from "./line_row.ts";
 import type { LiveLines } from "./live.ts";
 import type { Until } from "./reached.ts";
 
-/** How far linking is: the spec's "Session QR / pairing result". */
+/** The state of linking: the spec's "Session QR / pairing result". */
 interface LinkingState {
   status: LineStatus;
   qr: string | null;
@@ -24,14 +24,14 @@ interface LinkingDeps {
   lines: Pick<AccountLines, "row" | "used">;
   live: Pick<LiveLines, "present">;
   until: Until;
-  /** Begins a new round. */
+  /** Begins a new round of linking. */
   connect: (accountId: string, lineId: string) => Promise<Line>;
 }
 
 export type Linking = ReturnType<typeof makeLinking>;
 
 export function makeLinking({ lines, live, until, connect }: LinkingDeps) {
-  /** One step of the passkey, and the line as it is then: with the next step, or with why this one was refused. */
+  /** Runs one passkey step, and waits until the line's row shows the next step, or why this one was refused. */
   async function passkeyStep(
     accountId: string,
     lineId: string,
@@ -52,7 +52,7 @@ export function makeLinking({ lines, live, until, connect }: LinkingDeps) {
 
   return {
     /**
-     * What the owner needs to link the line now; asking begins a new round when the last one ran out unused, but not when
+     * Returns what the owner needs to link the line. Begins a new round if the last one expired unused, but not if
      * WhatsApp refused it. `qr` is a data URL of a PNG. Throws Problem not_found.
      */
     async linking(accountId: string, lineId: string): Promise<LinkingState> {
@@ -63,7 +63,7 @@ export function makeLinking({ lines, live, until, connect }: LinkingDeps) {
       return { status, qr: qr === null ? null : await qrDataUrl(qr), pairingCode };
     },
 
-    /** What the account's passkey is asked for now. Throws not_found when it is not. */
+    /** Returns the pending passkey request. Throws Problem not_found if there is none. */
     async passkey(accountId: string, lineId: string): Promise<PasskeyRequest> {
       const { value: { passkey } } = await lines.row(accountId, lineId);
       if (!passkey) throw notFound("passkey request");
@@ -71,13 +71,13 @@ export function makeLinking({ lines, live, until, connect }: LinkingDeps) {
     },
 
     /**
-     * Resolves to the line once the network took the signed challenge. Throws not_found, PasskeyNotRequested,
-     * PasskeyRefused, NetworkTimeout.
+     * Submits the signed challenge; resolves to the line once the network has accepted it. Throws Problem not_found,
+     * PasskeyNotRequested, PasskeyRefused, NetworkTimeout.
      */
     signPasskey: (accountId: string, lineId: string, assertion: PasskeyAssertion): Promise<Line> =>
       passkeyStep(accountId, lineId, (connection) => connection.signPasskey(assertion)),
 
-    /** The owner saw the same code on the phone. As signPasskey. */
+    /** Confirms that the owner saw the same code on the phone. Resolves and throws as `signPasskey` does. */
     confirmPasskey: (accountId: string, lineId: string): Promise<Line> =>
       passkeyStep(accountId, lineId, (connection) => connection.confirmPasskey()),
   };

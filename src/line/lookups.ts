@@ -1,23 +1,23 @@
 /**
- * Questions that clients may ask over and over, answered from memory for a while and limited for each line: the network
- * bans lines that poll it. In this process alone: a restart forgets.
+ * A cache and rate limit for questions that clients may ask repeatedly: the network bans lines that poll it. Both are
+ * in the memory of this process; a restart empties them.
  */
 import { LRUCache } from "lru-cache";
 import { Windows } from "../base/windows.ts";
 import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 
-/** Questions of a line that reach the network in a minute: some times what a person on the phone causes. */
+/** Questions per line and minute that may reach the network: a few times what a person using the phone causes. */
 const A_MINUTE = 60;
 const WINDOW_MS = 60_000;
-/** All answers together, in characters of JSON. */
+/** Size limit of the whole cache, in characters of JSON. */
 const KEPT_CHARACTERS = 16_000_000;
 
 interface Question<T> {
   lineId: string;
-  /** What is asked, `group 1@g.us`; answers are forgotten by the beginning of it. */
+  /** What is asked, such as `group 1@g.us`; `forget` invalidates answers by a prefix of it. */
   about: string;
-  /** How long an answer is good. */
+  /** How long an answer may be cached. */
   maxAgeMs: number;
   ask(): Promise<T>;
 }
@@ -29,7 +29,7 @@ export function makeLookups({ clock }: { clock: Clock }) {
     maxSize: KEPT_CHARACTERS,
     sizeCalculation: ({ value }, key) => key.length + (JSON.stringify(value)?.length ?? 0) + 1,
   });
-  /** Single flight: those who ask the same at once share the answer. */
+  /** Single flight: concurrent callers with the same question share one answer. */
   const asking = new Map<string, Promise<unknown>>();
   const windows = new Windows(clock, WINDOW_MS);
 
@@ -40,7 +40,7 @@ export function makeLookups({ clock }: { clock: Clock }) {
     });
   }
 
-  /** Asks, and keeps the answer unless it was forgotten meanwhile. */
+  /** Asks the network, and caches the answer unless `forget` was called for it in the meantime. */
   async function askAnew({ lineId, ask }: Question<unknown>, key: string): Promise<unknown> {
     spend(lineId);
     const asked = ask();
@@ -55,7 +55,10 @@ export function makeLookups({ clock }: { clock: Clock }) {
   }
 
   return {
-    /** Throws what `ask` throws, and Problem rate_limited where the line has asked too much. */
+    /**
+     * Answers from the cache or the network. Throws what `ask` throws, and Problem
+     * rate_limited if the line asks too often.
+     */
     async answer<T>(question: Question<T>): Promise<{ value: T; ageSeconds: number }> {
       const key = `${question.lineId} ${question.about}`;
       const kept = answers.get(key);
@@ -65,7 +68,7 @@ export function makeLookups({ clock }: { clock: Clock }) {
       return { value: value as T, ageSeconds: isFresh ? Math.floor(age / 1000) : 0 };
     },
 
-    /** What is known of the line is not so any more: everything whose name begins like this. */
+    /** Invalidates the line's answers, also those still awaited, whose `about` begins with this prefix. */
     forget(lineId: string, about: string): void {
       const beginning = `${lineId} ${about}`;
       for (const keys of [answers.keys(), asking.keys()]) {

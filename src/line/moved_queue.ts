@@ -1,4 +1,7 @@
-/** What waits on a line as it moves to another gateway, files included: read at the old place, put in once at the new one. */
+/**
+ * The queue of a line that moves to another gateway, files included: read at the old gateway,
+ * inserted once at the new one.
+ */
 import { Buffer } from "node:buffer";
 import { usageAt } from "../account/quota.ts";
 import type { SharedMediaStore } from "../media/fair_writes.ts";
@@ -15,24 +18,24 @@ import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Line } from "./line.ts";
 import { lineKeys } from "./rows.ts";
 
-/** What a message ends with at the place that its line has left. */
+/** The error of a waiting message at the gateway that its line has left. */
 export const MOVED: MessageError = {
   code: "moved",
   message: "It went with its line to another gateway, where it has the same id.",
 };
 
-/** A message that waits, with the bytes of its file in base64. */
+/** A waiting message, with its file in base64; `file` is null if it has none. */
 export interface MovedMessage {
   message: Message;
   file: string | null;
 }
 
-/** Messages that are put in by one commit, at most. */
+/** Messages inserted per commit, at most. */
 const AT_ONCE = 50;
 
 /**
- * Everything that waits on the line, in the order of departure; null when contents and files are more than `mostBytes`,
- * which are not read then.
+ * Reads everything that waits on the line, in the order of departure. Null if contents and files exceed `mostBytes`;
+ * the rest is not read then.
  */
 export async function readQueue(
   { kv, media }: { kv: Kv; media: Pick<SharedMediaStore, "read"> },
@@ -59,9 +62,9 @@ interface WriteDeps {
 }
 
 /**
- * Puts the messages into the queue of the line, in their order and under their ids. Each commit counts in the row of the
- * import how many are in, so that an import that is run again goes on behind them. No quota is charged: that was done
- * where they were accepted.
+ * Inserts the messages into the line's queue, in their order and under their ids. Each commit updates the number
+ * inserted in the import's row, so that an interrupted import resumes behind them. No quota is charged: the gateway
+ * that accepted the messages has charged it.
  */
 export async function writeQueue(
   { kv, media, runtime }: WriteDeps,
@@ -77,7 +80,7 @@ export async function writeQueue(
   }
 }
 
-/** The message with its file in the media store. */
+/** Stores the message's file, if it has one, and returns the message with a reference to it. */
 async function withFile(
   media: Pick<SharedMediaStore, "write">,
   accountId: string,
@@ -94,11 +97,13 @@ interface Place {
   lineId: string;
   accountId: string;
   importId: string;
-  /** How many of the import are in already. */
+  /** How many messages of the import are inserted already. */
   at: number;
 }
 
-/** One commit; nothing when another import of the same file has put them in meanwhile. */
+/**
+ * Inserts the messages in one commit. Does nothing if a concurrent import of the same file has inserted them already.
+ */
 async function putIn(
   { kv, runtime }: Pick<WriteDeps, "kv" | "runtime">,
   { lineId, accountId, importId, at }: Place,
@@ -114,7 +119,7 @@ async function putIn(
     const now = runtime.clock.now();
     const first = Math.max(ledger.lastPosition + 1, positionAt(now));
     const placed = messages.map((message, i): Message => {
-      // The line has come back to where it was: the message's record is there, and says that it went.
+      // The line returns to a gateway that it left: a record with this id is still there, failed as `moved`.
       const id = taken[i]!.value === null ? message.id : runtime.ids.next("msg");
       return {
         ...message,
@@ -124,7 +129,7 @@ async function putIn(
         sessionId: lineId,
         position: message.sendAt === null ? first + i : positionAt(message.sendAt),
         historyNumber: ledger.messages + 1 + i,
-        // The rest of its bulk stayed behind.
+        // The bulk does not move with the line.
         bulkId: null,
         status: "queued",
         createdAt: now,

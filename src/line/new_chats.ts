@@ -1,13 +1,14 @@
 /**
- * How many new chats a line may start in a day: what its plan says, and fewer in its first weeks where the plan warms
- * lines up. A chat is new while neither side has written; it counts when its first message departs, whatever comes of that.
+ * The limit of new chats that a line may start per day: the plan's limit, and less in the line's first weeks if the
+ * plan has a warm-up. A chat is new while neither side has written in it. It counts when its first message departs,
+ * whatever the outcome.
  */
 import type { Plan } from "../account/plan.ts";
 import { dayAt } from "../account/hours.ts";
 import type { Pacing } from "./pacing.ts";
 
 const WEEK_MS = 7 * 24 * 3_600_000;
-/** New chats a day in the first, second, third and fourth week after a line's first departure. */
+/** New chats per day in the first, second, third and fourth week after a line's first departure. */
 const WARM_UP = [10, 20, 40, 80];
 
 export interface NewChats {
@@ -17,7 +18,7 @@ export interface NewChats {
   resetsAt: number;
 }
 
-/** Null: the plan sets no limit, now. */
+/** Returns the day's use and limit; null if the plan sets no limit at the moment. */
 export function newChatsOf(plan: Plan, pacing: Pacing | null, now: number): NewChats | null {
   const limit = Math.min(
     plan.newChatsDaily ?? Infinity,
@@ -28,7 +29,7 @@ export function newChatsOf(plan: Plan, pacing: Pacing | null, now: number): NewC
   return { used: pacing?.newChats?.day === day ? pacing.newChats.started : 0, limit, resetsAt: endsAt };
 }
 
-/** The count with one more, for the row of the line's pacing. */
+/** Returns the day's count plus one, for the line's pacing row. */
 export function oneMoreChat(plan: Plan, pacing: Pacing | null, now: number): NonNullable<Pacing["newChats"]> {
   const { day } = dayAt(plan.hours?.timeZone ?? "UTC", now);
   return { day, started: (pacing?.newChats?.day === day ? pacing.newChats.started : 0) + 1 };

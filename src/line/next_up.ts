@@ -1,4 +1,4 @@
-/** Whose turn it is in the queue of one line: replies before others, and no new chats while none may be started. */
+/** Chooses the next message of a line's queue: replies before others, and no new chats while none may be started. */
 import type { Plan } from "../account/plan.ts";
 import { hasEnded } from "../message/message.ts";
 import { QueueHead } from "../message/queue/head.ts";
@@ -16,20 +16,20 @@ import { newChatsOf } from "./new_chats.ts";
 import type { Pacing } from "./pacing.ts";
 
 /**
- * Nothing waits for ever (docs/queue.md): one departure in so many is of the message that has waited longest, whatever
- * its priority, once that is so long.
+ * Prevents starvation (docs/queue.md): every tenth departure is that of the message that has waited longest, whatever
+ * its priority, if it has waited at least this long.
  */
 const OLDEST_EVERY = 10;
 const OLDEST_AFTER_MS = 10 * 60_000;
 
-/** What decides about turns. */
+/** What decides whose turn it is. */
 interface Rules {
   plan: Plan;
   pacing: Pacing | null;
-  /** Null: the line is offline. */
+  /** Null if the line is offline. */
   connection: Connection | null;
   now: number;
-  /** The message that is on its way now: the turn is of the one behind it. */
+  /** The id of the message that is on its way now, to choose the one behind it. */
   behind?: string;
 }
 
@@ -40,9 +40,9 @@ export class NextUp {
   readonly #head: QueueHead;
   readonly #lanes: Lanes;
   readonly #chats: Chats;
-  /** Chats that wrote since the last look. */
+  /** Chats that wrote since the last `sortIn`, with the time, Unix ms. */
   readonly #heard = new Map<string, number>();
-  /** Where the queue of each priority ended at the last look; null while no chat has written lately. */
+  /** The last key of each priority's cold lane at the last `sortIn`; null while no chat has written lately. */
   #ends: Awaited<ReturnType<Lanes["ends"]>> | null = null;
   #isLoaded = false;
   #dueAt = Infinity;
@@ -62,8 +62,8 @@ export class NextUp {
   }
 
   /**
-   * A message came in: what waits for its chat is a reply from the next look on. Answers whether there is anything to look
-   * at: where nothing waits, what is accepted later is found behind the ends.
+   * Notes an incoming message: what waits for its chat is a reply from the next `sortIn` on. Returns whether a message
+   * may be waiting, so that a `sortIn` is worthwhile. If none is, messages accepted later are found behind `#ends`.
    */
   heard(message: Pick<Incoming, "chat" | "number" | "participant" | "timestamp">, now: number): boolean {
     const mayWait = this.#ends === null || !this.#head.isEmpty;
@@ -75,7 +75,7 @@ export class NextUp {
     return mayWait;
   }
 
-  /** Brings the rows of the queue up to date: messages that are due, and those to chats that wrote. */
+  /** Updates the rows of the queue: adds scheduled messages that are due, and moves those to chats that wrote. */
   async sortIn(now: number): Promise<void> {
     this.#head.changed();
     const laneOf = (chat: string) => this.#chats.wroteLately(chat, now) ? "reply" : "cold";
@@ -84,7 +84,8 @@ export class NextUp {
       this.#isLoaded = true;
     }
     for (const [chat, at] of this.#heard) this.#chats.heard(chat, { at, now });
-    // Otherwise nothing that waits is a reply: whatever there is of a chat is moved when it writes.
+    // If no chat has written lately, no message in the cold lanes can be a reply: a chat's
+    // messages move when it writes.
     if (!this.#chats.anyWroteLately(now)) this.#ends = null;
     else if (this.#ends === null) this.#ends = await this.#lanes.ends();
     else await this.#lanes.sortIn(this.#ends, { laneOf, clock: this.#clock });
@@ -96,7 +97,7 @@ export class NextUp {
     this.#dueAt = await this.#lanes.release(now, laneOf) ?? Infinity;
   }
 
-  /** The message that is on its way, or may have left and has to go again before any other. */
+  /** Returns the message that is on its way, or that may have left and has to be sent again before any other. */
   async departing(pacing: Pacing | null): Promise<MessageRow | null> {
     if (!pacing?.departing) return null;
     const slot = await this.#kv.get(messageKeys.message(pacing.departing));
@@ -104,8 +105,9 @@ export class NextUp {
   }
 
   /**
-   * The message whose turn it is; null when nothing can leave: what ends a restriction wakes the line, and what expires
-   * meanwhile is found by the sweep. While the line may start no new chats, those to new ones let others pass.
+   * Returns the message whose turn it is; null if none can leave. The end of a restriction wakes the line,
+   * and the sweep finds messages that expire until then. While the line may start no new chats, messages
+   * to new chats let others pass.
    */
   async message({ plan, pacing, connection, now, behind }: Rules): Promise<MessageRow | null> {
     const lets = async (to: string) => await connection?.allows(to) ?? true;
@@ -122,17 +124,17 @@ export class NextUp {
     });
   }
 
-  /** The first message to a chat has left: the others to it are to a new chat no longer. */
+  /** Notes that the first message to a chat has left: the others to it are no longer held back. */
   async started(chat: string): Promise<void> {
     await this.#lanes.moveChat(chat, "cold");
   }
 
-  /** The first messages of the queue, for whoever fails them. */
+  /** Returns the ids of the first messages of the queue, scheduled ones included. */
   async first(limit: number): Promise<string[]> {
     return await Array.fromAsync(new LineQueue(this.#kv, this.#lineId).each(limit), ({ id }) => id);
   }
 
-  /** Whether neither side has written in the chat. */
+  /** Returns whether the chat is new: neither side has written in it. */
   async isNew(chat: string): Promise<boolean> {
     return (await newAmong(this.#kv, this.#lineId, [chat])).size > 0;
   }

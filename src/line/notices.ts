@@ -1,4 +1,4 @@
-/** Keeps what happens beside messages (calls, groups, presence) as events, each once, in ONE commit (promise 4). */
+/** Keeps calls, group changes and presence as events, each exactly once, in ONE commit (promise 4). */
 import type { EventBody } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Clock } from "../runtime.ts";
@@ -13,7 +13,7 @@ interface NoticeDeps {
   sessionName: (lineId: string) => Promise<string>;
 }
 
-/** Resolves when it is kept, or was before. Throws StoreError. */
+/** Appends the event of a notice, unless it was kept before. Throws StoreError. */
 export async function keepNotice(
   { kv, clock, events, sessionName }: NoticeDeps,
   line: { id: string; accountId: string },
@@ -48,7 +48,7 @@ function bodyOf(notice: Notice): EventBody {
   }
 }
 
-/** As the API shows a group. */
+/** Returns the group as the API shows it. */
 function shown({ createdAt, ...group }: GroupNow) {
   return { ...group, ...(createdAt === undefined ? {} : { createdAt: new Date(createdAt).toISOString() }) };
 }

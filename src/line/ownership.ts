@@ -1,6 +1,6 @@
 /**
- * Whose a line is: one process brings it up, and all that it writes for the line goes through the line's own store,
- * which refuses once the line is somebody else's (promise 9).
+ * Ownership of lines: one process runs a line, and writes for it through the line's own store. That store rejects
+ * writes once another process owns the line (promise 9).
  */
 import type { Leases } from "../cluster/leases.ts";
 import type { Kv } from "../store/kv.ts";
@@ -8,15 +8,15 @@ import type { Line } from "./line.ts";
 import { lineKeys } from "./rows.ts";
 
 export interface Ownership {
-  /** The lines of this process as their rows stand; one that is its own and has no row is gone. */
+  /** Yields the rows of this process's lines. A line of this process without a row has been deleted. */
   lines(): AsyncIterable<Line>;
-  /** The store as the line's owner writes it; null when the line is not this process's. */
+  /** Returns the store for writes as the line's owner; null if the line is not this process's. */
   storeOf(lineId: string): Kv | null;
-  /** The line's row is gone, and with it what there was to own. */
+  /** Releases the ownership of a line whose row is gone. */
   gone(lineId: string): Promise<void>;
 }
 
-/** On one machine: the data folder's lock is the lease on all there is, and costs no commit anything. */
+/** Ownership on one machine: the data folder's lock covers all lines, so commits need no fencing token. */
 export function soleOwnership(kv: Kv): Ownership {
   return {
     async *lines() {
@@ -27,7 +27,7 @@ export function soleOwnership(kv: Kv): Ownership {
   };
 }
 
-/** On a store that many share: the lines whose leases this process holds, each behind its fence. */
+/** Ownership on a shared store: the lines whose leases this process holds, each written with its fencing token. */
 export function sharedOwnership(leases: Leases): Ownership {
   return {
     lines: () => leases.rows(lineKeys.line),

@@ -1,56 +1,59 @@
 /**
- * Pauses between departures (promise 2): the gap on the wire between two departures of a line lies in its plan's
- * [min, max], restarts included.
+ * The pauses between departures (promise 2): the gap on the wire between two departures of a line lies within its
+ * plan's [min, max], also across restarts.
  *
- * The gateway does not see the moment at which a message departs, only two that enclose it: when it handed the message
- * over, and when the server's answer was there. The pause counts from the answer, so `min` holds by construction; it is
- * drawn short of `max` by a slack, in which the answer, a late timer and the encryption of a text find room. What takes
- * longer, above all an upload, is done while the pause runs (`preparation.ts`); it stretches the gap past `max` only
- * when it takes longer than the pause.
- * An attempt that failed counts as a departure too: asking the network in a row, without a pause, for numbers that do
- * not exist is what gets a line blocked.
+ * The gateway cannot see the moment at which a message departs, only two moments around it: when it handed the message
+ * over, and when the server's answer arrived. The pause counts from the answer, so `min` holds by construction. It is
+ * drawn short of `max` by a slack that leaves room for the answer, a late timer and the encryption of a text. Longer
+ * work, above all an upload, is done during the pause (`preparation.ts`); it stretches the gap past `max` only if it
+ * takes longer than the pause.
+ *
+ * A failed attempt counts as a departure too: lines that ask the network for non-existent numbers
+ * without a pause get blocked.
  */
 import type { Plan } from "../account/plan.ts";
 import type { Random } from "../runtime.ts";
 
-/** Bounds of the pause, milliseconds. */
+/** Bounds of the pause, in milliseconds. */
 interface Delays {
   minMs: number;
   maxMs: number;
 }
 
-/** The pauses that a plan asks for. */
+/** Returns the bounds that the plan sets. */
 export function delaysOf(plan: Pick<Plan, "delayMinMs" | "delayMaxMs">): Delays {
   return { minMs: plan.delayMinMs, maxMs: plan.delayMaxMs };
 }
 
-/** What a restart must know to keep the gap; written in the commits that begin and end an attempt. */
+/** What a restart must know to keep the gap. Written in the commits that begin and end an attempt. */
 export interface Pacing {
-  /** When the last message departed, as far as we can tell from its ack; Unix ms. */
+  /** When the last message departed, by the time of its ack, Unix ms. */
   lastDepartureAt: number;
-  /** Before this nothing departs, Unix ms. */
+  /** Earliest time of the next departure, Unix ms. */
   nextDepartureAt: number;
-  /** The message that is on its way, or may have left and goes again: before any other. */
+  /** The id of the message that is on its way, or that may have left and is sent again before any other. */
   departing?: string;
-  /** How many messages have departed, failed ones too; further attempts of one do not count. */
+  /** How many messages have departed, including failed ones. Retries do not count. */
   departures?: number;
   /** When the line's first message departed, Unix ms. */
   firstDepartureAt?: number;
-  /** How many new chats were started on the last day on which any was, `YYYY-MM-DD` (`new_chats.ts`). */
+  /** How many new chats were started on the last day with any, `YYYY-MM-DD` (`new_chats.ts`). */
   newChats?: { day: string; started: number };
 }
 
-/** Of a line from which nothing has departed yet. */
+/** The pacing of a line from which nothing has departed yet. */
 export const NO_DEPARTURE: Readonly<Pacing> = { lastDepartureAt: 0, nextDepartureAt: 0 };
 
-/** Room for answer, timer and encoding: measured at some 50 ms together on a busy machine, more on a far network. */
+/**
+ * Room for answer, timer and encryption: measured at about 50 ms in total on a busy machine, more on a slow network.
+ */
 const MAX_SLACK_MS = 1_000;
 
 function slackMs(delays: Delays): number {
   return Math.min(MAX_SLACK_MS, Math.floor((delays.maxMs - delays.minMs) / 2));
 }
 
-/** The pacing after an attempt that was handed over at `handedOverAt` and answered at `answeredAt`. */
+/** Returns the pacing after an attempt that was handed over at `handedOverAt` and answered at `answeredAt`, Unix ms. */
 export function afterDeparture(
   handedOverAt: number,
   answeredAt: number,
@@ -66,8 +69,8 @@ export function afterDeparture(
 }
 
 /**
- * The pacing while a message is on its way since `now`: what holds if the process dies before the answer. Later by the
- * slack, because the message may have departed that much later.
+ * Returns the pacing for a message that is handed over at `now`; it applies if the process dies before the answer.
+ * Longer by the slack, because the message may depart that much later.
  */
 export function whileDeparting(now: number, { delays, random }: { delays: Delays; random: Random }): Pacing {
   const slack = slackMs(delays);
@@ -78,8 +81,8 @@ export function whileDeparting(now: number, { delays, random }: { delays: Delays
 }
 
 /**
- * The pacing of a line that begins at `now`, by a clock that was set back while nothing ran: the last departure cannot
- * lie ahead, and the pause begins anew.
+ * Returns the pacing for a line that starts at `now`. If the clock was set back in the meantime, so that the last
+ * departure lies in the future, the pause begins again.
  */
 export function atStart(pacing: Pacing, now: number): Pacing {
   const ahead = pacing.lastDepartureAt - now;
@@ -88,8 +91,8 @@ export function atStart(pacing: Pacing, now: number): Pacing {
 }
 
 /**
- * When the next message may depart, Unix ms; in the past or now: at once. Follows a plan that changed during the pause,
- * and a system clock that was set back does not stop the line.
+ * Returns when the next message may depart, Unix ms; if that is not in the future, at once. A plan that changes during
+ * the pause takes effect, and a system clock that is set back does not stop the line.
  */
 export function nextDeparture(pacing: Pacing | null, now: number, delays: Delays): number {
   if (pacing === null) return now;

@@ -1,9 +1,9 @@
 /**
- * The next message of a line, which is prepared (`prepare.ts`) while the pause before it runs, so that the departure is
- * the stanza alone and the gap stays within the plan's bounds (promise 2).
+ * Prepares the next message of a line (`prepare.ts`) during the pause before it, so that only the stanza is left to
+ * send at its departure and the gap stays within the plan's bounds (promise 2).
  *
- * One message at a time, and in memory only: after a crash, or over a new connection, it is prepared again. The message
- * stays `queued` meanwhile; when it is cancelled or expires, what was prepared for it is dropped.
+ * One message at a time, in memory only: after a crash, or on a new connection, it is prepared again. The message stays
+ * `queued` until it departs. If it is cancelled or expires, its preparation is dropped.
  */
 import PQueue from "p-queue";
 import type { OutgoingContent } from "../message/content.ts";
@@ -11,13 +11,13 @@ import type { Message } from "../message/message.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import type { Prepare, Ready } from "./prepare.ts";
 
-/** What nobody types. */
+/** Kinds for which "typing" is never shown. */
 const NEVER_TYPED: readonly OutgoingContent["kind"][] = ["reaction", "status"];
 
 interface PreparationListener {
   /** The message is ready to leave. */
   ready(): void;
-  /** It is not what it was, or is over: the queue has to be looked at again. */
+  /** The message could not be prepared as it was: it changed, ended, or failed to be prepared. Read the queue again. */
   again(): void;
 }
 
@@ -26,11 +26,11 @@ interface Work {
   revision: number | undefined;
   connection: Connection;
   unwanted: AbortController;
-  /** Null while it is under way. */
+  /** The result; null while preparation is under way. */
   ready: Ready | null;
-  /** Since when "typing" is shown, Unix ms; null when it is not. */
+  /** Since when "typing" is shown, Unix ms; null if it is not. */
   typingSince: number | null;
-  /** No pause follows: it leaves as soon as it may. */
+  /** Whether the message leaves as soon as it is ready, without a pause. */
   leavesNext: boolean;
 }
 
@@ -38,7 +38,7 @@ export class Preparation {
   readonly #prepare: Prepare;
   readonly #listener: PreparationListener;
   #work: Work | null = null;
-  /** One after another: what is not wanted any more lets go of its file before the next begins. */
+  /** Runs one preparation at a time: an aborted one releases its file before the next begins. */
   readonly #queue = new PQueue({ concurrency: 1 });
 
   constructor(prepare: Prepare, listener: PreparationListener) {
@@ -46,7 +46,10 @@ export class Preparation {
     this.#listener = listener;
   }
 
-  /** The message, ready for this connection; null while it is prepared, which begins now if it had not. */
+  /**
+   * Returns the message, prepared for this connection; null while preparation runs, which
+   * this call begins if necessary.
+   */
   of(message: Message, connection: Connection): Ready | null {
     const { messageId, revision, connection: of } = this.#work ?? {};
     if (messageId !== message.id || revision !== message.revision || of !== connection) {
@@ -56,7 +59,7 @@ export class Preparation {
     return this.#work!.ready;
   }
 
-  /** The message that was given to `of` leaves in a moment, without a pause. */
+  /** Notes that the message last given to `of` leaves next, without a pause. */
   leavesNext(): void {
     const work = this.#work;
     if (!work) return;
@@ -65,9 +68,9 @@ export class Preparation {
   }
 
   /**
-   * How long nothing is to be done about the message, which was given to `of`: until "typing" is to be shown, which begins
-   * here, or until that was shown long enough. It is shown at the end of the pause, and stretches one that is shorter.
-   * `typingMs`: how long it is shown for a message that does not say so.
+   * Returns the milliseconds until the next step of the message last given to `of`: until "typing" has to be shown,
+   * which this method then starts, or until it has been shown long enough. "Typing" is shown at the end of the pause,
+   * and extends a pause that is shorter. `typingMs` applies to messages that do not set their own.
    */
   untilTyped(
     { manner, content }: Message,
@@ -84,13 +87,13 @@ export class Preparation {
     return Math.max(pauseMs, work.typingSince + typingMs - now);
   }
 
-  /** Forgets what was prepared, and ends what is under way. */
+  /** Discards the prepared message, and aborts a preparation that is under way. */
   drop(): void {
     if (this.#work?.ready === null) this.#work.unwanted.abort();
     this.#work = null;
   }
 
-  /** Drops it, and resolves when nothing is under way any more: neither rows nor files are touched then. */
+  /** Drops the preparation; resolves once none is under way, and so no row or file is in use. */
   async end(): Promise<void> {
     this.drop();
     await this.#queue.onIdle();

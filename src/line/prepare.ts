@@ -1,6 +1,6 @@
 /**
- * Preparing a message on its line's connection: its file is fetched and uploaded, its link's preview made, its recipient
- * looked up. A file that ends the process time and again ends its message.
+ * Prepares a message on its line's connection: fetches and uploads its file, makes its link preview, looks up its
+ * recipient. A file that repeatedly crashes the process makes its message fail.
  */
 import { within } from "../base/within.ts";
 import type { MediaStore } from "../media/store.ts";
@@ -18,10 +18,10 @@ import type { Outgoing, OutgoingBody, Prepared, SendOutcome } from "../whatsapp/
 import { TROUBLE_PAUSE_MS } from "./attempts.ts";
 import { lineKeys } from "./rows.ts";
 
-/** How long a connection may take over one message, and the slowest upload that is still waited for. */
+/** How long a connection may take to prepare one message, plus the time of its upload at the slowest accepted speed. */
 const PREPARE_DEADLINE_MS = 120_000;
 const SLOWEST_UPLOAD_BYTES_PER_MS = 50;
-/** A file in whose company the process died this often is given up, or its line would never move again. */
+/** A message whose file was being prepared when the process died this often fails; it would block its line forever. */
 const MAX_CRASHES = 10;
 
 const UNPREPARED: MessageError = {
@@ -40,12 +40,12 @@ export interface PrepareDeps {
 
 type Post = Extract<OutgoingBody, { kind: "status" }>;
 
-/** What a message comes to its departure with: it can leave, or the attempt has this outcome already. */
+/** The result of a preparation: the message can leave, or the attempt already has this outcome. */
 export type Ready = Prepared | Unanswered;
 
 /**
- * Null when the message is to be looked at again. `unwanted` ends it, and is aborted when the connection does not answer.
- * Never rejects.
+ * Prepares a message. Resolves to null if the message has to be read again. Aborting `unwanted` ends the preparation;
+ * the preparation aborts it itself if the connection does not answer. Never rejects.
  */
 export type Prepare = (message: Message, connection: Connection, unwanted: AbortController) => Promise<Ready | null>;
 
@@ -53,7 +53,7 @@ export function makePrepare(
   { kv, runtime, recorder, files, fetchAttachment, fetchPreview }: PrepareDeps,
   lineId: string,
 ): Prepare {
-  /** The message once its file lies here; null when it ended over that. */
+  /** Fetches the message's remote file, if it has one. Null if the message ended, or is still without its file. */
   async function withFile(message: Message, signal: AbortSignal): Promise<Message | null> {
     if (!remoteFile(message.content)) return message;
     await fetchAttachment(message, signal);
@@ -61,7 +61,10 @@ export function makePrepare(
     return value?.status === "queued" && !remoteFile(value.content) ? value : null;
   }
 
-  /** A count in the store while `run` is under way; a file that was begun too often, each time the last, ends its message. */
+  /**
+   * Counts, in the store, the runs for this message that the process did not survive. Fails the
+   * message if there were too many.
+   */
   async function counted(message: Message, run: () => Promise<Ready>): Promise<Ready | null> {
     const row = lineKeys.preparing(lineId);
     const { value: before } = await kv.get(row);
@@ -92,7 +95,7 @@ export function makePrepare(
     return ready;
   }
 
-  /** `path` is where the message's file lies, of one that has any. */
+  /** Builds what is handed to the connection. `path` is that of the message's file, if it has one. */
   async function outgoingOf(
     { networkId, to, content, manner, accountId }: Message,
     path: string,
@@ -107,7 +110,7 @@ export function makePrepare(
     return { networkId, to, body, manner: { ...manner, ...(preview ? { preview } : {}) } };
   }
 
-  /** Somebody may have opted out since the post was accepted. */
+  /** Removes recipients who have opted out since the status was accepted. */
   async function withoutOptedOut(post: Post, accountId: string): Promise<Post> {
     const out = await optedOutAmong(kv, accountId, post.audience);
     return { ...post, audience: post.audience.filter((number) => !out.has(number)) };
@@ -135,13 +138,13 @@ interface Question {
   messageId: string;
   /** How long the connection may take, milliseconds. */
   limitMs: number;
-  /** Nobody waits for the answer any more once it is aborted. */
+  /** Ends the wait for the answer when aborted. */
   signal?: AbortSignal;
 }
 
 /**
- * The connection's answer to `ask`, or `unknown` when there is none within the limit: silence and an exception are
- * answers too (promise 4). Never rejects.
+ * Returns the connection's answer to `ask`, or `unknown` if there is none within the limit or `ask` throws, so that
+ * every attempt has an outcome (promise 4). Never rejects.
  */
 export async function askNetwork<Answer>(
   ask: () => Promise<Answer>,

@@ -1,4 +1,4 @@
-/** What a client's answer waits for: that a line is where it was wanted (promise 5). */
+/** Waits, before a client is answered, until a line has reached its wanted state (promise 5). */
 import { readUntil } from "../base/read_until.ts";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
@@ -6,10 +6,10 @@ import { DELETED_REASON, type Line, type LineStatus, NOTHING_TO_LINK, type Wante
 import type { LiveLines } from "./live.ts";
 import { lineKeys } from "./rows.ts";
 
-/** How long an answer waits. */
+/** How long the answer waits at most. */
 const REACHED_WITHIN_MS = 5_000;
 
-/** Where what is wanted leads. Deleted is when the row is gone. */
+/** The statuses in which a wanted state is reached. A deletion is complete when the row is gone. */
 const LEADS_TO: Readonly<Record<Wanted, readonly LineStatus[]>> = {
   connected: ["connected", "qr", "pairing"],
   paused: ["disconnected", "logged_out"],
@@ -19,10 +19,13 @@ const LEADS_TO: Readonly<Record<Wanted, readonly LineStatus[]>> = {
   deleted: [],
 };
 
-/** What is to be said of a line when its row is gone. */
+/** The fields of the last record of a deleted line. */
 const DELETED = { ...NOTHING_TO_LINK, status: "logged_out", linked: false, reason: DELETED_REASON } as const;
 
-/** Resolves to the line as it is once `done` says so of it, or some seconds have passed; `last` is how it was. */
+/**
+ * Resolves to the line once `done` is true of it, it is gone, or a few seconds have passed.
+ * `last` is how it was last read.
+ */
 export type Until = (last: Line, done: (now: Line) => boolean) => Promise<Line>;
 
 export function makeUntil({ kv, clock, live }: { kv: Kv; clock: Clock; live: Pick<LiveLines, "watch"> }): Until {
@@ -42,7 +45,9 @@ export function makeUntil({ kv, clock, live }: { kv: Kv; clock: Clock; live: Pic
   };
 }
 
-/** Whether the line is where it was wanted when this was written, or has come to a halt on its way. */
+/**
+ * Returns whether the line has reached the state that was wanted in that generation, or has halted on the way there.
+ */
 export function isReached(now: Line, { generation, wanted }: Line): boolean {
   return now.observedGeneration >= generation && (LEADS_TO[wanted].includes(now.status) || now.halted);
 }

@@ -1,12 +1,14 @@
 /**
- * The receiver of one line: an incoming message is kept once, with its file, as an event in ONE commit (promise 4).
+ * The receiver of one line: keeps each incoming message exactly once, with its file, as an
+ * event in ONE commit (promise 4).
  *
- * - Order is kept within a chat; chats do not wait for each other, so a slow download delays its own chat alone.
- * - The network gives a message again after a reconnect or a crash: what was kept is dropped by (line, chat, id). What
- *   was only reported as unreadable is emitted a second time when it can be read after all (`seen.ts`).
- * - What the owner writes on the phone is an event of its own, `message.echo`, and so are votes, and edits and deletions
- *   by those who may make them (`authorship.ts`); what could not be decrypted is `unknown` with `undecryptable: true`.
- * - A message that cannot be kept for a reason of its own is logged and left: poison never stops a line.
+ * - Order is kept within a chat. Chats do not wait for each other, so a slow download delays only its own chat.
+ * - The network delivers a message again after a reconnect or a crash: duplicates are dropped by (line, chat, id). A
+ *   message that was only reported as undecryptable is emitted a second time once it can be read (`seen.ts`). -
+ * Messages that the owner writes on the phone have an event of their own, `message.echo`. So have votes, and edits and
+ * deletions by senders who may make them (`authorship.ts`). A message that could not be decrypted has type `unknown`
+ * and `undecryptable: true`. - A message that cannot be kept because of its own content is logged and dropped: a
+ * poison message never stops a line.
  */
 import PQueue from "p-queue";
 import type { EventBody, EventData } from "../event/event.ts";
@@ -44,7 +46,7 @@ export interface ReceiverDeps {
   sessionName: SessionName;
 }
 
-/** Files of one line that are fetched at a time. */
+/** Concurrent downloads per line. */
 const DOWNLOADS_AT_ONCE = 4;
 
 type Taken = Awaited<ReturnType<MediaIngest["take"]>>;
@@ -53,14 +55,17 @@ export class Receiver {
   readonly #deps: ReceiverDeps;
   readonly #line: { id: string; accountId: string };
   readonly #stopping = new AbortController();
-  /** A chat keeps its order. */
+  /** Keeps the order within each chat. */
   readonly #chats = new KeyedQueue();
-  /** Of a group come a thousand for one message: those that gather while some are written share the next commit. */
+  /**
+   * Batches receipts: a group may send a thousand for one message. Those that arrive during
+   * a commit share the next one.
+   */
   readonly #receipts: Batcher<Receipt, boolean>;
-  /** Many files at once would fill the memory and starve the line. */
+  /** Limits downloads: too many at once would fill the memory and starve the line. */
   readonly #downloads = new PQueue({ concurrency: DOWNLOADS_AT_ONCE });
 
-  /** `recorded`: resolves when no message that was acknowledged is still to be recorded. */
+  /** `recorded` resolves when no acknowledgement of the line's messages is left to record. */
   constructor(deps: ReceiverDeps, line: { id: string; accountId: string }, recorded: () => Promise<void>) {
     this.#deps = deps;
     this.#line = line;
@@ -71,19 +76,19 @@ export class Receiver {
   }
 
   /**
-   * Resolves when the message is kept, or known already: to whether it was settled in the commit that kept it. Rejects
-   * only when the line stops before that.
+   * Keeps a message. Resolves, once it is kept or found to be known, to whether the commit that kept it also settled
+   * it. Rejects only if the line stops before that.
    */
   message(message: Incoming, settle: Settle): Promise<boolean> {
     return this.#chats.add(message.chat, () => this.#keep(message, settle));
   }
 
-  /** Keeps a receipt. True: it is about a message that still waits, which need not go again. */
+  /** Keeps a receipt. Resolves to true if its message still waits, which then need not be sent again. */
   receipt(receipt: Receipt): Promise<boolean> {
     return this.#receipts.add(receipt);
   }
 
-  /** Keeps what happened beside messages. Rejects only when the line stops before that. */
+  /** Keeps a notice. Rejects only if the line stops before that. */
   notice(notice: Notice): Promise<void> {
     const { id: lineId } = this.#line;
     if (notice.kind === "group" || notice.kind === "members") {
@@ -93,7 +98,7 @@ export class Receiver {
     return this.#untilStored(() => keepNotice({ kv, clock, events, sessionName }, this.#line, notice));
   }
 
-  /** Gives up what is not kept yet; the network, or the adapter's journal, gives it again. */
+  /** Abandons what is not kept yet; the network, or the adapter's journal, delivers it again. */
   stop(): void {
     this.#stopping.abort();
   }
@@ -114,19 +119,20 @@ export class Receiver {
       const taken = message.media &&
         await this.#downloads.add(() => media.take(this.#line.accountId, message, this.#stopping.signal));
       this.#stopping.signal.throwIfAborted();
-      // First: a crash in between makes the network give the message again, and a number is put on the list once.
+      // Before the message is kept: after a crash in between, the network delivers it again,
+      // and opting out is idempotent.
       await this.#untilStored(() => this.#hearOptOut(message));
       return await this.#untilStored(() => this.#commit(message, { before, taken, settle }));
     } catch (error) {
       if (this.#stopping.signal.aborted || error instanceof StoreError) throw error;
-      // Given again, it would fail again: poison must not stop the line.
+      // Delivered again, it would fail again: a poison message must not stop the line.
       const { id: lineId } = this.#line;
       runtime.log.error({ lineId, type: message.type, error: String(error) }, "an incoming message could not be kept");
       return false;
     }
   }
 
-  /** A forged edit or deletion is no event. */
+  /** Returns false for a forged edit or deletion, which must not become an event. */
   async #isAllowed(incoming: Incoming): Promise<boolean> {
     const { change } = incoming;
     if (change === null || await mayChange(this.#deps, this.#line.id, { incoming, change })) return true;
@@ -145,7 +151,10 @@ export class Receiver {
     return this.#deps.kv.get(lineKeys.seen(this.#line.id, chat, networkId));
   }
 
-  /** Emits the message and settles it; false, and neither, when its row is no longer as it was `before`. */
+  /**
+   * Emits the message and settles it in one commit. Resolves to false, having done neither,
+   * if its seen row has changed.
+   */
   async #commit(
     message: Incoming,
     { before, taken, settle }: { before: Slot<SeenRow>; taken: Taken; settle: Settle },
@@ -166,7 +175,7 @@ export class Receiver {
     return isKept;
   }
 
-  /** The event of an edit, a deletion or a vote; a vote in a poll of ours is counted in the commit. */
+  /** Returns the event of an edit, a deletion or a vote; adds a vote in one of our polls to the change. */
   async #changeBody(
     { chat, participant, number }: Incoming,
     happened: IncomingChange,
@@ -187,7 +196,7 @@ export class Receiver {
     }
   }
 
-  /** Tries for as long as the store is in trouble; any other error is the message's own and goes to the caller. */
+  /** Retries for as long as the store fails. Rethrows any other error: it concerns the message itself. */
   #untilStored<T>(work: () => Promise<T>): Promise<T> {
     const { clock, log } = this.#deps.runtime;
     const onRetry = (error: unknown) =>
@@ -202,7 +211,7 @@ function messageBody(message: Incoming, taken: Taken): EventBody {
   return { event: "message.echo", data: { ...data, fromMe: true } };
 }
 
-/** The event's data: the specification's fields, then what goes beyond it. */
+/** Returns the event's data: the specification's fields, then the additional ones. */
 function dataOf(message: Incoming, taken: Taken): EventData<"message.received"> {
   const details = { ...message.details, ...(message.undecryptable ? { undecryptable: true } : {}) };
   return {

@@ -1,4 +1,7 @@
-/** Messages that others are about: quoted, reacted to, sent on. Found by the id that the API gave them, or an event. */
+/**
+ * Looks up messages that other messages refer to: quoted, reacted to, or forwarded. They are found by the id that
+ * the API or an event gave them.
+ */
 import { notFound } from "../errors.ts";
 import { previewOf, typeOf } from "../message/content.ts";
 import type { Preview } from "../message/kinds/kind.ts";
@@ -12,14 +15,14 @@ import { lineKeys } from "./rows.ts";
 export interface Referred {
   lineId: string;
   key: MessageKey;
-  /** Its chat, as a send takes it. */
+  /** The message's chat, in the form that a send accepts. */
   chat: string;
-  /** Digits of the other side, where the chat is a `@lid` and the network revealed it. */
+  /** Digits of the other side, if the chat is a `@lid` and the network revealed its number. */
   number: string | null;
-  /** As what it can be sent on; null when it cannot. */
+  /** The kind as which the message can be forwarded; null if it cannot. */
   kind: ForwardableKind | null;
   preview: Preview;
-  /** The row of a message that the API sent. */
+  /** The record, if the API sent the message. */
   message: Message | null;
 }
 
@@ -33,8 +36,8 @@ export class References {
   }
 
   /**
-   * Throws Problem not_found, also for another account's. The id of an event may be known to several lines of the
-   * account: the oldest line that knows it counts, unless one is named.
+   * Finds a message of the account. An id from an event may be known to several lines: the oldest line that knows it is
+   * used, unless `sessionId` names one. Throws Problem not_found, also for another account's message.
    */
   async find(accountId: string, messageId: string, { sessionId }: { sessionId: string | null }): Promise<Referred> {
     if (messageId.startsWith("msg_")) {
@@ -50,7 +53,7 @@ export class References {
     throw notFound("message");
   }
 
-  /** Whether what a line sends to `to` stands in the chat of the message: a person may be named by number and by `@lid`. */
+  /** Returns whether `to` names the chat of the message: a person may be named by number or by `@lid`. */
   async isInChat({ lineId, chat, number }: Referred, to: string): Promise<boolean> {
     const [here, there] = [chatOf(to), chatOf(chat)];
     if (here === there || (there.endsWith("@lid") && here === number)) return true;

@@ -1,6 +1,6 @@
 /**
- * The lines of an account as its plan counts them: one is entered by the commit that makes it, and leaves as soon as its
- * deletion is asked for.
+ * The lines of an account as its plan counts them: a line is added by the commit that creates it, and removed as soon
+ * as its deletion is requested.
  */
 import type { Accounts } from "../account/accounts.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
@@ -14,16 +14,16 @@ interface RegisterDeps {
   kv: Kv;
   runtime: Pick<Runtime, "clock" | "ids">;
   accounts: Pick<Accounts, "caller">;
-  /** Adds to the commit that makes a line what lets it be taken up. */
+  /** Adds to the commit that creates a line what makes a process take the line up. */
   offer(change: Change, lineId: string): void;
 }
 
 interface NewEntry extends Pick<Line, "name" | "pairingPhone" | "proxy"> {
-  /** Adds what is to be written with the line or not at all; called anew for each try. */
+  /** Adds what must be written in the same commit as the line. Called again for each retry of the commit. */
   commitWith?: ((change: Change, line: Line) => void) | undefined;
 }
 
-/** A commit in the making, and the line as it is then. */
+/** A change to commit, and the line as it is after it. */
 interface LineChange {
   change: Change;
   result: Line;
@@ -31,19 +31,22 @@ interface LineChange {
 
 export class LineRegister {
   readonly #deps: RegisterDeps;
-  /** Changes of an account's count of lines: at once, each try would let one through and all others fail. */
+  /**
+   * Serializes changes of an account's line count: concurrent ones would conflict, all but
+   * one in each round of retries.
+   */
   readonly #counting = new KeyedQueue();
 
   constructor(deps: RegisterDeps) {
     this.#deps = deps;
   }
 
-  /** Throws Problem session_limit_reached when the plan allows no more (checked inside the commit). */
+  /** Creates a line. Throws Problem session_limit_reached if the plan allows no more (checked in the same commit). */
   create(accountId: string, entry: NewEntry): Promise<Line> {
     return this.#counted(accountId, () => this.#creation(accountId, entry));
   }
 
-  /** Commits a change of the line, which leaves the account's list and count with it. */
+  /** Commits a change of the line that also removes it from the account's list and count. */
   remove(accountId: string, build: () => Promise<LineChange>): Promise<Line> {
     return this.#counted(accountId, async () => {
       const { change, result } = await build();

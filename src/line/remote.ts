@@ -1,7 +1,7 @@
 /**
- * Lines that are another process's, as HTTP and panel use them: what is asked goes through the store to whoever holds the
- * line's lease, and comes back in time or as NetworkTimeout. A ring says that rows have changed; a sweep of the owner
- * finds them without.
+ * Lines of other processes, as HTTP and panel use them. A call goes through the store to the process that holds the
+ * line's lease, and is answered in time or ends as NetworkTimeout. A ring of the bell announces changed rows; if it is
+ * lost, the owner's sweep finds them.
  */
 import { isKeyOf } from "../base/typed_keys.ts";
 import { type Ask, CallFailed, CallTimeout, makeAnswers } from "../cluster/calls.ts";
@@ -20,15 +20,15 @@ import { PasskeyNotRequested, PasskeyRefused } from "../whatsapp/passkey.ts";
 import type { LiveConnection, LiveLines } from "./live.ts";
 import type { Supervisor } from "./supervisor.ts";
 
-/** The kind of lease that a line has. */
+/** The kind of a line's lease. */
 export const LINE_KIND = "line";
 
-/** Topics end in the line's id. */
+/** Prefixes of bell topics, which end in the line's id. */
 const WANTED_TOPIC = "wanted/";
 const QUEUE_TOPIC = "queue/";
 const CHANGED_TOPIC = "changed/";
 
-/** What may be asked of a line's connection, by part. */
+/** The methods of a line's connection that other processes may call, by part. */
 const CALLABLE = {
   groups: [
     "list",
@@ -50,12 +50,12 @@ const CALLABLE = {
 
 const ON_PRESENT = ["signPasskey", "confirmPasskey"] as const;
 
-/** Whoever holds the line looks at its queue. */
+/** Makes the process that holds the line look at its queue. */
 export function ringQueue(bell: Bell, lineId: string): void {
   bell.ring(QUEUE_TOPIC + lineId);
 }
 
-/** The lines that `ask` reaches. */
+/** Returns the lines that `ask` can reach. */
 export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLines {
   const call = (lineId: string, method: string) => <Args extends unknown[], Result>(...args: Args) =>
     asked<Result>(ask(lineId, method, args));
@@ -69,7 +69,7 @@ export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLi
     offer: (change, lineId) => Leases.offer(change, LINE_KIND, lineId),
     reconcile({ id }) {
       bell.ring(WANTED_TOPIC + id);
-      // A new one is nobody's yet.
+      // A new line has no owner yet.
       callMembers(bell);
     },
     queueChanged: (lineId) => ringQueue(bell, lineId),
@@ -99,7 +99,7 @@ interface AnswerOptions {
   holds(lineId: string): boolean;
 }
 
-/** Answers what other processes ask of the lines of this one, and hears what they want of them. */
+/** Answers calls of other processes to this process's lines, and hears their rings. */
 export function makeLineAnswers({ kv, bell, seal, runtime, supervisor, holds }: AnswerOptions): Service {
   const answers = makeAnswers({
     kv,
@@ -129,7 +129,7 @@ export function makeLineAnswers({ kv, bell, seal, runtime, supervisor, holds }: 
   };
 }
 
-/** Does what is asked, as the table above allows it. */
+/** Carries out a call, if the table above allows it. */
 async function answer(
   supervisor: Supervisor,
   lineId: string,
@@ -152,7 +152,7 @@ async function answer(
   return await invoke(connection[name], member, args);
 }
 
-// deno-lint-ignore no-explicit-any -- which methods there are, and what they take, the table and the port say
+// deno-lint-ignore no-explicit-any -- the table and the port define the methods and their arguments
 function invoke(target: any, method: string, args: unknown[]): Promise<unknown> {
   return target[method](...args);
 }
@@ -179,7 +179,7 @@ function made({ name, message, code = null, retryAfterSeconds }: WrittenError): 
   return isKeyOf(BY_NAME, name) ? new BY_NAME[name](message) : new Error(`${name}: ${message}`);
 }
 
-/** The other process gives what the port promises: its answer is not looked into. */
+/** Awaits an answer and rethrows its error. The answer is not validated: the other process keeps to the same port. */
 async function asked<Result>(answer: Promise<unknown>): Promise<Result> {
   try {
     return await answer as Result;

@@ -1,9 +1,10 @@
 /**
- * The runner of one line: takes the head of its queue, has it prepared while the pause runs, and lets it leave (promises
- * 1 to 4). Strictly one after another, so at most one message of the line is on its way.
+ * The runner of one line: takes the head of its queue, has it prepared during the pause, and sends it (promises 1 to
+ * 4). Strictly one message after another, so at most one message of the line is on its way.
  *
- * Nothing is kept in memory that a restart would miss: a message that was on its way when the process died stands as
- * `processing` and goes again under the same network id. Wake-ups may be lost or doubled: each only makes it look.
+ * It keeps nothing in memory that a restart would need: a message that was on its way when the process died is still
+ * `processing` and is sent again under the same network id. Wake-ups may be lost or repeated, because each only
+ * makes the runner read the queue.
  */
 import { openHours } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";
@@ -31,7 +32,7 @@ import { Waker } from "./waker.ts";
 export interface RunnerDeps extends PrepareDeps {
   bell: Bell;
   recorder: Recorder;
-  /** The account's plan, as it is now. */
+  /** Returns the current plan of the account. */
   plan(accountId: string): Promise<Plan>;
 }
 
@@ -39,15 +40,15 @@ interface RunnerLine extends Pick<DepartingLine, "lineId" | "suspect"> {
   accountId: string;
 }
 
-/** What the line's connection allows now. */
+/** What the state of the line's connection allows. */
 type Flow =
   | { kind: "open"; connection: Connection }
-  /** Offline or paused: messages wait and burn no attempt (promise 2). */
+  /** Offline or paused: messages wait and use no attempt (promise 2). */
   | { kind: "waiting" }
-  /** The link is gone for good: what waits fails with this error. */
+  /** The link is gone for good: waiting messages fail with this error. */
   | { kind: "ended"; error: MessageError };
 
-/** Whose turn it is, and what it may leave by. */
+/** The message whose turn it is, and what decides when it may leave. */
 interface Turn {
   row: MessageRow;
   connection: Connection;
@@ -57,10 +58,10 @@ interface Turn {
   now: number;
 }
 
-/** How many messages of an ended line fail at once. */
+/** How many messages of an ended line fail per step. */
 const ENDING_AT_ONCE = 50;
 
-/** The topics of the bell that wake lines end in their ids. */
+/** Prefix of the bell topics that wake a line; they end in the line's id. */
 export const LINE_TOPIC = "line/";
 
 export class Runner implements Service {
@@ -73,9 +74,9 @@ export class Runner implements Service {
   #flow: Flow = { kind: "waiting" };
   #stopping = new AbortController();
   #running: Promise<void> | null = null;
-  /** Whether rows may have changed since the last look at the queue; our own departures change nothing but the head. */
+  /** Whether rows may have changed since the queue was last read. The line's own departures only change the head. */
   #changed = true;
-  /** The message whose turn it was at the last look; null when that has to be found out. */
+  /** The message whose turn it is, as last determined; null if that has to be read from the queue. */
   #turn: MessageRow | null = null;
 
   constructor(deps: RunnerDeps, line: RunnerLine) {
@@ -89,52 +90,54 @@ export class Runner implements Service {
     });
   }
 
-  /** Resolves at once. */
+  /** Begins to work on the queue. Resolves at once. */
   start(): Promise<void> {
     this.#running ??= this.#run();
     return Promise.resolve();
   }
 
-  /** Begins no further message, and resolves when the one on its way is recorded. */
+  /** Starts no further message; resolves when the outcome of the one on its way is recorded. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.wake();
     await this.#running;
   }
 
-  /** A message was accepted, or taken back. While the line is offline all wait: a look at the queue would be in vain. */
+  /**
+   * Notes that a message was accepted, changed or cancelled. Does nothing while the line is offline and all must wait.
+   */
   queueChanged(): void {
     if (this.#flow.kind !== "waiting") this.wake();
   }
 
-  /** Something may have changed: a receipt came, the bell rang. */
+  /** Makes the runner read the queue again, because rows may have changed: a receipt came, or the bell rang. */
   wake(): void {
     this.#changed = true;
     this.#waker.wake();
   }
 
-  /** A message came in: what waits for its chat is a reply now. */
+  /** Notes an incoming message: what waits for its chat is now a reply. */
   heard(message: Pick<Incoming, "chat" | "number" | "participant" | "timestamp">): void {
     if (this.#nextUp.heard(message, this.#deps.runtime.clock.now())) this.queueChanged();
   }
 
-  /** The connection came, went or ended. */
+  /** Sets what the connection allows from now on. */
   use(flow: Flow): void {
     this.#flow = flow;
     this.wake();
   }
 
-  /** Resolves when no message that was acknowledged is still to be recorded. */
+  /** Resolves when no acknowledgement is left to record. */
   recorded(): Promise<void> {
     return this.#departures.recorded();
   }
 
-  /** When it looks by itself, Unix ms: infinity when nothing is to be done, a time that has passed while it works. */
+  /** When the runner wakes by itself, Unix ms: infinity if nothing is due, a past time while it works. */
   get restsUntil(): number {
     return this.#waker.restsUntil;
   }
 
-  /** Resolves when the runner has nothing to do now: the queue is empty, a pause runs, or the line is offline. */
+  /** Resolves when the runner has nothing to do: the queue is empty, a pause runs, or the line is offline. */
   idle(): Promise<void> {
     return this.#waker.idle();
   }
@@ -150,7 +153,7 @@ export class Runner implements Service {
         if (forMs > 0) await this.#departures.settle();
         await this.#pause(forMs);
       } catch (error) {
-        // Nobody knows what was written: a message may stand as on its way that never left.
+        // What was written is unknown: a message may be recorded as on its way that never left.
         recovered = false;
         this.#changed = true;
         this.#deps.runtime.log.warn({ lineId: this.#line.lineId, error: String(error) }, "the queue of a line waits");
@@ -162,16 +165,18 @@ export class Runner implements Service {
     this.#waker.end();
   }
 
-  /** Does the next thing. Resolves to how long nothing is to be done: 0 go on, infinity until woken. */
+  /**
+   * Does the next step. Resolves to the milliseconds until the one after it: 0 for at once, infinity for "when woken".
+   */
   async #step(): Promise<number> {
     const flow = this.#flow;
-    // What was acknowledged is recorded with the departure of the next, where that can follow at once.
+    // If the next message can follow at once, its departure's commit also records the acknowledgement.
     if (!this.#follows(flow)) await this.#departures.settle();
     if (flow.kind !== "open") await this.#preparation.end();
     if (flow.kind === "ended") return await this.#fail(flow.error);
     const now = this.#deps.runtime.clock.now();
     if (this.#changed || this.#nextUp.dueAt <= now) {
-      // First of all: what changes meanwhile calls for another look.
+      // Reset first: a change from now on requires the queue to be read again.
       this.#changed = false;
       this.#turn = null;
       await this.#nextUp.sortIn(now);
@@ -191,7 +196,7 @@ export class Runner implements Service {
     return await this.#takeTurn({ row, connection, plan, pacing, newChats, now });
   }
 
-  /** Ends the message whose turn it is, or holds it back: as `#step`. Null: it may leave. */
+  /** Ends the message or holds it back; resolves as `#step` does. Null if the message may leave. */
   async #holdBack(
     message: Message,
     { plan, connection, now }: Pick<Turn, "plan" | "now"> & { connection: Connection | null },
@@ -219,36 +224,37 @@ export class Runner implements Service {
     return this.#departures.restMs(now) || null;
   }
 
-  /** Has the message prepared, waits for its time, and lets it leave: as `#step`. */
+  /** Has the message prepared, and sends it if its time has come; resolves as `#step` does. */
   async #takeTurn({ row, connection, plan, pacing, newChats, now }: Turn): Promise<number> {
     const message = row.value;
     const ready = this.#preparation.of(message, connection);
     if (!this.#changed) this.#turn = row;
     const pauseMs = nextDeparture(pacing, now, delaysOf(plan)) - now;
     const wait = this.#preparation.untilTyped(message, { now, pauseMs, typingMs: plan.typingMs });
-    // When it expires meanwhile, the next one still has what is left of the pause to get ready.
+    // If the message expires first, the rest of the pause is left to prepare the next one.
     if (wait > 0) return Math.min(wait, message.expiresAt - now);
     if (!ready) {
       await this.#departures.settle();
-      await this.#waker.next(); // its end is one
+      await this.#waker.next(); // the end of the preparation wakes it
       return 0;
     }
     this.#turn = null;
-    this.#preparation.drop(); // it is used up, or holds
+    this.#preparation.drop(); // used up, or the connection holds
     if (ready.kind === "hold") {
       this.#departures.rest(now);
       return 0;
     }
-    // It is encrypted while the commit that lets it leave is flushed.
+    // So that it is encrypted while the commit that marks it as on its way is flushed.
     if (ready.kind === "ready") ready.leavesNext();
     const chat = chatOf(message.to);
-    // Another attempt of the same message starts no chat.
+    // A retry of the same message does not start a chat.
     const startsChat = message.id !== pacing?.departing && newChats !== null && await this.#nextUp.isNew(chat);
     const departure = { row, connection, ready, plan, startsChat };
     const departed = await this.#departures.depart(departure, (pacing) => this.#lookAhead(departure, pacing));
-    // Somebody has changed it, and that was not heard of.
+    // Its row was changed without a wake-up.
     if (!departed) this.#changed = true;
-    // What was chosen meanwhile rests on its acknowledgement: it may go again, first, or others be held back like it.
+    // The next message was chosen on the assumption of an acknowledgement. Without one, this message may have to be
+    // sent again first, or others be held back as it was.
     if (!this.#departures.isAcknowledged()) this.#turn = null;
     if (startsChat) {
       await this.#departures.settle();
@@ -257,18 +263,18 @@ export class Runner implements Service {
     return 0;
   }
 
-  /** Whether the next message can leave at once. */
+  /** Returns whether the next message is ready to leave at once. */
   #follows(flow: Flow): boolean {
     if (flow.kind !== "open" || this.#changed || this.#turn === null) return false;
     return this.#preparation.of(this.#turn.value, flow.connection)?.kind === "ready";
   }
 
-  /** While a message is on its way and no pause follows, the one behind it gets ready. Never rejects. */
+  /** Chooses and prepares the next message while one is on its way, if no pause follows. Never rejects. */
   async #lookAhead({ row, connection, plan }: Parameters<Departures["depart"]>[0], pacing: Pacing): Promise<void> {
     const { log, clock } = this.#deps.runtime;
     const now = clock.now();
     const isNext = () => !this.#changed && !this.#stopping.signal.aborted && this.#nextUp.dueAt > now;
-    // Whether its chat is new is known only once this one is recorded.
+    // With a limit of new chats: whether the next message starts one is known only once this one is recorded.
     if (!isNext() || plan.delayMinMs > 0 || newChatsOf(plan, pacing, now) !== null) return;
     try {
       const next = await this.#nextUp.message({ plan, pacing, connection, now, behind: row.value.id });
@@ -277,12 +283,14 @@ export class Runner implements Service {
       this.#preparation.of(next.value, connection);
       this.#preparation.leavesNext();
     } catch (error) {
-      // The next step meets it too.
+      // The next step will run into the same error and handle it.
       log.debug({ lineId: this.#line.lineId, error: String(error) }, "a line could not look ahead");
     }
   }
 
-  /** What may hold a message back whose turn it is: the owner holds the queue, or nobody may write to the recipient. */
+  /**
+   * Returns what holds back the message whose turn it is: the owner paused the queue, or every recipient has opted out.
+   */
   async #holdOn({ accountId, to, content }: Message): Promise<"paused" | "opted_out" | null> {
     const { lineId } = this.#line;
     const people = content.kind === "status" ? content.audience : [chatOf(to)];
@@ -293,7 +301,7 @@ export class Runner implements Service {
     return paused!.value !== null ? "paused" : optedOut.every(({ value }) => value !== null) ? "opted_out" : null;
   }
 
-  /** Fails what waits, some at a time, because the link is gone. */
+  /** Fails the next waiting messages, because the link is gone; resolves as `#step` does. */
   async #fail(error: MessageError): Promise<number> {
     const ids = await this.#nextUp.first(ENDING_AT_ONCE);
     const ended = await Promise.all(ids.map((id) => this.#deps.recorder.dropped(id, error)));
@@ -303,11 +311,11 @@ export class Runner implements Service {
     return ended.some(Boolean) ? 0 : TROUBLE_PAUSE_MS;
   }
 
-  /** Waits for the time to pass or for a wake-up, whichever is first. */
+  /** Waits until the time has passed, a scheduled message is due or a wake-up comes, whichever is first. */
   async #pause(forMs: number): Promise<void> {
     if (forMs <= 0 || this.#waker.woken || this.#stopping.signal.aborted) return;
     const { bell, runtime } = this.#deps;
-    // Of a queue that has ended, what was scheduled has ended too: nothing is due.
+    // When the line's link has ended, so have its scheduled messages: nothing is due.
     const dueAt = this.#flow.kind === "ended" ? Infinity : this.#nextUp.dueAt;
     const until = Math.min(runtime.clock.now() + forMs, dueAt);
     if (until < Infinity) bell.ringAt(LINE_TOPIC + this.#line.lineId, until);

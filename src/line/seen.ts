@@ -1,53 +1,56 @@
 /**
- * What became of an incoming message, so that it is emitted once however often it comes: a row of its (line, chat, id).
+ * The seen rows, one for each incoming message by (line, chat, id), so that a message is emitted once,
+ * however often it is delivered.
  *
- * A message that did not decrypt is reported after a while. Its sender may answer hours later, under the same id, when
- * the phone is online again: what can be read then is news, so the row of a mere report gives way to it, once.
+ * A message that cannot be decrypted is reported as such after a while. Its sender may send it again under
+ * the same id hours later, when the phone is back online. The readable message is then emitted too, once,
+ * and replaces the report's row.
  */
 import { deleteKeys } from "../store/delete_range.ts";
 import { type Key, type Kv, type Slot, stretchOf } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 
-/** Older messages are history, not news: a phone that comes back after weeks must not flood the client. */
+/** Older messages are not emitted: a phone that comes back after weeks must not flood the client. */
 export const MAX_MESSAGE_AGE_MS = 30 * 86_400_000;
-/** A seen row outlives every message that could still come again. */
+/** A seen row outlives every message that may still be delivered again. */
 export const KEEP_SEEN_MS = MAX_MESSAGE_AGE_MS + 86_400_000;
-/** How a row names the line's owner. */
+/** The author, in a seen row, of a message that the line's owner wrote. */
 export const ME = "me";
-/** Rows that one turn reads, in some 0.1 s: a million are looked at within two hours. */
+/** Rows that one turn of the sweep reads, in about 0.1 s: a million rows take two hours. */
 const ROWS_A_TURN = 10_000;
 
-/** The row of a message that is emitted now, Unix ms. */
+/** Returns the row for a message that is emitted at `now`, Unix ms. */
 export function seenRow({ undecryptable, fromMe, participant }: Incoming, now: number): SeenRow {
   if (undecryptable) return { reportedAt: now };
   const from = fromMe ? ME : participant;
   return from === null ? now : { at: now, from };
 }
 
-/** When the row was written, Unix ms. */
+/** Returns when the row was written, Unix ms. */
 export function seenAt(row: SeenRow): number {
   return typeof row === "number" ? row : "at" in row ? row.at : row.reportedAt;
 }
 
-/** Who wrote the message: `me` for the line's owner, a JID in a group, else null. */
+/** Returns the author of the message: `ME` for the line's owner, a JID in a group, else null for the chat itself. */
 export function seenFrom(row: SeenRow): string | null {
   return typeof row === "object" && "from" in row ? row.from : null;
 }
 
-/** Whether the message says something that was not emitted yet, going by what stands in its row's place. */
+/** Returns whether the message is to be emitted, given its seen row: it is new, or readable after a mere report. */
 export function isNews({ undecryptable }: Pick<Incoming, "undecryptable">, { value }: Slot<SeenRow>): boolean {
   return value === null || (!undecryptable && typeof value === "object" && "reportedAt" in value);
 }
 
 /**
- * One turn of removing the rows of messages that are too old to come again: resolves to how many. There is one for every
- * message of a month, so each turn looks at the next stretch of them: nothing depends on when such a row goes.
+ * Runs one turn of the sweep that removes rows of messages too old to be delivered again. Resolves to the number
+ * removed. There is a row for every message of a month, so each turn reads only the next stretch of rows; nothing
+ * depends on when a row is removed.
  */
 type SweepSeen = (now: number, signal?: AbortSignal) => Promise<number>;
 
 export function makeSweepSeen(kv: Kv, { rowsATurn = ROWS_A_TURN }: { rowsATurn?: number } = {}): SweepSeen {
-  /** Where the next turn begins; null: at the beginning. */
+  /** Where the next turn begins; null for the first row. */
   let next: Key | null = null;
 
   return async (now, signal) => {

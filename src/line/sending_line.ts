@@ -1,4 +1,4 @@
-/** The line that a send goes out on. */
+/** Chooses the line of a send. */
 import { LRUCache } from "lru-cache";
 import { atMost } from "../base/at_most.ts";
 import { Problem } from "../errors.ts";
@@ -6,13 +6,13 @@ import type { Row } from "../store/kv.ts";
 import type { AccountLines } from "./account_lines.ts";
 import type { Line } from "./line.ts";
 
-/** Deleted ones are among them: nobody asks for those again. */
+/** Size of the cache. Deleted lines need no invalidation: they are never requested again, and get evicted. */
 const MOST_REMEMBERED = 10_000;
 
 export type SendingLine = ReturnType<typeof makeSendingLine>;
 
 export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">) {
-  /** Lines as they were last read. */
+  /** Cache of line rows as they were last read. */
   const remembered = new LRUCache<string, Row<Line>>(atMost(MOST_REMEMBERED));
 
   async function defaultLine(accountId: string): Promise<string> {
@@ -27,10 +27,11 @@ export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">) {
 
   return {
     /**
-     * The line a send goes out on. Given: that one, if it is linked; offline is fine, the message waits. Not given: the
-     * oldest connected, else the oldest that is linked and comes back by itself, so that a short drop loses no send.
-     * Its row may be remembered, so whoever accepts a send on it checks the row, and says when it had changed (`changed`).
-     * Throws session_not_connected, no_connected_session.
+     * Returns the row of the line for a send. With a `lineId`, that line, if it is linked; it may be offline, and the
+     * message waits. Without one, the oldest connected line, or else the oldest linked line that will reconnect by
+     * itself, so that a short disconnection refuses no send. The row may come from the cache, so the caller must check
+     * it in the commit that accepts the message, and call `changed` on a conflict. Throws Problem not_found,
+     * session_not_connected, no_connected_session.
      */
     async forSending(accountId: string, lineId: string | null): Promise<Row<Line>> {
       const chosen = lineId ?? await defaultLine(accountId);
@@ -45,7 +46,7 @@ export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">) {
       return found;
     },
 
-    /** The row of the line is not any more what it was. */
+    /** Invalidates the cached row of the line. */
     changed: (lineId: string) => void remembered.delete(lineId),
   };
 }

@@ -1,7 +1,7 @@
 /**
- * The supervisor of all lines: gives each a session, brings them up one after another at boot, and looks at the rows when
- * the store has changed, because what is wanted may be written by another process, and from time to time, because a ring
- * may be lost (promises 4, 5 and 7).
+ * The supervisor of this process's lines: gives each a session, and brings them up one after another at boot. It reads
+ * the rows whenever the store has changed, because another process may have written a wanted state, and from time to
+ * time, because a ring of the bell may be lost (promises 4, 5 and 7).
  */
 import type { Service } from "../base/service.ts";
 import { Loop } from "../base/single_flight.ts";
@@ -21,13 +21,13 @@ import type { LineStatus } from "./line.ts";
 import { LINE_TOPIC, type Runner } from "./runner.ts";
 
 /**
- * A store in which nothing changes is swept this often, and each queue in which something waits looked at, should a ring
- * have been lost; but not where the line does so by itself before the next time.
+ * Interval of sweeps while the store does not change, and of waking the lines whose queues are not empty, in case a
+ * ring was lost. A line that wakes by itself before the next time is left alone.
  */
 const SWEEP_EVERY_MS = 10_000;
-/** A sweep that has left something to do comes again after this time. */
+/** Time until the next sweep if the last one failed, or left something to do. */
 const SWEEP_AGAIN_MS = 2_000;
-/** Between the first connects of two lines at boot: a hundred lines are up within 2 s and none waits for a crowd. */
+/** Time between the first connects of two lines at boot, so that a hundred lines are up within 2 s without a burst. */
 const STAGGER_MS = 15;
 
 interface SupervisorDeps {
@@ -36,9 +36,9 @@ interface SupervisorDeps {
   bell: Bell;
   changes: Changes;
   ownership: Ownership;
-  /** Whether a plan is another one than at the last call. */
+  /** Resolves to whether a plan has changed since the last call. */
   plansChanged(): Promise<boolean>;
-  /** What a session works with: whatever it writes goes through its line's own store (promise 9). */
+  /** Returns the dependencies of a session, which writes only through its line's own store (promise 9). */
   session(store: Kv): LineSessionDeps;
 }
 
@@ -48,7 +48,7 @@ export class Supervisor implements Service, LiveLines {
   readonly #watchers = new Set<(lineId: string) => void>();
   readonly #deafen: (() => void)[] = [];
   readonly #sweeps: Loop;
-  /** When the queues were last looked at. */
+  /** When the queues were last checked, Unix ms. */
   #queuesSeenAt = 0;
   #counts = noLines();
   #degraded = 0;
@@ -61,7 +61,7 @@ export class Supervisor implements Service, LiveLines {
     this.#sweeps = new Loop(deps.runtime.clock, () => this.#sweepOrLater());
   }
 
-  /** Resolves when every line has its session; they come up from then on. Throws StoreError. Idempotent. */
+  /** Gives every line a session, which then begins to bring it up. Throws StoreError. Idempotent. */
   async start(): Promise<void> {
     if (this.#started) return;
     this.#started = true;
@@ -77,7 +77,9 @@ export class Supervisor implements Service, LiveLines {
     this.#sweeps.start(await this.#sweep());
   }
 
-  /** Closes every connection, keeps every link, lets messages that are on their way come to their end. Idempotent. */
+  /**
+   * Stops every session, which keeps its link and waits a limited time for a message that is on its way. Idempotent.
+   */
   stop(): Promise<void> {
     this.#isStopping = true;
     this.#stopped ??= (async () => {
@@ -92,22 +94,22 @@ export class Supervisor implements Service, LiveLines {
     this.#sessionOf(line, 0)?.reconcile();
   }
 
-  /** On one machine nothing has to be taken up: the sweep finds the line's row. */
+  /** Does nothing: on one machine the sweep finds the line's row. */
   offer(): void {}
 
-  /** As `reconcile`, of a line whose row another process has written. */
+  /** Like `reconcile`, for a line whose row another process has written. */
   look(lineId: string): void {
     const session = this.#sessions.get(lineId);
     if (session) session.reconcile();
     else this.taken();
   }
 
-  /** Lines have become this process's: they are brought up. */
+  /** Brings up lines that this process has just become the owner of. */
   taken(): void {
     void this.#sweeps.now();
   }
 
-  /** The line is, or is about to be, another process's: resolves when nothing is done for it here any more. */
+  /** Stops the session of a line that another process owns, or is about to. Resolves when it is stopped. */
   async drop(lineId: string): Promise<void> {
     const session = this.#sessions.get(lineId);
     this.#sessions.delete(lineId);
@@ -145,12 +147,12 @@ export class Supervisor implements Service, LiveLines {
     return this.#sessions.get(lineId)?.connection.loggedIn ?? null;
   }
 
-  /** How many lines have each status, as the last sweep found them. */
+  /** Returns the number of lines by status, as of the last sweep. */
   countByStatus(): Readonly<Record<LineStatus, number>> {
     return this.#counts;
   }
 
-  /** How many lines are connected and hear nothing, or nothing readable, as the last sweep found them. */
+  /** Returns the number of lines that are connected but receive nothing, or nothing readable, as of the last sweep. */
   countDegraded(): number {
     return this.#degraded;
   }
@@ -166,7 +168,7 @@ export class Supervisor implements Service, LiveLines {
     return () => void this.#watchers.delete(look);
   }
 
-  /** Resolves when all that has happened so far is worked off, and no queue has anything to do now. */
+  /** Resolves when no session has a task left, and no queue has anything to do. */
   async idle(): Promise<void> {
     for (const session of [...this.#sessions.values()]) {
       await session.idle();
@@ -174,7 +176,9 @@ export class Supervisor implements Service, LiveLines {
     }
   }
 
-  /** The session of the line; a new one begins after `delayMs`. Null once stopped, and for a line that is not ours. */
+  /**
+   * Returns the line's session; a new one starts after `delayMs`. Null while stopping, and for a line that is not ours.
+   */
   #sessionOf(line: { id: string; accountId: string }, delayMs: number): LineSession | null {
     const known = this.#sessions.get(line.id);
     if (known || this.#isStopping) return known ?? null;
@@ -201,8 +205,8 @@ export class Supervisor implements Service, LiveLines {
   }
 
   /**
-   * Finds lines that are new or gone, generations that nobody reported, messages whose time is over, rings that were lost.
-   * Resolves to how long it is not needed again while the store does not change.
+   * Finds new and deleted lines, unannounced generations, expired messages, changed plans, and work whose ring was
+   * lost. Resolves to the milliseconds until the next sweep, if the store does not change before.
    */
   async #sweep(): Promise<number> {
     const { kv, ownership, plansChanged, runtime: { clock } } = this.#deps;
@@ -229,7 +233,7 @@ export class Supervisor implements Service, LiveLines {
     if (Math.abs(clock.now() - this.#queuesSeenAt) >= SWEEP_EVERY_MS) await this.#wakeBusy();
     if (!isObserved) return SWEEP_AGAIN_MS;
     const expiresIn = await nextExpiry(kv) - clock.now();
-    // Its time is over, and it is still there: on its way, or of a bulk that is being accepted.
+    // An expired message still has its row: it is on its way, or belongs to a bulk that is being accepted.
     return expiresIn <= 0 ? SWEEP_AGAIN_MS : Math.min(expiresIn, SWEEP_EVERY_MS);
   }
 
@@ -244,9 +248,9 @@ export class Supervisor implements Service, LiveLines {
     }
   }
 
-  /** The row of the line is gone: so is the line. */
+  /** Releases a line whose row is gone. */
   async #release(lineId: string, session: LineSession): Promise<void> {
-    if ((await this.#deps.kv.get(lineKeys.line(lineId))).value !== null) return; // made after the rows were listed
+    if ((await this.#deps.kv.get(lineKeys.line(lineId))).value !== null) return; // created after the rows were listed
     this.#sessions.delete(lineId);
     await session.stop();
     await this.#deps.ownership.gone(lineId);

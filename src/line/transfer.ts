@@ -1,7 +1,7 @@
 /**
- * A line moves to another gateway without a new QR: a file, sealed under a passphrase, holds what links it and what waits
- * in its queue. The old place gives both up, for two gateways with the credentials of one line throw each other out for
- * ever, and would send everything twice.
+ * Moves a line to another gateway without a new QR: a file, sealed with a passphrase, holds its link and the messages
+ * in its queue. The old gateway gives up both, because two gateways with the credentials of one line would keep
+ * disconnecting each other, and send everything twice.
  */
 import { Buffer } from "node:buffer";
 import type { Accounts } from "../account/accounts.ts";
@@ -17,7 +17,7 @@ import type { Pacing } from "./pacing.ts";
 import { LineRegister } from "./register.ts";
 import { lineKeys } from "./rows.ts";
 
-/** What it cannot do; the message says why and what to do. */
+/** A transfer that cannot be done; the message says why, and what to do. */
 class TransferError extends OperatorError {
   readonly code = "transfer_failed";
   override name = "TransferError";
@@ -28,32 +28,32 @@ interface TransferDeps {
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;
   link: LinkCopy;
-  /** Of this gateway. */
+  /** The seal of this gateway. */
   seal: Seal;
-  /** The files of what waits. */
+  /** The files of waiting messages. */
   media: Pick<SharedMediaStore, "read" | "write">;
-  /** Adds to the commit that makes a line what lets a process take it up. */
+  /** Adds to the commit that creates a line what makes a process take the line up. */
   offer(change: Change, lineId: string): void;
 }
 
 interface TransferOptions {
   passphrase: string;
-  /** Whether a gateway runs on this folder: it must let go of the line first. */
+  /** Whether a gateway runs on this data folder, which must then release the line first. */
   gatewayRuns: boolean;
 }
 
 const MAGIC = Buffer.from("paloma line 1\n");
 const SALT_BYTES = 16;
-/** A gateway that runs looks at its lines every 2 s, and lets a message on its way come to its end. */
+/** How long the running gateway may take: it checks its lines every 2 s, and first finishes the message on its way. */
 const LET_GO_WITHIN_MS = 30_000;
 const POLL_MS = 200;
-/** Of what waits, files included: the file of a line is made in memory. */
+/** Size limit of waiting messages with their files: the export file is built in memory. */
 const MOST_BYTES = 256 * 1024 ** 2;
 
 interface Exported extends Pick<Line, "name" | "phone" | "restriction"> {
-  /** Names this export: of one file no two lines are made. */
+  /** Identifies this export, so that one file creates at most one line in a gateway. */
   id: string;
-  /** Its own way out, with the login; null for none. */
+  /** The line's proxy, with its login; null for none. */
   proxy: string | null;
   pacing: Pacing | null;
   isQueuePaused: boolean;
@@ -62,9 +62,9 @@ interface Exported extends Pick<Line, "name" | "phone" | "restriction"> {
 }
 
 /**
- * Takes the line out of this gateway, with what waits in its queue: `write` has to put the file on disk before the link
- * is dropped here. Until then nothing new is accepted, and a failure leaves the line as it was. Messages end here as
- * failed with `moved`. Resolves to the line and how many messages went with it. Throws TransferError, StoreError.
+ * Exports the line with the messages in its queue. The link is dropped here only after `write` has put the file on
+ * disk. Until then the line accepts no messages, and a failure restores its wanted state. Afterwards the messages fail
+ * here with `moved`. Resolves to the line and the number of messages exported. Throws TransferError, StoreError.
  */
 export async function exportLine(
   deps: Omit<TransferDeps, "offer">,
@@ -115,14 +115,15 @@ export async function exportLine(
     status: "logged_out",
     reason: EXPORTED_REASON,
   }));
-  // Where no gateway runs, the next one ends what was in the queue before anything else.
+  // If no gateway runs, the next one to start fails the messages in the queue before anything else.
   if (gatewayRuns) await untilObserved(kv, runtime.clock, line);
   return { line, messages };
 }
 
 /**
- * Makes a line of what was exported, with its queue; a gateway that runs connects it within 2 s. Run again, with the same
- * file, it goes on where it was interrupted, and does nothing once it was done. Throws TransferError, Problem, StoreError.
+ * Creates a line from an export file, with its queue; a running gateway connects it within 2 s. An
+ * interrupted import resumes when it is run again with the same file; a completed one does nothing. Throws
+ * TransferError, Problem, StoreError.
  */
 export async function importLine(
   deps: TransferDeps,
@@ -152,7 +153,7 @@ export async function importLine(
   return { line, messages };
 }
 
-/** The line, which nobody connects before its keys are there. It goes out as it did, and keeps its pauses. */
+/** Creates the line as paused, so that it does not connect before its keys are written. Proxy and pacing are kept. */
 async function createPaused(deps: TransferDeps, accountId: string, exported: Exported): Promise<Line> {
   const { id: importId, name, phone, restriction, pacing, isQueuePaused } = exported;
   return await new LineRegister(deps).create(accountId, {
@@ -204,7 +205,7 @@ async function change(
   });
 }
 
-/** Waits until the gateway has done what the row asks for. */
+/** Waits until the running gateway has carried out the line's generation. Throws TransferError on timeout. */
 async function untilObserved(kv: Kv, clock: Clock, { id, generation }: Line): Promise<void> {
   const over = clock.now() + LET_GO_WITHIN_MS;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Which messages of a chat were received and not read yet, going by the rows of what was emitted (`seen.ts`). */
+/** Finds the received messages of a chat that are still unread, from the seen rows (`seen.ts`). */
 import { notFound } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 import { Change, type Kv } from "../store/kv.ts";
@@ -6,9 +6,9 @@ import type { ReadMessage } from "../whatsapp/contacts.ts";
 import { lineKeys } from "./rows.ts";
 import { ME, seenAt, seenFrom } from "./seen.ts";
 
-/** The newest of a chat that nobody read for long: what is above them on a screen counts as read with them. */
+/** Limit of messages marked as read at once, the newest ones; older messages of the chat count as read with them. */
 const MOST_AT_ONCE = 500;
-/** Rows of a chat that are looked at; a group of this many messages in a month has readers of its own. */
+/** Rows read per chat. A group with more messages than this in a month hardly depends on the gateway to be read. */
 const ROWS_READ = 20_000;
 
 export class Unread {
@@ -19,8 +19,9 @@ export class Unread {
   }
 
   /**
-   * The message, or all that came since the chat was last read; `chats` are the names that the chat may have. `done` notes
-   * that they were read. Throws Problem not_found for a message that the chat does not have.
+   * Returns the message with this id, or, if that is null, all messages since the chat was last read. `chats`
+   * are the possible names of the chat. `done` records that they were read. Throws Problem not_found for a
+   * message that is not in the chat.
    */
   async of(
     lineId: string,

@@ -1,4 +1,4 @@
-/** What messages wait for beside their turn, and when they will probably leave. */
+/** What messages wait for apart from their turn, and when they will probably leave. */
 import type { Accounts } from "../account/accounts.ts";
 import { type OpenHours, openHours } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";
@@ -10,10 +10,10 @@ import { type NewChats, newChatsOf } from "./new_chats.ts";
 import { delaysOf, nextDeparture, type Pacing } from "./pacing.ts";
 import { lineKeys } from "./rows.ts";
 
-/** What a message waits for. */
+/** What may hold a message back: its scheduled time, a paused queue, the plan's hours, the limit of new chats. */
 export const HOLDS = ["schedule", "paused", "hours", "new_chats"] as const;
 
-/** `until`: Unix ms; null: until somebody lets it go on. */
+/** `until` is in Unix ms; null means until the owner resumes the queue. */
 export interface WaitsFor {
   kind: (typeof HOLDS)[number];
   until: number | null;
@@ -27,7 +27,7 @@ export interface HoldsDeps {
 
 type Waiting = Pick<Message, "id" | "to" | "sendAt">;
 
-/** What holds a line's queue at a moment. */
+/** What holds back a line's queue at the moment `now`. */
 export class Holds {
   readonly plan: Plan;
   readonly pacing: Pacing | null;
@@ -54,7 +54,7 @@ export class Holds {
     this.newChats = newChatsOf(found.plan, found.pacing, found.now);
   }
 
-  /** Null when the account is gone. */
+  /** Reads what holds back the line's queue. Null if the account is gone. */
   static async of(
     { kv, clock, accounts }: HoldsDeps,
     line: { accountId: string; id: string },
@@ -76,27 +76,29 @@ export class Holds {
     });
   }
 
-  /** What all of the line's messages wait for, those to known chats too. */
+  /** Returns what holds back all of the line's messages, also those to known chats; null for nothing. */
   ofAll(): WaitsFor | null {
     if (this.paused) return { kind: "paused", until: null };
     const opensAt = this.plan.hours && openHours(this.plan.hours, this.now).opensAt;
     return opensAt !== null && opensAt > this.now ? { kind: "hours", until: opensAt } : null;
   }
 
-  /** What those to new chats wait for. */
+  /** Returns what holds back messages to new chats; null for nothing. */
   ofNewChats(): WaitsFor | null {
     const { newChats, restrictedUntil, now } = this;
     const until = Math.max(newChats && newChats.used >= newChats.limit ? newChats.resetsAt : 0, restrictedUntil);
     return until > now ? { kind: "new_chats", until: until === Infinity ? null : until } : null;
   }
 
-  /** The recipients' chats that are new, where the plan or the network limits those; else none. */
+  /** Returns which of the chats are new, if the plan or the network limits new chats now; else an empty set. */
   async newAmong(chats: readonly string[]): Promise<Set<string>> {
     const isLimited = this.newChats !== null || this.restrictedUntil > this.now;
     return isLimited ? await newAmong(this.#kv, this.#lineId, chats) : new Set();
   }
 
-  /** What each of these messages of the line waits for beside its turn, by its id. */
+  /**
+   * Returns what each of the messages waits for apart from its turn, by id. Omits those that only wait for their turn.
+   */
   async of(messages: readonly Waiting[]): Promise<Map<string, WaitsFor>> {
     const [all, newChats] = [this.ofAll(), this.ofNewChats()];
     const fresh = newChats ? await this.newAmong(messages.map(({ to }) => chatOf(to))) : new Set();
@@ -110,13 +112,16 @@ export class Holds {
   }
 }
 
-/** When messages of a line will probably leave, asked in the order of departure: by the mean pause, hours and new chats. */
+/**
+ * Estimates when messages of a line will leave, from the mean pause, the plan's hours and its limit of new chats.
+ * Ask in the order of departure.
+ */
 export class Estimate {
   readonly #holds: Holds;
   readonly #pauseMs: number;
   #nextAt: number;
   #newChats: NewChats | null;
-  /** When the day begins whose new chats these are, or the network lets some be started. */
+  /** Earliest time of the next new chat, Unix ms: the begin of the day of `#newChats`, or the end of a restriction. */
   #chatsFrom: number;
   #hours: OpenHours = { opensAt: 0, closesAt: 0 };
 
@@ -129,7 +134,7 @@ export class Estimate {
     this.#chatsFrom = holds.restrictedUntil;
   }
 
-  /** Unix ms; null: never, by this plan. */
+  /** Returns when the next message will probably leave, Unix ms; null if this plan never lets it leave. */
   next({ notBefore, startsChat }: { notBefore: number; startsChat: boolean }): number | null {
     const turn = this.#open(this.#nextAt);
     this.#nextAt = turn + this.#pauseMs;

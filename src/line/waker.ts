@@ -1,9 +1,9 @@
 /**
- * The rest of whoever works until nothing is to be done: it goes on when somebody wakes it. A wake-up during the work is
- * not lost: the next rest ends at once.
+ * Lets a worker that has nothing to do sleep until it is woken. A wake-up during work is not lost: the
+ * next sleep then ends at once.
  */
 export class Waker {
-  /** Whether somebody has woken it since the last look began. */
+  /** Whether a wake-up has come since the last call of `looks`. */
   #woken = false;
   #wakeUp: (() => void) | null = null;
   #idling: (() => void)[] = [];
@@ -14,7 +14,7 @@ export class Waker {
     return this.#woken;
   }
 
-  /** When it looks by itself, Unix ms: infinity when nothing is to be done, a time that has passed while it works. */
+  /** Until when the worker sleeps, Unix ms: infinity if nothing is due, 0 while it works. */
   get restsUntil(): number {
     return this.#restsUntil;
   }
@@ -24,19 +24,19 @@ export class Waker {
     this.#wakeUp?.();
   }
 
-  /** A look begins, which sees whatever it was woken for. */
+  /** Clears earlier wake-ups: the worker is about to check for the work that they announced. */
   looks(): void {
     this.#woken = false;
   }
 
-  /** Resolves at the next wake-up, or at once when there was one since the last look. */
+  /** Resolves at the next wake-up, or at once if there was one since the last call of `looks`. */
   async next(): Promise<void> {
     if (this.#woken) return;
     await new Promise<void>((resolve) => this.#wakeUp = resolve);
     this.#wakeUp = null;
   }
 
-  /** As `next`, with nothing to do meanwhile. Somebody wakes it at `untilMs`, Unix ms. */
+  /** Like `next`, but counts as idle until then. The caller arranges a wake-up at `untilMs`, Unix ms. */
   async rest(untilMs: number): Promise<void> {
     this.#restsUntil = untilMs;
     this.#isIdle = true;
@@ -46,12 +46,12 @@ export class Waker {
     this.#restsUntil = 0;
   }
 
-  /** Resolves when it rests. */
+  /** Resolves when the worker is idle. */
   idle(): Promise<void> {
     return this.#isIdle && !this.#woken ? Promise.resolve() : new Promise((resolve) => this.#idling.push(resolve));
   }
 
-  /** Whoever waits for it to rest goes on. */
+  /** Resolves all pending calls of `idle`. */
   end(): void {
     for (const resolve of this.#idling.splice(0)) resolve();
   }
