@@ -50,7 +50,7 @@ onStage("a member of a group who hides the number has one, and so has one after 
   await stage.addPhone(ANA, "Ana");
   await stage.addPhone(BEN, "Ben");
   const line = await stage.linkLine(LINE);
-  const client = await subscribe(stage, { events: ["message.received"] });
+  const client = await subscribe(stage, { events: ["message.received", "poll.vote"] });
   for (const addressingMode of ["lid", "pn"]) {
     const members = { subject: `By ${addressingMode}`, participants: [BEN, ANA, LINE], addressingMode };
     const { id: group } = await stage.control.call("POST", "/groups", members);
@@ -62,6 +62,12 @@ onStage("a member of a group who hides the number has one, and so has one after 
       assert.match(data.participant, /@lid$/);
       assert.equal(data.number, number);
     }
+    const poll = { sessionId: line.sessionId, to: group, question: "Lunch?", options: ["pizza", "sushi"] };
+    const { messageId } = await stage.api.call("POST", "/messages/send/poll", poll);
+    const asked = await stage.arrival(ANA, ({ type, chat }) => chat === group && type.startsWith("pollCreation"));
+    await stage.control.call("POST", `/phones/${ANA}/vote`, { id: asked.id, options: ["sushi"] });
+    const vote = await client.event(`a vote by ${addressingMode}`, ({ data }) => data.messageId === messageId);
+    assert.deepEqual([vote.data.number, vote.data.options], [ANA, ["sushi"]]);
   }
   await stage.gateway.kill();
   await stage.gateway.start();

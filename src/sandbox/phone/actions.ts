@@ -19,24 +19,29 @@ export interface ChangeMessage {
 const EDIT = "1";
 const SENDER_REVOKE = "7";
 
-/** A vote on a poll, in the form of address (number or LID) in which the poll came. Throws Problem validation_failed. */
+/**
+ * A vote on a poll, in the form of address (number or LID) in which the poll came, or by LID where the voter hides the
+ * number. Throws Problem validation_failed.
+ */
 export function composeVote(
   { item, stanza, content }: Received,
-  options: readonly string[],
+  { options, hidesNumberIn }: { options: readonly string[]; hidesNumberIn: (chat: string) => boolean },
   { runtime, self }: PhoneContext,
-): { to: string; message: proto.IMessage } {
+): { to: string; message: proto.IMessage; hideNumber: boolean } {
   const { poll, secret } = content;
   if (!poll || !secret) throw invalid("id", "is no poll");
   const unknown = options.find((name) => !poll.options.includes(name));
   if (unknown !== undefined) throw invalid("options", `"${unknown}" is none of the poll's`);
   if (!poll.multiple && options.length > 1) throw invalid("options", "only one may be chosen");
   const creator = jidNormalizedUser(stanza.attrs.participant ?? stanza.attrs.from);
-  const voter = isLid(creator) ? self.lid : self.jid;
+  const key = keyOf({ item, stanza });
+  const hideNumber = hidesNumberIn(key.remoteJid!);
+  const voter = hideNumber || isLid(creator) ? self.lid : self.jid;
   const vote = encryptVote({ pollId: item.id, secret, creator, voter, options }, runtime.random);
   const senderTimestampMs = runtime.clock.now();
-  const key = keyOf({ item, stanza });
   return {
     to: key.remoteJid!,
+    hideNumber,
     message: { pollUpdateMessage: { pollCreationMessageKey: key, vote, senderTimestampMs } },
   };
 }

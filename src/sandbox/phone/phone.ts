@@ -160,8 +160,9 @@ export class Phone implements Device {
   vote(messageId: string, options: readonly string[]): Promise<{ id: string }> {
     return this.#inTurn(() => {
       const received = this.#inbox.message(messageId);
-      const { message, to } = composeVote(received, options, this.#context);
-      return this.#outbox.send(to, message, { hideNumber: this.#outbox.hidesNumberIn(to) });
+      const hidesNumberIn = (chat: string) => this.#outbox.hidesNumberIn(chat);
+      const { message, to, hideNumber } = composeVote(received, { options, hidesNumberIn }, this.#context);
+      return this.#outbox.send(to, message, { hideNumber });
     });
   }
 
