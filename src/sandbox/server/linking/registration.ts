@@ -170,6 +170,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
       cancelTimeout: network.runtime.clock.after(PROOF_TIMEOUT_MS, () => this.#socket.cut()),
       settle: linking.resolve,
     };
+    this.#code.close();
     const attributes = {
       from: SERVER,
       id: this.#pending.queryId,

@@ -177,6 +177,17 @@ Deno.test("a code is worth nothing once the companion has asked for one of anoth
   registration.onClose();
 });
 
+Deno.test("a code is none any more once the phone has taken it", () => {
+  const { network, refs, account, identity, registration } = scene();
+  const uplink = createUplink(network, refs);
+  registration.onStanza(helloFor(account));
+  const { ref } = uplink.codeRequest(phoneOf(account))!;
+  const { offered } = identities(identity, identity);
+  assert.equal(uplink.acceptQr(phoneOf(account), ref, offered, offerOf(offered).primary).kind, "linked");
+  assert.equal(uplink.codeRequest(phoneOf(account)), null);
+  registration.onClose();
+});
+
 Deno.test("a QR that one phone has taken is no QR for another, whether the link is done or not", async () => {
   const { runtime, network, refs, account, identity, sent, registration, shownRefs } = scene();
   const other = network.directory.open("4915100000002", { name: "Other", random: runtime.random });
