@@ -7,33 +7,33 @@ export interface Account {
   name: string;
   plan: string;
   active: boolean;
-  /** When the subscription ends, Unix ms; null never. */
+  /** When the subscription ends, Unix ms; null: never. */
   expiresAt: number | null;
-  /** Addresses and CIDRs that may use the key; empty is any. */
+  /** Addresses and CIDRs that may use the key; empty: any. */
   allowedIps: string[];
-  /** Host names (subdomains included) whose pages may use the key; empty is any. */
+  /** Host names (subdomains included) whose pages may use the key; empty: any. */
   allowedDomains: string[];
-  /** Whoever writes one of them to a line is never written to again. */
+  /** A person who sends one of these words to a line has opted out. */
   optOutWords: string[];
   createdAt: number;
-  /** Its contents are sealed at rest (`sealed_accounts.ts`); absent: they are not. */
+  /** Whether contents are sealed at rest (`sealed_accounts.ts`); absent: no. */
   sealed?: boolean;
 }
 
-/** What a key may do: send messages, read, or change anything else. */
+/** What a key may do: send messages, read, or manage everything else. */
 export type Scope = "send" | "read" | "manage";
 
-/** An account with the plan that it is on: what one request needs to know of its caller. */
+/** An account with its plan: what a request needs to know about its caller. */
 export interface Caller {
   account: Account;
   plan: Plan;
-  /** The key, where it is not the account's own, which has every scope. */
+  /** The key used, unless it is the account's own, which has every scope. */
   key?: { id: string; scopes: readonly Scope[]; allowedIps: string[]; allowedDomains: string[] };
-  /** What made the key valid, where that was remembered and not read: the commit that serves the caller checks it. */
+  /** The key's row, if it came from memory: the commit that serves the caller must check it. */
   keyRow?: Row<string>;
 }
 
-/** What may be changed of an account; what is left out stays. */
+/** A change of an account; omitted fields stay as they are. */
 export type AccountChange = Partial<
   Pick<Account, "plan" | "active" | "expiresAt" | "allowedIps" | "allowedDomains" | "optOutWords" | "name" | "sealed">
 >;

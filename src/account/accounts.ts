@@ -1,4 +1,4 @@
-/** The accounts in the store: what is kept of them, and their keys. */
+/** Accounts and their keys. */
 import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
@@ -28,29 +28,32 @@ export class Accounts {
   }
 
   /**
-   * Who the key belongs to, or null. A rotated key is refused at once, whichever process rotated it; other changes by
-   * another process count after at most 1 s.
+   * Resolves to the caller that the key belongs to, or null. A rotated key is refused at once, whichever process
+   * rotated it; other changes by another process take effect within 1 s.
    */
   authenticate(apiKey: string): Promise<Caller | null> {
     return this.#callers.authenticate(apiKey);
   }
 
-  /** The caller, with `keyRow`, of a key that was found valid within the last second; else null. Reads nothing. */
+  /** Returns the caller, with `keyRow`, of a key found valid within the last second; otherwise null. Reads nothing. */
   recall(apiKey: string): Caller | null {
     return this.#callers.recall(apiKey);
   }
 
-  /** Caller by account id, for work that runs without a request. */
+  /** Resolves to the caller of an account, for work outside a request; null if there is no such account. */
   caller(accountId: string): Promise<Caller | null> {
     return this.#callers.caller(accountId);
   }
 
-  /** Whether plans, or which one an account is on, are others than at the last call; the first one answers false. */
+  /** Whether any plan, or any account's plan, has changed since the last call; false at the first call. */
   plansChanged(): Promise<boolean> {
     return this.#callers.plansChanged();
   }
 
-  /** Throws Problem validation_failed for an unknown plan. The key is shown here and by `apiKey` only. */
+  /**
+   * Creates an account. The key is returned here and by `apiKey` only. Throws Problem validation_failed for an unknown
+   * plan.
+   */
   async create({ name, plan }: { name: string; plan: string }): Promise<{ account: Account; apiKey: string }> {
     const { apiKey, ...key } = this.#newKey();
     const account: AccountRecord = {
@@ -87,7 +90,9 @@ export class Accounts {
     return row && publicPart(row.value);
   }
 
-  /** Throws Problem not_found, and validation_failed that names each bad entry; nothing is changed then. */
+  /**
+   * Changes an account. Throws Problem not_found, or validation_failed with every bad entry; then nothing is changed.
+   */
   async update(accountId: string, edit: AccountChange): Promise<Account> {
     const checked: AccountChange = {};
     if (edit.name !== undefined) checked.name = checkName(edit.name);
@@ -102,8 +107,8 @@ export class Accounts {
   }
 
   /**
-   * Its keys stop working, and the gateway removes it with all that hangs on it, its lines first, now or when it runs
-   * next. Throws Problem not_found.
+   * Marks the account for removal: its keys stop working, and the gateway removes it with everything it owns, lines
+   * first, now or when it runs next. Throws Problem not_found.
    */
   async remove(accountId: string): Promise<void> {
     await retryOnConflict(this.#kv, async () => {
@@ -115,28 +120,30 @@ export class Accounts {
     this.#callers.forget(accountId);
   }
 
-  /** A new key; the previous one stops working at once. */
+  /** Resolves to a new key; the previous one stops working at once. */
   async rotateKey(accountId: string): Promise<string> {
     const { apiKey, ...key } = this.#newKey();
     await this.#change(accountId, (record) => ({ ...record, ...key }));
     return apiKey;
   }
 
-  /** As `rotateKey`, for whoever holds this key. Throws Problem api_key_invalid when it is not the account's any more. */
+  /**
+   * As `rotateKey`, authorised by the current key. Throws Problem api_key_invalid if that is no longer the account's.
+   */
   async replaceKey(old: string): Promise<string> {
     const { apiKey, ...key } = this.#newKey();
     const keyHash = hashApiKey(old).toString("hex");
     const { value: accountId } = await this.#kv.get(accountKeys.apiKey(keyHash));
     if (accountId === null) throw keyUnknown();
     await this.#change(accountId, (record) => {
-      // Of several at once one is answered a key, and it is the one that counts.
+      // Of several concurrent calls only one succeeds, and its key is the valid one.
       if (record.keyHash !== keyHash) throw keyUnknown();
       return { ...record, ...key };
     });
     return apiKey;
   }
 
-  /** The present key, decrypted, for the operator. */
+  /** Resolves to the current key, decrypted, for the operator. */
   async apiKey(accountId: string): Promise<string> {
     return Buffer.from(this.#seal.open((await this.#record(accountId)).value.sealedKey)).toString();
   }
@@ -152,7 +159,7 @@ export class Accounts {
     return row;
   }
 
-  /** Null also for one that is being removed. */
+  /** Null also for an account that is being removed. */
   async #find(accountId: string): Promise<Row<AccountRecord> | null> {
     const [slot, going] = await Promise.all([
       this.#kv.get(accountKeys.account(accountId)),
@@ -161,7 +168,7 @@ export class Accounts {
     return isRow(slot) && going.value === null ? slot : null;
   }
 
-  /** Checked by whoever puts an account on the plan: it may be removed at that moment. */
+  /** The plan's row, which commits that assign the plan check: it may be removed at the same time. */
   async #planRow(name: string): Promise<Slot<PlanRecord>> {
     const slot = await this.#kv.get(accountKeys.plan(name));
     if (slot.value === null) throw invalid("plan", `there is no plan "${name}"`);
@@ -187,7 +194,7 @@ export class Accounts {
 function checkName(name: string): string {
   const trimmed = name.trim();
   if (trimmed === "" || trimmed.length > 100) throw invalid("name", "must have 1 to 100 characters");
-  // It stands in tables and on terminals.
+  // Names are shown in tables and on terminals.
   if (/[\p{Cc}\p{Cs}]/u.test(trimmed)) throw invalid("name", "must be one line, without control characters");
   return trimmed;
 }

@@ -1,4 +1,4 @@
-/** Who a key belongs to: an account, believed for a moment, with its plan. */
+/** Authenticates keys: the account that a key belongs to, with its plan, cached for a moment. */
 import { LRUCache } from "lru-cache";
 import { atMost } from "../base/at_most.ts";
 import type { Clock } from "../runtime.ts";
@@ -9,37 +9,37 @@ import { hashApiKey, isApiKeyShaped, sameHash } from "./api_key.ts";
 import type { Plans } from "./plans.ts";
 import { accountKeys, type AccountRecord } from "./rows.ts";
 
-/** How long an account and its plan are believed: within it changes by another process reach this one. */
+/** How long an account and its plan are cached; changes by another process take effect within this time. */
 const CACHE_MS = 1_000;
-/** Accounts, and keys. */
+/** Most accounts, and most keys, in memory. */
 const MOST_REMEMBERED = 10_000;
 
 interface Known {
   caller: Caller;
-  /** In hexadecimal, here and below. */
+  /** Hexadecimal, here and below. */
   keyHash: string;
 }
 
-/** An account as it was read, or is being read. */
+/** An account that was read or is being read. */
 interface Cached {
   readAt: number;
   known: Promise<Known | null>;
-  /** Null until it is there. */
+  /** Null until it has been read. */
   found: Known | null;
 }
 
-/** What `Accounts` knows of those who call, each method as its own there. */
+/** The part of `Accounts` that concerns callers; its methods are documented there. */
 export class Callers {
   readonly #kv: Kv;
   readonly #plans: Pick<Plans, "get">;
   readonly #clock: Clock;
   readonly #sharedGet: ReturnType<typeof shareReads>;
   readonly #accounts = new LRUCache<string, Cached>(atMost(MOST_REMEMBERED));
-  /** Rows of keys that were valid lately, by the key: whoever calls again is recognised without hashing it. */
+  /** Rows of recently valid keys, by key, so that repeated calls need no hashing. */
   readonly #keyRows = new LRUCache<string, { readAt: number; row: Row<string>; keyHash: string }>(
     atMost(MOST_REMEMBERED),
   );
-  /** As many as the last look found; null before it. */
+  /** The counter of plan changes at the last call; null before the first. */
   #planChanges: bigint | null = null;
 
   constructor({ kv, plans, clock }: { kv: Kv; plans: Pick<Plans, "get">; clock: Clock }) {
@@ -52,7 +52,7 @@ export class Callers {
   async authenticate(apiKey: string): Promise<Caller | null> {
     if (!isApiKeyShaped(apiKey)) return null;
     const keyHash = hashApiKey(apiKey).toString("hex");
-    // Read every time: a key that was rotated, here or by a command, stops working at once.
+    // Read every time, so that a rotated key stops working at once, even if a command rotated it.
     const readAt = this.#clock.now();
     const row = await this.#sharedGet(accountKeys.apiKey(keyHash));
     if (!isRow(row)) {
@@ -63,7 +63,7 @@ export class Callers {
     const accountId = row.value;
     const cached = await this.#known(accountId);
     if (cached && sameHash(cached.keyHash, keyHash)) return cached.caller;
-    // The key is newer than what is remembered of its account.
+    // The key is newer than the cached account.
     this.#accounts.delete(accountId);
     const fresh = await this.#known(accountId);
     return fresh && sameHash(fresh.keyHash, keyHash) ? fresh.caller : null;
@@ -79,7 +79,7 @@ export class Callers {
     const of = this.#accounts.get(kept.row.value);
     if (!of?.found || !this.#isFresh(of)) return null;
     const { caller, keyHash } = of.found;
-    // Both are of this process: nobody outside can try what is compared here.
+    // No constant-time comparison: both hashes were computed in this process, so there is nothing to probe.
     return keyHash === kept.keyHash ? { ...caller, keyRow: kept.row } : null;
   }
 
@@ -96,7 +96,7 @@ export class Callers {
     return true;
   }
 
-  /** The account was changed here. */
+  /** Evicts an account that this process has changed. */
   forget(accountId: string): void {
     this.#accounts.delete(accountId);
     for (const [apiKey, { row }] of this.#keyRows) if (row.value === accountId) this.#keyRows.delete(apiKey);
@@ -123,16 +123,16 @@ export class Callers {
     return { caller: { account: publicPart(value), plan }, keyHash: value.keyHash };
   }
 
-  /** A failed read must not be remembered, nor an account that is not there. */
+  /** Evicts failed reads and absent accounts. */
   async #keep(accountId: string, fresh: Cached): Promise<void> {
     fresh.found = await fresh.known.catch(() => null);
     if (fresh.found === null && this.#accounts.get(accountId) === fresh) this.#accounts.delete(accountId);
   }
 }
 
-/** The account without its key. */
+/** Returns the account without its key. */
 export function publicPart(record: AccountRecord): Account {
   const { keyHash: _, sealedKey: __, ...account } = record;
-  // An older gateway knew no words.
+  // Rows of older versions have no opt-out words.
   return { ...account, optOutWords: account.optOutWords ?? [] };
 }

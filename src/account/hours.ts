@@ -1,7 +1,7 @@
-/** The hours of a plan: on which days of the week, and from when until when, by the clock of a place. */
+/** A plan's sending hours: days of the week and times of day in a time zone. */
 import type { Temporal as TemporalApi } from "temporal-polyfill";
 
-/** The runtime's own; Deno 2.6 has none. */
+/** The runtime's own, which Deno 2.6 lacks. */
 const Temporal: typeof TemporalApi = Reflect.get(globalThis, "Temporal") ??
   (await import("temporal-polyfill")).Temporal;
 
@@ -9,16 +9,16 @@ export const WEEKDAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as con
 type Weekday = (typeof WEEKDAYS)[number];
 
 export interface Hours {
-  /** At least one, in the order of the week. */
+  /** At least one, in weekday order. */
   days: Weekday[];
-  /** `HH:MM`; `to` is not included, and later than `from`: `24:00` at most. */
+  /** `HH:MM`; `to` is exclusive, later than `from`, and at most `24:00`. */
   from: string;
   to: string;
   /** IANA name, such as `Europe/Madrid`. */
   timeZone: string;
 }
 
-/** Unix ms; `closesAt` is not included. */
+/** A period of sending hours, Unix ms; `closesAt` is exclusive. */
 export interface OpenHours {
   opensAt: number;
   closesAt: number;
@@ -27,7 +27,10 @@ export interface OpenHours {
 const FORM = /^(\S+) +(\d\d:\d\d)-(\d\d:\d\d) +(\S+)$/;
 const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d$/;
 
-/** Of `mon-fri 09:00-18:00 Europe/Madrid`, days separated by commas or as ranges; null when the text is not of that form. */
+/**
+ * Parses `mon-fri 09:00-18:00 Europe/Madrid`; days are ranges or separated by commas. Null if the text has another
+ * form.
+ */
 export function parseHours(text: string): Hours | null {
   const [, days, from, to, timeZone] = FORM.exec(text.trim()) ?? [];
   const named = days?.toLowerCase().split(",").map(daysOf);
@@ -40,7 +43,7 @@ export function parseHours(text: string): Hours | null {
   };
 }
 
-/** Days of `fri` or `fri-mon`. */
+/** Parses `fri` or `fri-mon`; null if it is neither. */
 function daysOf(range: string): Weekday[] | null {
   const ends = range.split("-").map((name) => WEEKDAYS.findIndex((day) => day === name));
   const [first = -1, last = first] = ends;
@@ -48,12 +51,12 @@ function daysOf(range: string): Weekday[] | null {
   return Array.from({ length: (last - first + 7) % 7 + 1 }, (_, i) => WEEKDAYS[(first + i) % 7]!);
 }
 
-/** What `parseHours` reads. */
+/** Formats hours as `parseHours` reads them. */
 export function printHours({ days, from, to, timeZone }: Hours): string {
   return `${days.join(",")} ${from}-${to} ${timeZone}`;
 }
 
-/** What is wrong with the hours, as a sentence goes on after the field's name; null when nothing is. */
+/** Returns what is wrong with the hours, phrased to follow the field's name; null if they are valid. */
 export function hoursRefusal({ days, from, to, timeZone }: Hours): string | null {
   if (days.length === 0 || days.some((day) => !WEEKDAYS.includes(day))) return "must name days from mon to sun";
   if (!TIME.test(from) || !(TIME.test(to) || to === "24:00")) return "must name times like 09:00";
@@ -63,7 +66,7 @@ export function hoursRefusal({ days, from, to, timeZone }: Hours): string | null
 }
 
 function isTimeZone(name: string): boolean {
-  // "+02:00" knows of no daylight saving time.
+  // "+02:00" has no daylight saving time.
   if (!/^[A-Za-z]/.test(name)) return false;
   try {
     new Intl.DateTimeFormat("en", { timeZone: name });
@@ -74,8 +77,8 @@ function isTimeZone(name: string): boolean {
 }
 
 /**
- * The hours that run at this time, or begin next. A change of the clock that leaves out or repeats their first or last
- * minute shortens them: by no reading of the clock on the wall is it outside of them.
+ * Returns the current period, or the next one. If a clock change skips or repeats the first or last minute, the period
+ * is shortened, so that it never contains a time that local clocks show as outside the hours.
  */
 export function openHours({ days, from, to, timeZone }: Hours, at: number): OpenHours {
   for (let day = dateAt(timeZone, at);; day = day.add({ days: 1 })) {
@@ -90,7 +93,7 @@ export function openHours({ days, from, to, timeZone }: Hours, at: number): Open
   }
 }
 
-/** The calendar day there at this time, `YYYY-MM-DD`, and when the next begins, Unix ms. */
+/** Returns the calendar day in the time zone, `YYYY-MM-DD`, and when the next day begins, Unix ms. */
 export function dayAt(timeZone: string, at: number): { day: string; endsAt: number } {
   const day = dateAt(timeZone, at);
   return { day: day.toString(), endsAt: startOf(day.add({ days: 1 }), timeZone) };

@@ -1,6 +1,6 @@
 /**
- * Answers kept under a client's `Idempotency-Key`, per account, for 24 hours: the same key and body give the first
- * answer, another body is refused. Rows carry their own time; `sweepAnswers` removes what is over.
+ * Answers kept per account under the client's `Idempotency-Key` for 24 hours: the same key and body get the first
+ * answer, another body is refused. Rows carry a timestamp; `sweepAnswers` removes expired ones.
  */
 import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
@@ -13,10 +13,10 @@ import { shareReads } from "../store/layers/shared_reads.ts";
 
 const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
 
-/** Removals that the sweep has in flight at once. */
+/** Concurrent removals of the sweep. */
 const SWEEP_BATCH = 200;
 
-/** A request that may be repeated. `fingerprint` stands for method, path and body. */
+/** A request that may be repeated. `fingerprint` identifies method, path and body. */
 export interface RepeatableRequest {
   accountId: string;
   /** The header's value, at most 255 characters. */
@@ -24,7 +24,7 @@ export interface RepeatableRequest {
   fingerprint: string;
 }
 
-/** Adds to a change that it keeps the answer, and that it fails its checks when another was kept meanwhile. */
+/** Makes a change keep the answer, and fail its checks if another answer was kept in the meantime. */
 export type Keep<T> = (change: Change, answer: T) => void;
 
 export class Idempotency {
@@ -37,14 +37,14 @@ export class Idempotency {
     this.#sharedGet = shareReads(deps.kv);
   }
 
-  /** The first answer, or null. Throws Problem idempotency_key_reused when it was given to another body. */
+  /** Resolves to the first answer, or null. Throws Problem idempotency_key_reused if that was for another body. */
   async find<T>(request: RepeatableRequest): Promise<T | null> {
     return this.#answerIn<T>(await this.#sharedGet(rowOf(request)), request);
   }
 
   /**
-   * Keeps the answer, which must survive JSON, in the change that does the work. The change must have a check that
-   * every rival of the same key shares.
+   * Keeps the answer, which must survive JSON, in the change that does the work. The change must contain a check shared
+   * by all concurrent requests with the same key.
    */
   keep(change: Change, request: RepeatableRequest, answer: unknown): void {
     const { seal, clock } = this.#deps;
@@ -53,9 +53,9 @@ export class Idempotency {
   }
 
   /**
-   * The kept answer, or that of `work`, which is kept then. Rivals in this process wait for the first; a failed `work`
-   * keeps nothing. Throws as `find` and as `work`. What `work` did before a crash may be done again: where it makes
-   * something, see `onceInCommit`.
+   * Resolves to the kept answer, or runs `work` and keeps its answer. Concurrent calls in this process wait for the
+   * first; a failed `work` keeps nothing. Throws as `find` and `work` do. After a crash, `work` may run again: to
+   * create something, use `onceInCommit`.
    */
   async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
     return await this.#requests.add(nameOf(request), async () => {
@@ -70,8 +70,8 @@ export class Idempotency {
   }
 
   /**
-   * As `once`, for `work` that keeps its answer itself, in the change that does it: neither is on disk without the
-   * other, whatever fails in between.
+   * As `once`, for `work` that keeps its answer in the same change that does the work, so that neither is ever on disk
+   * without the other.
    */
   async onceInCommit<T>(request: RepeatableRequest, work: (keep: Keep<T>) => Promise<T>): Promise<T> {
     return await this.#requests.add(nameOf(request), async () => {
@@ -83,7 +83,7 @@ export class Idempotency {
       try {
         return await attempt();
       } catch (error) {
-        // A rival in another process may have been faster: then no commit of ours can pass, and its answer is there.
+        // Another process may have been faster: then our commits fail, and its answer is kept.
         if (!(error instanceof StoreError)) throw error;
         const kept = this.#answerIn<T>(await this.#deps.kv.get(rowOf(request)), request);
         if (kept === null) throw error;
@@ -100,12 +100,12 @@ export class Idempotency {
   }
 }
 
-/** The refusal of a key that came with another body before. */
+/** Returns the refusal of a key that was used with another body. */
 export function keyReused(): Problem {
   return new Problem("idempotency_key_reused", "This Idempotency-Key was used with another request.");
 }
 
-/** Removes answers that are older than 24 hours; returns how many. */
+/** Removes answers older than 24 hours; resolves to their number. */
 export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
   let swept = 0;
   let removals: Promise<string | null>[] = [];
@@ -114,7 +114,7 @@ export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
     removals = [];
   };
   for await (const row of kv.list({ prefix: accountKeys.answers() })) {
-    // Checked: a key may be used anew while the sweep runs.
+    // Checked, because the key may be used again while the sweep runs.
     if (isOver(row.value, now)) removals.push(kv.commit(new Change().check(row).delete(row.key)));
     if (removals.length >= SWEEP_BATCH) await settle();
   }
@@ -122,12 +122,12 @@ export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
   return swept;
 }
 
-/** Rivals have the same. */
+/** Returns the queue key shared by concurrent requests with the same idempotency key. */
 function nameOf({ accountId, key }: RepeatableRequest): string {
   return JSON.stringify([accountId, key]);
 }
 
-/** The client's key is hashed: a commit with many of them stays within what it may hold in keys. */
+/** Returns the answer's row. The client's key is hashed, so that many of them fit into a commit's limit for keys. */
 function rowOf({ accountId, key }: RepeatableRequest): KeyOf<KeptAnswer> {
   return accountKeys.answer(accountId, createHash("sha256").update(key).digest("base64url"));
 }

@@ -1,7 +1,7 @@
 /**
- * Further API keys of an account, each with a name, scopes and limits of its own: for a browser page, a part of the
- * client's system, an integration. The account's own key (`accounts.ts`) has every scope and is not among them. Kept by
- * hash alone: a key is shown once.
+ * Additional API keys of an account, each with its own name, scopes and limits: for a web page, one component of the
+ * client's system, or an integration. The account's own key (`accounts.ts`), which has every scope, is not among them.
+ * Only hashes are stored, so a key is shown once.
  */
 import { LRUCache } from "lru-cache";
 import { atMost } from "../base/at_most.ts";
@@ -14,11 +14,11 @@ import { hashApiKey, isApiKeyShaped, makeApiKey } from "./api_key.ts";
 import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";
 import { accountKeys, type KeyRecord } from "./rows.ts";
 
-/** Each is read with the list; a client that needs more wants accounts. */
+/** All are read for a list; a client that needs more should use several accounts. */
 const KEYS_PER_ACCOUNT = 100;
-/** The last use is known to the minute: not every request writes. */
+/** The last use is recorded to the minute, so that not every request writes. */
 const USE_EVERY_MS = 60_000;
-/** Keys whose last use is remembered. */
+/** Most keys whose last use is held in memory. */
 const MOST_USED = 10_000;
 
 export const SCOPES = ["send", "read", "manage"] as const satisfies readonly Scope[];
@@ -31,7 +31,7 @@ export interface MadeKey {
 }
 
 interface NewKey extends Pick<KeyRecord, "name" | "scopes" | "allowedIps" | "allowedDomains"> {
-  /** Adds to the commit that makes it. */
+  /** Adds mutations to the commit that creates the key. */
   commitWith?: (change: Change, made: MadeKey) => void;
 }
 
@@ -43,12 +43,14 @@ export class AccountKeys {
     this.#deps = deps;
   }
 
-  /** Oldest first. */
+  /** Lists the account's keys, oldest first. */
   async list(accountId: string): Promise<AccountKey[]> {
     return await Promise.all((await this.#rows(accountId)).map((row) => this.#shown(row)));
   }
 
-  /** Throws Problem validation_failed: a bad entry, or enough keys. `apiKey` is shown here and never again. */
+  /**
+   * Creates a key; `apiKey` is never shown again. Throws Problem validation_failed for a bad entry or too many keys.
+   */
   async create(
     accountId: string,
     { name, scopes, allowedIps, allowedDomains, commitWith }: NewKey,
@@ -79,7 +81,7 @@ export class AccountKeys {
     });
   }
 
-  /** The key stops working at once. Throws Problem not_found. */
+  /** Removes a key, which stops working at once. Throws Problem not_found. */
   async remove(accountId: string, keyId: string): Promise<AccountKey> {
     const { kv } = this.#deps;
     const slot = await kv.get(accountKeys.accountKey(accountId, keyId));
@@ -92,7 +94,7 @@ export class AccountKeys {
     return removed;
   }
 
-  /** Who calls with the key; null when it is none of these. */
+  /** Resolves to the caller using the key; null if it is not one of these keys. */
   async authenticate(apiKey: string): Promise<Caller | null> {
     const { kv, accounts } = this.#deps;
     if (!isApiKeyShaped(apiKey)) return null;
@@ -117,7 +119,7 @@ export class AccountKeys {
     return publicKey(record, (await this.#deps.kv.get(accountKeys.keyUsed(record.id))).value);
   }
 
-  /** Writes the time down now and then, and holds up nobody. */
+  /** Records the time of use, at most once a minute and without delaying the request. */
   #noteUse(keyId: string): void {
     const { kv, runtime: { clock } } = this.#deps;
     const now = clock.now();
@@ -131,14 +133,14 @@ function publicKey({ accountId: _, keyHash: __, ...key }: KeyRecord, lastUsedAt:
   return { ...key, lastUsedAt };
 }
 
-/** Throws Problem scope_missing when the caller's key may not do such a thing. */
+/** Throws Problem scope_missing if the caller's key lacks the scope. */
 export function requireScope({ key }: Pick<Caller, "key">, scope: Scope): void {
   if (key && !key.scopes.includes(scope)) {
     throw new Problem("scope_missing", `This needs a key with the scope "${scope}".`);
   }
 }
 
-/** Whether pages may use the key: what a page knows, whoever reads the page knows. */
+/** Whether web pages may use the key, which makes it known to everyone who opens the page. */
 export function isForPages({ key, account }: { key?: Caller["key"]; account: Account }): boolean {
   return (key ?? account).allowedDomains.length > 0;
 }

@@ -1,4 +1,4 @@
-/** Plans: what an account may do. */
+/** Plans: the limits of an account. */
 import { OperatorError } from "../errors.ts";
 import type { Hours } from "./hours.ts";
 
@@ -6,32 +6,32 @@ export interface Plan {
   name: string;
   /** How many sessions an account may have. */
   sessions: number;
-  /** Messages accepted in a UTC day; null is no limit. */
+  /** Messages accepted per UTC day; null: no limit. */
   daily: number | null;
-  /** Messages accepted in a UTC month; null is no limit. */
+  /** Messages accepted per UTC month; null: no limit. */
   monthly: number | null;
-  /** Bounds of the random pause between two departures of a line, milliseconds. */
+  /** Bounds of the random pause between two departures of a line, ms. */
   delayMinMs: number;
   delayMaxMs: number;
-  /** Requests a minute of each key; null is no limit. */
+  /** Requests per minute and key; null: no limit. */
   requestsPerMinute: number | null;
-  /** How many webhooks an account may have, and how many event streams at a time. */
+  /** How many webhooks, and how many concurrent event streams, an account may have. */
   webhooks: number;
   eventStreams: number;
-  /** Nothing leaves outside of them; null: at any time. */
+  /** Nothing is sent outside these hours; null: at any time. */
   hours: Hours | null;
-  /** New chats that a line may start in a day (of the hours' time zone, else UTC); null is no limit. */
+  /** New chats that a line may start per day (in the hours' time zone, otherwise UTC); null: no limit. */
   newChatsDaily: number | null;
-  /** Whether a line may start fewer than that in its first weeks (`line/new_chats.ts`). */
+  /** Whether a line may start fewer new chats in its first weeks (`line/new_chats.ts`). */
   warmUp: boolean;
-  /** How long "typing" is shown before a message that does not say so itself, milliseconds. */
+  /** How long "typing" is shown before a message without its own `typing`, ms. */
   typingMs: number;
 }
 
-/** Of a plan, and of a send. */
+/** Maximum `typing` of a plan and of a send. */
 export const MAX_TYPING_MS = 20_000;
 
-/** What a plan does not limit unless it says so. */
+/** Defaults for limits that a plan does not set. */
 export const UNLIMITED = {
   daily: null,
   monthly: null,
@@ -44,7 +44,7 @@ export const UNLIMITED = {
   typingMs: 0,
 } satisfies Partial<Plan>;
 
-/** Plans that exist in a new data folder (spec: the free plan has 1 session and 100 messages a day). */
+/** Plans of a new data folder (spec: the free plan has 1 session and 100 messages a day). */
 export const DEFAULT_PLANS: readonly Plan[] = [
   { ...UNLIMITED, name: "free", sessions: 1, daily: 100, delayMinMs: 5_000, delayMaxMs: 15_000 },
   {
@@ -57,12 +57,12 @@ export const DEFAULT_PLANS: readonly Plan[] = [
     delayMaxMs: 10_000,
   },
   { ...UNLIMITED, name: "business", sessions: 20, monthly: 200_000, delayMinMs: 2_000, delayMaxMs: 6_000 },
-  // For whoever runs the gateway for themselves.
+  // For operators who run the gateway for themselves.
   { ...UNLIMITED, name: "own", sessions: 1_000_000, delayMinMs: 5_000, delayMaxMs: 15_000 },
   { ...UNLIMITED, name: "sandbox", sessions: 1_000, delayMinMs: 0, delayMaxMs: 0, requestsPerMinute: null },
 ];
 
-/** An account is on the plan that was to be removed. */
+/** The plan cannot be removed because an account uses it. */
 export class PlanInUse extends OperatorError {
   readonly code = "plan_in_use";
 
@@ -72,5 +72,5 @@ export class PlanInUse extends OperatorError {
   }
 }
 
-/** The operator's edit. */
+/** An operator's change of a plan. */
 export type PlanChange = Pick<Plan, "name"> & Partial<Omit<Plan, "name">>;

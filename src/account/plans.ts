@@ -14,7 +14,7 @@ export class Plans {
     this.#kv = kv;
   }
 
-  /** By name. */
+  /** Lists all plans by name. */
   async list(): Promise<Plan[]> {
     return await Array.fromAsync(this.#kv.list({ prefix: accountKeys.plans() }), ({ value }) => planOf(value));
   }
@@ -25,8 +25,8 @@ export class Plans {
   }
 
   /**
-   * Makes the plan or changes it; what is left out stays. A new one needs `sessions` and the pauses, and has no limits
-   * beside 600 requests a minute unless they are given. Throws Problem validation_failed.
+   * Creates or changes a plan; omitted fields stay as they are. A new plan needs `sessions` and the pauses; without
+   * further fields its only other limit is 600 requests a minute. Throws Problem validation_failed.
    */
   set(edit: PlanChange): Promise<Plan> {
     return retryOnConflict(this.#kv, async () => {
@@ -37,7 +37,9 @@ export class Plans {
     });
   }
 
-  /** Throws Problem not_found, and PlanInUse while an account is on it. A default plan does not come back. */
+  /**
+   * Removes a plan; a removed default plan is not added again. Throws Problem not_found, or PlanInUse if it is in use.
+   */
   async remove(name: string): Promise<void> {
     const row = accountKeys.plan(name);
     const removed = await retryOnConflict(this.#kv, async () => {
@@ -47,25 +49,25 @@ export class Plans {
       const change = new Change().check(slot).delete(row).set(accountKeys.removedPlan(name), true);
       return { change, result: slot.value };
     });
-    // An account that was put on it meanwhile had found it: whoever puts one on it now finds none.
+    // An account may have been moved to the plan just before it was removed; later moves no longer find the plan.
     if (!await this.#isUsed(name)) return;
     await this.#kv.commit(new Change().checkAbsent(row).set(row, removed));
     throw new PlanInUse(name);
   }
 
-  /** With the change a new data folder has the default plans. */
+  /** Adds the default plans to the change that begins a new data folder. */
   putDefaults(change: Change): void {
     for (const plan of DEFAULT_PLANS) change.set(accountKeys.plan(plan.name), plan);
   }
 
-  /** Writes the default plans that a data folder lacks; an edited one stays as it is. */
+  /** Writes the default plans that a data folder lacks; existing ones stay as they are. */
   addDefaults(): Promise<void> {
     return retryOnConflict(this.#kv, async () => {
       const change = new Change();
       await Promise.all(DEFAULT_PLANS.map(async (plan) => {
         const row = accountKeys.plan(plan.name);
         const slots = await this.#kv.getMany<unknown>([row, accountKeys.removedPlan(plan.name)]);
-        // The plan is there, or is not wanted.
+        // The plan exists or was removed by the operator.
         if (slots.some(isRow)) return;
         for (const slot of slots) change.check(slot);
         change.set(row, plan);
@@ -86,7 +88,7 @@ function planOf(record: PlanRecord): Plan {
   return { ...UNLIMITED, ...record };
 }
 
-/** The plan after the edit. Throws Problem validation_failed. */
+/** Returns the plan after the edit. Throws Problem validation_failed. */
 function edited(record: PlanRecord | null, edit: PlanChange): Plan {
   const given = Object.fromEntries(Object.entries(edit).filter(([, value]) => value !== undefined));
   const missing = record ? [] : NEEDED.filter((path) => !(path in given));

@@ -1,10 +1,10 @@
-/** Quotas: messages accepted in a UTC day and a UTC month, counted inside the commit that accepts them. */
+/** Quotas: messages accepted per UTC day and month, counted in the commit that accepts them. */
 import { Problem } from "../errors.ts";
 import type { Plan } from "./plan.ts";
 
-/** What an account has used, as kept in its ledger row. */
+/** An account's usage, stored in its ledger row. */
 export interface Usage {
-  /** UTC day of the count, `YYYY-MM-DD`. Does not go back with a clock that is set back by less than a day. */
+  /** UTC day of the count, `YYYY-MM-DD`. Does not go back when the clock is set back by less than a day. */
   day: string;
   daily: number;
   /** UTC month of the count, `YYYY-MM`. */
@@ -12,7 +12,7 @@ export interface Usage {
   monthly: number;
 }
 
-/** What is left of a quota; null where the plan sets no limit. */
+/** What is left of each quota; null if the plan sets no limit. */
 export interface QuotaLeft {
   daily: number | null;
   monthly: number | null;
@@ -21,10 +21,10 @@ export interface QuotaLeft {
 export const NO_USAGE: Usage = { day: "", daily: 0, month: "", monthly: 0 };
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** The day that was asked for last: nearly always it is today. */
+/** Caches the last result, which is nearly always today. */
 let lastDay = { number: NaN, name: "" };
 
-/** The UTC day of a time, `YYYY-MM-DD`. */
+/** Returns the UTC day of a time, `YYYY-MM-DD`. */
 export function utcDay(time: number): string {
   const number = Math.floor(time / DAY_MS);
   if (number !== lastDay.number) lastDay = { number, name: new Date(time).toISOString().slice(0, 10) };
@@ -32,8 +32,8 @@ export function utcDay(time: number): string {
 }
 
 /**
- * The usage with counts of days and months that have ended set to 0; and of a day so far ahead that the clock was wrong
- * then: what was used up on it would stay so until it comes.
+ * Returns the usage with the counts of past days and months reset. A day in the future is reset too, if it is so far
+ * ahead that the clock must have been wrong: its quota would otherwise stay used up until that day.
  */
 export function usageAt(usage: Usage, now: number): Usage {
   const today = utcDay(now);

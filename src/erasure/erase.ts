@@ -1,10 +1,10 @@
 /**
- * Erases people from accounts, piece by piece: what waits for them is cancelled, then everything that names them goes, in
- * commits so small that no send waits for one. Each piece is done in the commit that moves the erasure's row on, or can
- * be done twice: whoever finds the row after a crash goes on where it stands.
+ * Erases people from accounts, step by step: first their waiting messages are cancelled, then everything that names
+ * them is removed, in commits small enough not to delay sends. Each step is part of the commit that advances the
+ * erasure's row, or is safe to repeat, so that an erasure continues where it stopped after a crash.
  *
- * What stays: the list of opt-outs (who asked not to be written to stays so), what was counted, and a line that says that
- * somebody was erased, without the name.
+ * Kept: the opt-out list (a person who opted out stays opted out), counts, and a record without the name that somebody
+ * was erased.
  */
 import type { LoggedEvent } from "../event/event.ts";
 import { eraseEvents } from "../event/sweep.ts";
@@ -27,13 +27,13 @@ import { Traces, withoutDevice } from "../whatsapp/person.ts";
 import { ERASED_TOPIC, ERASURE_TOPIC, recordOf } from "./erasures.ts";
 import { erasureKeys, type ErasureRow, type Place } from "./rows.ts";
 
-/** What one run gives each account; others wait behind it. */
+/** Time that one run spends on each account. */
 const RUN_MS = 1_000;
-/** Until the next run, where one is needed. */
+/** Pause before the next run, if one is needed. */
 const REST_MS = 1_000;
-/** Disk and processor are left to others for so many times as long as a piece took. */
+/** After each step, disk and processor are left to others for this many times the step's duration. */
 const PAUSE_FACTOR = 2;
-/** In the link of a received file. */
+/** Finds the file's id in the link of a received file. */
 const FILE_ID = /\/media\/(med_[0-9a-z]+)\?/;
 
 interface EraseDeps {
@@ -43,14 +43,14 @@ interface EraseDeps {
   network: Pick<Network, "lidOf" | "numberOf" | "erase" | "eraseSent">;
   recorder: Pick<Recorder, "cancelled" | "dropped">;
   media: Pick<MediaStore, "remove">;
-  /** Called with the line of which something was cancelled. */
+  /** Called with each line whose messages were cancelled. */
   queueChanged(lineId: string): void;
 }
 
-/** What a piece has done; the caller commits it with the row as it stands then. Null: there is nothing left to do. */
+/** The result of a step, which the caller commits together with the new row. `place` null: the erasure is done. */
 type Piece = { change?: Change; row: Omit<ErasureRow, "place"> & { place: Place | null } };
 
-/** Goes on with what is asked for, the oldest of each account; resolves to how many people are erased now. */
+/** Continues the oldest erasure of each account; resolves to the number completed. */
 export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise<number> {
   const { kv, runtime: { clock, log }, bell } = deps;
   const firsts = new Map<string, Row<ErasureRow>>();
@@ -66,7 +66,7 @@ export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise
     try {
       if (await eraseOne(deps, first, signal)) done++;
     } catch (error) {
-      // The others need not wait for it: the next sweep tries again.
+      // The others continue; the next sweep retries this one.
       failed++;
       log.warn({ erasureId: first.value.id, error: String(error) }, "an erasure could not go on");
     }
@@ -75,7 +75,7 @@ export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise
   return done;
 }
 
-/** Goes on with one erasure for a while; resolves to whether it is done. */
+/** Continues one erasure for a limited time; resolves to whether it is done. */
 async function eraseOne(deps: EraseDeps, first: Row<ErasureRow>, signal: AbortSignal): Promise<boolean> {
   const { runtime: { clock }, bell } = deps;
   const until = clock.now() + RUN_MS;
@@ -90,7 +90,7 @@ async function eraseOne(deps: EraseDeps, first: Row<ErasureRow>, signal: AbortSi
   return false;
 }
 
-/** Null: another process was faster. */
+/** Makes one step and commits it; null if another process was faster. */
 async function goOn(deps: EraseDeps, row: Row<ErasureRow>): Promise<Row<ErasureRow> | "done" | null> {
   const { kv, runtime: { clock } } = deps;
   const { change = new Change(), row: { place, ...after } } = await piece(deps, row.value);
@@ -122,7 +122,7 @@ function piece(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
   }
 }
 
-/** Finds under what else the person is known, and cancels what waits for them. */
+/** Finds the person's other identifiers and cancels their waiting messages. */
 async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
   const { kv, network, queueChanged } = deps;
   const { accountId } = row;
@@ -146,7 +146,7 @@ async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
   return { row: { ...row, person, again: false, place: { step: "messages", after: floor, upTo } } };
 }
 
-/** What may have left already is only ended. */
+/** Cancels messages; those that may have left already are only ended. */
 async function cancel({ recorder }: EraseDeps, ids: readonly string[]): Promise<void> {
   const cancelled = new Set((await recorder.cancelled(ids)).map(({ id }) => id));
   for (const id of ids) if (!cancelled.has(id)) await recorder.dropped(id, CANCELLED);
@@ -162,7 +162,7 @@ async function takeMessages(
   const erased = await eraseMessages(kv, row.accountId, { traces, after, upTo, now: clock.now() });
   const byLine = Map.groupBy(erased.rewritten, ({ sessionId }) => sessionId);
   for (const [lineId, sent] of byLine) await network.eraseSent(lineId, sent.map(({ networkId }) => networkId));
-  // What is on its way is met again when it has ended.
+  // Messages on their way are erased in another pass, once they have ended.
   await cancel(deps, erased.waiting);
   const { change, next } = erased;
   const place: Place = next === null ? { step: "index", upTo } : { step: "messages", after: next, upTo };
@@ -175,7 +175,7 @@ async function takeIndex(
   row: ErasureRow,
   { upTo }: Extract<Place, { step: "index" }>,
 ): Promise<Piece> {
-  // As long as one of them is still to be emptied it must be found.
+  // Kept while a message remains to be erased, because the index is needed to find it.
   if (!row.again) await unindexChats(kv, row.accountId, { chats: new Traces(row.person).chats, upTo });
   return { row: { ...row, place: { step: "events", after: null } } };
 }
@@ -209,14 +209,14 @@ async function takeEvents(
       events: row.events + erased.length,
       files: row.files + gone,
       person: { ...row.person, lids: [...lids] },
-      // Under a name that was unknown until now there may be more.
+      // A newly found identifier may lead to more.
       again: row.again || lids.size > row.person.lids.length,
       place,
     },
   };
 }
 
-/** Those that name the person, or tell of a message that is emptied. */
+/** Returns the events that name the person or refer to an erased message. */
 async function concerning(kv: Kv, traces: Traces, events: readonly LoggedEvent[]): Promise<LoggedEvent[]> {
   const messageIds = events.map(({ data }) => "messageId" in data ? String(data.messageId) : "");
   const ours = [...new Set(messageIds.filter((id) => id.startsWith("msg_")))];
@@ -230,14 +230,14 @@ function fileOf(data: LoggedEvent["data"]): string | null {
   return url ? FILE_ID.exec(url)?.[1] ?? null : null;
 }
 
-/** The `@lid` that the person wrote from. */
+/** Returns the `@lid` from which the person wrote; null if the event has none. */
 function lidOf({ data }: LoggedEvent, number: string | null): string | null {
   if (number === null || !("number" in data) || data.number !== number || !("chat" in data)) return null;
   const jid = ("participant" in data ? data.participant : null) ?? data.chat;
   return jid.endsWith("@lid") ? withoutDevice(jid) : null;
 }
 
-/** Line by line, in the order of their ids: first the chats of all, then what they keep for the network. */
+/** Works through the lines by id: first the chats of all lines, then the data they keep for the network. */
 async function takeLines(
   { kv, network }: EraseDeps,
   row: ErasureRow,

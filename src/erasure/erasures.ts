@@ -1,4 +1,4 @@
-/** Asking that a person be erased from an account, and what came of it. */
+/** Requests to erase a person from an account, and their records. */
 import { readUntil } from "../base/read_until.ts";
 import { notFound, Problem } from "../errors.ts";
 import { lineIdsOf } from "../line/line_row.ts";
@@ -8,14 +8,14 @@ import type { Bell } from "../store/bell.ts";
 import { Change, isRow, type Kv, retryOnConflict } from "../store/kv.ts";
 import { erasureKeys, type ErasureRecord, type ErasureRow } from "./rows.ts";
 
-/** Erasures of one account that are under way at a time: each reads all that the account has. */
+/** Most concurrent erasures of one account: each reads all of the account's data. */
 const MOST = 100;
-/** Most end within this time; for the others the client asks again. */
+/** How long a request waits for the result. Most erasures end within this time; for the others the client polls. */
 const WAIT_MS = 5_000;
 
-/** Rings for whoever erases: somebody is to be erased, or the next piece is due. */
+/** Rings when a person is to be erased, or the next step is due. */
 export const ERASURE_TOPIC = "erasure";
-/** With the id of the erasure that is done. */
+/** Rings with the id of an erasure that is done. */
 export const ERASED_TOPIC = "erased/";
 
 interface Asked {
@@ -38,8 +38,8 @@ export class Erasures {
   }
 
   /**
-   * Has the person erased, and waits some seconds for it. One that is under way is answered as it is. Throws Problem
-   * validation_failed for the number of a session of the account, and rate_limited.
+   * Starts the erasure of a person, unless one is under way, and waits a few seconds for it. Throws Problem
+   * validation_failed for the number of one of the account's sessions, and rate_limited.
    */
   async begin(accountId: string, asked: Asked): Promise<ErasureRecord> {
     const { bell, runtime: { clock } } = this.#deps;
@@ -53,16 +53,16 @@ export class Erasures {
     });
   }
 
-  /** Throws Problem not_found. */
+  /** Resolves to an erasure's record. Throws Problem not_found. */
   async get(accountId: string, erasureId: string): Promise<ErasureRecord> {
     const going = (await this.#underWay(accountId)).find(({ id }) => id === erasureId);
-    // In this order: it is done in the commit in which its other row goes.
+    // In this order, because the commit that writes the second row deletes the first.
     const record = going ?? (await this.#deps.kv.get(erasureKeys.done(accountId, erasureId))).value;
     if (!record) throw notFound("erasure");
     return record;
   }
 
-  /** Those under way, then those that are done, newest first. */
+  /** Reads a page: erasures under way, then completed ones, each newest first. */
   async page(
     accountId: string,
     { page, limit }: { page: number; limit: number },
@@ -114,7 +114,7 @@ export class Erasures {
   }
 }
 
-/** What is shown, and kept: without the person. */
+/** Returns the record that is shown and kept, which does not name the person. */
 export function recordOf({ person: _, place: __, again: ___, ...record }: ErasureRow): ErasureRecord {
   return record;
 }

@@ -1,22 +1,22 @@
-/** The rows of erasures: those that are under way name the person, those that are done do not. */
+/** The rows of erasures: those under way name the person, completed ones do not. */
 import { type Key, key, prefix } from "../store/kv.ts";
 import type { Person } from "../whatsapp/person.ts";
 
 export interface ErasureRecord {
   id: string;
   accountId: string;
-  /** The key that asked; null: the account's own, or the panel. */
+  /** The key that made the request; null: the account's own key, or the panel. */
   keyId: string | null;
   askedAt: number;
-  /** Null while it is under way. */
+  /** Unix ms; null while the erasure is under way. */
   doneAt: number | null;
-  /** How much of the person is gone: emptied messages, and those without the name now. */
+  /** How much was erased: messages whose contents or names were removed. */
   messages: number;
   events: number;
   files: number;
 }
 
-/** Where an erasure stands; each place is left in the commit that did its piece. */
+/** The progress of an erasure; each step's commit advances it. */
 export type Place =
   | { step: "waiting" }
   | { step: "messages"; after: number; upTo: number }
@@ -27,16 +27,16 @@ export type Place =
 export interface ErasureRow extends ErasureRecord {
   person: Person;
   place: Place;
-  /** Something was met that could not go yet: begin again at the end. */
+  /** Whether something could not be removed yet: start over at the end. */
   again: boolean;
 }
 
 export const erasureKeys = {
-  /** One that is under way, by the number or `@lid` that was asked for. */
+  /** An erasure under way, by the requested number or `@lid`. */
   erasure: (accountId: string, name: string) => key<ErasureRow>("erasure", accountId, name),
   erasuresOf: (accountId: string) => prefix<ErasureRow>("erasure", accountId),
   erasures: () => prefix<ErasureRow>("erasure"),
-  /** What the account had erased; stays. */
+  /** A completed erasure of the account; kept. */
   done: (accountId: string, erasureId: string) => key<ErasureRecord>("erasure_done", accountId, erasureId),
   doneOf: (accountId: string) => prefix<ErasureRecord>("erasure_done", accountId),
 };
