@@ -294,6 +294,16 @@ Deno.test("a queued message is cancelled once, a sent one never", () =>
       contains: ['"status":"failed"', '"error":{"code":"cancelled"'],
     });
     await expectAnswer(await world.call("DELETE", `/v1/messages/${queued}`), { status: 409 });
+    for (
+      const [kind, field, json] of [
+        ["text", "replyTo", { to: TO, text: "b", replyTo: queued }],
+        ["reaction", "messageId", { messageId: queued, emoji: "👍" }],
+        ["forward", "messageId", { to: TO, messageId: queued }],
+      ] as const
+    ) {
+      const refusal = { status: 400, contains: wrong(field, /was not sent/) };
+      await expectAnswer(await world.call("POST", `/v1/messages/send/${kind}`, { json }), refusal);
+    }
   }));
 
 Deno.test("history shows what was sent, newest first, and a day is whole", () =>

@@ -2,7 +2,7 @@
 import type { YieldPoint } from "../../../base/yielding.ts";
 import { keysOf } from "../../../base/typed_keys.ts";
 import { invalid } from "../../../errors.ts";
-import type { References } from "../../../line/references.ts";
+import type { References, Referred } from "../../../line/references.ts";
 import { type OutgoingContent, typeOf } from "../../../message/content.ts";
 import type { SendManner } from "../../../message/message.ts";
 import type { SendItem } from "../../../message/send.ts";
@@ -95,12 +95,18 @@ async function quoteOf(
   context: Context,
 ): Promise<{ quote: NonNullable<SendManner["quote"]>; lineId: string }> {
   const referred = await context.references.find(context.accountId, replyTo, context);
-  const { key, chat, lineId, preview, message } = referred;
-  if (message?.revokedAt !== undefined) throw invalid(`${path}replyTo`, "is a message that was deleted");
+  const { key, chat, lineId, preview } = referred;
+  assertSeen(referred, `${path}replyTo`);
   if (context.sessionId !== null && context.sessionId !== lineId) {
     throw invalid(`${path}replyTo`, "is a message of another session");
   }
   if (!await context.references.isInChat(referred, to)) throw invalid(`${path}replyTo`, "is a message of another chat");
   const text = (preview.text ?? preview.caption ?? preview.filename)?.slice(0, MAX_QUOTE) ?? null;
   return { quote: { ...key, chat, text }, lineId };
+}
+
+/** What never left, or was deleted, is nothing that anybody sees. Throws Problem validation_failed at `path`. */
+export function assertSeen({ message }: Referred, path: string): void {
+  if (message?.status === "failed") throw invalid(path, "is a message that was not sent");
+  if (message?.revokedAt !== undefined) throw invalid(path, "is a message that was deleted");
 }

@@ -1,12 +1,12 @@
 /** Sends that are about another message: a reaction to it, and sending it on. */
 import { z } from "@hono/zod-openapi";
 import { invalid } from "../../../errors.ts";
-import type { Referred } from "../../../line/references.ts";
 import type { ForwardContent, ReactionContent } from "../../../message/kinds/plain.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { Emoji, manner, MessageReference, options, sessionId, single } from "./fields.ts";
+import { assertSeen } from "./manner.ts";
 import { acknowledged, type Sender } from "./sender.ts";
 
 const sendReaction = route({
@@ -45,7 +45,7 @@ function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "
     const { sessionId, messageId, emoji } = body;
     const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });
     if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
-    seen(referred);
+    assertSeen(referred, "messageId");
     const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
     const items = [{ to: referred.chat, content, manner: body }];
     return acknowledged(await sender.send(caller, { ...body, sessionId: referred.lineId }, { items, repeat }));
@@ -55,17 +55,11 @@ function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "
     const { sessionId, to, messageId } = body;
     // The line of the message need not be the one that it goes out on.
     const referred = await references.find(caller.account.id, messageId, { sessionId: null });
-    seen(referred);
+    assertSeen(referred, "messageId");
     const { lineId, key: { networkId }, kind, preview } = referred;
     if (kind === null) throw invalid("messageId", "is a message that cannot be sent on");
     const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
     const items = [{ to, content, manner: body }];
     return acknowledged(await sender.send(caller, { ...body, sessionId: sessionId ?? lineId }, { items, repeat }));
   });
-}
-
-/** What never left, or was deleted, is nothing that anybody sees. */
-function seen({ message }: Referred): void {
-  if (message?.status === "failed") throw invalid("messageId", "is a message that was not sent");
-  if (message?.revokedAt !== undefined) throw invalid("messageId", "is a message that was deleted");
 }
