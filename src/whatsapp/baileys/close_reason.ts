@@ -50,9 +50,9 @@ const DETAILS: Readonly<Record<CloseReason["kind"], string>> = {
   refused: "WhatsApp refused the connection.",
   lost: "The connection to the network was lost.",
   unavailable: "The network is not available now.",
-  untrusted: "The server did not prove that it is the network's: its certificates do not hold.",
+  untrusted: "The server did not prove that it is the network's: its certificates are not valid.",
 };
-const FORGED_LINK = "The phone that links did not prove who it is: its signature does not hold.";
+const FORGED_LINK = "The linking phone did not prove its identity: its signature is not valid.";
 
 /**
  * The beginnings of the library's messages for invalid certificates in the handshake, and for invalid signatures of a

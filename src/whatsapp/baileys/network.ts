@@ -190,5 +190,5 @@ function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: Ba
 }
 
 function noProxies(): Promise<never> {
-  return Promise.reject(new EgressError("unreachable", "there are no proxies here"));
+  return Promise.reject(new EgressError("unreachable", "proxies are not available here"));
 }

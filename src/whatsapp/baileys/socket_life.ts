@@ -79,7 +79,7 @@ export class SocketLife {
       const detail = error instanceof EgressError
         ? `The proxy can't be used: ${error.message}.`
         : error instanceof SealError
-        ? "The stored credentials do not fit the secret key."
+        ? "The stored credentials do not match the secret key."
         : "The storage failed.";
       this.#finish({ kind: "unavailable", code: null, detail });
     });
@@ -159,7 +159,7 @@ export class SocketLife {
   #listen({ socket: { ws, ev, messageMutex }, auth }: LineSocket, decryption: Decryption): void {
     const { clock } = this.#shared.runtime;
     serializeFrames(ws, this.cause.frame, (error) => {
-      this.#log.warn({ error: errorName(error) }, "what the network sent could not be read");
+      this.#log.warn({ error: errorName(error) }, "a frame from the network could not be read");
     });
     this.#cancelWatch = clock.after(CONNECT_MS, () => this.#finish(this.#endOf(undefined)));
     ws.once("frame", () => {
@@ -172,7 +172,7 @@ export class SocketLife {
       const noted = decryption.watch(stanza);
       // Taking the message lock before the library does makes its ack wait until this is noted.
       void detached(messageMutex.mutex(() => noted), (failure) => {
-        this.#log.warn(failure, "a message that the network withheld was not noted");
+        this.#log.warn(failure, "an unreadable message could not be recorded");
       });
       markOffline(stanza);
       dropCertificate(stanza);
@@ -247,7 +247,7 @@ export class SocketLife {
   /** Nothing may reach the network about a message that is not on disk. */
   #broken(): void {
     if (this.#parts) cut(this.#parts.socket);
-    this.#finish({ kind: "unavailable", code: null, detail: "The storage did not take what came in." });
+    this.#finish({ kind: "unavailable", code: null, detail: "The storage did not accept an incoming message." });
   }
 
   #finish(reason: CloseReason): void {

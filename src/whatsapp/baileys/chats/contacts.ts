@@ -60,7 +60,7 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
   }
 
   async function about(jid: string): Promise<string | null> {
-    const [answer] = await ask(socket.fetchStatus(jid), "tell what they say of themselves") ?? [];
+    const [answer] = await ask(socket.fetchStatus(jid), "return the contact's about text") ?? [];
     return (answer?.status as { status?: string | null } | undefined)?.status || null;
   }
 
@@ -92,7 +92,7 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
       if (!exists) return { exists, jid, lid: null, name: null, about: null, pictureUrl: null, business: null };
       const { lidMapping } = socket.signalRepository;
       const [lid, words, pictureUrl, card] = await Promise.all([
-        ask(lidMapping.getLIDForPN(jid), "name the contact's address"),
+        ask(lidMapping.getLIDForPN(jid), "resolve the contact's address"),
         about(jid),
         picture(jid),
         business(jid),
@@ -106,7 +106,7 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
 
     async blocklist() {
       const asked = socket.query(iq({ type: "get", xmlns: "blocklist" }));
-      const answer: BinaryNode = await ask(asked, "list who is blocked");
+      const answer: BinaryNode = await ask(asked, "return the blocklist");
       const items = getBinaryNodeChildren(getBinaryNodeChild(answer, "list"), "item");
       return await Promise.all(items.map(async ({ attrs: { jid = "", pn_jid: phone } }) => {
         const number = numberIn(jid, phone, phone ? null : await socket.signalRepository.lidMapping.getPNForLID(jid));
@@ -122,7 +122,7 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
     },
 
     async changeProfile({ name, about, picture }) {
-      if (about !== undefined) await ask(socket.updateProfileStatus(about), "change what the profile says");
+      if (about !== undefined) await ask(socket.updateProfileStatus(about), "change the profile's about text");
       if (picture !== undefined) await ask(socket.query(pictureQuery(null, picture)), "change the picture");
       if (name !== undefined) await rename(name);
     },
@@ -133,7 +133,7 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
     const { creds } = socket.authState;
     if (creds.myAppStateKeyId) await ask(socket.updateProfileName(name), "change the name").catch(() => {});
     socket.ev.emit("creds.update", { me: { ...creds.me!, name } });
-    await ask(socket.sendPresenceUpdate("unavailable"), "take the new name");
+    await ask(socket.sendPresenceUpdate("unavailable"), "accept the new name");
   }
 }
 
@@ -154,15 +154,15 @@ export function makeChats({ socket, runtime }: ChatsOptions): Chats {
     async show(chat, state) {
       // In return for its own state, the line gets to see the other side's presence.
       await answerOf(clock, socket.presenceSubscribe(chat), "subscribe to the chat's presence");
-      await answerOf(clock, socket.sendPresenceUpdate(PRESENCE[state], chat), "take the state of the chat");
+      await answerOf(clock, socket.sendPresenceUpdate(PRESENCE[state], chat), "accept the chat state");
     },
 
     async namesOf(chat) {
       const { lidMapping } = socket.signalRepository;
       const other = isPnUser(chat)
-        ? await answerOf(clock, lidMapping.getLIDForPN(chat), "name the chat")
+        ? await answerOf(clock, lidMapping.getLIDForPN(chat), "resolve the chat's address")
         : isLidUser(chat)
-        ? await answerOf(clock, lidMapping.getPNForLID(chat), "name the chat")
+        ? await answerOf(clock, lidMapping.getPNForLID(chat), "resolve the chat's address")
         : null;
       return other ? [chat, jidNormalizedUser(other)] : [chat];
     },
@@ -174,7 +174,7 @@ export function makeChats({ socket, runtime }: ChatsOptions): Chats {
         fromMe: false,
         ...(participant === null ? {} : { participant }),
       }));
-      if (keys.length > 0) await answerOf(clock, socket.readMessages(keys), "take what was read");
+      if (keys.length > 0) await answerOf(clock, socket.readMessages(keys), "accept the read receipts");
     },
   };
 }

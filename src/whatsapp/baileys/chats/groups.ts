@@ -61,7 +61,7 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
   }
 
   async function invitation(type: "get" | "set", id: string): Promise<string> {
-    const answer = await ask(type, id, { tag: "invite", attrs: {} }, "give an invitation to the group");
+    const answer = await ask(type, id, { tag: "invite", attrs: {} }, "return the group's invite link");
     return INVITE_BASE + (getBinaryNodeChild(answer, "invite")?.attrs.code ?? "");
   }
 
@@ -85,7 +85,7 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
         attrs: { subject: name, key: generateMessageIDV2() },
         content: participantNodes(all),
       };
-      const answer = await ask("set", "@g.us", create, "make the group");
+      const answer = await ask("set", "@g.us", create, "create the group");
       const made = getBinaryNodeChild(answer, "group");
       const group = await get(`${made?.attrs.id?.split("@")[0]}@g.us`);
       const results = resultsOf(all, getBinaryNodeChildren(made, "participant"));
@@ -110,7 +110,9 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
       const answer = await ask("set", "@g.us", question, "leave the group");
       const left = getBinaryNodeChild(getBinaryNodeChild(answer, "leave"), "group");
       const code = Number(left?.attrs.error ?? 0);
-      if (code) throw new NetworkRefusal(`The messaging network did not leave the group (${code}).`, { code });
+      if (code) {
+        throw new NetworkRefusal(`The messaging network did not let the line leave the group (${code}).`, { code });
+      }
       cache.forget(id);
     },
 
@@ -122,7 +124,7 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
 
     async join(invite) {
       const code = invite.replace(INVITE_BASE, "").split("?")[0]!;
-      const answer = await ask("set", "@g.us", { tag: "invite", attrs: { code } }, "let the line into the group");
+      const answer = await ask("set", "@g.us", { tag: "invite", attrs: { code } }, "admit the line to the group");
       const joined = getBinaryNodeChild(answer, "group")?.attrs.jid;
       const asked = getBinaryNodeChild(answer, "membership_approval_request")?.attrs.jid;
       return { id: joined ?? asked ?? "", status: joined ? "joined" : "asked" };
@@ -130,7 +132,7 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
 
     async requests(id) {
       const tag = "membership_approval_requests";
-      const answer = await ask("get", id, { tag, attrs: {} }, "list who wants to join");
+      const answer = await ask("get", id, { tag, attrs: {} }, "list the requests to join");
       return getBinaryNodeChildren(getBinaryNodeChild(answer, tag), "membership_approval_request").map(memberOf);
     },
 

@@ -8,7 +8,7 @@ const ERRORS: Readonly<Record<string, { code: string; message: string }>> = {
   "401": { code: "blocked", message: "They have blocked the line." },
   "403": { code: "not_allowed", message: "They let nobody add them, or the line may not: send them the invitation." },
   "404": { code: "not_participant", message: "They are not in the group, or not on the messaging app." },
-  "406": { code: "not_acceptable", message: "The network does not do that to this participant." },
+  "406": { code: "not_acceptable", message: "The network does not allow this for the participant." },
   "408": { code: "left_recently", message: "They left a while ago: send them the invitation." },
   "409": { code: "already_participant", message: "They are in the group already." },
   "419": { code: "group_full", message: "The group is full." },

@@ -67,7 +67,7 @@ export async function takeHistory(
       const row: KeyData = { "nct-salt": { [SALT_ID]: Buffer.from(salt) } };
       await keys.set(row);
     }
-    log.debug({ tokens: tokens.length, salt: salt !== null }, "the tokens of a part of the history were taken");
+    log.debug({ tokens: tokens.length, salt: salt !== null }, "the tokens from a part of the history were stored");
   } catch (error) {
     if (error instanceof StoreError) throw error;
     log.warn({ error: errorName(error) }, "a part of the history could not be read");

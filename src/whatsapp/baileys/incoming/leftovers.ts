@@ -37,7 +37,7 @@ export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]
       return await work();
     } catch (error) {
       if (error instanceof StoreError) throw error;
-      log.warn({ lineId, error: errorName(error) }, "what was left of a link could not be read");
+      log.warn({ lineId, error: errorName(error) }, "a message left over from a link could not be read");
       return otherwise;
     }
   }

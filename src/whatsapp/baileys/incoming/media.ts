@@ -38,7 +38,9 @@ export function incomingMedia(
   /** Asks for a new upload. The library writes the new location into the file's fields. */
   async function askAgain(gone: MediaGone): Promise<void> {
     const open = socket();
-    if (!open) throw new MediaTrouble("nobody could be asked to upload the file again", { cause: gone });
+    if (!open) {
+      throw new MediaTrouble("the sender's phone could not be asked to upload the file again", { cause: gone });
+    }
     // The library recognises fewer envelopes and kinds than this adapter, so it gets the bare content with the same
     // file object.
     const bare = { key: message.key, message: { [`${kind}Message`]: file } };
@@ -46,7 +48,7 @@ export function incomingMedia(
       if (PHONE_REFUSES.has(statusOf(cause) ?? 0)) {
         throw new MediaUnavailable("the sender's phone does not have the file any more", { cause });
       }
-      throw new MediaTrouble("nobody could be asked to upload the file again", { cause });
+      throw new MediaTrouble("the sender's phone could not be asked to upload the file again", { cause });
     });
     if (answer === "late") throw new MediaUnavailable("the sender's phone did not upload the file again");
   }

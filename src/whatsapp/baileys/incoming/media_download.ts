@@ -79,7 +79,7 @@ async function* verified(
       yield* take(decipher.update(body));
     }
   } catch (cause) {
-    throw new MediaTrouble("the download broke off", { cause });
+    throw new MediaTrouble("the download was interrupted", { cause });
   }
   try {
     yield* take(decipher.final());
@@ -88,7 +88,7 @@ async function* verified(
     check("hash of the file", plainHash.digest(), file.fileSha256);
   } catch (cause) {
     // The sender may state a wrong length, so it is considered only for a file that does not verify.
-    if (received < wholeLength(encrypted, file)) throw new MediaTrouble("the download ended too soon", { cause });
+    if (received < wholeLength(encrypted, file)) throw new MediaTrouble("the download ended too early", { cause });
     if (cause instanceof MediaUnavailable) throw cause;
     throw new MediaUnavailable("the file does not decrypt", { cause });
   }
@@ -108,5 +108,5 @@ function wholeLength({ length }: MediaAnswer, { fileLength }: MediaContent): num
 function check(what: string, actual: Uint8Array, expected: Uint8Array | null | undefined): void {
   if (!expected?.length) return;
   if (actual.length === expected.length && timingSafeEqual(actual, expected)) return;
-  throw new MediaUnavailable(`the file was altered: its ${what} does not fit`);
+  throw new MediaUnavailable(`the file was altered: its ${what} does not match`);
 }

@@ -61,7 +61,7 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
       for (const notice of await noticesOf(stanza)) await receive(notice);
       await socket.sendMessageAck(stanza);
     });
-    void detached(taken, (failure) => runtime.log.warn({ tag: stanza.tag, ...failure }, "a notice was not kept"));
+    void detached(taken, (failure) => runtime.log.warn({ tag: stanza.tag, ...failure }, "a notice was not handled"));
   }
 
   async function numberOf(jid: string, chat: string, phone?: string): Promise<string | null> {

@@ -124,7 +124,7 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
 
   withhold(ws, "CB:success", () => {
     if (isLinked(creds)) return false;
-    log.info("the network let the line in before its link was complete");
+    log.info("the network accepted the login before the link was complete");
     return true;
   });
 }

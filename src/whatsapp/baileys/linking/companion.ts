@@ -37,7 +37,7 @@ export function makeCompanion(ref: string, random: Random) {
     meet(encoded: Uint8Array): { key: Uint8Array; code: string } {
       const primary = proto.PrimaryEphemeralIdentity.decode(encoded);
       if (primary.publicKey?.length !== KEY_BYTES || primary.nonce?.length !== NONCE_BYTES) {
-        throw new Error("the phone's key is not one");
+        throw new Error("the phone's key is invalid");
       }
       const key = derive(Curve.sharedKey(keys.private, primary.publicKey), {
         salt: `Companion Pairing ${DEVICE_TYPE} with ref ${ref}`,

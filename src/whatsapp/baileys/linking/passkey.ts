@@ -38,7 +38,7 @@ const CONFIRM_MS = 5 * 60_000;
 /** Time for the phone to respond to the signature, and to complete the link. */
 const PHONE_MS = 60_000;
 const NOBODY_SIGNED = "Nobody signed with the passkey in time.";
-const NO_ANSWER = "The messaging network did not answer to the passkey.";
+const NO_ANSWER = "The messaging network did not answer the passkey request.";
 
 interface PasskeyEvents {
   /** What a person has to do now; null for nothing. */
@@ -101,7 +101,7 @@ export class Passkey {
     if (this.#stage.name !== "required") throw new PasskeyNotRequested();
     const { options } = this.#stage;
     if (challengeOf(assertion) !== options.challenge) {
-      const refused = new PasskeyRefused("The passkey signed another challenge than the one that was asked for.");
+      const refused = new PasskeyRefused("The passkey signed a different challenge from the one requested.");
       this.#refusal = refused.message;
       this.#require(options);
       throw refused;
@@ -124,7 +124,7 @@ export class Passkey {
   /** Handles `crsc_continuation`: the phone has accepted the signature. */
   async continued(notification: BinaryNode): Promise<void> {
     const { clock, log } = this.#options.runtime;
-    if (this.#stage.name !== "signed") return log.warn("a passkey was continued that nobody signed with");
+    if (this.#stage.name !== "signed") return log.warn("the phone accepted a passkey that nobody signed with");
     const { companion, isProven } = this.#stage;
     this.#enter({ name: "busy" });
     const { key, code } = companion.meet(contentOf(notification, "primary_ephemeral_identity"));
@@ -178,7 +178,7 @@ export class Passkey {
       if (request.challenge === ranOut) return this.#fail(NOBODY_SIGNED);
       this.#require(request);
     } catch (error) {
-      log.debug({ error: errorName(error) }, "the network gave no new passkey challenge");
+      log.debug({ error: errorName(error) }, "the network sent no new passkey challenge");
       this.#fail(this.#refusal ?? NOBODY_SIGNED);
     }
   }

@@ -73,7 +73,7 @@ export class Sender {
         },
       };
     } catch (error) {
-      if (signal.aborted) return { kind: "hold", detail: "It was not wanted any more." };
+      if (signal.aborted) return { kind: "hold", detail: "It is no longer wanted." };
       return isOpen() ? unsent(message, error, runtime.log) : OFFLINE;
     }
   }
@@ -135,7 +135,7 @@ export class Sender {
       await reachGroup(socket, await groups.metadata(jid));
     } catch (error) {
       if (error instanceof NoDevice) throw error;
-      runtime.log.debug({ error: errorName(error) }, "the devices of a chat could not be reached ahead");
+      runtime.log.debug({ error: errorName(error) }, "the devices of a chat could not be reached in advance");
     }
     return null;
   }
@@ -159,7 +159,7 @@ export class Sender {
         await Promise.all([ahead.encrypt(message, theirs), ahead.encrypt(toOwn, own)]);
       });
     } catch (error) {
-      runtime.log.debug({ error: errorName(error) }, "a message could not be encrypted ahead");
+      runtime.log.debug({ error: errorName(error) }, "a message could not be encrypted in advance");
     }
   }
 

@@ -49,6 +49,6 @@ export function containStrayRejections(log: Log): void {
     const { reason } = event;
     if (!(reason instanceof Error) || !SOURCE.test(reason.stack ?? "")) return;
     event.preventDefault();
-    log.debug({ error: reason.name }, "the messaging library left a rejection behind");
+    log.debug({ error: reason.name }, "the messaging library left a rejection unhandled");
   });
 }

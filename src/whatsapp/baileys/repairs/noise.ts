@@ -41,7 +41,7 @@ function checkServer(chain: proto.ICertChain, { serverKey, now }: { serverKey: U
   const leaf = Details.decode(chain.leaf?.details ?? new Uint8Array());
   const intermediate = Details.decode(chain.intermediate?.details ?? new Uint8Array());
   if (!leaf.key || Buffer.compare(leaf.key, serverKey) !== 0) {
-    throw new UntrustedServer("the certificate is about another server's key");
+    throw new UntrustedServer("the certificate is for another server's key");
   }
   if (leaf.issuerSerial !== intermediate.serial) throw new UntrustedServer("the certificate has another issuer");
   for (const certificate of [intermediate, leaf]) {
