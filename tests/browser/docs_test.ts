@@ -33,6 +33,9 @@ inBrowser(
       const found = await faultsOf(page, "/docs");
       await page.setViewportSize(SIZES.phone);
       await page.getByRole("button", { name: "Menu" }).click();
+      await page.keyboard.press("Escape");
+      await side.waitFor({ state: "hidden" });
+      await page.getByRole("button", { name: "Menu" }).and(page.locator(":focus")).click();
       await side.getByRole("searchbox").fill("verifying");
       await side.getByRole("link", { name: "Webhooks and events" }).click();
       await page.getByRole("heading", { name: "Webhooks and events", level: 1 }).waitFor();
@@ -58,7 +61,8 @@ inBrowser(
       await operation.getByRole("button", { name: "Python" }).click();
       const sample = (await operation.locator("pre").first().textContent())!;
       for (const part of ["import requests", stage.apiKey, text]) assert.ok(sample.includes(part), sample);
-      await operation.getByRole("button", { name: "Send" }).click();
+      // However often it is pressed, it is one message.
+      await operation.getByRole("button", { name: "Send" }).dblclick();
       await operation.locator("pre").filter({ hasText: /^202 / }).waitFor();
       assert.ok(
         await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
@@ -66,6 +70,16 @@ inBrowser(
       );
       await stage.arrival("4917000000001", (message) => message.text === text);
       stage.secrets.add(text);
+      assert.equal((await stage.api.call("GET", "/messages/history")).pagination.total, 1);
+
+      const stream = page.locator("#streamEvents");
+      await stream.getByText("Try it").click();
+      const ended = page.waitForEvent("requestfailed", (request) => request.url().endsWith("/events/stream"));
+      for (let i = 0; i < 2; i++) {
+        await stream.getByRole("button", { name: "Send" }).click();
+        await stream.locator("pre").filter({ hasText: /^200 / }).waitFor();
+      }
+      await ended;
       assertQuiet();
     }),
 );

@@ -57,4 +57,9 @@ export function menu() {
   };
   button.addEventListener("click", () => show(button.getAttribute("aria-expanded") !== "true"));
   side.addEventListener("click", ({ target }) => target.closest("a") && show(false));
+  addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape" || !side.classList.contains("open")) return;
+    show(false);
+    button.focus();
+  });
 }

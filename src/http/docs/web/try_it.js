@@ -113,27 +113,41 @@ function formOf(api, operation) {
     inputs.push(el("textarea", { name: "json", "aria-label": "Body", spellcheck: "false" }, example));
   }
   const answer = el("div", { role: "status" });
+  let isSending = false;
+  let shownNow = new AbortController();
   return el(
     "form",
     {
       onsubmit: async (event) => {
         event.preventDefault();
+        if (isSending) return;
+        isSending = true;
+        // A stream that is on the page ends.
+        shownNow.abort();
+        shownNow = new AbortController();
         const started = performance.now();
         try {
-          const response = await send({ method, path }, new FormData(event.target));
+          const response = await send({ method, path }, new FormData(event.target), shownNow.signal);
           answer.replaceChildren(await shown(response, performance.now() - started));
         } catch (error) {
           answer.replaceChildren(el("p", { class: "error" }, String(error)));
+        } finally {
+          isSending = false;
         }
       },
     },
     inputs,
-    el("div", {}, el("button", { class: "send" }, "Send")),
+    // The second half of a double click sends nothing, however soon the first was answered.
+    el(
+      "div",
+      {},
+      el("button", { class: "send", onclick: (event) => event.detail > 1 && event.preventDefault() }, "Send"),
+    ),
     answer,
   );
 }
 
-function send({ method, path }, values) {
+function send({ method, path }, values, signal) {
   const headers = keyField.value ? { "x-api-key": keyField.value } : {};
   const query = new URLSearchParams();
   const upload = new FormData();
@@ -154,7 +168,7 @@ function send({ method, path }, values) {
     else headers[name] = value;
   }
   const search = query.size ? `?${query}` : "";
-  return fetch(target + search, { method: method.toUpperCase(), headers, body });
+  return fetch(target + search, { method: method.toUpperCase(), headers, body, signal });
 }
 
 async function shown(response, tookMs) {
@@ -162,7 +176,7 @@ async function shown(response, tookMs) {
   const head = `${response.status} ${response.statusText} in ${Math.round(tookMs)} ms\n${headers}\n\n`;
   if (response.headers.get("content-type")?.startsWith("text/event-stream")) {
     const box = codeBox(head);
-    void follow(response, box.querySelector("pre"));
+    follow(response, box.querySelector("pre")).catch(() => {});
     return box;
   }
   const text = await response.text();
@@ -173,7 +187,7 @@ async function shown(response, tookMs) {
   }
 }
 
-/** Shows a stream as it comes, until the page is left. */
+/** Shows a stream as it comes, until the page is left or another request is made. */
 async function follow(response, pre) {
   for await (const piece of response.body.pipeThrough(new TextDecoderStream())) pre.append(piece);
 }

@@ -35,11 +35,11 @@ export function Key({ account }) {
           `}
           ${fresh &&
             html`<p class="note good" role="status">${t("This key works now; the one before does not any more.")}</p>`}
-          <div class="row">${key && html`<button type="button" onClick=${() => setKey(null)}>${t("Hide")}</button>`}
-            <${Ask} title=${t("Make a new key?")} button=${t("Make a new key")} run=${regenerate}
+          <div class="row"><${Ask} title=${t("Make a new key?")} button=${t("Make a new key")} run=${regenerate}
               text=${html`<p>${t("The present one stops working at once, everywhere it is used.")}</p>`}>${t(
                 "Regenerate",
-              )}</${Ask}></div>
+              )}</${Ask}>${key &&
+                html`<button type="button" onClick=${() => setKey(null)}>${t("Hide")}</button>`}</div>
         </div></${Card}>
         <${Card} title=${t("Use it")} pad><pre tabindex="0">${sample}</pre></${Card}>
         <${Loaded} state=${about}>${(data) =>
