@@ -25,6 +25,7 @@ import { recall } from "./incoming/originals.ts";
 import { networkKeys } from "./rows.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { containStrayRejections, silenceLibsignal } from "./repairs/containment.ts";
+import { repairTokens } from "./repairs/codec.ts";
 import { repairCurve } from "./repairs/curve.ts";
 import { repairDerivation, repairQueue, repairTrials } from "./repairs/libsignal.ts";
 import { repairLogins } from "./repairs/logins.ts";
@@ -185,6 +186,7 @@ function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: Ba
   repairDerivation();
   repairCurve();
   repairLogins();
+  repairTokens();
   repairNoise(clock);
   if (rootKey) WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(rootKey, "hex");
 }

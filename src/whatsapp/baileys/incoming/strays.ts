@@ -3,6 +3,7 @@
  * connection to deliver it again, and holds back everything after it.
  *
  * - A stanza without a handler is acknowledged as other clients do, counted by tag and type, and logged once.
+ * - A stanza whose id no app makes is only acknowledged, by exactly that id, which the library can't do.
  * - Status posts are not messages to the line. For those that it can't decrypt, the library asks for a retry and
  *   refuses them.
  * - `<downgrade_webclient>` only concerns links that are not complete. The library ends every connection on it.
@@ -17,6 +18,7 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Log } from "../../../runtime.ts";
 import { isLinked } from "../auth_state.ts";
+import { encodePlainly, isMistaken } from "../repairs/codec.ts";
 import { withhold } from "../stanza.ts";
 
 /** Tags that the library or this adapter handles. */
@@ -79,8 +81,8 @@ export function makeCountStray(count: CountStray, log: Log): CountStray {
   };
 }
 
-interface StraysOptions {
-  socket: Pick<WASocket, "ws" | "sendNode">;
+export interface StraysOptions {
+  socket: Pick<WASocket, "ws" | "sendNode" | "sendRawMessage">;
   creds: AuthenticationCreds;
   count: CountStray;
   log: Log;
@@ -92,9 +94,9 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
 
   function acknowledge(stanza: BinaryNode): void {
     if (!stanza.attrs.id || !stanza.attrs.from) return;
-    void detached(socket.sendNode(ackOf(stanza, creds.me?.id)), (failure) => {
-      log.debug(failure, "a stanza could not be acknowledged");
-    });
+    const ack = ackOf(stanza, creds.me?.id);
+    const sent = isMistaken(ack) ? socket.sendRawMessage(encodePlainly(ack)) : socket.sendNode(ack);
+    void detached(sent, (failure) => log.debug(failure, "a stanza could not be acknowledged"));
   }
 
   ws.on("frame", (stanza: BinaryNode | Uint8Array) => {
@@ -113,12 +115,15 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
     }
   });
 
-  withhold(ws, "CB:message", (stanza) => {
-    const { from = "", id = "" } = stanza.attrs;
-    if (!isJidStatusBroadcast(from) && id.length <= LONGEST_ID) return false;
-    acknowledge(stanza);
-    return true;
-  });
+  for (const tag of ["message", "receipt", "call"]) {
+    withhold(ws, `CB:${tag}`, (stanza) => {
+      const { from = "", id = "" } = stanza.attrs;
+      const isNone = tag === "message" && (isJidStatusBroadcast(from) || id.length > LONGEST_ID);
+      if (!isNone && !isMistaken(stanza)) return false;
+      acknowledge(stanza);
+      return true;
+    });
+  }
 
   withhold(ws, "CB:ib,,downgrade_webclient", () => isLinked(creds));
 
