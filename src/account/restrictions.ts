@@ -1,5 +1,5 @@
 /**
- * Whether an account may act, and where its key may be used from: addresses and CIDRs, and hosts of the pages that call
+ * Whether an account may act, and from where its key may be used: addresses and CIDRs, and hosts of calling pages
  * (spec, Authentication 4).
  */
 import ipaddr from "ipaddr.js";
@@ -18,22 +18,24 @@ export function assertSubscribed({ expiresAt }: Account, now: number): void {
   throw new Problem("subscription_expired", `It ended on ${new Date(expiresAt).toISOString()}.`);
 }
 
-/** The entries in canonical form. Throws Problem validation_failed that names every bad entry as `allowedIps.index`. */
+/**
+ * Returns the entries in canonical form. Throws Problem validation_failed with every bad entry as `allowedIps.index`.
+ */
 export function parseAllowedIps(entries: readonly string[]): string[] {
   return parseEach(entries, "allowedIps", parseAddressOrCidr, "is neither an IP address nor a CIDR");
 }
 
-/** The host names in lower case, international ones in ASCII. Throws Problem validation_failed as parseAllowedIps. */
+/** Returns the host names in lower case, international ones in ASCII. Throws as `parseAllowedIps` does. */
 export function parseAllowedDomains(entries: readonly string[]): string[] {
   return parseEach(entries, "allowedDomains", parseHost, "is not a host name (without scheme, port, path or *)");
 }
 
-/** Whether the address may use the key; IPv4 written as mapped IPv6 counts as IPv4. */
+/** Whether the address may use the key; an IPv4-mapped IPv6 address counts as IPv4. */
 export function ipAllowed(allowedIps: readonly string[], address: string): boolean {
   return allowedIps.length === 0 || isInNetworks(allowedIps.map(parseNetwork), address);
 }
 
-/** Whether a page on `host` may use the key: one of the domains or below it. */
+/** Whether a page on `host` may use the key: the host is one of the domains or below one. */
 export function domainAllowed(allowedDomains: readonly string[], host: string | null): boolean {
   if (allowedDomains.length === 0) return true;
   const caller = host === null ? null : parseHost(host);
@@ -60,7 +62,7 @@ function parseEach(
 
 function parseAddressOrCidr(text: string): string | null {
   const [address = "", bits, ...rest] = text.split("/");
-  // ipaddr.js also takes "127.1" and "0x7f.1"; in a list that guards a key, these are typing errors.
+  // ipaddr.js also accepts "127.1" and "0x7f.1"; in a list that protects a key, these are typing errors.
   if (rest.length > 0 || !(ipaddr.IPv4.isValidFourPartDecimal(address) || ipaddr.IPv6.isValid(address))) return null;
   if (address.includes("%")) return null;
   if (bits === undefined) return ipaddr.process(address).toString();

@@ -1,14 +1,14 @@
-/** Which accounts chose that their contents are sealed at rest, as the store asks it with every commit. */
+/** Which accounts have their contents sealed at rest; queried by the store at every commit. */
 import { LRUCache } from "lru-cache";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import { accountKeys } from "./rows.ts";
 
-/** How long an answer is believed: a command may change it beside the gateway. */
+/** How long an answer is cached; a command may change it while the gateway runs. */
 export const CACHE_MS = 1_000;
 const ACCOUNTS_KEPT = 10_000;
 
-/** A promise only where it must be read. */
+/** Returns a promise only if the answer must be read from the store. */
 type IsSealedAccount = (accountId: string) => boolean | Promise<boolean>;
 
 export function makeIsSealedAccount(kv: Pick<Kv, "get">, clock: Clock): IsSealedAccount {

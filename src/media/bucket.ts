@@ -1,4 +1,4 @@
-/** The S3 calls that files need, on any compatible server; `aws4fetch` signs the requests. */
+/** The S3 calls needed for files, on any compatible server; `aws4fetch` signs the requests. */
 import { createHash } from "node:crypto";
 import { AwsClient } from "aws4fetch";
 import type { BucketConfig } from "../config.ts";
@@ -7,9 +7,9 @@ import { timeLimit } from "../base/within.ts";
 import type { Clock } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 
-/** Until the head of an answer is there; a part of 8 MiB on the way up included. */
+/** Time limit until the response head arrives, including the upload of a part of 8 MiB. */
 const ANSWER_MS = 30_000;
-/** Every call may be made twice: the second does what the first did. */
+/** Every call is idempotent and can be retried. */
 const RETRY_PAUSES_MS = [200, 1_000];
 
 export interface UploadedPart {
@@ -17,18 +17,18 @@ export interface UploadedPart {
   etag: string;
 }
 
-/** Each throws StoreError when the server cannot do it, or does not answer. */
+/** All methods throw StoreError if the server fails or does not answer. */
 export interface Bucket {
   put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** Null when there is no such object. `part` is of at least one byte; the whole object when left out. */
+  /** Reads an object, or a part of at least one byte; null if there is no such object. */
   get(name: string, part?: { start: number; length: number }): Promise<ReadableStream<Uint8Array<ArrayBuffer>> | null>;
-  /** A missing object is fine. */
+  /** Deletes an object; a missing one is not an error. */
   delete(name: string): Promise<void>;
-  /** Begins an upload in parts of at least 5 MiB, the last aside; resolves to its id. */
+  /** Begins an upload in parts of at least 5 MiB, except the last; resolves to the upload's id. */
   begin(name: string): Promise<string>;
   part(name: string, uploadId: string, part: { number: number; bytes: Uint8Array<ArrayBuffer> }): Promise<UploadedPart>;
   finish(name: string, uploadId: string, parts: readonly UploadedPart[]): Promise<void>;
-  /** Removes the parts; a missing upload is fine. */
+  /** Aborts an upload and removes its parts; a missing upload is not an error. */
   abort(name: string, uploadId: string): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
     : `${config.endpoint}/${config.bucket}`;
   const urlOf = (name: string, query = "") => `${base}/${config.prefix}${name}${query && `?${query}`}`;
 
-  /** An answer of one of these statuses; every other is a failure. */
+  /** Makes a call; any status other than `statuses` is a failure. */
   async function call(method: string, url: string, { body, headers = {}, statuses }: Call): Promise<Response> {
     const sha256 = createHash("sha256").update(body ?? "").digest("hex");
     const attempt = async () => {
@@ -105,7 +105,7 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
       const body = `<CompleteMultipartUpload>${list.join("")}</CompleteMultipartUpload>`;
       const query = `uploadId=${encodeURIComponent(uploadId)}`;
       const answer = await call("POST", urlOf(name, query), { body, statuses: [200] });
-      // The answer may begin well and end in an error.
+      // A response with status 200 may still contain an error.
       const text = await answer.text();
       if (/<Error>/.test(text)) throw new StoreError("unavailable", "the bucket could not put an upload together");
     },
@@ -121,7 +121,7 @@ interface Call {
   statuses: readonly number[];
 }
 
-/** What the server answered; its text names the fault, and none of our keys. */
+/** An error response of the server; its text describes the fault and contains none of our keys. */
 class BucketError extends Error {
   readonly status: number;
 
@@ -132,7 +132,7 @@ class BucketError extends Error {
   }
 }
 
-/** The server is busy, or nobody answered; a refusal stays one. */
+/** Whether a retry may help: the server is busy or did not answer. A refusal is final. */
 function isTransient(error: unknown): boolean {
   return !(error instanceof BucketError) || error.status >= 500 || error.status === 429;
 }

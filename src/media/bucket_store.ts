@@ -1,7 +1,7 @@
 /**
- * The media store in a bucket. What is written goes through memory in parts, no disk needed. A row says of each object
- * when to look whether it is still needed, and is written before the object: what a crash leaves behind is found without
- * listing the bucket.
+ * The media store in a bucket. Files are uploaded in parts through memory, without a disk. Each object has a row that
+ * says when to check whether it is still needed. The row is written before the object, so that leftovers of a crash are
+ * found without listing the bucket.
  */
 import { Buffer } from "node:buffer";
 import { basename, join } from "node:path";
@@ -14,19 +14,19 @@ import { openDiskMediaStore } from "./disk.ts";
 import { mediaKeys, type ObjectRow } from "./rows.ts";
 import { measured, type MediaStore } from "./store.ts";
 
-/** Above the 5 MiB that S3 asks of a part. */
+/** Size of a part, above S3's minimum of 5 MiB. */
 const PART_BYTES = 8 * 1024 ** 2;
-/** A bulk may fetch files for hours before its commit names them. */
+/** When a new object is first checked: a bulk may fetch files for hours before its commit refers to them. */
 const LOOK_AFTER_MS = 24 * 3_600_000;
-/** After its end a file may still be on its way to somebody. */
+/** Grace period after a file's end, because it may still be being downloaded. */
 const ENDED_MS = 3_600_000;
-/** Objects that one turn of the sweep looks at. */
+/** Objects checked per run of the sweep. */
 const A_TURN = 1_000;
 
 interface BucketMediaStore extends MediaStore {
-  /** `write` of a file that has its id already. */
+  /** As `write`, for a file that already has its id. */
   writeAs(fileId: string, content: ReadableStream<Uint8Array>, maxBytes: number): ReturnType<MediaStore["write"]>;
-  /** Removes objects that no file needs any more; resolves to how many. */
+  /** Removes objects that no file needs any longer; resolves to their number. */
   sweepOrphans(signal: AbortSignal): Promise<number>;
 }
 
@@ -61,7 +61,10 @@ export function makeBucketMediaStore(
     await kv.commit(new Change().delete(key).set(later, value));
   }
 
-  /** Whether a file needs the object; it is looked at again later then. */
+  /**
+   * Checks an object: removes it unless a file needs it, otherwise schedules the next check. Resolves to whether it is
+   * needed.
+   */
   async function look(row: Row<ObjectRow>): Promise<boolean> {
     const { key, value } = row;
     const fileId = String(key[2]);
@@ -94,7 +97,7 @@ export function makeBucketMediaStore(
       return new Uint8Array(Buffer.concat(chunks).subarray(0, length));
     },
 
-    // S3 has no ranges of zero bytes.
+    // S3 does not support ranges of zero bytes.
     read: (fileId, part) => read(fileId, part.length === 0 ? undefined : part),
 
     async onDisk(fileId) {
@@ -121,7 +124,7 @@ export function makeBucketMediaStore(
         try {
           if (!await look(row)) removed++;
         } catch (error) {
-          // What the server does not let go of must not stand before all others.
+          // An object that cannot be removed must not block all others.
           await lookLater(row);
           throw error;
         }
@@ -131,13 +134,13 @@ export function makeBucketMediaStore(
   };
 }
 
-/** The files of the bucket as a folder, as the media store on disk would have it, and back: for backups. */
+/** Converts the bucket's files to a folder in the layout of the disk store, and back, for backups. */
 export function filesOfBucket(bucket: Bucket, runtime: Runtime): FilesElsewhere {
   return {
     async save(kv, folder) {
       const disk = await openDiskMediaStore(folder, runtime);
       for await (const { value: { id } } of kv.list({ prefix: mediaKeys.files() })) {
-        // A file removed meanwhile is no longer needed.
+        // A file removed in the meantime is no longer needed.
         const content = await bucket.get(id);
         if (content === null) continue;
         await Deno.mkdir(join(disk.path(id), ".."), { recursive: true, mode: 0o700 });
@@ -154,7 +157,7 @@ export function filesOfBucket(bucket: Bucket, runtime: Runtime): FilesElsewhere 
   };
 }
 
-/** An object on its way into the bucket: in parts, or whole where it is smaller than one. */
+/** An object being uploaded: in parts, or whole if it is smaller than one part. */
 class Upload {
   readonly #deps: { bucket: Bucket; kv: Kv };
   readonly #object: { fileId: string; lookAt: number };
@@ -169,7 +172,7 @@ class Upload {
     this.#object = object;
   }
 
-  /** Writes the row by which the sweep finds what a crash leaves behind: before anything is in the bucket. */
+  /** Writes the row by which the sweep finds leftovers of a crash; called before anything is in the bucket. */
   async note(): Promise<void> {
     const { fileId, lookAt } = this.#object;
     await this.#deps.kv.commit(new Change().set(mediaKeys.object(lookAt, fileId), { uploadId: this.#uploadId }));
@@ -189,7 +192,7 @@ class Upload {
     await bucket.finish(fileId, this.#uploadId, this.#parts);
   }
 
-  /** The sweep removes what this cannot. */
+  /** Aborts the upload; the sweep removes whatever remains. */
   async abort(): Promise<void> {
     if (this.#uploadId !== null) await this.#deps.bucket.abort(this.#object.fileId, this.#uploadId).catch(() => {});
   }

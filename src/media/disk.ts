@@ -6,22 +6,22 @@ import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 import { measured, type MediaStore, type StoredFile } from "./store.ts";
 
-/** A media store that can also say what lies in it, for the sweep. */
+/** A media store that can also list its files, for the sweep. */
 export interface DiskMediaStore extends MediaStore {
-  /** Where the bytes lie. */
+  /** Returns the file's path. */
   path(fileId: string): string;
-  /** Every file, finished or not, folder by folder: a few thousand at a time where there are a million. */
+  /** Lists all files, finished or not, folder by folder: a few thousand at a time out of a million. */
   folders(): AsyncIterable<FileOnDisk[]>;
-  /** How much the finished files take together; too little until `folders` was read to its end once. */
+  /** Returns the total size of the finished files; too low until `folders` has been read to its end once. */
   bytes(): number;
-  /** Whether this process wrote the file and has not seen its row yet: a commit that names it may be on its way. */
+  /** Whether this process wrote the file and has not seen its row yet: a commit that refers to it may be pending. */
   isExpected(fileId: string): boolean;
-  /** The row of the file has been seen. */
+  /** Called when the file's row has been seen. */
   seen(fileId: string): void;
 }
 
 export interface FileOnDisk {
-  /** Null for the rest of an interrupted write. */
+  /** Null for the remains of an interrupted write. */
   fileId: string | null;
   path: string;
   size: number;
@@ -29,10 +29,10 @@ export interface FileOnDisk {
   modifiedAt: number;
 }
 
-/** While it is being written. */
+/** Suffix of a file that is being written. */
 const UNFINISHED = ".part";
 
-/** Opens (and makes) the store in `folder`. */
+/** Opens the store in `folder`, creating it if necessary. */
 export async function openDiskMediaStore(folder: string, runtime: Runtime): Promise<DiskMediaStore> {
   await makeFolder(folder);
   const expected = new Set<string>();
@@ -136,32 +136,32 @@ async function writeFile(
   return result();
 }
 
-/** ENOSPC and EDQUOT become the store's "full"; whatever the content's stream threw stays as it is. */
+/** Maps ENOSPC and EDQUOT to the store's "full"; errors of the content's stream are returned as they are. */
 function storageError(error: unknown): unknown {
   const code = error instanceof Error && "code" in error ? error.code : null;
   if (code !== "ENOSPC" && code !== "EDQUOT") return error;
   return new StoreError("full", "there is no space left for files", { cause: error });
 }
 
-/** How many bytes the files take together: counted folder by folder on each walk, and kept up to date in between. */
+/** The total size of all files: counted per folder on each walk, and updated in between. */
 class DiskUsage {
-  /** A change puts another object in place, so that a count can tell that a file came or went under it. */
+  /** Each change replaces the object, so that a concurrent count can detect it. */
   readonly #folders = new Map<string, { bytes: number }>();
 
-  /** Of a folder that was not walked yet, only what came since the start: never too much. */
+  /** Total size. A folder not walked yet contributes only what was added since the start, so this is never too high. */
   get bytes(): number {
     let sum = 0;
     for (const { bytes } of this.#folders.values()) sum += bytes;
     return sum;
   }
 
-  /** A file of this size was added to the folder or, if negative, removed. */
+  /** Records that bytes were added to the folder or, if negative, removed. */
   changed(folder: string, bytes: number): void {
     const before = this.#folders.get(folder)?.bytes ?? 0;
     this.#folders.set(folder, { bytes: Math.max(0, before + bytes) });
   }
 
-  /** Begins a count; the function takes what was counted, unless the folder has changed meanwhile. */
+  /** Begins a count; the returned function records the result, unless the folder has changed in the meantime. */
   count(folder: string): (bytes: number) => void {
     const before = this.#folders.get(folder);
     return (bytes) => {
@@ -172,7 +172,7 @@ class DiskUsage {
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** Throws Problem not_found when there is no such file. */
+/** Throws Problem not_found if there is no such file. */
 async function mustExist(path: string): Promise<void> {
   try {
     await Deno.stat(path);
@@ -182,7 +182,7 @@ async function mustExist(path: string): Promise<void> {
   }
 }
 
-/** Opens the file at the first read, so that an answer that is never read holds no file open. */
+/** Opens the file on the first read, so that a response that is never read holds no file open. */
 function streamOf(
   path: string,
   { start, length }: { start: number; length: number },
@@ -200,7 +200,7 @@ function streamOf(
       try {
         if (file === null) {
           const opened = await openAt(path, start);
-          // The client may have gone meanwhile, and then nobody else closes it.
+          // If the client has gone in the meantime, nothing else closes the file.
           if (ended) return opened.close();
           file = opened;
         }
@@ -211,7 +211,7 @@ function streamOf(
           left -= read;
           return controller.enqueue(chunk.subarray(0, read));
         }
-        // Fewer bytes than the row says: the response must not look complete.
+        // The file is shorter than its record: the response must not appear complete.
         if (left > 0) throw new Error("the file on disk is shorter than its record");
         end();
         controller.close();

@@ -1,26 +1,26 @@
 /**
- * Files are written piece by piece in turn: a piece of one account's, then one of another's. An account has half of the
- * thread's time for its pieces at most, so that a flood of files waits behind itself.
+ * Writes files chunk by chunk, with accounts taking turns. An account gets at most half of the thread's time for its
+ * chunks, so that a flood of files from one account delays only that account.
  */
 import { FairSemaphore } from "../base/fair_semaphore.ts";
 import type { Clock } from "../runtime.ts";
 import type { MediaStore } from "./store.ts";
 
-/** Pieces that are written at the same time. */
+/** Concurrent writes of chunks. */
 const PLACES = { inAll: 4, each: 1 };
 
-/** The port of whoever writes files of accounts. */
+/** The media store as seen by code that writes files on behalf of accounts. */
 export interface SharedMediaStore extends Omit<MediaStore, "write"> {
   /** As `MediaStore.write`. */
   write(
     content: ReadableStream<Uint8Array>,
     options: { accountId: string; maxBytes: number },
   ): ReturnType<MediaStore["write"]>;
-  /** How many pieces wait for their account's turn. */
+  /** Number of chunks waiting for their account's turn. */
   waiting(): number;
 }
 
-/** The same store, to which accounts write in turn. */
+/** Returns the same store with writes scheduled fairly among accounts. */
 export function withFairWrites<M extends MediaStore>(media: M, clock: Clock): Omit<M, "write"> & SharedMediaStore {
   const turns = new FairSemaphore({ ...PLACES, restBy: clock });
   let files = 0;
@@ -32,7 +32,7 @@ export function withFairWrites<M extends MediaStore>(media: M, clock: Clock): Om
       try {
         return await media.write(ReadableStream.from(pieces(content, () => turns.enter(turn))), maxBytes);
       } catch (error) {
-        // Where nothing was read of it, nobody has cancelled it.
+        // If nothing was read from the stream, nothing else has cancelled it.
         await content.cancel(error).catch(() => {});
         throw error;
       }
@@ -40,7 +40,7 @@ export function withFairWrites<M extends MediaStore>(media: M, clock: Clock): Om
   };
 }
 
-/** Each piece has a place until the next one is asked for, or none is; the sender is waited for without one. */
+/** Yields the chunks, holding a place while each is processed, but not while waiting for the sender. */
 async function* pieces<T>(content: ReadableStream<T>, enter: () => Promise<Disposable>): AsyncGenerator<T> {
   for await (const piece of content) {
     using _place = await enter();

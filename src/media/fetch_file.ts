@@ -1,4 +1,4 @@
-/** Files that users name by address (`fileUrl`): fetched through `egress/`, kept in the media store. */
+/** Fetches files from user-given addresses (`fileUrl`) through `egress/` into the media store. */
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
@@ -6,12 +6,12 @@ import { extensionFor, percentDecoded, safeFilename, safeMimetype } from "./file
 import type { StoredFile } from "./store.ts";
 import type { SharedMediaStore } from "./fair_writes.ts";
 
-/** The limit of an upload. */
+/** The same limit as for an upload. */
 const FETCH_MAX_BYTES = 100 * 1024 ** 2;
-/** For the whole file, redirects included. */
+/** Time limit for the whole file, redirects included. */
 const FETCH_TIMEOUT_MS = 60_000;
 const MAX_REDIRECTS = 5;
-/** Of servers that may answer differently later. */
+/** Statuses after which a retry may succeed. */
 const PASSING_STATUSES = new Set([408, 425, 429, 500, 502, 503, 504]);
 
 interface FetchedFile {
@@ -21,17 +21,17 @@ interface FetchedFile {
 }
 
 interface FetchFileOptions {
-  /** Whose file it is. */
+  /** The account that owns the file. */
   accountId: string;
-  /** Where the address stood in the request: the path of a validation error. */
+  /** The address's place in the request, for validation errors. */
   path?: string;
   signal?: AbortSignal;
 }
 
 /**
- * Fetches the file and writes it to the media store, without a row: the caller keeps it in its own commit, or removes
- * it. Throws Problem validation_failed when the address may not be called or does not give a file (with the EgressError as
- * its cause, where there is one), payload_too_large.
+ * Fetches a file and writes it to the media store without a row: the caller either keeps it in its own commit or
+ * removes it. Throws Problem validation_failed if the address is forbidden or yields no file (with the EgressError, if
+ * any, as its cause), and payload_too_large.
  */
 type FetchFile = (url: string, options: FetchFileOptions) => Promise<FetchedFile>;
 
@@ -73,7 +73,7 @@ export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; medi
   };
 }
 
-/** The file itself, even if the server compressed it unasked. The store caps what comes out. */
+/** Returns the file's content, decoded if the server compressed it unasked. The store limits the decoded size. */
 async function decoded(response: SafeResponse, path: string): Promise<ReadableStream<Uint8Array>> {
   const coding = response.headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   switch (coding) {
@@ -88,7 +88,9 @@ async function decoded(response: SafeResponse, path: string): Promise<ReadableSt
   }
 }
 
-/** The name that the server gives, else the end of the address, else one made up; with an extension if one is known. */
+/**
+ * Returns the name given by the server, else the end of the URL's path, else "file"; with an extension if one is known.
+ */
 function filenameOf({ headers, url }: SafeResponse, mimetype: string): string {
   const name = safeFilename(dispositionFilename(headers.get("content-disposition") ?? "") ?? "") ??
     safeFilename(percentDecoded(url.pathname.split("/").at(-1) ?? "")) ?? "file";
@@ -96,7 +98,7 @@ function filenameOf({ headers, url }: SafeResponse, mimetype: string): string {
   return /\.[^.\s]{1,16}$/.test(name) || extension === null ? name : `${name}.${extension}`;
 }
 
-/** `filename*` before `filename` (RFC 6266). */
+/** Parses Content-Disposition; `filename*` takes precedence over `filename` (RFC 6266). */
 function dispositionFilename(header: string): string | null {
   const extended = /(?:^|;)\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(header);
   if (extended) return percentDecoded(extended[1]!);

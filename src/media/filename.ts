@@ -1,6 +1,6 @@
-/** Names and types of received files: the sender chose them, so both are made safe before anybody uses them. */
+/** Names and types of received files, which the sender chose: both are made safe before use. */
 
-/** The text without its percent encoding; as it is where that is broken. */
+/** Decodes percent encoding; text with malformed encoding is returned as it is. */
 export function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text);
@@ -9,7 +9,7 @@ export function percentDecoded(text: string): string {
   }
 }
 
-/** Extensions for the kinds that arrive without a name. */
+/** Extensions for kinds of files that arrive without a name. */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",
   "image/png": "png",
@@ -26,21 +26,24 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   "audio/wav": "wav",
   "application/pdf": "pdf",
 };
-/** As many as a request may give, and a file system allows in ASCII. */
+/** The same limit as in requests, which file systems also have for ASCII names. */
 const MAX_NAME_LENGTH = 255;
 
-/** `image-20260115-120000.jpg`: kind and time (Unix ms, UTC), extension by mimetype. */
+/**
+ * Returns a name such as `image-20260115-120000.jpg`: kind, time (`at` in Unix ms, shown in UTC), extension by
+ * mimetype.
+ */
 export function generatedFilename(kind: string, { mimetype, at }: { mimetype: string; at: number }): string {
   const stamp = new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
   return `${kind}-${stamp}.${extensionFor(mimetype) ?? "bin"}`;
 }
 
-/** The usual extension of a type, without a dot; null where none is known. */
+/** Returns the usual extension of a type, without a dot; null if none is known. */
 export function extensionFor(mimetype: string): string | null {
   return EXTENSIONS[mimetype.split(";", 1)[0]!.trim().toLowerCase()] ?? null;
 }
 
-/** The name alone, without folders, control and direction characters; null when nothing is left. */
+/** Returns the name without folders, control and direction characters; null if nothing is left. */
 export function safeFilename(name: string): string | null {
   const base = name.toWellFormed().split(/[/\\]/).at(-1) ?? "";
   // Direction marks would let "invoice_fdp.exe" look like "invoice_exe.pdf".
@@ -51,7 +54,7 @@ export function safeFilename(name: string): string | null {
   return clean.slice(0, MAX_NAME_LENGTH - extension.length).toWellFormed() + extension;
 }
 
-/** The type if it may go into a header, else plain bytes. */
+/** Returns the type if it is valid in a header, otherwise `application/octet-stream`. */
 export function safeMimetype(mimetype: string): string {
   const valid = /^[\w!#$&^.+-]{1,80}\/[\w!#$&^.+-]{1,80}(\s*;\s*[\w-]{1,40}=("[\w .,:+-]{0,80}"|[\w.+-]{1,80}))*$/;
   return valid.test(mimetype) ? mimetype : "application/octet-stream";

@@ -1,4 +1,4 @@
-/** Files of incoming messages: downloaded, capped, kept on disk, linked for 24 h; or a reason why not. */
+/** Files of incoming messages: downloaded with a size limit, stored, and linked for 24 h; or the reason why not. */
 import { retry } from "../base/retry.ts";
 import { timeLimit, unlessAborted } from "../base/within.ts";
 import { Problem } from "../errors.ts";
@@ -14,9 +14,9 @@ import type { SharedMediaStore } from "./fair_writes.ts";
 
 export interface MediaIngest {
   /**
-   * Downloads the file of the message; null when it carries none. A file that cannot be had gives `url: null` with a
-   * reason, and no `file`. Rejects only when the signal aborts. The caller adds `file` to the commit of its event with
-   * `keepFile`, so that row and event stand or fall together.
+   * Downloads the message's file; null if it has none. If the file cannot be downloaded, the result has `url: null`
+   * with a reason, and no `file`. Rejects only when the signal aborts. The caller adds `file` to the commit of its
+   * event with `keepFile`, so that row and event are written together or not at all.
    */
   take(
     accountId: string,
@@ -25,13 +25,13 @@ export interface MediaIngest {
   ): Promise<{ media: NonNullable<EventData<"message.received">["media"]>; file: FileRecord | null } | null>;
 }
 
-/** The limit of an upload by the API. */
+/** The same limit as for uploads by the API. */
 const RECEIVED_MAX_BYTES = 100 * 1024 ** 2;
 /** Links are valid for 24 h (spec, Limits). */
 const MEDIA_LINK_MS = 24 * 3_600_000;
-/** For all tries together: a message must not wait for its file for ever. */
+/** Time limit over all attempts: a message must not wait for its file forever. */
 const DOWNLOAD_TIMEOUT_MS = 120_000;
-/** Pauses between tries, where the network is the problem and not the file. */
+/** Pauses between attempts, if the network is at fault rather than the file. */
 const RETRY_PAUSES_MS = [1_000, 4_000];
 
 interface MediaIngestContext {
@@ -59,7 +59,7 @@ export function makeMediaIngest(context: MediaIngestContext): MediaIngest {
       }
       const { fileId, size, sha256 } = got;
       const now = runtime.clock.now();
-      // Whole seconds, as the link has them, and never less than 24 h.
+      // Rounded up to whole seconds, as in the link, so never less than 24 h.
       const expiresAt = Math.ceil((now + MEDIA_LINK_MS) / 1000) * 1000;
       return {
         media: { url: links.sign(fileId, expiresAt), mimetype, size, filename },
@@ -92,7 +92,7 @@ async function download(
   }
 }
 
-/** Why another try is useless; null when it is not. */
+/** Returns why a retry is useless; null if it may help. */
 function finalReason(error: unknown): string | null {
   if (error instanceof MediaUnavailable) return error.message;
   if (error instanceof Problem && error.code === "payload_too_large") return tooLarge();
@@ -101,7 +101,7 @@ function finalReason(error: unknown): string | null {
   return null;
 }
 
-/** Why the last try failed. */
+/** Returns why the last attempt failed. */
 function passingReason(error: unknown): string {
   return error instanceof MediaTrouble ? error.message : "the file could not be downloaded";
 }

@@ -1,7 +1,7 @@
 /** The rows of files. */
 import { key, prefix } from "../store/kv.ts";
 
-/** A file on disk: what it is and until when. */
+/** A stored file. */
 export interface FileRecord {
   id: string;
   accountId: string;
@@ -10,23 +10,23 @@ export interface FileRecord {
   sha256: string;
   mimetype: string;
   filename: string;
-  /** After this the link answers 404 and the sweep removes the file; null while a queued message needs it. */
+  /** Unix ms; then the link returns 404 and the sweep removes the file. Null while a queued message needs the file. */
   expiresAt: number | null;
 }
 
-/** An object in the bucket that may be there, whole or in parts. */
+/** An object that may exist in the bucket, whole or in parts. */
 export interface ObjectRow {
-  /** Of an upload in parts; a listing does not show the parts of an interrupted one. */
+  /** Id of a multipart upload; a listing of the bucket would not show the parts of an interrupted one. */
   uploadId: string | null;
 }
 
 export const mediaKeys = {
   file: (fileId: string) => key<FileRecord>("file", fileId),
   files: () => prefix<FileRecord>("file"),
-  /** A received file by when it ends (Unix ms), as its row says; the value is its size in bytes. */
+  /** Index of received files by their `expiresAt`; the value is the size in bytes. */
   fileEnd: (expiresAt: number, fileId: string) => key<number>("file_end", expiresAt, fileId),
   fileEnds: () => prefix<number>("file_end"),
-  /** An object, by when to check whether a file still needs it (Unix ms): written before the object, removed after it. */
+  /** An object by the time of its next check (Unix ms); written before the object and removed after it. */
   object: (lookAt: number, fileId: string) => key<ObjectRow>("file_object", lookAt, fileId),
   objects: () => prefix<ObjectRow>("file_object"),
 };

@@ -1,4 +1,4 @@
-/** What `GET /media/{id}` answers, apart from the framework: link, time, range, safe headers. */
+/** The response of `GET /media/{id}`, independent of the framework: link, expiry, range, safe headers. */
 import { notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
@@ -8,23 +8,23 @@ import type { MediaStore } from "./store.ts";
 
 interface MediaRequest {
   fileId: string;
-  /** Query values, empty when missing. */
+  /** Query values; empty if missing. */
   expires: string;
   signature: string;
   method: "GET" | "HEAD";
-  /** The headers `Range`, `If-Range` and `If-None-Match`, or null. */
+  /** The headers `Range`, `If-Range` and `If-None-Match`; null if missing. */
   range: string | null;
   ifRange: string | null;
   ifNoneMatch: string | null;
 }
 
 /**
- * Answers 200, 206 or 304, with the file streamed. Throws Problem range_not_satisfiable, and not_found for a link that is
- * forged, altered or past its second, and for a file that is gone: the three look the same from outside.
+ * Responds with 200, 206 or 304, streaming the file. Throws Problem range_not_satisfiable, and not_found for a link
+ * that is forged or expired and for a file that is gone, which are indistinguishable from outside.
  */
 export type ServeMedia = (request: MediaRequest) => Promise<Response>;
 
-/** Kinds that a browser may show by itself; everything else is a download. */
+/** Types that a browser may display; all others are downloads. */
 const SHOWN = new Set([
   "image/jpeg",
   "image/png",
@@ -38,9 +38,9 @@ const SHOWN = new Set([
   "audio/aac",
   "audio/wav",
 ]);
-/** Kinds that a browser could run; named as plain bytes, whatever the sender called them. */
+/** Types that a browser could execute; they are sent as plain bytes, whatever the sender declared. */
 const ACTIVE = /html|svg|xml|script|wasm|css/i;
-/** Should a browser show a stranger's file after all, it runs nothing and loads nothing. */
+/** If a browser displays a stranger's file after all, it must execute and load nothing. */
 const CONTENT_POLICY = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox";
 
 export function makeServeMedia(
@@ -55,7 +55,7 @@ export function makeServeMedia(
     const headers = headersOf(record, now);
     const tag = etagOf(record);
     if (request.ifNoneMatch?.includes(tag)) return new Response(null, { status: 304, headers });
-    // A range of what the client does not have the rest of is of no use to it (RFC 9110, 13.1.5).
+    // If the client's copy is of another version, it needs the whole file (RFC 9110, 13.1.5).
     const range = request.ifRange === null || request.ifRange === tag ? readRange(request.range, record.size) : null;
     if (range === "unsatisfiable") {
       throw new Problem("range_not_satisfiable", `The file has ${record.size} bytes.`, {
@@ -81,13 +81,13 @@ function headersOf(record: FileRecord, now: number): Headers {
     "content-disposition": `${shown ? "inline" : "attachment"}; ${filenameParameters(record.filename)}`,
     "x-content-type-options": "nosniff",
     "content-security-policy": CONTENT_POLICY,
-    // A page that reads the feed downloads the file too; who has the link may have the file.
+    // A page that reads the feed also downloads files; possession of the link is sufficient.
     "access-control-allow-origin": "*",
     "cross-origin-resource-policy": "cross-origin",
     "referrer-policy": "no-referrer",
     "accept-ranges": "bytes",
     "etag": etagOf(record),
-    // Some runtimes and proxies would compress it on the way, and ranges would be of something else.
+    // Some runtimes and proxies would compress the response, and ranges would then refer to other bytes.
     "cache-control": `private, max-age=${left}, immutable, no-transform`,
   });
 }
@@ -96,7 +96,7 @@ function etagOf({ sha256 }: FileRecord): string {
   return `"${sha256}"`;
 }
 
-/** The name twice, as RFC 6266 advises: ASCII for old clients, and UTF-8. */
+/** Returns the name in both forms, as RFC 6266 advises: ASCII for old clients, and UTF-8. */
 function filenameParameters(filename: string): string {
   const ascii = filename.replace(/[^\x20-\x7e]|["\\%]/g, "_");
   const utf8 = encodeURIComponent(filename.toWellFormed()).replace(
@@ -106,7 +106,7 @@ function filenameParameters(filename: string): string {
   return `filename="${ascii}"; filename*=UTF-8''${utf8}`;
 }
 
-/** One range of bytes (RFC 9110, 14.1.2). Null: the whole file, also for what we need not understand. */
+/** Parses a single byte range (RFC 9110, 14.1.2). Null means the whole file, also for forms that may be ignored. */
 function readRange(header: string | null, size: number): { start: number; end: number } | "unsatisfiable" | null {
   const match = /^bytes=(\d*)-(\d*)$/i.exec(header?.replaceAll(" ", "") ?? "");
   if (!match || (match[1] === "" && match[2] === "")) return null;

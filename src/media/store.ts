@@ -1,10 +1,10 @@
-/** Files: on disk under the data folder, or in a bucket, by random names, each with a row that says what it is and until when. */
+/** The media store: files on disk or in a bucket, under random names, each with a row that describes it. */
 import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { Change } from "../store/kv.ts";
 
-/** A file that lies in the media store. */
+/** A file in the media store. */
 export interface StoredFile {
   fileId: string;
   size: number;
@@ -14,17 +14,18 @@ export interface StoredFile {
 
 export interface MediaStore {
   /**
-   * Streams to where files are kept while hashing and counting, and resolves when they are safe there. Throws Problem payload_too_large past
-   * `maxBytes` and removes what it wrote. Writes no row: the caller adds it to its own commit with `keepFile`.
+   * Streams the content into the store, hashing and counting it; resolves once it is safely stored. Past `maxBytes` it
+   * removes what it wrote and throws Problem payload_too_large. Writes no row: the caller adds that to its own commit
+   * with `keepFile`.
    */
   write(content: ReadableStream<Uint8Array>, maxBytes: number): Promise<StoredFile>;
-  /** The first bytes, at most `length`. */
+  /** Reads the first bytes, at most `length`. */
   head(fileId: string, length: number): Promise<Uint8Array>;
-  /** So many bytes from `start` on. Throws Problem not_found when the file is gone. */
+  /** Reads `length` bytes from `start` on. Throws Problem not_found if the file is gone. */
   read(fileId: string, part: { start: number; length: number }): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
-  /** The file on this machine's disk, for as long as the handle lives. Throws Problem not_found when it is gone. */
+  /** Returns the file on the local disk, as long as the handle is held. Throws Problem not_found if it is gone. */
   onDisk(fileId: string): Promise<LocalFile>;
-  /** Removes the bytes; a missing file is fine. */
+  /** Removes the bytes; a missing file is not an error. */
   remove(fileId: string): Promise<void>;
 }
 
@@ -32,21 +33,24 @@ interface LocalFile extends AsyncDisposable {
   readonly path: string;
 }
 
-/** Adds the file's rows to the change that first refers to it. A file without a row is swept as an orphan. */
+/** Adds the file's rows to the change that first refers to it. Files without a row are swept as orphans. */
 export function keepFile(change: Change, file: FileRecord): void {
   change.set(mediaKeys.file(file.id), file);
   if (file.expiresAt !== null) change.set(mediaKeys.fileEnd(file.expiresAt, file.id), file.size);
 }
 
 /**
- * Adds the removal of a queued message's file to the change that ends the need for it; `remove` the bytes after the
- * commit. Received files end by the sweep alone.
+ * Adds the removal of a queued message's file to the change after which it is no longer needed. The caller removes the
+ * bytes with `remove` after the commit. Received files are removed only by the sweep.
  */
 export function dropFile(change: Change, fileId: string): void {
   change.delete(mediaKeys.file(fileId));
 }
 
-/** A file on its way into a store: its chunks, which throw Problem payload_too_large past a size, and then what it is. */
+/**
+ * Measures content on its way into a store: its chunks, which throw Problem payload_too_large past a size, then the
+ * result.
+ */
 export function measured(
   content: AsyncIterable<Uint8Array>,
   maxBytes: number,
@@ -66,7 +70,7 @@ export function measured(
   return { chunks: chunks(), result: () => ({ size, sha256: hash.digest("hex") }) };
 }
 
-/** For processes that share no place for files: what needs one is refused, everything else works. */
+/** Returns a store for processes that share no place for files: operations that need one are refused. */
 export function noMediaStore(): MediaStore & { sweepOrphans(): Promise<number> } {
   const refused = () =>
     Promise.reject(new Problem("storage_unavailable", "There is no place for files here: PALOMA_MEDIA is not set."));

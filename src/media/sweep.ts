@@ -1,4 +1,4 @@
-/** Keeps the media store small: expired files, files over the disk's cap, and files that nothing refers to. */
+/** Cleans the media store: expired files, files above the disk limit, and files that nothing refers to. */
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, type Range, type Row } from "../store/kv.ts";
 import type { DiskMediaStore, FileOnDisk } from "./disk.ts";
@@ -6,17 +6,17 @@ import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { DiskShares } from "./shares.ts";
 import type { MediaStore } from "./store.ts";
 
-/** How long a file without a row is left alone: it may belong to a restore, or to another process. */
+/** Minimum age at which a file without a row is removed: it may belong to a restore or to another process. */
 const ORPHAN_AGE_MS = 3_600_000;
-/** The same for a file that this process wrote: a bulk may fetch files for hours before its commit names them. */
+/** The same for files written by this process: a bulk may fetch files for hours before its commit refers to them. */
 const EXPECTED_AGE_MS = 24 * 3_600_000;
-/** Files removed in one commit, and in one turn of the sweep. */
+/** Files removed per commit, and per run of the sweep. */
 const AT_ONCE = 100;
 const TURN = 10_000;
 
 interface SweepMediaContext {
   kv: Kv;
-  /** `bytes` of files in a bucket are nobody's concern: it is not this disk that they fill. */
+  /** `bytes` is absent for a bucket, which has no disk limit. */
   media: Pick<MediaStore, "remove"> & Partial<Pick<DiskMediaStore, "bytes">>;
   runtime: Runtime;
   shares: DiskShares;
@@ -29,15 +29,15 @@ interface SweepOrphansContext {
 }
 
 interface SweepMediaOptions {
-  /** Ends the sweep between two commits. */
+  /** Stops the sweep between two commits. */
   signal?: AbortSignal;
-  /** For all files together; past it received ones go, even before their 24 h. */
+  /** Limit for all files together; beyond it received files are removed, even before their 24 h are over. */
   capBytes: number;
 }
 
 /**
- * Removes received files past their time. While the rest does not fit, the oldest go of those accounts that have more
- * than their share. Files of queued messages stay. A turn is bounded: what is left over comes with the next one.
+ * Removes expired received files. While the rest exceeds the limit, it also removes the oldest files of accounts that
+ * have more than their share. Files of queued messages stay. Each run is bounded; the next one continues.
  */
 export async function sweepMedia(
   context: SweepMediaContext,
@@ -57,7 +57,7 @@ export async function sweepMedia(
   const bytes = () => media.bytes?.() ?? 0;
   if (bytes() <= capBytes) shares.clear();
   else if (mayGoOn()) await shares.weigh(kv, capBytes);
-  // All links are valid equally long, so the first to end is the oldest.
+  // All links are valid equally long, so the first to expire is the oldest.
   let range: Range<number> = { prefix: mediaKeys.fileEnds() };
   while (mayGoOn() && bytes() > capBytes) {
     const oldest = await first(kv, range);
@@ -74,7 +74,7 @@ export async function sweepMedia(
   return removed;
 }
 
-/** Those of the files, oldest first, that are to go until there are so many bytes less. */
+/** Selects files to remove, oldest first, until enough bytes are freed. */
 async function surplus(
   { kv, shares }: SweepMediaContext,
   oldest: readonly Row<number>[],
@@ -83,7 +83,7 @@ async function surplus(
   const rows = await kv.getMany(oldest.map(({ key }) => mediaKeys.file(String(key[2]))));
   let left = bytes;
   return oldest.filter(({ value: size }, i) => {
-    // A file without a row is nobody's.
+    // A file without a row belongs to no account.
     const accountId = rows[i]!.value?.accountId ?? "";
     if (left <= 0 || (accountId !== "" && !shares.mustGive(accountId))) return false;
     shares.gave(accountId, size);
@@ -96,7 +96,7 @@ async function first(kv: Kv, range: Range<number>): Promise<Row<number>[]> {
   return await Array.fromAsync(kv.list(range, { limit: AT_ONCE }));
 }
 
-/** Rows first: a crash between the two leaves orphans, never a link to nothing. */
+/** Removes rows first: a crash in between leaves orphans, never a dead link. */
 async function removeFiles({ kv, media }: SweepMediaContext, ends: readonly Row<number>[]): Promise<void> {
   const fileIds = ends.map(({ key }) => String(key[2]));
   const change = new Change();
@@ -106,7 +106,7 @@ async function removeFiles({ kv, media }: SweepMediaContext, ends: readonly Row<
   for (const fileId of fileIds) await media.remove(fileId);
 }
 
-/** Removes what a crash left behind: unfinished writes, and files whose commit never came. Resolves to how many. */
+/** Removes leftovers of crashes: unfinished writes, and files that were never committed. Resolves to their number. */
 export async function sweepOrphans(
   { kv, media, runtime }: SweepOrphansContext,
   { signal }: { signal?: AbortSignal } = {},
@@ -121,7 +121,7 @@ export async function sweepOrphans(
       if (isNeeded(file, rows.get(file.fileId ?? "") ?? null)) continue;
       if (file.fileId === null) await Deno.remove(file.path).catch(() => {});
       else {
-        // Long over and still here: an older build that runs beside this one does not write down when its files end.
+        // Long expired and still here: an older build on the same store does not write the index of expiries.
         if (rows.has(file.fileId)) await kv.commit(new Change().delete(mediaKeys.file(file.fileId)));
         await media.remove(file.fileId);
       }
@@ -138,7 +138,7 @@ export async function sweepOrphans(
   }
 }
 
-/** Rows of the files that have one, by id. */
+/** Resolves to the rows of the files that have one, by id. */
 async function rowsOf(kv: Kv, files: readonly FileOnDisk[]): Promise<Map<string, FileRecord>> {
   const ids = files.map(({ fileId }) => fileId).filter((id) => id !== null);
   const rows = new Map<string, FileRecord>();
