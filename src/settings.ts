@@ -41,9 +41,18 @@ function list(test: (text: string) => boolean, fault: string): Read<string[]> {
   return (text, refuse) => text.split(",").map((part) => part.trim()).filter(Boolean).map((part) => one(part, refuse));
 }
 
+function isUrl(value: string, protocols: readonly string[]): boolean {
+  return URL.canParse(value) && protocols.includes(new URL(value).protocol);
+}
+
 function url(...protocols: string[]): Read<string> {
-  const isOne = (value: string) => URL.canParse(value) && protocols.includes(new URL(value).protocol);
-  return as(text(isOne, `is not a URL with ${protocols.join(" or ")}`), withoutEndSlashes);
+  return as(text((value) => isUrl(value, protocols), `is not a URL with ${protocols.join(" or ")}`), withoutEndSlashes);
+}
+
+/** What paths are added to. */
+function baseUrl(...protocols: string[]): Read<string> {
+  const isBase = (value: string) => isUrl(value, protocols) && !/[?#]/.test(value);
+  return as(text(isBase, `is not a URL with ${protocols.join(" or ")}, and without ? and #`), withoutEndSlashes);
 }
 
 /** Parses the URL of a store. Problems never show its password. */
@@ -113,7 +122,7 @@ export const ROWS = {
   PALOMA_PUBLIC_URL: {
     argument: "<url>",
     about: "base of links that clients follow",
-    read: url("http:", "https:"),
+    read: baseUrl("http:", "https:"),
     fallback: null,
   },
   PALOMA_SECRET_KEY: {
@@ -191,7 +200,7 @@ export const ROWS = {
   PALOMA_WHATSAPP_MEDIA_URL: {
     argument: "<url>",
     about: "base for media downloads",
-    read: url("https:", "http:"),
+    read: baseUrl("https:", "http:"),
     fallback: null,
   },
   PALOMA_WHATSAPP_CA: {

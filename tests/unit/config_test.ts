@@ -91,6 +91,19 @@ Deno.test("a problem says what is wrong with the value, and never shows a secret
   assert.deepEqual(problemsOf({ PALOMA_SECRET_KEY: "hunter2" }), ["PALOMA_SECRET_KEY: needs at least 16 characters"]);
 });
 
+Deno.test("what paths are added to has neither query nor fragment", () => {
+  for (const name of ["PALOMA_PUBLIC_URL", "PALOMA_WHATSAPP_MEDIA_URL"] as const) {
+    for (const end of ["?from=mail", "/#/", "/paloma?"]) {
+      const [problem] = problemsOf({ [name]: `https://example.com${end}` });
+      assert.match(problem ?? "none", / is not a URL with .* and without \? and #$/);
+    }
+  }
+  assert.equal(
+    readConfig({ PALOMA_PUBLIC_URL: "https://example.com/paloma//" }).publicUrl,
+    "https://example.com/paloma",
+  );
+});
+
 Deno.test("sizes may have a unit", () => {
   const bytes = (size: string) => readConfig({ PALOMA_MIN_FREE_DISK: size }).minFreeDisk;
   assert.deepEqual(["0", "1500", "64kb", "1.5 GB"].map(bytes), [0, 1_500, 64_000, 1_500_000_000]);
