@@ -3,7 +3,7 @@
  *
  * Contract: a `Connection` reports through `ConnectionEvents` until it has reported `closed`, exactly once. After that,
  * every call answers at once as if the line were offline. The network never throws into the caller's event handlers.
- * Outcomes are values, not exceptions.
+ * The outcome of a send is a value, not an exception.
  */
 import type { Change } from "../store/kv.ts";
 import type { Chats, Contacts, NumberCheck } from "./contacts.ts";
@@ -28,7 +28,10 @@ export interface Connection {
   signPasskey(assertion: PasskeyAssertion): Promise<void>;
   /** Confirms that the code shown here matches the one on the phone. Throws as `signPasskey` does. */
   confirmPasskey(): Promise<void>;
-  /** Throws NetworkRefusal or NetworkTimeout when the network cannot be asked: it never guesses an answer. */
+  /**
+   * Asks whether a number has an account. Throws NetworkRefusal or NetworkTimeout if the network cannot be asked: the
+   * answer is never a guess.
+   */
   checkNumber(number: string): Promise<NumberCheck>;
   readonly groups: Groups;
   readonly contacts: Contacts;

@@ -14,7 +14,7 @@ interface ContactCard {
   exists: boolean;
   jid: string;
   lid: string | null;
-  /** The verified business name; otherwise the name that came with the person's last message on this connection. */
+  /** The push name in the person's last message on this connection; null before the first. */
   name: string | null;
   about: string | null;
   /** A link to the network's media host, valid for a few days. */

@@ -103,7 +103,7 @@ export class MediaTrouble extends Error {
 }
 
 export interface Recalled extends Pick<Incoming, "chat" | "participant" | "fromMe" | "number"> {
-  /** The kind as which it can be forwarded; null if it can't be. */
+  /** The kind of message that is sent to forward it; null if it can't be forwarded. */
   kind: ForwardableKind | null;
   text: string | null;
   caption: string | null;

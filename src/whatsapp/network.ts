@@ -20,8 +20,8 @@ export interface Network {
    */
   forget(lineId: string, receive: ConnectionEvents["message"]): Promise<void>;
   /**
-   * Resolves to what is stored, for 30 days, about a message that the line received or that its owner sent from the
-   * phone; null if nothing is. Throws StoreError.
+   * Resolves to what is stored about a message that the line received or that its owner sent from the phone, for 30
+   * days (a poll for 90); null if nothing is. Throws StoreError.
    */
   recall(lineId: string, networkId: string): Promise<Recalled | null>;
   /**

@@ -34,8 +34,8 @@ const NONE = new Uint8Array();
 /** The size of a cache entry besides its bytes. */
 const ENTRY_BYTES = 100;
 /**
- * Most objects that one line caches, of some 3 KB each: sessions of the owner's devices and of the chats written to
- * now.
+ * Maximum number of objects that one line caches, of some 3 KB each: sessions of the owner's devices and of the chats
+ * written to now.
  */
 const MOST_DECODED = 16;
 

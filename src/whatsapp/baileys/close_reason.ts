@@ -11,11 +11,11 @@ import { UntrustedServer } from "./repairs/noise.ts";
  * | 515                | restart     | connect again at once                   |
  * | 440                | replaced    | another client took over: stay away     |
  * | 401, 403           | logged_out  | the link is gone                        |
- * | 408, 428, 500, 503 | unavailable | back off; so with any code not known    |
+ * | 408, 428, 500, 503 | unavailable | back off; the same for unknown codes    |
  * | 402, 405, 409      | refused     | leave it alone for an hour              |
  * | 406, 516           | refused     | leave it alone: the owner has to look   |
  * | none               | lost        | the socket dropped or went silent       |
- * | none               | untrusted   | a proof of who the other end is failed  |
+ * | none               | untrusted   | the other end's identity is not proven  |
  */
 const KINDS: Readonly<Record<number, CloseReason["kind"]>> = {
   401: "logged_out",

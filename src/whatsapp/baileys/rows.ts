@@ -36,7 +36,8 @@ export const networkKeys = {
   /** The JID that the network gave for a number, and when. Not sealed. */
   waRecipient: (lineId: string, number: string) => key<{ jid: string; at: number }>("wa", lineId, "recipient", number),
   /**
-   * Index of expiring rows by the UTC day (days since 1970) on which the sweep may delete them. Value: the row's key.
+   * Index of expiring rows by the UTC day (days since 1970) on which the sweep may delete them. Outside the line's
+   * prefix; `forgetEnds` clears it. Value: the row's key. Not sealed.
    */
   waExpiry: (day: number, lineId: string, kind: string, id: string) => key<Key>("wa_expiry", day, lineId, kind, id),
   waExpiriesOf: (day: number, lineId: string) => prefix<Key>("wa_expiry", day, lineId),

@@ -244,7 +244,7 @@ export class SocketLife {
     return detail === null ? reason : { ...reason, detail };
   }
 
-  /** Nothing may reach the network about a message that is not on disk. */
+  /** Ends the connection at once: nothing may reach the network about a message that is not on disk. */
   #broken(): void {
     if (this.#parts) cut(this.#parts.socket);
     this.#finish({ kind: "unavailable", code: null, detail: "The storage did not accept an incoming message." });

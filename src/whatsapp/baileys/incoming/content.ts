@@ -74,7 +74,7 @@ export function contentOf(message: Message): FullContent | null {
   const change = inner.protocolMessage ? changeOf(inner.protocolMessage) : null;
   const content = change ? { ...NOTHING, text: change.kind === "edited" ? change.text : null } : read(inner);
   if (!content) return null;
-  const { viewOnce = seenOnce(inner), ...beside } = notes;
+  const { viewOnce = isViewOnce(inner), ...beside } = notes;
   const details = { ...beside, ...content.details };
   const context = contextOf(inner, firstText);
   return { ...content, details: Object.keys(details).length ? details : null, ...context, viewOnce, change };
@@ -96,7 +96,7 @@ function changeOf({ type, key, editedMessage }: proto.Message.IProtocolMessage):
 }
 
 /** Newer apps mark the file itself instead of using an envelope. */
-function seenOnce(m: Message): boolean {
+function isViewOnce(m: Message): boolean {
   return Boolean((m.imageMessage ?? m.videoMessage ?? m.audioMessage)?.viewOnce);
 }
 

@@ -77,7 +77,7 @@ export class Decryption {
     const { auth } = this.#options;
     const alone = makeAlone(store, repository.lidMapping, () => auth.refusedReads);
     /** Sender keys handled along with their message, until the library processes them. */
-    const seenTo = new Set<string>();
+    const handled = new Set<string>();
 
     /**
      * Learns a group member's sender key in the transaction of the message that brings it. The library does so later,
@@ -92,7 +92,7 @@ export class Decryption {
         const message = proto.Message.decode(unpadRandomMax16(plaintext));
         const item = (message.deviceSentMessage?.message ?? message).senderKeyDistributionMessage;
         if (!item?.groupId) return;
-        seenTo.add(nameOf(item));
+        handled.add(nameOf(item));
         if (item.groupId === from) {
           await repository.processSenderKeyDistributionMessage({ item, authorJid: participant! });
         }
@@ -116,7 +116,7 @@ export class Decryption {
           decrypt: () => repository.decryptGroupMessage(message),
         }),
       async processSenderKeyDistributionMessage(message) {
-        if (!seenTo.delete(nameOf(message.item))) await repository.processSenderKeyDistributionMessage(message);
+        if (!handled.delete(nameOf(message.item))) await repository.processSenderKeyDistributionMessage(message);
       },
     };
   }

@@ -26,7 +26,7 @@ import type { GroupCache } from "../outgoing/group_cache.ts";
 const ANSWER_MS = 5_000;
 /** A number that the network did not reveal is not requested again before this. */
 const ASK_AGAIN_MS = 60 * 60 * 1000;
-/** Most LIDs remembered as having no known number. */
+/** Maximum number of LIDs that are remembered as unknown. */
 const UNKNOWN_KEPT = 1_000;
 
 interface NumbersOptions {
@@ -79,7 +79,7 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
   /** LIDs whose number the network recently did not reveal. */
   const unknown = new LRUCache<string, true>(atMost(UNKNOWN_KEPT, { forMs: ASK_AGAIN_MS, clock }));
 
-  async function ofMember(lid: string, group: string): Promise<string | null> {
+  async function phoneOfMember(lid: string, group: string): Promise<string | null> {
     const { participants } = await groups.metadata(group);
     const member = participants.find((one) => one.id === lid || one.lid === lid);
     return member?.phoneNumber ?? (isPnUser(member?.id) ? member!.id : null);
@@ -93,7 +93,7 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
   }
 
   async function find(lid: string, chat: string): Promise<string | null> {
-    const member = isJidGroup(chat) ? await ofMember(lid, chat).catch(() => null) : null;
+    const member = isJidGroup(chat) ? await phoneOfMember(lid, chat).catch(() => null) : null;
     const phone = member ?? await ask(lid);
     if (phone) await lidMapping.storeLIDPNMappings([{ lid, pn: phone }]).catch(failed);
     return phone;

@@ -101,7 +101,7 @@ export async function findReceived(
   networkId: string,
 ): Promise<Original & { message: proto.IMessage } | null> {
   const row = await findSealed(options, networkId);
-  return row && { ...row, message: ofPeople(proto.Message.decode(row.message)) };
+  return row && { ...row, message: withoutGroupKeys(proto.Message.decode(row.message)) };
 }
 
 /** Returns the stored row of a received message. Null and errors as in `findReceived`. */
@@ -111,7 +111,7 @@ export async function findSealed({ kv, seal, lineId }: LineRows, networkId: stri
 }
 
 /** Returns the message without its sender's group keys, which accompany a message that was sent again. */
-function ofPeople(message: proto.IMessage): proto.IMessage {
+function withoutGroupKeys(message: proto.IMessage): proto.IMessage {
   const { senderKeyDistributionMessage: _, fastRatchetKeySenderKeyDistributionMessage: __, ...said } = message;
   return said;
 }

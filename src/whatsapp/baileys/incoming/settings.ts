@@ -46,7 +46,7 @@ interface Mutation {
 export type Settings = ReturnType<typeof makeSettings>;
 
 export function makeSettings({ auth, host, query, runtime: { clock, log } }: SettingsOptions) {
-  const none = (failure: { error: string }) => log.debug(failure, "an account's settings could not be read");
+  const logFailure = (failure: { error: string }) => log.debug(failure, "an account's settings could not be read");
 
   /** The mutations of a collection, oldest first. Throws if a part or its file is invalid. */
   async function* mutationsOf(nodes: ReturnType<typeof partsOf>) {
@@ -99,11 +99,11 @@ export function makeSettings({ auth, host, query, runtime: { clock, log } }: Set
     watch(stanza: BinaryNode): void {
       if (stanza.tag !== "iq" || stanza.attrs.type !== "result") return;
       for (const collection of collectionsIn(stanza)) {
-        if (collection.attrs.name === COLLECTION) void detached(take(partsOf(collection)), none);
+        if (collection.attrs.name === COLLECTION) void detached(take(partsOf(collection)), logFailure);
       }
     },
     /** Queries the settings once, if the salt is unknown. Never rejects. */
-    ask: () => detached(ask(), none),
+    ask: () => detached(ask(), logFailure),
   };
 }
 

@@ -54,7 +54,7 @@ const NOTIFICATIONS = new Set([
   "server_sync",
   "w:gp2",
 ]);
-/** The most pairs of tag and type counted separately: the network could invent any number of them. */
+/** Maximum number of pairs of tag and type that are counted separately: the network could invent any number. */
 const MOST_PAIRS = 100;
 const LONGEST_NAME = 40;
 /**

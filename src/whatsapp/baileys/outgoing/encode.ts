@@ -99,8 +99,8 @@ const ENCODERS: Encoders = {
 };
 
 /**
- * Encodes a message; encrypts and uploads its file, if any. Throws OriginalGone, UploadFailed, if the file can't be
- * read, and when the signal aborts.
+ * Encodes a message; encrypts and uploads its file, if any. Throws OriginalGone or UploadFailed. Also throws if the file
+ * can't be read or the signal aborts.
  */
 export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "manner">, tools: EncodeTools) {
   const messageContextInfo = { messageSecret: tools.runtime.random.bytes(SECRET_BYTES) };
@@ -109,8 +109,8 @@ export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "man
 }
 
 /**
- * Encrypts and uploads a file. Returns its location, keys and the fields shown of it. Throws UploadFailed, if the file
- * can't be read, and when the signal aborts.
+ * Encrypts and uploads a file. Returns its location, keys and properties. Throws UploadFailed. Also throws if the file
+ * can't be read or the signal aborts.
  */
 async function encodeFile(body: FileBody, { upload, runtime, inspect, signal }: EncodeTools) {
   const { kind, path, mimetype } = body;

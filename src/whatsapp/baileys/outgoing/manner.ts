@@ -28,7 +28,7 @@ export async function inManner(
   const contextInfo = { ...body.contextInfo, ...await quoteOf(manner, tools), ...mentionsOf(manner, tools) };
   const context = Object.keys(contextInfo).length > 0 ? { contextInfo } : {};
   const withContext = { ...content, [field]: { ...body, ...shown, ...context } };
-  return manner.viewOnce ? once(withContext) : withContext;
+  return manner.viewOnce ? asViewOnce(withContext) : withContext;
 }
 
 async function quoteOf({ quote }: Manner, { me, original }: MannerTools): Promise<proto.IContextInfo> {
@@ -61,7 +61,7 @@ async function previewFields(
 }
 
 /** Voice and audio have an envelope of their own in the apps. */
-function once(content: proto.IMessage): proto.IMessage {
+function asViewOnce(content: proto.IMessage): proto.IMessage {
   const { imageMessage, videoMessage, audioMessage } = content;
   if (imageMessage) return { viewOnceMessageV2: { message: { imageMessage: { ...imageMessage, viewOnce: true } } } };
   if (videoMessage) return { viewOnceMessageV2: { message: { videoMessage: { ...videoMessage, viewOnce: true } } } };

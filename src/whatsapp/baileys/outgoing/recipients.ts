@@ -16,9 +16,9 @@ import { answerOf } from "../answer.ts";
 /** People seldom change or leave. A number without an account is queried every time. */
 export const RECIPIENT_DAYS = 7;
 const ANSWER_MS = 15_000;
-/** Most numbers that one line caches in memory. */
+/** Maximum number of recipients that one line caches in memory. */
 const MOST_REMEMBERED = 500;
-/** Most numbers in one query. */
+/** Maximum number of phone numbers in one query. */
 const ASKED_AT_ONCE = 250;
 
 export type Recipients = ReturnType<typeof makeRecipients>;

@@ -26,7 +26,7 @@ const UNKNOWN_END_MS = 60 * 60_000;
 /** How long tokens are valid: four weeks, counted from the beginning of a week as WhatsApp Web does. */
 const WEEK_S = 7 * 24 * 60 * 60;
 const TOKEN_WEEKS = 4;
-/** Most generated tokens that are cached, for the chats last written to. */
+/** Maximum number of generated tokens that are cached, for the chats last written to. */
 const MOST_COLD_TOKENS = 200;
 
 interface StandingOptions {

@@ -23,15 +23,15 @@ const REMEMBERED = 32;
  * at once.
  */
 export function repairCurve(curve: Verifier = Curve, verify: typeof verifySignature = verifySignature): void {
-  const held = new LRUCache<string, true>({ max: REMEMBERED });
+  const verified = new LRUCache<string, true>({ max: REMEMBERED });
   curve.verify = (publicKey, message, signature) => {
     try {
       const key = publicKey.length === 33 ? Buffer.from(publicKey) : Buffer.concat([KEY_TYPE, publicKey]);
       if (key.length !== 33) return false;
       const all = [key, message, signature].map((bytes) => Buffer.from(bytes).toString("base64")).join(" ");
-      if (held.get(all)) return true;
+      if (verified.get(all)) return true;
       const holds = verify(key, message, signature);
-      if (holds) held.set(all, true);
+      if (holds) verified.set(all, true);
       return holds;
     } catch {
       return false;

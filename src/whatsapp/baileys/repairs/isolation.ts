@@ -1,5 +1,5 @@
 /**
- * Makes each change of a Signal session separately and durable at once, whatever transaction the library is in
+ * Runs each change of a Signal session on its own, and has it on disk at once, whatever transaction the library is in
  * (promises 1 and 4).
  *
  * The library encrypts within one long transaction, which it commits after the frame was written. If a message from the
@@ -27,8 +27,8 @@ const INDEX = "__index";
 type Alone = <T>(jid: string, work: () => Promise<T>) => Promise<T>;
 
 /**
- * Must be called outside any transaction, because the work runs in that context. `refusedReads` returns the store's
- * count so far.
+ * Must be called outside any transaction, because all work runs in the context of that call. `refusedReads` returns the
+ * number of reads that the store has refused so far.
  */
 export function makeAlone(
   store: Pick<SignalKeyStoreWithTransaction, "transaction">,
@@ -43,8 +43,8 @@ export function makeAlone(
     const { user, server } = jidDecode(lid ?? jid)!;
     return `${user}@${server}`;
   }
-  /** Throws within the transaction if the store refused a read meanwhile, so that nothing is written. */
-  async function onWhatWasRead<T>(before: number, work: () => Promise<T>): Promise<T> {
+  /** Runs `work`. Throws within the transaction if the store refused a read meanwhile, so that nothing is written. */
+  async function checkingReads<T>(before: number, work: () => Promise<T>): Promise<T> {
     const [settled] = await Promise.allSettled([work()]);
     if (refusedReads() !== before) throw new StoreError("unavailable", "what the message needs could not be read");
     if (settled.status === "rejected") throw settled.reason;
@@ -53,7 +53,7 @@ export function makeAlone(
   return (jid, work) =>
     outside(async () => {
       const before = refusedReads();
-      return await store.transaction(() => onWhatWasRead(before, work), `alone/${await ownerOf(jid)}`);
+      return await store.transaction(() => checkingReads(before, work), `alone/${await ownerOf(jid)}`);
     });
 }
 
@@ -75,10 +75,10 @@ export function isolate(repository: SignalRepositoryWithLIDStore, alone: Alone):
 }
 
 /**
- * Keeps track of tokens outside transactions. Once a week, the library gives each chat that it writes to a token
- * (`tctoken`), and records that after the network's answer. It does so in the key transaction of a send that has
- * finished by then, so the record is lost and every message sends a token again. Here tokens are read and written
- * outside transactions; the library changes nothing together with them.
+ * Reads and writes tokens outside transactions. Once a week, the library gives a token (`tctoken`) to each chat that the
+ * line writes to, and records that after the network's answer. It does so in the key transaction of a send that has
+ * finished by then, so the record is lost and every message sends a token again. The library changes nothing else
+ * together with tokens.
  *
  * The index of all chats with tokens is not written: rewritten for each chat, it would become the longest row of a
  * campaign.

@@ -66,13 +66,13 @@ export function repairQueue(
   const { initOutgoing } = builder;
   builder.initOutgoing = async function (this: SessionBuilder, keys) {
     // The job itself is out of reach, but everything that it reads and writes goes through the storage.
-    const storage = inContextOfNow(this.storage);
+    const storage = inPresentContext(this.storage);
     await initOutgoing.call(Object.create(this, { storage: { value: storage } }), keys);
   };
 }
 
 /** Returns a proxy whose methods always run in the present context. */
-function inContextOfNow<T extends object>(target: T): T {
+function inPresentContext<T extends object>(target: T): T {
   const inContext = AsyncLocalStorage.snapshot();
   return new Proxy(target, {
     get(target, name) {

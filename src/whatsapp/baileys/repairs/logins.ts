@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 
 const MOST_LOGINS = 2 ** 31 - 1;
-/** Most devices about to log in, some of which never do. */
+/** Maximum number of devices about to log in, some of which never do. */
 const MOST_AT_ONCE = 10_000;
 const { fromObject } = proto.ClientPayload;
 /** The counters of upcoming logins, by user and device: the library builds the payloads itself. */

@@ -3,7 +3,7 @@ import type { SignalRepositoryWithLIDStore, WASocket } from "@whiskeysockets/bai
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 
-/** Most names of people that one line remembers, two per person: more than a group has members. */
+/** Maximum number of names that one line caches, two per person: enough for all members of a group. */
 const MOST_NAMES = 10_000;
 
 /** The part of the library's manager that is repaired. */
