@@ -71,13 +71,34 @@ async function composeFile(
 }
 
 function readMessage(json: Record<string, unknown>): proto.IMessage {
+  let message: proto.Message;
+  let size: number;
   try {
-    const message = proto.Message.fromObject(json);
-    if (proto.Message.encode(message).finish().length > 0) return message;
+    message = proto.Message.fromObject(json);
+    size = proto.Message.encode(message).finish().length;
   } catch {
     throw invalid("message", "does not fit WhatsApp's Message schema");
   }
-  throw invalid("message", "holds no field of WhatsApp's Message schema");
+  if (size === 0) throw invalid("message", "holds no field of WhatsApp's Message schema");
+  const dropped = droppedFrom(json, message);
+  if (dropped) {
+    throw invalid(["message", ...dropped].join("."), "is no field, or no value, of WhatsApp's Message schema");
+  }
+  return message;
+}
+
+/** Where something is that was left out when the message was read; null when nothing was. */
+function droppedFrom(json: object, read: object): string[] | null {
+  for (const [name, given] of Object.entries(json)) {
+    if (given === null || given === undefined || Array.isArray(given) && given.length === 0) continue;
+    const taken = Object.hasOwn(read, name) ? (read as Record<string, unknown>)[name] : undefined;
+    if (taken === undefined) return [name];
+    // Bytes may be written in several ways.
+    const isWhole = !(given instanceof Object && taken instanceof Object) || taken instanceof Uint8Array;
+    const within = isWhole ? null : droppedFrom(given, taken);
+    if (within) return [name, ...within];
+  }
+  return null;
 }
 
 /** The stanza's `type` and the `mediatype` of its ciphertexts, which the network sees without the message. */

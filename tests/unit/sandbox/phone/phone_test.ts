@@ -204,6 +204,34 @@ Deno.test("a recipient that cannot be is refused and nothing is sent", async () 
   assert.deepEqual(network.sent, []);
 });
 
+Deno.test("a field that WhatsApp's messages do not have is refused by its name, wherever it stands", async () => {
+  const network = new SmallNetwork();
+  const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
+  const secret = "A".repeat(43) + "=";
+  for (
+    const [message, path] of [
+      [{ conversation: "x", converstion: "y" }, "converstion"],
+      [{ locationMessage: { degreesLatitude: 1, degresLongitude: 2 } }, "locationMessage.degresLongitude"],
+      [{ contactsArrayMessage: { contacts: [{}, { vcrd: "x" }] } }, "contactsArrayMessage.contacts.1.vcrd"],
+      [{ protocolMessage: { key: { id: "x" }, type: "REVOK" } }, "protocolMessage.type"],
+    ] as const
+  ) {
+    const sent = ana.sendMessage({ to: ben.number, message });
+    await assert.rejects(sent, { code: "validation_failed", message: new RegExp(`^message\\.${path}: `) });
+  }
+  for (
+    const message of [
+      { messageContextInfo: { messageSecret: secret }, conversation: "bytes", chat: null },
+      { documentMessage: { mediaKey: [1, 2, 3], fileLength: { low: 5, high: 0, unsigned: true } } },
+      { documentMessage: { mediaKey: "AQID", fileLength: "5", mediaKeyTimestamp: 5 } },
+      { extendedTextMessage: { text: "", contextInfo: { mentionedJid: [], isForwarded: false } } },
+      { protocolMessage: { key: { id: "x" }, type: "REVOKE" } },
+    ]
+  ) {
+    await ana.sendMessage({ to: ben.number, message });
+  }
+});
+
 Deno.test("nothing of it is printed, and no text is logged", async () => {
   const printed: unknown[][] = [];
   const levels = ["log", "info", "warn", "error"] as const;
