@@ -99,6 +99,14 @@ onStage("a group is made, looked at, changed, written to and left", async (stage
   );
 });
 
+onStage("a group may have a name that looks like an address", async (stage) => {
+  await stage.addPhone(ANA);
+  const { sessionId } = await stage.linkLine(LINE);
+  const name = "Team: Ana @ home";
+  const { data } = await stage.api.call("POST", `/sessions/${sessionId}/groups`, { name, participants: [ANA] });
+  assert.equal((await stage.control.call("GET", `/groups/${data.id}`)).subject, name);
+});
+
 onStage("participants are added, promoted, demoted and removed, with a result each", async (stage) => {
   for (const number of [ANA, BEN]) await stage.addPhone(number);
   const line = await stage.linkLine(LINE);

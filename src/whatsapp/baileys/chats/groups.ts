@@ -82,12 +82,15 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
       const all = await named(participants);
       const create = {
         tag: "create",
-        attrs: { subject: name, key: generateMessageIDV2() },
+        // The library writes a text with an "@" as an address here, and so another text.
+        attrs: { subject: name.replaceAll("@", "＠"), key: generateMessageIDV2() },
         content: participantNodes(all),
       };
       const answer = await ask("set", "@g.us", create, "create the group");
       const made = getBinaryNodeChild(answer, "group");
-      const group = await get(`${made?.attrs.id?.split("@")[0]}@g.us`);
+      const id = `${made?.attrs.id?.split("@")[0]}@g.us`;
+      if (name.includes("@")) await ask("set", id, subjectOf(name), "name the group");
+      const group = await get(id);
       const results = resultsOf(all, getBinaryNodeChildren(made, "participant"));
       return { group, results };
     },
@@ -145,6 +148,10 @@ function participantNodes(named: readonly Named[]): BinaryNode[] {
   return named.flatMap(({ jid }) => jid === null ? [] : [{ tag: "participant", attrs: { jid } }]);
 }
 
+function subjectOf(name: string): BinaryNode {
+  return { tag: "subject", attrs: {}, content: new TextEncoder().encode(name) };
+}
+
 /** Builds one query per setting. A new description has to name the one that it replaces. */
 async function questionsOf(
   { name, description, announce, locked, ephemeral }: Partial<GroupSettings>,
@@ -152,7 +159,7 @@ async function questionsOf(
 ): Promise<BinaryNode[]> {
   const questions: BinaryNode[] = [];
   const flag = (tag: string) => questions.push({ tag, attrs: {} });
-  if (name !== undefined) questions.push({ tag: "subject", attrs: {}, content: new TextEncoder().encode(name) });
+  if (name !== undefined) questions.push(subjectOf(name));
   if (description !== undefined) {
     const prev = await descriptionId();
     const attrs = { ...(description ? { id: generateMessageIDV2() } : { delete: "true" }), ...(prev ? { prev } : {}) };
