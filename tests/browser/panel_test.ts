@@ -48,6 +48,10 @@ inPanel(
     await join(bob, invitation!, "bob");
     await bob.getByRole("heading", { name: "stage" }).waitFor();
     assert.equal(await bob.getByText("Operator", { exact: true }).count(), 0);
+    await bob.goto(`${panelOf(stage)}/gateway/plans`);
+    await bob.getByRole("heading", { name: "There is no such page" }).waitFor();
+    assert.equal(await button(bob, "New plan").count(), 0, "what only an operator may do");
+    await bob.goBack();
     // Somebody else signs in in the same browser: the other tab is theirs then, too.
     const tab = await bob.context().newPage();
     await tab.goto(accountPage(stage, "/lines"));

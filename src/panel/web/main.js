@@ -35,6 +35,8 @@ const INSIDE = [
   ["/accounts/:account/opt-outs", "opt_outs", "OptOuts"],
   ["/accounts/:account/key", "key", "Key"],
   ["/accounts/:account/people", "people", "People"],
+];
+const OPERATORS = [
   ["/gateway", "gateway", "Gateway"],
   ["/gateway/accounts", "gateway_accounts", "Accounts"],
   ["/gateway/plans", "gateway_plans", "Plans"],
@@ -91,10 +93,10 @@ function App() {
   const who = useStore(session);
   useStore(language);
   const [pathname, search] = at.split("?");
-  const open = find(OPEN, pathname);
-  const inside = open ? null : find(INSIDE, pathname);
-  const Page = usePage(open ?? inside);
   const person = who?.person ?? null;
+  const open = find(OPEN, pathname);
+  const inside = open ? null : find(person?.operator ? [...INSIDE, ...OPERATORS] : INSIDE, pathname);
+  const Page = usePage(open ?? inside);
   const away = !open && !person;
   const login = useRef(null);
   useEffect(() => {
