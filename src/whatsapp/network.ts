@@ -37,7 +37,7 @@ export interface Network {
    */
   erase(lineId: string, traces: Traces, at: Key | null): Promise<Key | null>;
   /**
-   * Removes the keys that concern only this person; the next message creates them anew. The mapping from `@lid` to
+   * Removes the keys that concern only this person; the next message recreates them. The mapping from `@lid` to
    * number stays. Resolves to how many were removed. Throws StoreError.
    */
   eraseKeys(lineId: string, traces: Traces): Promise<number>;

@@ -1,6 +1,6 @@
 /**
  * Erases a person from what a line stores for the network: copies of their messages, addresses, Signal sessions. An
- * open connection continues with what it has in memory. The next message creates a missing session anew.
+ * open connection continues with what it has in memory. The next message recreates a missing session.
  */
 import { Buffer } from "node:buffer";
 import { BufferJSON } from "@whiskeysockets/baileys";

@@ -102,7 +102,7 @@ interface Owner {
   isOpen(): boolean;
   /** Whether it has ended: nothing is reported after that. */
   isOver(): boolean;
-  /** The store refused a message: nothing about it may reach the network any more. */
+  /** The store refused a message: from now on, nothing about it may reach the network. */
   broken(): void;
   finish(reason: CloseReason): void;
   events: ConnectionEvents;

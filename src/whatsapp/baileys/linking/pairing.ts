@@ -155,7 +155,7 @@ export class Pairing {
   async #acknowledge({ attrs: { id, from, type } }: BinaryNode): Promise<void> {
     const { socket, runtime: { log } } = this.#options;
     const ack = { tag: "ack", attrs: { id: id!, to: from!, class: "notification", type: type! } };
-    // A connection that can't send it any more reports its own end.
+    // A connection that can no longer send it reports its own end.
     await detached(socket.sendNode(ack), (failure) => log.debug(failure, "an ack could not be sent"));
   }
 
