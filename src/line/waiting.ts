@@ -10,10 +10,10 @@ import { type NewChats, newChatsOf } from "./new_chats.ts";
 import { delaysOf, nextDeparture, type Pacing } from "./pacing.ts";
 import { lineKeys } from "./rows.ts";
 
-/** What may hold a message back: its scheduled time, a paused queue, the plan's hours, the limit of new chats. */
+/** What may hold a message back: its scheduled time, a paused queue, the plan's hours, a limit of new chats. */
 export const HOLDS = ["schedule", "paused", "hours", "new_chats"] as const;
 
-/** `until` is in Unix ms; null means until the owner resumes the queue. */
+/** `until` is in Unix ms; null if the end is unknown: a paused queue, or a restriction without a known end. */
 export interface WaitsFor {
   kind: (typeof HOLDS)[number];
   until: number | null;
@@ -33,7 +33,10 @@ export class Holds {
   readonly pacing: Pacing | null;
   readonly newChats: NewChats | null;
   readonly paused: boolean;
-  /** Until when the network lets the account start no new chats, Unix ms: Infinity where it does not say; 0: it does. */
+  /**
+   * Until when the network forbids the account to start new chats, Unix ms; Infinity if
+   * unknown, 0 without a restriction.
+   */
   readonly restrictedUntil: number;
   readonly now: number;
   readonly #kv: Kv;
@@ -134,7 +137,7 @@ export class Estimate {
     this.#chatsFrom = holds.restrictedUntil;
   }
 
-  /** Returns when the next message will probably leave, Unix ms; null if this plan never lets it leave. */
+  /** Returns when the next message will probably leave, Unix ms; null if never by this plan, or if that is unknown. */
   next({ notBefore, startsChat }: { notBefore: number; startsChat: boolean }): number | null {
     const turn = this.#open(this.#nextAt);
     this.#nextAt = turn + this.#pauseMs;

@@ -1,7 +1,8 @@
 /**
- * Accepting sends by group commit: while one commit of an account is written its next sends gather, and share the
- * following one (`flushes.ts` says when). Nothing is read for a send that is remembered: its commit checks the ledger, the
- * line's row and the key's, so that what another process does counts at once (docs/decisions/0012-sends-read-nothing.md).
+ * Accepts sends by group commit: while one commit of an account is written, its next sends gather and share the
+ * following one (`flushes.ts` decides when). With warm caches a send reads nothing. Its commit checks the rows of
+ * ledger, line and API key instead, so that changes by another process take effect at once
+ * (docs/decisions/0012-sends-read-nothing.md).
  */
 import { LRUCache } from "lru-cache";
 import { keyUnknown } from "../account/api_key.ts";
@@ -18,16 +19,19 @@ import { type Ledger, messageKeys } from "./rows.ts";
 import { type Accepted, LineChanged, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
 import { removeStaged } from "./staged_bulk.ts";
 
-/** How often another process may be faster before the sends are given up. */
+/** How often the commit is tried if another process keeps conflicting with it. */
 const TRIES = 20;
-/** So long whoever was slower twice leaves an account to the other process: some of its commits. */
+/** How long a process that lost twice leaves the account to the other process: the time of several of its commits. */
 const GIVE_WAY_MS = [60, 180] as const;
-/** Whose ledgers are remembered; past them that of the account that has sent nothing for longest is read again. */
+/** Number of accounts whose ledgers are cached; the account that has sent nothing for longest is evicted. */
 const MOST_ACCOUNTS = 10_000;
-/** Of the checks of a commit, for the ledger and a staged bulk. */
+/** Checks per commit that are needed for the ledger and a staged bulk. */
 const OTHER_CHECKS = 2;
 
-/** Throws Problem quota_exceeded (with `remaining`), idempotency_key_reused, api_key_invalid; LineChanged; StoreError. */
+/**
+ * Accepts a send. Throws Problem quota_exceeded (with `remaining`), recipient_opted_out, validation_failed,
+ * idempotency_key_reused, api_key_invalid; LineChanged; StoreError.
+ */
 export type Accept = (command: SendCommand) => Promise<Accepted>;
 
 export function makeAccept(options: AcceptOptions): Accept {
@@ -44,9 +48,9 @@ class AccountSends {
   readonly #accountId: string;
   readonly #options: AcceptOptions & { flushes: Flushes };
   readonly #batcher: Batcher<SendCommand, Accepted>;
-  /** The ledger as the last commit left it; null when it must be read. */
+  /** The ledger as of the last commit; null if it must be read. */
   #ledger: Slot<Ledger> | null = null;
-  /** A bulk that was staged and then not accepted: its rows are removed before the next commit. */
+  /** The id of a bulk that was staged but not accepted; its rows are removed before the next commit. */
   #staged: string | null = null;
 
   constructor(accountId: string, options: AcceptOptions & { flushes: Flushes }) {
@@ -58,7 +62,7 @@ class AccountSends {
     });
   }
 
-  /** How many sends wait for their commit. */
+  /** Number of sends that wait for their commit. */
   get waiting(): number {
     return this.#batcher.waiting;
   }
@@ -67,10 +71,13 @@ class AccountSends {
     return this.#batcher.add(command);
   }
 
-  /** Outcomes in the order of the commands. Throws StoreError: then none was accepted, as far as the store knows. */
+  /**
+   * Resolves to the outcomes, in the order of the commands. Throws StoreError: then none was
+   * accepted, as far as is known.
+   */
   async #commit(commands: readonly SendCommand[]): Promise<Settled<Accepted>[]> {
     const { kv, flushes } = this.#options;
-    // What is written in several commits, or again, holds up nobody else.
+    // Batches that take several commits, and retries, must not hold up other accounts.
     if (!fitsOneCommit(loadOfCommand(commands[0]!))) flushes.leave(this);
     let changed: ReadonlySet<Precondition> = new Set();
     for (let attempt = 1; attempt <= TRIES; attempt++) {
@@ -88,9 +95,9 @@ class AccountSends {
   }
 
   /**
-   * Another process takes sends of the account without a pause: each commit of the one makes the other's void. So the
-   * slower one lets it go on for a while, then writes the ledger as it is, which is quick, and goes on from there while the
-   * other is the slower one.
+   * Resolves contention with another process that accepts sends of the same account without a pause: each commit of one
+   * conflicts with those of the other. The slower process waits for a while, and then rewrites the unchanged ledger,
+   * which is quick. From there it goes on, and the other process is now the slower one.
    */
   async #takeTurns(): Promise<void> {
     const { kv, runtime: { clock, random } } = this.#options;
@@ -103,7 +110,7 @@ class AccountSends {
     }
   }
 
-  /** As `#commit`; throws Conflict when a row was not as remembered. */
+  /** Like `#commit`, but throws Conflict if a cached row had changed. */
   async #attempt(
     commands: readonly SendCommand[],
     changed: ReadonlySet<Precondition>,
@@ -125,21 +132,24 @@ class AccountSends {
   }
 }
 
-/** Preconditions of the commands that no longer hold. */
+/** Returns the preconditions of the commands that no longer hold. */
 async function changedPreconditions(kv: Kv, commands: readonly SendCommand[]): Promise<Set<Precondition>> {
   const rows = [...new Set(commands.flatMap(preconditionsOf))];
   const slots = await kv.getMany(rows.map((row) => row.key));
   return new Set(rows.filter((row, i) => slots[i]!.version !== row.version));
 }
 
-/** Problems, and a line that has changed, are outcomes of their commands; anything else fails the commit. */
+/**
+ * Adds the commands to the commit. Problem and LineChanged are outcomes of their commands;
+ * other errors fail the commit.
+ */
 async function addAll(
   commit: AcceptCommit,
   commands: readonly SendCommand[],
   changed: ReadonlySet<Precondition>,
 ): Promise<Settled<Accepted>[]> {
   const replays = commands.map(({ idempotency }) => idempotency && commit.replay(idempotency));
-  // One that is refused is thrown when its turn comes.
+  // A rejection is thrown below, when its command is reached.
   await Promise.allSettled(replays.filter((replay) => replay !== null));
   const outcomes: Settled<Accepted>[] = [];
   for (const [i, command] of commands.entries()) {
@@ -157,7 +167,7 @@ async function addAll(
   return outcomes;
 }
 
-/** How many of the waiting sends, oldest first, fit into one commit. */
+/** Returns how many of the waiting sends, oldest first, fit into one commit. */
 function howManyFit(waiting: readonly SendCommand[], { mostChecks }: Kv): number {
   const [first = []] = commitSized(waiting, loadOfCommand);
   const preconditions = new Set<Precondition>();

@@ -1,4 +1,6 @@
-/** One commit of accepted sends in the making: messages, queue rows, quota, answers and history, all or none (promise 1). */
+/**
+ * Builds one commit of accepted sends: messages, queue rows, quota, kept answers and history, all or none (promise 1).
+ */
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
 import { traceStep } from "../base/trace.ts";
@@ -29,11 +31,11 @@ export interface AcceptOptions {
   kv: Kv;
   runtime: Runtime;
   idempotency: Idempotency;
-  /** Called after each commit with every line that has new work. */
+  /** Called after each commit with the id of every line that has new messages. */
   queued: (lineId: string) => void;
 }
 
-/** A row that the commit checks has changed: nothing was accepted, all is to be decided anew. */
+/** A row that the commit checks has changed: nothing was accepted, and the whole batch must be tried again. */
 export class Conflict extends Error {
   override name = "Conflict";
 }
@@ -41,21 +43,21 @@ export class Conflict extends Error {
 export class AcceptCommit {
   readonly #accountId: string;
   readonly #options: AcceptOptions;
-  /** One time for all sends of the commit. */
+  /** The time of all sends of the commit, Unix ms. */
   readonly #now: number;
-  /** The row that the commit checks. */
+  /** The ledger's row, which the commit checks. */
   #slot: Slot<Ledger>;
-  /** What the sends of this commit make of the ledger; their messages are added last. */
+  /** The ledger with the quota and positions of this commit's sends; their messages are added to it by `write`. */
   #ledger: Ledger;
   readonly #change = new Change();
   readonly #messages: Message[] = [];
   readonly #lines = new Set<string>();
   readonly #preconditions = new Set<Precondition>();
   readonly #byIdempotencyKey = new Map<string, { fingerprint: string; accepted: Accepted }>();
-  /** The bulk that is all of this commit, staged and not published; null when there is none. */
+  /** The id of the bulk that this commit publishes, while it is staged and not published; else null. */
   staged: string | null = null;
 
-  /** `slot`: the ledger as this process last saw it. */
+  /** `slot` is the ledger as this process last read or wrote it. */
   constructor(slot: Slot<Ledger>, { accountId, options }: { accountId: string; options: AcceptOptions }) {
     this.#accountId = accountId;
     this.#options = options;
@@ -65,14 +67,18 @@ export class AcceptCommit {
   }
 
   /**
-   * The replay of a send that was accepted before, or null. Throws Problem idempotency_key_reused. It reads after the
-   * ledger was read: whoever keeps an answer from then on changes the ledger too, and `write` throws Conflict.
+   * Returns the answer to replay if the send was accepted before, else null. Throws Problem
+   * idempotency_key_reused. Reads after the ledger was read: an answer that is kept later comes with a change of
+   * the ledger, so `write` throws Conflict.
    */
   replay(idempotency: NonNullable<SendCommand["idempotency"]>): Promise<Accepted | null> {
     return findReplay(this.#options, { accountId: this.#accountId, ...idempotency });
   }
 
-  /** Adds a send. Throws Problem quota_exceeded, recipient_opted_out, idempotency_key_reused: the commit is then as before. Conflict. */
+  /**
+   * Adds a send. Throws Problem quota_exceeded, recipient_opted_out, validation_failed, idempotency_key_reused, which
+   * leave the commit unchanged; Conflict.
+   */
   async add(command: SendCommand): Promise<Accepted> {
     const { caller: { plan }, items, idempotency } = command;
     const earlier = idempotency && this.#byIdempotencyKey.get(idempotency.key);
@@ -114,7 +120,7 @@ export class AcceptCommit {
     return accepted;
   }
 
-  /** Writes what was added; resolves to the ledger as it stands then. Throws Conflict, StoreError. */
+  /** Commits what was added; resolves to the new row of the ledger. Throws Conflict, StoreError. */
   async write(): Promise<Slot<Ledger>> {
     if (this.#lines.size === 0) return await this.#unchanged();
     const { key, value } = this.#slot;
@@ -122,9 +128,9 @@ export class AcceptCommit {
       messages: this.#messages,
       usage: this.#ledger.usage,
     });
-    // The rows of a staged bulk are written already.
+    // The messages of a staged bulk are written already.
     if (this.staged === null) enqueue(this.#change, this.#messages);
-    // The same row may have come from two reads.
+    // The same row may have been read twice.
     const preconditions = Map.groupBy(this.#preconditions, (row) => `${row.version} ${nameOfKey(row.key)}`);
     for (const [row] of preconditions.values()) this.#change.check(row!);
     const version = await this.#options.kv.commit(this.#change.check(this.#slot).set(key, ledger));
@@ -136,7 +142,10 @@ export class AcceptCommit {
     return { key, value: ledger, version };
   }
 
-  /** No commit checks what only refusals rest on: quota may have been given back since. Throws Conflict. */
+  /**
+   * Verifies the ledger if all sends were refused, because no commit checks it: quota may have
+   * been refunded. Throws Conflict.
+   */
   async #unchanged(): Promise<Slot<Ledger>> {
     const { version } = await this.#options.kv.get(this.#slot.key);
     if (version !== this.#slot.version) throw new Conflict();
@@ -144,8 +153,8 @@ export class AcceptCommit {
   }
 
   /**
-   * Throws Problem recipient_opted_out, and for a bulk validation_failed. It reads after the ledger was read, which changes
-   * with the list.
+   * Throws Problem recipient_opted_out, or validation_failed for a bulk, if a recipient has opted out. Reads the list
+   * after the ledger, which changes with it, so that `write` detects a concurrent change.
    */
   async #refuseOptedOut({ items, bulk }: SendCommand): Promise<void> {
     const recipients = items.map(recipientsOf);
@@ -158,7 +167,7 @@ export class AcceptCommit {
     throw new Problem("validation_failed", `${errors.length} of the recipients have opted out.`, { errors });
   }
 
-  /** The messages of a bulk; the thread is free in between. */
+  /** Creates the messages of a bulk, yielding to the event loop in between. */
   async #messagesOf(command: SendCommand): Promise<Message[]> {
     const { ids, clock } = this.#options.runtime;
     const bulkId = ids.next("blk");
@@ -172,7 +181,9 @@ export class AcceptCommit {
     return messages;
   }
 
-  /** A message of a send, at its place behind what the commit has so far. */
+  /**
+   * Creates a message of a send. `place` is its index in the send, whose messages follow those already in the commit.
+   */
   #messageOf(
     { line, ttlMs, sendAt, priority }: SendCommand,
     { item: { to, content, manner }, place, bulkId }: { item: SendItem; place: number; bulkId: string | null },
@@ -207,8 +218,8 @@ export class AcceptCommit {
   }
 
   /**
-   * Writes a bulk that is too large for one commit ahead; this commit publishes it. Its positions are reserved first,
-   * so that nobody else's message can stand at one of them, whatever becomes of the bulk. Throws Conflict.
+   * Stages a bulk that is too large for one commit; this commit will publish it. First reserves its positions, so that
+   * no other message can get one of them, whether or not the bulk is accepted. Throws Conflict.
    */
   async #stage(messages: readonly Message[]): Promise<void> {
     const { kv } = this.#options;
@@ -228,7 +239,7 @@ export class AcceptCommit {
   }
 }
 
-/** What the send puts into a commit. */
+/** Returns an upper bound of what the send adds to a commit. */
 export function loadOfCommand(command: SendCommand): Load {
   return loadOf(command.items);
 }

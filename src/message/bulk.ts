@@ -1,4 +1,4 @@
-/** A bulk after it was accepted: its messages, how many of them have ended, and the event when all have. */
+/** Accepted bulks: their messages, how many of those have ended, and the event when all have. */
 import { notFound } from "../errors.ts";
 import type { EventLog } from "../event/log.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
@@ -12,21 +12,21 @@ interface BulkCounts {
   failed: number;
 }
 
-/** Adds to the commit that ends a message that its bulk has one more with this end. */
+/** Counts the message for its bulk, in the commit that ends it. */
 export function countEnd(change: Change, { bulkId, status }: Message): void {
   if (bulkId !== null && (status === "sent" || status === "failed")) {
     change.add(messageKeys.bulkCount(bulkId, status), 1);
   }
 }
 
-/** The account's bulk. Throws Problem not_found, also for another account's. */
+/** Returns the account's bulk. Throws Problem not_found, also for another account's bulk. */
 export async function ownBulk(kv: Kv, accountId: string, bulkId: string): Promise<Bulk> {
   const { value } = await kv.get(messageKeys.bulk(bulkId));
   if (value?.accountId !== accountId) throw notFound("bulk");
   return value;
 }
 
-/** How many messages of the bulk have ended, and how. */
+/** Returns how many messages of the bulk were sent, and how many failed. */
 export async function countsOf(kv: Kv, bulkId: string): Promise<BulkCounts> {
   const [sent, failed] = await kv.getMany([
     messageKeys.bulkCount(bulkId, "sent"),
@@ -35,7 +35,7 @@ export async function countsOf(kv: Kv, bulkId: string): Promise<BulkCounts> {
   return { sent: Number(sent!.value ?? 0n), failed: Number(failed!.value ?? 0n) };
 }
 
-/** Ids of the bulk's messages, in their order; those that the history no longer has are left out. */
+/** Returns the ids of the bulk's messages, in order, without those that the history no longer has. */
 export async function messageIdsOf(kv: Kv, { accountId, firstHistoryNumber, total }: Bulk): Promise<string[]> {
   const ledger = await ledgerOf(kv, accountId);
   return await messageIds(kv, { accountId, ledger }, sequence(firstHistoryNumber, firstHistoryNumber + total - 1));
@@ -47,7 +47,9 @@ interface FinishDeps {
   sessionName: SessionName;
 }
 
-/** Reports the bulk as finished, once, when every message of it has ended (promise 4); resolves to whether it was now. */
+/**
+ * Reports the bulk as finished, once, if all its messages have ended (promise 4). Resolves to whether this call did so.
+ */
 export async function finishBulk({ kv, events, sessionName }: FinishDeps, bulkId: string): Promise<boolean> {
   const finished = await retryOnConflict<Bulk | null>(kv, async () => {
     const open = await kv.get(messageKeys.openBulk(bulkId));
@@ -72,7 +74,7 @@ export async function finishBulk({ kv, events, sessionName }: FinishDeps, bulkId
   return finished !== null;
 }
 
-/** Reports what a crash left unreported between the last end and the report; resolves to how many bulks that were. */
+/** Reports bulks whose last message ended just before a crash. Resolves to the number reported. */
 export async function finishBulks(deps: FinishDeps): Promise<number> {
   let finished = 0;
   for await (const { key } of deps.kv.list({ prefix: messageKeys.openBulks() })) {

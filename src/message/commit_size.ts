@@ -1,28 +1,28 @@
-/** How many messages one commit takes. */
+/** How many messages fit into one commit. */
 import { COMMIT_LIMITS } from "../store/limits.ts";
 import { charactersIn } from "./content.ts";
 import type { SendManner } from "./message.ts";
 import type { SendItem } from "./send.ts";
 
-/** Rows of one message: one may be an answer kept, and each may wait until a second of its own. */
+/** Rows per message, including a kept answer to an idempotent request and an expiry row of its own. */
 const ROWS_A_MESSAGE = 6;
-/** Some rows are the account's: ledger, history, quota. */
+/** Leaves room for rows of the account: ledger, history, quota. */
 const MESSAGES_A_COMMIT = Math.floor((COMMIT_LIMITS.mutations - 100) / ROWS_A_MESSAGE);
 const BYTES_A_COMMIT = COMMIT_LIMITS.bytes - 188 * 1024;
-/** A message's rows without its content, measured at about 600 bytes. */
+/** Upper bound for a message's rows without its content, which were measured at about 600 bytes. */
 const BYTES_A_MESSAGE = 1024;
 
-/** What fills a commit. */
+/** The size of a part of a commit. */
 export interface Load {
   messages: number;
   bytes: number;
 }
 
-/** What these messages put into a commit, estimated from above. */
+/** Returns an upper bound of what these messages add to a commit. */
 export function loadOf(items: readonly Pick<SendItem, "content" | "manner">[]): Load {
   let characters = 0;
   for (const { content, manner } of items) characters += charactersIn(content) + (manner ? charactersOf(manner) : 0);
-  // Two bytes a UTF-16 unit is the most that the engine's serialisation takes.
+  // The engine's serialisation takes at most two bytes per UTF-16 code unit.
   return { messages: items.length, bytes: items.length * BYTES_A_MESSAGE + 2 * characters };
 }
 
@@ -31,8 +31,8 @@ function charactersOf({ quote, mentions = [] }: SendManner): number {
 }
 
 /**
- * Cuts a list, in order, into pieces that each fit into one commit, of `most` items where that is less; what is too large
- * alone is a piece of its own.
+ * Splits a list, in order, into pieces that each fit into one commit and have at most `most` items. An item that does
+ * not fit even alone is a piece of its own.
  */
 export function* commitSized<T>(
   items: Iterable<T>,

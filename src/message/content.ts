@@ -1,4 +1,4 @@
-/** What can be sent (spec, "Sending messages"): the table of kinds, and what the rest of the house asks it. */
+/** The content of messages (spec, "Sending messages"): the table of kinds, and the functions that use it. */
 import { keysOf } from "../base/typed_keys.ts";
 import type { StoredFile } from "../media/store.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
@@ -9,10 +9,10 @@ import { status, type StatusContent } from "./kinds/status.ts";
 
 export type OutgoingContent = PlainContent | FileContent | StatusContent;
 
-/** As what a message shows itself: one that is sent on as what was sent on. */
+/** The kind as which a message is shown; for a forwarded message, that of the original. */
 export type MessageKind = Exclude<OutgoingContent["kind"], "forward">;
 
-/** A new kind has its row in a table of `kinds/`, and its encoding in `whatsapp/baileys/outgoing/`. */
+/** All kinds. A new kind gets a row in a table of `kinds/`, and its encoding in `whatsapp/baileys/outgoing/`. */
 const KINDS = { ...PLAIN_KINDS, ...FILE_KINDS, status };
 
 const ROWS = keysOf(KINDS);
@@ -27,46 +27,49 @@ export function typeOf(content: OutgoingContent): MessageKind {
   return content.kind === "forward" ? content.of : content.kind;
 }
 
-/** What the history shows of it. */
+/** Returns what the history shows of the content. */
 export function previewOf(content: OutgoingContent): Preview {
   return kindOf(content).preview(content);
 }
 
-/** UTF-16 units of all texts in it. */
+/** Returns the UTF-16 code units of all texts in the content. */
 export function charactersIn(content: OutgoingContent): number {
   return kindOf(content).characters(content);
 }
 
-/** As the connection takes it; `pathOf` says where a stored file lies. Throws when its file was not fetched yet. */
+/**
+ * Returns what is handed to the connection. `pathOf` returns the path of a stored file. Throws
+ * if the file was not fetched.
+ */
 export function bodyOf(content: OutgoingContent, pathOf: (fileId: string) => string): OutgoingBody {
   return kindOf(content).body(content, pathOf);
 }
 
-/** Null for a kind without a file. */
+/** Returns the content's attachment; null for a kind without a file. */
 export function attachmentOf(content: OutgoingContent): Attachment | null {
   return kindOf(content).attachment?.(content) ?? null;
 }
 
-/** Why a file that begins like this cannot be sent as the content; null when it can. */
+/** Returns why a file with this beginning cannot be sent as the content; null if it can. */
 export function refusalOf(content: OutgoingContent, head: Uint8Array): string | null {
   return kindOf(content).refusal?.(head, content) ?? null;
 }
 
-/** Of a file, for `refusalOf`. */
+/** How many bytes of a file `refusalOf` needs. */
 export const HEAD_BYTES = 512;
 
-/** The content with the file that was fetched for it; of a kind that has none, as it was. */
+/** Returns the content with its fetched file; a kind without a file stays as it was. */
 export function withAttachment(content: OutgoingContent, fetched: Attachment<StoredFile>): OutgoingContent {
   return kindOf(content).withAttachment?.(content, fetched) ?? content;
 }
 
-/** The file of the content that lies in the media store; null when there is none, or not yet. */
+/** Returns the content's file in the media store; null if it has none, or it is not fetched yet. */
 export function storedFile(content: OutgoingContent): StoredFile | null {
   const file = attachmentOf(content)?.file;
   return file && "fileId" in file ? file : null;
 }
 
-/** The content's file that has yet to be fetched; null when there is none. */
+/** Returns the content's file that is still to be fetched; null if there is none. */
 export function remoteFile(content: OutgoingContent): RemoteFile | null {
   const file = attachmentOf(content)?.file;
   return file && "url" in file ? file : null;

@@ -1,4 +1,4 @@
-/** Messages that could not leave in the time they were allowed to wait end as failed, also on a line that is offline. */
+/** Expiry: fails messages that could not leave within their time to live, also on a line that is offline. */
 import type { Runtime } from "../runtime.ts";
 import { messageKeys } from "./rows.ts";
 import { Change, firstRow, type Kv, type Row } from "../store/kv.ts";
@@ -10,28 +10,28 @@ export const EXPIRED: MessageError = {
   message: "It could not leave within the time it was allowed to wait.",
 };
 
-/** When the next message's time is over, Unix ms; infinity without one. */
+/** Returns the time of the first expiry row, Unix ms; infinity if there is none. */
 export async function nextExpiry(kv: Kv): Promise<number> {
   const first = await firstRow(kv, { prefix: messageKeys.expiries() });
   return first === null ? Infinity : Number(first.key[1]);
 }
 
-/** Messages that are looked at together. */
+/** Messages checked per batch. */
 const AT_ONCE = 500;
 
 /**
- * Ends what has waited too long (promise 2). A message that is on its way is left alone: its outcome decides. So is one
- * of a bulk that is still being accepted, and one of a line that has no recorder here: its owner ends it. Their row is
- * looked at again the next time.
+ * Fails expired messages (promise 2). Skips a message that is on its way, whose outcome decides; a message of a bulk
+ * that is still being accepted; and a message of a line without a recorder here, which the line's owner fails. Their
+ * expiry rows stay and are checked again the next time.
  */
 export async function expireMessages(
   { kv, runtime }: { kv: Kv; runtime: Runtime },
   recorderOf: (lineId: string) => Recorder | null,
 ): Promise<void> {
-  /** Ends the message if it may be ended; whether nothing is left to be done about it. */
+  /** Fails the message if possible. Resolves to whether its expiry needs no further check. */
   async function expire(message: Message | null): Promise<boolean> {
     if (message === null || hasEnded(message)) return true;
-    // It was moved to another time, which has a row of its own.
+    // It was rescheduled; its new expiry has a row of its own.
     if (message.expiresAt > runtime.clock.now()) return true;
     if (message.status !== "queued") return false;
     if (message.bulkId !== null && (await kv.get(messageKeys.bulk(message.bulkId))).value === null) return false;

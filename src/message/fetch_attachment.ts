@@ -1,7 +1,7 @@
 /**
- * Fetches the file that a message names by URL (bulk `fileUrl`), when the message's turn comes: a 202 must not wait for
- * ten thousand downloads, and files of messages that are cancelled are never fetched. Kept with the message in one
- * commit, so a restart does not fetch again.
+ * Fetches the file that a message names by URL (`fileUrl`) when the message's turn comes: a 202 must not wait for ten
+ * thousand downloads, and files of cancelled messages are never fetched. One commit keeps the file with the message, so
+ * a restart does not fetch it again.
  */
 import { retry } from "../base/retry.ts";
 import { EgressError } from "../egress/egress_error.ts";
@@ -20,14 +20,14 @@ import type { Message } from "./message.ts";
 import type { Recorder } from "./record.ts";
 import { messageKeys } from "./rows.ts";
 
-/** Between the attempts; while they run, the line waits. */
+/** Pauses between attempts. They are short, because the line waits. */
 const RETRY_PAUSES_MS = [1_000, 4_000];
-/** Where trying again changes nothing. */
+/** Errors for which a retry is pointless. */
 const FINAL: readonly EgressError["code"][] = ["forbidden_url", "forbidden_address", "too_large", "too_many_redirects"];
 
 /**
- * Afterwards the message has its file, or has ended as failed (`file_unavailable`), unless the signal aborted. Never
- * called for two messages of a line at once.
+ * Fetches the message's file. Afterwards the message has its file, or has failed (`file_unavailable`,
+ * `file_unsuitable`), unless the signal aborted. Never called for two messages of a line at once.
  */
 export type FetchAttachment = (message: Message, signal: AbortSignal) => Promise<void>;
 
@@ -47,7 +47,7 @@ export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }:
     const kept = await retryOnConflict(kv, async () => {
       const slot = await kv.get(messageKeys.message(messageId));
       const change = new Change().check(slot);
-      // Cancelled or expired in the meantime.
+      // The message was cancelled or expired in the meantime.
       if (slot.value?.status !== "queued" || !remoteFile(slot.value.content)) return { change, result: false };
       const next = { ...slot.value, content: withAttachment(slot.value.content, fetched) };
       keepFileOf(change.set(messageKeys.message(messageId), next), next);
@@ -78,7 +78,7 @@ export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }:
         await recorder.dropped(message.id, { code: "file_unsuitable", message: `The file ${refusal}.` });
         return;
       }
-      // However long the store is in trouble: it need not be fetched again, nor lie here several times.
+      // Retries for as long as the store fails, so that the file need not be fetched and stored again.
       await untilStored(() => keep(message.id, fetched), {
         clock,
         signal,
@@ -86,7 +86,7 @@ export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }:
           log.warn({ messageId: message.id, error: String(error) }, "a fetched file waits to be kept"),
       });
     } catch (error) {
-      // Whether an uncertain commit has named the file shows at the next start; the sweep knows then.
+      // If the commit's outcome is unknown, the sweep of orphans decides later whether the file is in use.
       if (signal.aborted) return;
       if (!(error instanceof Problem)) throw error;
       await recorder.dropped(message.id, { code: "file_unavailable", message: error.message });

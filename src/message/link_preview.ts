@@ -1,24 +1,26 @@
-/** What is shown of the first link in a text: fetched by our own way out, so that no private address is reached. */
+/**
+ * Makes the preview of the first link in a text. Fetches through `SafeFetch`, so that no private address is reached.
+ */
 import { Buffer } from "node:buffer";
 import { within } from "../base/within.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { Clock } from "../runtime.ts";
 import type { LinkPreview } from "../whatsapp/outgoing.ts";
 
-/** A page that is slower goes without: nothing waits longer for it, its picture included. */
+/** Time limit for page and picture together; a message with a slower page is sent without a preview. */
 const WITHIN_MS = 5_000;
-/** The head of a page is in here. */
+/** The part of a page that is read for its head. */
 const PAGE_BYTES = 512 * 1024;
 const PICTURE_BYTES = 2 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
-/** No head has as many; a parser's work grows with the square of them where they are nested. */
+/** More than any real head has. Limits the parser's work, which is quadratic in the depth of nested tags. */
 const MAX_TAGS = 5_000;
 const MAX_TITLE = 200;
 const MAX_DESCRIPTION = 400;
-/** Signs that end a sentence and no address. */
+/** Matches a URL without the punctuation that ends a sentence. */
 const LINK = /\bhttps?:\/\/[^\s<>"']*[^\s<>"'.,;:!?)\]}*_~]/i;
 
-/** Null for a text without a link, and for a page that tells nothing in time. Never throws. */
+/** Resolves to null for a text without a link, or if the page gives no title in time. Never rejects. */
 export type FetchPreview = (text: string, signal: AbortSignal) => Promise<LinkPreview | null>;
 
 export function makeFetchPreview({ safeFetch, clock }: { safeFetch: SafeFetch; clock: Clock }): FetchPreview {
@@ -27,7 +29,7 @@ export function makeFetchPreview({ safeFetch, clock }: { safeFetch: SafeFetch; c
     const { status, headers, body, url: from } = await safeFetch.fetch({
       url,
       method: "GET",
-      // Many pages show their head to those alone who say that they make previews.
+      // Many sites serve their metadata only to clients that identify themselves as making previews.
       headers: { accept, "user-agent": "WhatsApp/2 (link preview)" },
       schemes: ["https:", "http:"],
       maxRedirects: MAX_REDIRECTS,
@@ -71,7 +73,10 @@ export function makeFetchPreview({ safeFetch, clock }: { safeFetch: SafeFetch; c
   };
 }
 
-/** Where a page says in which encoding it is, if its header does not (HTML, "Determining the character encoding"). */
+/**
+ * The part of a page that may declare its encoding, if the header does not (HTML,
+ * "Determining the character encoding").
+ */
 const ENCODING_BYTES = 1024;
 const ENCODING = /charset\s*=\s*["']?([\w:.-]{1,40})/i;
 
@@ -81,7 +86,7 @@ function textOf({ type, bytes }: { type: string; bytes: Uint8Array }): string {
   try {
     return new TextDecoder(encoding).decode(bytes);
   } catch {
-    // A name that nobody knows.
+    // An unknown encoding.
     return new TextDecoder().decode(bytes);
   }
 }
@@ -100,11 +105,11 @@ async function firstBytes(body: ReadableStream<Uint8Array>, limit: number): Prom
 interface Head {
   title: string | null;
   description: string | null;
-  /** Relative, maybe. */
+  /** URL, possibly relative. */
   image: string | null;
 }
 
-/** What the page says of itself: Open Graph before its own title and description. */
+/** Reads the metadata of a page. Open Graph takes precedence over the page's own title and description. */
 export async function headOf(html: string): Promise<Head> {
   const { Parser } = await import("htmlparser2");
   const said = new Map<string, string>();

@@ -1,5 +1,5 @@
 /**
- * A message on its way out: the record and its states.
+ * An outgoing message: the record and its states.
  *
  * | from       | by            | to         |                                                      |
  * |------------|---------------|------------|------------------------------------------------------|
@@ -23,7 +23,7 @@ export type MessageStatus = (typeof MESSAGE_STATUSES)[number];
 export const PRIORITIES = ["high", "normal", "low"] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
-/** Which status may follow which. `sent` and `failed` are ends. */
+/** The statuses that may follow each status. `sent` and `failed` are final. */
 export const NEXT_STATUS: Readonly<Record<MessageStatus, readonly MessageStatus[]>> = {
   queued: ["processing", "failed", "sent"],
   processing: ["sent", "failed", "queued"],
@@ -31,12 +31,12 @@ export const NEXT_STATUS: Readonly<Record<MessageStatus, readonly MessageStatus[
   failed: [],
 };
 
-/** The chat that a recipient names. A number and its JID are one chat. */
+/** Returns the chat that a recipient names. A number and its JID are the same chat. */
 export function chatOf(to: string): string {
   return to.endsWith("@s.whatsapp.net") ? to.slice(0, to.indexOf("@")) : to;
 }
 
-/** Whether the chat is a group or an audience, and not of two. */
+/** Returns whether the chat is a group or the audience of a status, not a 1:1 chat. */
 export function isOfMany(to: string): boolean {
   return isGroup(to) || to.endsWith("@broadcast");
 }
@@ -46,17 +46,19 @@ export function hasEnded(message: Pick<Message, "status">): boolean {
 }
 
 export interface MessageError {
-  /** Stable code: `cancelled`, `expired`, `number_not_registered`, `refused`, `unacknowledged`, `session_logged_out`, … */
+  /**
+   * Stable code: `cancelled`, `expired`, `number_not_registered`, `refused`, `unacknowledged`, `session_logged_out`, …
+   */
   code: string;
-  /** One sentence for the client's developer. */
+  /** One sentence for the developer of the client. */
   message: string;
 }
 
-/** How it is to be sent, beside what it says. */
+/** How a message is sent, as opposed to what it says. */
 export interface SendManner extends Omit<Manner, "preview"> {
-  /** False: links in a text are shown without a preview. */
+  /** False to show links in a text without a preview. */
   linkPreview?: false;
-  /** How long "typing" is shown before it leaves. */
+  /** How long "typing" is shown before the message leaves. */
   typingMs?: number;
 }
 
@@ -65,39 +67,41 @@ export interface Message {
   jobId: string;
   accountId: string;
   sessionId: string;
-  /** The id on the messaging network, chosen at accept, the same over every attempt. */
+  /** The id on the messaging network, chosen at accept and the same in every attempt. */
   networkId: string;
-  /** Place in the line's queue among messages of its priority: when it began to wait, in microseconds (`Ledger`). */
+  /**
+   * Place among messages of the same priority in the line's queue: when it began to wait, in microseconds (`Ledger`).
+   */
   position: number;
   priority: Priority;
-  /** Not before this time; null: as soon as its turn comes. */
+  /** Earliest time of departure, Unix ms; null for as soon as its turn comes. */
   sendAt: number | null;
-  /** Place in the account's history, dense from 1. */
+  /** Place in the account's history: 1, 2, 3, … without gaps. */
   historyNumber: number;
   /** Recipient as accepted: digits, or a JID. */
   to: string;
   content: OutgoingContent;
-  /** Absent: plainly. */
+  /** Absent if the message has no special options. */
   manner?: SendManner;
-  /** Set on every message of one bulk. */
+  /** The same for every message of a bulk; null for a single send. */
   bulkId: string | null;
   status: MessageStatus;
   /** Attempts that may have reached the network. */
   attempts: number;
   error: MessageError | null;
   createdAt: number;
-  /** After this time it is not sent any more. */
+  /** After this time, Unix ms, the message is no longer sent. */
   expiresAt: number;
   sentAt: number | null;
   deliveredAt: number | null;
   readAt: number | null;
-  /** When it was first handed to the network, when it failed, and what was done to it after it was sent; Unix ms. */
+  /** When it was first handed to the network, failed, was edited or was revoked, Unix ms. */
   dispatchedAt?: number;
   failedAt?: number;
   editedAt?: number;
   revokedAt?: number;
-  /** When its recipient was erased, and with it all that the message said (`history/erase.ts`). */
+  /** When its recipient was erased, together with the message's content (`history/erase.ts`), Unix ms. */
   erasedAt?: number;
-  /** How often it was changed, or moved to another time, while it waited. */
+  /** How often it was edited or rescheduled while it waited. */
   revision?: number;
 }

@@ -1,7 +1,7 @@
 /**
- * Numbers that an account never writes to again: put on its list by its owner, or by themselves with one of its words.
- * How many there are is in the account's ledger, which every accept checks: so a send is refused from the commit on that
- * puts its recipient on the list, and an account without opt-outs pays nothing.
+ * The opt-outs of an account: people to whom it no longer writes. The owner adds them, or they opt out themselves by
+ * writing one of the account's words. The ledger, which every accept checks, counts them. So sends are refused from the
+ * very commit that adds their recipient, and accounts without opt-outs pay nothing.
  */
 import { notFound } from "../errors.ts";
 import type { NewEvent } from "../event/event.ts";
@@ -25,14 +25,14 @@ interface OptOutDeps {
   clock: Clock;
   events: EventLog;
   recorder: Pick<Recorder, "dropped">;
-  /** Ids of the account's lines. */
+  /** Returns the ids of the account's lines. */
   linesOf(accountId: string): Promise<string[]>;
-  /** The person's `@lid`, and the number behind one, as far as the line knows them. */
+  /** Return the `@lid` of a number, and the number of a `@lid`; null if the line does not know it. */
   lidOf(lineId: string, number: string): Promise<string | null>;
   numberOf(lineId: string, lid: string): Promise<string | null>;
-  /** Words that opt out, as the account has them now. */
+  /** Returns the account's current opt-out words. */
   wordsOf(accountId: string): Promise<readonly string[]>;
-  /** Called afterwards with each line whose queue has changed. */
+  /** Called after the commits, with the id of each line whose queue has changed. */
   queueChanged(lineId: string): void;
 }
 
@@ -43,7 +43,7 @@ export class OptOuts {
     this.#deps = deps;
   }
 
-  /** In the order of their numbers. */
+  /** Returns a page of the list, in the order of numbers. */
   async page(
     accountId: string,
     { page, limit }: { page: number; limit: number },
@@ -57,7 +57,7 @@ export class OptOuts {
     return { optOuts, total };
   }
 
-  /** By the number or the `@lid`. Throws Problem not_found when the person is not on the list. */
+  /** Finds an entry by number or `@lid`. Throws Problem not_found if the person is not on the list. */
   async get(accountId: string, number: string): Promise<OptOut> {
     const { value } = await this.#slotOf(accountId, number);
     if (value === null) throw notFound("opt-out");
@@ -65,14 +65,14 @@ export class OptOuts {
   }
 
   /**
-   * Puts the number, or `@lid`, on the list, with the other one as far as the account's lines know it, and ends what
-   * waits for it; one that is on it stays, and learns the other.
+   * Adds a number or `@lid` to the list, together with the other one if a line of the account knows it, and fails the
+   * messages that wait for that person. An existing entry stays, and gets the other name if it is new.
    */
   async add(accountId: string, number: string): Promise<OptOut> {
     return await this.#add(accountId, { number, word: null, chats: await this.#chatsOf(accountId, number) });
   }
 
-  /** Resolves to what was on the list. Throws Problem not_found. */
+  /** Removes an entry, by number or `@lid`, and resolves to it. Throws Problem not_found. */
   remove(accountId: string, number: string): Promise<OptOut> {
     const { kv } = this.#deps;
     return retryOnConflict(kv, async () => {
@@ -88,7 +88,7 @@ export class OptOuts {
     });
   }
 
-  /** Puts on the list who wrote one of the account's words, with the event. A group has no words. */
+  /** Adds the sender of an incoming message that is one of the account's words, with the event. Ignores groups. */
   async heard(
     { text, chat: jid, number: digits, participant, fromMe }: Pick<
       Incoming,
@@ -108,7 +108,9 @@ export class OptOuts {
     });
   }
 
-  /** `chats`: under what else the person is written to. */
+  /**
+   * Adds an entry, or adds new `chats` of the person to the existing one, and fails the messages that wait for them.
+   */
   async #add(
     accountId: string,
     wanted: Pick<OptOut, "number" | "word" | "chats">,
@@ -123,7 +125,7 @@ export class OptOuts {
       ]);
       const before = slot.value;
       const { number } = before ?? wanted;
-      // What another entry covers stays its own: taking one entry off the list leaves the other whole.
+      // A chat that another entry covers stays with that entry, so that removing one entry does not affect the other.
       const own = wanted.chats.filter((_, i) => [null, number].includes(listed[i]!.value));
       const chats = [...new Set([...before?.chats ?? [], ...own])];
       if (before && chats.length === before.chats.length) {
@@ -133,7 +135,7 @@ export class OptOuts {
       const kept = ledger.value ?? EMPTY_LEDGER;
       const change = new Change().check(ledger).check(slot).set(slot.key, optOut);
       for (const chat of chats) change.set(messageKeys.optedOutChat(accountId, chat), number);
-      // Rewritten also where the number stays the same: accepts that are under way decide anew.
+      // Rewritten even if the count stays the same, so that accepts in progress conflict and check the list again.
       change.set(ledger.key, { ...kept, optOuts: (kept.optOuts ?? 0) + (before ? 0 : 1) });
       if (!before) alongside(change);
       return { change, result: { optOut, isNew: !before } };
@@ -143,7 +145,7 @@ export class OptOuts {
     return optOut;
   }
 
-  /** Where this ends early, the rest ends when its turn to leave comes. */
+  /** Fails waiting messages to these chats. Should a crash interrupt this, the runner drops the rest at their turn. */
   async #endWaiting(accountId: string, chats: ReadonlySet<string>): Promise<void> {
     const { linesOf, kv, recorder, queueChanged } = this.#deps;
     for (const lineId of await linesOf(accountId)) {
@@ -153,14 +155,14 @@ export class OptOuts {
     }
   }
 
-  /** The entry that covers the number or `@lid`, or the place for one. */
+  /** Reads the entry that covers the number or `@lid`; an empty slot for a new entry if there is none. */
   async #slotOf(accountId: string, number: string): Promise<Slot<OptOut>> {
     const { kv } = this.#deps;
     const { value } = await kv.get(messageKeys.optedOutChat(accountId, number));
     return await kv.get(messageKeys.optOut(accountId, value ?? number));
   }
 
-  /** Under what the account's lines may write to the person. */
+  /** Returns the names, number and `@lid`s, under which the account's lines may write to the person. */
   async #chatsOf(accountId: string, number: string): Promise<string[]> {
     const { linesOf, lidOf, numberOf } = this.#deps;
     const otherOf = number.endsWith("@lid") ? numberOf : lidOf;
@@ -169,7 +171,7 @@ export class OptOuts {
   }
 }
 
-/** Ids of what waits on the line for these chats. */
+/** Returns the ids of messages to these chats that wait on the line. */
 export async function waitingFor(kv: Kv, lineId: string, chats: ReadonlySet<string>): Promise<string[]> {
   const ids: string[] = [];
   for (const chat of chats) {
@@ -181,22 +183,22 @@ export async function waitingFor(kv: Kv, lineId: string, chats: ReadonlySet<stri
   return ids;
 }
 
-/** Longer texts say more than a word. */
+/** Longer texts are not compared with the opt-out words. */
 const LONGEST_WORD = 100;
 
-/** A word as it is compared: neither capitals nor the signs around it matter. */
+/** Normalizes a word for comparison: ignores case, and punctuation around the word. */
 function wordOf(text: string): string {
   const letters = [...text.normalize("NFKC").toLowerCase()];
   const isLetter = (sign: string) => /[\p{L}\p{N}]/u.test(sign);
   return letters.slice(letters.findIndex(isLetter), letters.findLastIndex(isLetter) + 1).join("");
 }
 
-/** Who a message goes to, as it stands on the list: a chat, and the audience of a status post. */
+/** Returns the recipients of a message as the list names them: its chat, and the audience of a status post. */
 export function recipientsOf({ to, content }: { to: string; content: OutgoingContent }): string[] {
   return [chatOf(to), ...content.kind === "status" ? content.audience : []];
 }
 
-/** Which of the recipients do not want to be written to. */
+/** Returns which of the recipients have opted out. */
 export async function optedOutAmong(kv: Kv, accountId: string, recipients: readonly string[]): Promise<Set<string>> {
   const asked = [...new Set(recipients)];
   const slots = await kv.getMany(asked.map((chat) => messageKeys.optedOutChat(accountId, chat)));

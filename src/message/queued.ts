@@ -1,4 +1,4 @@
-/** Changing what is still queued: it is taken back, one message or what is left of a bulk, or moved to another place. */
+/** Changes to queued messages: cancels a message or the rest of a bulk, or reschedules a message. */
 import { Problem } from "../errors.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { messageIdsOf, ownBulk } from "./bulk.ts";
@@ -13,24 +13,24 @@ import type { Lane } from "./rows.ts";
 interface CancelDeps {
   kv: Kv;
   recorder: Pick<Recorder, "cancelled">;
-  /** Called afterwards with each line whose queue has changed. */
+  /** Called after the commit, with the id of each line whose queue has changed. */
   queueChanged(lineId: string): void;
 }
 
 interface QueuedDeps extends CancelDeps {
-  /** The lane in which messages to the chat stand now. */
+  /** Returns the current lane of messages to the chat. */
   laneOf(lineId: string, chat: string): Promise<Lane>;
 }
 
 interface NewPlace {
-  /** Unix ms; left out: as it is. */
+  /** Unix ms; undefined to leave the time as it is. */
   sendAt?: number | undefined;
   priority?: Priority | undefined;
 }
 
 /**
- * Ends those of the account's messages that were not handed to the network yet, and gives their quota back. Resolves to
- * them, in the order of the ids.
+ * Cancels those of the account's messages that were not handed to the network yet, and refunds their quota. Resolves to
+ * the cancelled messages, in the order of the ids.
  */
 export async function cancelQueued(
   { kv, recorder, queueChanged }: CancelDeps,
@@ -43,7 +43,7 @@ export async function cancelQueued(
   return cancelled;
 }
 
-/** Every method throws Problem not_found for an unknown id, also for another account's. */
+/** Cancels and reschedules. Every method throws Problem not_found for an unknown id, also for another account's. */
 export class Queued {
   readonly #deps: QueuedDeps;
 
@@ -51,7 +51,7 @@ export class Queued {
     this.#deps = deps;
   }
 
-  /** Throws Problem not_cancellable when it may have left or has ended. */
+  /** Cancels the message. Throws Problem not_cancellable if it may have left or has ended. */
   async cancel(accountId: string, messageId: string): Promise<Message> {
     await ownMessage(this.#deps.kv, accountId, messageId);
     const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId]);
@@ -59,20 +59,20 @@ export class Queued {
     return cancelled;
   }
 
-  /** Resolves to what still waited, which may be nothing. */
+  /** Cancels the messages of the bulk that still wait, and resolves to them; there may be none. */
   async cancelBulk(accountId: string, bulkId: string): Promise<Message[]> {
     const { kv } = this.#deps;
     const bulk = await ownBulk(kv, accountId, bulkId);
-    // From the end, so that the line does not run after us and send one more at each step.
+    // From the end, away from the messages that the line sends in the meantime.
     const cancelled = await cancelQueued(this.#deps, accountId, (await messageIdsOf(kv, bulk)).reverse());
-    // Asked again after a crash, it gives back what was cancelled before.
+    // When repeated after a crash, it settles the refunds of what was cancelled before.
     if (cancelled.length === 0) await settleRefunds(kv, accountId);
     return cancelled.reverse();
   }
 
   /**
-   * Resolves to the message at its new place; how long it may wait then counts from its new time. Throws Problem
-   * not_editable when it may have left or has ended.
+   * Moves the message to a new time or priority, and resolves to it. Its time to live then counts from the new time.
+   * Throws Problem not_editable if it may have left or has ended.
    */
   async reschedule(accountId: string, messageId: string, place: NewPlace): Promise<Message> {
     const { kv, laneOf, queueChanged } = this.#deps;
@@ -95,7 +95,7 @@ export class Queued {
 function at(message: Message, { sendAt, priority = message.priority }: NewPlace): Message {
   if (sendAt === undefined) return { ...message, priority };
   const waits = message.expiresAt - (message.sendAt ?? message.createdAt);
-  // Who is about to let it leave looks again.
+  // A runner that is about to send it then reads it again.
   const revision = (message.revision ?? 0) + 1;
   return { ...message, priority, sendAt, position: positionAt(sendAt), expiresAt: sendAt + waits, revision };
 }

@@ -1,6 +1,6 @@
 /**
- * Receipts: what the recipients' phones say about a message that left. Delivered once, read once, in a group per
- * participant; each reported as `message.status` in the commit that keeps it (promise 4).
+ * Receipts of sent messages from the recipients' phones: one "delivered" and one "read", in a group per participant.
+ * Each is reported as `message.status` in the commit that keeps it (promise 4).
  */
 import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
@@ -10,22 +10,22 @@ import { Change, isRow, type KeyOf, type Kv, LINGER_MS, nameOfKey, retryOnConfli
 import type { Receipt } from "../whatsapp/incoming.ts";
 import { hasEnded, isOfMany, type Message } from "./message.ts";
 
-/** The present name of a session, for its events; "" when it is gone. */
+/** Resolves to the current name of a session, for its events; "" if the session is gone. */
 export type SessionName = (sessionId: string) => Promise<string>;
 
-/** What a receipt says, apart from the message that it is about. */
+/** The content of a receipt, without the message that it is about. */
 type Said = Pick<Receipt, "status" | "participant" | "at">;
 
-/** Whether a receipt has proved that the server has the message, although perhaps no ack came. */
+/** Returns whether a receipt proves that the server has the message, even if no ack came. */
 export function isProved(message: Message): boolean {
   return message.deliveredAt !== null;
 }
 
-/** What one commit of receipts may take: each has a row and an event, each message is checked and rewritten once. */
+/** Limits per commit: each receipt has a row and an event, and each message is checked and rewritten once. */
 const RECEIPTS_A_COMMIT = 150;
 const MESSAGES_A_COMMIT = 8;
 
-/** How many of these receipts, oldest first, one `keepReceipts` takes. */
+/** Returns how many of these receipts, oldest first, one call of `keepReceipts` may take. */
 export function receiptsOfOneCommit(receipts: readonly Receipt[]): number {
   const messages = new Set<string>();
   const end = receipts.findIndex(({ networkId }) => messages.add(networkId).size > MESSAGES_A_COMMIT);
@@ -33,10 +33,10 @@ export function receiptsOfOneCommit(receipts: readonly Receipt[]): number {
 }
 
 /**
- * Keeps what receipts of a line say, in one commit. One that overtakes our own commit of `sent` is reported by that
- * commit. "Delivered" after "read", and what was said before, is dropped. In a group the message's own times are those
- * of the first participant. Resolves to one answer a receipt: true when its message still waits in the queue, for the
- * receipt proves that it need not go again.
+ * Keeps receipts of a line, in one commit. A receipt that arrives before our own commit of `sent` is reported by that
+ * commit. Repeated receipts, and "delivered" after "read", are dropped. In a group the message's own times are those of
+ * the first participant. Resolves to a boolean for each receipt: true if its message is still queued, because the
+ * receipt proves that it need not be sent again.
  */
 export async function keepReceipts(
   { kv, clock, events, sessionName }: { kv: Kv; clock: Clock; events: EventLog; sessionName: SessionName },
@@ -45,7 +45,7 @@ export async function keepReceipts(
 ): Promise<boolean[]> {
   const sent = await kv.getMany(receipts.map(({ networkId }) => messageKeys.messageOfNetworkId(lineId, networkId)));
   const byMessage = Map.groupBy(
-    // Without a message it was sent from the owner's phone.
+    // A receipt without a message is for one that the owner's phone sent.
     receipts.flatMap((receipt, i) => sent[i]!.value === null ? [] : [{ receipt, messageId: sent[i]!.value }]),
     ({ messageId }) => messageId,
   );
@@ -59,7 +59,7 @@ export async function keepReceipts(
       if (!isRow(slot) || news.length === 0) continue;
       let next = slot.value;
       for (const { receipt, key } of news) {
-        // The network tells whole seconds, by its own clock: nothing is delivered before it is sent.
+        // The network reports whole seconds of its own clock: do not show a delivery before the send.
         const at = Math.max(receipt.at, next.sentAt ?? next.createdAt);
         next = {
           ...next,
@@ -72,7 +72,7 @@ export async function keepReceipts(
         const body = statusBody(next, { ...receipt, at });
         events.append(change, { accountId, sessionId: lineId, sessionName: name, ...body });
       }
-      // Rewritten whatever they say: `earlyReceipts` and the commit of `sent` must not miss one.
+      // Always rewritten, so that the commit of `sent` conflicts and its `earlyReceipts` do not miss a receipt.
       change.check(slot).set(slot.key, next);
       result.push(next);
     }
@@ -84,8 +84,8 @@ export async function keepReceipts(
 }
 
 /**
- * The message, and the receipts that say something new of it, each with its row. In a chat of two the message's own times
- * say what was said, so only receipts that are early have rows.
+ * Returns the message, and the receipts that are new, each with the key of its row. In a 1:1 chat the message's own
+ * times show which receipts are known, so only early receipts have rows.
  */
 async function newsOf(
   kv: Kv,
@@ -113,7 +113,7 @@ async function newsOf(
   return { slot, news };
 }
 
-/** The receipts that came while the message was not yet `sent`, oldest first. */
+/** Returns the receipts that came before the message was `sent`, oldest first. */
 export async function earlyReceipts(kv: Kv, message: Message): Promise<Said[]> {
   const said: Said[] = [];
   if (!isProved(message)) return said;
@@ -124,7 +124,7 @@ export async function earlyReceipts(kv: Kv, message: Message): Promise<Said[]> {
   return said.sort((a, b) => a.at - b.at || (a.status < b.status ? -1 : 1));
 }
 
-/** The event that reports it. */
+/** Returns the event that reports a receipt. */
 export function statusBody(message: Message, { status, participant, at }: Said): EventBody {
   const { id: messageId, networkId } = message;
   return {

@@ -1,6 +1,6 @@
 /**
- * What becomes of a message, in ONE commit each: status, queue row, history, event, and whatever the caller adds
- * (promises 1 and 4). The moves are the table in `message.ts`; one that it does not know is a bug and throws.
+ * Records the status changes of messages, each in ONE commit: status, queue row, history, event, and what the caller
+ * adds (promises 1 and 4). The table in `message.ts` lists the allowed changes; any other is a bug and throws.
  */
 import { piecesOf } from "../base/batches.ts";
 import type { EventLog } from "../event/log.ts";
@@ -20,11 +20,11 @@ import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipt
 
 export const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };
 
-/** How often a move begins anew because its message was changed in between. */
+/** How often a move is tried if concurrent changes of its message conflict with it. */
 const MOST_TRIES = 20;
-/** Messages that one commit cancels, at most: a send of another account waits for no more than the one that is being written. */
+/** Messages cancelled per commit, at most: a send of another account waits for at most one such commit. */
 const CANCELLED_AT_ONCE = 60;
-/** Of the checks of a commit, those that are not a message's: the account's sequence of events. */
+/** Checks per commit other than those of messages: the account's sequence of events. */
 const OTHER_CHECKS = 1;
 
 interface RecorderDeps {
@@ -33,37 +33,44 @@ interface RecorderDeps {
   events: EventLog;
   sessionName: SessionName;
   files: Pick<MediaStore, "remove">;
-  /** Called with each message once its move is written; `acknowledgedAt`: as in `Acknowledged`, if it was. */
+  /**
+   * Called with each message after its move is committed; with the time of the acknowledgement, if that was the move.
+   */
   recorded?: (message: Message, acknowledgedAt?: number) => void;
 }
 
-/** Adds to the commit what belongs to it besides the message: the line's pacing, the copy of what leaves. */
+/** Adds to the commit what belongs to it besides the message: the line's pacing, the network's copy of the message. */
 export type Alongside = (change: Change) => void;
 
-/** A message's row as it was last read or written: as long as it stands so, a move reads nothing. */
+/** A message's row as last read or written. While it is current, a move reads nothing. */
 export interface MessageRow extends Row<Message> {
-  /** Where its place in the queue was found; a row that was moved since is left behind, and goes when it is met. */
+  /**
+   * The lane of its queue row when it was read. If that row has been moved since, it is removed when it is next read.
+   */
   readonly lane?: Lane;
 }
 
-/** A message that the server has acknowledged; `at` is when its word was there, Unix ms. */
+/** A message that the server has acknowledged; `at` is when the ack arrived, Unix ms. */
 export interface Acknowledged {
   row: MessageRow;
   at: number;
 }
 
-/** What one message does in a commit. */
+/** The change of one message in a commit. */
 interface Move {
   messageId: string;
-  /** Null: it has to be read. */
+  /** Null if the row has to be read. */
   row: MessageRow | null;
   from: Message["status"];
-  /** Null: it can't move. */
+  /** Returns the changed message; null if it cannot move. */
   next: (message: Message) => Message | null;
   acknowledgedAt?: number;
 }
 
-/** Each method resolves to the message as it is now, or to null when it is not in a state from which it could move. */
+/**
+ * Records moves. Each method resolves to the changed message, or to null if the message's
+ * state does not allow the move.
+ */
 export class Recorder {
   readonly #deps: RecorderDeps;
 
@@ -71,46 +78,49 @@ export class Recorder {
     this.#deps = deps;
   }
 
-  /** `queued` to `processing`: one more attempt, unless the message was changed since it was read. */
+  /** Moves `queued` to `processing` and counts an attempt, unless the message was changed since it was read. */
   async dispatched(row: MessageRow, alongside?: Alongside): Promise<MessageRow | null> {
     return (await this.#move([this.#departure(row)], alongside))?.[0] ?? null;
   }
 
-  /** As `sent` of the one and `dispatched` of the next, in one commit; where either cannot move, neither does. */
+  /** Does `sent` for one message and `dispatched` for the next in one commit. If either cannot move, neither does. */
   async followed(sent: Acknowledged, next: MessageRow, alongside?: Alongside): Promise<MessageRow | null> {
     return (await this.#move([acknowledgement(sent), this.#departure(next)], alongside))?.[1] ?? null;
   }
 
-  /** `processing` to `queued`, in its place, under its network id; `hold` takes the attempt back, for it was none. */
+  /**
+   * Moves `processing` to `queued`, with the same place and network id. `hold` uncounts the
+   * attempt: the network was not asked.
+   */
   requeued(row: MessageRow, why: "hold" | "again", alongside?: Alongside): Promise<Message | null> {
     const taken = why === "hold" ? 1 : 0;
     const next = (m: Message): Message => ({ ...m, status: "queued", attempts: m.attempts - taken });
     return this.#moveOne({ ...underway(row), next }, alongside);
   }
 
-  /** `processing` to `sent`, with its event. */
+  /** Moves `processing` to `sent`, with its event. */
   sent(sent: Acknowledged, alongside?: Alongside): Promise<Message | null> {
     return this.#moveOne(acknowledgement(sent), alongside);
   }
 
-  /** `queued` to `sent`: the ack was lost, but a receipt proves that an earlier attempt arrived. */
+  /** Moves `queued` to `sent`: the ack was lost, but a receipt proves that an earlier attempt arrived. */
   proved(messageId: string): Promise<Message | null> {
     return this.#moveOne({ ...queued(messageId), next: (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt }) });
   }
 
-  /** `processing` to `failed`, with its event; to `sent` when a receipt proves that an attempt arrived. */
+  /** Moves `processing` to `failed`, or to `sent` if a receipt proves that an attempt arrived; with its event. */
   failed(row: MessageRow, error: MessageError, alongside?: Alongside): Promise<Message | null> {
     return this.#moveOne({ ...underway(row), next: (m) => failedUnlessProved(m, error) }, alongside);
   }
 
-  /** `queued` to `failed` or proved `sent`, with its event: expired, or its line is gone. */
+  /** Moves `queued` to `failed`, or to `sent` if a receipt proves that an attempt arrived; with its event. */
   dropped(messageId: string, error: MessageError): Promise<Message | null> {
     return this.#moveOne({ ...queued(messageId), next: (m) => failedUnlessProved(m, error) });
   }
 
   /**
-   * `queued` to `failed`, and their quota to be given back, but only before the first attempt: what may have left can't be
-   * called back. Some are written together; resolves to those that were cancelled, in the order of the ids.
+   * Moves `queued` to `failed` and refunds the quota, but only before the first attempt: a message that may have left
+   * cannot be recalled. Commits several together. Resolves to the cancelled messages, in the order of the ids.
    */
   async cancelled(messageIds: readonly string[]): Promise<Message[]> {
     const { kv } = this.#deps;
@@ -131,8 +141,8 @@ export class Recorder {
   }
 
   /**
-   * Makes all of the moves in one commit, or none of them; reads the messages again when one was changed in between (a
-   * receipt came, the owner cancelled).
+   * Makes all of the moves in one commit, or none. Reads the messages again on a conflict, such as with
+   * a receipt or a cancellation.
    */
   async #move(moves: readonly Move[], alongside?: Alongside): Promise<MessageRow[] | null> {
     const { kv, recorded } = this.#deps;
@@ -158,7 +168,7 @@ export class Recorder {
     throw new StoreError("unavailable", `gave up after ${MOST_TRIES} conflicting commits`);
   }
 
-  /** Cancels, in one commit, those of the messages that can be; reads them again when one was changed in between. */
+  /** Cancels those of the messages that can be cancelled, in one commit. Reads them again on a conflict. */
   async #cancelTogether(rows: readonly Row<Message>[]): Promise<Message[]> {
     const { kv, recorded } = this.#deps;
     const next = (m: Message): Message | null => m.attempts === 0 ? { ...m, status: "failed", error: CANCELLED } : null;
@@ -174,7 +184,7 @@ export class Recorder {
         result.push(message);
       }
       slots = null;
-      // Of a bulk there are thousands.
+      // In the background: a bulk has thousands of messages.
       return { change, result, background: true };
     }, MOST_TRIES);
     const finished = new Set<string | null>();
@@ -186,7 +196,7 @@ export class Recorder {
     return ended;
   }
 
-  /** Adds to the change that the message at the slot moves; null, and nothing added, where it is not in a state to. */
+  /** Adds the move of the message to the change. Null, with nothing added, if its state does not allow the move. */
   async #add(
     change: Change,
     slot: Slot<Message> & Pick<MessageRow, "lane">,
@@ -208,7 +218,7 @@ export class Recorder {
     return message;
   }
 
-  /** What ends with the message: its place in the queue and its file's row; and the events that say so. */
+  /** Removes the queue rows and the file's row of a message that ends, and appends its events. */
   async #end(change: Change, message: Message, lane?: Lane): Promise<void> {
     const { kv, events, sessionName, runtime: { clock } } = this.#deps;
     dequeue(change, message, lane);
@@ -224,7 +234,7 @@ export class Recorder {
     for (const receipt of await earlyReceipts(kv, message)) append(statusBody(message, receipt));
   }
 
-  /** `goesOn`: another message of its bulk leaves now, so that nobody has to look whether this was the last. */
+  /** `goesOn`: the bulk need not be checked for its end, because another message goes on, or it was just checked. */
   async #afterEnd({ accountId, bulkId, content }: Message, goesOn: boolean): Promise<void> {
     const { events, files, runtime: { log } } = this.#deps;
     events.committed(accountId);
@@ -232,7 +242,7 @@ export class Recorder {
     const file = storedFile(content);
     if (!file) return;
     const { fileId } = file;
-    // The row is gone with the commit; bytes that stay behind are swept as orphans.
+    // The commit removed the file's row. If its bytes cannot be removed now, the sweep of orphans does it.
     await files.remove(fileId).catch((error) => {
       log.warn({ fileId, error: String(error) }, "the file of a message that ended could not be removed");
     });
@@ -267,7 +277,7 @@ function dispatchedAt(message: Message, now: number): Message {
   };
 }
 
-/** Acks may all be lost and the message have arrived: what a phone has reported counts more. */
+/** Every ack may have been lost although the message arrived: a phone's receipt counts more. */
 function failedUnlessProved(message: Message, error: MessageError): Message {
   if (isProved(message)) return { ...message, status: "sent", sentAt: message.deliveredAt, error: null };
   return { ...message, status: "failed", error };

@@ -1,18 +1,20 @@
 /**
- * Quota that is given back when a message is cancelled. The ledger, which holds the counts, is rewritten by every accept:
- * so cancelled messages are counted beside it, without a conflict, and what was counted is settled in one commit.
+ * Refunds the quota of cancelled messages. Every accept rewrites the ledger, which holds the quota's counts. To avoid
+ * conflicts, cancelled messages are counted in rows of their own, which are then settled with the ledger in one commit.
  */
 import { utcDay } from "../account/quota.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Message } from "./message.ts";
 import { messageKeys } from "./rows.ts";
 
-/** Adds to the commit that cancels the message that its quota is to be given back. */
+/** Adds the refund of the message's quota to the commit that cancels it. */
 export function giveBack(change: Change, { accountId, createdAt }: Message): void {
   change.add(messageKeys.refund(accountId, utcDay(createdAt)), 1);
 }
 
-/** Gives back what was cancelled: to the day and the month of the accept, as far as they still run. */
+/**
+ * Settles the account's refunds: they reduce the use of the day and month of the accept, if these are still current.
+ */
 export async function settleRefunds(kv: Kv, accountId: string): Promise<void> {
   await retryOnConflict(kv, async () => {
     const change = new Change();
@@ -22,7 +24,7 @@ export async function settleRefunds(kv: Kv, accountId: string): Promise<void> {
     for await (const row of kv.list({ prefix: messageKeys.refunds(accountId) })) {
       const [day, count] = [String(row.key.at(-1)), Number(row.value)];
       if (count === 0) {
-        // Of a day that is over little comes, but some: what was scheduled then is cancelled later.
+        // Checked, because a past day may still get refunds: messages scheduled then can be cancelled later.
         if (day < usage.day && change.checks.length < kv.mostChecks - 1) change.check(row).delete(row.key);
         continue;
       }
@@ -39,7 +41,7 @@ export async function settleRefunds(kv: Kv, accountId: string): Promise<void> {
   });
 }
 
-/** Gives back what a crash left between a cancelled message and its quota; resolves to of how many accounts that was. */
+/** Settles refunds that a crash left open; resolves to the number of accounts concerned. */
 export async function settleAllRefunds(kv: Kv): Promise<number> {
   const accountIds = new Set<string>();
   for await (const { key, value } of kv.list({ prefix: messageKeys.allRefunds() })) {

@@ -1,4 +1,4 @@
-/** What a send is: what it asks for, its preconditions, how it is accepted or not, and its repetition. */
+/** Types of a send: the command, its preconditions, its outcome and its idempotent replay. */
 import type { Caller } from "../account/account.ts";
 import type { Idempotency, RepeatableRequest } from "../account/idempotency.ts";
 import type { QuotaLeft } from "../account/quota.ts";
@@ -7,7 +7,7 @@ import type { OutgoingContent } from "./content.ts";
 import { ledgerOf, messageIds, messagesOf, sequence } from "./history/ledger.ts";
 import type { Message, Priority, SendManner } from "./message.ts";
 
-/** A row that a commit checks: what was decided by it holds as long as its version is the same. */
+/** A row that a commit checks: a decision based on the row holds as long as its version is the same. */
 export type Precondition = Pick<Slot<unknown>, "key" | "version">;
 
 export interface SendItem {
@@ -18,46 +18,46 @@ export interface SendItem {
 
 export interface SendCommand {
   caller: Caller;
-  /** The line that it goes out on, and the row that says that it can. */
+  /** The line that sends, and its row, by which it was found able to send. */
   line: { id: string; row: Precondition };
-  /** One for a single send; up to 10,000 for a bulk, accepted all or none. */
+  /** One item for a single send; up to 10,000 for a bulk, which is accepted all or none. */
   items: readonly SendItem[];
   bulk: boolean;
-  /** How long each message may wait, from `sendAt` where that is given, milliseconds. */
+  /** How long each message may wait, from `sendAt` or else from now, in milliseconds. */
   ttlMs: number;
-  /** None leaves before this time; null: as soon as its turn comes. */
+  /** Earliest time of departure, Unix ms; null for as soon as the messages' turn comes. */
   sendAt: number | null;
   priority: Priority;
-  /** Answer kept under the client's Idempotency-Key, in the same commit; null without one. */
+  /** The client's Idempotency-Key, under which the same commit keeps the answer; null without one. */
   idempotency: { key: string; fingerprint: string } | null;
 }
 
 export interface Accepted {
   /** Null for a single send. */
   bulkId: string | null;
-  /** True when this is the answer that an earlier send with the same Idempotency-Key got: nothing was accepted now. */
+  /** True if this is the answer to an earlier send with the same Idempotency-Key: nothing was accepted now. */
   replayed: boolean;
   messages: readonly Pick<Message, "id" | "jobId" | "to" | "status">[];
-  /** What is left after this send; null where the plan sets no limit. */
+  /** The quota left after this send; null where the plan sets no limit. */
   remaining: QuotaLeft;
 }
 
-/** The row of the line has changed since it was read: read it again, it may be no line to send from any more. */
+/** The row of the line has changed since it was read. Read it again: the line may no longer be able to send. */
 export class LineChanged extends Error {
   override name = "LineChanged";
 }
 
-/** What must still hold when the send is committed: the line can send, and the key, where it was remembered, is valid. */
+/** Returns the rows that must be unchanged at the commit: the line's, and the API key's if it came from a cache. */
 export function preconditionsOf({ caller, line }: SendCommand): Precondition[] {
   return caller.keyRow ? [line.row, caller.keyRow] : [line.row];
 }
 
-/** The acknowledgement of a message: `queued`, whatever became of it since (spec). */
+/** Returns the acknowledgement of a message: `queued`, even if its status has changed since (spec). */
 export function acknowledge({ id, jobId, to }: Message): Accepted["messages"][number] {
   return { id, jobId, to, status: "queued" };
 }
 
-/** What is kept under the key: which messages were the answer, by history number. */
+/** What is kept under an Idempotency-Key: the history numbers of the messages in the answer. */
 export interface KeptSend {
   first: number;
   count: number;
@@ -65,8 +65,9 @@ export interface KeptSend {
 }
 
 /**
- * The answer that a send got first, for one that is repeated under its `Idempotency-Key`. Null when the send is not a repetition. Asked before anything else of a send is looked at: its session may be gone by
- * now. Throws Problem idempotency_key_reused.
+ * Returns the first answer to a send that is repeated with the same `Idempotency-Key`; null if the send is not a
+ * repetition. Call it before anything else of the send is checked, because its session may be gone by now. Throws
+ * Problem idempotency_key_reused.
  */
 export async function findReplay(
   { kv, idempotency }: { kv: Kv; idempotency: Pick<Idempotency, "find"> },
@@ -74,7 +75,7 @@ export async function findReplay(
 ): Promise<Accepted | null> {
   const kept = await idempotency.find<KeptSend>(request);
   if (kept === null) return null;
-  // Read after the answer was found, so that it knows the answer's messages.
+  // The ledger is read after the answer, so that it includes the answer's messages.
   const { accountId } = request;
   const ledger = await ledgerOf(kv, accountId);
   const numbers = sequence(kept.first, kept.first + kept.count - 1);

@@ -1,7 +1,7 @@
 /**
- * A bulk that is too large for one commit is staged over several, and published by one (promise 1: all or none).
- * Nothing shows what is staged: no history number, no quota, and queue rows that name a bulk count only with its row.
- * What a crash leaves is removed at boot, or by a sweep where other processes may be at work.
+ * Stages a bulk that is too large for one commit over several commits, and publishes it with one (promise 1: all or
+ * none). Staged messages are invisible: the ledger does not count them, and queue rows that name a bulk count only once
+ * the bulk's row exists. What a crash leaves is removed at boot, or by a sweep if other processes may be staging bulks.
  */
 import { Change, isRow, type Kv, type Row, StoreError } from "../store/kv.ts";
 import { commitSized, loadOf } from "./commit_size.ts";
@@ -9,15 +9,17 @@ import { enqueue, removeQueued } from "./queue/enqueue.ts";
 import type { Message } from "./message.ts";
 import { messageKeys, type StagedBulk } from "./rows.ts";
 
-/** Messages of one commit, at most: a send of another account waits for no more than the one that is being written. */
+/** Messages per commit, at most: a send of another account waits for at most one such commit. */
 const STAGED_AT_ONCE = 30;
 
-/** Adds to the change that these messages, which must be all of the bulk, are going to be staged. */
+/** Adds the row that announces the staging of these messages, which must be all of the bulk. */
 export function stage(change: Change, bulkId: string, messages: readonly Message[]): void {
   change.set(messageKeys.stagedBulk(bulkId), { firstMessageId: messages[0]!.id, lastMessageId: messages.at(-1)!.id });
 }
 
-/** Writes the rows of a bulk that is staged; the commit that publishes it must check the answer (`publishStaged`). */
+/**
+ * Writes the messages of a staged bulk. Resolves to the row that the publishing commit must check (`publishStaged`).
+ */
 export async function writeStaged(kv: Kv, bulkId: string, messages: readonly Message[]): Promise<Row<StagedBulk>> {
   for (const piece of inCommits(messages)) {
     const change = new Change();
@@ -29,16 +31,16 @@ export async function writeStaged(kv: Kv, bulkId: string, messages: readonly Mes
   return slot;
 }
 
-/** Adds to the change that makes the bulk count that it is staged no more, unless somebody began to remove it. */
+/** Adds to the commit that publishes the bulk the end of its staging, with a check that its removal has not begun. */
 export function publishStaged(change: Change, staged: Row<StagedBulk>): void {
   change.check(staged).delete(staged.key);
 }
 
-/** Removes what was staged of the bulk; one that was published is left alone. */
+/** Removes the staged messages of the bulk. Does nothing if it was published. */
 export async function removeStaged(kv: Kv, bulkId: string): Promise<void> {
   const slot = await kv.get(messageKeys.stagedBulk(bulkId));
   if (slot.value === null) return;
-  // A new version of the row: whoever is about to publish the bulk fails at its check.
+  // Gives the row a new version, so that a concurrent commit that publishes the bulk fails at its check.
   if (!await kv.commit(new Change().check(slot).set(slot.key, slot.value))) return removeStaged(kv, bulkId);
 
   const range = {
@@ -56,7 +58,7 @@ export async function removeStaged(kv: Kv, bulkId: string): Promise<void> {
   await kv.commit(new Change().delete(slot.key));
 }
 
-/** Removes what crashes left; at boot. */
+/** Removes all staged bulks, which crashes left. Only for boot, when none can be in progress. */
 export async function removeAllStaged(kv: Kv): Promise<void> {
   for await (const row of kv.list({ prefix: messageKeys.stagedBulks() })) {
     await removeStaged(kv, String(row.key.at(-1)));
@@ -64,8 +66,8 @@ export async function removeAllStaged(kv: Kv): Promise<void> {
 }
 
 /**
- * Removes what crashes of any process left: what has not moved since the last run, which has to lie longer back than any
- * bulk takes. Resolves to how many.
+ * Returns a sweep that removes staged bulks which crashes of any process left: those that have not changed since its
+ * last run. Runs must be further apart than staging any bulk takes. Each run resolves to the number of bulks removed.
  */
 export function makeSweepStaged(kv: Kv): () => Promise<number> {
   let before = new Map<string, string>();

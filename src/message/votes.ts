@@ -1,32 +1,32 @@
-/** Votes on polls that the API sent: what each person chose last, and what that adds up to. */
+/** Votes in polls that the API sent: each person's last choice, and the tally. */
 import type { Change, Kv } from "../store/kv.ts";
 import type { Message } from "./message.ts";
 import { messageKeys } from "./rows.ts";
 
 interface Vote {
   messageId: string;
-  /** Digits where the network revealed them, and the JID that voted. */
+  /** The voter's digits, if the network revealed them. */
   number: string | null;
   jid: string;
-  /** Names of the options; none takes an earlier choice back. */
+  /** Names of the chosen options; an empty list withdraws an earlier choice. */
   options: readonly string[];
 }
 
-/** Adds a vote to the change, in place of that person's last one: those of a chat come in their order. */
+/** Adds a vote to the change, replacing the person's last one. Votes of a chat arrive in order. */
 export function keepVote(change: Change, { messageId, number, jid, options }: Vote): void {
   change.set(messageKeys.vote(messageId, number ?? jid), [...options]);
-  // Under it stands what was chosen before the number was known.
+  // A choice made before the number was known is stored under the JID.
   if (number !== null && number !== jid) change.delete(messageKeys.vote(messageId, jid));
 }
 
 interface PollTally {
-  /** How many people have chosen anything. */
+  /** Number of people with a current choice. */
   voters: number;
   /** In the order of the poll. */
   options: { name: string; votes: number }[];
 }
 
-/** Null for a message that is no poll. Throws StoreError. */
+/** Resolves to the tally of a poll; null for any other message. Throws StoreError. */
 export type TallyOf = (message: Message) => Promise<PollTally | null>;
 
 export function makeTallyOf(kv: Kv): TallyOf {

@@ -1,4 +1,4 @@
-/** What is known of an account without its messages: how many wait, and what its quota leaves. */
+/** Figures that need no read of messages: how many wait, and what an account's quota leaves. */
 import type { Caller } from "../../account/account.ts";
 import { NO_USAGE, type QuotaLeft, quotaLeft, usageAt } from "../../account/quota.ts";
 import type { Clock } from "../../runtime.ts";
@@ -6,7 +6,9 @@ import type { Kv } from "../../store/kv.ts";
 import { messageKeys } from "../rows.ts";
 import { EndedStretches, StatusReader } from "./status_index.ts";
 
-/** How many messages of all accounts wait in queues: from the status index, two small reads an account. */
+/**
+ * Resolves to how many messages of all accounts are queued. Reads the status index, with two small reads per account.
+ */
 export type QueuedCount = () => Promise<number>;
 
 export function makeQueuedCount(kv: Kv): QueuedCount {
@@ -27,7 +29,7 @@ interface QuotaState {
   remaining: QuotaLeft;
 }
 
-/** What the account has used of its quota and what is left, as the next accept would count it. */
+/** Resolves to the used and remaining quota of the account, as the next accept would count it. */
 export type QuotaView = (caller: Caller) => Promise<QuotaState>;
 
 export function makeQuotaView({ kv, clock }: { kv: Kv; clock: Clock }): QuotaView {

@@ -1,7 +1,7 @@
 /**
- * Erasing a person from an account's messages. One that was sent to the person stays as an empty record, so that every
- * count stays right: its times and its end, without recipient, content or id on the network. One that went to somebody
- * else and names the person loses the name.
+ * Erases a person from an account's messages. A message to the person stays as an empty record, so that all counts stay
+ * right: with its times and status, but without recipient, content and network id. In messages to others, the person's
+ * name and number are redacted.
  */
 import { deleteKeys } from "../../store/delete_range.ts";
 import { Change, type Key, type Kv, retryOnConflict } from "../../store/kv.ts";
@@ -13,23 +13,23 @@ import { makeFilterIndex } from "./filter_index.ts";
 import { ledgerOf, messageIds, neighbours, sequence } from "./ledger.ts";
 import { containerOf, rowAbove } from "./number_set.ts";
 
-/** Messages that are read at a time, and that one commit rewrites: each is checked. */
+/** Messages read per step, and messages rewritten per commit, which needs a check for each. */
 const READ_AT_ONCE = 100;
 const REWRITTEN_AT_ONCE = 8;
 
 interface ErasedMessages {
   change: Change;
-  /** As they were: with the content that the change takes from them. */
+  /** The rewritten messages as they were before, with the content that the change removes. */
   rewritten: Message[];
-  /** How many of them went to the person. */
+  /** How many of them were sent to the person. */
   emptied: number;
-  /** Ids of messages that have yet to end. */
+  /** Ids of messages that have not ended yet. */
   waiting: string[];
-  /** The last history number that was looked at; null at the end. */
+  /** The last history number that was checked; null at the end. */
   next: number | null;
 }
 
-/** Looks at the next messages after one history number, up to another. */
+/** Builds the next step of an erasure, for messages with history numbers above `after` and up to `upTo`. */
 export async function eraseMessages(
   kv: Kv,
   accountId: string,
@@ -70,7 +70,7 @@ export async function eraseMessages(
   return erased;
 }
 
-/** The person's votes in a poll, and receipts in a group. */
+/** Deletes the person's votes in a poll, and receipts in a group. */
 async function forgetWhoAnswered(kv: Kv, { id, to, content }: Message, traces: Traces): Promise<void> {
   if (!isOfMany(to) && content.kind !== "poll") return;
   const theirs: Key[] = [];
@@ -84,7 +84,10 @@ function emptied({ manner: _, ...message }: Message, now: number): Message {
   return { ...message, to: "", networkId: "", content: blank(message.content), error: null, erasedAt: now };
 }
 
-/** The content without what it says; its kind stays, by which it is counted, and that of what it sends on or posts. */
+/**
+ * Returns the content with empty values. Its kind stays, which the history counts, and so does the kind
+ * of what it forwards or posts.
+ */
 function blank(content: OutgoingContent): OutgoingContent {
   return JSON.parse(JSON.stringify(content), (name, value) => {
     if (name === "kind" || name === "of") return value;
@@ -92,7 +95,10 @@ function blank(content: OutgoingContent): OutgoingContent {
   });
 }
 
-/** Removes from the index what was sent to these chats up to a history number. The messages themselves are emptied. */
+/**
+ * Removes messages to these chats, up to a history number, from the recipient index.
+ * `eraseMessages` empties the messages.
+ */
 export async function unindexChats(
   kv: Kv,
   accountId: string,
@@ -102,7 +108,7 @@ export async function unindexChats(
   for (let container = 0; container <= containerOf(Math.max(1, upTo)); container++) {
     for (const chat of chats) {
       await retryOnConflict(kv, async () => {
-        // What the index takes in meanwhile checks the mark, and is decided anew.
+        // The index checks the mark when it adds messages, so a concurrent addition conflicts and is tried again.
         const [mark, row] = await Promise.all([
           kv.get(messageKeys.historyIndexed(accountId)),
           kv.get(messageKeys.historyNumbers(accountId, container, "recipient", chat)),

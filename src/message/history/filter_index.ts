@@ -1,7 +1,7 @@
 /**
- * Which messages of an account have which session, recipient and type, by history number. None of these ever changes,
- * so accepting leaves the index alone: it follows the history, a batch of messages a commit, once a minute and before
- * each answer that asks it. A history from before the index is taken in the same way.
+ * Index of an account's messages by session, recipient and type, as sets of history numbers. These properties never
+ * change, so an accept does not write the index. Instead it catches up with the history, one batch per commit, once a
+ * minute and before each query that uses it. Histories from before the index existed are indexed in the same way.
  */
 import { KeyedQueue } from "../../base/keyed_queue.ts";
 import { Change, type KeyOf, type Kv, nameOfKey } from "../../store/kv.ts";
@@ -20,17 +20,17 @@ import {
   type NumberSet,
 } from "./number_set.ts";
 
-/** Values to be found, null where any will do; at least one. */
+/** The values to find, null for any value. At least one is set. */
 type Facets = Readonly<Record<Facet, string | null>>;
 
-/** Messages that are read at a time, and rows that one commit changes; all of them are small. */
+/** Messages read per batch, and rows changed per commit; all of them are small. */
 const READ_AT_ONCE = 1_000;
 const ROWS_A_COMMIT = 500;
 
 export function makeFilterIndex(kv: Kv) {
   const accounts = new KeyedQueue();
 
-  /** Takes in the next messages; resolves to how many, 0 at the end. */
+  /** Indexes the next messages; resolves to their number, 0 at the end of the history. */
   async function takeIn(accountId: string): Promise<number> {
     const [mark, ledger, floor] = await Promise.all([
       kv.get(messageKeys.historyIndexed(accountId)),
@@ -46,12 +46,12 @@ export function makeFilterIndex(kv: Kv) {
     const slots = await kv.getMany(rows.map(({ key }) => key));
     rows.forEach(({ key, added }, i) => change.set(key, extendRow(slots[i]!.value, added)));
     await kv.commit(change);
-    // When another process was faster, the next call begins behind it.
+    // If another process was faster and the commit conflicts, the next call continues behind what that process indexed.
     return (through ?? before + count) - before;
   }
 
   return {
-    /** Takes in up to `most` messages that are new to it; resolves to how many those were. Throws StoreError. */
+    /** Indexes new messages, until about `most` are done. Resolves to their number. Throws StoreError. */
     catchUp(
       accountId: string,
       { most = Infinity, signal }: { most?: number; signal?: AbortSignal } = {},
@@ -68,8 +68,8 @@ export function makeFilterIndex(kv: Kv) {
     },
 
     /**
-     * The messages that have all of these, among the history numbers `first` to `last`: containers that hold any, oldest
-     * first. It must have caught up.
+     * Returns the messages with all of these values among the history numbers `first` to `last`, as non-empty
+     * containers, oldest first. Call `catchUp` before.
      */
     async find(
       accountId: string,
@@ -98,10 +98,10 @@ export function makeFilterIndex(kv: Kv) {
   };
 }
 
-/** Messages of one account that a run takes in: a history from before the index must not hold up what else is due. */
+/** Messages indexed per account and run: a history from before the index must not delay other work. */
 const A_RUN = 50_000;
 
-/** Keeps the index of every account near the end of its history; resolves to how many messages were new to it. */
+/** Brings the index of every account up to date; resolves to the number of messages indexed. */
 export async function indexHistories(kv: Kv, signal: AbortSignal): Promise<number> {
   const index = makeFilterIndex(kv);
   let taken = 0;
@@ -112,8 +112,8 @@ export async function indexHistories(kv: Kv, signal: AbortSignal): Promise<numbe
 }
 
 /**
- * What the messages add to the rows of the index: as many messages, oldest first, as one commit takes. `through`: the
- * last of them, or null when there was room for all.
+ * Returns what the messages add to the rows of the index, for as many messages, oldest first, as fit into one commit.
+ * `through` is the last history number included, or null if all fit.
  */
 function rowsOf(accountId: string, messages: readonly Message[]): { rows: IndexRow[]; through: number | null } {
   const rows = new Map<string, IndexRow>();

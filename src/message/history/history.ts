@@ -1,7 +1,7 @@
 /**
- * The history of an account: any page of a million messages, and totals, without reading them all. Days and statuses
- * are counted in the commits that change the messages; what never changes of a message has an index that follows
- * (`filter_index.ts`); and a bulk is a stretch of history numbers.
+ * The history of an account: returns any page of a million messages, and totals, without reading all of them. Days and
+ * statuses are counted in the commits that change the messages. Properties that never change have an index that is
+ * updated later (`filter_index.ts`). A bulk is a range of history numbers.
  */
 import { messageKeys } from "../rows.ts";
 import { firstRow, type Kv } from "../../store/kv.ts";
@@ -13,10 +13,10 @@ import { ledgerOf, messageIds, messagesOf, neighbours, ownMessage, sequence } fr
 import { countOf, newestIn, type NumberSet } from "./number_set.ts";
 import { EndedStretches, StatusReader } from "./status_index.ts";
 
-/** What the messages of one page may take in memory. */
+/** Size limit of the messages of a page, in memory. */
 const PAGE_BYTES = 8 * 1024 ** 2;
 
-/** Null, or left out: any. */
+/** Filters and paging; a filter that is null or absent matches everything. */
 interface HistoryQuery {
   page: number;
   limit: number;
@@ -25,22 +25,24 @@ interface HistoryQuery {
   from?: string | null;
   to?: string | null;
   sessionId?: string | null;
-  /** As a send takes it. */
+  /** In the form that a send accepts. */
   recipient?: string | null;
   type?: MessageKind | null;
   bulkId?: string | null;
-  /** Only what was accepted before this message of the account. */
+  /** Id of a message of the account; only messages accepted before it match. */
   before?: string | null;
 }
 
 interface HistoryPage {
   messages: Message[];
   total: number;
-  /** Only where long messages made the page shorter than its limit: what to give as `before` for what follows. */
+  /**
+   * Set if long messages made the page shorter than its limit: the `before` with which to get the messages that follow.
+   */
   next?: string;
 }
 
-/** History numbers, both ends included; none when `last` is before `first`. */
+/** A range of history numbers, both ends included; empty if `last` is before `first`. */
 interface Stretch {
   first: number;
   last: number;
@@ -48,7 +50,7 @@ interface Stretch {
 
 const NOTHING: Stretch = { first: 1, last: 0 };
 
-/** A page: history numbers, newest first, and how many there are on all pages. */
+/** A page of history numbers, newest first, and their number on all pages. */
 interface Found {
   numbers: number[];
   total: number;
@@ -64,7 +66,7 @@ export class History {
     this.#filters = makeFilterIndex(kv);
   }
 
-  /** Newest first. Throws Problem not_found for an unknown `before`. */
+  /** Returns a page of messages, newest first. Throws Problem not_found for an unknown `before`. */
   async page(accountId: string, query: HistoryQuery): Promise<HistoryPage> {
     const kv = this.#kv;
     const { status = null, sessionId = null, recipient = null, type = null } = query;
@@ -86,19 +88,19 @@ export class History {
     const ids = await messageIds(kv, { accountId, ledger }, numbers.toReversed());
     const isDense = numbers.length > 0 && numbers[0]! - numbers.at(-1)! < 2 * numbers.length;
     const read = isDense ? await neighbours(kv, ids) : await messagesOf(kv, ids);
-    // One may have moved on since the index was read.
+    // A message's status may have changed since the index was read.
     const found = read.filter((message) => status === null || message.status === status).reverse();
     const messages = fitting(found);
     const next = messages.at(-1)?.id;
     return { messages, total, ...(next && messages.length < found.length ? { next } : {}) };
   }
 
-  /** Throws Problem not_found, also for another account's message. */
+  /** Returns the message. Throws Problem not_found, also for another account's message. */
   async get(accountId: string, messageId: string): Promise<Message> {
     return (await ownMessage(this.#kv, accountId, messageId)).value;
   }
 
-  /** A page of the account's bulks, newest first: their ids, and how many there are on all pages. */
+  /** Returns a page of the ids of the account's bulks, newest first, and their number on all pages. */
   async bulkIds(
     accountId: string,
     { page, limit }: { page: number; limit: number },
@@ -111,7 +113,7 @@ export class History {
     return { ids, total };
   }
 
-  /** The history numbers that the days and the bulk leave of all. */
+  /** Returns the range of history numbers that days, bulk and `before` select. */
   async #rangeOf(
     accountId: string,
     { from = null, to = null, bulkId = null, before = null }: HistoryQuery,
@@ -120,7 +122,7 @@ export class History {
     const [mark, beforeFrom, throughTo, bulk] = await Promise.all([
       before === null ? null : this.get(accountId, before),
       from === null ? 0 : this.#acceptedBefore(accountId, from, lastDay),
-      // "~" sorts after every character of a day: the first day after `to`.
+      // "~" sorts after every character of a day, so this counts up to the first day after `to`.
       to === null ? null : this.#acceptedBefore(accountId, `${to}~`, lastDay),
       bulkId === null ? null : this.#kv.get(messageKeys.bulk(bulkId)),
     ]);
@@ -138,8 +140,8 @@ export class History {
   }
 
   /**
-   * How many messages were accepted before the first day that sorts at or after `day`; null if there is none. Days after
-   * the last one are those of a wrong clock.
+   * Returns how many messages were accepted before the first day that sorts at or after `day`; null if there is no such
+   * day. Ignores days after `lastDay`, which come from a wrong clock.
    */
   async #acceptedBefore(accountId: string, day: string, lastDay: string): Promise<number | null> {
     if (day > lastDay) return null;
@@ -153,7 +155,7 @@ export class History {
   }
 }
 
-/** One page of what the range has of the status, newest first: ranks tell where it lies. */
+/** Returns one page of the range's messages with the status, newest first. Ranks in the status index locate it. */
 async function pageOfStatus(
   reader: StatusReader | null,
   range: Stretch,
@@ -170,7 +172,7 @@ async function pageOfStatus(
   return { numbers: numbers.reverse(), total: newest - oldest };
 }
 
-/** One page of what the range has of the facets and the status, newest first. */
+/** Returns one page of the messages in the sets with the status, newest first. */
 async function pageOfFacets(
   sets: readonly NumberSet[],
   reader: StatusReader | null,
@@ -189,7 +191,7 @@ async function pageOfFacets(
   return { numbers, total: counted.reduce((total, { count }) => total + count, 0) };
 }
 
-/** The first of the messages that fit on a page, at least one. */
+/** Returns the first messages that fit on a page, at least one. */
 function fitting(messages: readonly Message[]): Message[] {
   let bytes = 0;
   const end = messages.findIndex(({ content, manner }, i) =>

@@ -1,7 +1,7 @@
 /**
- * The ledger of an account: the one row that every accept checks and rewrites. It holds what must be exact and in
- * order over concurrent accepts: the quota's counts and the last history number. History numbers are dense from 1, and
- * the ids behind them lie in blocks of 30, so that history costs an accept no row of its own but one in 30.
+ * The ledger of an account: the one row that every accept checks and rewrites. It holds what must be exact and ordered
+ * across concurrent accepts: the quota's counts and the last history number. History numbers count from 1 without gaps.
+ * Their message ids are stored in blocks of 30, so that only one message in 30 costs a row for the history.
  */
 import { NO_USAGE, type Usage } from "../../account/quota.ts";
 import { notFound } from "../../errors.ts";
@@ -10,31 +10,31 @@ import { type Change, isRow, type Kv, type Row } from "../../store/kv.ts";
 import type { Message } from "../message.ts";
 
 /**
- * Messages whose ids share a row, and whose statuses share a counter (`status_index.ts`): 2 bits each, and 60 bits stay
- * clear of the sign, whatever differences a group commit adds up.
+ * Messages whose ids share a row, and whose statuses share a counter (`status_index.ts`). At 2 bits each they take 60
+ * bits, which stay clear of the sign bit, whatever differences a group commit sums up.
  */
 export const BLOCK_SIZE = 30;
 
 export const EMPTY_LEDGER: Ledger = { usage: NO_USAGE, messages: 0, lastPosition: 0, openBlock: [] };
 
-/** The account's ledger as it stands. */
+/** Reads the account's ledger; returns an empty one if the account has none yet. */
 export async function ledgerOf(kv: Kv, accountId: string): Promise<Ledger> {
   return (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;
 }
 
-/** History numbers from the first to the last; none when the last is before the first. */
+/** Returns the integers from `first` to `last`; none if `last` is before `first`. */
 export function sequence(first: number, last: number): number[] {
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => first + i);
 }
 
-/** Which block holds the history number. */
+/** Returns the block that holds the history number. */
 function blockOf(historyNumber: number): number {
   return Math.floor((historyNumber - 1) / BLOCK_SIZE);
 }
 
 /**
- * The ledger after these messages, charged as `usage`; adds the blocks that they fill, and the day if they are its
- * first, to the change. The caller sets the ledger's row and checks it.
+ * Returns the ledger after these messages, with `usage` as the quota's counts. Adds the blocks that the messages fill,
+ * and the day if they are its first, to the change. The caller checks and sets the ledger's row.
  */
 export function extendLedger(
   change: Change,
@@ -43,7 +43,8 @@ export function extendLedger(
 ): Ledger {
   const { accountId, ledger } = before;
   const { messages, usage } = added;
-  // Back from a wrong clock the day may have its row already: this one sorts behind it, and is read where there is none.
+  // If the clock was set back, the day may already have a row. The row with `+` sorts after it,
+  // and serves if there is none.
   const day = usage.day < ledger.usage.day ? `${usage.day}+` : usage.day;
   if (day !== ledger.usage.day) change.set(messageKeys.historyDay(accountId, day), ledger.messages + 1);
   const open = [...ledger.openBlock, ...messages.map((message) => message.id)];
@@ -60,13 +61,19 @@ export function extendLedger(
   };
 }
 
-/** The last position given out once these messages, in order, have theirs; a scheduled one takes the place of its time. */
+/**
+ * Returns the last assigned position after these messages. Scheduled messages do not count:
+ * they have their time's position.
+ */
 export function lastPositionOf({ lastPosition }: Pick<Ledger, "lastPosition">, messages: readonly Message[]): number {
   const last = messages.findLast(({ sendAt }) => sendAt === null);
   return Math.max(lastPosition, last?.position ?? 0);
 }
 
-/** Ids of the messages with these history numbers, in their order; all of them at most `ledger.messages`. */
+/**
+ * Returns the ids of the messages with these history numbers, in the same order. No number
+ * may exceed `ledger.messages`.
+ */
 export async function messageIds(
   kv: Kv,
   account: { accountId: string; ledger: Ledger },
@@ -82,22 +89,22 @@ export async function messageIds(
   ).filter((id) => id !== undefined);
 }
 
-/** The account's message. Throws Problem not_found, also for another account's. */
+/** Returns the account's message. Throws Problem not_found, also for another account's message. */
 export async function ownMessage(kv: Kv, accountId: string, messageId: string): Promise<Row<Message>> {
   const slot = await kv.get(messageKeys.message(messageId));
   if (!isRow(slot) || slot.value.accountId !== accountId) throw notFound("message");
   return slot;
 }
 
-/** The messages with these ids, in their order, as far as they are there. */
+/** Returns the messages with these ids that exist, in the same order. */
 export async function messagesOf(kv: Kv, ids: readonly string[]): Promise<Message[]> {
   const slots = await kv.getMany(ids.map((id) => messageKeys.message(id)));
   return slots.flatMap((slot) => slot.value ?? []);
 }
 
 /**
- * As `messagesOf`, for messages that were accepted one soon after the other, oldest first: their rows are near each
- * other, and one list of them costs half of what single keys cost. Rows of other accounts may lie between.
+ * Like `messagesOf`, for messages that were accepted shortly after one another, oldest first: their rows are close to
+ * each other, and listing them takes half the time of single reads. Rows of other accounts may lie between them.
  */
 export async function neighbours(kv: Kv, ids: readonly string[]): Promise<Message[]> {
   const [oldest, newest] = [ids[0], ids.at(-1)];

@@ -1,25 +1,25 @@
 /**
- * Sets of history numbers, kept as roaring bitmaps are: in containers of 61,440 consecutive numbers, each a row. A
- * container with few numbers lists them, two bytes each; one with many has a bit for every number it could hold.
- * In memory a container is always bits, so that sets are joined word by word.
+ * Sets of history numbers, stored like roaring bitmaps: in containers of 61,440 consecutive numbers, each one row. A
+ * sparse container lists its numbers in two bytes each; a dense one has a bit for every possible number. In memory a
+ * container is always a bitmap, so that sets are intersected word by word.
  */
 
-/** Numbers a container covers: 32 stretches of the status index, and no more than two bytes can tell apart. */
+/** Numbers covered by a container: 32 stretches of the status index, and few enough for two-byte offsets. */
 export const CONTAINER_SIZE = 61_440;
 const WORDS = CONTAINER_SIZE / 32;
-/** From this many numbers on, bits take less room than a list. */
+/** From this many numbers on, a bitmap is smaller than a list. */
 const DENSE = CONTAINER_SIZE / 16;
 
-/** The numbers of one container, from its first, a bit each. */
+/** The bitmap of a container; bit 0 is its first number. */
 type Bits = Uint32Array<ArrayBuffer>;
 
-/** What of a set lies in one container. */
+/** The part of a set that lies in one container. */
 export interface NumberSet {
   container: number;
   bits: Bits;
 }
 
-/** Which container holds the history number. */
+/** Returns the container that holds the history number. */
 export function containerOf(historyNumber: number): number {
   return Math.floor((historyNumber - 1) / CONTAINER_SIZE);
 }
@@ -33,7 +33,7 @@ function addNumber(bits: Bits, historyNumber: number): void {
   bits[offset >>> 5]! |= 1 << (offset & 31);
 }
 
-/** The container's row with these numbers too, which come after all that it has, oldest first. */
+/** Returns the container's row with these numbers added; they must be ascending and greater than all numbers in it. */
 export function extendRow(row: Uint8Array | null, historyNumbers: readonly number[]): Uint8Array<ArrayBuffer> {
   const listed = (row?.length ?? 0) / 2;
   if (listed + historyNumbers.length < DENSE) {
@@ -48,7 +48,7 @@ export function extendRow(row: Uint8Array | null, historyNumbers: readonly numbe
   return new Uint8Array(bits.buffer);
 }
 
-/** The container's row with the numbers above `floor` alone; null when there are none. */
+/** Returns the container's row with only the numbers above `floor`; null if there are none. */
 export function rowAbove(row: Uint8Array, container: number, floor: number): Uint8Array<ArrayBuffer> | null {
   const bits = decodeNumbers(row);
   clip(bits, container, { first: floor + 1, last: Infinity });
@@ -58,7 +58,7 @@ export function rowAbove(row: Uint8Array, container: number, floor: number): Uin
 
 export function decodeNumbers(row: Uint8Array | null): Bits {
   if (row === null) return noNumbers();
-  // A copy begins at 0, as the wider views demand.
+  // Copied, because the wider views need an aligned buffer that begins at 0.
   const { buffer } = new Uint8Array(row);
   if (row.length === WORDS * 4) return new Uint32Array(buffer);
   const bits = noNumbers();
@@ -66,12 +66,12 @@ export function decodeNumbers(row: Uint8Array | null): Bits {
   return bits;
 }
 
-/** Leaves in `bits` what is in `others` too. */
+/** Clears the bits that are not set in `others`. */
 export function intersect(bits: Uint32Array, others: Uint32Array): void {
   for (let i = 0; i < bits.length; i++) bits[i]! &= others[i]!;
 }
 
-/** Leaves in the container the history numbers from `first` to `last`. */
+/** Clears the bits of history numbers outside `first` to `last`. */
 export function clip(bits: Bits, container: number, { first, last }: { first: number; last: number }): void {
   const start = container * CONTAINER_SIZE + 1;
   const [from, to] = [first - start, last - start];
@@ -88,7 +88,7 @@ export function countOf(bits: Bits): number {
   return count;
 }
 
-/** The set's history numbers, newest first: `limit` of them behind the first `skip`. */
+/** Returns up to `limit` history numbers of the set, newest first, after skipping `skip` of them. */
 export function newestIn({ container, bits }: NumberSet, { skip, limit }: { skip: number; limit: number }): number[] {
   const found: number[] = [];
   const start = container * CONTAINER_SIZE + 1;

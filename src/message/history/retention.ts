@@ -1,10 +1,11 @@
 /**
- * How long messages are kept: those of an account go oldest first, each with all that hangs on it, a few with each flush
- * that others' commits cause anyway, so that no send waits for one. The account's floor, up to which history numbers are
- * gone, moves in the same commits: pages and totals are right at any moment, and a crash leaves nothing behind.
+ * Retention: removes an account's messages oldest first, each with all rows that belong to it. A few are removed with
+ * each flush that other commits cause anyway, so that no send waits for a removal. The same commits move the
+ * account's floor, the history number up to which messages are removed. So pages and totals are right at any moment,
+ * and a crash leaves nothing behind.
  *
- * Of the status index only what no answer asks any more goes: counts below the floor cancel out, as every answer is a
- * difference of two ranks above it.
+ * Of the status index, only counters that no query reads any longer are removed. The other counts below the floor
+ * cancel out, because every answer is a difference of two ranks above the floor.
  */
 import { type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../../store/delete_range.ts";
@@ -15,12 +16,15 @@ import { BLOCK_SIZE, ledgerOf, messageIds, neighbours, sequence } from "./ledger
 import { containerOf } from "./number_set.ts";
 import { forgettable } from "./status_index.ts";
 
-/** Messages that go with another's commit; each makes that flush some 0.1 ms longer. Where there was none, a block goes next. */
+/**
+ * Messages removed with the flush of another commit; each makes that flush about 0.1 ms longer. If there was no other
+ * commit, a whole block is removed next.
+ */
 const REMOVED_WITH_EACH = 3;
-/** Messages after which the indexes are tidied. */
+/** Number of removed messages after which the indexes are tidied. */
 const TIDIED_EVERY = 200 * BLOCK_SIZE;
 
-/** Messages of one account that a run removes: other sweeps wait behind it. */
+/** Messages removed per account and run, at most, because other sweeps wait for the run to end. */
 export const REMOVED_A_RUN = 5_000;
 
 interface RetentionDeps {
@@ -28,7 +32,7 @@ interface RetentionDeps {
   runtime: Pick<Runtime, "clock">;
 }
 
-/** Removes messages of every account that are older than `keepMs` and have ended, up to `most` each; resolves to how many. */
+/** Removes ended messages older than `keepMs`, up to `most` per account. Resolves to the number removed. */
 export async function sweepHistory(
   { kv, runtime }: RetentionDeps,
   { keepMs, most = REMOVED_A_RUN, signal }: { keepMs: number; most?: number; signal?: AbortSignal },
@@ -42,8 +46,8 @@ export async function sweepHistory(
 }
 
 /**
- * Removes the account's messages that were accepted before a time (Unix ms) and have ended, up to the first that has not;
- * resolves to how many.
+ * Removes the account's messages that were accepted before a time, Unix ms, up to the first one that has not ended, and
+ * to about `most`. Resolves to the number removed.
  */
 export async function removeHistory(
   { kv, runtime: { clock } }: RetentionDeps,
@@ -62,7 +66,7 @@ export async function removeHistory(
       const version = await kv.commit(await removal(kv, accountId, { ...block, from, floor, through }), {
         lingerUntil,
       });
-      // Another process that was faster has done this piece.
+      // Another process was faster and has removed this piece.
       if (version === null) break;
       floor = { ...floor, version };
       from = through;
@@ -76,7 +80,7 @@ export async function removeHistory(
   return removed;
 }
 
-/** Messages that may go, of one block: those with numbers above `from`, where the floor is, up to `through`. */
+/** Messages of one block that may be removed: those with history numbers above `from`, the floor, up to `through`. */
 interface Removable {
   floor: Slot<number>;
   from: number;
@@ -102,7 +106,7 @@ async function removal(kv: Kv, accountId: string, { floor, from, through, messag
   for (const message of messages) {
     if (message.historyNumber > from && message.historyNumber <= through) await removeMessage(kv, change, message);
   }
-  // The ids of a block go with the last of its messages.
+  // The block of ids is removed with the last of its messages.
   const block = Math.floor(from / BLOCK_SIZE);
   if ((block + 1) * BLOCK_SIZE <= through) change.delete(messageKeys.historyBlock(accountId, block));
   return change;
@@ -111,7 +115,7 @@ async function removal(kv: Kv, accountId: string, { floor, from, through, messag
 async function removeMessage(kv: Kv, change: Change, message: Message): Promise<void> {
   const { id, accountId, sessionId, networkId, bulkId, historyNumber, to, content, deliveredAt, readAt } = message;
   change.delete(messageKeys.message(id)).delete(messageKeys.messageOfNetworkId(sessionId, networkId));
-  // In a chat of two, at most one receipt of each kind; in a group, of each participant: more than one commit may hold.
+  // A 1:1 chat has at most one receipt of each kind, a group one per participant, which may be too many for one commit.
   if (isOfMany(to)) await deleteRange(kv, { prefix: messageKeys.receiptsOf(id) });
   else {
     if (deliveredAt !== null) change.delete(messageKeys.receipt(id, "delivered", ""));
@@ -125,7 +129,7 @@ async function removeMessage(kv: Kv, change: Change, message: Message): Promise<
   for (const status of ["sent", "failed"] as const) change.delete(messageKeys.bulkCount(bulkId, status));
 }
 
-/** Removes what the indexes have of messages below the floor; begun again after a crash. */
+/** Removes index rows that only concern messages below the floor. Idempotent: after a crash it runs again. */
 async function tidy(kv: Kv, accountId: string, signal?: AbortSignal): Promise<void> {
   const floor = (await kv.get(messageKeys.historyFloor(accountId))).value ?? 0;
   if (floor === 0) return;
@@ -136,7 +140,7 @@ async function tidy(kv: Kv, accountId: string, signal?: AbortSignal): Promise<vo
     const prefix = messageKeys.statusCountsOf(accountId, level);
     await deleteRange(kv, { prefix, end: messageKeys.statusCounts(accountId, level, end) }, { signal });
   }
-  // The last day that began below the floor says on which day the floor lies.
+  // The last day that began below the floor stays: it tells on which day the floor lies.
   const days = [];
   for await (const row of kv.list({ prefix: messageKeys.historyDays(accountId) })) {
     if (row.value > floor + 1) break;

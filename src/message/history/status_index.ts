@@ -1,11 +1,11 @@
 /**
- * Which messages of an account have which status, by history number, without reading the messages.
+ * Index of an account's messages by status: tells which history numbers have a status, without reading the messages.
  *
- * A status fits in 2 bits, so one 64-bit counter (a word) holds those of 30 messages. Above the words stand two levels
- * of nodes, each covering 64 of the level below (1,920 and 122,880 messages): a node packs three counts of 21 bits,
- * one a status other than `queued`, which is the rest. A status change adds a difference to three counters: `add` never
- * conflicts, group commit sums it, and since each change of a message is committed once, the sums are exact. `queued`
- * is 0 everywhere, so a new message costs nothing here.
+ * A status fits in 2 bits, so one 64-bit counter (a word) holds those of 30 messages. Above the words are two levels of
+ * nodes, each covering 64 counters of the level below (1,920 and 122,880 messages). A node packs three counts of 21
+ * bits, one for each status except `queued`, which is the remainder. A status change adds a difference to three
+ * counters. `add` never conflicts, and group commit sums it. The sums are exact, because each change of a message is
+ * committed exactly once. `queued` is 0 everywhere, so a new message costs nothing here.
  */
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../base/at_most.ts";
@@ -19,11 +19,11 @@ const CODES: Readonly<Record<MessageStatus, number>> = { queued: 0, processing: 
 const STATUS_BITS = 2;
 const COUNT_BITS = 21;
 const FANOUT = 64;
-/** Messages below one counter of each level; level 0 are the words. */
+/** Messages covered by one counter of each level; level 0 has the words. */
 const SPAN = [BLOCK_SIZE, BLOCK_SIZE * FANOUT, BLOCK_SIZE * FANOUT ** 2] as const;
 const TOP = SPAN.length - 1;
 
-/** Adds to the change that the message with this history number moves from one status to another. */
+/** Adds a message's change of status to the index. */
 export function moveStatus(
   change: Change,
   message: { accountId: string; historyNumber: number },
@@ -39,14 +39,14 @@ export function moveStatus(
   });
 }
 
-/** One message of this code in a node's packed counts. */
+/** Returns a node's packed counts for a single message with this status code. */
 function countOfOne(code: number): bigint {
   return code === 0 ? 0n : 1n << BigInt((code - 1) * COUNT_BITS);
 }
 
 /**
- * Stretches of counters whose messages have all ended (`sent`, `failed`). Ends are final, so these never change again
- * and are remembered: the deep pages of a long history then cost no read of the index.
+ * Cache of stretches of counters whose messages have all ended (`sent`, `failed`). Those statuses are final, so such a
+ * stretch never changes again. With the cache, deep pages of a long history need no read of the index.
  */
 export class EndedStretches {
   readonly #stretches = new LRUCache<string, BigUint64Array>(atMost(REMEMBERED_STRETCHES));
@@ -55,17 +55,17 @@ export class EndedStretches {
     return this.#stretches.get(name);
   }
 
-  /** Remembers the stretch if all below it has ended. */
+  /** Caches the stretch if all messages that it covers have ended. */
   offer(name: string, level: number, counters: BigUint64Array): void {
     if (level === TOP || counters.length < FANOUT || !counters.every((counter) => hasEnded(level, counter))) return;
     this.#stretches.set(name, counters);
   }
 }
 
-/** At 512 bytes each; enough for the words of 7 million messages. */
+/** Stretches in the cache, of 512 bytes each; enough for the words of 7 million messages. */
 const REMEMBERED_STRETCHES = 4096;
 
-/** The upper bit of each status in a word: set in the codes of `sent` and `failed` alone. */
+/** The upper bit of each status in a word, which is set only in the codes of `sent` and `failed`. */
 const ENDED_BITS = BigInt("0b" + "10".repeat(BLOCK_SIZE));
 
 function hasEnded(level: number, counter: bigint): boolean {
@@ -73,7 +73,7 @@ function hasEnded(level: number, counter: bigint): boolean {
   return countIn(counter, CODES.sent) + countIn(counter, CODES.failed) === SPAN[level];
 }
 
-/** What a query asks the index. */
+/** What a query asks of the index. */
 interface StatusQuery {
   accountId: string;
   status: MessageStatus;
@@ -81,14 +81,14 @@ interface StatusQuery {
   messages: number;
 }
 
-/** One account's index of one status, for one query. */
+/** Reads one account's index for one status, for the duration of one query. */
 export class StatusReader {
   readonly #kv: Kv;
   readonly #ended: EndedStretches;
   readonly #accountId: string;
   readonly #code: number;
   readonly #messages: number;
-  /** Each stretch of counters is read once a query, so that the parts of an answer agree. */
+  /** Each stretch of counters is read once per query, so that all parts of the answer agree. */
   readonly #stretches = new Map<string, Promise<BigUint64Array>>();
 
   constructor(source: { kv: Kv; ended: EndedStretches }, query: StatusQuery) {
@@ -99,7 +99,7 @@ export class StatusReader {
     this.#messages = query.messages;
   }
 
-  /** How many of the first `number` messages have the status. */
+  /** Returns how many of the first `number` messages have the status. */
   async rank(number: number): Promise<number> {
     if (number === 0) return 0;
     if (number === this.#messages) return sum(await this.#counts(TOP, 0));
@@ -112,10 +112,10 @@ export class StatusReader {
     return sum(before) + inLastWord.filter((found) => found <= number).length;
   }
 
-  /** History numbers of the messages ranked `first` to `last` among those with the status, oldest first. */
+  /** Returns the history numbers of the messages ranked `first` to `last` among those with the status, oldest first. */
   async select(first: number, last: number): Promise<number[]> {
     if (last < first) return [];
-    /** Where to look on, with how many of the status lie before it. */
+    /** Stretches to search at the next level, each with the number of matching messages before it. */
     let open = [{ start: 0, rank: 0 }];
     for (let level = TOP; level >= 0; level--) {
       const stretches = await Promise.all(open.map(({ start }) => this.#counts(level, start)));
@@ -137,7 +137,7 @@ export class StatusReader {
     });
   }
 
-  /** Leaves in the container the numbers of messages that have the status. */
+  /** Clears the bits of messages that do not have the status. */
   async keep({ container, bits }: NumberSet): Promise<void> {
     const stretches = CONTAINER_SIZE / (BLOCK_SIZE * FANOUT);
     const words = bits.length / stretches;
@@ -149,7 +149,7 @@ export class StatusReader {
     }));
   }
 
-  /** How many messages have the status below each counter of a stretch. */
+  /** Returns how many messages have the status under each counter of a stretch. */
   async #counts(level: number, start: number): Promise<number[]> {
     const counters = await this.#counters(level, start);
     return Array.from(counters, (counter, i) => {
@@ -185,7 +185,7 @@ export class StatusReader {
     return known;
   }
 
-  /** The counters of a stretch that are in use; one that was never added to is 0. */
+  /** Reads the counters of a stretch that are in use; a counter without a row is 0. */
   async #readCounters(name: string, level: number, start: number): Promise<BigUint64Array> {
     const ended = this.#ended.get(name);
     if (ended) return ended;
@@ -205,17 +205,17 @@ export class StatusReader {
   }
 }
 
-/** Below which counter of each level none is read any more once all answers are of messages above the floor. */
+/** Returns, for each level below the top, the counter below which none is read once all queries are above the floor. */
 export function forgettable(floor: number): { level: number; end: number }[] {
   return SPAN.slice(0, TOP).map((span, level) => ({ level, end: startOfStretch(level, Math.floor(floor / span)) }));
 }
 
-/** The first of the counters that are read together with this one. */
+/** Returns the first counter of the stretch that this counter belongs to. */
 function startOfStretch(level: number, index: number): number {
   return level === TOP ? 0 : Math.floor(index / FANOUT) * FANOUT;
 }
 
-/** A bit for each message of a stretch of words, set where it has the status. */
+/** Returns a bitmap of the messages in a stretch of words that have the status. */
 function numbersWith(code: number, words: BigUint64Array): Uint32Array {
   const found = new Uint32Array(BLOCK_SIZE * FANOUT / 32);
   const halves = new Uint32Array(words.buffer, words.byteOffset, words.length * 2);
@@ -223,13 +223,13 @@ function numbersWith(code: number, words: BigUint64Array): Uint32Array {
     const block = (matches(halves[2 * i]!, code) | matches(halves[2 * i + 1]!, code) << 16) & (2 ** BLOCK_SIZE - 1);
     const at = i * BLOCK_SIZE;
     found[at >>> 5]! |= block << (at & 31);
-    // The part that reaches into the next word.
+    // The part of the block that reaches into the next word.
     if ((at & 31) > 32 - BLOCK_SIZE) found[(at >>> 5) + 1]! |= block >>> (32 - (at & 31));
   }
   return found;
 }
 
-/** Sixteen bits: which of the sixteen statuses in half a word are this one. */
+/** Returns 16 bits that tell which of the 16 statuses in half a word equal the code. */
 function matches(half: number, code: number): number {
   const differs = half ^ (code * 0x55555555);
   let same = ~(differs | differs >>> 1) & 0x55555555;
@@ -239,7 +239,7 @@ function matches(half: number, code: number): number {
   return (same | same >>> 8) & 0xffff;
 }
 
-/** The count of one code in a node. */
+/** Returns the count of one code in a node. */
 function countIn(node: bigint, code: number): number {
   return Number((node >> BigInt((code - 1) * COUNT_BITS)) & ((1n << BigInt(COUNT_BITS)) - 1n));
 }

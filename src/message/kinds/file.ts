@@ -1,6 +1,6 @@
 /**
- * Files: image, video, audio and document, which differ by their name alone until they are encoded; stickers and voice
- * notes, which are of one format each.
+ * Kinds with a file. Image, video, audio and document differ only in their name until they are encoded; stickers and
+ * voice notes accept one format each.
  */
 import { Buffer } from "node:buffer";
 import { percentDecoded, safeFilename } from "../../media/filename.ts";
@@ -28,13 +28,13 @@ export const file: Kind<FileContent> = {
   },
 };
 
-/** Those keep their kind, whatever the name of the file. */
+/** Kinds that stay the same whatever the file's name. */
 const ofOneFormat: Kind<FileContent> = {
   ...file,
   withAttachment: (content, { file }) => ({ ...content, file }),
 };
 
-/** WebP alone, which is what phones show. */
+/** Only WebP, because phones show no other format as a sticker. */
 const sticker: Kind<FileContent> = {
   ...ofOneFormat,
   refusal(head) {
@@ -44,7 +44,7 @@ const sticker: Kind<FileContent> = {
   },
 };
 
-/** Opus in Ogg alone, which is what phones record and play as one. */
+/** Only Opus in Ogg, which is what phones record and play as a voice note. */
 const voice: Kind<FileContent> = {
   ...ofOneFormat,
   refusal(head) {
@@ -57,7 +57,10 @@ const voice: Kind<FileContent> = {
 
 export const FILE_KINDS = { image: file, video: file, audio: file, document: file, sticker, voice };
 
-/** Kind and mimetype by the name's extension; for an extension that is not known, the mimetype that a server gave. */
+/**
+ * Returns a content whose kind and mimetype follow from the name's extension; if that is
+ * unknown, with the given mimetype.
+ */
 export function fileContent<File>(
   file: File,
   { filename, mimetype, caption }: { filename: string; mimetype?: string; caption?: string | null | undefined },
@@ -67,7 +70,10 @@ export function fileContent<File>(
   return { ...known, ...other, file, filename, caption: caption || null };
 }
 
-/** What is known of a remote file before it is fetched: the name in its address decides the kind. */
+/**
+ * Returns the content of a file that is still to be fetched: the filename, or else the name
+ * in its URL, decides the kind.
+ */
 export function remoteContent(
   url: string,
   { caption, filename }: { caption?: string | null | undefined; filename?: string | null | undefined },
@@ -77,7 +83,7 @@ export function remoteContent(
   return fileContent({ url }, { filename: safeFilename(percentDecoded(segment)) ?? "file", caption });
 }
 
-/** In which kind a file arrives, by its extension (spec, "Sending messages"). Whatever is not in it is a document. */
+/** Kind and mimetype of files by extension (spec, "Sending messages"). Files with other extensions are documents. */
 const BY_EXTENSION: Readonly<Record<string, [FileKind, string]>> = {
   png: ["image", "image/png"],
   jpg: ["image", "image/jpeg"],
@@ -88,7 +94,7 @@ const BY_EXTENSION: Readonly<Record<string, [FileKind, string]>> = {
   "3gp": ["video", "video/3gpp"],
   mov: ["video", "video/quicktime"],
   mp3: ["audio", "audio/mpeg"],
-  // What phones play as a voice note.
+  // The format that phones play as a voice note.
   ogg: ["audio", "audio/ogg; codecs=opus"],
   pdf: ["document", "application/pdf"],
   doc: ["document", "application/msword"],
@@ -111,7 +117,7 @@ const BY_EXTENSION: Readonly<Record<string, [FileKind, string]>> = {
   "7z": ["document", "application/x-7z-compressed"],
 };
 
-/** Kind and mimetype of a file by its name; case does not matter. */
+/** Returns kind and mimetype of a file by its name, ignoring case. */
 function fileKind(filename: string): { kind: FileKind; mimetype: string } {
   const extension = /\.([^.]+)$/.exec(filename)?.[1]?.toLowerCase() ?? "";
   const [kind, mimetype] = (Object.hasOwn(BY_EXTENSION, extension) && BY_EXTENSION[extension]) ||

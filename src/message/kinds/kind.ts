@@ -1,11 +1,11 @@
-/** What a kind of message is. Each is described in this folder. */
+/** The interface of a kind of message. The files of this folder implement the kinds. */
 import type { StoredFile } from "../../media/store.ts";
 import type { OutgoingBody } from "../../whatsapp/outgoing.ts";
 
-/** A file that is fetched when its message's turn comes (`fileUrl`); a `StoredFile` takes its place then. */
+/** A file that is fetched when its message's turn comes (`fileUrl`), and then replaced by a `StoredFile`. */
 export interface RemoteFile {
   url: string;
-  /** Under this name, whatever the server calls it. */
+  /** Overrides the name that the server gives. */
   filename?: string;
 }
 
@@ -15,24 +15,30 @@ export interface Attachment<File = StoredFile | RemoteFile> {
   mimetype: string;
 }
 
-/** What the history shows of a content. */
+/** The parts of a content that the history shows. */
 export interface Preview {
   text: string | null;
   caption: string | null;
   filename: string | null;
 }
 
-/** Methods, so that the table takes a content of any kind. */
+/** The behaviour of a kind. Declared as methods, whose bivariance lets the table accept a content of any kind. */
 export interface Kind<Content> {
   preview(content: Content): Preview;
-  /** UTF-16 units of all texts in the row, for the size of its commit. */
+  /** Returns the UTF-16 code units of all texts in the row, to estimate the size of its commit. */
   characters(content: Content): number;
-  /** As the connection takes it; `pathOf` says where a stored file lies. Its attachment must be stored by now. */
+  /**
+   * Returns what is handed to the connection. `pathOf` returns the path of a stored file;
+   * the attachment must be stored.
+   */
   body(content: Content, pathOf: (fileId: string) => string): OutgoingBody;
-  /** Of a kind with a file: it is fetched, kept and uploaded before the message leaves. */
+  /** Returns the attachment, for kinds with a file: it is fetched, stored and uploaded before the message leaves. */
   attachment?(content: Content): Attachment | null;
-  /** Why a file that begins like this can't be one, as a message for the file's field; null when it can. */
+  /**
+   * Returns why a file with this beginning is unsuitable, as a validation message for its
+   * field; null if it is suitable.
+   */
   refusal?(head: Uint8Array, content: Content): string | null;
-  /** The content once its file was fetched. */
+  /** Returns the content with its fetched file. */
   withAttachment?(content: Content, fetched: Attachment<StoredFile>): Content;
 }

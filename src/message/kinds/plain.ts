@@ -1,4 +1,4 @@
-/** Kinds without a file: text, a place on the map, contact cards, polls, reactions, and what is sent on. */
+/** Kinds without a file: texts, locations, contact cards, polls, reactions and forwarded messages. */
 import type { ForwardableKind, MessageKey } from "../../whatsapp/outgoing.ts";
 import type { Kind, Preview } from "./kind.ts";
 
@@ -50,7 +50,7 @@ interface PollContent {
   kind: "poll";
   question: string;
   options: string[];
-  /** Whether one person may choose several. */
+  /** Whether a person may choose several options. */
   multiple: boolean;
 }
 
@@ -60,10 +60,10 @@ const poll: Kind<PollContent> = {
   body: (content) => content,
 };
 
-/** To a message of the same chat. */
+/** A reaction to a message of the same chat. */
 export interface ReactionContent {
   kind: "reaction";
-  /** "" takes an earlier one back. */
+  /** "" removes an earlier reaction. */
   emoji: string;
   target: MessageKey;
 }
@@ -74,12 +74,14 @@ const reaction: Kind<ReactionContent> = {
   body: (content) => content,
 };
 
-/** A message that is sent on: the network's own copy of it goes, so that a file need not be uploaded again. */
+/**
+ * A forwarded message: the network adapter's copy of the original is sent, so that a file need not be uploaded again.
+ */
 export interface ForwardContent {
   kind: "forward";
-  /** What it shows itself as. */
+  /** The kind as which it is shown. */
   of: ForwardableKind;
-  /** The line that sent or received it, and its id there. */
+  /** The line that sent or received the original, and its id on the network. */
   source: { lineId: string; networkId: string };
   preview: Preview;
 }

@@ -1,4 +1,4 @@
-/** A status post: a text or a file that an audience sees for a day, outside of any chat. */
+/** A status post: a text or file that an audience sees for a day, outside any chat. */
 import type { PostedBody } from "../../whatsapp/outgoing.ts";
 import { file, type FileContent } from "./file.ts";
 import type { Kind } from "./kind.ts";

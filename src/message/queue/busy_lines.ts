@@ -1,12 +1,12 @@
-/** Which lines have something to send, found without asking each. */
+/** Finds lines with something to send, without reading every line's queue. */
 import { firstRow, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
 import { waitingSince } from "./place.ts";
 import { LineQueue } from "./queue.ts";
 import { messageKeys, type QueueRow } from "../rows.ts";
 
 /**
- * Those of the lines with a message that may leave by now. One read for each of them and two more: a line without costs
- * nothing. Throws StoreError.
+ * Returns those of the lines that have a message that may leave at `now`. Takes one read for each line with waiting
+ * messages and two more; lines without any cost nothing. Throws StoreError.
  */
 export async function busyLines(kv: Kv, lineIds: Iterable<string>, now: number): Promise<Set<string>> {
   const ids = [...lineIds].sort();
@@ -19,8 +19,8 @@ export async function busyLines(kv: Kv, lineIds: Iterable<string>, now: number):
 }
 
 /**
- * Since when the message waits that has waited longest in the queues of all lines, Unix ms; null when none does. One read
- * for each lane of a line in which something waits, and one more. Throws StoreError.
+ * Returns since when the oldest message in the queues of all lines has waited, Unix ms; null if none waits. Takes about
+ * one read for each lane of a line in which something waits. Throws StoreError.
  */
 export async function oldestWaiting(kv: Kv): Promise<number | null> {
   let oldest: number | null = null;
@@ -34,7 +34,7 @@ export async function oldestWaiting(kv: Kv): Promise<number | null> {
   return oldest === Infinity ? null : oldest;
 }
 
-/** From a row that is found, the next read begins behind its lane. */
+/** Yields the first row of each lane: after each row found, the next read begins behind its lane. */
 async function* firstRowsOfLanes(kv: Kv): AsyncGenerator<Row<QueueRow>> {
   const prefix = messageKeys.queues();
   for (let row = await firstRow(kv, { prefix }); row !== null;) {
@@ -44,7 +44,9 @@ async function* firstRowsOfLanes(kv: Kv): AsyncGenerator<Row<QueueRow>> {
   }
 }
 
-/** The first row of each line that has any: from one that is found, the next read begins at the line behind it. */
+/**
+ * Yields the first row of each of the lines that has any: after each row found, the next read begins at the next line.
+ */
 async function* firstRows(
   kv: Kv,
   prefix: PrefixOf<QueueRow>,

@@ -1,4 +1,4 @@
-/** The rows of a message that waits: they come in the commit that accepts it, and go in the one that ends it. */
+/** The rows of a waiting message: written in the commit that accepts it, removed in the commit that ends it. */
 import { dropFile, keepFile } from "../../media/store.ts";
 import type { Change } from "../../store/kv.ts";
 import { attachmentOf, storedFile } from "../content.ts";
@@ -6,8 +6,9 @@ import { chatOf, type Message } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 
 /**
- * Adds new messages to the change, with their places in the queue or the schedule, their files' rows, and until when
- * they may wait. Nobody reads here which chats wrote lately: the runner finds that out (`Lanes`).
+ * Adds new messages to the change, with their rows in the queue or the schedule, their files' rows and
+ * their expiries. All go to the cold lane: this code does not read which chats wrote lately, and the runner
+ * moves replies later (`Lanes`).
  */
 export function enqueue(change: Change, messages: readonly Message[]): void {
   for (const message of messages) {
@@ -18,7 +19,7 @@ export function enqueue(change: Change, messages: readonly Message[]): void {
   addExpiries(change, messages);
 }
 
-/** Takes the message that ends out of the queue, and its file's row with it. `lane`: where it stands, if that is known. */
+/** Removes the queue rows and the file's row of a message that ends. `lane` is its current lane, if known. */
 export function dequeue(change: Change, message: Message, lane?: Lane): void {
   removePlace(change, message, lane);
   const file = storedFile(message.content);
@@ -28,11 +29,11 @@ export function dequeue(change: Change, message: Message, lane?: Lane): void {
 /** Undoes `enqueue` for a message of a staged bulk. */
 export function removeQueued(change: Change, message: Message): void {
   dequeue(change, message);
-  // The messages of a bulk end at the same time: their row is named for the first of them.
+  // The messages of a bulk expire together, so they share one row, which is named after the first of them.
   change.delete(messageKeys.message(message.id)).delete(messageKeys.expiry(message.expiresAt, message.id));
 }
 
-/** Moves a waiting message to the place, and the time, that it has now. `lane`: of its chat. */
+/** Moves the rows of a waiting message to its new place and expiry. `lane` is the current lane of its chat. */
 export function movePlace(change: Change, before: Message, { message, lane }: { message: Message; lane: Lane }): void {
   removePlace(change, before);
   if (message.sendAt === null) addTurn(change, message, lane);
@@ -40,7 +41,7 @@ export function movePlace(change: Change, before: Message, { message, lane }: { 
   if (message.expiresAt !== before.expiresAt) addExpiries(change, [message]);
 }
 
-/** Adds the message to those of its line that may leave. */
+/** Adds the message's rows to the queue, among the messages that may leave. */
 export function addTurn(change: Change, message: Message, lane: Lane): void {
   const { sessionId, priority } = message;
   const row = rowOf(message);
@@ -48,7 +49,7 @@ export function addTurn(change: Change, message: Message, lane: Lane): void {
   change.set(messageKeys.chatQueue(sessionId, row.chat, message), row);
 }
 
-/** Adds the row of the message's file, if it has one here. */
+/** Adds the row of the message's file, if it has one in the media store. */
 export function keepFileOf(change: Change, { content, accountId }: Message): void {
   const file = storedFile(content);
   if (!file) return;
@@ -63,7 +64,7 @@ function addPlace(change: Change, message: Message): void {
   else change.set(messageKeys.schedule(sessionId, sendAt, historyNumber), rowOf(message));
 }
 
-/** Out of whatever lane it stands in, unless that is known. */
+/** Removes the message from the schedule and the queue: from the known lane, or else from all lanes. */
 function removePlace(change: Change, message: Message, known?: Lane): void {
   const { sessionId, priority, to, sendAt, historyNumber } = message;
   if (sendAt !== null) change.delete(messageKeys.schedule(sessionId, sendAt, historyNumber));
@@ -71,14 +72,14 @@ function removePlace(change: Change, message: Message, known?: Lane): void {
   change.delete(messageKeys.chatQueue(sessionId, chatOf(to), message));
 }
 
-/** The row of a message, at each of its places. */
+/** Returns the value of each of a message's queue rows. */
 export function rowOf({ id, to, bulkId }: Message): QueueRow {
   return { messageId: id, chat: chatOf(to), bulkId };
 }
 
 /**
- * Adds to the change until when these new messages may wait. Those that end within the same second share a row, which
- * stays until then: nearly all have left by that time, and a row of its own for each would be a third of an accept.
+ * Adds the expiries of these messages to the change. Messages that expire within the same second share a row, which
+ * stays until then. Nearly all have left by that time, and a row for each would be a third of the writes of an accept.
  */
 function addExpiries(change: Change, messages: readonly Message[]): void {
   const bySecond = Map.groupBy(messages, ({ expiresAt }) => Math.floor(expiresAt / 1000));

@@ -1,6 +1,7 @@
 /**
- * The head of a line's queue: the message that departs next. It costs a few reads whatever waits behind it
- * (docs/decisions/0014-order-of-the-queue.md), and fewer while only departures change the queue (0021-ahead-of-a-departure.md beside it).
+ * The head of a line's queue: the message that departs next. Finding it takes a few reads, however long the queue is
+ * (docs/decisions/0014-order-of-the-queue.md), and fewer while only departures change the queue
+ * (docs/decisions/0021-ahead-of-a-departure.md).
  */
 import { isRow, type Kv, type Row } from "../../store/kv.ts";
 import { PRIORITIES } from "../message.ts";
@@ -10,16 +11,16 @@ import { type LaneOf, Lanes } from "./lanes.ts";
 import { isPlaceOf, isSameLane, laneAt, positionOf, waitingSince } from "./place.ts";
 import { LineQueue } from "./queue.ts";
 
-/** What the line may send now. */
+/** What decides which message departs next. */
 interface Choice {
   laneOf: LaneOf;
-  /** What began to wait before this time (Unix ms) departs first, the oldest before all, whatever its priority; or null. */
+  /** If set: the oldest message departs first, whatever its priority, if it began to wait before this time, Unix ms. */
   oldestBefore: number | null;
-  /** The message that is on its way, behind which this one goes; null when there is none. */
+  /** The id of the message that is on its way, to choose the one behind it; null if there is none. */
   behind: string | null;
 }
 
-/** Rows that are read ahead while a line departs without pauses. */
+/** Rows that are read ahead while a line sends without pauses. */
 const ROWS_AHEAD = 16;
 
 export class QueueHead {
@@ -27,16 +28,16 @@ export class QueueHead {
   readonly #lineId: string;
   readonly #queue: LineQueue;
   readonly #lanes: Lanes;
-  /** Nothing waits since before this time, Unix ms, as was last found: what comes waits since later. */
+  /** No message has waited since before this time, Unix ms, when last checked; later ones began to wait later. */
   #nothingBefore = 0;
-  /** What follows the message that was given last, in a queue that only departures have changed since it was read. */
+  /** Rows read ahead that follow the message last returned; valid while only departures change the queue. */
   #ahead: Row<QueueRow>[] = [];
   /**
-   * Whether reading ahead is worth it: `calm` once nothing but departures has changed the queue since it was last asked,
-   * `mixed` when more than one lane was found in it.
+   * Whether reading ahead is worthwhile: `calm` if only departures have changed the queue since the last call, `mixed`
+   * if the queue was found to have more than one lane.
    */
   #state: "changed" | "calm" | "mixed" = "changed";
-  /** The only message of the queue, as was found since it was last changed. */
+  /** The id of the queue's only message, if it had only one when last read and has not changed since. */
   #only: string | null = null;
   #isEmpty = false;
 
@@ -47,12 +48,12 @@ export class QueueHead {
     this.#lanes = new Lanes(kv, lineId);
   }
 
-  /** Whether the last look found no row, and nothing has changed since. */
+  /** Whether the queue was empty when last read and has not changed since. */
   get isEmpty(): boolean {
     return this.#isEmpty;
   }
 
-  /** Something other than a departure has changed the queue, or may have. */
+  /** Discards what was read: something other than a departure may have changed the queue. */
   changed(): void {
     this.#ahead = [];
     this.#state = "changed";
@@ -60,7 +61,7 @@ export class QueueHead {
     this.#isEmpty = false;
   }
 
-  /** The message that departs next; null when none may. */
+  /** Returns the message that departs next; null if none may leave. */
   async next(choice: Choice): Promise<MessageRow | null> {
     if (choice.behind !== null && choice.behind === this.#only) return null;
     const following = await this.#following(choice);
@@ -79,7 +80,9 @@ export class QueueHead {
     }
   }
 
-  /** The message that departs behind another, from rows that were read ahead; null where they do not tell. */
+  /**
+   * Returns the message that departs behind another, from rows read ahead; null if the queue has to be read instead.
+   */
   async #following({ behind, laneOf }: Choice): Promise<MessageRow | null> {
     if (behind === null) this.changed();
     if (behind === null || this.#state === "mixed") return null;
@@ -100,8 +103,8 @@ export class QueueHead {
   }
 
   /**
-   * Reads the first rows, if the whole queue is of one lane: there every chat has its messages in the order of the queue,
-   * and the first has waited longest.
+   * Reads the first rows ahead, if the whole queue is in one lane: every chat's messages are then in the order of the
+   * queue, and the first row has waited longest.
    */
   async #readAhead(behind: string): Promise<void> {
     const prefix = messageKeys.queueOfLine(this.#lineId);
@@ -113,7 +116,7 @@ export class QueueHead {
     else this.#state = "mixed";
   }
 
-  /** The first row of these lanes in the order of departure. */
+  /** Returns the first row of these lanes in the order of departure. */
   async #head(lanes: ReadonlySet<Lane>, { behind }: Pick<Choice, "behind">): Promise<Row<QueueRow> | null> {
     if (lanes.size === LANES.length) {
       const prefix = messageKeys.queueOfLine(this.#lineId);
@@ -143,7 +146,7 @@ export class QueueHead {
     return since <= oldestBefore ? oldest : null;
   }
 
-  /** What departs on this row: the first message of its chat. Null when the row had to be moved. */
+  /** Returns the message that departs for this row: the first one of its chat. Null if the row was moved or removed. */
   async #departing(row: Row<QueueRow>, { laneOf, behind }: Choice): Promise<MessageRow | null> {
     const { messageId, chat } = row.value;
     const lane = await laneOf(chat);
@@ -152,7 +155,7 @@ export class QueueHead {
       await this.#lanes.holdBack(row, laneOf);
       return null;
     }
-    // A chat whose first message could not leave is new no longer, or it is again one to which the line writes unasked.
+    // The chat has written, or its last message is no longer recent: the row belongs to the other lane.
     if (lane !== stands && (stands === "reply" || lane === "reply") && messageId !== this.#only) {
       await this.#lanes.move([row], lane);
       return null;

@@ -1,4 +1,4 @@
-/** Moves what waits on a line: into the queue when its time has come, and to the lane that its chat has now. */
+/** Moves a line's waiting messages: into the queue when they are due, and to the current lane of their chat. */
 import { piecesOf } from "../../base/batches.ts";
 import { yielding } from "../../base/yielding.ts";
 import type { Clock } from "../../runtime.ts";
@@ -8,10 +8,10 @@ import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 import { addTurn, rowOf } from "./enqueue.ts";
 import { isPlaceOf, keyAfter } from "./place.ts";
 
-/** In which lane messages to the chat stand now; what is `held` may not leave. */
+/** Returns the current lane of messages to the chat. `held` messages may not leave. */
 export type LaneOf = (chat: string) => Lane | Promise<Lane>;
 
-/** Rows that one commit moves. */
+/** Rows moved per commit. */
 const MOVED_AT_ONCE = 100;
 
 /** The lanes of one line. */
@@ -25,8 +25,8 @@ export class Lanes {
   }
 
   /**
-   * Puts messages whose time has come into the queue, some at a time; resolves to when the next is due, Unix ms: that may
-   * have passed. Null when none is scheduled.
+   * Moves scheduled messages that are due into the queue, up to `MOVED_AT_ONCE` per call. Resolves to when the next one
+   * is due, Unix ms, which may be in the past; null if none is scheduled.
    */
   async release(now: number, laneOf: LaneOf): Promise<number | null> {
     const prefix = messageKeys.scheduleOfLine(this.#lineId);
@@ -49,7 +49,10 @@ export class Lanes {
     return rows.length < MOVED_AT_ONCE ? null : now;
   }
 
-  /** Moves what waits for the chat to the lane: to the replies when it wrote, out of the held when it is new no longer. */
+  /**
+   * Moves the chat's waiting messages to a lane: to `reply` when the chat wrote, out of
+   * `held` when it is no longer new.
+   */
   async moveChat(chat: string, lane: Lane): Promise<void> {
     const rows = await Array.fromAsync(this.#kv.list({ prefix: messageKeys.queueOfChat(this.#lineId, chat) }));
     for (const some of piecesOf(rows, MOVED_AT_ONCE)) {
@@ -60,7 +63,7 @@ export class Lanes {
     }
   }
 
-  /** Where the queue of each priority ends now, for `sortIn`. */
+  /** Returns the last key of each priority's cold lane, for `sortIn`. */
   async ends(): Promise<Map<Priority, Key | null>> {
     const last = async (priority: Priority) => {
       const prefix = messageKeys.queueLane(this.#lineId, priority, "cold");
@@ -70,8 +73,8 @@ export class Lanes {
   }
 
   /**
-   * Moves what was accepted after `ends` for chats that wrote lately to the replies, and moves the ends on. A message that
-   * waits alone passes nobody: it stays, and is met again should others come.
+   * Moves messages that were accepted after `ends`, for chats that wrote lately, to the reply lane, and advances
+   * `ends`. A message that waits alone has none to pass: it stays, and is checked again once others wait.
    */
   async sortIn(ends: Map<Priority, Key | null>, { laneOf, clock }: { laneOf: LaneOf; clock: Clock }): Promise<void> {
     const firstTwo = this.#kv.list({ prefix: messageKeys.queueOfLine(this.#lineId) }, { limit: 2 });
@@ -80,7 +83,7 @@ export class Lanes {
       const prefix = messageKeys.queueLane(this.#lineId, priority, "cold");
       const range = { prefix, ...(end === null ? {} : { start: keyAfter(end) }) };
       const replies: Row<QueueRow>[] = [];
-      // Of a bulk there are thousands.
+      // Yields, because a bulk adds thousands of rows.
       for await (const row of yielding(this.#kv.list(range), clock)) {
         ends.set(priority, row.key);
         if (await laneOf(row.value.chat) === "reply") replies.push(row);
@@ -89,7 +92,7 @@ export class Lanes {
     }
   }
 
-  /** Moves messages to new chats, from this row on, out of the way of those that may leave. */
+  /** Moves messages to new chats, from this row on, to the held lane, out of the way of messages that may leave. */
   async holdBack(row: Row<QueueRow>, laneOf: LaneOf): Promise<void> {
     const lane = prefix<QueueRow>(...row.key.slice(0, 4));
     const held: Row<QueueRow>[] = [];
@@ -120,7 +123,7 @@ function toLane(change: Change, message: Message, lane: Lane): void {
   change.set(messageKeys.queue(sessionId, priority, lane, message), rowOf(message));
 }
 
-/** The time of a row of the schedule. */
+/** Returns when a row of the schedule is due, Unix ms. */
 function dueAt({ key }: Row<QueueRow>): number {
   return Number(key[2]);
 }

@@ -1,8 +1,8 @@
 /**
- * What waits on a line, read in the order of departure.
+ * Reads a line's waiting messages in the order of departure.
  *
- * Truth is the message (promise 7): a row counts when its message waits at that very place. So whoever moves rows need
- * not check them; what a race leaves is dropped when it is met.
+ * The message is the truth (promise 7): a queue row is valid only if its message waits at exactly that place. So code
+ * that moves rows need not check them, and a row left over from a race is dropped when it is read.
  */
 import { batchesOf } from "../../base/batches.ts";
 import { Change, isRow, type Key, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
@@ -10,16 +10,16 @@ import { type Message, PRIORITIES } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 import { isPlaceOf, keyAfter, positionOf, waitingSince } from "./place.ts";
 
-/** Messages that are read at a time: with the longest texts some 6 MB. */
+/** Messages read at once: about 6 MB with the longest texts. */
 const READ_AT_ONCE = 50;
-/** The head, and the one that is on its way before it. */
+/** Enough for the head, and the message on its way before it. */
 const FIRST_ROWS = 2;
 
 /** Reads one line's queue. Rows of a bulk that is still being accepted do not count yet. */
 export class LineQueue {
   readonly #kv: Kv;
   readonly #lineId: string;
-  /** The last bulk found complete: a run of ten thousand rows asks once. */
+  /** The last bulk found complete, so that a run of ten thousand rows reads its row once. */
   #complete: string | null = null;
 
   constructor(kv: Kv, lineId: string) {
@@ -27,25 +27,27 @@ export class LineQueue {
     this.#lineId = lineId;
   }
 
-  /** The first `limit` messages in the order of departure, then those whose time has not come; some are read at a time. */
+  /**
+   * Yields up to `limit` messages: the queue in the order of departure, then the scheduled ones. Reads them in batches.
+   */
   async *each(limit: number): AsyncIterable<Message> {
     for await (const rows of batchesOf(this.#first(limit), READ_AT_ONCE)) yield* await this.#read(rows);
   }
 
-  /** How many wait, those that are scheduled aside. */
+  /** Returns how many messages wait, without scheduled ones. */
   async size(): Promise<number> {
     let size = 0;
     for await (const _ of this.#counting({ prefix: messageKeys.queueOfLine(this.#lineId) })) size++;
     return size;
   }
 
-  /** Since when the oldest of them waits, Unix ms; null when none does. */
+  /** Returns since when the oldest of these messages waits, Unix ms; null if there is none. */
   async oldestSince(): Promise<number | null> {
     const oldest = await this.oldest(new Set(LANES), null);
     return oldest && waitingSince(positionOf(oldest));
   }
 
-  /** The row in these lanes that has waited longest, the one of the message `behind` aside. */
+  /** Returns the row in these lanes that has waited longest, except that of the message `behind`. */
   async oldest(lanes: ReadonlySet<Lane>, behind: string | null): Promise<Row<QueueRow> | null> {
     const heads = await Promise.all(
       PRIORITIES.flatMap((priority) =>
@@ -55,13 +57,16 @@ export class LineQueue {
     return heads.reduce((a, b) => a && b ? (positionOf(b) < positionOf(a) ? b : a) : a ?? b, null);
   }
 
-  /** The first row that counts, the one of the message `behind` aside. `read`: what `firstRows` gave. */
+  /**
+   * Returns the first row that counts, except that of the message `behind`. `read` is the
+   * result of `firstRows`, if known.
+   */
   async firstOf(
     prefix: PrefixOf<QueueRow>,
     behind: string | null,
     read?: readonly Row<QueueRow>[],
   ): Promise<Row<QueueRow> | null> {
-    // A few, then the rest: the head is asked for far more often than what follows.
+    // Reads few rows first: the head is needed far more often than what follows it.
     const few = behind === null ? 1 : FIRST_ROWS;
     const rows = read ?? await this.#list(prefix, few);
     for (const row of rows) if (row.value.messageId !== behind && await this.counts(row)) return row;
@@ -72,12 +77,12 @@ export class LineQueue {
     return null;
   }
 
-  /** The first two rows, whether they count or not. */
+  /** Returns the first two rows, whether they count or not. */
   firstRows(prefix: PrefixOf<QueueRow>): Promise<Row<QueueRow>[]> {
     return this.#list(prefix, FIRST_ROWS);
   }
 
-  /** Whether the row's bulk, if it has one, was accepted whole. */
+  /** Returns whether the row counts: its bulk, if it has one, has been accepted completely. */
   async counts({ value: { bulkId } }: Row<QueueRow>): Promise<boolean> {
     if (bulkId === null || bulkId === this.#complete) return true;
     if ((await this.#kv.get(messageKeys.bulk(bulkId))).value === null) return false;
@@ -85,7 +90,7 @@ export class LineQueue {
     return true;
   }
 
-  /** The message that waits on this row; a row that does not count any more goes. */
+  /** Returns the message that waits at this row. If there is none, removes the row and returns null. */
   async messageAt(row: Row<QueueRow>): Promise<Row<Message> | null> {
     const slot = await this.#kv.get(messageKeys.message(row.value.messageId));
     if (isRow(slot) && isPlaceOf(row.key, slot.value)) return slot;
@@ -93,7 +98,7 @@ export class LineQueue {
     return null;
   }
 
-  /** As `messageAt`, of several rows. */
+  /** Like `messageAt`, for several rows. */
   async #read(rows: readonly Row<QueueRow>[]): Promise<Message[]> {
     const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
     const isLeft = rows.map(({ key }, i) => !slots[i]!.value || !isPlaceOf(key, slots[i]!.value));
@@ -101,7 +106,7 @@ export class LineQueue {
     return slots.flatMap(({ value }, i) => value && !isLeft[i] ? value : []);
   }
 
-  /** Drops what a race has left, unless its message has come back there. */
+  /** Removes a row that a race left over, unless it has been written again since. */
   async #leave(row: Row<QueueRow>): Promise<void> {
     await this.#kv.commit(new Change().check(row).delete(row.key));
   }
