@@ -3,7 +3,7 @@
  * connection to deliver it again, and holds back everything after it.
  *
  * - A stanza without a handler is acknowledged as other clients do, counted by tag and type, and logged once.
- * - A stanza whose id no app makes is only acknowledged, by exactly that id, which the library can't do.
+ * - A stanza whose id no app would choose is acknowledged with exactly that id, which the library can't do, and dropped.
  * - Status posts are not messages to the line. For those that it can't decrypt, the library asks for a retry and
  *   refuses them.
  * - `<downgrade_webclient>` only concerns links that are not complete. The library ends every connection on it.
@@ -118,8 +118,8 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
   for (const tag of ["message", "receipt", "call"]) {
     withhold(ws, `CB:${tag}`, (stanza) => {
       const { from = "", id = "" } = stanza.attrs;
-      const isNone = tag === "message" && (isJidStatusBroadcast(from) || id.length > LONGEST_ID);
-      if (!isNone && !isMistaken(stanza)) return false;
+      const isIgnored = tag === "message" && (isJidStatusBroadcast(from) || id.length > LONGEST_ID);
+      if (!isIgnored && !isMistaken(stanza)) return false;
       acknowledge(stanza);
       return true;
     });
