@@ -88,7 +88,7 @@ export class Member implements Service {
     await this.#tick();
   }
 
-  /** Releases all leases for the others to take, then leaves the cluster. */
+  /** Releases all leases for the others to take, then leaves the cluster. Never rejects. */
   stop(): Promise<void> {
     return this.#stopped ??= this.#leave();
   }
@@ -100,7 +100,12 @@ export class Member implements Service {
     this.#isDone = true;
     await this.#tick(); // waits for a turn in progress
     this.#deafen();
-    if (this.#self) await this.#depart(this.#self);
+    try {
+      if (this.#self) await this.#depart(this.#self);
+    } catch (error) {
+      const { log } = this.#options.runtime;
+      log.warn({ error: String(error) }, "the other processes will learn from its silence that this one is gone");
+    }
   }
 
   /** Schedules an early check. Many leases may become free at once, and one check finds them all. */

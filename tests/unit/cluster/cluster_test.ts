@@ -126,6 +126,16 @@ Deno.test("when the store was away for all, nobody is taken for dead, and no lin
   assert.equal(cluster.setbacks, 0);
 });
 
+Deno.test("a worker that goes while the store is away ends its work all the same, and its lines are taken later", async () => {
+  const { cluster, workers } = await settled({ workers: 2, lines: 6 });
+  const [going, staying] = workers;
+  going!.kv.trouble = new StoreError("unavailable", "away");
+  const gone = going!.stop();
+  await Promise.all([gone, cluster.clock.advance(5_000)]);
+  assert.equal(going!.open.size, 0);
+  await cluster.until(() => staying!.open.size === 6, 20_000);
+});
+
 Deno.test("where the store has lost its last commits, each line soon has one socket, of a worker that may write for it", async () => {
   for (const lostMs of [300, 1_200, 2_500, 6_000]) {
     const { cluster, workers } = await settled({ workers: 3, lines: 12 });
