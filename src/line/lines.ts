@@ -8,7 +8,7 @@ import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { type AccountLines, makeAccountLines } from "./account_lines.ts";
-import { type Line, sealedProxy, type Wanted } from "./line.ts";
+import { type Line, openedProxy, sealedProxy, type Wanted } from "./line.ts";
 import { type Linking, makeLinking } from "./linking.ts";
 import type { LiveConnection, LiveLines, Vitals } from "./live.ts";
 import { isReached, makeUntil } from "./reached.ts";
@@ -54,7 +54,7 @@ interface LinesDeps {
   kv: Kv;
   runtime: Runtime;
   accounts: Pick<Accounts, "caller">;
-  seal: Pick<Seal, "seal">;
+  seal: Pick<Seal, "seal" | "open">;
   safeFetch: Pick<SafeFetch, "vetProxy">;
   live: LiveLines;
   names: Pick<SessionNames, "changed">;
@@ -134,13 +134,14 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     },
 
     async update(accountId, lineId, { name, proxy }) {
-      const changed = proxy === undefined ? {} : { proxy: await proxyOf(proxy) };
+      const asked = proxy === undefined ? null : { proxy: await proxyOf(proxy) };
       const line = await retryOnConflict<Line>(kv, async () => {
         const slot = await row(accountId, lineId);
-        const comesUpAnew = proxy !== undefined && slot.value.wanted === "connected";
+        const another = openedProxy(slot.value, seal) === proxy ? null : asked;
+        const comesUpAnew = another !== null && slot.value.wanted === "connected";
         const line: Line = {
           ...slot.value,
-          ...changed,
+          ...another,
           ...(name === undefined ? {} : { name }),
           generation: slot.value.generation + (comesUpAnew ? 1 : 0),
         };

@@ -210,6 +210,17 @@ Deno.test("another name is answered at once, also while the line is away", async
   await world.supervisor.stop();
 });
 
+Deno.test("a line comes up anew with another proxy, and stays as it is with the one that it has", async () => {
+  const world = await connectedWorld();
+  const proxy = "socks5://me:secret@192.0.2.1:1080";
+  for (const [asked, connections] of [[null, 1], [proxy, 2], [proxy, 2], [null, 3]] as const) {
+    await world.lines.update(ACCOUNT, "ses_1", { proxy: asked });
+    await world.clock.advance(10);
+    assert.equal(world.network.connections.length, connections, `${asked}`);
+  }
+  await world.supervisor.stop();
+});
+
 Deno.test("what is needed for linking is shown, and nothing of it once the line is connected", async () => {
   const world = new World();
   await world.boot();
