@@ -30,7 +30,7 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   const people = makePeople({ kv, seal, runtime });
   const signIns = makeSignIns({ kv, people, runtime });
   const passwords = makePasswords(runtime.random);
-  const passkeys = makePasskeys({ people, runtime });
+  const passkeys = makePasskeys({ kv, people, runtime });
   const links = makeLinks({ kv, runtime });
   const throttle = makeThrottle(runtime.clock);
   const audit = makeAudit({ kv, runtime });

@@ -80,6 +80,9 @@ export const panelKeys = {
   /** A one-time link, by the SHA-256 (hex) of its token. */
   link: (tokenHash: string) => key<Invitation>("panel_link", tokenHash),
   links: () => prefix<Invitation>("panel_link"),
+  /** Until when a passkey's challenge that was answered would be good, by the SHA-256 (hex) of it. */
+  answered: (challengeHash: string) => key<number>("panel_answered", challengeHash),
+  allAnswered: () => prefix<number>("panel_answered"),
   /** What somebody did; ids sort by time. */
   audit: (entryId: string) => key<AuditEntry>("panel_audit", entryId),
   audits: () => prefix<AuditEntry>("panel_audit"),

@@ -1,4 +1,4 @@
-/** Removes the panel's expired rows: sign-ins, unused links, old lines of the audit log. */
+/** Removes the panel's expired rows: sign-ins, unused links, answered challenges, old lines of the audit log. */
 import { deleteKeys } from "../store/delete_range.ts";
 import type { Key, Kv } from "../store/kv.ts";
 import { isOver } from "./logins/sign_ins.ts";
@@ -35,6 +35,7 @@ async function* rowsOf(kv: Kv, ofAccount: string): AsyncGenerator<Key> {
 async function* oldRows(kv: Kv, now: number): AsyncGenerator<Key> {
   for await (const { key, value } of kv.list({ prefix: panelKeys.signIns() })) if (isOver(value, now)) yield key;
   for await (const { key, value } of kv.list({ prefix: panelKeys.links() })) if (now >= value.expiresAt) yield key;
+  for await (const { key, value } of kv.list({ prefix: panelKeys.allAnswered() })) if (now >= value) yield key;
   for await (const { key, value } of kv.list({ prefix: panelKeys.audits() })) {
     // They sort by time.
     if (now - value.at < AUDIT_MS) break;

@@ -1,12 +1,16 @@
-/** The panel's own passkeys. A challenge is remembered for some minutes, and may be answered once. */
+/**
+ * The panel's own passkeys. A challenge is good for some minutes and for one answer, which may come to another process of
+ * the gateway than made it: it is sealed, not remembered, and what is remembered is that it was answered.
+ */
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { Person } from "../rows.ts";
+import { Change, type Kv } from "../../store/kv.ts";
+import { panelKeys, type Person } from "../rows.ts";
 import type { People } from "./people.ts";
+import { hashToken } from "./secrets.ts";
 
 const CHALLENGE_MS = 5 * 60_000;
-const MAX_CHALLENGES = 1_000;
 const MOST_PASSKEYS = 20;
 
 /** Loaded at the first passkey: code for certificates and their formats is large. */
@@ -14,24 +18,32 @@ const webauthn = () => import("@simplewebauthn/server");
 
 export type Passkeys = ReturnType<typeof makePasskeys>;
 
-export function makePasskeys({ people, runtime }: { people: People; runtime: Runtime }) {
-  const { clock, random } = runtime;
-  const challenges = new Map<string, number>();
+export function makePasskeys({ kv, people, runtime }: { kv: Kv; people: People; runtime: Pick<Runtime, "clock"> }) {
+  const { clock } = runtime;
 
   function newChallenge(): Uint8Array<ArrayBuffer> {
-    for (const [challenge, until] of challenges) {
-      if (clock.now() >= until || challenges.size >= MAX_CHALLENGES) challenges.delete(challenge);
-    }
-    const bytes = random.bytes(32);
-    challenges.set(Buffer.from(bytes).toString("base64url"), clock.now() + CHALLENGE_MS);
-    return bytes;
+    const until = new DataView(new ArrayBuffer(8));
+    until.setBigUint64(0, BigInt(clock.now() + CHALLENGE_MS));
+    return people.seal.seal(new Uint8Array(until.buffer));
   }
 
-  /** Whether this challenge was ours, and is not answered yet. */
-  function take(challenge: string): boolean {
-    const until = challenges.get(challenge) ?? 0;
-    challenges.delete(challenge);
-    return clock.now() < until;
+  /** Until when the challenge is good; 0 for one that is not ours. */
+  function untilOf(challenge: Uint8Array): number {
+    try {
+      const until = people.seal.open(challenge);
+      return until.length === 8 ? Number(new DataView(until.buffer).getBigUint64(0)) : 0;
+    } catch {
+      return 0;
+    }
+  }
+
+  /** Whether this challenge is ours, and this its first answer. */
+  async function take(text: string): Promise<boolean> {
+    const challenge = Buffer.from(text, "base64url");
+    const until = untilOf(challenge);
+    if (clock.now() >= until) return false;
+    const answered = panelKeys.answered(hashToken(challenge.toString("base64url")));
+    return await kv.commit(new Change().checkAbsent(answered).set(answered, until)) !== null;
   }
 
   const expected = (origin: URL) => ({
