@@ -145,31 +145,31 @@ export const ROWS = {
   },
   PALOMA_MAX_CONNECTIONS: {
     argument: "<number>",
-    about: "connections that may be open (else by the limit of open files)",
+    about: "maximum open connections (default: derived from the limit of open files)",
     read: count,
     fallback: null,
   },
   PALOMA_MAX_CONNECTIONS_PER_ADDRESS: {
     argument: "<number>",
-    about: "of them from one address that is no trusted proxy (half of them)",
+    about: "maximum from one address that is not a trusted proxy (half of all)",
     read: count,
     fallback: null,
   },
   PALOMA_MAX_BODIES: {
     argument: "<size>",
-    about: "request bodies in memory at a time; a quarter of it for one account (128MB)",
+    about: "memory for request bodies; at most a quarter for one account (128MB)",
     read: size,
     fallback: 128e6,
   },
   PALOMA_MEDIA_DISK: {
     argument: "<size>",
-    about: "for files on disk; past it those of accounts that have most go early (10GB)",
+    about: "disk space for files; beyond it, the accounts that use the most lose files early (10GB)",
     read: size,
     fallback: 10e9,
   },
   PALOMA_OUTBOUND_ALLOW: {
     argument: "<hosts>",
-    about: "private hosts or CIDRs, maybe with :port, that webhooks and fileUrl may reach",
+    about: "private hosts or CIDRs, optionally with :port, that webhooks and fileUrl may reach",
     read: list(
       (entry) => {
         const { place } = splitPort(entry);
@@ -181,7 +181,7 @@ export const ROWS = {
   },
   PALOMA_MIN_FREE_DISK: {
     argument: "<size>",
-    about: "below this much free disk sends are refused (256MB)",
+    about: "with less free disk than this, sends are refused (256MB)",
     read: size,
     fallback: 256e6,
   },
