@@ -82,7 +82,7 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
       const all = await named(participants);
       const create = {
         tag: "create",
-        // The library takes a name with an "@" for an address, and so would write a different text. The name is set below.
+        // The library takes a name with an "@" for an address and would write a different text; it is set below.
         attrs: { subject: name.replaceAll("@", "＠"), key: generateMessageIDV2() },
         content: participantNodes(all),
       };

@@ -3,7 +3,8 @@
  * connection to deliver it again, and holds back everything after it.
  *
  * - A stanza without a handler is acknowledged as other clients do, counted by tag and type, and logged once.
- * - A stanza whose id no app would choose is acknowledged with exactly that id, which the library can't do, and dropped.
+ * - A stanza whose id no app would choose is acknowledged with exactly that id, which the library can't do, and
+ *   dropped.
  * - Status posts are not messages to the line. For those that it can't decrypt, the library asks for a retry and
  *   refuses them.
  * - `<downgrade_webclient>` only concerns links that are not complete. The library ends every connection on it.

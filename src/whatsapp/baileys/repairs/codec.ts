@@ -1,7 +1,7 @@
 /**
- * Repairs of the stanza codec in Baileys 7.0.0-rc14. The sender of a message or call chooses its id, and the ack repeats
- * it. If an id is not written exactly as it was read, the stanza stays without an ack, and the network holds back
- * everything after it.
+ * Repairs of the stanza codec in Baileys 7.0.0-rc14. The sender of a message or call chooses its id, and the ack
+ * repeats it. If an id is not written exactly as it was read, the stanza stays without an ack, and the network holds
+ * back everything after it.
  */
 import { Buffer } from "node:buffer";
 import { type BinaryNode, encodeBinaryNode } from "@whiskeysockets/baileys";
