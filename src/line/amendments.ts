@@ -45,7 +45,7 @@ export class Amendments {
   async edit(accountId: string, messageId: string, text: string): Promise<Message> {
     const { queueChanged, runtime: { clock } } = this.#deps;
     const message = await this.#own(accountId, messageId);
-    if (message.content.kind !== "text") throw notEditable("Only the text of a text can be changed.");
+    if (message.content.kind !== "text") throw notEditable("Only text messages can be edited.");
     const content = { ...message.content, text };
     const changed = await this.#rewrite(
       messageId,
@@ -70,10 +70,10 @@ export class Amendments {
     const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId]);
     if (cancelled) return cancelled;
     const { status, sentAt, networkId, content: { kind }, revokedAt } = await this.#own(accountId, messageId);
-    if (kind === "reaction") throw notRevocable("A reaction is taken back by one with an empty emoji.");
-    if (kind === "status") throw notRevocable("A status post ends by itself after a day.");
+    if (kind === "reaction") throw notRevocable("To remove a reaction, send one with an empty emoji.");
+    if (kind === "status") throw notRevocable("A status post cannot be deleted; it disappears after a day.");
     if (status !== "sent" || sentAt === null) throw notRevocable(`The message is ${status}.`);
-    if (revokedAt !== undefined) throw notRevocable("It is deleted already.");
+    if (revokedAt !== undefined) throw notRevocable("It is already deleted.");
     if (clock.now() - sentAt > REVOKE_WITHIN_MS) throw notRevocable("It was sent more than 60 hours ago.");
     const target = { networkId, participant: null, fromMe: true };
     await this.#relay(message, { kind: "revoke", target });
@@ -95,7 +95,7 @@ export class Amendments {
     }
     const connection = this.#deps.live.connection(lineId);
     if (!key.fromMe && connection && !(await connection.groups.get(gid)).isAdmin) {
-      throw notRevocable("It is somebody else's, and the line is no admin of the group.");
+      throw notRevocable("Another participant sent it, and the line is not an admin of the group.");
     }
     await this.#relay({ sessionId: lineId, to: gid }, { kind: "revoke", target: key });
   }

@@ -54,7 +54,7 @@ interface Departure {
 }
 
 /** An acknowledged message, with what is to be recorded of its line. */
-interface Left extends Acknowledged {
+interface Unrecorded extends Acknowledged {
   chat: string;
   /** The line's pacing from the acknowledgement on. */
   pacing: Pacing;
@@ -66,7 +66,7 @@ export class Departures {
   /** Copy of the pacing row, which only this class writes; undefined until it is read. */
   #pacing: Pacing | null | undefined;
   /** The message that the network has acknowledged, until that is recorded. */
-  #acknowledged: Left | null = null;
+  #acknowledged: Unrecorded | null = null;
   #recorded = Promise.withResolvers<void>();
   /** End of the back-off after a temporary problem, Unix ms. A restart need not keep it. */
   #retryAt = 0;
@@ -154,16 +154,16 @@ export class Departures {
     traceDeparture(dispatched.value, outcome, { handedOverAt, answeredAt: at });
     if (outcome.kind === "sent") return true;
     if (outcome.kind === "unknown") this.#line.suspect(departure.connection);
-    await this.#fall(dispatched, outcome, { before, after });
+    await this.#recordUnacknowledged(dispatched, outcome, { before, after });
     return true;
   }
 
   /** Records the last acknowledgement, if it is not recorded yet. Retries for as long as the store fails. */
   async settle(): Promise<void> {
-    const left = this.#acknowledged;
-    if (!left) return;
-    await this.#record(() => this.#deps.recorder.sent(left, this.#alongside(left, left.pacing)));
-    this.#isRecorded(left.pacing);
+    const unrecorded = this.#acknowledged;
+    if (!unrecorded) return;
+    await this.#record(() => this.#deps.recorder.sent(unrecorded, this.#alongside(unrecorded, unrecorded.pacing)));
+    this.#isRecorded(unrecorded.pacing);
   }
 
   #isRecorded(pacing: Pacing): void {
@@ -195,10 +195,12 @@ export class Departures {
    */
   async #dispatch({ row, ready }: Departure, onItsWay: Pacing): Promise<MessageRow | null> {
     const { recorder } = this.#deps;
-    const left = this.#acknowledged;
+    const unrecorded = this.#acknowledged;
     const keep = ready.kind === "ready" ? ready.keep : () => {};
-    const alongside = this.#alongside(left, onItsWay, keep);
-    const dispatched = left ? await recorder.followed(left, row, alongside) : await recorder.dispatched(row, alongside);
+    const alongside = this.#alongside(unrecorded, onItsWay, keep);
+    const dispatched = unrecorded
+      ? await recorder.followed(unrecorded, row, alongside)
+      : await recorder.dispatched(row, alongside);
     // One of the two rows has changed: record the acknowledgement by itself, and let the caller read the queue again.
     if (!dispatched) {
       await this.settle();
@@ -209,18 +211,22 @@ export class Departures {
   }
 
   /** Returns what is to be written in the same commit as the messages. */
-  #alongside(left: Left | null, pacing: Pacing | null, keep: (change: Change) => void = () => {}): Alongside {
+  #alongside(
+    unrecorded: Unrecorded | null,
+    pacing: Pacing | null,
+    keep: (change: Change) => void = () => {},
+  ): Alongside {
     const { lineId } = this.#line;
     return (change) => {
       if (pacing === null) change.delete(lineKeys.pacing(lineId));
       else change.set(lineKeys.pacing(lineId), pacing);
-      if (left) this.#note(change, left);
+      if (unrecorded) this.#note(change, unrecorded);
       keep(change);
     };
   }
 
   /** Adds the line's last use and the known chat, unless they were written a moment ago. */
-  #note(change: Change, { at, chat }: Left): void {
+  #note(change: Change, { at, chat }: Unrecorded): void {
     const { lineId } = this.#line;
     const isOld = at >= this.#noted.until;
     if (isOld) change.set(lineKeys.lineUsed(lineId), at);
@@ -228,7 +234,7 @@ export class Departures {
   }
 
   /** Records an attempt that was not acknowledged. `after` is the pacing if the attempt counts as a departure. */
-  async #fall(
+  async #recordUnacknowledged(
     row: MessageRow,
     outcome: Exclude<SendOutcome, { kind: "sent" }>,
     { before, after }: { before: Pacing | null; after: Pacing },
@@ -264,7 +270,8 @@ export class Departures {
   async #record(commit: () => Promise<unknown>): Promise<void> {
     const { clock, log } = this.#deps.runtime;
     const { lineId, signal } = this.#line;
-    const onRetry = (error: unknown) => log.warn({ lineId, error: String(error) }, "an outcome waits to be kept");
+    const onRetry = (error: unknown) =>
+      log.warn({ lineId, error: String(error) }, "the outcome of an attempt could not be recorded yet");
     try {
       await retry(commit, { clock, pauseMs: STORE_PAUSE_MS, signal, onRetry });
     } catch (error) {

@@ -20,7 +20,8 @@ interface QueuedMessage {
   /** Position from 1, which is the message on its way or the next to leave. */
   place: number;
   /**
-   * Unix ms. Null while the line is not connected or its queue is paused, and if the plan never lets the message leave.
+   * Unix ms. Null while the line is not connected or its queue is paused, if the plan never lets the message leave, and
+   * during a restriction without a known end, for messages to new chats.
    */
   estimatedDepartureAt: number | null;
   waitsFor: WaitsFor | null;
@@ -41,7 +42,8 @@ interface BulkProgress {
   sent: number;
   failed: number;
   /**
-   * Unix ms. Null when nothing waits, the line is not connected, its queue is paused, or the plan allows no new chats.
+   * Unix ms. Null when nothing waits, the line is not connected, its queue is paused, or the start of its new chats is
+   * not allowed or not foreseeable.
    */
   etaAt: number | null;
 }

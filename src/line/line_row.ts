@@ -145,7 +145,8 @@ export class LineRow {
   untilDone<T>(work: () => Promise<T>): Promise<T> {
     const { lineId, signal } = this.#options;
     const { clock, log } = this.#deps.runtime;
-    const onRetry = (error: unknown) => log.warn({ lineId, error: String(error) }, "a line's change waits");
+    const onRetry = (error: unknown) =>
+      log.warn({ lineId, error: String(error) }, "a change of a line could not be written yet");
     return retry(work, { clock, pauseMs: STORE_PAUSE_MS, signal, onRetry });
   }
 }

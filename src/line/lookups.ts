@@ -8,7 +8,7 @@ import { Problem } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 
 /** Questions per line and minute that may reach the network: a few times what a person using the phone causes. */
-const A_MINUTE = 60;
+const LIMIT = 60;
 const WINDOW_MS = 60_000;
 /** Size limit of the whole cache, in characters of JSON. */
 const KEPT_CHARACTERS = 16_000_000;
@@ -34,8 +34,8 @@ export function makeLookups({ clock }: { clock: Clock }) {
   const windows = new Windows(clock, WINDOW_MS);
 
   function spend(lineId: string): void {
-    if (windows.add(lineId).count <= A_MINUTE) return;
-    throw new Problem("rate_limited", `A session asks the messaging network at most ${A_MINUTE} questions a minute.`, {
+    if (windows.add(lineId).count <= LIMIT) return;
+    throw new Problem("rate_limited", `A session asks the messaging network at most ${LIMIT} questions a minute.`, {
       retryAfterSeconds: windows.secondsLeft(lineId),
     });
   }

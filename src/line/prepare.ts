@@ -26,7 +26,7 @@ const MAX_CRASHES = 10;
 
 const UNPREPARED: MessageError = {
   code: "send_failed",
-  message: "The gateway ended again and again while it was preparing the file.",
+  message: "The gateway stopped repeatedly while it was preparing the file.",
 };
 
 export interface PrepareDeps {
@@ -155,7 +155,7 @@ export async function askNetwork<Answer>(
     const answer = await within(clock, limitMs, ask(), signal);
     return answer === "late" ? { kind: "unknown", detail: "the connection did not answer" } : answer;
   } catch (error) {
-    log.error({ messageId, error: String(error) }, "a connection threw over a message");
+    log.error({ messageId, error: String(error) }, "a connection threw an error over a message");
     return { kind: "unknown", detail: "the connection failed" };
   }
 }

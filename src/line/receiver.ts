@@ -127,7 +127,10 @@ export class Receiver {
       if (this.#stopping.signal.aborted || error instanceof StoreError) throw error;
       // Delivered again, it would fail again: a poison message must not stop the line.
       const { id: lineId } = this.#line;
-      runtime.log.error({ lineId, type: message.type, error: String(error) }, "an incoming message could not be kept");
+      runtime.log.error(
+        { lineId, type: message.type, error: String(error) },
+        "an incoming message could not be kept and was dropped",
+      );
       return false;
     }
   }
@@ -137,7 +140,7 @@ export class Receiver {
     const { change } = incoming;
     if (change === null || await mayChange(this.#deps, this.#line.id, { incoming, change })) return true;
     const about = { lineId: this.#line.id, networkId: incoming.networkId };
-    this.#deps.runtime.log.warn(about, "somebody tried to change another's message");
+    this.#deps.runtime.log.warn(about, "a sender tried to change another person's message");
     return false;
   }
 
@@ -200,7 +203,7 @@ export class Receiver {
   #untilStored<T>(work: () => Promise<T>): Promise<T> {
     const { clock, log } = this.#deps.runtime;
     const onRetry = (error: unknown) =>
-      log.warn({ lineId: this.#line.id, error: String(error) }, "what came in waits for the store");
+      log.warn({ lineId: this.#line.id, error: String(error) }, "incoming data could not be stored yet");
     return untilStored(work, { clock, signal: this.#stopping.signal, onRetry });
   }
 }

@@ -58,7 +58,7 @@ export function ringQueue(bell: Bell, lineId: string): void {
 /** Returns the lines that `ask` can reach. */
 export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLines {
   const call = (lineId: string, method: string) => <Args extends unknown[], Result>(...args: Args) =>
-    asked<Result>(ask(lineId, method, args));
+    awaitAnswer<Result>(ask(lineId, method, args));
 
   function part<Name extends keyof typeof CALLABLE>(lineId: string, name: Name): LiveConnection[Name] {
     const methods = CALLABLE[name].map((method) => [method, call(lineId, `${name}.${method}`)]);
@@ -108,14 +108,14 @@ export function makeLineAnswers({ kv, bell, seal, runtime, supervisor, holds }: 
     runtime,
     answersFor: holds,
     answer: (lineId, method, args) => answer(supervisor, lineId, { method, args }),
-    written,
+    written: serialize,
   });
-  let deafen: (() => void)[] = [];
+  let unsubscribe: (() => void)[] = [];
   return {
     async start() {
-      if (deafen.length > 0) return;
+      if (unsubscribe.length > 0) return;
       const line = (topic: string) => topic.slice(topic.indexOf("/") + 1);
-      deafen = [
+      unsubscribe = [
         bell.hear(WANTED_TOPIC, (topic) => holds(line(topic)) && supervisor.look(line(topic))),
         bell.hear(QUEUE_TOPIC, (topic) => supervisor.queueChanged(line(topic))),
         supervisor.watchAll((lineId) => bell.ring(CHANGED_TOPIC + lineId)),
@@ -124,7 +124,7 @@ export function makeLineAnswers({ kv, bell, seal, runtime, supervisor, holds }: 
     },
     async stop() {
       await answers.stop();
-      for (const stop of deafen.splice(0)) stop();
+      for (const stop of unsubscribe.splice(0)) stop();
     },
   };
 }
@@ -159,7 +159,7 @@ function invoke(target: any, method: string, args: unknown[]): Promise<unknown> 
 
 const BY_NAME = { NetworkTimeout, PasskeyNotRequested, PasskeyRefused };
 
-function written(error: unknown): WrittenError {
+function serialize(error: unknown): WrittenError {
   if (error instanceof Problem) {
     const { code, message, extras: { retryAfterSeconds } } = error;
     return { name: "Problem", code, message, ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }) };
@@ -170,7 +170,7 @@ function written(error: unknown): WrittenError {
   return { name: "Error", message: String(error) };
 }
 
-function made({ name, message, code = null, retryAfterSeconds }: WrittenError): Error {
+function deserialize({ name, message, code = null, retryAfterSeconds }: WrittenError): Error {
   if (name === "Problem" && typeof code === "string" && isKeyOf(CATALOGUE, code)) {
     return new Problem(code, message, retryAfterSeconds === undefined ? {} : { retryAfterSeconds });
   }
@@ -180,13 +180,13 @@ function made({ name, message, code = null, retryAfterSeconds }: WrittenError): 
 }
 
 /** Awaits an answer and rethrows its error. The answer is not validated: the other process keeps to the same port. */
-async function asked<Result>(answer: Promise<unknown>): Promise<Result> {
+async function awaitAnswer<Result>(answer: Promise<unknown>): Promise<Result> {
   try {
     return await answer as Result;
   } catch (error) {
     if (error instanceof CallTimeout) {
       throw new NetworkTimeout("The process that holds the session did not answer in time.", { cause: error });
     }
-    throw error instanceof CallFailed ? made(error.error) : error;
+    throw error instanceof CallFailed ? deserialize(error.error) : error;
   }
 }

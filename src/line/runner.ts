@@ -156,7 +156,10 @@ export class Runner implements Service {
         // What was written is unknown: a message may be recorded as on its way that never left.
         recovered = false;
         this.#changed = true;
-        this.#deps.runtime.log.warn({ lineId: this.#line.lineId, error: String(error) }, "the queue of a line waits");
+        this.#deps.runtime.log.warn(
+          { lineId: this.#line.lineId, error: String(error) },
+          "the queue of a line stopped on an error and will go on",
+        );
         await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
       }
     }
@@ -284,7 +287,7 @@ export class Runner implements Service {
       this.#preparation.leavesNext();
     } catch (error) {
       // The next step will run into the same error and handle it.
-      log.debug({ lineId: this.#line.lineId, error: String(error) }, "a line could not look ahead");
+      log.debug({ lineId: this.#line.lineId, error: String(error) }, "a line could not prepare the next message ahead");
     }
   }
 

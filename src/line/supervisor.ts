@@ -46,7 +46,7 @@ export class Supervisor implements Service, LiveLines {
   readonly #deps: SupervisorDeps;
   readonly #sessions = new Map<string, LineSession>();
   readonly #watchers = new Set<(lineId: string) => void>();
-  readonly #deafen: (() => void)[] = [];
+  readonly #unsubscribe: (() => void)[] = [];
   readonly #sweeps: Loop;
   /** When the queues were last checked, Unix ms. */
   #queuesSeenAt = 0;
@@ -66,7 +66,7 @@ export class Supervisor implements Service, LiveLines {
     if (this.#started) return;
     this.#started = true;
     const { bell, changes, runtime: { clock } } = this.#deps;
-    this.#deafen.push(
+    this.#unsubscribe.push(
       bell.hear(LINE_TOPIC, (topic) => {
         if (topic === LINE_TOPIC) { for (const session of this.#sessions.values()) session.runner.wake(); }
         else this.#sessions.get(topic.slice(LINE_TOPIC.length))?.runner.wake();
@@ -85,7 +85,7 @@ export class Supervisor implements Service, LiveLines {
     this.#stopped ??= (async () => {
       await this.#sweeps.stop();
       await Promise.all([...this.#sessions.values()].map((session) => session.stop()));
-      for (const deaf of this.#deafen.splice(0)) deaf();
+      for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
     })();
     return this.#stopped;
   }
@@ -199,7 +199,7 @@ export class Supervisor implements Service, LiveLines {
     try {
       return await this.#sweep();
     } catch (error) {
-      this.#deps.runtime.log.warn({ error: String(error) }, "the lines could not be looked at");
+      this.#deps.runtime.log.warn({ error: String(error) }, "a sweep of the lines failed");
       return SWEEP_AGAIN_MS;
     }
   }

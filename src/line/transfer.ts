@@ -83,7 +83,7 @@ export async function exportLine(
     if (gatewayRuns) await untilObserved(kv, runtime.clock, asked);
     const queue = await readQueue(deps, lineId, MOST_BYTES);
     if (queue === null) {
-      throw new TransferError(`what waits on ${lineId} is more than 256 MB: let its queue run down first`);
+      throw new TransferError(`the messages waiting on ${lineId} exceed 256 MB: let the queue drain first`);
     }
     messages = queue.length;
     const exported: Exported = {
@@ -138,7 +138,7 @@ export async function importLine(
   const { value: made } = begun
     ? await kv.get(lineKeys.line(begun.lineId))
     : { value: await createPaused(deps, accountId, exported) };
-  if (made === null) throw new TransferError("this line was imported here before, and has been deleted since");
+  if (made === null) throw new TransferError("this line was imported here before and has since been deleted");
   if (made.accountId !== accountId) throw new TransferError("this line was imported for another account");
   if (begun?.done) return { line: made, messages };
   await link.write(made.id, Buffer.from(exported.link, "base64"));
@@ -171,7 +171,7 @@ async function createPaused(deps: TransferDeps, accountId: string, exported: Exp
 
 function opened(file: Uint8Array, passphrase: string, runtime: Pick<Runtime, "random">): Exported {
   if (Buffer.compare(file.subarray(0, MAGIC.length), MAGIC) !== 0) {
-    throw new TransferError("this is not the file of an exported line");
+    throw new TransferError("this is not an export file of a line");
   }
   const salt = file.subarray(MAGIC.length, MAGIC.length + SALT_BYTES);
   try {
@@ -207,11 +207,11 @@ async function change(
 
 /** Waits until the running gateway has carried out the line's generation. Throws TransferError on timeout. */
 async function untilObserved(kv: Kv, clock: Clock, { id, generation }: Line): Promise<void> {
-  const over = clock.now() + LET_GO_WITHIN_MS;
+  const deadline = clock.now() + LET_GO_WITHIN_MS;
   for (;;) {
     const { value: line } = await kv.get(lineKeys.line(id));
     if (line && line.observedGeneration >= generation) return;
-    if (clock.now() > over) throw new TransferError(`the gateway that holds ${id} did not answer within 30 s`);
+    if (clock.now() > deadline) throw new TransferError(`the gateway that holds ${id} did not answer within 30 s`);
     await sleep(clock, POLL_MS);
   }
 }

@@ -83,7 +83,7 @@ export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }:
         clock,
         signal,
         onRetry: (error) =>
-          log.warn({ messageId: message.id, error: String(error) }, "a fetched file waits to be kept"),
+          log.warn({ messageId: message.id, error: String(error) }, "a fetched file could not be recorded yet"),
       });
     } catch (error) {
       // If the commit's outcome is unknown, the sweep of orphans decides later whether the file is in use.

@@ -31,7 +31,7 @@ export function makeFilterIndex(kv: Kv) {
   const accounts = new KeyedQueue();
 
   /** Indexes the next messages; resolves to their number, 0 at the end of the history. */
-  async function takeIn(accountId: string): Promise<number> {
+  async function indexNext(accountId: string): Promise<number> {
     const [mark, ledger, floor] = await Promise.all([
       kv.get(messageKeys.historyIndexed(accountId)),
       ledgerOf(kv, accountId),
@@ -57,13 +57,13 @@ export function makeFilterIndex(kv: Kv) {
       { most = Infinity, signal }: { most?: number; signal?: AbortSignal } = {},
     ): Promise<number> {
       return accounts.add(accountId, async () => {
-        let taken = 0;
-        while (taken < most && !signal?.aborted) {
-          const now = await takeIn(accountId);
+        let indexed = 0;
+        while (indexed < most && !signal?.aborted) {
+          const now = await indexNext(accountId);
           if (now === 0) break;
-          taken += now;
+          indexed += now;
         }
-        return taken;
+        return indexed;
       });
     },
 
@@ -99,16 +99,16 @@ export function makeFilterIndex(kv: Kv) {
 }
 
 /** Messages indexed per account and run: a history from before the index must not delay other work. */
-const A_RUN = 50_000;
+const INDEXED_A_RUN = 50_000;
 
 /** Brings the index of every account up to date; resolves to the number of messages indexed. */
 export async function indexHistories(kv: Kv, signal: AbortSignal): Promise<number> {
   const index = makeFilterIndex(kv);
-  let taken = 0;
+  let indexed = 0;
   for await (const { key } of kv.list({ prefix: messageKeys.ledgers() })) {
-    taken += await index.catchUp(String(key.at(-1)), { most: A_RUN, signal });
+    indexed += await index.catchUp(String(key.at(-1)), { most: INDEXED_A_RUN, signal });
   }
-  return taken;
+  return indexed;
 }
 
 /**

@@ -150,18 +150,18 @@ export class QueueHead {
   async #departing(row: Row<QueueRow>, { laneOf, behind }: Choice): Promise<MessageRow | null> {
     const { messageId, chat } = row.value;
     const lane = await laneOf(chat);
-    const stands = laneAt(row);
+    const current = laneAt(row);
     if (lane === "held") {
       await this.#lanes.holdBack(row, laneOf);
       return null;
     }
     // The chat has written, or its last message is no longer recent: the row belongs to the other lane.
-    if (lane !== stands && (stands === "reply" || lane === "reply") && messageId !== this.#only) {
+    if (lane !== current && (current === "reply" || lane === "reply") && messageId !== this.#only) {
       await this.#lanes.move([row], lane);
       return null;
     }
     const found = await this.#queue.messageAt(row);
-    const own = found && { ...found, lane: stands };
+    const own = found && { ...found, lane: current };
     if (!own || messageId === this.#only) return own;
     for (;;) {
       const first = await this.#queue.firstOf(messageKeys.queueOfChat(this.#lineId, chat), behind);

@@ -94,20 +94,20 @@ export class LineQueue {
   async messageAt(row: Row<QueueRow>): Promise<Row<Message> | null> {
     const slot = await this.#kv.get(messageKeys.message(row.value.messageId));
     if (isRow(slot) && isPlaceOf(row.key, slot.value)) return slot;
-    await this.#leave(row);
+    await this.#removeStale(row);
     return null;
   }
 
   /** Like `messageAt`, for several rows. */
   async #read(rows: readonly Row<QueueRow>[]): Promise<Message[]> {
     const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
-    const isLeft = rows.map(({ key }, i) => !slots[i]!.value || !isPlaceOf(key, slots[i]!.value));
-    await Promise.all(rows.filter((_, i) => isLeft[i]).map((row) => this.#leave(row)));
-    return slots.flatMap(({ value }, i) => value && !isLeft[i] ? value : []);
+    const isStale = rows.map(({ key }, i) => !slots[i]!.value || !isPlaceOf(key, slots[i]!.value));
+    await Promise.all(rows.filter((_, i) => isStale[i]).map((row) => this.#removeStale(row)));
+    return slots.flatMap(({ value }, i) => value && !isStale[i] ? value : []);
   }
 
   /** Removes a row that a race left over, unless it has been written again since. */
-  async #leave(row: Row<QueueRow>): Promise<void> {
+  async #removeStale(row: Row<QueueRow>): Promise<void> {
     await this.#kv.commit(new Change().check(row).delete(row.key));
   }
 
