@@ -75,12 +75,16 @@ export class SettingsError extends OperatorError {
   }
 }
 
+/** What Kubernetes sets PALOMA_PORT to in every pod beside a service that is called paloma. */
+const SERVICE_LINK = /^(tcp|udp|sctp):\/\//;
+
 /**
  * Reads settings from their texts, and the files that they name; `written` says what each was written as. Throws
  * SettingsError with every problem.
  */
-export function readConfig({ PORT, ...values }: SettingValues, written = (name: SettingName): string => name): Config {
+export function readConfig({ PORT, ...given }: SettingValues, written = (name: SettingName): string => name): Config {
   const problems: string[] = [];
+  const values = SERVICE_LINK.test(given.PALOMA_PORT ?? "") ? { ...given, PALOMA_PORT: "" } : given;
   const isPortForeign = !values.PALOMA_PORT?.trim() && PORT !== undefined;
   function read<Name extends SettingName>(
     name: Name,

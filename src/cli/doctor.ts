@@ -55,12 +55,15 @@ async function foundBy(look: () => Found | Promise<Found>): Promise<Found> {
   }
 }
 
+/** Of a service in Kubernetes that is called paloma. */
+const OF_SERVICE = /^PALOMA_(SERVICE|PORT)_/;
 /** What commands read from the environment beside the settings. */
 const OF_COMMANDS = ["PALOMA_API_KEY", "PALOMA_NEW_SECRET_KEY", "PALOMA_PASSPHRASE"];
 
 function checkSettings({ host, publicUrl, store, trustedProxies }: Config): Found {
   const known = new Set<string>([...SETTINGS.map(({ env }) => env), ...OF_COMMANDS]);
-  const unknown = Object.keys(Deno.env.toObject()).filter((name) => name.startsWith("PALOMA_") && !known.has(name));
+  const isUnknown = (name: string) => name.startsWith("PALOMA_") && !known.has(name) && !OF_SERVICE.test(name);
+  const unknown = Object.keys(Deno.env.toObject()).filter(isUnknown);
   if (unknown.length > 0) {
     return bad(
       `of the environment, what is no setting is ignored: ${unknown.sort().join(", ")}`,

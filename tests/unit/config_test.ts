@@ -115,6 +115,11 @@ Deno.test("PORT counts where PALOMA_PORT says nothing", () => {
   assert.equal(readConfig({ PORT: "81", PALOMA_PORT: "82" }).port, 82);
 });
 
+Deno.test("what Kubernetes says of a service called paloma is no port", () => {
+  assert.equal(readConfig({ PALOMA_PORT: "tcp://10.0.0.7:80" }).port, 8080);
+  assert.equal(readConfig({ PALOMA_PORT: "tcp://10.0.0.7:80", PORT: "81" }).port, 81);
+});
+
 Deno.test("a shared store needs the secret key of all its machines, and is a server that we speak to", () => {
   const PALOMA_SECRET_KEY = "0123456789abcdef";
   const several = "postgres://u:p,@db1:5432,db2,[::1]:5433/paloma?target_session_attrs=read-write";
