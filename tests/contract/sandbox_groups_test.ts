@@ -73,3 +73,20 @@ onLines("when the last admin leaves, a participant is promoted, and hears of it"
   const { participants } = await other.socket.groupMetadata(id);
   assert.deepEqual(participants.map(({ admin }) => admin), ["admin", null]);
 });
+
+onLines(
+  "a group's picture is its members' to change, while the group is not locked",
+  async ({ network, line, other }) => {
+    const { id } = await line.socket.groupCreate("Friends", [network.phone(ANA)!.jid]);
+    const picture = { tag: "picture", attrs: { type: "image" }, content: new Uint8Array([255, 216, 255]) };
+    const attrs = { to: "s.whatsapp.net", type: "set", xmlns: "w:profile:picture", target: id };
+    const setBy = ({ socket }: typeof line) => socket.query({ tag: "iq", attrs, content: [picture] });
+    await setBy(line);
+    await assert.rejects(setBy(other), /forbidden/);
+    await line.socket.groupParticipantsUpdate(id, [network.phone(OTHER)!.jid], "add");
+    await setBy(other);
+    await line.socket.groupSettingUpdate(id, "locked");
+    await assert.rejects(setBy(other), /forbidden/);
+    await setBy(line);
+  },
+);

@@ -16,6 +16,8 @@ onLines(
     await line.socket.updateProfileStatus("open till ten");
     const [status] = (await other.socket.fetchStatus(jidOf(LINE)))!;
     assert.equal((status!.status as { status: string }).status, "open till ten");
+    await refused(line.socket.query({ tag: "iq", attrs: { to: "s.whatsapp.net", type: "get", xmlns: "status" } }), 501);
+    assert.equal(network.switchboard.directory.account(LINE)!.about, "open till ten", "who asks changes nothing");
     await refused(other.socket.profilePictureUrl(jidOf(LINE), "image"), 404);
     const picture = { tag: "picture", attrs: { type: "image" }, content: new Uint8Array([255, 216, 255]) };
     await line.socket.query({

@@ -76,15 +76,19 @@ export function answerPicture(query: BinaryNode, { companion, network }: QueryCo
     if (!owner.picture) return refusal(query, NOT_FOUND);
     return result(query, [element("picture", { id: "1", type: "image", url: owner.picture })]);
   }
-  const mayNot = group ? group.locked && !group.admins.has(companion.account) : owner !== companion.account;
-  if (mayNot) return refusal(query, { code: 403, text: "forbidden" });
+  const { account } = companion;
+  const may = group
+    ? group.participants.includes(account) && (!group.locked || group.admins.has(account))
+    : owner === account;
+  if (!may) return refusal(query, { code: 403, text: "forbidden" });
   const picture = child(query, "picture");
   owner.picture = picture ? network.media.keepPicture(bytesOf(picture)) : null;
   return result(query, picture ? [element("picture", { id: "1" })] : []);
 }
 
 /** `status`: what others read as "about". */
-export function answerAbout(query: BinaryNode, { companion }: QueryContext): BinaryNode {
+export function answerAbout(query: BinaryNode, { companion }: QueryContext): BinaryNode | null {
+  if (query.attrs.type !== "set") return null;
   companion.account.about = textOf(child(query, "status"));
   return result(query);
 }
