@@ -7,6 +7,7 @@
 import { proto } from "@whiskeysockets/baileys";
 import type { IncomingChange, IncomingType } from "../../incoming.ts";
 import { type Context, contextOf, present } from "./context.ts";
+import { LONGEST_ID } from "./strays.ts";
 
 type Message = proto.IMessage;
 
@@ -89,10 +90,16 @@ function firstText(message: Message): string | null {
  * Returns the edit or deletion, which names the message that it changes. Other protocol messages are not for people.
  */
 function changeOf({ type, key, editedMessage }: proto.Message.IProtocolMessage): IncomingChange | null {
-  if (!key?.id) return null;
-  if (type === ProtocolType.REVOKE) return { kind: "deleted", target: key.id, byAdmin: false };
+  const target = namedBy(key);
+  if (!target) return null;
+  if (type === ProtocolType.REVOKE) return { kind: "deleted", target, byAdmin: false };
   if (type !== ProtocolType.MESSAGE_EDIT || !editedMessage) return null;
-  return { kind: "edited", target: key.id, text: firstText(editedMessage) };
+  return { kind: "edited", target, text: firstText(editedMessage) };
+}
+
+/** Returns the id of the message that a key names. Null if there is none, or one that no message can have. */
+export function namedBy(key: proto.IMessageKey | null | undefined): string | null {
+  return key?.id && key.id.length <= LONGEST_ID ? key.id : null;
 }
 
 /** Newer apps mark the file itself instead of using an envelope. */

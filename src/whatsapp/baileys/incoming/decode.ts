@@ -14,7 +14,7 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Clock } from "../../../runtime.ts";
 import type { Incoming, IncomingChange, IncomingMedia } from "../../incoming.ts";
-import { contentOf, type MediaContent, type MediaKind } from "./content.ts";
+import { contentOf, type MediaContent, type MediaKind, namedBy } from "./content.ts";
 import type { HistoryNotification } from "./history.ts";
 import type { PhoneOf } from "./numbers.ts";
 import { type FindPoll, isOfChat, readVote } from "./polls.ts";
@@ -105,14 +105,16 @@ async function changeOf(change: IncomingChange, { key }: WAMessage, context: Dec
 /** Decrypts a vote with the secret of its poll. Null if the message is not a vote or can't be read. */
 async function voteOf({ key, message }: WAMessage, { me, findPoll }: DecodeContext): Promise<IncomingChange | null> {
   const { vote, pollCreationMessageKey: target } = normalizeMessageContent(message)?.pollUpdateMessage ?? {};
-  const poll = vote && target?.id ? await findPoll(target.id) : null;
+  const pollId = namedBy(target);
+  if (!vote || !pollId) return null;
+  const poll = await findPoll(pollId);
   if (!poll || !isOfChat(poll, key.remoteJid!)) return null;
-  const options = readVote(vote!, poll, {
-    pollId: target!.id!,
+  const options = readVote(vote, poll, {
+    pollId,
     creators: [target!.participant ?? "", ...poll.authors, me.id, me.lid ?? ""],
     voters: addressesOf({ key }, me),
   });
-  return options && { kind: "vote", target: target!.id!, options };
+  return options && { kind: "vote", target: pollId, options };
 }
 
 /** The sender's addresses: number and LID, if both are known. */

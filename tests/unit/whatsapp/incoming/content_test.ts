@@ -239,6 +239,16 @@ const NOTHING: [title: string, message: proto.IMessage][] = [
   ["keys of the own devices", {
     protocolMessage: { type: proto.Message.ProtocolMessage.Type.APP_STATE_SYNC_KEY_SHARE },
   }],
+  ["a deletion of a message whose id no app makes", {
+    protocolMessage: { type: proto.Message.ProtocolMessage.Type.REVOKE, key: { id: "a".repeat(70_000) } },
+  }],
+  ["an edit of such a message", {
+    protocolMessage: {
+      type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
+      key: { id: "a".repeat(70_000) },
+      editedMessage: { conversation: "corrected" },
+    },
+  }],
   ["a chat's timer", { protocolMessage: { type: proto.Message.ProtocolMessage.Type.EPHEMERAL_SETTING } }],
 ];
 

@@ -218,4 +218,8 @@ Deno.test("a reaction and a vote that do not say to what they belong are message
   assert.equal(reaction.type, "reactionMessage");
   assert.equal(reaction.text, "👍");
   assert.equal((await one(FROM_FRIEND, { pollUpdateMessage: {} })).change, null);
+  const [pollCreationMessageKey, vote] = [{ id: "a".repeat(70_000) }, { encPayload: Uint8Array.of(1) }];
+  const unfit: DecodeContext = { ...context, findPoll: () => assert.fail("no poll can have this id") };
+  const [endless] = await decode(part(FROM_FRIEND, { pollUpdateMessage: { pollCreationMessageKey, vote } }), unfit);
+  assert.equal(endless?.change, null);
 });
