@@ -7,7 +7,18 @@ export interface Session {
   indexInfo: { closed: number; used: number };
   pendingPreKey?: unknown;
   serialize(): unknown;
+  /** Oldest first, each with the key that names it. */
+  chains(): Iterable<[key: Buffer, chain: Chain]>;
+  deleteChain(key: Buffer): void;
   constructor: { deserialize(data: unknown): Session };
+}
+
+/** Messages of one side of a session, between two of the other. */
+interface Chain {
+  /** 1 sending, 2 receiving. */
+  chainType: number;
+  /** Keys of messages that were skipped, by their number in the chain. */
+  messageKeys: Record<number, unknown>;
 }
 
 declare module "libsignal" {

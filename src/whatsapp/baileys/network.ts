@@ -27,7 +27,7 @@ import { makeMediaHost } from "./media_host.ts";
 import { containStrayRejections, silenceLibsignal } from "./repairs/containment.ts";
 import { repairTokens } from "./repairs/codec.ts";
 import { repairCurve } from "./repairs/curve.ts";
-import { repairDerivation, repairQueue, repairTrials } from "./repairs/libsignal.ts";
+import { repairDerivation, repairGrowth, repairQueue, repairTrials } from "./repairs/libsignal.ts";
 import { repairLogins } from "./repairs/logins.ts";
 import { repairNoise } from "./repairs/noise.ts";
 import { makeWebVersions, shownVersion } from "./web_version.ts";
@@ -182,6 +182,7 @@ function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: Ba
   silenceLibsignal();
   containStrayRejections(log);
   repairTrials();
+  repairGrowth();
   repairQueue();
   repairDerivation();
   repairCurve();

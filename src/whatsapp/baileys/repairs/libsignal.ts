@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { hkdfSync } from "node:crypto";
 import { SessionBuilder, SessionCipher } from "libsignal";
 import crypto from "libsignal/src/crypto.js";
-import "../../../base/libsignal.ts";
+import type { Session } from "../../../base/libsignal.ts";
 
 /** The part of its cryptography that is repaired. */
 interface Derivation {
@@ -43,6 +43,39 @@ export function repairTrials(cipher: Pick<SessionCipher, "decryptWithSessions"> 
     return await decryptWithSessions.call(this, data, sessions);
   };
   repaired.add(cipher.decryptWithSessions);
+}
+
+/** As Signal's own libraries have it: messages of older chains can't be read any more. */
+const MOST_CHAINS = 5;
+/** Keys of skipped messages, of all chains of a session together. */
+const MOST_SKIPPED = 2_000;
+const RECEIVING = 2;
+
+/**
+ * Bounds what a session keeps. libsignal adds a chain each time the sides take turns, and the keys of up to 2,000 skipped
+ * messages with each message, and removes none: the session, which is written with every message, grows with each turn,
+ * and a stranger can make it grow by 100 KB a message.
+ */
+export function repairGrowth(cipher: Pick<SessionCipher, "doDecryptWhisperMessage"> = SessionCipher.prototype): void {
+  if (repaired.has(cipher.doDecryptWhisperMessage)) return;
+  const { doDecryptWhisperMessage } = cipher;
+  cipher.doDecryptWhisperMessage = async function (data, session) {
+    const plaintext = await doDecryptWhisperMessage.call(this, data, session);
+    prune(session);
+    return plaintext;
+  };
+  repaired.add(cipher.doDecryptWhisperMessage);
+}
+
+function prune(session: Session): void {
+  const newestFirst = [...session.chains()].filter(([, { chainType }]) => chainType === RECEIVING).reverse();
+  for (const [key] of newestFirst.slice(MOST_CHAINS)) session.deleteChain(key);
+  let left = MOST_SKIPPED;
+  for (const [, { messageKeys }] of newestFirst.slice(0, MOST_CHAINS)) {
+    const skipped = Object.keys(messageKeys).map(Number);
+    for (const number of skipped.slice(0, Math.max(0, skipped.length - left))) delete messageKeys[number];
+    left = Math.max(0, left - skipped.length);
+  }
 }
 
 /**

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { SessionCipher } from "libsignal";
 import { silenceLibsignal } from "../../../../src/whatsapp/baileys/repairs/containment.ts";
-import { repairTrials } from "../../../../src/whatsapp/baileys/repairs/libsignal.ts";
+import { repairGrowth, repairTrials } from "../../../../src/whatsapp/baileys/repairs/libsignal.ts";
 import { type SignalPeer, signalPeer } from "../../../support/signal_peer.ts";
 
 silenceLibsignal();
@@ -71,3 +71,53 @@ Deno.test("repairing twice is repairing once", () => {
   repairTrials(repaired);
   assert.equal(repaired.decryptWithSessions, decryptWithSessions);
 });
+
+const grown: Pick<SessionCipher, "doDecryptWhisperMessage"> = {
+  doDecryptWhisperMessage: prototype.doDecryptWhisperMessage,
+};
+repairGrowth(grown);
+
+/** Runs with sessions that are bounded. */
+async function bounded(run: (line: SignalPeer, friend: SignalPeer) => Promise<void>): Promise<void> {
+  const { doDecryptWhisperMessage } = prototype;
+  prototype.doDecryptWhisperMessage = grown.doDecryptWhisperMessage;
+  try {
+    const [line, friend] = [signalPeer("111@lid"), signalPeer("222@lid")];
+    await friend.meet(line);
+    await withCipher(repaired.decryptWithSessions, () => run(line, friend));
+  } finally {
+    prototype.doDecryptWhisperMessage = doDecryptWhisperMessage;
+  }
+}
+
+async function sessionBytes({ keys }: SignalPeer): Promise<number> {
+  return JSON.stringify(await keys.get("session", ["222_1.0"])).length;
+}
+
+Deno.test("a session does not grow with its turns, and a message of some turns ago is read", () =>
+  bounded(async (line, friend) => {
+    const late: Awaited<ReturnType<SignalPeer["encrypt"]>>[] = [];
+    const sizes: number[] = [];
+    for (let turn = 0; turn < 40; turn++) {
+      late.push(await friend.encrypt(line.jid, `late ${turn}`));
+      assert.equal(await line.decrypt(friend.jid, await friend.encrypt(line.jid, "hello")), "hello");
+      assert.equal(await friend.decrypt(line.jid, await line.encrypt(friend.jid, "hi")), "hi");
+      sizes.push(await sessionBytes(line));
+    }
+    assert.ok(sizes[39]! <= sizes[9]! + 50, `${sizes[9]} bytes have become ${sizes[39]}`);
+    assert.equal(await line.decrypt(friend.jid, late[37]!), "late 37");
+    await assert.rejects(line.decrypt(friend.jid, late[2]!));
+  }));
+
+Deno.test("a session does not grow with the messages that its other side skips", () =>
+  bounded(async (line, friend) => {
+    const sizes: number[] = [];
+    let skipped: Awaited<ReturnType<SignalPeer["encrypt"]>>;
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 1_000; i++) skipped = await friend.encrypt(line.jid, "skipped");
+      assert.equal(await line.decrypt(friend.jid, await friend.encrypt(line.jid, "hello")), "hello");
+      sizes.push(await sessionBytes(line));
+    }
+    assert.ok(sizes[2]! <= sizes[1]! + 5_000, `${sizes[1]} bytes have become ${sizes[2]}`);
+    assert.equal(await line.decrypt(friend.jid, skipped!), "skipped");
+  }));
