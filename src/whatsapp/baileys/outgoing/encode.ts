@@ -99,8 +99,8 @@ const ENCODERS: Encoders = {
 };
 
 /**
- * Encodes a message; encrypts and uploads its file, if any. Throws OriginalGone or UploadFailed. Also throws if the file
- * can't be read or the signal aborts.
+ * Encodes a message; encrypts and uploads its file, if any. Throws OriginalGone or UploadFailed. Also throws if the
+ * file can't be read or the signal aborts.
  */
 export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "manner">, tools: EncodeTools) {
   const messageContextInfo = { messageSecret: tools.runtime.random.bytes(SECRET_BYTES) };

@@ -75,8 +75,8 @@ export function isolate(repository: SignalRepositoryWithLIDStore, alone: Alone):
 }
 
 /**
- * Reads and writes tokens outside transactions. Once a week, the library gives a token (`tctoken`) to each chat that the
- * line writes to, and records that after the network's answer. It does so in the key transaction of a send that has
+ * Reads and writes tokens outside transactions. Once a week, the library gives a token (`tctoken`) to each chat that
+ * the line writes to, and records that after the network's answer. It does so in the key transaction of a send that has
  * finished by then, so the record is lost and every message sends a token again. The library changes nothing else
  * together with tokens.
  *
