@@ -1,14 +1,14 @@
 /**
- * The receiver of one line: keeps each incoming message exactly once, with its file, as an
- * event in ONE commit (promise 4).
+ * The receiver of one line: keeps each incoming message exactly once, with its file, as an event in ONE commit
+ * (promise 4).
  *
  * - Order is kept within a chat. Chats do not wait for each other, so a slow download delays only its own chat.
  * - The network delivers a message again after a reconnect or a crash: duplicates are dropped by (line, chat, id). A
- *   message that was only reported as undecryptable is emitted a second time once it can be read (`seen.ts`). -
- * Messages that the owner writes on the phone have an event of their own, `message.echo`. So have votes, and edits and
- * deletions by senders who may make them (`authorship.ts`). A message that could not be decrypted has type `unknown`
- * and `undecryptable: true`. - A message that cannot be kept because of its own content is logged and dropped: a
- * poison message never stops a line.
+ *   message that was only reported as undecryptable is emitted a second time once it can be read (`seen.ts`).
+ * - Messages that the owner writes on the phone have an event of their own, `message.echo`. So have votes, and edits and
+ *   deletions by senders who may make them (`authorship.ts`). A message that could not be decrypted has type `unknown`
+ *   and `undecryptable: true`.
+ * - A message that cannot be kept because of its own content is logged and dropped: a poison message never stops a line.
  */
 import PQueue from "p-queue";
 import type { EventBody, EventData } from "../event/event.ts";
