@@ -134,7 +134,9 @@ function App() {
   if (open) {
     return html`
       <div class="alone">
-        <a class="brand" href=${href("/")}><img src=${icon} width="28" height="28" alt="" />Paloma</a>
+        <header>
+          <a class="brand" href=${href("/")}><img src=${icon} width="28" height="28" alt="" />Paloma</a>
+        </header>
         <${Offline} />
         <main>${content}</main>
         <${Toasts} />

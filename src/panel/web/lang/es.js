@@ -615,6 +615,8 @@ export default {
     "el host no está en la internet pública; solo el operador puede permitirlo, con el puerto {port}, en PALOMA_OUTBOUND_ALLOW",
   "The operator has deactivated this account.": "El operador ha desactivado esta cuenta.",
   "It ended on {time}.": "La suscripción terminó el {time}.",
+  "{n} session": "{n} línea",
+  "{n} sessions": "{n} líneas",
   "The plan {plan} allows {sessions}.": "El plan {plan} no permite más líneas ({sessions}).",
   "{count} asked for, {left} left this UTC {period} on plan {plan}.":
     "Se piden {count} y quedan {left} este {period} UTC en el plan {plan}.",

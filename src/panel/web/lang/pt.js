@@ -614,6 +614,8 @@ export default {
     "o host não está na internet pública; só o operador pode permiti-lo, com a porta {port}, em PALOMA_OUTBOUND_ALLOW",
   "The operator has deactivated this account.": "O operador desativou esta conta.",
   "It ended on {time}.": "A assinatura terminou em {time}.",
+  "{n} session": "{n} linha",
+  "{n} sessions": "{n} linhas",
   "The plan {plan} allows {sessions}.": "O plano {plan} não permite mais linhas ({sessions}).",
   "{count} asked for, {left} left this UTC {period} on plan {plan}.":
     "São pedidas {count} e restam {left} neste {period} UTC no plano {plan}.",

@@ -62,6 +62,8 @@ export default [
   // What an account may not, or not now.
   "The operator has deactivated this account.",
   "It ended on {time}.",
+  "{n} session",
+  "{n} sessions",
   "The plan {plan} allows {sessions}.",
   "{count} asked for, {left} left this UTC {period} on plan {plan}.",
   "The recipient does not want to be written to by this account.",
