@@ -4,6 +4,7 @@
  * once the server acknowledges it.
  */
 import { notFound, Problem } from "../errors.ts";
+import type { OutgoingContent } from "../message/content.ts";
 import { ownMessage } from "../message/history/ledger.ts";
 import { cancelQueued } from "../message/queued.ts";
 import type { Message } from "../message/message.ts";
@@ -13,6 +14,7 @@ import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { LiveLines } from "./live.ts";
 import { NetworkRefusal, NetworkTimeout } from "../whatsapp/network_error.ts";
+import type { IncomingChange } from "../whatsapp/incoming.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
 import type { Referred } from "./references.ts";
 
@@ -131,6 +133,35 @@ export class Amendments {
     if (outcome.kind === "sent") return;
     throw outcome.kind === "unknown" ? new NetworkTimeout(outcome.detail) : new NetworkRefusal(outcome.detail);
   }
+}
+
+/**
+ * Records what came in about a message that the API sent: its owner changes or deletes it on the phone, an admin deletes it
+ * from the group. Throws StoreError.
+ */
+export async function amendSent(
+  { kv, now }: { kv: Kv; now: number },
+  lineId: string,
+  happened: IncomingChange,
+): Promise<void> {
+  if (happened.kind === "vote") return;
+  const { value: messageId } = await kv.get(messageKeys.messageOfNetworkId(lineId, happened.target));
+  if (messageId === null) return;
+  await retryOnConflict(kv, async () => {
+    const slot = await kv.get(messageKeys.message(messageId));
+    const change = new Change().check(slot);
+    const { value: message } = slot;
+    if (message === null || isErased(message)) return { change, result: null };
+    const amended = happened.kind === "deleted"
+      ? { ...message, revokedAt: message.revokedAt ?? now }
+      : { ...message, content: reworded(message.content, happened.text), editedAt: now };
+    return { change: change.set(messageKeys.message(messageId), amended), result: null };
+  });
+}
+
+function reworded(content: OutgoingContent, text: string | null): OutgoingContent {
+  if (content.kind === "text") return { ...content, text: text ?? "" };
+  return "caption" in content ? { ...content, caption: text } : content;
 }
 
 function isErased({ erasedAt }: Message): boolean {

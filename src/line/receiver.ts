@@ -27,6 +27,7 @@ import { Batcher, type Settled } from "../base/batcher.ts";
 import { untilStored } from "../store/retry.ts";
 import type { Settle } from "../whatsapp/connection.ts";
 import type { Incoming, IncomingChange, Receipt } from "../whatsapp/incoming.ts";
+import { amendSent } from "./amendments.ts";
 import { mayChange } from "./authorship.ts";
 import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -120,8 +121,9 @@ export class Receiver {
         await this.#downloads.add(() => media.take(this.#line.accountId, message, this.#stopping.signal));
       this.#stopping.signal.throwIfAborted();
       // Before the message is kept: after a crash in between, the network delivers it again,
-      // and opting out is idempotent.
+      // and both are idempotent.
       await this.#untilStored(() => this.#hearOptOut(message));
+      await this.#untilStored(() => this.#amendSent(message));
       return await this.#untilStored(() => this.#commit(message, { before, taken, settle }));
     } catch (error) {
       if (this.#stopping.signal.aborted || error instanceof StoreError) throw error;
@@ -148,6 +150,11 @@ export class Receiver {
     const { id: sessionId, accountId } = this.#line;
     const sessionName = await this.#deps.sessionName(sessionId);
     await this.#deps.optOuts.heard(message, { accountId, sessionId, sessionName });
+  }
+
+  async #amendSent({ change }: Incoming): Promise<void> {
+    const { kv, runtime } = this.#deps;
+    if (change) await amendSent({ kv, now: runtime.clock.now() }, this.#line.id, change);
   }
 
   #seen({ chat, networkId }: Incoming): Promise<Slot<SeenRow>> {

@@ -112,6 +112,24 @@ for (const [change, event, data] of CHANGES) {
   }
 }
 
+Deno.test("what the owner changes on the phone of a message that the API sent stands in its record", async () => {
+  const world = await connectedWorld();
+  const { id, networkId: target } = await world.accept("ses_1", { content: { kind: "text", text: "at six" } });
+  await world.clock.advance(1_000);
+  const happens = (change: Incoming["change"], of: Partial<Incoming> = {}) =>
+    world.network.of("ses_1").receive(incoming(world, { fromMe: true, networkId: `3E${++happened}`, ...of, change }));
+  let happened = 0;
+  await happens({ kind: "edited", target, text: "at seven" });
+  const edited = await world.message(id);
+  assert.deepEqual([edited.content, edited.editedAt], [{ kind: "text", text: "at seven" }, world.clock.now()]);
+  await happens({ kind: "edited", target, text: "at eight" }, { fromMe: false });
+  await happens({ kind: "deleted", target, byAdmin: false }, { fromMe: false });
+  assert.deepEqual(await world.message(id), edited, "nobody else may");
+  await happens({ kind: "deleted", target, byAdmin: false });
+  assert.equal((await world.message(id)).revokedAt, world.clock.now());
+  await world.supervisor.stop();
+});
+
 const GROUP = "1-2@g.us";
 const EDIT = { kind: "edited", target: "3A", text: "send the money elsewhere" } as const;
 const DELETION = { kind: "deleted", target: "3A", byAdmin: false } as const;
