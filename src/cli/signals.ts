@@ -26,7 +26,7 @@ function heedsHangup(): boolean {
     const [, ignored] = /^SigIgn:\s+([0-9a-f]+)$/m.exec(Deno.readTextFileSync("/proc/self/status"))!;
     return (BigInt(`0x${ignored}`) & 1n) === 0n;
   } catch {
-    // Other systems do not say; there `nohup` takes the terminal away from stderr.
-    return Deno.stderr.isTerminal();
+    // Other systems do not say, and the executable may not ask; `nohup` takes the terminal away from both.
+    return Deno.stdout.isTerminal() || Deno.stderr.isTerminal();
   }
 }
