@@ -7,5 +7,5 @@ if (import.meta.main) {
   if (Deno.build.standalone) Object.assign(globalThis, { clearInterval, clearTimeout, setInterval, setTimeout });
   // The process that reads one file loads nothing else.
   if (Deno.args[0] === INSPECT) await (await import("./src/inspect/file_facts.ts")).inspectFile(Deno.args[1] ?? "");
-  else Deno.exit(await (await import("./src/cli/program.ts")).run(Deno.args));
+  else Deno.exit(await (await import("./src/cli/run.ts")).run(Deno.args));
 }

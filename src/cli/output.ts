@@ -44,3 +44,11 @@ export class Exit extends Error {
     this.code = code;
   }
 }
+
+/** The command line is none that there is, and the parser has said so. */
+export class Misuse extends Exit {
+  constructor(message: string) {
+    super(2, message);
+    this.name = "Misuse";
+  }
+}

@@ -1,10 +1,7 @@
-/** The command line: which commands there are, and how their outcomes become exit codes (0 done, 1 failed, 2 usage). */
+/** The command line: which commands there are, and what they take. */
 import { Command, CommanderError } from "commander";
-import { SettingsError } from "../config.ts";
-import { OperatorError, Problem } from "../errors.ts";
-import { StoreError } from "../store/kv.ts";
 import { VERSION } from "../version.ts";
-import { Exit, print, printError, printResult } from "./output.ts";
+import { Misuse, print, printError, printResult } from "./output.ts";
 import { addSettings, withSettings } from "./settings.ts";
 
 /** Adds commands; `args` are the command line's. */
@@ -28,60 +25,14 @@ const COMMANDS: readonly { names: readonly string[]; load: () => Promise<AddComm
   { names: ["version"], load: () => Promise.resolve(addVersionCommand) },
 ];
 
-/** Runs the command line; resolves to the exit code. */
-export async function run(args: readonly string[]): Promise<number> {
-  const json = args.includes("--json");
+/** Runs the command that `args` name. Throws Misuse, and what the command throws. */
+export async function parse(args: readonly string[], json: boolean): Promise<void> {
   try {
     await (await program(args, json)).parseAsync([...args], { from: "user" });
-    return 0;
   } catch (error) {
-    // The reader of the pipe has closed it.
-    if (error instanceof Deno.errors.BrokenPipe) return 0;
-    if (error instanceof CommanderError && error.exitCode === 0) return 0;
-    const { exitCode, code, message } = failureOf(error);
-    if (json) printError(JSON.stringify({ error: { code, message } }));
-    // The parser has said what is wrong, and how to get help.
-    else if (!(error instanceof CommanderError)) printError(message);
-    return exitCode;
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode !== 0) throw new Misuse(error.message.replace(/^error: /, ""));
   }
-}
-
-interface Failure {
-  exitCode: 1 | 2;
-  /** For scripts; the same words as in the API where the failure is the same. */
-  code: string;
-  message: string;
-}
-
-function failureOf(error: unknown): Failure {
-  if (error instanceof CommanderError) {
-    return { exitCode: 2, code: "usage", message: error.message.replace(/^error: /, "") };
-  }
-  if (error instanceof Exit) {
-    return { exitCode: error.code, code: error.code === 2 ? "usage" : "failed", message: error.message };
-  }
-  if (error instanceof Problem) {
-    return { exitCode: error.code === "validation_failed" ? 2 : 1, code: error.code, message: error.message };
-  }
-  if (error instanceof OperatorError) {
-    return { exitCode: error instanceof SettingsError ? 2 : 1, code: error.code, message: error.message };
-  }
-  if (error instanceof StoreError) {
-    const message = `The data cannot be used (${error.code}): ${error.message}`;
-    return { exitCode: 1, code: "storage_unavailable", message };
-  }
-  // A folder that is not there, not ours, or no folder; the message names it.
-  const { NotADirectory, NotFound, PermissionDenied } = Deno.errors;
-  if (error instanceof NotADirectory || error instanceof NotFound || error instanceof PermissionDenied) {
-    return { exitCode: 1, code: "file_unusable", message: error.message };
-  }
-  // What the system refuses, such as a write to a read-only disk.
-  if (error instanceof Error && "code" in error && /^E[A-Z]+$/.test(String(error.code))) {
-    return { exitCode: 1, code: "file_unusable", message: error.message };
-  }
-  // Anything else is a bug.
-  const message = error instanceof Error ? error.stack ?? error.message : String(error);
-  return { exitCode: 1, code: "internal_error", message };
 }
 
 /** The command that `args` name with its options, or all of them; `json` says how help and errors are shown. */

@@ -19,40 +19,43 @@ export function addServeCommands(root: Command, [name]: readonly string[]): void
 function runAs(command: Command, role: RoleName): void {
   withSettings(command)
     .option("--json", "print one line of JSON when it listens")
-    .action(async (options) => {
-      const config = configOf(options);
-      if (role !== "serve" && config.store === null) {
-        throw new Exit(
-          2,
-          `paloma ${role} needs a store that processes share: set PALOMA_STORE (--store), or use paloma serve`,
-        );
-      }
-      const [{ startGateway }, { openLog, quietConsole }] = await Promise.all([
-        import("../app.ts"),
-        import("../ops/log.ts"),
-      ]);
-      const runtime = systemRuntime(await openLog(config.logLevel));
-      quietConsole(runtime.log);
-      // From now on, so that a signal during the start ends it in order too.
-      const asked = untilAsked();
-      const gateway = await startGateway({ config, runtime, role });
-      const { baseUrl, panelUrl } = gateway;
-      if (role === "worker") {
-        const url = baseUrl.replace(/\/v1$/, "");
-        printResult(options, { url }, () => `A worker of Paloma runs; its health is at ${url}/healthz`);
-        await asked;
-        return await gateway.stop();
-      }
-      const operatorLink = await gateway.firstRunLink();
-      const accounts = await gateway.accounts.list();
-      printResult(
-        options,
-        { baseUrl, panelUrl, ...(operatorLink && { operatorLink }) },
-        () => welcome({ baseUrl, panelUrl, operatorLink, accounts: accounts.map(({ name }) => name) }),
-      );
-      await asked;
-      await gateway.stop();
-    });
+    .action((options) => serve(role, options));
+}
+
+/** Resolves when the process was asked to stop, and has. */
+export async function serve(role: RoleName, options: { json?: boolean } = {}): Promise<void> {
+  const config = configOf(options);
+  if (role !== "serve" && config.store === null) {
+    throw new Exit(
+      2,
+      `paloma ${role} needs a store that processes share: set PALOMA_STORE (--store), or use paloma serve`,
+    );
+  }
+  const [{ startGateway }, { openLog, quietConsole }] = await Promise.all([
+    import("../app.ts"),
+    import("../ops/log.ts"),
+  ]);
+  const runtime = systemRuntime(await openLog(config.logLevel));
+  quietConsole(runtime.log);
+  // From now on, so that a signal during the start ends it in order too.
+  const asked = untilAsked();
+  const gateway = await startGateway({ config, runtime, role });
+  const { baseUrl, panelUrl } = gateway;
+  if (role === "worker") {
+    const url = baseUrl.replace(/\/v1$/, "");
+    printResult(options, { url }, () => `A worker of Paloma runs; its health is at ${url}/healthz`);
+    await asked;
+    return await gateway.stop();
+  }
+  const operatorLink = await gateway.firstRunLink();
+  const accounts = await gateway.accounts.list();
+  printResult(
+    options,
+    { baseUrl, panelUrl, ...(operatorLink && { operatorLink }) },
+    () => welcome({ baseUrl, panelUrl, operatorLink, accounts: accounts.map(({ name }) => name) }),
+  );
+  await asked;
+  await gateway.stop();
 }
 
 interface Running {

@@ -1,5 +1,5 @@
 /** Settings as options of a command: the flag wins over the environment, the environment over the default. */
-import { type Command, Option } from "commander";
+import type { Command } from "commander";
 import { type Config, readConfig } from "../config.ts";
 import { reachable } from "../http/listen/serve.ts";
 import { Exit } from "./output.ts";
@@ -39,7 +39,7 @@ export function addSettings(command: Command, args: readonly string[]): void {
   const shown = taking.get(command);
   if (!shown) return;
   for (const { env, flag, argument, about } of SETTINGS) {
-    const option = new Option(`${flag} ${argument}`, `${about} [${env}]`).helpGroup(HEADING);
+    const option = command.createOption(`${flag} ${argument}`, `${about} [${env}]`).helpGroup(HEADING);
     command.addOption(option.hideHelp(!shown.has(env)));
   }
 }

@@ -54,7 +54,7 @@ const ENGINES: Engine[] = [
 ];
 
 /** What `paloma serve` loads before it listens: these, one after another on demand, and all that they import. */
-const START = ["main.ts", "cli/program.ts", "cli/serve.ts", "ops/log.ts", "app.ts", "roles/role.ts"];
+const START = ["main.ts", "cli/run.ts", "cli/serve.ts", "ops/log.ts", "app.ts", "roles/role.ts"];
 const SCHEMAS = /"(@hono\/zod-openapi|zod)"/;
 
 /** What only `runtime.ts` may touch, and who else does. */
