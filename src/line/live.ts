@@ -6,6 +6,9 @@ import type { Change } from "../store/kv.ts";
 import type { Connection, ConnectionHealth } from "../whatsapp/connection.ts";
 import type { Outgoing, SendOutcome } from "../whatsapp/outgoing.ts";
 
+/** Prefix of the bell topics that wake a line; they end in the line's id. */
+export const LINE_TOPIC = "line/";
+
 /** What can be asked of a connection that may belong to another process. */
 export type LiveConnection = Pick<Connection, "checkNumber" | "groups" | "contacts" | "chats">;
 

@@ -19,6 +19,7 @@ import { sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { TROUBLE_PAUSE_MS } from "./attempts.ts";
 import { type DepartingLine, Departures } from "./departures.ts";
+import { LINE_TOPIC } from "./live.ts";
 import { type NewChats, newChatsOf } from "./new_chats.ts";
 import { NextUp } from "./next_up.ts";
 import { lineKeys } from "./rows.ts";
@@ -60,9 +61,6 @@ interface Turn {
 
 /** How many messages of an ended line fail per step. */
 const ENDING_AT_ONCE = 50;
-
-/** Prefix of the bell topics that wake a line; they end in the line's id. */
-export const LINE_TOPIC = "line/";
 
 export class Runner implements Service {
   readonly #deps: RunnerDeps;

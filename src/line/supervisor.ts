@@ -4,7 +4,7 @@
  * time, because a ring of the bell may be lost (promises 4, 5 and 7).
  */
 import type { Service } from "../base/service.ts";
-import { Loop } from "../base/single_flight.ts";
+import { Loop, type OnDemand, onDemand } from "../base/single_flight.ts";
 import { busyLines } from "../message/queue/busy_lines.ts";
 import { expireMessages, nextExpiry } from "../message/expiry.ts";
 import type { Runtime } from "../runtime.ts";
@@ -15,10 +15,10 @@ import type { Ownership } from "./ownership.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import type { Outgoing, SendOutcome } from "../whatsapp/outgoing.ts";
-import type { LiveLines, Vitals } from "./live.ts";
-import { LineSession, type LineSessionDeps } from "./line_session.ts";
+import { LINE_TOPIC, type LiveLines, type Vitals } from "./live.ts";
+import type { LineSession } from "./line_session.ts";
 import type { LineStatus } from "./line.ts";
-import { LINE_TOPIC, type Runner } from "./runner.ts";
+import type { Runner } from "./runner.ts";
 
 /**
  * Interval of sweeps while the store does not change, and of waking the lines whose queues are not empty, in case a
@@ -38,13 +38,17 @@ interface SupervisorDeps {
   ownership: Ownership;
   /** Resolves to whether a plan has changed since the last call. */
   plansChanged(): Promise<boolean>;
-  /** Returns the dependencies of a session, which writes only through its line's own store (promise 9). */
-  session(store: Kv): LineSessionDeps;
+  /** Loads what makes sessions; called with the first line, since a process without lines needs none of it. */
+  sessions(): Promise<MakeSession>;
 }
+
+/** Makes a session, which writes only through `store`, its line's own (promise 9). */
+export type MakeSession = (store: Kv, line: { id: string; accountId: string }, changed: () => void) => LineSession;
 
 export class Supervisor implements Service, LiveLines {
   readonly #deps: SupervisorDeps;
   readonly #sessions = new Map<string, LineSession>();
+  readonly #makeSession: OnDemand<MakeSession>;
   readonly #watchers = new Set<(lineId: string) => void>();
   readonly #unsubscribe: (() => void)[] = [];
   readonly #sweeps: Loop;
@@ -58,6 +62,7 @@ export class Supervisor implements Service, LiveLines {
 
   constructor(deps: SupervisorDeps) {
     this.#deps = deps;
+    this.#makeSession = onDemand(deps.sessions);
     this.#sweeps = new Loop(deps.runtime.clock, () => this.#sweepOrLater());
   }
 
@@ -91,7 +96,8 @@ export class Supervisor implements Service, LiveLines {
   }
 
   reconcile(line: { id: string; accountId: string }): void {
-    this.#sessionOf(line, 0)?.reconcile();
+    if (this.#makeSession.made()) this.#sessionOf(line, 0)?.reconcile();
+    else this.taken();
   }
 
   /** Does nothing: on one machine the sweep finds the line's row. */
@@ -177,14 +183,15 @@ export class Supervisor implements Service, LiveLines {
   }
 
   /**
-   * Returns the line's session; a new one starts after `delayMs`. Null while stopping, and for a line that is not ours.
+   * Returns the line's session; a new one starts after `delayMs`. Null while stopping, for a line that is not ours, and
+   * before sessions can be made.
    */
   #sessionOf(line: { id: string; accountId: string }, delayMs: number): LineSession | null {
     const known = this.#sessions.get(line.id);
     if (known || this.#isStopping) return known ?? null;
     const store = this.#deps.ownership.storeOf(line.id);
-    if (store === null) return null;
-    const session = new LineSession(this.#deps.session(store), line, () => this.#changed(line.id));
+    const session = store && this.#makeSession.made()?.(store, line, () => this.#changed(line.id));
+    if (!session) return null;
     this.#sessions.set(line.id, session);
     if (delayMs === 0) void session.start();
     else this.#deps.runtime.clock.after(delayMs, () => void session.start());
@@ -216,6 +223,7 @@ export class Supervisor implements Service, LiveLines {
     let degraded = 0;
     let isObserved = true;
     for await (const line of ownership.lines()) {
+      await this.#makeSession.need();
       found.add(line.id);
       counts[line.status]++;
       if (line.status === "connected" && line.reason !== null) degraded++;

@@ -6,15 +6,10 @@ import { inOrder, type Service, together } from "../base/service.ts";
 import { Leases } from "../cluster/leases.ts";
 import { callMembers, Member } from "../cluster/member.ts";
 import type { Place } from "../cluster/place.ts";
-import { DEFAULT_PLANS } from "../account/plan.ts";
 import { lineKeys } from "../line/rows.ts";
-import type { LineSessionDeps } from "../line/line_session.ts";
 import { type Ownership, sharedOwnership, soleOwnership } from "../line/ownership.ts";
 import { LINE_KIND, makeLineAnswers, ringQueue } from "../line/remote.ts";
 import { Supervisor } from "../line/supervisor.ts";
-import { makeMediaIngest } from "../media/ingest.ts";
-import { makeFetchAttachment } from "../message/fetch_attachment.ts";
-import { makeFetchPreview } from "../message/link_preview.ts";
 import { removeAllStaged } from "../message/staged_bulk.ts";
 import { addGauges } from "../ops/gauges.ts";
 import { makeMaintenance } from "../ops/maintenance.ts";
@@ -27,6 +22,7 @@ import { sharedWebhooks, WEBHOOK_KIND, webhookThings } from "../webhook/ownershi
 import type { Network } from "../whatsapp/network.ts";
 import { noteSetback } from "../whatsapp/setback.ts";
 import type { Ground } from "./ground.ts";
+import type { SessionsOptions } from "./sessions.ts";
 
 const SWEEP_PANEL_MS = 60 * 60_000;
 
@@ -151,36 +147,12 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
 
 function makeSupervisor(
   ground: Ground,
-  { network, ownership, queueChanged }: {
-    network: Network;
-    ownership: Ownership;
-    queueChanged: (lineId: string) => void;
-  },
+  { ownership, ...options }: SessionsOptions & { ownership: Ownership },
 ): Supervisor {
-  const { kv, runtime, bell, changes, media, links, events, lookups, safeFetch, recorderOn } = ground;
-  const { accounts, seal } = ground.data;
-  const shared = {
-    runtime,
-    bell,
-    files: media,
-    fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
-    sessionName: ground.names.of,
-    plan: async (accountId: string) => (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!,
-    optOuts: ground.optOuts(network, queueChanged),
-    events,
-    media: makeMediaIngest({ media, links, runtime }),
-    seal,
-    lookups,
-    network,
-  };
-  /** A line's own: whatever it writes goes through its store. */
-  const session = (kv: Kv): LineSessionDeps => {
-    const recorder = recorderOn(kv);
-    const fetchAttachment = makeFetchAttachment({ kv, runtime, safeFetch, files: media, recorder });
-    return { ...shared, kv, recorder, fetchAttachment };
-  };
+  const { kv, runtime, bell, changes, data: { accounts } } = ground;
   const plansChanged = () => accounts.plansChanged();
-  return new Supervisor({ kv, runtime, bell, changes, ownership, plansChanged, session });
+  const sessions = async () => (await import("./sessions.ts")).makeSessions(ground, options);
+  return new Supervisor({ kv, runtime, bell, changes, ownership, plansChanged, sessions });
 }
 
 function dispatcherOf(ground: Ground, ownership?: ReturnType<typeof sharedWebhooks>): Dispatcher {

@@ -28,6 +28,7 @@ import { aPlan } from "./send_world.ts";
 import { makeLookups } from "../../src/line/lookups.ts";
 import { Unread } from "../../src/line/unread.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";
+import { LineSession } from "../../src/line/line_session.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
@@ -185,7 +186,7 @@ export class ApiWorld implements ApiStage {
       changes: { hear: () => () => {} },
       ownership: soleOwnership(kv),
       plansChanged: () => Promise.resolve(false),
-      session: () => session,
+      sessions: () => Promise.resolve((_, line, changed) => new LineSession(session, line, changed)),
     });
     const safeFetch: SafeFetch = {
       ...makeSafeFetch({ clock: runtime.clock, allow: readAllowList([]), resolve: publicName }),

@@ -21,7 +21,7 @@ import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { watchChanges } from "../../src/store/changes.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
-import type { LineSessionDeps } from "../../src/line/line_session.ts";
+import { LineSession, type LineSessionDeps } from "../../src/line/line_session.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";
 import type { Caller } from "../../src/account/account.ts";
 import type { Accounts } from "../../src/account/accounts.ts";
@@ -140,7 +140,7 @@ export class World {
       changes,
       ownership: soleOwnership(kv),
       plansChanged: () => Promise.resolve(false),
-      session,
+      sessions: () => Promise.resolve((store, line, changed) => new LineSession(session(store), line, changed)),
     });
     this.lines = makeLines({
       kv,

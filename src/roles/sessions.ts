@@ -1,0 +1,38 @@
+/** What lines work with: `worker.ts` loads it with the first line. */
+import { DEFAULT_PLANS } from "../account/plan.ts";
+import { LineSession } from "../line/line_session.ts";
+import type { MakeSession } from "../line/supervisor.ts";
+import { makeMediaIngest } from "../media/ingest.ts";
+import { makeFetchAttachment } from "../message/fetch_attachment.ts";
+import { makeFetchPreview } from "../message/link_preview.ts";
+import type { Network } from "../whatsapp/network.ts";
+import type { Ground } from "./ground.ts";
+
+export interface SessionsOptions {
+  network: Network;
+  queueChanged: (lineId: string) => void;
+}
+
+export function makeSessions(ground: Ground, { network, queueChanged }: SessionsOptions): MakeSession {
+  const { runtime, bell, media: files, links, events, lookups, safeFetch, names, recorderOn } = ground;
+  const { accounts, seal } = ground.data;
+  const shared = {
+    runtime,
+    bell,
+    files,
+    fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
+    sessionName: names.of,
+    plan: async (accountId: string) => (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!,
+    optOuts: ground.optOuts(network, queueChanged),
+    events,
+    media: makeMediaIngest({ media: files, links, runtime }),
+    seal,
+    lookups,
+    network,
+  };
+  return (kv, line, changed) => {
+    const recorder = recorderOn(kv);
+    const fetchAttachment = makeFetchAttachment({ kv, runtime, safeFetch, files, recorder });
+    return new LineSession({ ...shared, kv, recorder, fetchAttachment }, line, changed);
+  };
+}
