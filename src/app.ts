@@ -11,7 +11,6 @@ import { type DataConfig, type DataFolder, openDataFolder, pathsOf, placeOf } fr
 import { lockGateway } from "./data/gateway_lock.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { noMediaStore } from "./media/store.ts";
-import { sweepOrphans } from "./media/sweep.ts";
 import { withFairWrites } from "./media/fair_writes.ts";
 import { mediaKeys } from "./media/rows.ts";
 import { messageKeys } from "./message/rows.ts";
@@ -166,7 +165,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   await using starting = new AsyncDisposableStack();
   const parts = await openParts(options, starting);
   const { ROLES } = await loading;
-  const { services, url, firstRunLink } = ROLES[role](parts);
+  const { services, url, firstRunLink } = await ROLES[role](parts);
   await startServices(starting, services);
   runtime.log.info({ role, url: url(), data: placeOf(config) }, "the gateway is up");
 
@@ -239,7 +238,10 @@ async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv
   const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
   return {
     ...withFairWrites(media, clock),
-    sweepOrphans: (signal) => sweepOrphans({ kv, media, runtime }, { signal }),
+    async sweepOrphans(signal) {
+      const { sweepOrphans } = await import("./media/sweep.ts");
+      return await sweepOrphans({ kv, media, runtime }, { signal });
+    },
   };
 }
 

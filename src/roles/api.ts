@@ -7,11 +7,17 @@ import { createHealth, inFrontOf } from "../http/health.ts";
 import { firstRunLink, makeLinks } from "../panel/logins/links.ts";
 import { makePeople } from "../panel/logins/people.ts";
 import { firstRow } from "../store/kv.ts";
-import type { ApiOptions } from "./api_app.ts";
+import type { ApiOptions, Holders } from "./api_app.ts";
 import type { Ground } from "./ground.ts";
 
-/** `url`: `http://HOST:PORT`, once it listens. */
-export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(): string }) {
+interface Options extends Pick<ApiOptions, "accepted" | "stopping"> {
+  /** `http://HOST:PORT`, once it listens. */
+  url(): string;
+  /** Asked for when the API is loaded. */
+  holders(): Promise<Holders>;
+}
+
+export function makeApi(ground: Ground, { url, holders, ...options }: Options) {
   const { config, runtime, metrics, kv, data: { seal } } = ground;
   const { clock } = runtime;
   const { stopping } = options;
@@ -21,8 +27,8 @@ export function makeApi(ground: Ground, { url, ...options }: ApiOptions & { url(
   const budgets = makeBudgets({ bodyBytes: config.maxBodies, metrics, clock });
 
   const api = onDemand(async () => {
-    const { makeApiApp } = await import("./api_app.ts");
-    return makeApiApp(ground, { ...options, budgets, probe, panelUrl });
+    const [{ makeApiApp }, held] = await Promise.all([import("./api_app.ts"), holders()]);
+    return makeApiApp(ground, { ...options, ...held, budgets, probe, panelUrl });
   });
 
   return {

@@ -2,6 +2,7 @@
 import type { Hono } from "@hono/hono";
 import { AccountKeys } from "../account/keys.ts";
 import { Idempotency } from "../account/idempotency.ts";
+import { makeAsk } from "../cluster/calls.ts";
 import { Erasures } from "../erasure/erasures.ts";
 import type { ApiEnv } from "../http/api/context.ts";
 import type { Services } from "../http/api/services.ts";
@@ -12,6 +13,7 @@ import { laneOf } from "../line/chats.ts";
 import { makeLines } from "../line/lines.ts";
 import type { LiveLines } from "../line/live.ts";
 import { References } from "../line/references.ts";
+import { makeRemoteLines } from "../line/remote.ts";
 import { Unread } from "../line/unread.ts";
 import { makeServeMedia } from "../media/serve.ts";
 import { type Accept, makeAccept } from "../message/accept.ts";
@@ -23,14 +25,19 @@ import { findReplay } from "../message/send.ts";
 import { addPanel } from "../panel/panel.ts";
 import { DeliveryLog } from "../webhook/delivery_log.ts";
 import type { WebhookOwner } from "../webhook/ownership.ts";
+import { makeRemoteWebhooks } from "../webhook/remote.ts";
 import { Webhooks } from "../webhook/webhooks.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 
-export interface ApiOptions {
+/** Who holds lines and webhooks, and their network. */
+export interface Holders {
   live: LiveLines;
   webhooks: WebhookOwner;
   network: Pick<Network, "recall" | "numberOf" | "lidOf">;
+}
+
+export interface ApiOptions extends Holders {
   /** Looks at each send before it is accepted. */
   accepted(accept: Accept): Accept;
   stopping: AbortSignal;
@@ -38,6 +45,14 @@ export interface ApiOptions {
 
 /** Made before the API is: what also answers without it. */
 type Standing = Pick<Services, "budgets" | "probe"> & { panelUrl(): string };
+
+/** Whichever process of those that share the store. */
+export function anyProcess({ kv, bell, runtime, data: { seal } }: Ground): Omit<Holders, "network"> {
+  return {
+    live: makeRemoteLines({ ask: makeAsk({ kv, bell, seal, runtime }), bell }),
+    webhooks: makeRemoteWebhooks({ kv, bell }),
+  };
+}
 
 export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono<ApiEnv> {
   const { config, runtime, data, bell, metrics, kv, events, media, links, lookups, safeFetch, queuedCount } = ground;

@@ -16,7 +16,7 @@ import { makeQueuedCount, type QueuedCount } from "../message/history/counts.ts"
 import { messageKeys } from "../message/rows.ts";
 import { DiskShares } from "../media/shares.ts";
 import type { SharedMediaStore } from "../media/fair_writes.ts";
-import type { SweptMedia } from "../ops/sweeps.ts";
+import type { SweptMedia } from "../ops/sweep_work.ts";
 import { measuredEvents, measuredMoves, measuredStore } from "../ops/measure.ts";
 import { makeMetrics, type Metrics } from "../ops/metrics.ts";
 import type { Runtime } from "../runtime.ts";

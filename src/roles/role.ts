@@ -4,7 +4,6 @@
  */
 import type { Service, Step } from "../base/service.ts";
 import type { Place } from "../cluster/place.ts";
-import { makeAsk } from "../cluster/calls.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
 import { makeProbe } from "../data/probe.ts";
@@ -13,19 +12,17 @@ import { readProxy } from "../egress/proxy_address.ts";
 import type { Answers } from "../http/listen/serve.ts";
 import { createHealth } from "../http/health.ts";
 import { listen, type Listening } from "../http/listen/listen.ts";
-import type { LiveLines } from "../line/live.ts";
-import { makeRemoteLines } from "../line/remote.ts";
 import { acceptedWithRoom, makeDiskReserve } from "../ops/disk_reserve.ts";
 import { addProcessGauges } from "../ops/gauges.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import { makeRemoteWebhooks } from "../webhook/ownership.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { makeApi } from "./api.ts";
+import type { Holders } from "./api_app.ts";
 import { type Ground, layGround, type Media } from "./ground.ts";
-import { type OpenNetwork, sharedWorker, soleWorker } from "./worker.ts";
+import { type OpenNetwork, soleWorker, type WorkerPart } from "./worker.ts";
 
 export type RoleName = "serve" | "api" | "worker";
 
@@ -72,7 +69,7 @@ interface RunningRole {
   firstRunLink(): Promise<string | null>;
 }
 
-export const ROLES: Readonly<Record<RoleName, (options: RoleOptions) => RunningRole>> = {
+export const ROLES: Readonly<Record<RoleName, (options: RoleOptions) => RunningRole | Promise<RunningRole>>> = {
   serve: serveRole,
   api: apiRole,
   worker: workerRole,
@@ -99,16 +96,14 @@ function makePort({ config, runtime }: RoleOptions) {
 }
 
 /** `paloma serve`: the whole gateway in one process, alone on its data, or a worker with an API among others. */
-function serveRole(options: RoleOptions): RunningRole {
+async function serveRole(options: RoleOptions): Promise<RunningRole> {
   const { config, runtime } = options;
   const port = makePort(options);
   const ground = layGround({ ...options, url: port.url });
-  const { kv, bell, metrics } = ground;
+  const { metrics } = ground;
   addProcessGauges(metrics, port);
   const isShared = config.store !== null;
-  const worker = isShared
-    ? sharedWorker(ground, networkOf(options, ground), options.place)
-    : soleWorker(ground, networkOf(options, ground));
+  const { network, supervisor, dispatcher, service } = await workerOn(options, ground);
   // A store on a server lies on a disk of its own.
   const reserve = isShared
     ? null
@@ -116,9 +111,10 @@ function serveRole(options: RoleOptions): RunningRole {
   if (reserve) metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
   const { app, ahead, firstRunLink } = makeApi(ground, {
     ...port,
-    live: isShared ? remoteLines(ground) : worker.supervisor,
-    webhooks: isShared ? makeRemoteWebhooks({ kv, bell }) : worker.dispatcher,
-    network: worker.network,
+    holders: async () => ({
+      network,
+      ...(isShared ? await anyProcess(ground) : { live: supervisor, webhooks: dispatcher }),
+    }),
     accepted: (accept) => reserve ? acceptedWithRoom(accept, reserve) : accept,
   });
   const requests = port.listening(app);
@@ -129,7 +125,7 @@ function serveRole(options: RoleOptions): RunningRole {
       // Before the lines, whose media links carry the port.
       requests,
       ...(isShared ? [engineOfLines(options)] : []),
-      worker.service,
+      service,
       ahead,
       // And to the end before the lines, which bring about what requests ask for.
       { stop: requests.stop },
@@ -144,39 +140,43 @@ function apiRole(options: RoleOptions): RunningRole {
   return { url: port.url, firstRunLink, services: [port.listening(app), ahead] };
 }
 
-/** Lines that other processes may hold. */
-function remoteLines({ kv, bell, runtime, data: { seal } }: Ground): LiveLines {
-  return makeRemoteLines({ ask: makeAsk({ kv, bell, seal, runtime }), bell });
+async function anyProcess(ground: Ground): Promise<Omit<Holders, "network">> {
+  return (await import("./api_app.ts")).anyProcess(ground);
 }
 
 /** The API and the panel, for lines and webhooks that others hold. */
 export function apiOn(options: RoleOptions, port: Omit<ReturnType<typeof makePort>, "listening">) {
   const ground = layGround({ ...options, url: port.url });
-  const { kv, bell } = ground;
   addProcessGauges(ground.metrics, port);
   return makeApi(ground, {
     ...port,
-    live: remoteLines(ground),
-    webhooks: makeRemoteWebhooks({ kv, bell }),
-    network: networkOf(options, ground)(() => kv),
+    holders: async () => ({ ...await anyProcess(ground), network: networkOf(options, ground)(() => ground.kv) }),
     accepted: (accept) => accept,
   });
 }
 
 /** `paloma worker`: lines, webhooks and upkeep; of HTTP only what operators ask. */
-function workerRole(options: RoleOptions): RunningRole {
+async function workerRole(options: RoleOptions): Promise<RunningRole> {
   const { runtime } = options;
   const port = makePort(options);
   const ground = layGround({ ...options, url: port.url });
   addProcessGauges(ground.metrics, port);
-  const worker = sharedWorker(ground, networkOf(options, ground), options.place);
+  const { service } = await workerOn(options, ground);
   const probe = makeProbe(ground.kv, runtime.clock);
   const app = createHealth({ runtime, metrics: ground.metrics, probe, stopping: port.stopping });
   return {
     url: port.url,
     firstRunLink: () => Promise.resolve(null),
-    services: [port.listening(app), engineOfLines(options), worker.service],
+    services: [port.listening(app), engineOfLines(options), service],
   };
+}
+
+/** What processes do that share a store is loaded only where one is shared. */
+async function workerOn(options: RoleOptions, ground: Ground): Promise<WorkerPart> {
+  const openNetwork = networkOf(options, ground);
+  if (options.config.store === null) return soleWorker(ground, openNetwork);
+  const { sharedWorker } = await import("./shared_worker.ts");
+  return sharedWorker(ground, openNetwork, options.place);
 }
 
 function networkOf({ engine }: RoleOptions, ground: Ground): OpenNetwork {

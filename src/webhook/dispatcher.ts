@@ -1,10 +1,10 @@
 /** Runs one worker per webhook and applies the owners' changes. */
 import type { Service } from "../base/service.ts";
-import { Loop } from "../base/single_flight.ts";
+import { Loop, onDemand } from "../base/single_flight.ts";
 import { FairSemaphore } from "../base/fair_semaphore.ts";
 import { CHANGED_TOPIC, soleWebhooks, WEBHOOK_TOPIC, type WebhookOwner, type WebhookOwnership } from "./ownership.ts";
 import type { WebhookRow } from "./webhook.ts";
-import { Worker, type WorkerContext } from "./worker.ts";
+import type { Worker, WorkerContext } from "./worker.ts";
 
 /** How often all workers are woken and the rows are checked for webhooks without a worker, in case a ring was lost. */
 const SWEEP_MS = 30_000;
@@ -24,6 +24,8 @@ export class Dispatcher implements Service, WebhookOwner {
   readonly #context: DispatcherContext;
   readonly #ownership: WebhookOwnership;
   readonly #places = { working: new FairSemaphore(WORKING), failing: new FairSemaphore(FAILING) };
+  /** Loaded with the first webhook. */
+  readonly #code = onDemand(() => import("./worker.ts"));
   readonly #workers = new Map<string, { worker: Worker; updatedAt: number }>();
   readonly #sweeps: Loop;
   readonly #deafen: (() => void)[] = [];
@@ -69,7 +71,7 @@ export class Dispatcher implements Service, WebhookOwner {
   changed(webhook: WebhookRow): void {
     if (!this.#running) return;
     const known = this.#workers.get(webhook.id);
-    if (!known) return this.#begin(webhook);
+    if (!known) return this.#code.made() ? this.#begin(webhook) : this.taken();
     known.updatedAt = webhook.updatedAt;
     known.worker.update(webhook);
   }
@@ -122,15 +124,22 @@ export class Dispatcher implements Service, WebhookOwner {
     for await (const row of this.#ownership.rows()) {
       gone.delete(row.id);
       const known = this.#workers.get(row.id);
-      if (!known || row.updatedAt > known.updatedAt) this.changed(row);
+      if (known && row.updatedAt <= known.updatedAt) continue;
+      if (!this.#code.made()) {
+        await this.#code.need();
+        // From the first row on: they may have changed meanwhile.
+        return await this.#takeUpOthers();
+      }
+      this.changed(row);
     }
     await Promise.all([...gone].map((webhookId) => this.removed(webhookId)));
   }
 
   #begin(webhook: WebhookRow): void {
     const store = this.#ownership.storeOf(webhook);
-    if (store === null) return;
-    const worker = new Worker({ ...this.#context, kv: store, places: this.#places }, webhook);
+    const code = this.#code.made();
+    if (store === null || code === null) return;
+    const worker = new code.Worker({ ...this.#context, kv: store, places: this.#places }, webhook);
     this.#workers.set(webhook.id, { worker, updatedAt: webhook.updatedAt });
     void worker.start();
   }

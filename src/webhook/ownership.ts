@@ -2,11 +2,7 @@
  * Decides which process works for a webhook and through which store it writes (promise 9). On one machine it is the
  * only process; on a shared store each webhook has a lease.
  */
-import { callMembers } from "../cluster/member.ts";
-import { Leases } from "../cluster/leases.ts";
-import { clusterKeys } from "../cluster/rows.ts";
-import type { Bell } from "../store/bell.ts";
-import { Change, type KeyOf, type Kv } from "../store/kv.ts";
+import type { Change, Kv } from "../store/kv.ts";
 import { webhookKeys } from "./rows.ts";
 import type { WebhookRow } from "./webhook.ts";
 
@@ -45,52 +41,6 @@ export function soleWebhooks(kv: Kv): WebhookOwnership {
   };
 }
 
-export const WEBHOOK_KIND = "webhook";
-
 /** Topics end in the webhook's id. */
 export const WEBHOOK_TOPIC = "webhook/";
 export const CHANGED_TOPIC = "webhook-changed/";
-
-/** Returns the name of a webhook's lease. */
-const thingOf = ({ accountId, id }: Pick<WebhookRow, "accountId" | "id">) => `${accountId}/${id}`;
-
-function keyOfThing(thing: string): KeyOf<WebhookRow> {
-  const [accountId = "", id = ""] = thing.split("/");
-  return webhookKeys.webhook(accountId, id);
-}
-
-/** Returns the ownership of the webhooks whose leases this process holds. */
-export function sharedWebhooks(leases: Leases): WebhookOwnership {
-  return {
-    rows: () => leases.rows(keyOfThing),
-    storeOf: (webhook) => leases.storeOf(thingOf(webhook)),
-  };
-}
-
-/** Lists the lease names of all webhooks. */
-export async function* webhookThings(kv: Kv): AsyncIterable<string> {
-  for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) yield thingOf(value);
-}
-
-/** Returns the owner of webhooks held by other processes. The bell notifies it; sweeps make up for lost rings. */
-export function makeRemoteWebhooks({ kv, bell }: { kv: Kv; bell: Bell }): WebhookOwner {
-  return {
-    offer: (change, webhook) => Leases.offer(change, WEBHOOK_KIND, thingOf(webhook)),
-    // Once the lease is gone, the fence refuses whatever its holder still writes.
-    async withdraw(change, webhook) {
-      const lease = await kv.get(clusterKeys.lease(WEBHOOK_KIND, thingOf(webhook)));
-      change.check(lease).delete(lease.key);
-      if (lease.value) change.delete(clusterKeys.held(WEBHOOK_KIND, lease.value.holder, thingOf(webhook)));
-    },
-    changed({ id }) {
-      bell.ring(CHANGED_TOPIC + id);
-      // A new webhook has no holder yet.
-      callMembers(bell);
-    },
-    removed(webhookId) {
-      bell.ring(CHANGED_TOPIC + webhookId);
-      return Promise.resolve();
-    },
-    wake: (webhookId) => bell.ring(WEBHOOK_TOPIC + webhookId),
-  };
-}

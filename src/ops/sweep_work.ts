@@ -1,0 +1,88 @@
+/** The work of the sweeps: what each removes. `sweeps.ts` loads it when the first of them runs. */
+import { sweepAnswers } from "../account/idempotency.ts";
+import { sweepCalls } from "../cluster/calls.ts";
+import { erasePeople } from "../erasure/erase.ts";
+import type { EventLog } from "../event/log.ts";
+import { sweepEvents } from "../event/sweep.ts";
+import { makeSweepKnown, sweepHeard } from "../line/chats.ts";
+import { makeSessionNames } from "../line/line_row.ts";
+import { makeSweepStaged } from "../message/staged_bulk.ts";
+import { finishBulks } from "../message/bulk.ts";
+import { settleAllRefunds } from "../message/refund.ts";
+import { indexHistories } from "../message/history/filter_index.ts";
+import { sweepHistory } from "../message/history/retention.ts";
+import { makeSweepSeen } from "../line/seen.ts";
+import { removeAccounts } from "./account_removal.ts";
+import type { DiskMediaStore } from "../media/disk.ts";
+import type { MediaStore } from "../media/store.ts";
+import type { DiskShares } from "../media/shares.ts";
+import { sweepMedia } from "../media/sweep.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
+import type { ChunkedKv } from "../store/layers/chunk.ts";
+import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
+import type { Recorder } from "../message/record.ts";
+import type { Network } from "../whatsapp/network.ts";
+import type { Sweep } from "./maintenance.ts";
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** The files, and what of them a crash left behind. */
+export interface SweptMedia extends Pick<MediaStore, "remove">, Partial<Pick<DiskMediaStore, "bytes">> {
+  /** Resolves to how many are gone. */
+  sweepOrphans(signal: AbortSignal): Promise<number>;
+}
+
+export interface SweepContext {
+  kv: ChunkedKv;
+  runtime: Runtime;
+  bell: Bell;
+  media: SweptMedia;
+  shares: DiskShares;
+  /** What the files may take on disk. */
+  mediaBytes: number;
+  network: Pick<Network, "sweep" | "lidOf" | "numberOf" | "erase" | "eraseKeys" | "eraseSent">;
+  recorder: Pick<Recorder, "cancelled" | "dropped">;
+  queueChanged(lineId: string): void;
+  removeAbove(accountId: string): Promise<void>;
+  events: EventLog;
+  /** How many days events are kept. */
+  eventDays: number;
+  /** And messages. */
+  historyDays: number;
+}
+
+export function sweepWork(context: SweepContext) {
+  const { kv, runtime, network, events, eventDays, historyDays } = context;
+  const now = () => runtime.clock.now();
+  const sweepSeen = makeSweepSeen(kv);
+  const sweepKnown = makeSweepKnown(kv, network);
+  return {
+    "removed accounts": (signal) => removeAccounts(context, signal),
+    "erased people": (signal) => erasePeople(context, signal),
+    "idempotency answers": () => sweepAnswers(kv, now()),
+    "seen messages": (signal) => sweepSeen(now(), signal),
+    "chats that wrote": (signal) => sweepHeard(kv, now(), signal),
+    "chats that are silent": (signal) => sweepKnown(now(), signal),
+    "bulks": () => finishBulks({ kv, events, sessionName: makeSessionNames(kv, runtime.clock).of }),
+    "quota of cancelled messages": () => settleAllRefunds(kv),
+    "history filters": (signal) => indexHistories(kv, signal),
+    "history": (signal) => sweepHistory({ kv, runtime }, { keepMs: historyDays * DAY_MS, signal }),
+    "bulks that were never accepted": makeSweepStaged(kv),
+    "questions between processes": () => sweepCalls(kv, now()),
+    "network rows": () => network.sweep(),
+    "events": (signal) =>
+      sweepEvents(kv, runtime, {
+        signal,
+        keepMs: eventDays * DAY_MS,
+        release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events),
+      }),
+    "deliveries": (signal) => sweepDeliveries(context, signal),
+    "received files": async (signal) => {
+      const { expired, overCap } = await sweepMedia(context, { signal, capBytes: context.mediaBytes });
+      return expired + overCap;
+    },
+    "chunks of replaced values": (signal) => kv.sweepChunks(signal),
+    "orphaned files": (signal) => context.media.sweepOrphans(signal),
+  } satisfies Record<string, Sweep["run"]>;
+}

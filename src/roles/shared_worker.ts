@@ -1,0 +1,115 @@
+/** A worker among others: it works for what it holds the leases of (promise 9). Loaded only where there is a shared store. */
+import { inOrder, type Service } from "../base/service.ts";
+import { Leases } from "../cluster/leases.ts";
+import { callMembers, Member } from "../cluster/member.ts";
+import type { Place } from "../cluster/place.ts";
+import { sharedOwnership } from "../line/ownership.ts";
+import { LINE_KIND, makeLineAnswers, ringQueue } from "../line/remote.ts";
+import { lineKeys } from "../line/rows.ts";
+import type { Kv } from "../store/kv.ts";
+import { sharedWebhooks, WEBHOOK_KIND, webhookThings } from "../webhook/remote.ts";
+import { noteSetback } from "../whatsapp/setback.ts";
+import type { Ground } from "./ground.ts";
+import {
+  addWorkerGauges,
+  dispatcherOf,
+  makeSupervisor,
+  type OpenNetwork,
+  upkeepOf,
+  type WorkerPart,
+} from "./worker.ts";
+
+/** The one lease of its kind: who holds it keeps the store tidy. */
+const UPKEEP_KIND = "upkeep";
+const UPKEEP = "store";
+
+/** A share of what there is, on a store that many processes use. `place`: where the next process finds this one's name. */
+export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Place | null): WorkerPart {
+  const { kv, bell, changes, runtime, metrics } = ground;
+  let parts: Omit<WorkerPart, "service"> | null = null;
+  let upkeep: Service | null = null;
+
+  const common = {
+    kv: ground.data.kv,
+    runtime,
+    freed: () => callMembers(bell),
+    refused: () => metrics.refusedWrites.inc(),
+  };
+  const lines = new Leases({
+    ...common,
+    kind: LINE_KIND,
+    all: () => lineThings(kv),
+    holder: {
+      taken: () => parts?.supervisor.taken(),
+      drop: async (lineId) => await parts?.supervisor.drop(lineId),
+    },
+  });
+  const webhooks = new Leases({
+    ...common,
+    kind: WEBHOOK_KIND,
+    all: () => webhookThings(kv),
+    holder: {
+      taken: () => parts?.dispatcher.taken(),
+      drop: async (thing) => await parts?.dispatcher.drop(thing.split("/")[1]!),
+    },
+  });
+  const upkeeps = new Leases({
+    ...common,
+    kind: UPKEEP_KIND,
+    async *all() {
+      yield UPKEEP;
+    },
+    holder: { taken: () => void beginUpkeep(), drop: endUpkeep },
+  });
+  const member = new Member({
+    kv: ground.data.kv,
+    runtime,
+    bell,
+    place,
+    leases: [lines, webhooks, upkeeps],
+    setBack: () => noteSetback(kv, runtime),
+  });
+  const noStore = lines.refusing();
+  const network = openNetwork((lineId) => lines.storeOf(lineId) ?? noStore);
+  const supervisor = makeSupervisor(ground, {
+    network,
+    ownership: sharedOwnership(lines),
+    queueChanged: (lineId) => ringQueue(bell, lineId),
+  });
+  const dispatcher = dispatcherOf(ground, sharedWebhooks(webhooks));
+  parts = { network, supervisor, dispatcher };
+  addWorkerGauges(ground, parts);
+  metrics.gaugeBy("kind", {
+    name: "paloma_leases",
+    help: "What this process is the owner of",
+    read: () => Object.fromEntries(member.leases.map(({ kind, count }) => [kind, count])),
+  });
+
+  async function beginUpkeep(): Promise<void> {
+    const store = upkeeps.storeOf(UPKEEP);
+    if (upkeep || !store) return;
+    upkeep = upkeepOf(ground, network, (lineId) => ringQueue(bell, lineId));
+    await upkeep.start();
+  }
+
+  async function endUpkeep(): Promise<void> {
+    const ending = upkeep;
+    upkeep = null;
+    await ending?.stop();
+  }
+
+  const answers = makeLineAnswers({
+    kv,
+    bell,
+    seal: ground.data.seal,
+    runtime,
+    supervisor,
+    holds: (lineId) => lines.storeOf(lineId) !== null,
+  });
+  // To its end first: what it gives up is taken by others while the rest goes on.
+  return { ...parts, service: inOrder(supervisor, dispatcher, answers, member, changes) };
+}
+
+async function* lineThings(kv: Kv): AsyncIterable<string> {
+  for await (const { value } of kv.list({ prefix: lineKeys.lines() })) yield value.id;
+}
