@@ -4,7 +4,8 @@
  * and take turns, so that they meet the same conditions. Then 200 lines, each with messages for later: how late they leave, on the real bell.
  */
 import { join } from "node:path";
-import { LINE_TOPIC, type Runner } from "../../src/line/runner.ts";
+import { LINE_TOPIC } from "../../src/line/live.ts";
+import type { Runner } from "../../src/line/runner.ts";
 import { QueueHead } from "../../src/message/queue/head.ts";
 import { Lanes } from "../../src/message/queue/lanes.ts";
 import { makeLog } from "../../src/ops/log.ts";
