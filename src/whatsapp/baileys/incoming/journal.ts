@@ -108,14 +108,17 @@ export class Journal {
 
   /**
    * Returns the message of the part that should be stored as an original or that changes one. Null for messages that
-   * the owner's phone resends, several at a time, in an envelope of its own. Null also if another message has the same
-   * id, because senders choose their ids.
+   * the owner's phone resends, several at a time, in an envelope of its own. Null also if the id is that of a message in
+   * another chat, because senders choose their ids.
    */
   async originalOf({ attrs }: JournalEntry, [message]: readonly Incoming[]): Promise<Kept | null> {
     if (!message || message.networkId !== attrs.id) return null;
-    if (message.change?.kind === "edited") {
-      const edited = await findSealed(this.#line, message.change.target);
-      return edited?.fromMe === message.fromMe ? { ...message, edited } : null;
+    const { change } = message;
+    if (change?.kind === "edited" || change?.kind === "deleted") {
+      const changed = await findSealed(this.#line, change.target);
+      if (changed === null || !isInChatOf(message, changed)) return null;
+      if (change.kind === "deleted") return message;
+      return changed.fromMe === message.fromMe ? { ...message, edited: changed } : null;
     }
     const known = await findSealed(this.#line, message.networkId);
     const isAnother = known &&
@@ -152,4 +155,14 @@ export class Journal {
   async doneUndecrypted({ stanza }: UndecryptedEntry): Promise<void> {
     await this.#auth.commit(new Change().delete(networkKeys.waKey(this.#line.lineId, "undecryptable", stanza)));
   }
+}
+
+/**
+ * Whether a change comes from the chat of the original. A person's chat may have two names, a number and a LID; only
+ * the owner's own devices are trusted with changes from elsewhere.
+ */
+function isInChatOf(change: Incoming, original: SealedOriginal): boolean {
+  if (change.fromMe || change.chat === original.chat) return true;
+  const isChatOfTwo = change.participant === null && original.participant === null && !original.fromMe;
+  return isChatOfTwo && original.number !== null && original.number === change.number;
 }

@@ -169,6 +169,37 @@ Deno.test("an edit changes what is kept of its message, and a deletion removes i
     assert.equal(await kept(), undefined);
   }));
 
+Deno.test("a change from another chat leaves what is kept of a message as it is, whoever knows its id", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    const hand = async (id: string, fields: Partial<Incoming>) => {
+      await line.receive(await send("any", id));
+      const entry = line.decrypted.at(-1)!;
+      const original = await line.journal.originalOf(entry, [plainIncoming({ networkId: id, ...fields })]);
+      const change = new Change();
+      line.journal.settle(change, entry, original);
+      await kv.commit(change);
+    };
+    const edit = (target: string) => ({ type: "unknown", change: { kind: "edited", target, text: "pay me" } }) as const;
+    const deletion = (target: string) =>
+      ({ type: "unknown", change: { kind: "deleted", target, byAdmin: true } }) as const;
+    const kept = async (id: string) => (await recall({ kv, seal, lineId }, id))?.text;
+    await hand("3A", { chat: GROUP, participant: FRIEND, number: "111", text: "pay Ana" });
+    await hand("3B", { chat: "666@lid", number: "666", ...edit("3A") });
+    await hand("3C", { chat: "666@lid", number: "666", ...deletion("3A") });
+    await hand("3D", { chat: "120363000000000666@g.us", participant: FRIEND, number: "111", ...edit("3A") });
+    await hand("3E", { chat: FRIEND, number: "111", ...deletion("3A") });
+    assert.equal(await kept("3A"), "pay Ana");
+
+    await hand("4A", { chat: "111@s.whatsapp.net", number: "111", text: "at six" });
+    await hand("4B", { chat: "222@lid", number: null, ...edit("4A") });
+    assert.equal(await kept("4A"), "at six");
+    await hand("4C", { chat: "111@lid", number: "111", ...edit("4A") });
+    assert.equal(await kept("4A"), "pay me", "a person's chat may have another name");
+    await hand("4D", { chat: "111@lid", number: "111", fromMe: true, ...deletion("4A") });
+    assert.equal(await kept("4A"), undefined);
+  }));
+
 Deno.test("a stanza delivered again before it was handed over decrypts from the journal", () =>
   withLine(async (kv, send) => {
     const first = await send("first");
