@@ -503,6 +503,9 @@ inPanel(
         return range.getBoundingClientRect().left;
       })`);
     assert.ok(latin < hebrew, "what follows stands to the left");
+    await page.getByLabel("Answer").fill("a".repeat(65_537));
+    await button(page, "Send").click();
+    await page.getByRole("alert").getByText("has more than 65,536 characters", { exact: true }).waitFor();
 
     const sendAt = new Date(Date.now() + 3 * 86_400_000).toISOString();
     const { messageId } = await stage.api.call("POST", "/messages/send/text", { to: CUSTOMER, text: "later", sendAt });

@@ -607,6 +607,7 @@ export default {
   "must be a whole number from {least} to {most}": "debe ser un número entero de {least} a {most}",
   "must not be above the longest pause": "no puede superar la pausa más larga",
   "must be 1 to 40 of a-z, 0-9, _ and -": "debe tener de 1 a 40 de a-z, 0-9, _ y -",
+  "must be an https URL": "debe ser una URL https",
   "the URL is not valid": "la URL no es válida",
   "the URL must begin with {schemes}": "la URL debe empezar por {schemes}",
   "the URL must not carry credentials": "la URL no puede llevar credenciales",

@@ -606,6 +606,7 @@ export default {
   "must be a whole number from {least} to {most}": "deve ser um número inteiro de {least} a {most}",
   "must not be above the longest pause": "não pode passar da pausa mais longa",
   "must be 1 to 40 of a-z, 0-9, _ and -": "deve ter de 1 a 40 de a-z, 0-9, _ e -",
+  "must be an https URL": "deve ser uma URL https",
   "the URL is not valid": "a URL não é válida",
   "the URL must begin with {schemes}": "a URL deve começar com {schemes}",
   "the URL must not carry credentials": "a URL não pode levar credenciais",

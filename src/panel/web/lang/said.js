@@ -55,6 +55,7 @@ export default [
   "must not be above the longest pause",
   "must be 1 to 40 of a-z, 0-9, _ and -",
   "the URL is not valid",
+  "must be an https URL",
   "the URL must begin with {schemes}",
   "the URL must not carry credentials",
   "port {port} may not be called",

@@ -205,7 +205,7 @@ function Turns({ account, line, chat, nameOf, about }) {
               `/accounts/${account}/lines/${line}`,
             )}>${t("To the line")}</a></p>
         `}</div>
-        <div role="alert">${error && html`<p class="note bad inset">${error.message}</p>`}</div>
+        <div role="alert">${error && html`<p class="note bad inset">${error.fields?.text ?? error.message}</p>`}</div>
         <form class="answer" onSubmit=${answer}><textarea name="text" rows="1" required ref=${box} aria-label=${t(
           "Answer",
         )} placeholder=${t("Answer")} onKeyDown=${onKeyDown} onInput=${keep}></textarea>
