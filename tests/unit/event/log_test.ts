@@ -10,7 +10,7 @@ import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
-import { testRuntime } from "../../support/runtime.ts";
+import { ManualClock, testRuntime } from "../../support/runtime.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -405,4 +405,18 @@ Deno.test("reads at the same time are shared, for as many accounts as are rememb
   };
   assert.equal(await readWith(100), 1);
   assert.equal(await readWith(10_000), 2);
+});
+
+Deno.test("a cursor is any id that an event can have had, after the clock was set back or an old backup restored too", async () => {
+  using s = await stage();
+  const last = await s.log(qr(1));
+  const later = `evt_${BigInt(last.slice(4)) + 10_000_000_000n}`;
+  const now = s.runtime.clock.now();
+  const logAt = (at: number) => makeEventLog(s.kv, { ...s.runtime, clock: new ManualClock(at) });
+  const refused = { code: "validation_failed" };
+  await logAt(now - 3_600_000).checkCursor("acc_1", last);
+  await assert.rejects(logAt(now - 3_600_000).checkCursor("acc_1", later), refused);
+  await assert.rejects(logAt(now).checkCursor("acc_1", later), refused);
+  await assert.rejects(logAt(now - 3_600_000).checkCursor("acc_2", last), refused);
+  await logAt(now + 3_600_000).checkCursor("acc_1", later);
 });
