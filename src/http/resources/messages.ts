@@ -117,7 +117,7 @@ const listHistory = route({
       description: "Accepted before this message: the `next` of the page before",
       example: undefined,
     }),
-  }).refine(({ from, to }) => !from || !to || from <= to, { path: ["to"], message: "is before `from`" }),
+  }),
   answers: {
     200: {
       description: "A page",

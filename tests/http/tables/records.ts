@@ -63,8 +63,8 @@ export const messageCases: readonly Case[] = [
     contains: ['"data":[]', '"total":0'],
   })),
   {
-    name: "history takes a single day",
-    ask: () => ["GET", "/v1/messages/history?from=2020-01-01&to=2020-01-01"],
+    name: "days in the wrong order hold nothing",
+    ask: () => ["GET", "/v1/messages/history?from=2026-02-01&to=2026-01-01"],
     status: 200,
     contains: ['"data":[]', '"total":0'],
   },
@@ -80,7 +80,6 @@ export const messageCases: readonly Case[] = [
     ["from=2026-13-01", "from"],
     ["from=2026-02-30", "from"],
     ["to=yesterday", "to"],
-    ["from=2026-02-02&to=2026-02-01", "to"],
     ["to=2026-01-01T00:00:00Z", "to"],
     ["sessionId=msg_01kf0m3e4v8s2q6w9x1y5z7abc", "sessionId"],
     ["recipient=%2B34600111222", "recipient"],
