@@ -4,7 +4,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Buffer } from "node:buffer";
-import { hkdfSync } from "node:crypto";
+import { createHash, hkdfSync } from "node:crypto";
 import { SessionBuilder, SessionCipher } from "libsignal";
 import crypto from "libsignal/src/crypto.js";
 import type { Session } from "../../../base/libsignal.ts";
@@ -13,22 +13,33 @@ import type { Session } from "../../../base/libsignal.ts";
 interface Derivation {
   /** Derives `chunks` keys of 32 bytes each; three by default. */
   deriveSecrets(input: Uint8Array, salt: Uint8Array, info: Uint8Array, chunks?: number): Buffer[];
+  /** HMAC-SHA256. */
+  calculateMAC(key: Uint8Array, data: Uint8Array): Uint8Array;
 }
 
 const CHUNK_BYTES = 32;
+/** Of SHA-256. */
+const BLOCK_BYTES = 64;
 const repaired = new WeakSet<object>();
+
+/** Sessions with one sender that are tried, those used last; the sender's device goes on with the newest that it knows. */
+const MOST_TRIED = 10;
 
 /**
  * Makes trial decryption use copies. libsignal tries a message on each session with the sender, newest first, and a
  * trial on the wrong session corrupts it for good: nobody can read what is sent on it later. Each reconnect starts new
  * sessions while messages on older ones are still arriving, so every line is affected.
+ *
+ * It also bounds the trials, and lets others run between two: a stranger can have forty sessions, and a forged message
+ * costs each of them thousands of key derivations.
  */
 export function repairTrials(cipher: Pick<SessionCipher, "decryptWithSessions"> = SessionCipher.prototype): void {
   if (repaired.has(cipher.decryptWithSessions)) return;
   const { decryptWithSessions } = cipher;
   cipher.decryptWithSessions = async function (data, sessions) {
     let failure: unknown;
-    for (const session of sessions) {
+    for (const session of sessions.slice(0, MOST_TRIED)) {
+      if (failure) await new Promise(setImmediate);
       const copy = session.constructor.deserialize(session.serialize());
       try {
         const { plaintext } = await decryptWithSessions.call(this, data, [copy]);
@@ -118,12 +129,30 @@ function inPresentContext<T extends object>(target: T): T {
 }
 
 /**
- * Replaces key derivation with one call of the runtime. libsignal builds HKDF (RFC 5869) from up to four HMACs, each a
- * stream object. The result is the same.
+ * Makes deriving keys cheap. libsignal composes HKDF (RFC 5869) from up to four HMACs, each an object of the runtime's
+ * streams: the runtime has it as a single call, and an HMAC (RFC 2104) is two of its hashes. A stranger's message of a
+ * hundred bytes takes up to 8,000 of them before it turns out to be forged.
  */
 export function repairDerivation(derivation: Derivation = crypto): void {
+  const { calculateMAC } = derivation;
   derivation.deriveSecrets = (input, salt, info, chunks = 3) => {
     const secrets = Buffer.from(hkdfSync("sha256", input, salt, info, chunks * CHUNK_BYTES));
     return Array.from({ length: chunks }, (_, i) => secrets.subarray(i * CHUNK_BYTES, (i + 1) * CHUNK_BYTES));
   };
+  derivation.calculateMAC = (key, data) => key.length > BLOCK_BYTES ? calculateMAC(key, data) : hmac(key, data);
+}
+
+/** What the two hashes of an HMAC are of; the second ends with the first. */
+const inner = Buffer.alloc(BLOCK_BYTES);
+const outer = Buffer.alloc(BLOCK_BYTES + CHUNK_BYTES);
+
+/** The key takes one block at most. */
+function hmac(key: Uint8Array, data: Uint8Array): Buffer {
+  for (let i = 0; i < BLOCK_BYTES; i++) {
+    const byte = key[i] ?? 0;
+    inner[i] = byte ^ 0x36;
+    outer[i] = byte ^ 0x5c;
+  }
+  createHash("sha256").update(inner).update(data).digest().copy(outer, BLOCK_BYTES);
+  return createHash("sha256").update(outer).digest();
 }

@@ -30,3 +30,17 @@ Deno.test("the keys are those that the library derives by itself, as many as are
     }
   }
 });
+
+Deno.test("the MAC is the one that the library makes by itself, for keys of any length", () => {
+  const { calculateMAC } = repaired();
+  const library: Derivation = crypto;
+  assert.notEqual(calculateMAC, library.calculateMAC);
+  for (const length of [0, 1, 32, 63, 64, 65, 200]) {
+    for (const size of [0, 1, 100]) {
+      const [key, data] = [randomBytes(length), randomBytes(size)];
+      const mac = calculateMAC(key, data);
+      assert.deepEqual(mac, library.calculateMAC(key, data), `${length} ${size}`);
+      assert(mac instanceof Buffer);
+    }
+  }
+});

@@ -72,6 +72,26 @@ Deno.test("repairing twice is repairing once", () => {
   assert.equal(repaired.decryptWithSessions, decryptWithSessions);
 });
 
+Deno.test("a forged message is tried on the sessions that were used last, and lets others run in between", async () => {
+  const tried: unknown[] = [];
+  const trials = {
+    decryptWithSessions(_: Uint8Array, [session]: unknown[]) {
+      tried.push(session);
+      return Promise.reject(new Error("Bad MAC"));
+    },
+  };
+  repairTrials(trials as unknown as Trials);
+  const sessions = Array.from({ length: 40 }, (_, i) => {
+    const constructor = { deserialize: (data: unknown) => data };
+    return { serialize: () => i, constructor };
+  });
+  let others = 0;
+  setImmediate(() => others++);
+  await assert.rejects(trials.decryptWithSessions(new Uint8Array(), sessions), /Bad MAC/);
+  assert.deepEqual(tried, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  assert.equal(others, 1);
+});
+
 const grown: Pick<SessionCipher, "doDecryptWhisperMessage"> = {
   doDecryptWhisperMessage: prototype.doDecryptWhisperMessage,
 };
