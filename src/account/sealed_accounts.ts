@@ -1,5 +1,6 @@
 /** Which accounts have their contents sealed at rest; queried by the store at every commit. */
 import { LRUCache } from "lru-cache";
+import { atMost } from "../base/at_most.ts";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import { accountKeys } from "./rows.ts";
@@ -12,7 +13,7 @@ const ACCOUNTS_KEPT = 10_000;
 type IsSealedAccount = (accountId: string) => boolean | Promise<boolean>;
 
 export function makeIsSealedAccount(kv: Pick<Kv, "get">, clock: Clock): IsSealedAccount {
-  const known = new LRUCache<string, { readAt: number; sealed: boolean }>({ max: ACCOUNTS_KEPT });
+  const known = new LRUCache<string, { readAt: number; sealed: boolean }>(atMost(ACCOUNTS_KEPT));
 
   async function read(accountId: string): Promise<boolean> {
     const readAt = clock.now();

@@ -1,9 +1,9 @@
 /** What every role stands on: the data, the bell, the measures, and what reads and writes through them. */
 import type { Service } from "../base/service.ts";
+import { onDemand } from "../base/single_flight.ts";
 import type { Config } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
-import { makeSafeFetch, type SafeFetch } from "../egress/safe_fetch.ts";
-import { readAllowList } from "../egress/vetting.ts";
+import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { type EventLog, makeEventLog } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";
@@ -112,7 +112,7 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
     diskShares: new DiskShares(),
     links: makeMediaLinks(() => config.publicUrl ?? url(), data.key),
     lookups: isShared ? relayedLookups(lookups, bell) : lookups,
-    safeFetch: makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) }),
+    safeFetch: safeFetchOnDemand({ config, runtime }),
     queuedCount: makeQueuedCount(kv),
     names,
     recorderOn,
@@ -152,5 +152,22 @@ function relayedLookups(lookups: Lookups, bell: Bell): Lookups {
       lookups.forget(lineId, about);
       bell.ring(`${FORGET_TOPIC}${lineId} ${about}`);
     },
+  };
+}
+
+/** Loads the way out with the first request that takes it. */
+function safeFetchOnDemand({ config, runtime }: Pick<Ground, "config" | "runtime">): SafeFetch {
+  const egress = onDemand(async () => {
+    const [{ makeSafeFetch }, { readAllowList }] = await Promise.all([
+      import("../egress/safe_fetch.ts"),
+      import("../egress/vetting.ts"),
+    ]);
+    return makeSafeFetch({ clock: runtime.clock, allow: readAllowList(config.outboundAllow) });
+  });
+  return {
+    fetch: async (request) => await (await egress.need()).fetch(request),
+    vet: async (url, schemes) => await (await egress.need()).vet(url, schemes),
+    vetProxy: async (address) => await (await egress.need()).vetProxy(address),
+    proxy: async (address) => await (await egress.need()).proxy(address),
   };
 }
