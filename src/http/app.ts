@@ -2,7 +2,7 @@
  * An app without routes, how a route gets onto it, and how whatever goes wrong on the way is rendered: what the API has
  * in common with a process that has none.
  */
-import { Hono } from "@hono/hono";
+import { Hono } from "@hono/hono/tiny";
 import type { Result, Router } from "@hono/hono/router";
 import { TrieRouter } from "@hono/hono/router/trie-router";
 import { Problem } from "../errors.ts";
