@@ -21,10 +21,10 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
     return { data: { url: linkUrl(panelUrl(), purpose, token), token, expiresAt } };
   }
 
-  async function remove(accountId: string | null, id: string): Promise<void> {
+  async function remove(accountId: string | null, id: string, by: Person): Promise<void> {
     const person = await people.get(id);
     if (person?.accountId !== accountId) throw notFound("person");
-    await people.remove(id);
+    await people.remove(id, by);
   }
 
   guard.operator({ method: "GET", path: OPERATORS }, ({ visitor }) => list(null, visitor.person));
@@ -37,7 +37,7 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
 
   guard.operator({ method: "DELETE", path: `${OPERATORS}/:id` }, async ({ visitor, param, did }) => {
     if (param("id") === visitor.person.id) throw invalid("id", "This is you: somebody else has to do it.");
-    await remove(null, param("id"));
+    await remove(null, param("id"), visitor.person);
     await did("operator_removed", null);
     return { data: {} };
   });
@@ -50,8 +50,8 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
     return invitation;
   });
 
-  guard.account({ method: "DELETE", path: `${MEMBERS}/:id` }, async ({ account, param, did }) => {
-    await remove(account.id, param("id"));
+  guard.account({ method: "DELETE", path: `${MEMBERS}/:id` }, async ({ account, visitor, param, did }) => {
+    await remove(account.id, param("id"), visitor.person);
     await did("person_removed");
     return { data: {} };
   });

@@ -79,12 +79,18 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
         return { change, result: person };
       }),
 
-    /** Removes the person with all sign-ins. Throws Problem not_found. */
-    async remove(personId: string): Promise<void> {
+    /**
+     * Removes the person with all sign-ins, while whoever does it is still there: of two who remove each other one stays.
+     * Throws Problem not_found, Refusal sign_in_required.
+     */
+    async remove(personId: string, by: Person): Promise<void> {
       await retryOnConflict(kv, async () => {
+        const remover = await kv.get(panelKeys.person(by.id));
+        if (remover.value === null) throw new Refusal("sign_in_required", "Sign in first.");
         const before = await row(personId);
         const { login, passkeys } = before.value;
         const change = new Change().check(before).delete(panelKeys.person(personId)).delete(panelKeys.login(login));
+        if (by.id !== personId) change.check(remover);
         for (const { id } of passkeys) change.delete(panelKeys.passkey(id));
         return { change, result: undefined };
       });

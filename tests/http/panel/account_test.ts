@@ -223,6 +223,21 @@ Deno.test("a person is invited, comes in, and is shown the door", () =>
     assert.equal(body.code, "link_dead", "nor does he come back by a link that he has made");
   }));
 
+Deno.test("of two operators who show each other the door at once one stays", () =>
+  withApi(async (world) => {
+    const [ana, bob] = [await joined(world, "ana", null), await joined(world, "bob", null)];
+    const ids = new Map(
+      (await ana.get("/operator/people")).map((row: { login: string; id: string }) => [row.login, row.id]),
+    );
+    const answers = await Promise.all([
+      ana.ask("DELETE", `/operator/people/${ids.get("bob")}`),
+      bob.ask("DELETE", `/operator/people/${ids.get("ana")}`),
+    ]);
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 401]);
+    const left = await Promise.all([ana, bob].map((visit) => visit.ask("GET", "/operator/people")));
+    assert.deepEqual(left.map(({ status }) => status).sort(), [200, 401]);
+  }));
+
 Deno.test("a customer's link links its line, shows nothing else, and is dead after", () =>
   withApi(async (world) => {
     await joined(world, "root", null);
