@@ -2,7 +2,8 @@
 import { subscriberOf } from "../../base/addresses.ts";
 import { notFound } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
-import { Change, type Kv } from "../../store/kv.ts";
+import { Change, type Kv, retryOnConflict } from "../../store/kv.ts";
+import { Refusal } from "../refusal.ts";
 import { panelKeys, type Person, type SignIn } from "../rows.ts";
 import type { People } from "./people.ts";
 import { hashToken, makeToken } from "./secrets.ts";
@@ -36,15 +37,22 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
   return {
     list,
 
-    /** The token for the browser's cookie. */
+    /** The token for the browser's cookie. Throws Refusal sign_in_failed when the password that was proven is no longer theirs. */
     async begin(person: Person, { address, userAgent }: Pick<SignIn, "address" | "userAgent">): Promise<string> {
       const token = `${person.id}.${makeToken(runtime.random)}`;
       const now = clock.now();
       const row = { personId: person.id, address, userAgent: userAgent.slice(0, 200), createdAt: now, seenAt: now };
-      await kv.commit(new Change().set(panelKeys.signIn(person.id, hashToken(token)), row));
-      await people.update(person.id, (person) => {
-        const addresses = [...new Set([subscriberOf(address), ...person.addresses ?? []])].slice(0, MOST_ADDRESSES);
-        return { ...person, lastSignInAt: now, addresses };
+      await retryOnConflict(kv, async () => {
+        const slot = await kv.get(panelKeys.person(person.id));
+        if (slot.value === null || slot.value.passwordHash !== person.passwordHash) {
+          throw new Refusal("sign_in_failed", "The login or the password is wrong.");
+        }
+        const before = slot.value.addresses ?? [];
+        const addresses = [...new Set([subscriberOf(address), ...before])].slice(0, MOST_ADDRESSES);
+        // In one commit: whoever changes the password ends all sign-ins that were there, and no later one.
+        const change = new Change().check(slot).set(panelKeys.signIn(person.id, hashToken(token)), row)
+          .set(panelKeys.person(person.id), { ...slot.value, lastSignInAt: now, addresses });
+        return { change, result: undefined };
       });
       return token;
     },

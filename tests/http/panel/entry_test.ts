@@ -125,6 +125,23 @@ Deno.test("of many wrong passwords at once no more are told to be wrong than one
     assert.deepEqual(answers.map(({ status }) => status).sort(), [401, 401, 401, 401, 401, 429, 429, 429, 429]);
   }));
 
+Deno.test("whoever proves the old password while it is being changed is not in by it", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", null);
+    let isChanged = false;
+    const changing = ana.ask("PUT", "/me/password", { present: PASSWORD, password: "a stork on the chimney" });
+    void changing.then(() => isChanged = true);
+    // Hashes wait for each other: the last of these reads the old one, and is proven right when the new one stands.
+    const others: PanelVisit[] = [];
+    while (!isChanged) {
+      others.push(new PanelVisit(world));
+      await others.at(-1)!.ask("POST", "/sign-in", { login: "ana", password: PASSWORD });
+    }
+    assert.equal((await changing).status, 200);
+    assert.equal((await ana.ask("GET", "/me")).status, 200);
+    for (const visit of others) assert.equal((await visit.ask("GET", "/me")).status, 401);
+  }));
+
 Deno.test("whoever shows passkeys that nobody has locks out nobody else", () =>
   withApi(async (world) => {
     await joined(world, "ana", null);
