@@ -86,7 +86,12 @@ export async function restore(file: string, data: DataPaths, options: RestoreOpt
   const written: string[] = [];
   try {
     await assertNoStore(data.store, engine);
-    if (await hasFiles(data.media)) throw holdsData(data.store);
+    if (await hasFiles(data.media)) {
+      throw new BackupError(
+        `${data.media} holds files already, of a restore that was cut short or of another store: ` +
+          "move it away, or restore into an empty folder",
+      );
+    }
     const { files, bytes } = await writeFiles(archive, data.media, { engine, written });
     // The store comes last and whole: a folder without it is an empty folder.
     return await writeWhole(data.store, engine, async (unfinished) => {

@@ -149,7 +149,10 @@ Deno.test("nothing is overwritten, and what cannot be done is said and leaves no
     await assert.rejects(Deno.stat(join(folder, "mistyped")), Deno.errors.NotFound);
     await assert.rejects(restore(copy, data), /empty folder/);
     await addFile(fresh, "ab/med_1", new Uint8Array([1]));
-    await assert.rejects(restore(copy, fresh), BackupError);
+    await assert.rejects(restore(copy, fresh), {
+      name: "BackupError",
+      message: /media holds files already, .*move it/,
+    });
     await Deno.remove(fresh.media, { recursive: true });
     await Deno.writeTextFile(join(folder, "other"), "not a backup");
     await assert.rejects(restore(join(folder, "other"), fresh), /not a backup/);
