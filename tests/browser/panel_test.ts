@@ -571,6 +571,11 @@ inPanel(
       await button(page, "Deliver again").first().click();
       await page.locator(".steps .badge", { hasText: "delivered" }).first().waitFor();
       assert.ok(receiver.requests.length >= 2);
+      await page.getByLabel("State").selectOption("waits");
+      await page.getByText("Nothing fits").waitFor();
+      assert.equal(await page.getByText("No delivery yet").count(), 0);
+      await page.goto(accountPage(stage, "/messages?page=2"));
+      await page.getByText("Nothing fits").waitFor();
       assertQuiet();
     } finally {
       await receiver.close();

@@ -23,7 +23,7 @@ export function Bulks({ account, query }) {
       <${Card}>
         <${Loaded} state=${bulks}>${({ data: rows, pagination: { total } }) =>
           html`${
-            rows.length === 0
+            total === 0
               ? html`
                 <${Empty} title=${t("No bulk yet")}>
                   <p>${t("What your systems send with POST /v1/messages/send/bulk appears here.")}</p>

@@ -39,7 +39,7 @@ export function Messages({ account, query }) {
       <${Select} label=${label} onChange=${set(name)} value=${rest[name] ?? ""}
         options=${[["", t("all")], ...options]} />
     `;
-  const filtered = q !== "" || filters.size > 0;
+  const filtered = q !== "" || filters.size > 0 || page !== "1";
   return html`
     <div class="stack">
       <${Head} title=${t("Messages")} text=${t("What was sent, newest first, and what became of it.")}>

@@ -94,11 +94,11 @@ export function Webhook({ account, webhook: id, query }) {
             ]} /></div>
             <${Loaded} state=${deliveries}>${({ data: rows, next }) =>
               rows.length === 0
-                ? html`
+                ? (query.status ? html`<${Empty} title=${t("Nothing fits")} />` : html`
                   <${Empty} title=${t("No delivery yet")}>
                     <p>${t("Each event that is posted appears here with every attempt.")}</p>
                     </${Empty}>
-                `
+                `)
                 : html`
                   <ul class="steps">${rows.map((row) =>
                     html`<${Delivery} key=${row.id} row=${row} again=${async () => {
