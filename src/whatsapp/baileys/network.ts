@@ -30,6 +30,7 @@ import { repairCurve } from "./repairs/curve.ts";
 import { repairDerivation, repairGrowth, repairQueue, repairTrials } from "./repairs/libsignal.ts";
 import { repairLogins } from "./repairs/logins.ts";
 import { repairNoise } from "./repairs/noise.ts";
+import { repairSenderKeys } from "./repairs/sender_keys.ts";
 import { makeWebVersions, shownVersion } from "./web_version.ts";
 
 /**
@@ -188,6 +189,7 @@ function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: Ba
   repairCurve();
   repairLogins();
   repairTokens();
+  repairSenderKeys();
   repairNoise(clock);
   if (rootKey) WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(rootKey, "hex");
 }
