@@ -55,8 +55,10 @@ async function onlyKey(options: LinkOptions): Promise<string> {
 /** A session of that name to be linked: an unlinked one, else a new one; for a number always a new one. */
 async function sessionNamed(api: Client, body: { name: string; pairingPhone?: string }): Promise<Json> {
   const { data: sessions } = await api.call("GET", "/sessions");
-  const known = sessions.find(({ name }: Json) => name === body.name);
-  if (known?.status === "connected") throw new Exit(1, `${body.name} is linked already: session ${known._id}`);
+  const named = sessions.filter(({ name }: Json) => name === body.name);
+  const linked = named.find(({ status }: Json) => status === "connected");
+  if (linked) throw new Exit(1, `${body.name} is linked already: session ${linked._id}`);
+  const [known] = named;
   if (!known || body.pairingPhone !== undefined) {
     // What an attempt before this one has left; it never was linked.
     if (known?.phone === null) await api.call("DELETE", `/sessions/${known._id}`);

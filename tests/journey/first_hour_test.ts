@@ -1,11 +1,13 @@
 /** What somebody meets who has just got the executable: help, typos, the way to the panel, a line from the terminal. */
 import assert from "node:assert/strict";
-import type { Json } from "../../src/cli/client.ts";
+import { type Json, linkByQr } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
 import { freePort } from "../support/free_port.ts";
 import { palomaCommand, tryCommand } from "../support/gateway_process.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 
 const LINE = "4915200000011";
+const OTHER = "4915200000012";
 
 /** Runs `paloma link` to its end; resolves to what it printed, exit code aside, which has to be 0. */
 async function link(
@@ -49,6 +51,18 @@ onStage("`paloma link` shows QRs until the phone has scanned one, and finds the 
   const again = await tryCommand(["link", "Office"], { ...stage.env, PALOMA_PORT: port });
   assert.equal(again.code, 1);
   assert.match(again.stderr, /Office is linked already/);
+
+  // As after `line export` and `line import` at the same place: one that is linked no more, and one that is.
+  await stage.addPhone(OTHER);
+  const [, linked] = [
+    await stage.api.call("POST", "/sessions", { name: "Shop" }),
+    await stage.api.call("POST", "/sessions", { name: "Shop" }),
+  ];
+  const { api, control } = stage;
+  await linkByQr(systemClock, { api, control, sessionId: linked.data._id, phone: OTHER });
+  const twin = await tryCommand(["link", "Shop"], { ...stage.env, PALOMA_PORT: port });
+  assert.equal(twin.code, 1);
+  assert.match(twin.stderr, new RegExp(`Shop is linked already: session ${linked.data._id}`));
 });
 
 onStage(
