@@ -143,17 +143,16 @@ function readBucket(
 ): BucketConfig | null {
   if (!media) return null;
   const { host, pathname, searchParams } = new URL(media);
-  const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION } = values;
-  if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) {
-    refuse("needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY beside it");
-  }
+  const given = (name: keyof SettingValues) => values[name]?.trim() || null;
+  const [accessKeyId, secretAccessKey] = [given("AWS_ACCESS_KEY_ID"), given("AWS_SECRET_ACCESS_KEY")];
+  if (!accessKeyId || !secretAccessKey) refuse("needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY beside it");
   return {
     bucket: host,
     prefix: pathname.split("/").filter(Boolean).map((part) => `${part}/`).join(""),
     endpoint: searchParams.get("endpoint")?.replace(/(?<!\/)\/+$/, "") ?? null,
-    region: searchParams.get("region") ?? AWS_REGION ?? "us-east-1",
-    accessKeyId: AWS_ACCESS_KEY_ID ?? "",
-    secretAccessKey: AWS_SECRET_ACCESS_KEY ?? "",
-    sessionToken: AWS_SESSION_TOKEN || null,
+    region: searchParams.get("region") || given("AWS_REGION") || "us-east-1",
+    accessKeyId: accessKeyId ?? "",
+    secretAccessKey: secretAccessKey ?? "",
+    sessionToken: given("AWS_SESSION_TOKEN"),
   };
 }

@@ -180,6 +180,12 @@ Deno.test("a bucket is a URL with the usual variables of AWS beside it", () => {
     AWS_SESSION_TOKEN: "t",
   });
   assert.deepEqual([media?.prefix, media?.endpoint, media?.region, media?.sessionToken], ["", null, "sa-east-1", "t"]);
+  // As compose files and secrets in files leave them.
+  const blank = { AWS_ACCESS_KEY_ID: "id\n", AWS_SECRET_ACCESS_KEY: " secret", AWS_REGION: "", AWS_SESSION_TOKEN: " " };
+  assert.deepEqual(readConfig({ ...blank, PALOMA_MEDIA: "s3://files?region=" }).media, {
+    ...readConfig({ ...keys, PALOMA_MEDIA: "s3://files" }).media,
+    region: "us-east-1",
+  });
   for (const PALOMA_MEDIA of ["https://files", "s3://", "s3://files?bucket=x", "s3://files?endpoint=files"]) {
     assert.match(problemsOf({ ...keys, PALOMA_MEDIA }).join(), /^PALOMA_MEDIA: .* is not like s3:/);
   }
