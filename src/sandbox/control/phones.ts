@@ -36,7 +36,8 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
   app.post("/:number/join", async (c) => {
     const phone = phoneOf(c, network);
     const { invite } = await body(c, z.strictObject({ invite: z.string().min(1) }));
-    const code = invite.slice(invite.lastIndexOf("/") + 1);
+    const [link = ""] = invite.split("?");
+    const code = link.slice(link.lastIndexOf("/") + 1);
     const joined = switchboard.groupChanges.join(code, switchboard.directory.account(phone.number)!);
     if ("error" in joined) throw invalid("invite", `is refused by the network (${joined.error})`);
     return c.json({ gid: joined.group.jid, status: joined.waits ? "requested" : "joined" }, 201);

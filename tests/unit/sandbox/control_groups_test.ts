@@ -106,6 +106,25 @@ inGroup("the maker of a group who left and was added again is a member like any 
   assert.deepEqual(removed.body.participants.map(({ number }) => number), [ANA, BEN]);
 });
 
+Deno.test("a phone follows the link of a group, with what apps add to it, and its code", async () => {
+  const network = await startNetwork({ runtime: testRuntime() });
+  const app = controlApp(network);
+  try {
+    for (const number of [MAKER, ANA, BEN, STRANGER]) network.addPhone(number);
+    const { directory, groupChanges } = network.switchboard;
+    const participants = [directory.account(MAKER)!];
+    const { invite, jid } = groupChanges.create({ subject: "Friends", participants, addressing: "lid" });
+    const link = `https://chat.whatsapp.com/${invite}`;
+    for (const [number, followed] of [[ANA, link], [BEN, `${link}?mode=a/b`], [STRANGER, invite]] as const) {
+      const init = { method: "POST", body: JSON.stringify({ invite: followed }) };
+      const response = await app.request(`http://127.0.0.1:8081/phones/${number}/join`, init);
+      assert.deepEqual(await response.json(), { gid: jid, status: "joined" }, followed);
+    }
+  } finally {
+    await network.close();
+  }
+});
+
 Deno.test("who waits to be let in, and is added meanwhile, is in the group once", async () => {
   const network = await startNetwork({ runtime: testRuntime() });
   try {
