@@ -636,6 +636,36 @@ inPanel(
   },
 );
 
+inPanel(
+  "a further key is made with what it may do, shown once, and stops working when it is removed",
+  async ({ page }, stage) => {
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage, "/key"));
+    await button(page, "Add a key").click();
+    await page.getByLabel("Name").fill("Shop");
+    await page.getByLabel("send messages").uncheck();
+    await button(page, "Add").click();
+    await page.locator("dialog .wrong", { hasText: "is empty" }).waitFor();
+    await page.getByLabel("read everything").check();
+    // However often it is pressed, it is one key.
+    await button(page, "Add").dblclick();
+    await page.getByRole("heading", { name: "Keep this key" }).waitFor();
+    const apiKey = (await page.locator("dialog code").textContent())!;
+    stage.secrets.add(apiKey);
+    const ask = async (method: string, path: string) =>
+      (await stage.request(method, path, { headers: { "x-api-key": apiKey } })).status;
+    assert.deepEqual([await ask("GET", "/sessions"), await ask("POST", "/sessions")], [200, 403]);
+    await button(page, "I have it").click();
+    await page.getByRole("cell", { name: "read everything" }).waitFor();
+    assert.equal(await page.locator("tbody tr").count(), 1);
+    assert.ok(!(await page.content()).includes(apiKey));
+    await button(page, "Remove").click();
+    await page.locator("dialog").getByRole("button", { name: "Remove" }).click();
+    await page.getByText("No further key").waitFor();
+    assert.equal(await ask("GET", "/sessions"), 401);
+  },
+);
+
 inPanel("an open page says that the gateway is gone, and goes on when it is back", async ({ page }, stage) => {
   const line = await stage.linkLine(LINE);
   await asOperator(page, stage);

@@ -686,4 +686,18 @@ export default {
   "the connection broke": "la conexión se cortó",
   "there was no complete answer within {n} s": "no hubo respuesta completa en {n} s",
   "the TLS handshake failed: {reason}": "falló la negociación TLS: {reason}",
+  "send messages": "enviar mensajes",
+  "read everything": "leer todo",
+  "manage all else": "administrar lo demás",
+  "Further keys": "Otras claves",
+  "Add a key": "Añadir una clave",
+  "No further key": "Ninguna otra clave",
+  "For parts of your system that may do less: only send, for one.":
+    "Para partes de tu sistema que pueden hacer menos: por ejemplo, solo enviar.",
+  "May": "Puede",
+  "Where": "Dónde",
+  "anywhere": "en cualquier lugar",
+  "It stops working at once, everywhere it is used.": "Deja de funcionar al instante en todos los sitios donde se usa.",
+  "Keep this key": "Guarda esta clave",
+  "It is shown this once.": "Se muestra solo esta vez.",
 };

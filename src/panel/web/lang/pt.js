@@ -685,4 +685,18 @@ export default {
   "the connection broke": "a conexão caiu",
   "there was no complete answer within {n} s": "não houve resposta completa em {n} s",
   "the TLS handshake failed: {reason}": "a negociação TLS falhou: {reason}",
+  "send messages": "enviar mensagens",
+  "read everything": "ler tudo",
+  "manage all else": "administrar o resto",
+  "Further keys": "Outras chaves",
+  "Add a key": "Adicionar uma chave",
+  "No further key": "Nenhuma outra chave",
+  "For parts of your system that may do less: only send, for one.":
+    "Para partes do seu sistema que podem fazer menos: por exemplo, só enviar.",
+  "May": "Pode",
+  "Where": "Onde",
+  "anywhere": "em qualquer lugar",
+  "It stops working at once, everywhere it is used.": "Deixa de funcionar na hora em todos os lugares onde é usada.",
+  "Keep this key": "Guarde esta chave",
+  "It is shown this once.": "É mostrada só desta vez.",
 };

@@ -3,9 +3,8 @@ import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useData } from "../live.js";
-import { Ask, Card, Dialog, Field, Form, Head, Loaded, Secret, toast, Work } from "../ui.js";
-
-const entries = (text) => text.split(/[\s,]+/).filter(Boolean);
+import { Ask, Card, Dialog, Form, Head, Loaded, Secret, toast, Work } from "../ui.js";
+import { entries, FurtherKeys, placeFields } from "./further_keys.js";
 
 export function Key({ account }) {
   const base = `/accounts/${account}`;
@@ -44,6 +43,7 @@ export function Key({ account }) {
         <${Card} title=${t("Use it")} pad><pre tabindex="0">${sample}</pre></${Card}>
         <${Loaded} state=${about}>${(data) =>
           html`<${Places} base=${base} data=${data} reload=${about.reload} />`}</${Loaded}>
+        <${FurtherKeys} account=${account} />
       </div>
   `;
 }
@@ -67,19 +67,7 @@ function Places({ base, data, reload }) {
   };
   return html`
     <${Card} title=${t("Where the key works")} pad>
-      <${Form} submit=${save} button=${t("Save")}>${(wrong) =>
-        html`
-          <${Field} as="textarea" label=${t("Allowed addresses")} hint=${t(
-            "IPs or CIDRs, one a line; none is any.",
-          )} name="allowedIps" rows="3" spellcheck="false"
-            placeholder="203.0.113.0/24" defaultValue=${data.allowedIps.join("\n")} wrong=${wrong("allowedIps")} />
-          <${Field} as="textarea" label=${t("Allowed domains of calling pages")} hint=${t(
-            "One a line, subdomains count; none is any.",
-          )} name="allowedDomains" rows="3" spellcheck="false"
-            placeholder="shop.example.com" defaultValue=${data.allowedDomains.join("\n")} wrong=${wrong(
-              "allowedDomains",
-            )} />
-        `}</${Form}>
+      <${Form} submit=${save} button=${t("Save")}>${(wrong) => placeFields(wrong, data)}</${Form}>
         ${left && html`
           <${Dialog} title=${t("Your own address is not on the list")} close=${() => setLeft(null)}>
             <p>${t("Calls with the key from where you are now would be refused. Is it used elsewhere only?")}</p>

@@ -1,0 +1,106 @@
+// The further keys of an account: each with a name, what it may do, and where; shown once, and removed by themselves.
+import { api } from "../api.js";
+import { html, useState } from "../html.js";
+import { t } from "../i18n.js";
+import { useApi } from "../live.js";
+import { Ask, Card, Dialog, Empty, Field, Form, Loaded, Secret, Table, Time, usePost } from "../ui.js";
+
+const KEYS = "/account/keys";
+
+const scopeWord = (scope) =>
+  ({ send: t("send messages"), read: t("read everything"), manage: t("manage all else") })[scope] ?? scope;
+
+/** The lines or words of a field. */
+export const entries = (text) => text.split(/[\s,]+/).filter(Boolean);
+
+export function FurtherKeys({ account }) {
+  const keys = useApi(account, KEYS);
+  const [adding, setAdding] = useState(false);
+  const remove = (id) => async () => {
+    await api(account, "DELETE", `${KEYS}/${id}`);
+    await keys.reload();
+  };
+  return html`
+    <${Card} title=${t("Further keys")} actions=${html`<button type="button" class="small" onClick=${() =>
+      setAdding(true)}>${t("Add a key")}</button>`}>
+      <${Loaded} state=${keys}>${(rows) =>
+        rows.length === 0
+          ? html`
+            <${Empty} title=${t("No further key")}>
+              <p>${t("For parts of your system that may do less: only send, for one.")}</p>
+              </${Empty}>
+          `
+          : html`<${Table} caption=${t("Further keys")} rows=${rows} columns=${[
+            [t("Name"), (row) => html`<strong class="break">${row.name}</strong>`],
+            [t("May"), (row) => row.scopes.map(scopeWord).join(", ")],
+            [t("Where"), (row) =>
+              html`<span class="break">${
+                [...row.allowedIps, ...row.allowedDomains].join(", ") || t("anywhere")
+              }</span>`],
+            [t("Last used"), (row) =>
+              html`<${Time} at=${row.lastUsedAt} />`],
+            [t("Created"), (row) =>
+              html`<${Time} at=${row.createdAt} />`],
+            ["", (row) =>
+              html`
+                <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.name })} button=${t("Remove")}
+                  text=${html`<p>${t("It stops working at once, everywhere it is used.")}</p>`}
+                  run=${remove(row.id)}>${t("Remove")}</${Ask}>
+              `, "end"],
+          ]} />`}</${Loaded}>
+      ${adding && html`<${NewKey} account=${account} reload=${keys.reload} close=${() => setAdding(false)} />`}
+      </${Card}>
+  `;
+}
+
+function NewKey({ account, reload, close }) {
+  const post = usePost(account);
+  const [made, setMade] = useState(null);
+  const submit = async ({ name, allowedIps, allowedDomains, ...marked }) => {
+    const scopes = Object.keys(marked);
+    const places = { allowedIps: entries(allowedIps), allowedDomains: entries(allowedDomains) };
+    const { data } = await post(KEYS, { body: { name, scopes, ...places } });
+    setMade(data.key);
+    await reload();
+  };
+  if (made) {
+    return html`
+      <${Dialog} key="made" title=${t("Keep this key")} close=${close}>
+        <p>${t("It is shown this once.")}</p>
+        <${Secret} text=${made} />
+        <div class="row end"><button type="button" class="primary" onClick=${close}>${t("I have it")}</button></div>
+        </${Dialog}>
+    `;
+  }
+  return html`
+    <${Dialog} title=${t("Add a key")} close=${close}>
+      <${Form} submit=${submit} button=${t("Add")} cancel=${close}>${(wrong) =>
+        html`
+          <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
+          <fieldset>
+            <legend>${t("May")}</legend>
+            ${["send", "read", "manage"].map((scope) =>
+              html`
+                <label class="check"
+                  key=${scope}><input type="checkbox" name=${scope} defaultChecked=${scope ===
+                    "send"} />${scopeWord(scope)}</label>
+              `
+            )}
+            ${wrong("scopes") && html`<span class="wrong">${wrong("scopes")}</span>`}
+          </fieldset>
+          ${placeFields(wrong)}
+        `}</${Form}></${Dialog}>
+  `;
+}
+
+/** The fields of a form for where a key works, with what is there now. */
+export function placeFields(wrong, { allowedIps = [], allowedDomains = [] } = {}) {
+  return html`
+    <${Field} as="textarea" label=${t("Allowed addresses")} hint=${t("IPs or CIDRs, one a line; none is any.")}
+      name="allowedIps" rows="3" spellcheck="false" placeholder="203.0.113.0/24" defaultValue=${allowedIps.join("\n")}
+      wrong=${wrong("allowedIps")} />
+    <${Field} as="textarea" label=${t("Allowed domains of calling pages")}
+      hint=${t("One a line, subdomains count; none is any.")} name="allowedDomains" rows="3" spellcheck="false"
+      placeholder="shop.example.com" defaultValue=${allowedDomains.join("\n")} wrong=${wrong("allowedDomains")} />
+  `;
+}
