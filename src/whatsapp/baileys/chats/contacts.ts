@@ -132,7 +132,9 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
   async function rename(name: string): Promise<void> {
     const { creds } = socket.authState;
     if (creds.myAppStateKeyId) await ask(socket.updateProfileName(name), "change the name").catch(() => {});
-    socket.ev.emit("creds.update", { me: { ...creds.me!, name } });
+    // The library may hold the event back for a while, but the presence carries the name as it is now.
+    creds.me = { ...creds.me!, name };
+    socket.ev.emit("creds.update", { me: creds.me });
     await ask(socket.sendPresenceUpdate("unavailable"), "accept the new name");
   }
 }
