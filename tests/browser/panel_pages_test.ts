@@ -148,6 +148,18 @@ inBrowser(
       await phone.getByRole("textbox", { name: "Texto" }).fill("hola");
       await phone.getByRole("button", { name: "Enviar" }).click();
       await phone.locator(".wrong").getByText("debe ser un número de 7 a 15 cifras").waitFor();
+      const { data: { _id } } = await stage.api.call("POST", "/sessions", { name: "Segunda" });
+      await phone.goto(accountPage(stage, `/lines/${_id}`));
+      // As where its phone has scanned the QR a moment ago.
+      const message = "This line is linked already: log it out first.";
+      const problem = {
+        code: "validation_failed",
+        detail: `sessionId: ${message}`,
+        errors: [{ path: "sessionId", message }],
+      };
+      await phone.route("**/customer-link", (route) => route.fulfill({ status: 400, json: problem }));
+      await phone.getByRole("button", { name: "Que la vincule otra persona" }).click();
+      await phone.getByText("Esta línea ya está vinculada: desvincúlala primero.", { exact: true }).waitFor();
       await phone.goto(`${panelOf(stage)}/accounts/acc_none`);
       await phone.getByText("No se encuentra: cuenta.").waitFor();
     }),

@@ -13,7 +13,9 @@ export const apiUrl = (below) => new URL(`api${below}`, root).href;
 /** What went wrong, in words; `code`, and for a form `fields` and, as the gateway gave them, `errors`. */
 export class CallError extends Error {
   constructor({ code, detail, title, errors = [] }, status) {
-    super(said(detail ?? title ?? t("Something went wrong.")));
+    // A whole sentence needs no name of a field before it, which people do not know.
+    const [first] = errors.map(({ path, message }) => (/^\p{Lu}/u.test(message) ? "" : `${path}: `) + said(message));
+    super(first ?? said(detail ?? title ?? t("Something went wrong.")));
     this.code = code;
     this.status = status;
     this.errors = errors;
