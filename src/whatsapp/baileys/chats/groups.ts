@@ -66,8 +66,7 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
   }
 
   async function get(id: string): Promise<WholeGroup> {
-    const metadata = await answerOf(clock, socket.groupMetadata(id), "describe the group", LONG_ANSWER);
-    return toWholeGroup(cache.keep(metadata), me());
+    return toWholeGroup(await answerOf(clock, cache.fresh(id), "describe the group", LONG_ANSWER), me());
   }
 
   return {

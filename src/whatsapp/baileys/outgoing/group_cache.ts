@@ -14,19 +14,36 @@ export type GroupCache = ReturnType<typeof makeGroupCache>;
 export function makeGroupCache(socket: () => WASocket, runtime: Pick<Runtime, "clock">) {
   const kept = new LRUCache<string, GroupMetadata>(atMost(GROUPS_KEPT, { forMs: KEPT_MS, clock: runtime.clock }));
 
-  /** Stores what the network has just returned. */
-  function keep(metadata: GroupMetadata): GroupMetadata {
-    kept.set(metadata.id, metadata);
-    return metadata;
+  /** What is asked of the network now, and may still be kept. */
+  const asked = new Map<string, Promise<GroupMetadata>>();
+
+  async function ask(jid: string): Promise<GroupMetadata> {
+    const answer = socket().groupMetadata(jid);
+    asked.set(jid, answer);
+    try {
+      const metadata = await answer;
+      // Not if it was asked before a change: who was removed would get messages for as long as it is kept.
+      if (asked.get(jid) === answer) kept.set(jid, metadata);
+      return metadata;
+    } finally {
+      if (asked.get(jid) === answer) asked.delete(jid);
+    }
   }
 
   return {
-    /** Resolves to the metadata, from the cache or the network. Throws what the library throws. */
-    metadata: async (jid: string) => kept.get(jid) ?? keep(await socket().groupMetadata(jid)),
-    keep,
+    /**
+     * Resolves to the metadata, from the cache or the network, of which it is asked once however many want it: a change may
+     * name a thousand members. Throws what the library throws.
+     */
+    metadata: async (jid: string) => kept.get(jid) ?? await (asked.get(jid) ?? ask(jid)),
+    /** The same from the network in any case. */
+    fresh: ask,
     /** Resolves to the metadata if it is cached. */
     cached: (jid: string) => Promise.resolve(kept.get(jid)),
     /** Drops the metadata of a group that has changed. */
-    forget: (jid: string) => void kept.delete(jid),
+    forget(jid: string): void {
+      kept.delete(jid);
+      asked.delete(jid);
+    },
   };
 }
