@@ -27,7 +27,9 @@ export interface Ground {
 
 /** An app without routes. Handlers of the API stand alone at their paths: with middleware a request would cost more. */
 export function makeApp(services: Pick<Services, "runtime" | "metrics">): { app: Hono<ApiEnv>; ground: Ground } {
-  const app = new Hono<ApiEnv>({ router: new PathRouter() });
+  const app = new Hono<ApiEnv>();
+  // The small Hono puts a router of its own in the place of one that its options give.
+  app.router = new PathRouter();
   const paths = new PathIndex();
   const { clock } = services.runtime;
   const observed = makeObserved(services);
