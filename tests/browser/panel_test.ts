@@ -457,7 +457,15 @@ inPanel(
     await page.getByRole("link", { name: "Neighbours" }).click();
     await page.getByRole("heading", { name: "Neighbours" }).waitFor();
     await page.goto(accountPage(stage, `/chats/${line.sessionId}`));
-    await page.getByRole("navigation", { name: "Chats" }).getByRole("link", { name: "Neighbours" }).waitFor();
+    const chats = page.getByRole("navigation", { name: "Chats" });
+    await chats.getByRole("link", { name: "Neighbours" }).waitFor();
+
+    // A line that is away cannot ask what its groups are called.
+    await stage.api.call("POST", `/sessions/${line.sessionId}/disconnect`);
+    await page.reload();
+    await chats.getByRole("link", { name: id }).waitFor();
+    await stage.api.call("POST", `/sessions/${line.sessionId}/reconnect`);
+    await chats.getByRole("link", { name: "Neighbours" }).waitFor();
   },
 );
 

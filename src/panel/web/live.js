@@ -152,16 +152,21 @@ export const useLines = (account) => useApi(account, "/sessions", ["lines"]);
 
 /**
  * The groups of the lines that have any among these chats: `[line, chat]` each. Only the network knows what they are called:
- * it is asked once a visit, and a line that is away cannot ask it.
+ * it is asked once a visit, by a line that is away when it is back.
  */
 export function useGroups(account, chats) {
   const [groups, setGroups] = useState([]);
   const lines = [...new Set(chats.filter(([, chat]) => isGroup(chat)).map(([line]) => line))].sort().join();
   useEffect(() => {
-    for (const line of lines.split(",").filter(Boolean)) {
-      api(account, "GET", `/sessions/${line}/groups`)
-        .then(({ data }) => setGroups((known) => [...known, ...data]), () => {});
-    }
+    const unasked = new Set(lines.split(",").filter(Boolean));
+    const ask = () => {
+      for (const line of unasked) {
+        api(account, "GET", `/sessions/${line}/groups`)
+          .then(({ data }) => unasked.delete(line) && setGroups((known) => [...known, ...data]), () => {});
+      }
+    };
+    ask();
+    return listen("lines", ask);
   }, [account, lines]);
   return groups;
 }
