@@ -7,6 +7,7 @@ import { errorName } from "../../../base/detached.ts";
 import {
   type BinaryNode,
   getBinaryNodeChild,
+  getBinaryNodeChildren,
   isJidGroup,
   isPnUser,
   jidDecode,
@@ -16,6 +17,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
+import { Batcher } from "../../../base/batcher.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import { within } from "../../../base/within.ts";
@@ -28,6 +30,9 @@ const ANSWER_MS = 5_000;
 const ASK_AGAIN_MS = 60 * 60 * 1000;
 /** Maximum number of LIDs that are remembered as unknown. */
 const UNKNOWN_KEPT = 1_000;
+/** LIDs in one query, and queries under way: one that is not answered holds up no other chat's. */
+const ASKED_AT_ONCE = 250;
+const QUERIES_AT_ONCE = 8;
 
 interface NumbersOptions {
   socket: Pick<WASocket, "query" | "generateMessageTag"> & {
@@ -85,16 +90,22 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
     return member?.phoneNumber ?? (isPnUser(member?.id) ? member!.id : null);
   }
 
-  async function ask(lid: string): Promise<string | null> {
-    const answer = await socket.query(lidQuery(lid, socket.generateMessageTag()));
+  /** A change of a group may name a thousand members: those who are asked about together are one query. */
+  const questions = new Batcher<string, string | null>(async (waiting) => {
+    const lids = [...new Set(waiting)];
+    const answer = await socket.query(lidQuery(lids, socket.generateMessageTag()));
     const list = getBinaryNodeChild(getBinaryNodeChild(answer, "usync"), "list");
-    const phone = getBinaryNodeChild(list, "user")?.attrs.pn_jid;
-    return isPnUser(phone) ? phone! : null;
-  }
+    const users = getBinaryNodeChildren(list, "user");
+    return waiting.map((lid) => {
+      const user = lids.length === 1 ? users[0] : users.find(({ attrs }) => attrs.jid === lid);
+      const phone = user?.attrs.pn_jid;
+      return { status: "fulfilled", value: isPnUser(phone) ? phone! : null };
+    });
+  }, { take: ({ length }) => Math.min(length, ASKED_AT_ONCE), flights: QUERIES_AT_ONCE });
 
   async function find(lid: string, chat: string): Promise<string | null> {
     const member = isJidGroup(chat) ? await phoneOfMember(lid, chat).catch(() => null) : null;
-    const phone = member ?? await ask(lid);
+    const phone = member ?? await questions.add(lid);
     if (phone) await lidMapping.storeLIDPNMappings([{ lid, pn: phone }]).catch(failed);
     return phone;
   }
@@ -120,9 +131,10 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
   };
 }
 
-/** Builds a query for a LID. The answer gives the number as `pn_jid`. */
-function lidQuery(lid: string, sid: string): BinaryNode {
-  const list = { tag: "list", attrs: {}, content: [{ tag: "user", attrs: { jid: lid } }] };
+/** Builds a query for LIDs. The answer gives the number of each as `pn_jid`. */
+function lidQuery(lids: readonly string[], sid: string): BinaryNode {
+  const users = lids.map((jid) => ({ tag: "user", attrs: { jid } }));
+  const list = { tag: "list", attrs: {}, content: users };
   const query = { tag: "query", attrs: {}, content: [{ tag: "lid", attrs: {} }] };
   const usync = { context: "interactive", mode: "query", sid, last: "true", index: "0" };
   return iq({ type: "get", xmlns: "usync" }, { tag: "usync", attrs: usync, content: [query, list] });

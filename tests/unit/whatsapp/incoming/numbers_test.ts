@@ -34,10 +34,10 @@ function lookup({ answers, members, stored = new Map(), remember }: Network) {
       signalRepository: { lidMapping },
       generateMessageTag: () => "tag",
       query: async (iq: BinaryNode) => {
-        const lid = userOf(iq).attrs.jid!;
-        asked.push(lid);
-        const attrs = await (answers ?? (() => Promise.resolve({})))(lid);
-        return answer({ jid: lid, ...attrs });
+        const lids = usersOf(iq).map(({ attrs }) => attrs.jid!);
+        asked.push(lids.join(" "));
+        const attrs = await Promise.all(lids.map(answers ?? (() => Promise.resolve({}))));
+        return answer(...lids.map((jid, i) => ({ jid, ...attrs[i] })));
       },
     } as Parameters<typeof makePhoneOf>[0]["socket"],
     groups: {
@@ -51,15 +51,15 @@ function lookup({ answers, members, stored = new Map(), remember }: Network) {
   return { phoneOf, asked, stored, clock };
 }
 
-function answer(user: Record<string, string>): BinaryNode {
-  const list = { tag: "list", attrs: {}, content: [{ tag: "user", attrs: user }] };
+function answer(...users: Record<string, string>[]): BinaryNode {
+  const list = { tag: "list", attrs: {}, content: users.map((attrs) => ({ tag: "user", attrs })) };
   return { tag: "iq", attrs: { type: "result" }, content: [{ tag: "usync", attrs: {}, content: [list] }] };
 }
 
-function userOf(iq: BinaryNode): BinaryNode {
+function usersOf(iq: BinaryNode): BinaryNode[] {
   const [usync] = iq.content as BinaryNode[];
   const list = (usync!.content as BinaryNode[]).find(({ tag }) => tag === "list");
-  return (list!.content as BinaryNode[])[0]!;
+  return list!.content as BinaryNode[];
 }
 
 Deno.test("a number that the network revealed before is not asked for", async () => {
@@ -105,6 +105,18 @@ Deno.test("a number that the network keeps to itself is null, and asked for agai
   await clock.advance(60_000);
   assert.equal(await phoneOf(LID, LID), null);
   assert.equal(asked.length, 2);
+});
+
+Deno.test("those who are asked about together are one question, each answered by itself", async () => {
+  const numbers: Record<string, Record<string, string>> = {
+    "222@lid": { pn_jid: PHONE },
+    "444@lid": { pn_jid: "5511944444444@s.whatsapp.net" },
+  };
+  const answers = (lid: string) => Promise.resolve(numbers[lid] ?? {});
+  const { phoneOf, asked } = lookup({ answers });
+  const found = await Promise.all(["222@lid", "333@lid", "444@lid", "222@lid"].map((lid) => phoneOf(lid, GROUP)));
+  assert.deepEqual(found, [PHONE, null, "5511944444444@s.whatsapp.net", PHONE]);
+  assert.deepEqual(asked, ["222@lid 333@lid 444@lid"]);
 });
 
 Deno.test("what is no phone number does not count as one", async () => {
