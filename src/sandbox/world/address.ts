@@ -3,7 +3,7 @@ import { jidDecode } from "@whiskeysockets/baileys";
 
 interface Address {
   user: string;
-  /** 0 is the phone itself. */
+  /** 0 for the phone itself. */
   device: number;
   server: string;
 }
@@ -11,7 +11,7 @@ interface Address {
 /** The chat of all status posts. */
 export const STATUS_CHAT = "status@broadcast";
 
-/** Null for what is not a jid. */
+/** Parses a jid; returns null if it is not one. */
 export function parseJid(jid: string | undefined): Address | null {
   const decoded = jid === undefined ? undefined : jidDecode(jid);
   if (!decoded?.server) return null;

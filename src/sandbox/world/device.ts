@@ -1,30 +1,32 @@
 /**
- * The seam between the network and its phones: the device that takes stanzas at once. What a linked gateway gets waits in
- * its mailbox. Jids: `<number>@s.whatsapp.net` (device 0, the phone),
- * `<number>:<n>@s.whatsapp.net` (a linked device), and the same under `<lid>@lid`.
+ * The interface between the network and its phones. A phone receives stanzas immediately; those for a linked gateway
+ * wait in its mailbox.
+ *
+ * Jids: `<number>@s.whatsapp.net` is the phone (device 0), `<number>:<n>@s.whatsapp.net` a linked device. Both also
+ * have an address under `<lid>@lid`.
  */
 import type { BinaryNode } from "@whiskeysockets/baileys";
 
-/** A phone, as the network delivers to it. */
+/** A phone as the network sees it. */
 export interface Device {
-  /** Phone-number form of its address. */
+  /** Its address by phone number. */
   readonly jid: string;
-  /** The same under `@lid`. */
+  /** Its address by LID. */
   readonly lid: string;
-  /** Hands over a stanza. Never throws. */
+  /** Delivers a stanza. Never throws. */
   deliver(stanza: BinaryNode): void;
-  /** A companion of the account (its device jid) is logged in for the first time. */
+  /** Called when a companion of the account (given by its device jid) has logged in for the first time. */
   welcome(companion: string): void;
-  /** The account's salt has changed: tells its companions by the settings that they share. */
+  /** Called when the account's salt has changed; sends the new one to the companions through the shared settings. */
   shareSalt(): void;
 }
 
-/** Public keys that a device publishes, as others fetch them to start a Signal session with it. */
+/** The public keys that a device publishes, with which others start a Signal session. */
 export interface KeyBundle {
   registrationId: number;
   /** 32 bytes, without the type byte. */
   identityKey: Uint8Array;
   signedPreKey: { id: number; publicKey: Uint8Array; signature: Uint8Array };
-  /** One-time keys; the network hands out each once. */
+  /** One-time keys; the network gives each to one requester only. */
   preKeys: { id: number; publicKey: Uint8Array }[];
 }

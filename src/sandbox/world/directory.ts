@@ -1,4 +1,4 @@
-/** Who is on the network: accounts (a phone with a number and a LID) and the companions linked to each. */
+/** The accounts on the network (a phone with a number and a LID each) and the companions linked to them. */
 import type { Device } from "./device.ts";
 import type { PasskeyCredential } from "./linking.ts";
 import type { KeyStore } from "./key_store.ts";
@@ -7,43 +7,43 @@ import type { Random } from "../../runtime.ts";
 import { makeJid, parseJid } from "./address.ts";
 import type { BinaryNode } from "./stanza.ts";
 
-/** A phone number's account. */
+/** The account of a phone number. */
 export interface Account {
   readonly number: string;
   name: string;
-  /** What owners say about themselves. */
+  /** The owner's "about" text. */
   about: string;
-  /** Where the profile picture lies on the media host; null without one. */
+  /** URL of the profile picture on the media host; null if there is none. */
   picture: string | null;
-  /** Those who do not reach it any more, save in groups; they are not told. */
+  /** Accounts whose messages do not reach this one, except in groups. They are not notified. */
   readonly blocked: Set<Account>;
-  /** Who may see and do what: the value of each setting by its name. */
+  /** Privacy settings: values by name. */
   readonly privacy: Map<string, string>;
-  /** Changes of the settings that its devices share: encoded SyncdPatches by collection, oldest first. */
+  /** Changes to the settings shared by the account's devices: encoded SyncdPatches by collection, oldest first. */
   readonly settings: Map<string, Uint8Array[]>;
-  /** What a business says about itself; null for anybody else. */
+  /** The business profile; null for an account that is not a business. */
   business: BusinessProfile | null;
-  /** Without device, by number and by LID. */
+  /** Addresses by number and by LID, without a device. */
   readonly jid: string;
   readonly lid: string;
-  /** Device 0; null until the phone is switched on. */
+  /** Device 0; null until the phone is created. */
   phone: Device | null;
   phoneKeys: KeyStore | null;
-  /** The passkey that its links demand; null when they demand none. */
+  /** The passkey required to link a companion; null if none is required. */
   passkey: AccountPasskey | null;
-  /** Devices whose keys the network has lost, as happens to some. */
+  /** Devices whose keys the network has lost, as happens on the real network. */
   readonly keyless: Set<number>;
-  /** The link with a passkey whose exchange is under way: an account has one at a time. */
+  /** Identifies the passkey exchange in progress; an account has at most one. */
   passkeyExchange: object | null;
-  /** By device id. */
+  /** Linked devices by device id. */
   readonly companions: Map<number, Companion>;
-  /** Never used twice, so that the address of an unlinked companion stays unused. */
+  /** Id of the next companion. Never reused, so that the address of an unlinked companion stays unused. */
   nextDeviceId: number;
-  /** Numbers that asked for this account's devices, and so are notified when they change. */
+  /** Numbers that queried this account's devices and are therefore notified of changes. */
   readonly watchers: Set<string>;
 }
 
-/** As its owner fills it in; what is left out is not shown. */
+/** The business profile as filled in by its owner; absent fields are not shown. */
 interface BusinessProfile {
   description?: string | undefined;
   category?: string | undefined;
@@ -58,37 +58,37 @@ interface AccountPasskey {
   options: "notification" | "query";
 }
 
-/** A linked device: a gateway's line. */
+/** A linked device: a line of the gateway. */
 export interface Companion {
   readonly id: number;
   readonly account: Account;
   readonly jid: string;
   readonly lid: string;
-  /** Hex; the login is by this key. */
+  /** Hex; the companion logs in with this key. */
   readonly noisePublic: string;
   readonly keyIndex: number;
-  /** Encoded `ADVSignedDeviceIdentity` with both signatures, as others fetch it with the keys. */
+  /** Encoded `ADVSignedDeviceIdentity` with both signatures, returned together with the keys. */
   readonly identity: Uint8Array;
   readonly keys: KeyStore;
   readonly mailbox: Mailbox;
   readonly linkedAt: number;
-  /** Whether it makes the account appear online. Right after linking it does, until it says otherwise. */
+  /** Whether it makes the account appear online. True after linking until the companion sends `unavailable`. */
   available: boolean;
-  /** How often it has logged in, as it states at each login; null where it does not. */
+  /** Login counter that the companion sends at each login; null if it sends none. */
   logins: number | null;
-  /** Whether the phone has sent it what a new companion has to know. */
+  /** Whether the phone has sent it the data for a new companion. */
   welcomed: boolean;
   /** The open session, if any. */
   session: CompanionSession | null;
 }
 
-/** What the rest of the network does to a companion's open session. */
+/** The operations of other parts of the network on a companion's open session. */
 export interface CompanionSession {
-  /** Sends a stanza that nobody needs to acknowledge. */
+  /** Sends a stanza that needs no acknowledgement. */
   send(stanza: BinaryNode): void;
-  /** Says why in a stream error, and closes. */
+  /** Sends a stream error with the reason, and closes. */
   end(reason: BinaryNode): void;
-  /** Cuts the connection without a word. */
+  /** Closes the connection without a stream error. */
   cut(): void;
 }
 
@@ -101,10 +101,10 @@ export interface Endpoint {
 /** Device id of an account's first companion. */
 export const FIRST_DEVICE_ID = 1;
 
-/** The collection of shared settings into which a phone of the sandbox writes. */
+/** The collection of shared settings to which the sandbox's phones write. */
 export const PHONE_SETTINGS = "regular_high";
 
-/** What a fresh account has: everybody may see and write. */
+/** Privacy settings of a new account: everything is open to everybody. */
 const FRESH_PRIVACY = {
   readreceipts: "all",
   profile: "all",
@@ -128,7 +128,7 @@ export class Directory {
     return this.#byNumber.get(number) ?? null;
   }
 
-  /** Opens an account with a LID of its own. The number must be free. */
+  /** Opens an account with a unique LID. The number must not be in use. */
   open(number: string, options: { name: string; random: Random }): Account {
     let lid: string;
     do {
@@ -159,7 +159,7 @@ export class Directory {
     return account;
   }
 
-  /** The device that a jid names, by number or LID; null when there is no such account or device. */
+  /** Returns the device that a jid (by number or LID) addresses; null if there is no such account or device. */
   resolve(jid: string | undefined): Endpoint | null {
     const address = parseJid(jid);
     if (!address) return null;
@@ -174,18 +174,21 @@ export function isSame(a: Endpoint, b: Endpoint): boolean {
   return a.account === b.account && a.device === b.device;
 }
 
-/** Every device of an account, the phone first. */
+/** Returns all devices of an account, the phone first. */
 export function endpointsOf(account: Account): Endpoint[] {
   return [0, ...account.companions.keys()].map((device) => ({ account, device }));
 }
 
-/** An endpoint's address, by number or by LID. */
+/** Returns an endpoint's address, by number or by LID. */
 export function jidOf({ account, device }: Endpoint, form: "pn" | "lid"): string {
   const { user, server } = parseJid(form === "lid" ? account.lid : account.jid)!;
   return makeJid(user, server, device);
 }
 
-/** Delivers a stanza to a device: a phone takes it at once, a companion's mailbox keeps it until it is acknowledged. */
+/**
+ * Delivers a stanza to a device: a phone receives it immediately, a companion's mailbox keeps it until it is
+ * acknowledged.
+ */
 export function deliver({ account, device }: Endpoint, stanza: BinaryNode): void {
   if (device === 0) account.phone?.deliver(stanza);
   else account.companions.get(device)?.mailbox.put(stanza);

@@ -1,46 +1,48 @@
-/** Faults that the control API asks for, by line (phone number): what the network does wrong, and until when. */
+/** Faults injected through the control API, by line (phone number): what the network does wrong, and until when. */
 import { type BinaryNode, element } from "./stanza.ts";
 import type { Clock } from "../../runtime.ts";
 
-/** Ends a connection once; on a line that is away, its next one. */
+/** Faults that end one connection: the current one, or the next one of a line that is offline. */
 export const STREAM_FAULTS = ["drop", "replace", "logout", "restart", "unavailable"] as const;
-/** Lasts for a time. */
+/** Faults that hold for a time. */
 export const TIMED_FAULTS = ["silence", "hold_acks"] as const;
 
 export type StreamFault = (typeof STREAM_FAULTS)[number];
 type TimedFault = (typeof TIMED_FAULTS)[number];
 
-/** Affects the next few of what it names; each entry says how. */
+/** Faults that affect the next few events of a kind. The type is that of a queued entry. */
 interface CountedFaults {
-  /** An outgoing message is refused with this code. */
+  /** Refuses an outgoing message with this code. */
   nack: string;
-  /** An incoming message reaches the line twice. */
+  /** Delivers an incoming message twice. */
   duplicate: true;
-  /** A login is told that stanzas wait, and gets none. */
+  /** Announces waiting stanzas at login, but delivers none. */
   deaf: true;
-  /** A message reaches the line with a ciphertext that nobody can read. */
+  /** Delivers a message with a ciphertext that cannot be decrypted. */
   garble: true;
-  /** A message to a person is refused unless it carries a token of that chat, or one made for it. */
+  /**
+   * Refuses a message to a person unless it carries a token of that chat (`tctoken`) or one made for it (`cstoken`).
+   */
   demand_token: true;
-  /** An upload takes this long, ms. */
+  /** Delays the answer to an upload by this time, ms. */
   slow_upload: number;
-  /** A companion that asks to be linked by a code of this number is refused with this code. */
+  /** Refuses to link a companion by code, with this error code. */
   refuse_code: string;
-  /** A login is refused for this reason. */
+  /** Refuses a login with this reason. */
   refuse_login: string;
-  /** A companion is told that it is logged in before the phone has accepted it. */
+  /** Sends `<success>` to a companion before the phone has accepted it. */
   early_success: true;
 }
 type CountedFault = keyof CountedFaults;
 
 interface LineFaults {
-  /** Stream faults that wait for a connection. */
+  /** Stream faults for future connections. */
   pending: StreamFault[];
-  /** Unix ms until which a timed fault holds. */
+  /** Unix ms until which each timed fault holds. */
   until: Record<TimedFault, number>;
-  /** Ends of what goes on. */
+  /** Callbacks that end the waits in progress. */
   waiting: Set<() => void>;
-  /** In the order in which they were set. */
+  /** Queued entries of counted faults, in the order in which they were set. */
   counted: { [Kind in CountedFault]?: CountedFaults[Kind][] };
 }
 
@@ -52,17 +54,17 @@ export class Faults {
     this.#clock = clock;
   }
 
-  /** A stream fault for the line's next `count` connections. */
+  /** Applies a stream fault to the line's next `count` connections. */
   await(line: string, kind: StreamFault, count = 1): void {
     this.#of(line).pending.push(...Array.from({ length: count }, () => kind));
   }
 
-  /** Takes the stream fault that is meant for the line's new connection. */
+  /** Removes and returns the stream fault for the line's new connection; null if there is none. */
   takePending(line: string): StreamFault | null {
     return this.#lines.get(line)?.pending.shift() ?? null;
   }
 
-  /** Starts a timed fault; a longer one that already holds stays. */
+  /** Starts a timed fault; never shortens one that already holds. */
   hold(line: string, kind: TimedFault, durationMs: number): void {
     const { until } = this.#of(line);
     until[kind] = Math.max(until[kind], this.#clock.now() + durationMs);
@@ -73,21 +75,24 @@ export class Faults {
     return this.#remainingMs(line, kind) > 0;
   }
 
-  /** Runs when the timed fault is over, by its time or because it was lifted; at once where none holds. */
+  /** Calls `run` when the timed fault has ended or was lifted; immediately if it does not hold. */
   after(line: string, kind: TimedFault, run: () => void): void {
     const remainingMs = this.#remainingMs(line, kind);
     if (remainingMs === 0) return run();
     this.#wait(line, remainingMs, () => this.after(line, kind, run));
   }
 
-  /** Resolves when an upload that begins now may be answered: a slow one after its time, or when it is lifted. */
+  /**
+   * Resolves when an upload that begins now may be answered: immediately, or if it is slowed down, after its delay or
+   * when the fault is lifted.
+   */
   upload(line: string): Promise<void> {
     const durationMs = this.take(line, "slow_upload");
     if (durationMs === null) return Promise.resolve();
     return new Promise((resolve) => this.#wait(line, durationMs, resolve));
   }
 
-  /** Runs after that time, or when the line's faults are lifted. */
+  /** Calls `run` after `durationMs`, or when the line's faults are lifted. */
   #wait(line: string, durationMs: number, run: () => void): void {
     const { waiting } = this.#of(line);
     const over = () => {
@@ -99,21 +104,21 @@ export class Faults {
     waiting.add(over);
   }
 
-  /** Ends every fault of the line that holds or waits for its turn. */
+  /** Ends all faults of the line, active and queued. */
   lift(line: string): void {
     const faults = this.#lines.get(line);
     this.#lines.delete(line);
     for (const over of [...faults?.waiting ?? []]) over();
   }
 
-  /** The fault affects the line's next `count` of what it names. */
+  /** Applies a counted fault to the line's next `count` events of its kind. */
   add<Kind extends CountedFault>(line: string, kind: Kind, how: CountedFaults[Kind], count = 1): void {
     const { counted } = this.#of(line);
     const queue: CountedFaults[Kind][] = counted[kind] ??= [];
     queue.push(...Array.from({ length: count }, () => how));
   }
 
-  /** How it affects the one that comes now; null when it does not. */
+  /** Removes and returns the entry for the current event; null if the fault does not affect it. */
   take<Kind extends CountedFault>(line: string, kind: Kind): CountedFaults[Kind] | null {
     return this.#lines.get(line)?.counted[kind]?.shift() ?? null;
   }
@@ -132,7 +137,7 @@ export class Faults {
   }
 }
 
-/** The stream error with which a connection ends; null for `drop`, which says nothing. */
+/** Returns the stream error that ends the connection; null for `drop`, which sends none. */
 export function streamError(kind: StreamFault): BinaryNode | null {
   switch (kind) {
     case "drop":

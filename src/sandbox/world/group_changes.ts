@@ -1,4 +1,4 @@
-/** Changes to groups: who may make them, what they do, and who hears of them. */
+/** Changes to groups: who may make them, what they do, and who is notified. */
 import type { Runtime } from "../../runtime.ts";
 import type { Account } from "./directory.ts";
 import {
@@ -14,7 +14,7 @@ import {
 import type { Notices } from "./notices.ts";
 import { type BinaryNode, element } from "./stanza.ts";
 
-/** Why a change is refused: codes as the network has them. */
+/** Error codes of the network for refused changes. */
 export const FORBIDDEN = "403";
 const NOT_FOUND = "404";
 const ALREADY_IN = "409";
@@ -24,7 +24,7 @@ export type MemberRefusal = typeof FORBIDDEN | typeof NOT_FOUND | typeof ALREADY
 
 type MemberAction = "add" | "remove" | "promote" | "demote";
 
-/** What became of one member of a change; `error` is a code of the network. */
+/** The result of a change for one member; `error` is a code of the network. */
 export interface MemberResult {
   account: Account;
   error?: string;
@@ -41,14 +41,17 @@ export class GroupChanges {
     this.#runtime = runtime;
   }
 
-  /** The first participant creates it and is its admin. */
+  /** Creates a group. The first participant is its creator and admin. */
   create(details: { subject: string; participants: readonly Account[]; addressing: AddressingMode }): Group {
     const group = this.#groups.create(details, this.#runtime);
     this.#tell(group.participants, group, group.creator, element("create", { type: "new" }, [groupNode(group)]));
     return group;
   }
 
-  /** Null when the actor may not; else one result each. Anybody may add to an open group; the rest is for admins. */
+  /**
+   * Returns one result per account, or null if the actor may not make the change. Every member may add to a group that
+   * is not locked; everything else requires an admin.
+   */
   change(group: Group, actor: Account, action: MemberAction, accounts: readonly Account[]): MemberResult[] | null {
     if (!group.participants.includes(actor)) return null;
     if (!group.admins.has(actor) && (action !== "add" || group.locked)) return null;
@@ -73,7 +76,9 @@ export class GroupChanges {
     this.#keepAdmin(group);
   }
 
-  /** The last admin may have gone: then the network promotes somebody, here who has been in the group for longest. */
+  /**
+   * When the last admin has left, the network promotes a member: here the one who has been in the group the longest.
+   */
   #keepAdmin(group: Group): void {
     const [heir] = group.participants;
     if (!heir || group.admins.size > 0) return;
@@ -81,7 +86,10 @@ export class GroupChanges {
     this.#tellMembers(group, { actor: heir, action: "promote", accounts: [heir], before: group.participants });
   }
 
-  /** Changes the group's settings and notifies its members with the same node; false when the actor may not. */
+  /**
+   * Changes the group's settings and notifies its members with `notice`; returns false if the actor may not change
+   * them.
+   */
   set(group: Group, actor: Account, change: Partial<Settings>, notice: BinaryNode): boolean {
     if (!group.participants.includes(actor)) return false;
     const open = !group.locked && Object.keys(change).every((key) => OPEN_SETTINGS.has(key));
@@ -95,14 +103,14 @@ export class GroupChanges {
     return this.set(group, actor, { approval }, approvalNode(approval));
   }
 
-  /** A new invite, which replaces the old one; null when the actor is not an admin. */
+  /** Replaces the invite; returns null if the actor is not an admin. */
   renewInvite(group: Group, actor: Account): string | null {
     const invite = newInvite(this.#runtime.random);
     const done = group.admins.has(actor) && this.set(group, actor, { invite }, element("invite", { code: invite }));
     return done ? invite : null;
   }
 
-  /** Joins by an invite, or asks to be let in. Returns the group, or the code of a refusal. */
+  /** Joins by an invite, or requests to join if admins must approve. Returns the group, or the code of a refusal. */
   join(code: string, account: Account): { group: Group; waits: boolean } | { error: string } {
     const group = this.#groups.byInvite(code);
     if (!group) return { error: GONE };
@@ -119,7 +127,7 @@ export class GroupChanges {
     return { group, waits: false };
   }
 
-  /** Approves or rejects those who wait; null when the actor is not an admin. */
+  /** Approves or rejects requests to join; returns null if the actor is not an admin. */
   decide(group: Group, actor: Account, approve: boolean, accounts: readonly Account[]): MemberResult[] | null {
     if (!group.admins.has(actor)) return null;
     return accounts.map((account) => {
@@ -148,7 +156,7 @@ export class GroupChanges {
     if (action === "remove" || action === "demote") group.admins.delete(account);
   }
 
-  /** Old and new members are notified, and so are those who were removed. */
+  /** Notifies old and new members, including those who were removed. */
   #tellMembers(
     group: Group,
     { actor, action, accounts, before }: {
@@ -174,7 +182,10 @@ export class GroupChanges {
   }
 }
 
-/** Why the network refuses a change of one member, whoever asks for it; null when it does not. */
+/**
+ * Returns the code with which the network refuses a change of one member, regardless of the actor; null if it is
+ * allowed.
+ */
 export function refusalOf(group: Group, action: MemberAction | "leave", account: Account): MemberRefusal | null {
   const member = group.participants.includes(account);
   if (action === "add") return member ? ALREADY_IN : null;
@@ -184,5 +195,5 @@ export function refusalOf(group: Group, action: MemberAction | "leave", account:
 
 type Settings = Pick<Group, "subject" | "description" | "announce" | "locked" | "ephemeral" | "approval" | "invite">;
 
-/** What every member may change while the group is not locked. */
+/** Settings that every member may change while the group is not locked. */
 const OPEN_SETTINGS = new Set<string>(["subject", "description", "ephemeral"]);

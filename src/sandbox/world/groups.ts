@@ -6,7 +6,7 @@ import { type BinaryNode, element } from "./stanza.ts";
 import { makeJid } from "./address.ts";
 import type { Random, Runtime } from "../../runtime.ts";
 
-/** How a group's members see each other: by LID (groups of today) or by phone number (older ones). */
+/** How a group's members are addressed: by LID (today's groups) or by phone number (older ones). */
 export type AddressingMode = "lid" | "pn";
 
 const INVITE_BYTES = 16;
@@ -16,34 +16,34 @@ export interface Group {
   readonly addressing: AddressingMode;
   /** Unix ms. */
   readonly createdAt: number;
-  /** The first of its initial participants. */
+  /** The first of the initial participants. */
   readonly creator: Account;
-  /** Whom no admin can remove or demote: the creator, until they leave. */
+  /** The creator, whom no admin can remove or demote; null once they have left. */
   superadmin: Account | null;
   participants: readonly Account[];
   readonly admins: Set<Account>;
   subject: string;
   description: { id: string; text: string } | null;
-  /** Only admins may write. */
+  /** Whether only admins may write. */
   announce: boolean;
-  /** Only admins may change the group's info. */
+  /** Whether only admins may change the group's info. */
   locked: boolean;
-  /** Seconds after which messages vanish; 0 for never. */
+  /** Seconds after which messages disappear; 0 for never. */
   ephemeral: number;
-  /** Whether an admin has to approve those who come by the invite. */
+  /** Whether an admin must approve those who join by the invite. */
   approval: boolean;
-  /** What follows `https://chat.whatsapp.com/`. */
+  /** The part of the invite link after `https://chat.whatsapp.com/`. */
   invite: string;
-  /** Where its picture lies on the media host; null without one. */
+  /** URL of the group's picture on the media host; null if there is none. */
   picture: string | null;
-  /** Who waits to be let in, and since when (Unix ms). */
+  /** Accounts that have requested to join, and when (Unix ms). */
   readonly requests: Map<Account, number>;
 }
 
 export class Groups {
   #byJid = new Map<string, Group>();
 
-  /** A new group of at least one participant. */
+  /** Creates a group; `participants` must not be empty. */
   create(
     details: { subject: string; participants: readonly Account[]; addressing: AddressingMode },
     { clock, random }: Runtime,
@@ -82,7 +82,7 @@ export class Groups {
     return [...this.#byJid.values()].find(({ invite }) => invite === code) ?? null;
   }
 
-  /** The groups that an account takes part in, oldest first. */
+  /** Returns the groups of an account, oldest first. */
   of(account: Account): Group[] {
     return [...this.#byJid.values()].filter((group) => group.participants.includes(account));
   }
@@ -92,7 +92,7 @@ export function newInvite(random: Random): string {
   return Buffer.from(random.bytes(INVITE_BYTES)).toString("base64url");
 }
 
-/** A group as `w:g2` queries and notifications describe it. */
+/** Returns a group in the form of `w:g2` queries and notifications. */
 export function groupNode(group: Group): BinaryNode {
   const seconds = String(Math.floor(group.createdAt / 1000));
   const { creator, description } = group;
@@ -126,7 +126,7 @@ export function approvalNode(on: boolean): BinaryNode {
   return element("membership_approval_mode", {}, [element("group_join", { state: on ? "on" : "off" })]);
 }
 
-/** A member as the others see it, with its other address. */
+/** Returns a member as other members see it, with both of its addresses. */
 export function participantNode(group: Group, account: Account, { error }: { error?: string } = {}): BinaryNode {
   const lidMode = group.addressing === "lid";
   const type = account === group.superadmin ? "superadmin" : "admin";
@@ -139,7 +139,7 @@ export function participantNode(group: Group, account: Account, { error }: { err
   });
 }
 
-/** A member device's address as the group's members see it. */
+/** Returns the address of a member's device in the form that the group uses. */
 export function addressIn(group: Group, endpoint: Endpoint): string {
   return jidOf(endpoint, group.addressing);
 }

@@ -1,8 +1,8 @@
-/** What a phone has received, as its owner sees it. */
+/** The messages that a phone has received, as its owner sees them. */
 
-/** What a message holds besides its text and file; null, false or empty for what it lacks. */
+/** The parts of a message besides its text and file; null, false or empty if absent. */
 export interface MessageDetails {
-  /** The message that this one answers, and what is shown of it. */
+  /** The message that this one replies to, and the quoted text. */
   quoted: { id: string; text: string | null } | null;
   /** JIDs. */
   mentions: readonly string[];
@@ -11,32 +11,32 @@ export interface MessageDetails {
   location: { latitude: number; longitude: number; name: string | null; address: string | null } | null;
   contacts: { name: string; vcard: string }[] | null;
   poll: { question: string; options: string[]; multiple: boolean } | null;
-  /** To which message; an empty emoji takes it back. */
+  /** The message that is reacted to; an empty emoji removes the reaction. */
   reaction: { id: string; emoji: string } | null;
   linkPreview: { url: string; title: string | null; description: string | null; hasPicture: boolean } | null;
-  /** Of a voice note: its length, and the waveform that the app draws. */
+  /** Length and waveform of a voice note. */
   voice: { seconds: number; waveform: number[] } | null;
 }
 
-/** What is in a message, apart from its file. */
+/** The content of a message, except its file. */
 export interface MessageContent extends MessageDetails {
-  /** Name of the protobuf field: `conversation`, `documentMessage`, …; `reaction` for a reaction. */
+  /** Name of the protobuf field, such as `conversation` or `documentMessage`; `reaction` for a reaction. */
   type: string;
   text: string | null;
   caption: string | null;
   filename: string | null;
   mimetype: string | null;
-  /** An audio that the app plays as a voice note. */
+  /** Whether the app plays this audio as a voice note. */
   voiceNote: boolean;
-  /** As the message says, before the image is downloaded; null when it does not. */
+  /** The size stated in the message, known before the image is downloaded; null if the message states none. */
   imageSize: { width: number; height: number } | null;
   /** Whether the message carries a preview to show until the file is downloaded. */
   hasPreview: boolean;
 }
 
-/** What a phone sees somebody do in a chat besides writing. */
+/** What a phone sees somebody do in a chat, other than write. */
 export interface ChatState {
-  /** As `InboxItem` names them. */
+  /** As in `InboxItem`. */
   from: string;
   chat: string;
   state: "typing" | "recording" | "paused";
@@ -46,22 +46,22 @@ export interface ChatState {
 
 export interface InboxItem extends MessageContent {
   id: string;
-  /** Sender without device, `<number>@s.whatsapp.net` where the number is known. */
+  /** Sender without device: `<number>@s.whatsapp.net` if the number is known, else the LID. */
   from: string;
-  /** The group, or the other side of a 1:1 chat. */
+  /** The group, or the peer of a 1:1 chat. */
   chat: string;
   fromMe: boolean;
-  /** Of the decrypted file, hex; null without a file, or when it could not be had (`mediaError` says why). */
+  /** SHA-256 of the decrypted file, hex; null without a file, or if it could not be downloaded (see `mediaError`). */
   sha256: string | null;
-  /** Bytes of the decrypted file. */
+  /** Size of the decrypted file in bytes. */
   size: number | null;
   mediaError: string | null;
-  /** Unix ms, the network's. */
+  /** The network's time, Unix ms. */
   timestamp: number;
-  /** How many times a message with this chat, sender and id arrived; asking for a retry is not counted. */
+  /** How many times a message with this chat, sender and id arrived; those that led to a retry receipt do not count. */
   copies: number;
-  /** Its sender has changed its text since; `text` is the new one. */
+  /** Whether the sender has edited the text since; `text` is the new one. */
   edited: boolean;
-  /** Its sender has deleted it for everyone. */
+  /** Whether the sender has deleted it for everyone. */
   revoked: boolean;
 }

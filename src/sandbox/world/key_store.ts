@@ -1,17 +1,17 @@
-/** The public keys that one device has published, as the network keeps and hands them out. */
+/** The public keys that a device has published, as the network keeps and distributes them. */
 import { createHash } from "node:crypto";
 import type { KeyBundle } from "./device.ts";
 import { bytesOf, child, childrenOf, element, uintBytes, uintOf } from "./stanza.ts";
 import type { BinaryNode } from "./stanza.ts";
 
-/** Signal's type byte of Curve25519 keys. */
+/** The type byte of Curve25519 keys in Signal. */
 export const KEY_TYPE = Uint8Array.of(5);
 
 type SignedPreKey = KeyBundle["signedPreKey"];
 
 export class KeyStore {
   #lasting: Omit<KeyBundle, "preKeys">;
-  /** One-time keys by id, oldest first: each is handed out once. */
+  /** One-time keys by id, oldest first; each is given out once. */
   #preKeys = new Map<number, Uint8Array>();
 
   constructor(bundle: KeyBundle) {
@@ -23,7 +23,7 @@ export class KeyStore {
     return this.#preKeys.size;
   }
 
-  /** Stores what a device publishes: its identity may have changed, its one-time keys are added. */
+  /** Stores what a device publishes: adds the one-time keys and replaces everything else. */
   publish({ preKeys, ...lasting }: KeyBundle): void {
     this.#lasting = lasting;
     for (const { id, publicKey } of preKeys) this.#preKeys.set(id, publicKey);
@@ -33,14 +33,14 @@ export class KeyStore {
     this.#lasting = { ...this.#lasting, signedPreKey };
   }
 
-  /** A bundle for one new session: at most one one-time key, which is then used up. */
+  /** Returns a bundle for one new session, and uses up a one-time key if there is one. */
   take(): KeyBundle {
     const [first] = this.#preKeys;
     if (first) this.#preKeys.delete(first[0]);
     return { ...this.#lasting, preKeys: first ? [{ id: first[0], publicKey: first[1] }] : [] };
   }
 
-  /** SHA-1 over identity, signed key and one-time keys, with which a client checks what the server holds. */
+  /** Returns the SHA-1 over identity, signed key and one-time keys, by which a client checks what the server holds. */
   digest(): BinaryNode {
     const { identityKey, signedPreKey } = this.#lasting;
     const hash = createHash("sha1").update(identityKey).update(signedPreKey.publicKey).update(signedPreKey.signature);
@@ -53,7 +53,7 @@ export class KeyStore {
   }
 }
 
-/** The content of `<user>` in the answer to a key query: the registration, then the keys. */
+/** Returns the content of `<user>` in the answer to a key query: the registration, then the keys. */
 export function bundleNodes(bundle: KeyBundle): BinaryNode[] {
   const { registrationId, identityKey, signedPreKey, preKeys } = bundle;
   return [
@@ -75,7 +75,7 @@ function signedPreKeyNode({ id, publicKey, signature }: SignedPreKey): BinaryNod
   ]);
 }
 
-/** Reads `<skey>`; null when it is incomplete. */
+/** Parses `<skey>`; returns null if it is incomplete. */
 export function readSignedPreKey(node: BinaryNode | undefined): SignedPreKey | null {
   const publicKey = bytesOf(child(node, "value"));
   const signature = bytesOf(child(node, "signature"));
@@ -84,8 +84,8 @@ export function readSignedPreKey(node: BinaryNode | undefined): SignedPreKey | n
 }
 
 /**
- * Reads the keys that a companion uploads, with its one-time keys in a list, or that come with a retry receipt, below a
- * node of their own; null when something is missing.
+ * Parses the keys uploaded by a companion (one-time keys in a list), or those in a retry receipt (in a node of their
+ * own); returns null if something is missing.
  */
 export function readBundle(stanza: BinaryNode, keys: BinaryNode | undefined = stanza): KeyBundle | null {
   const registration = bytesOf(child(stanza, "registration"));

@@ -1,12 +1,12 @@
-/** What phone, network and companion give each other while a companion is linked: by QR, by code, with a passkey. */
+/** What phone, network and companion exchange while a companion is linked: by QR, by code, or with a passkey. */
 
-/** A companion that asks to be linked: its identity, and the secret that only the phone learned. */
+/** A request to link a companion: its identity, and the secret known only to it and the phone. */
 export interface LinkRequest {
   identityPublic: Uint8Array;
   advSecret: Uint8Array;
 }
 
-/** What a phone needs to know of the companion that it links: the parts of the QR's text. */
+/** The fields of the QR's text, with which the phone links the companion. */
 export interface QrText extends LinkRequest {
   ref: string;
   noisePublic: Uint8Array;
@@ -14,8 +14,9 @@ export interface QrText extends LinkRequest {
 }
 
 /**
- * What the network says to a phone that scanned a QR. `refresh` asks it to read the QR that is shown next, `passkey` says
- * that the owner has to sign first; `unknown_ref` is for a QR that no companion shows any more, or another phone has taken.
+ * The network's answer to a phone that scanned a QR. `refresh` asks it to scan the QR that is shown next, `passkey`
+ * requires the owner to sign first. `unknown_ref` means that no companion shows this QR any longer, or that another
+ * phone has used it.
  */
 export type LinkAnswer =
   | { kind: "linked"; deviceJid: string }
@@ -23,10 +24,13 @@ export type LinkAnswer =
   | { kind: "passkey" }
   | { kind: "unknown_ref" };
 
-/** `no_request`: nothing waits for a code on this number; `wrong_code`: the exchange failed, as with a mistyped code. */
+/**
+ * `no_request`: no companion waits for a code on this number. `wrong_code`: the exchange failed, as with a mistyped
+ * code.
+ */
 export type CodeAnswer = LinkAnswer | { kind: "no_request" } | { kind: "wrong_code" };
 
-/** What a companion's companion_hello holds, and the ref that the network gave it. */
+/** The content of a companion's `companion_hello`, and the ref that the network assigned. */
 export interface CodeRequest {
   ref: string;
   /** 32 bytes salt, 16 bytes IV, 32 bytes encrypted ephemeral key. */
@@ -34,31 +38,31 @@ export interface CodeRequest {
   noisePublic: Uint8Array;
 }
 
-/** The phone's half of pairing by code. */
+/** The phone's half of pairing by code (`primary_hello`). */
 export interface PrimaryHello {
-  /** Same form as the companion's. */
+  /** In the same form as the companion's. */
   wrappedEphemeral: Uint8Array;
   identityPublic: Uint8Array;
 }
 
-/** The companion's answer. */
+/** The companion's answer (`companion_finish`). */
 export interface CompanionFinish {
-  /** 32 bytes salt, 12 bytes IV, AES-GCM of companion identity, primary identity and a random. */
+  /** 32 bytes salt, 12 bytes IV, then the AES-GCM of companion identity, primary identity and random bytes. */
   wrappedKeyBundle: Uint8Array;
   identityPublic: Uint8Array;
 }
 
-/** A passkey as a relying party keeps it. */
+/** A passkey as a relying party stores it. */
 export interface PasskeyCredential {
   /** Base64url. */
   readonly id: string;
   /** A COSE key. */
   readonly publicKey: Uint8Array;
-  /** Signatures so far, which reveal a copied authenticator. */
+  /** Signature counter; a value that does not increase reveals a cloned authenticator. */
   counter: number;
 }
 
-/** A passkey with its private key (PKCS #8), as a virtual authenticator takes it. */
+/** A passkey with its private key (PKCS #8), in the form that a virtual authenticator accepts. */
 export interface ExportedPasskey {
   credentialId: string;
   rpId: string;
@@ -76,26 +80,26 @@ export interface AssertionJson {
   clientExtensionResults: Record<string, never>;
 }
 
-/** The phone's part in linking one companion with a passkey, as the network calls it. */
+/** The phone's part in linking one companion with a passkey; called by the network. */
 export interface PasskeyPrimary {
-  /** The owner has been asked to sign, at first or anew. */
+  /** Asks the owner to sign, for the first time or again. */
   ask(): void;
-  /** Takes an encoded ProloguePayload whose assertion was right; answers with an encoded PrimaryEphemeralIdentity. */
+  /** Takes an encoded ProloguePayload whose assertion was valid; returns an encoded PrimaryEphemeralIdentity. */
   begin(prologue: Uint8Array, handoffProof: Uint8Array | null): Uint8Array;
-  /** Takes the companion's nonce; false when the companion had committed to another. */
+  /** Takes the companion's nonce; returns false if it does not match the companion's commitment. */
   reveal(companionNonce: Uint8Array): boolean;
   /**
-   * Takes an encoded EncryptedPairingRequest; null when it cannot be read. Resolves with the signed identity
-   * (ADVSignedDeviceIdentityHMAC) when the owner has confirmed, or with null when the link fails.
+   * Takes an encoded EncryptedPairingRequest; returns null if it cannot be read. Resolves to the signed identity
+   * (ADVSignedDeviceIdentityHMAC) once the owner has confirmed, or to null if the link fails.
    */
   open(encryptedRequest: Uint8Array): Promise<Uint8Array | null> | null;
-  /** The exchange is over, whatever its outcome. */
+  /** Ends the exchange, whatever its outcome. */
   end(): void;
 }
 
-/** What the phone shows of a link with a passkey: whether its owner has to compare the code with the companion's. */
+/** The state of linking with a passkey as the phone shows it. In `confirm` the owner has to compare the code. */
 export interface PasskeyState {
   stage: "required" | "confirm" | "confirmed";
-  /** `XXXX-XXXX`, from `confirm` on. */
+  /** `XXXX-XXXX`; null before `confirm`. */
   code: string | null;
 }

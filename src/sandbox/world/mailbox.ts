@@ -1,28 +1,28 @@
 /**
- * What waits for one companion: each stanza is kept until the companion acknowledges it, in order, and handed over again
- * after a reconnect. So nothing is lost when a gateway is killed between receiving and acknowledging.
+ * The stanzas waiting for one companion. Each is kept, in order, until the companion acknowledges it, and is delivered
+ * again after a reconnect. So nothing is lost if a gateway is killed between receiving and acknowledging.
  */
 import { type BinaryNode, childrenOf, element, elements, SERVER } from "./stanza.ts";
 import { parseJid, STATUS_CHAT } from "./address.ts";
 
 export class Mailbox {
-  /** Unacknowledged stanzas in the order of their arrival; a Set keeps that order and forgets one in O(1). */
+  /** Unacknowledged stanzas in order of arrival; a Set keeps the order and deletes in O(1). */
   #waiting = new Set<BinaryNode>();
   #byKey = new Map<string, BinaryNode[]>();
   #send: ((stanza: BinaryNode) => void) | null = null;
-  /** A status post that the companion could not read and did not acknowledge: everything else waits behind it. */
+  /** A status post that the companion could not decrypt and refused with an error. It blocks everything behind it. */
   #blockedBy: BinaryNode | null = null;
 
   get size(): number {
     return this.#waiting.size;
   }
 
-  /** Whether a status post holds everything back. */
+  /** Whether a status post blocks the mailbox. */
   get blocked(): boolean {
     return this.#blockedBy !== null;
   }
 
-  /** Keeps a stanza, and delivers it at once when the companion is online. */
+  /** Stores a stanza, and delivers it immediately if the companion is online and the mailbox not blocked. */
   put(stanza: BinaryNode): void {
     this.#waiting.add(stanza);
     const key = keyOf(stanza.tag, stanza.attrs.id);
@@ -30,12 +30,15 @@ export class Mailbox {
     if (!this.#blockedBy) this.#send?.(stanza);
   }
 
-  /** Whether a stanza of this tag and id is not acknowledged yet. */
+  /** Whether a stanza with this tag and id is still unacknowledged. */
   holds({ tag, attrs }: BinaryNode): boolean {
     return this.#byKey.has(keyOf(tag, attrs.id));
   }
 
-  /** The companion is online: it gets what waits, marked `offline`, between a preview and a count, then whatever comes. */
+  /**
+   * Called when the companion comes online. Delivers the backlog, marked `offline`, between a preview and a count; then
+   * every new stanza.
+   */
   attach(send: (stanza: BinaryNode) => void): void {
     if (this.#waiting.size > 0) this.preview(send);
     this.#send = send;
@@ -43,7 +46,7 @@ export class Mailbox {
     else this.#handOver(send);
   }
 
-  /** Says how much waits, and delivers none of it. */
+  /** Announces the size of the backlog without delivering it. */
   preview(send: (stanza: BinaryNode) => void): void {
     const waiting = [...this.#waiting];
     const count = (tag: string) => String(waiting.filter((stanza) => stanza.tag === tag).length);
@@ -63,15 +66,16 @@ export class Mailbox {
     send(element("ib", { from: SERVER }, [element("offline", { count: String(waiting.length) })]));
   }
 
-  /** The companion is offline. */
+  /** Called when the companion goes offline. */
   detach(): void {
     this.#send = null;
   }
 
-  /** Reads an `<ack>` or a receipt of the companion and forgets what it acknowledges. */
+  /** Takes an `<ack>` or a receipt of the companion, and removes what it acknowledges. */
   acknowledge(stanza: BinaryNode): void {
     if (stanza.tag === "ack") return this.#forget(stanza.attrs.class ?? "", stanza.attrs.id, stanza);
-    // A retry receipt says "not readable"; the ack (with an error) that follows it removes the stanza.
+    // A retry receipt says only that the message was not readable; the ack (with an error) that follows it removes the
+    // stanza.
     if (stanza.attrs.type === "retry" || stanza.attrs.type === "server-error") return;
     const items = elements(stanza).flatMap((list) => childrenOf(list, "item")).map((item) => item.attrs.id);
     for (const id of [stanza.attrs.id, ...items]) this.#forget("message", id, stanza);
@@ -81,7 +85,7 @@ export class Mailbox {
     const key = keyOf(tag, id);
     const candidates = this.#byKey.get(key);
     if (!candidates) return;
-    // Two peers may choose one id: the one that the acknowledgement is addressed to has precedence.
+    // Two peers may choose the same id; prefer the peer to whom the acknowledgement is addressed.
     const peer = parseJid(by.attrs.to)?.user;
     const found = candidates.find((stanza) => parseJid(stanza.attrs.from)?.user === peer) ?? candidates[0]!;
     if (by.tag === "ack" && by.attrs.error && found.attrs.from === STATUS_CHAT) {

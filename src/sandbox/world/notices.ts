@@ -1,4 +1,4 @@
-/** The network's notifications to companions, each kept until the companion acknowledges it. */
+/** The network's notifications to companions. Each is kept until the companion acknowledges it. */
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
 import { type Account, type Companion, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
@@ -15,12 +15,12 @@ export class Notices {
     this.#runtime = runtime;
   }
 
-  /** A fresh id for a stanza that the network itself sends. */
+  /** Returns a new id for a stanza that originates from the network itself. */
   stanzaId(): string {
     return Buffer.from(this.#runtime.random.bytes(8)).toString("hex");
   }
 
-  /** A notification of the network itself. */
+  /** Returns a notification that originates from the network itself, unless `attributes` say otherwise. */
   notification(attributes: Attributes, content: BinaryNode[]): BinaryNode {
     const t = seconds(this.#runtime.clock);
     return element("notification", { from: SERVER, id: this.stanzaId(), t, ...attributes }, content);
@@ -44,8 +44,8 @@ export class Notices {
   }
 
   /**
-   * The account's other companions, and everybody who asked for its devices, learn of a change, so that none is left out. The
-   * hashes are of the lists as they are after it.
+   * Notifies the account's other companions, and everybody who queried its devices, of a change to its devices. The
+   * hashes are those of the device lists after the change.
    */
   devices({ account, id, keyIndex }: Companion, change: "add" | "remove"): void {
     const watchers = [...account.watchers].flatMap((number) => this.#directory.account(number) ?? []);
@@ -65,7 +65,7 @@ export class Notices {
     ]);
   }
 
-  /** A device changed settings that the account's devices share; the other companions learn of it. */
+  /** Notifies the account's other companions that a device changed the shared settings. */
   settings({ account, device }: Endpoint, { name, version }: { name: string; version: number }): void {
     const collection = element("collection", { name, version: String(version) });
     for (const companion of account.companions.values()) {
@@ -73,7 +73,7 @@ export class Notices {
     }
   }
 
-  /** The issuer lets the holder write to it. */
+  /** Notifies the holder's companions of a token that allows it to write to the issuer. */
   token(issuer: Account, holder: Account, token: Uint8Array): void {
     const t = seconds(this.#runtime.clock);
     this.tell([holder], { from: issuer.jid, sender_lid: issuer.lid, type: "privacy_token" }, [
@@ -81,7 +81,7 @@ export class Notices {
     ]);
   }
 
-  /** What the account may do has changed. */
+  /** Notifies the account's companions of a change to its restriction or cap. */
   standing(account: Account, standing: Standing): void {
     const updates = {
       NotificationUserReachoutTimelockUpdate: { xwa2_notify_account_reachout_timelock: timelockJson(standing) },
@@ -94,7 +94,7 @@ export class Notices {
   }
 }
 
-/** The reach-out time lock as GraphQL has it; times are Unix seconds in strings. */
+/** Returns the reach-out time lock in its GraphQL form; times are Unix seconds in strings. */
 export function timelockJson({ restrictedUntil }: Standing): Record<string, unknown> {
   return {
     is_active: restrictedUntil > 0,
@@ -103,7 +103,7 @@ export function timelockJson({ restrictedUntil }: Standing): Record<string, unkn
   };
 }
 
-/** How many chats may be started, as GraphQL has it. */
+/** Returns the cap on new chats in its GraphQL form. */
 export function cappingJson({ cap, started }: Standing): Record<string, unknown> {
   if (!cap) return { total_quota: 0, used_quota: 0, capping_status: "NONE" };
   return {

@@ -1,4 +1,4 @@
-/** The hash of a list of devices, by which sender and network notice that theirs differ. */
+/** The hash of a list of devices, by which sender and network detect that their lists differ. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { isLid, parseJid } from "./address.ts";
@@ -7,7 +7,7 @@ import { type BinaryNode, child, childrenOf } from "./stanza.ts";
 
 const HASH_BYTES = 6;
 
-/** Version 2: base64 of the first six bytes of a SHA-256 over the sorted `user.0:device@server`. */
+/** Returns the hash, version 2: base64 of the first six bytes of the SHA-256 over the sorted `user.0:device@server`. */
 export function participantHash(jids: string[]): string {
   const devices = jids.map((jid) => {
     const { user, device, server } = parseJid(jid)!;
@@ -18,8 +18,8 @@ export function participantHash(jids: string[]): string {
 }
 
 /**
- * The hash of those who get a message, where its sender left out a device or named an unlinked one: by the hash that it
- * states, or in a chat with a person by the devices that it encrypted for; null where the two agree.
+ * Returns the hash of the network's device list if the sender's list differs from it; null if they agree. The sender's
+ * list is given by the hash that it states, or in a 1:1 chat by the devices that it encrypted for.
  */
 export function differingHash(
   message: BinaryNode,

@@ -1,6 +1,6 @@
 /**
- * Signals between accounts without a message: who is online, types or calls. Presence and typing reach those
- * who are there and asked for them, and are not kept; a call waits until it is acknowledged.
+ * Signals between accounts other than messages: presence, typing and calls. Presence and typing reach only companions
+ * that are online and subscribed, and are not stored. A call waits until it is acknowledged.
  */
 import type { Runtime } from "../../runtime.ts";
 import { isGroup, isLid } from "./address.ts";
@@ -25,7 +25,7 @@ interface PresenceParts {
 
 export class Presence {
   #parts: PresenceParts;
-  /** By the account or group that is watched, the companions that want to hear of it, and the address they asked by. */
+  /** Subscribed companions, each with the address that it subscribed by, by the account or group that they watch. */
   #watchers = new Map<Account | string, Map<Companion, string>>();
 
   constructor(parts: PresenceParts) {
@@ -40,7 +40,7 @@ export class Presence {
     this.#announce(companion.account);
   }
 
-  /** Relays a `<chatstate>`. With `hideNumber` those who see it see only the sender's LID. */
+  /** Relays a `<chatstate>`. With `hideNumber` the receivers see only the sender's LID. */
   relayState(sender: Endpoint, { attrs, content }: BinaryNode, { hideNumber = false } = {}): void {
     const group = isGroup(attrs.to) ? this.#parts.groups.get(attrs.to!) : null;
     const peer = this.#parts.directory.resolve(attrs.to)?.account;
@@ -64,7 +64,9 @@ export class Presence {
     }
   }
 
-  /** Relays a `<call>`: an offer, its rejection or its end. With `hideNumber` from the sender's LID, whoever is called. */
+  /**
+   * Relays a `<call>`: an offer, its rejection or its end. With `hideNumber` the receiver sees only the sender's LID.
+   */
   relayCall(sender: Endpoint, call: BinaryNode, { hideNumber = false } = {}): void {
     const peer = this.#parts.directory.resolve(call.attrs.to)?.account;
     if (!peer || peer === sender.account || peer.blocked.has(sender.account)) return;
@@ -73,7 +75,9 @@ export class Presence {
     for (const endpoint of endpointsOf(peer)) deliver(endpoint, element("call", { ...attributes, from }, call.content));
   }
 
-  /** The companion is offline: it makes nobody appear online any more, and hears of nobody. */
+  /**
+   * Called when the companion goes offline: it no longer makes its account appear online, and its subscriptions end.
+   */
   leave(companion: Companion): void {
     const wasAvailable = companion.available;
     companion.available = false;
@@ -100,7 +104,7 @@ export class Presence {
   }
 }
 
-/** An account is online when one of its companions says so; one that never had any always is. */
+/** Returns an account's presence. It is online if one of its companions says so, or if it never had a companion. */
 function presenceOf(account: Account, byLid: boolean): BinaryNode {
   const neverLinked = account.nextDeviceId === FIRST_DEVICE_ID;
   const online = neverLinked || [...account.companions.values()].some(({ available }) => available);

@@ -1,4 +1,6 @@
-/** Carries receipts: delivered and read to the sender's devices, a retry to the one device that must encrypt again. */
+/**
+ * Relays receipts: "delivered" and "read" to the sender's devices, a retry to the one device that must encrypt again.
+ */
 import { isGroup, isLid, STATUS_CHAT } from "./address.ts";
 import { deliver, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
 import { addressIn, type Groups } from "./groups.ts";
@@ -6,9 +8,11 @@ import type { Relay } from "./relay.ts";
 import { type Attributes, type BinaryNode, element, seconds } from "./stanza.ts";
 import type { Runtime } from "../../runtime.ts";
 
-/** Receipts among one's own devices: what another of them sent, synced or read. */
+/** Receipts for the account's own devices, about a message that another of them sent or read. */
 const FOR_OWN_DEVICES = new Set(["sender", "read-self", "played-self"]);
-/** Receipts that concern the phone alone: a peer message or history taken over, a file that it should upload again. */
+/**
+ * Receipts for the account's own phone: a peer message or history was processed, or a file should be uploaded again.
+ */
 const FOR_OWN_PHONE = new Set(["peer_msg", "hist_sync", "server-error"]);
 
 interface ReceiptRoutes {
@@ -18,7 +22,7 @@ interface ReceiptRoutes {
   runtime: Runtime;
 }
 
-/** Relays a `<receipt>` from a device. A receipt for somebody unknown is dropped. */
+/** Relays a `<receipt>` of a device. Drops a receipt for an unknown receiver. */
 export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: ReceiptRoutes): void {
   const { to, participant, type, id } = receipt.attrs;
   if (!to || !id) return;
@@ -29,7 +33,7 @@ export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: Receip
       id,
       type,
       t: receipt.attrs.t ?? seconds(routes.runtime.clock),
-      // What was read on another device is reported with the chat as recipient.
+      // The account's other devices get the chat that was read as recipient.
       recipient: type?.endsWith("-self") && !isGroup(to) ? to : receipt.attrs.recipient,
       ...addressOf(from, { to, participant }, routes.groups),
     };
@@ -46,12 +50,12 @@ function receiversOf(from: Endpoint, receipt: BinaryNode, directory: Directory):
   return type === "retry" ? [target] : endpointsOf(target.account);
 }
 
-/** A chat in which a message's author is named separately. */
+/** Whether messages in this chat name their author separately. */
 function isShared(chat: string | undefined): boolean {
   return isGroup(chat) || chat === STATUS_CHAT;
 }
 
-/** The sender of the receipt as its receiver knows that device: in the form by which it was addressed. */
+/** Returns the address of the receipt's sender in the form that its receiver used for it. */
 function addressOf(
   from: Endpoint,
   { to, participant }: { to: string; participant?: string },

@@ -1,7 +1,7 @@
 /**
- * Carries messages from a device to the devices that it encrypted for. A message is relayed to a device once: the same id
- * again from the same sender (its ack was lost) is only acknowledged again, save for a device that asked for a retry or
- * needs the key that comes along.
+ * Relays messages from a device to the devices that it encrypted for. Each device gets a message once: if the same
+ * sender sends the same id again because its ack was lost, it is only acknowledged again. Exceptions are a device that
+ * asked for a retry and one that needs the sender key that comes with the message.
  */
 import { isGroup, isLid, makeJid, parseJid, STATUS_CHAT } from "./address.ts";
 import { type Account, deliver, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
@@ -21,21 +21,24 @@ import {
 import type { Trust } from "./trust.ts";
 import type { Clock } from "../../runtime.ts";
 
-/** How many messages of one sender are remembered; more than any gateway resends. */
+/** How many messages per sender are remembered; more than any gateway resends. */
 const REMEMBERED_PER_SENDER = 20_000;
 
-/** The network's answer to a message: the content of its `<ack class="message">`. */
+/** The network's answer to a message: the attributes of its `<ack class="message">`. */
 interface Acknowledgement {
-  /** Set when the message was refused. */
+  /** Set if the message was refused. */
   error?: string;
-  /** The receivers' hash, when the sender's list of devices differs from the network's. */
+  /** The network's hash of the receiving devices, set if the sender's list differs. */
   phash?: string;
 }
 
 interface Parcel {
   endpoint: Endpoint;
   encs: BinaryNode[];
-  /** Holds the sender's key for the group: the device needs it to read what follows, even if it has the message. */
+  /**
+   * Whether it holds the sender key for the group. The device needs that key for later messages, even if it has this
+   * one.
+   */
   carriesKey?: boolean;
 }
 
@@ -51,7 +54,7 @@ export class Relay {
   #groups: Groups;
   #trust: Trust;
   #clock: Clock;
-  /** By sender's device jid, then message id: the device jids that have it. */
+  /** By sender's device jid, then message id: the jids of the devices that have received the message. */
   #relayed = new Map<string, Map<string, Set<string>>>();
 
   constructor({ directory, groups, trust, clock }: RelayParts) {
@@ -62,8 +65,9 @@ export class Relay {
   }
 
   /**
-   * Relays a `<message>`; one of somebody whom the receiver has blocked is accepted, and dropped. With `hideNumber` the
-   * receivers see only the sender's LID; with `needsToken` a chat must be wanted even where nobody is restricted.
+   * Relays a `<message>`. If the receiver has blocked the sender, the message is accepted and dropped. With
+   * `hideNumber` the receivers see only the sender's LID; with `needsToken` the message must carry a token even if the
+   * sender is not restricted.
    */
   submit(
     sender: Endpoint,
@@ -73,7 +77,7 @@ export class Relay {
     const { to, id } = message.attrs;
     if (!to || !id) return { error: "400" };
     if (to === STATUS_CHAT) return this.#post(sender, id, message);
-    // Channels are accepted; nobody here follows them.
+    // Messages to channels are accepted; the sandbox has no followers.
     if (to.endsWith("@broadcast") || to.endsWith("@newsletter")) return {};
     const group = isGroup(to) ? this.#groups.get(to) : null;
     if (isGroup(to) && !group) return { error: "404" };
@@ -96,7 +100,7 @@ export class Relay {
       : peer!.account === sender.account
       ? [peer!.account]
       : [peer!.account, sender.account];
-    // A group is read by all of its members, whomever they have blocked.
+    // In a group all members get the message, whomever they have blocked.
     const parcels = this.#parcels(message, { group, peer }).filter(({ endpoint: { account } }) =>
       receivers.includes(account) && (group || !account.blocked.has(sender.account))
     );
@@ -112,12 +116,12 @@ export class Relay {
     return phash === null ? {} : { phash };
   }
 
-  /** A receiver could not read a message and asks its sender to encrypt it again: the resend may pass. */
+  /** Allows a resend to a device that could not read the message and asked for it to be encrypted again. */
   allowAgain(sender: Endpoint, id: string, receiver: Endpoint): void {
     this.#relayed.get(jidOf(sender, "pn"))?.get(id)?.delete(jidOf(receiver, "pn"));
   }
 
-  /** A status post reaches the devices that it names; each gets the sender's key where that was encrypted for it. */
+  /** Delivers a status post to the devices that it addresses, each with the sender key if that was encrypted for it. */
   #post(sender: Endpoint, id: string, message: BinaryNode): Acknowledgement {
     const common = childrenOf(message, "enc");
     const attributes = {
@@ -137,7 +141,7 @@ export class Relay {
     return {};
   }
 
-  /** Delivers to each device but the sender's own, unless it has the message. */
+  /** Delivers to every device except the sender's own and those that have the message already. */
   #handOut(
     { sender, id, parcels }: { sender: Endpoint; id: string; parcels: readonly Parcel[] },
     stanzaOf: (parcel: Parcel) => BinaryNode,
@@ -161,19 +165,19 @@ export class Relay {
     return receivers;
   }
 
-  /** Which `<enc>` goes to which device. */
+  /** Returns the `<enc>` nodes for each receiving device. */
   #parcels(message: BinaryNode, { group, peer }: { group: Group | null; peer: Endpoint | null }): Parcel[] {
     const common = childrenOf(message, "enc");
     const addressed = this.#addressed(message);
     if (!group) {
-      // A lone <enc> is for the named device: a peer message to the own phone, or the answer to a retry receipt.
+      // A lone <enc> is for the addressed device: a peer message to the own phone, or the answer to a retry receipt.
       return common.length ? [{ endpoint: peer!, encs: common }] : addressed;
     }
     if (message.attrs.participant) {
       const endpoint = this.#directory.resolve(message.attrs.participant);
       return endpoint ? [{ endpoint, encs: common }] : [];
     }
-    // Every member device gets the group's ciphertext, and before it the sender key where that was encrypted for it.
+    // Every device of a member gets the group's ciphertext, preceded by the sender key if that was encrypted for it.
     const keys = new Map(addressed.map(({ endpoint, encs }) => [jidOf(endpoint, "pn"), encs]));
     return group.participants.flatMap(endpointsOf).map((endpoint) => {
       const key = keys.get(jidOf(endpoint, "pn")) ?? [];
@@ -181,7 +185,7 @@ export class Relay {
     }).filter(({ encs }) => encs.length > 0);
   }
 
-  /** What is encrypted for one device alone. */
+  /** Returns the ciphertexts that are encrypted for single devices. */
   #addressed(message: BinaryNode): Parcel[] {
     return childrenOf(child(message, "participants"), "to").flatMap((to) => {
       const endpoint = this.#directory.resolve(to.attrs.jid);
@@ -222,7 +226,7 @@ export class Relay {
     };
   }
 
-  /** What the sender's other devices see: a message from themselves, and its chat. */
+  /** Returns the addresses of the copy for the sender's other devices: a message from themselves, and its chat. */
   #ownCopy(sender: Endpoint, chat: string, message: BinaryNode): Attributes {
     const form = isLid(chat) ? "lid" : "pn";
     const from = jidOf(sender, form);
@@ -246,12 +250,12 @@ interface Route {
   hideNumber: boolean;
 }
 
-/** The name of an account; none where it is the number, as of one that was given no other. */
+/** Returns the account's name; undefined if the name is the number, the default. */
 function unnumbered({ name, number }: Account): string | undefined {
   return name === number ? undefined : name;
 }
 
-/** Children that every receiver gets besides its ciphertext; privacy and reporting tokens are the server's. */
+/** Returns the other children, which every receiver gets. Privacy and reporting tokens are for the server only. */
 function extras(message: BinaryNode): BinaryNode[] {
   const own = new Set(["enc", "participants", "tctoken", "cstoken", "reporting"]);
   return elements(message).filter(({ tag }) => !own.has(tag));

@@ -1,9 +1,9 @@
-/** Building and reading stanzas, on the Baileys package's codec of WhatsApp's binary XML. */
+/** Builds and reads stanzas, on the Baileys package's codec of WhatsApp's binary XML. */
 import { Buffer } from "node:buffer";
 import { type BinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
 import type { Clock, Random } from "../../runtime.ts";
 
-/** The `edit` value of a stanza by which an admin deletes somebody else's message. */
+/** The value of a stanza's `edit` attribute when an admin deletes another member's message. */
 export const ADMIN_REVOKE = "8";
 
 export {
@@ -12,24 +12,24 @@ export {
   getBinaryNodeChildren as childrenOf,
 } from "@whiskeysockets/baileys";
 
-/** The network itself, as `from` and `to` name it. */
+/** The address of the network itself. */
 export const SERVER = S_WHATSAPP_NET;
 
 export type Attributes = Record<string, string | undefined>;
 
-/** A node; attributes that are undefined are left out. */
+/** Builds a node. Omits undefined attributes. */
 export function element(tag: string, attrs: Attributes = {}, content?: BinaryNode["content"]): BinaryNode {
   const present: Record<string, string> = {};
   for (const [name, value] of Object.entries(attrs)) if (value !== undefined) present[name] = value;
   return content === undefined ? { tag, attrs: present } : { tag, attrs: present, content };
 }
 
-/** All child nodes, whatever their tag. */
+/** Returns all child nodes, whatever their tag. */
 export function elements(node: BinaryNode | undefined): BinaryNode[] {
   return Array.isArray(node?.content) ? node.content : [];
 }
 
-/** Content as bytes; empty when the node has none. The codec gives short ASCII content back as a string. */
+/** Returns the content as bytes; empty if there is none. The codec decodes short ASCII content as a string. */
 export function bytesOf(node: BinaryNode | undefined): Uint8Array {
   const content = node?.content;
   if (content instanceof Uint8Array) return content;
@@ -40,7 +40,7 @@ export function textOf(node: BinaryNode | undefined): string {
   return Buffer.from(bytesOf(node)).toString("utf8");
 }
 
-/** A big-endian unsigned number. */
+/** Reads a big-endian unsigned integer. */
 export function uintOf(bytes: Uint8Array): number {
   return bytes.reduce((value, byte) => value * 256 + byte, 0);
 }
@@ -49,22 +49,22 @@ export function uintBytes(value: number, length: number): Uint8Array {
   return Uint8Array.from({ length }, (_, i) => Math.floor(value / 256 ** (length - 1 - i)) % 256);
 }
 
-/** The network's time as stanzas state it: Unix seconds. */
+/** Returns the current time as stanzas state it: Unix seconds. */
 export function seconds(clock: Clock): string {
   return String(Math.floor(clock.now() / 1000));
 }
 
-/** An id as phones give their messages and calls. */
+/** Returns an id in the form that phones use for messages and calls. */
 export function messageId(random: Random): string {
   return Buffer.from(random.bytes(16)).toString("hex").toUpperCase();
 }
 
-/** The answer to a query. */
+/** Returns the answer to a query. */
 export function result(query: BinaryNode, content?: BinaryNode[]): BinaryNode {
   return element("iq", { id: query.attrs.id, from: query.attrs.to ?? SERVER, type: "result" }, content);
 }
 
-/** The refusal of a query, with an HTTP-like code. */
+/** Returns an error answer to a query, with an HTTP-like code. */
 export function refusal(query: BinaryNode, { code, text }: { code: number; text: string }): BinaryNode {
   const error = element("error", { code: String(code), text });
   return element("iq", { id: query.attrs.id, from: query.attrs.to ?? SERVER, type: "error" }, [error]);

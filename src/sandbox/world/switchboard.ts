@@ -1,4 +1,4 @@
-/** The network without its sockets: who is on it, what is relayed, and what goes wrong. */
+/** The network without its sockets: its accounts, its relay, and its injected faults. */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { STATUS_CHAT } from "./address.ts";
@@ -15,7 +15,7 @@ import { Relay } from "./relay.ts";
 import { Trust } from "./trust.ts";
 import type { Runtime } from "../../runtime.ts";
 
-/** Below this many one-time keys a companion is asked for more (Baileys uploads below five). */
+/** A companion with fewer one-time keys is asked for more (Baileys uploads when it has fewer than five). */
 const LOW_PRE_KEYS = 5;
 
 export type Switchboard = ReturnType<typeof createSwitchboard>;
@@ -30,7 +30,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     onStanding: (account) => notices.standing(account, trust.standing(account)),
   });
 
-  /** Unlinks a companion: its session ends, its address is not used again. */
+  /** Unlinks a companion: ends its session. Its address is not reused. */
   function removeCompanion(companion: Companion): void {
     companion.account.companions.delete(companion.id);
     companion.session?.end(streamError("logout")!);
@@ -49,7 +49,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     presence: new Presence({ directory, groups, runtime }),
     relay: new Relay({ directory, groups, trust, clock: runtime.clock }),
     wire: new WireLog(),
-    /** By device jid: whether the companion that a phone accepted has proved its side. */
+    /** By device jid: resolves to whether the companion that a phone accepted has proved its identity. */
     linkings: new Map<string, Promise<boolean>>(),
     removeCompanion,
 
@@ -59,7 +59,10 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
       companion.account.companions.set(companion.id, companion);
     },
 
-    /** Keys for one new session with a device; notifies a companion that runs low. Null for an unknown device. */
+    /**
+     * Returns keys for one new session with a device, and notifies a companion that runs low. Null for an unknown
+     * device.
+     */
     takeKeys(endpoint: Endpoint): KeyBundle | null {
       const keys = endpoint.account.keyless.has(endpoint.device) ? null : keysOf(endpoint);
       if (!keys) return null;
@@ -69,19 +72,19 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
       return bundle;
     },
 
-    /** Adds patches of a device to a collection of settings, each under the version that it makes. */
+    /** Appends patches of a device to a collection of settings, each with the version that it creates. */
     changeSettings(by: Endpoint, name: string, patches: readonly Uint8Array[]): void {
       const changes = by.account.settings.get(name) ?? [];
       by.account.settings.set(name, changes);
       for (const patch of patches) {
-        // What is appended to a protobuf message replaces what it said before.
+        // A field appended to an encoded protobuf message overrides its earlier value.
         const version = proto.SyncdPatch.encode({ version: { version: changes.length + 1 } }).finish();
         changes.push(Buffer.concat([patch, version]));
       }
       notices.settings(by, { name, version: changes.length });
     },
 
-    /** Ends the account's open sessions as the fault says, and those after them: `count` times in all. */
+    /** Ends the account's open sessions with the fault, and later connections too: `count` times in all. */
     breakSessions(account: Account, { kind, count = 1 }: { kind: StreamFault; count?: number }): void {
       const open = [...account.companions.values()].filter(({ session }) => session !== null);
       faults.await(account.number, kind, open.length === 0 ? count : count - 1);
@@ -93,7 +96,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
       }
     },
 
-    /** Somebody's status post reaches the account's companions. */
+    /** Delivers somebody's status post to the account's companions. */
     postStatus(account: Account, form: StatusForm): void {
       const poster = directory.accounts().find((other) => other !== account) ?? account;
       for (const { mailbox } of account.companions.values()) mailbox.put(statusPost(poster, form, runtime));
@@ -101,15 +104,15 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
   };
 }
 
-/** A message stanza of a line as the server saw it: the witness of order, pauses and ids. */
+/** A message stanza of a line as the server saw it. Tests check order, pauses and ids by these. */
 interface WireEntry {
   /** Number of the line that sent it. */
   line: string;
   id: string;
   to: string;
-  /** Unix ms at which the stanza arrived, refused and repeated ones included. */
+  /** Unix ms at which the stanza arrived. Refused and repeated stanzas are logged too. */
   time: number;
-  /** Present on what answers a retry receipt: the same message, encrypted again for one device. */
+  /** Present on the answer to a retry receipt: the same message, encrypted again for one device. */
   retry?: true;
 }
 
@@ -120,13 +123,13 @@ class WireLog {
     this.#entries.push(entry);
   }
 
-  /** Oldest first; of one line where it is named. */
+  /** Returns the entries, oldest first; only those of `line` if it is given. */
   entries(line?: string): WireEntry[] {
     return line === undefined ? [...this.#entries] : this.#entries.filter((entry) => entry.line === line);
   }
 }
 
-/** `stanza`: a top-level `<status>`; `undecryptable`: a message to `status@broadcast` under a key that nobody has. */
+/** `stanza`: a top-level `<status>`. `undecryptable`: a message to `status@broadcast` under a key that nobody has. */
 export const STATUS_FORMS = ["stanza", "undecryptable"] as const;
 type StatusForm = (typeof STATUS_FORMS)[number];
 

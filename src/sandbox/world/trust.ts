@@ -1,13 +1,13 @@
 /**
- * Whom an account may write to: the tokens by which a chat is known to be wanted (`tctoken`), the restriction that an
- * account is under (the reach-out time lock), and how many chats it may still start.
+ * Decides to whom an account may write: by the tokens that show that a chat is wanted (`tctoken`), by the account's
+ * restriction (the reach-out time lock), and by the cap on new chats.
  */
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
 import type { Account } from "./directory.ts";
 import type { Runtime } from "../../runtime.ts";
 
-/** The refusal of a message that starts a chat. */
+/** The code with which a message that starts a chat is refused. */
 const NOT_WANTED = "463";
 const TOKEN_BYTES = 16;
 const SALT_BYTES = 32;
@@ -18,38 +18,38 @@ interface NewChatCap {
   until: number;
 }
 
-/** What an account learns about itself, from a query or a notification. */
+/** An account's restriction and cap, as a query or a notification reports them. */
 export interface Standing {
-  /** Unix ms until which it may start no chat; 0 without a restriction. */
+  /** Unix ms until which the account may start no chats; 0 if it is not restricted. */
   restrictedUntil: number;
   cap: NewChatCap | null;
-  /** Chats that it started under its cap. */
+  /** Number of chats started under the cap. */
   started: number;
 }
 
 interface AccountTrust {
   restrictedUntil: number;
   cap: NewChatCap | null;
-  /** By account whom it wrote to first, since the cap began. */
+  /** Accounts to which this one wrote first, since the cap began. */
   started: Set<Account>;
-  /** Those who wrote to it or answered: their chats are not new. */
+  /** Accounts that gave this one a token; chats with them are not new. */
   known: Set<Account>;
-  /** By the account that may write to this one: the token that says so, and when it was given (Unix ms). */
+  /** Tokens given by this account, by the account that may write to it, and when (Unix ms). */
   issued: Map<Account, { token: Uint8Array; at: number }>;
-  /** The salt from which the account makes tokens for chats that gave it none. */
+  /** The salt from which the account makes tokens for chats without a `tctoken`. */
   salt: Uint8Array;
 }
 
-/** What a message shows; empty where it shows none. */
+/** The tokens in a message; empty if absent. */
 interface ShownTokens {
   tctoken: Uint8Array;
   cstoken: Uint8Array;
-  /** Refused without either, even if the account is under no restriction. */
+  /** Refuse a message without a valid token, even if the sender is not restricted. */
   needsToken: boolean;
 }
 
 interface TrustEvents {
-  /** The account gave the holder a token; the holder's companions have to be told. */
+  /** Called when the account gave the holder a token, so that the holder's companions are notified. */
   onToken(issuer: Account, holder: Account, token: Uint8Array): void;
   onStanding(account: Account): void;
 }
@@ -64,7 +64,10 @@ export class Trust {
     this.#events = events;
   }
 
-  /** The issuer lets the holder write to it, unless the holder has blocked them: then it does so with a later message. */
+  /**
+   * Gives the holder a token to write to the issuer, unless the holder has blocked the issuer; a later message then
+   * does so.
+   */
   issue(issuer: Account, holder: Account): void {
     if (issuer === holder || holder.blocked.has(issuer) || this.#of(issuer).issued.has(holder)) return;
     const { random, clock } = this.#runtime;
@@ -74,7 +77,7 @@ export class Trust {
     this.#events.onToken(issuer, holder, token);
   }
 
-  /** The tokens that others gave this holder, and when. */
+  /** Returns the tokens that others gave this holder, and when. */
   tokensFor(holder: Account): { issuer: Account; token: Uint8Array; at: number }[] {
     return [...this.#accounts].flatMap(([issuer, { issued }]) => {
       const given = issued.get(holder);
@@ -82,17 +85,20 @@ export class Trust {
     });
   }
 
-  /** The account's own, which its phone shares with its companions. */
+  /** Returns the account's own salt, which its phone shares with its companions. */
   saltOf(account: Account): Uint8Array {
     return this.#of(account).salt;
   }
 
-  /** Changes the salt of its tokens. */
+  /** Replaces the salt of the account's tokens. */
   renewSalt(account: Account): void {
     this.#of(account).salt = this.#runtime.random.bytes(SALT_BYTES);
   }
 
-  /** `until` is Unix ms; a time in the past lifts the restriction. Unless it is announced, the account has to ask. */
+  /**
+   * Restricts the account until `until` (Unix ms); a time in the past lifts the restriction. If it is not announced,
+   * the account learns of it only by a query.
+   */
   restrict(account: Account, until: number, { announced = true } = {}): void {
     this.#of(account).restrictedUntil = until;
     if (announced) this.#events.onStanding(account);
@@ -105,7 +111,7 @@ export class Trust {
     this.#events.onStanding(account);
   }
 
-  /** Ends restriction and cap, where there are any. */
+  /** Ends restriction and cap, if there are any. */
   lift(account: Account): void {
     const { restrictedUntil, cap } = this.standing(account);
     Object.assign(this.#of(account), { restrictedUntil: 0, cap: null });
@@ -119,7 +125,10 @@ export class Trust {
     return { restrictedUntil: restrictedUntil > now ? restrictedUntil : 0, cap: inForce, started: started.size };
   }
 
-  /** Why a message of `sender` to `receiver` is refused, or null. A chat that it starts counts from then on. */
+  /**
+   * Returns the code with which a message of `sender` to `receiver` is refused, or null. A chat that the message starts
+   * counts from then on.
+   */
   refusal(sender: Account, receiver: Account, { tctoken, cstoken, needsToken }: ShownTokens): string | null {
     if (sender === receiver) return null;
     const { restrictedUntil, cap } = this.standing(sender);

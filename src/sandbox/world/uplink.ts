@@ -1,4 +1,4 @@
-/** The network as its phones see it: the seam between `phone/` and the server side. */
+/** The interface between the phones (`phone/`) and the server side. */
 import type { BinaryNode } from "@whiskeysockets/baileys";
 import type { Device, KeyBundle } from "./device.ts";
 import type {
@@ -12,72 +12,81 @@ import type {
 
 /** The network as a phone sees it. Implemented by the server side, used by `phone/`. */
 export interface PhoneUplink {
-  /** Submits a message of this phone's device 0 to the relay; the code with which the network refuses it, or null. */
+  /** Submits a message of this phone's device 0 to the relay; returns the code with which it is refused, or null. */
   submit(from: Device, message: BinaryNode): string | null;
-  /** Sends any other stanza of that device: receipts, acks, retry receipts. */
+  /** Sends any other stanza of that device: receipts (also retry receipts) and acks. */
   send(from: Device, stanza: BinaryNode): void;
-  /** Publishes or replenishes the phone's key bundle. */
+  /** Publishes or replenishes the phone's keys. */
   publishKeys(device: Device, bundle: KeyBundle): void;
-  /** One bundle with at most one one-time key taken, or null for an unknown device. */
+  /** Takes a bundle with at most one one-time key; returns null for an unknown device. */
   takeBundle(jid: string): KeyBundle | null;
-  /** Every device of a user (phone and companions), phone-number form, by number or lid. */
+  /** Returns all devices of a user (phone and companions) by phone number; `user` is a number or a LID. */
   devicesOf(user: string): string[];
-  /** Number of a lid user and the other way round; null when unknown. Full jids without device. */
+  /** Maps a number to its LID, and a LID to its number; null if unknown. Jids without a device. */
   lidOf(pnJid: string): string | null;
   pnOf(lidJid: string): string | null;
-  /** Participants (phone-number jids) of a group. */
+  /** Returns the participants of a group, by phone number. */
   participantsOf(groupJid: string): string[];
   /**
-   * Submits the ADV identity signed by the phone (an ADVSignedDeviceIdentityHMAC) for the companion that waits on `ref`:
-   * the first part of a QR, or the ref of a `CodeRequest` whose exchange is done. After `refresh` only a QR with a new
-   * `advSecret` counts: the network cannot see that secret, so a phone keeps the ones it offered and does not offer one
-   * again for the same companion (it answers `refresh` itself), as the real network tells by the HMAC. Where the account
-   * demands a passkey the identity is not used, and `primary` takes part in the exchange that begins.
+   * Submits the ADV identity signed by the phone (an ADVSignedDeviceIdentityHMAC) for the companion that waits with
+   * `ref`: the first part of a QR, or the ref of a `CodeRequest` whose exchange is complete.
+   *
+   * After `refresh` only a QR with a new `advSecret` counts. The real network detects an old secret by the HMAC. This
+   * one cannot see the secret, so each phone remembers those it has offered and does not offer one again for the same
+   * companion (it answers `refresh` itself).
+   *
+   * If the account requires a passkey, the identity is not used, and `primary` takes part in the exchange that begins.
    */
   acceptQr(phone: Device, ref: string, signedIdentity: Uint8Array, primary: PasskeyPrimary): LinkAnswer;
-  /** From now on the account's links demand this passkey. */
+  /** Requires this passkey for linking companions from now on. */
   demandPasskey(phone: Device, credential: PasskeyCredential): void;
-  /** The companion that waits for its code to be typed on this phone (it said companion_hello); null when none does. */
+  /**
+   * Returns the request of the companion whose code is to be entered on this phone (it sent companion_hello); null if
+   * there is none.
+   */
   codeRequest(phone: Device): CodeRequest | null;
-  /** Carries primary_hello to the companion; its companion_finish, or null when it went away or did not answer. */
+  /**
+   * Carries primary_hello to the companion; resolves to its companion_finish, or to null if it disconnected or did not
+   * answer.
+   */
   answerCode(ref: string, hello: PrimaryHello): Promise<CompanionFinish | null>;
-  /** The tokens by which the account may write to its chats. */
+  /** Returns the tokens with which the account may write to its chats. */
   chatsOf(phone: Device): ChatTokens;
   /** Applies an encoded SyncdPatch to the settings that the account's devices share. */
   changeSettings(phone: Device, patch: Uint8Array): void;
-  /** Where media goes: the network's own TLS host. */
+  /** The network's own TLS host for media. */
   readonly media: MediaAccess;
 }
 
-/** Tokens that others gave an account, and the salt from which it makes tokens for everybody else. */
+/** The tokens that others gave an account, and the salt from which it makes its own for everybody else. */
 export interface ChatTokens {
   /** `at` is Unix ms. */
   tokens: { jid: string; lid: string; token: Uint8Array; at: number }[];
   nctSalt: Uint8Array;
 }
 
-/** What a client needs in order to use the media host; `media_conn` tells a gateway host and auth. */
+/** What a client needs to use the media host; a gateway learns host and auth by `media_conn`. */
 export interface MediaAccess {
   /** `https://127.0.0.1:PORT`. */
   readonly url: string;
-  /** Host and port, as `media_conn` names it. */
+  /** Host and port, as in `media_conn`. */
   readonly host: string;
-  /** Token that uploads must carry; a line's has its number behind a dot. */
+  /** The token that uploads must carry; for a line, its number is appended after a dot. */
   readonly auth: string;
-  /** The certificate authority that vouches for the host. */
+  /** The certificate authority that issued the host's certificate. */
   readonly caPem: string;
-  /** Keeps a profile picture; resolves to its address. */
+  /** Stores a profile picture; returns its URL. */
   keepPicture(picture: Uint8Array): string;
 }
 
 /*
- * Stanzas of a phone, phone -> relay, as `submit` gets messages and `send` the others:
- * - `<message id to from type notify>`: `from` is the phone's jid, or its lid when it hides its number (the relay then
- *   tells no phone number; else it adds the other form as sender_lid/sender_pn, participant_lid/participant_pn).
- *   Content: `<participants><to jid=DEVICE><enc v type/></to>…</participants>`, in a group also `<enc type=skmsg/>` for all.
- *   To the phone's own companions the relay adds `recipient`, as for a companion's message to its own phone.
- * - `<message … to=DEVICE>` or in a group `<message … to=GROUP participant=DEVICE>` with one `<enc>`: for that device
- *   alone (an answer to a retry receipt); `recipient` says the chat when DEVICE is a companion of the phone itself.
- * - `<receipt id to from [participant] [type] [t]>`, `<ack id to class [type] [participant]>`: as any client sends them.
+ * Stanzas from a phone to the relay; messages go by `submit`, all others by `send`:
+ * - `<message id to from type notify>`: `from` is the phone's jid, or its LID if it hides its number. The relay adds
+ *   the other form as sender_lid/sender_pn or participant_lid/participant_pn, but no number if it is hidden. Content:
+ *   `<participants><to jid=DEVICE><enc v type/></to>…</participants>`, in a group also `<enc type=skmsg/>` for all
+ *   members. To the phone's own companions the relay adds `recipient`, as for a companion's message to its own phone.
+ * - `<message … to=DEVICE>`, or in a group `<message … to=GROUP participant=DEVICE>`, with one `<enc>` for that device
+ *   only (the answer to a retry receipt). `recipient` names the chat if DEVICE is a companion of the phone itself.
+ * - `<receipt id to from [participant] [type] [t]>`, `<ack id to class [type] [participant]>`: as from any client.
  * - `<notification id to=DEVICE type=mediaretry>`: the answer to a companion's `<receipt type=server-error>`.
  */
