@@ -1,4 +1,4 @@
-/** What a phone does to existing messages: voting, reacting, editing, deleting for everyone. */
+/** Composes a phone's actions on existing messages: voting, reacting, editing, deleting for everyone. */
 import { Buffer } from "node:buffer";
 import { createCipheriv, createHash } from "node:crypto";
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
@@ -15,13 +15,13 @@ export interface ChangeMessage {
   edit: string;
 }
 
-/** Values of a stanza's `edit` attribute. */
+/** Values of the stanza's `edit` attribute. */
 const EDIT = "1";
 const SENDER_REVOKE = "7";
 
 /**
- * A vote on a poll, in the form of address (number or LID) in which the poll came, or by LID where the voter hides the
- * number. Throws Problem validation_failed.
+ * Composes a vote on a poll. The voter's address has the form (number or LID) in which the poll arrived, or is the LID
+ * if the voter hides the number. Throws Problem validation_failed.
  */
 export function composeVote(
   { item, stanza, content }: Received,
@@ -71,7 +71,7 @@ export function composeRevocation(key: proto.IMessageKey): ChangeMessage {
   return { message: { protocolMessage }, edit: SENDER_REVOKE };
 }
 
-/** The key by which the phone refers to a received message in its chat. */
+/** Returns the key by which the phone refers to a received message in its chat. */
 function keyOf({ item, stanza }: Pick<Received, "item" | "stanza">): proto.IMessageKey {
   const { from, participant } = stanza.attrs;
   const remoteJid = isGroup(from) ? from : item.fromMe ? item.chat : jidNormalizedUser(from);
@@ -86,13 +86,13 @@ interface Ballot {
   /** Jids without device, in the form that the poll's chat uses. */
   creator: string;
   voter: string;
-  /** Names of the options chosen. */
+  /** Names of the chosen options. */
   options: readonly string[];
 }
 
 /**
- * The vote as `pollUpdateMessage.vote` has it: encrypted under the poll's secret, so that only those who saw the poll can
- * read it.
+ * Encrypts a vote, in the form of `pollUpdateMessage.vote`, with the poll's secret, so that only those who received the
+ * poll can read it.
  */
 export function encryptVote(
   { pollId, secret, creator, voter, options }: Ballot,

@@ -1,6 +1,6 @@
 /**
- * Files of messages: encrypted and uploaded when a phone sends, downloaded, verified and decrypted when it receives, as
- * the apps do it: AES-256-CBC, a 10-byte HMAC, and SHA-256 over both the plain file and what is uploaded.
+ * The files of messages. A phone encrypts and uploads a file when it sends, and downloads, verifies and decrypts it
+ * when it receives. As in the apps: AES-256-CBC, a 10-byte HMAC, and SHA-256 over both the plain file and the upload.
  */
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:crypto";
@@ -9,19 +9,19 @@ import type { MediaAccess } from "../world/uplink.ts";
 import { hkdf } from "./keys.ts";
 
 const MAC_BYTES = 10;
-/** A transfer over loopback that takes longer has hung. */
+/** Timeout of a transfer; over loopback, a slower one has hung. */
 const TRANSFER_TIMEOUT_MS = 60_000;
-/** Downloaded files up to this size are kept encrypted, so that the phone can upload them again. */
+/** Downloaded files up to this size are kept in encrypted form, so that the phone can upload them again. */
 const KEPT_FILE_BYTES = 16 * 1024 * 1024;
 
-/** As what a phone sends a file. */
+/** The kinds of files that a phone can send. */
 export const FILE_KINDS = ["image", "video", "audio", "document", "sticker"] as const;
 export type PhoneFileKind = (typeof FILE_KINDS)[number];
 
-/** The purposes of a file that a phone sends: a message, or data for a device that it has just linked. */
+/** Purposes of an uploaded file: a kind of message, or history for a newly linked device. */
 type SealedKind = PhoneFileKind | "history";
 
-/** The name of each kind in key derivation, and its folder on the media host (protocol constants). */
+/** Each kind's name in the key derivation, and its folder on the media host (protocol constants). */
 const KINDS: Record<SealedKind, { info: string; folder: string }> = {
   image: { info: "WhatsApp Image Keys", folder: "image" },
   video: { info: "WhatsApp Video Keys", folder: "video" },
@@ -41,32 +41,32 @@ export interface Attachment {
   url: string;
 }
 
-/** How files are transferred. */
+/** The dependencies of file transfers. */
 export interface Transfers {
   readonly runtime: Runtime;
   /** The network's media host. */
   readonly media: MediaAccess;
 }
 
-/** An encrypted file with the names that the host knows it by. */
+/** An encrypted file, and what its path on the media host is made of. */
 interface SealedFile {
   kind: SealedKind;
   body: Uint8Array;
   encSha256: Uint8Array;
 }
 
-/** What a phone learned of a file that it received. */
+/** The result of receiving a file. */
 export interface OpenedFile {
   /** Hex. */
   sha256: string;
   size: number;
-  /** The encrypted file; null when it is too large to keep. */
+  /** The encrypted file; null if it is too large to keep. */
   sealed: SealedFile | null;
 }
 
 const NO_PLACE = "The message does not say where its file lies";
 
-/** The file cannot be had, or is not what the message says. The message is one sentence. */
+/** The file cannot be downloaded, or differs from what the message states. The error's message is one sentence. */
 export class AttachmentError extends Error {
   override name = "AttachmentError";
 }
@@ -99,7 +99,7 @@ function seal(content: Uint8Array, kind: SealedKind, random: Random): { mediaKey
   return { mediaKey, sealed: { kind, body, encSha256: createHash("sha256").update(body).digest() } };
 }
 
-/** Uploads an encrypted file, also for a companion that found it gone. Throws AttachmentError. */
+/** Uploads an encrypted file, for a new message or because a companion found it missing. Throws AttachmentError. */
 export async function upload(
   { kind, body, encSha256 }: SealedFile,
   { runtime, media }: Transfers,
@@ -117,8 +117,8 @@ export async function upload(
 }
 
 /**
- * Downloads, verifies both hashes, the MAC and the length, and decrypts, with at most the kept part in memory. Throws
- * AttachmentError.
+ * Downloads and decrypts a file; verifies both hashes, the MAC and the length. Holds only files that are small enough
+ * to keep in memory. Throws AttachmentError.
  */
 export async function receiveFile(
   { attachment, kind }: { attachment: Omit<Attachment, "url"> | null; kind: PhoneFileKind },
@@ -135,14 +135,14 @@ export async function receiveFile(
     let size = 0;
     let tail = Buffer.alloc(0);
     const kept: Uint8Array[] = [];
-    /** By the length that the message states, so that no part of a larger file is ever kept. */
+    /** Starts above the limit if the message states a larger size, so that no part of such a file is kept. */
     let keptBytes = attachment.fileLength > KEPT_FILE_BYTES ? attachment.fileLength : 0;
     for await (const chunk of response.body) {
       encHash.update(chunk);
       keptBytes += chunk.length;
       if (keptBytes <= KEPT_FILE_BYTES) kept.push(chunk);
       else kept.length = 0;
-      // The last bytes are the MAC, and only the end of the file shows which ones.
+      // The last bytes are the MAC, and which these are is known only at the end of the file.
       const ends = Buffer.concat([tail, chunk.subarray(-MAC_BYTES)]);
       tail = ends.subarray(-MAC_BYTES);
       for (const encrypted of [ends.subarray(0, -MAC_BYTES), chunk.subarray(0, -MAC_BYTES)]) {
@@ -167,7 +167,7 @@ export async function receiveFile(
   });
 }
 
-/** Null when the padding is wrong, as after a wrong key. */
+/** Returns null if the padding is wrong, as after decryption with a wrong key. */
 function finalBlock(decipher: ReturnType<typeof createDecipheriv>): Buffer | null {
   try {
     return decipher.final();
@@ -176,7 +176,7 @@ function finalBlock(decipher: ReturnType<typeof createDecipheriv>): Buffer | nul
   }
 }
 
-/** One exchange with the media host, bounded in time; the connection ends with it. */
+/** Makes one request to the media host, with a timeout and on a connection of its own. */
 async function transfer<T>(
   path: string,
   { runtime, media, request = {} }: Transfers & { request?: RequestInit },
@@ -204,7 +204,7 @@ async function transfer<T>(
   }
 }
 
-/** Initialisation vector, cipher key and MAC key, derived from a message's media key. */
+/** Derives initialisation vector, cipher key and MAC key from a message's media key. */
 function mediaKeys(mediaKey: Uint8Array, kind: SealedKind) {
   const expanded = hkdf(mediaKey, "", KINDS[kind].info, 112);
   return { iv: expanded.subarray(0, 16), cipherKey: expanded.subarray(16, 48), macKey: expanded.subarray(48, 80) };

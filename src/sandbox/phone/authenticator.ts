@@ -1,6 +1,6 @@
 /**
- * The account's passkey, which the phone's owner holds, and the software authenticator that signs with it: what the
- * browser on `web.whatsapp.com` does after asking the owner (WebAuthn level 3, ES256).
+ * The account's passkey, and a software authenticator that signs with it, as the browser on `web.whatsapp.com` does
+ * after asking the owner (WebAuthn level 3, ES256).
  */
 import { Buffer } from "node:buffer";
 import { createHash, createSign, generateKeyPairSync, type KeyObject } from "node:crypto";
@@ -9,13 +9,13 @@ import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
 import type { AssertionJson, ExportedPasskey, PasskeyCredential } from "../world/linking.ts";
 
-/** The relying party, and the page on which a browser may use the passkey. */
+/** The relying party, and the origin at which a browser may use the passkey. */
 const RP_ID = "whatsapp.com";
 const ORIGIN = "https://web.whatsapp.com";
-/** The user was there, and was verified (by fingerprint, face or PIN). */
+/** User present, and user verified (by fingerprint, face or PIN). */
 const FLAGS = 0x01 | 0x04;
 
-/** What the network asks to have signed: WebAuthn's `PublicKeyCredentialRequestOptionsJSON`. */
+/** The signing request of the network: WebAuthn's `PublicKeyCredentialRequestOptionsJSON`. */
 const requestOptions = z.object({
   challenge: z.string().regex(/^[A-Za-z0-9_-]+$/, "must be base64url"),
   rpId: z.literal(RP_ID, `must be ${RP_ID}, or a browser refuses`),
@@ -35,18 +35,18 @@ export class Passkey {
     ({ publicKey: this.#publicKey, privateKey: this.#privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" }));
   }
 
-  /** What the network stores of it. */
+  /** The part of the passkey that the network stores. */
   get credential(): PasskeyCredential {
     return { id: this.#id, publicKey: coseKey(this.#publicKey), counter: 0 };
   }
 
-  /** For a virtual authenticator that signs in a browser instead of this one. */
+  /** Exports the passkey for a virtual authenticator in a browser. */
   export(): ExportedPasskey {
     const privateKey = this.#privateKey.export({ type: "pkcs8", format: "der" });
     return { credentialId: this.#id, rpId: RP_ID, userHandle: this.#userHandle, privateKey };
   }
 
-  /** Signs the challenge. Throws Problem validation_failed for options with which a browser would find no passkey. */
+  /** Signs the challenge. Throws Problem validation_failed for options that match no passkey in a browser. */
   sign(options: unknown): AssertionJson {
     const parsed = requestOptions.safeParse(options);
     if (!parsed.success) {

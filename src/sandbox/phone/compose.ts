@@ -1,10 +1,12 @@
-/** Builds the WhatsApp messages that the control API asks a phone to send: texts, files, or protobuf as JSON. */
+/**
+ * Builds the WhatsApp messages that the control API asks a phone to send: texts, files, or protobuf messages as JSON.
+ */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
 import { FILE_KINDS, type PhoneFileKind, sendFile, type Transfers } from "./attachment.ts";
 
-/** What a phone can be told to send. `to`: digits, or a jid of a user or a group. */
+/** A message that a phone can be asked to send. `to`: digits, or the jid of a user or a group. */
 export type PhoneMessage =
   & { to: string; hideNumber?: boolean }
   & (
@@ -17,7 +19,7 @@ export type PhoneMessage =
 
 type FileMessage = Extract<PhoneMessage, { file: string }>;
 
-/** The mimetype of a file when the caller names none. */
+/** The default mimetype of each kind of file. */
 const DEFAULT_MIMETYPES: Record<PhoneFileKind, string> = {
   image: "image/jpeg",
   video: "video/mp4",
@@ -26,7 +28,7 @@ const DEFAULT_MIMETYPES: Record<PhoneFileKind, string> = {
   sticker: "image/webp",
 };
 
-/** Throws Problem validation_failed for a message that makes no sense, AttachmentError when the upload fails. */
+/** Builds a message. Throws Problem validation_failed for an invalid one, AttachmentError if the upload fails. */
 export async function compose(
   message: PhoneMessage,
   context: Transfers,
@@ -64,7 +66,7 @@ async function composeFile(
     case "document": {
       const fileName = message.filename ?? "file";
       const documentMessage = { ...file, fileName, title: fileName, caption };
-      // The apps wrap a document that has a caption.
+      // The apps wrap a document if it has a caption.
       return caption ? { documentWithCaptionMessage: { message: { documentMessage } } } : { documentMessage };
     }
   }
@@ -87,13 +89,13 @@ function readMessage(json: Record<string, unknown>): proto.IMessage {
   return message;
 }
 
-/** Where something is that was left out when the message was read; null when nothing was. */
+/** Returns the path of a value that decoding dropped; null if none was dropped. */
 function droppedFrom(json: object, read: object): string[] | null {
   for (const [name, given] of Object.entries(json)) {
     if (given === null || given === undefined || Array.isArray(given) && given.length === 0) continue;
     const taken = Object.hasOwn(read, name) ? (read as Record<string, unknown>)[name] : undefined;
     if (taken === undefined) return [name];
-    // Bytes may be written in several ways.
+    // The same bytes can be written in several ways.
     const isWhole = !(given instanceof Object && taken instanceof Object) || taken instanceof Uint8Array;
     const within = isWhole ? null : droppedFrom(given, taken);
     if (within) return [name, ...within];
@@ -101,7 +103,10 @@ function droppedFrom(json: object, read: object): string[] | null {
   return null;
 }
 
-/** The stanza's `type` and the `mediatype` of its ciphertexts, which the network sees without the message. */
+/**
+ * Returns the stanza's `type` and the `mediatype` of its ciphertexts; the network sees these without reading the
+ * message.
+ */
 export function wireType(message: proto.IMessage): { type: string; mediaType: string | null } {
   const content = message.documentWithCaptionMessage?.message ?? message;
   const mediaType = MEDIA_TYPES.find(([field]) => content[field])?.[1] ?? null;

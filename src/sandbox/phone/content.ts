@@ -5,13 +5,13 @@ import type { Attachment, PhoneFileKind } from "./attachment.ts";
 import { detailsOf } from "./details.ts";
 
 export interface Content extends MessageContent {
-  /** Null without one; its attachment is null when the message does not say where it lies. */
+  /** Null if there is no file. `attachment` is null if the message does not say how to download and decrypt it. */
   file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> | null } | null;
-  /** The secret with which votes on a poll are encrypted. */
+  /** The secret with which votes on the poll are encrypted. */
   secret: Uint8Array | null;
 }
 
-/** Fields that are about the message rather than its content. */
+/** Fields with data about the message rather than its content. */
 const ENVELOPE_FIELDS = new Set(["messageContextInfo", "senderKeyDistributionMessage", "deviceSentMessage"]);
 
 const WRAPPERS = [
@@ -31,7 +31,7 @@ const FILE_FIELDS = [
   ["stickerMessage", "sticker"],
 ] as const;
 
-/** The content; null when the message only carries keys. */
+/** Returns the content; null if the message only carries keys. */
 export function readContent(message: proto.IMessage): Content | null {
   const { inner, viewOnce } = unwrap(message);
   const field = Object.entries(inner).find(([field, value]) => value != null && !ENVELOPE_FIELDS.has(field))?.[0];
@@ -67,7 +67,7 @@ export function readContent(message: proto.IMessage): Content | null {
   return content;
 }
 
-/** The message without its envelopes. */
+/** Returns the message without its wrappers. */
 export function unwrap(message: proto.IMessage, viewOnce = false): { inner: proto.IMessage; viewOnce: boolean } {
   const wrapper = WRAPPERS.find((field) => message[field]?.message);
   const inner = wrapper && message[wrapper]?.message;

@@ -1,10 +1,10 @@
-/** Reads what a message holds besides its text and file: places, contact cards, polls, and what it refers to. */
+/** Reads the details of a message besides its text and file: locations, contact cards, polls, and references. */
 import { proto } from "@whiskeysockets/baileys";
 import type { MessageDetails } from "../world/inbox.ts";
 
 type Message = proto.IMessage;
 
-/** What an edit or a deletion changes: the message that it names, and its new content; null when it is deleted. */
+/** An edit or a deletion: the message that it changes, and the new content, or null for a deletion. */
 export interface Amendment {
   target: proto.IMessageKey;
   edited: Message | null;
@@ -12,7 +12,7 @@ export interface Amendment {
 
 const { Type } = proto.Message.ProtocolMessage;
 
-/** Null for a message that changes no other. */
+/** Returns the edit or deletion in a message; null if it is neither. */
 export function amendmentOf({ protocolMessage }: Message): Amendment | null {
   const { type, key, editedMessage } = protocolMessage ?? {};
   if (!key?.id) return null;
@@ -20,7 +20,10 @@ export function amendmentOf({ protocolMessage }: Message): Amendment | null {
   return type === Type.MESSAGE_EDIT && editedMessage ? { target: key, edited: editedMessage } : null;
 }
 
-/** `inner` is the message without its envelopes; `viewOnce` says whether one of them was "view once". */
+/**
+ * Returns the details of a message. `inner` is the message without its wrappers; `viewOnce` says whether one of them
+ * was "view once".
+ */
 export function detailsOf(inner: Message, { viewOnce }: { viewOnce: boolean }): MessageDetails {
   const { locationMessage: place, reactionMessage: reaction, extendedTextMessage: text } = inner;
   const poll = inner.pollCreationMessage ?? inner.pollCreationMessageV2 ?? inner.pollCreationMessageV3;
@@ -64,7 +67,7 @@ export function detailsOf(inner: Message, { viewOnce }: { viewOnce: boolean }): 
   };
 }
 
-/** What a reader sees of a message first: its text, its caption, a place's name, a poll's question. */
+/** Returns what a quotation of the message shows: its text, its caption, a location's name, or a poll's question. */
 function textIn(message: Message): string | null {
   const caption = message.imageMessage?.caption ?? message.videoMessage?.caption ?? message.documentMessage?.caption;
   const poll = message.pollCreationMessage ?? message.pollCreationMessageV3;

@@ -1,4 +1,6 @@
-/** What a phone has received and decrypted, oldest first; each message once, however often it arrived. */
+/**
+ * The messages that a phone has received and decrypted, oldest first. Each is listed once, however often it arrived.
+ */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
 import type { InboxItem } from "../world/inbox.ts";
@@ -9,10 +11,10 @@ import type { Amendment } from "./details.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { shownAuthor } from "./stanzas.ts";
 
-/** Encrypted files are kept for re-uploading until together they exceed this. */
+/** Limit on the total size of encrypted files kept for uploading them again. */
 const KEPT_FILES_BYTES = 64 * 1024 * 1024;
 
-/** A message with what later requests about it need. */
+/** A message, with the data needed for later requests about it. */
 export interface Received {
   item: InboxItem;
   stanza: BinaryNode;
@@ -29,7 +31,7 @@ export class Inbox {
     this.#phone = phone;
   }
 
-  /** The message if it came before; null for a new one. */
+  /** Returns the message if it arrived before; null if it is new. */
   find(stanza: BinaryNode, destination: string | null): Received | null {
     return this.#received.get(this.#keyOf(stanza, destination)) ?? null;
   }
@@ -64,9 +66,12 @@ export class Inbox {
     this.#keepWithinBounds(file);
   }
 
-  /** Changes or deletes the message that the amendment names, if its sender wrote it, or deletes it as an admin of their group. */
+  /**
+   * Edits or deletes the message that the amendment names, if it comes from the message's sender or is a deletion by an
+   * admin of the group.
+   */
   amend(stanza: BinaryNode, destination: string | null, { target, edited }: Amendment): void {
-    // The network has checked that they are one; in a chat of two nobody is.
+    // The network has checked that the sender is an admin. A 1:1 chat has none.
     const byAdmin = stanza.attrs.participant !== undefined && edited === null && stanza.attrs.edit === ADMIN_REVOKE;
     const original = byAdmin
       ? this.withId(target.id!).find(({ stanza: other }) =>
@@ -84,7 +89,10 @@ export class Inbox {
     return [...this.#received.values()].map(({ item }) => ({ ...item }));
   }
 
-  /** The received message with this id. Throws Problem not_found, or validation_failed for the owner's own message. */
+  /**
+   * Returns the received message with this id. Throws Problem not_found, or validation_failed for the owner's own
+   * message.
+   */
   incoming(messageId: string): Received {
     const found = this.withId(messageId);
     if (found.length === 0) throw notFound("message on this phone");
@@ -93,14 +101,14 @@ export class Inbox {
     return incoming;
   }
 
-  /** A received message, the owner's own too. Throws Problem not_found. */
+  /** Returns a message of the inbox, including the owner's own. Throws Problem not_found. */
   message(messageId: string): Received {
     const [found] = this.withId(messageId);
     if (!found) throw notFound("message on this phone");
     return found;
   }
 
-  /** All messages with this id: two senders may choose the same one. */
+  /** Returns all messages with this id: two senders may choose the same one. */
   withId(messageId: string): Received[] {
     return [...this.#received.values()].filter(({ item }) => item.id === messageId);
   }
@@ -110,12 +118,12 @@ export class Inbox {
     return `${this.#userKey(chat ?? "")} ${this.#userKey(authorOf(stanza))} ${stanza.attrs.id}`;
   }
 
-  /** A user or group, whatever the form of address and the device. */
+  /** Returns a key for a user or group that is the same for every form of address and every device. */
   #userKey(jid: string): string {
     return jidNormalizedUser(lidForm(this.#phone.uplink, jid));
   }
 
-  /** A contact whom the owner writes to is known by number. */
+  /** Returns the phone-number form, if known. Contacts to whom the owner writes are listed by number. */
   #known(jid: string): string {
     return this.#phone.uplink.pnOf(jid) ?? jid;
   }

@@ -1,6 +1,6 @@
 /**
- * The Signal keys of a phone: identity, signed pre-key, and a stock of one-time pre-keys that is kept filled. And how keys
- * for everything else are derived.
+ * The Signal keys of a phone: identity, signed pre-key, and a supply of one-time pre-keys that is refilled. Also the
+ * key derivation used by other modules.
  */
 import { Curve, type KeyPair } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
@@ -9,13 +9,13 @@ import type { Random } from "../../runtime.ts";
 import type { KeyBundle } from "../world/device.ts";
 import { KEY_TYPE } from "../world/key_store.ts";
 
-/** How many are published at first and after each refill. */
+/** Number of one-time keys after the first upload and after each refill. */
 const STOCK = 60;
-/** Below this number the stock is refilled. */
+/** The supply is refilled when it falls below this number. */
 const LOW_STOCK = 20;
 
 export interface PhoneKeys {
-  /** Also the account's signature key: it signs the ADV identity of companions. */
+  /** Also signs the ADV identity of companions. */
   readonly identity: KeyPair;
   readonly registrationId: number;
   readonly signedPreKey: { id: number; keyPair: KeyPair; signature: Uint8Array };
@@ -35,12 +35,12 @@ export function makeKeys(random: Random): PhoneKeys {
   };
 }
 
-/** New one-time keys as they are published, or none while the stock suffices. */
+/** Returns new one-time keys to publish; none while the supply suffices. */
 export function refill(keys: PhoneKeys): KeyBundle["preKeys"] {
   return keys.preKeys.size < LOW_STOCK ? addPreKeys(keys, STOCK - keys.preKeys.size) : [];
 }
 
-/** Makes `count` more one-time keys; returns their public halves. */
+/** Creates `count` one-time keys; returns their public halves. */
 export function addPreKeys(keys: PhoneKeys, count: number): KeyBundle["preKeys"] {
   return Array.from({ length: count }, () => {
     const id = keys.nextPreKeyId++;
@@ -50,7 +50,7 @@ export function addPreKeys(keys: PhoneKeys, count: number): KeyBundle["preKeys"]
   });
 }
 
-/** What the phone publishes: its long-lived public keys with the given one-time keys. */
+/** Returns the bundle to publish: the long-lived public keys with the given one-time keys. */
 export function bundleOf(keys: PhoneKeys, preKeys: KeyBundle["preKeys"]): KeyBundle {
   const { id, keyPair, signature } = keys.signedPreKey;
   return {
@@ -61,7 +61,7 @@ export function bundleOf(keys: PhoneKeys, preKeys: KeyBundle["preKeys"]): KeyBun
   };
 }
 
-/** A public key with its type byte, as Signal signs and sends it. */
+/** Returns a public key with its type byte, the form in which Signal signs and sends it. */
 export function typedPublic(key: Uint8Array): Buffer {
   return key.length === 33 ? Buffer.from(key) : Buffer.concat([KEY_TYPE, key]);
 }

@@ -1,6 +1,7 @@
 /**
- * A phone's owner links companions: scans their QR, types their code, confirms a link with a passkey. The phone then signs
- * an ADV identity, which proves to the companion, which alone knows the secret in the QR, that this phone accepted it.
+ * Links companions on behalf of the phone's owner, who scans a QR, enters a code, or confirms a link with a passkey.
+ * The phone then signs an ADV identity. Its HMAC with the secret in the QR proves to the companion that this phone
+ * accepted it.
  */
 import { Curve, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
@@ -14,23 +15,25 @@ import type { PhoneKeys } from "./keys.ts";
 import { beginCodeExchange, readCode } from "./pairing_code.ts";
 import { PasskeyExchange } from "./passkey_exchange.ts";
 
-/** Far more than any QR needs; a limit for what is decoded. */
+/** Limit for decoding; far more than any QR needs. */
 const QR_MAX_CHARACTERS = 4 * 1024 * 1024;
-/** The address that QRs begin with today, so that any camera app opens the right page. */
+/** The URL prefix of current QRs, with which any camera app opens the right page. */
 const QR_LINK = "https://wa.me/settings/linked_devices#";
-/** The prefix of what an account signature covers, before details and companion identity (protocol constant). */
+/** Prefix of the data that the account signature covers, before details and companion identity (protocol constant). */
 const ACCOUNT_SIGNATURE_PREFIX = Buffer.from([6, 0]);
 
 export class Linker {
-  /** Null: the account's links demand none. */
+  /** Null if links of this account require no passkey. */
   readonly passkey: Passkey | null;
   readonly #phone: PhoneContext;
-  /** Secrets of QRs that the network wants to be shown anew; each is valid once. */
+  /** Secrets of QRs that the network asked to refresh; such a secret is not offered again. */
   readonly #spentSecrets = new Set<string>();
   #companions = 0;
-  /** By a companion's identity key: its device, or null while no scan has told of it, after a link with a passkey. */
+  /**
+   * The device jid by the companion's identity key; null after a link with a passkey, whose device is not known yet.
+   */
   readonly #devices = new Map<string, string | null>();
-  /** Links with a passkey that are under way, in the order in which the network asked for it. */
+  /** Links with a passkey in progress, in the order in which the network asked for it. */
   readonly #exchanges = new Set<PasskeyExchange>();
 
   constructor(phone: PhoneContext, passkey: Passkey | null) {
@@ -38,7 +41,7 @@ export class Linker {
     this.passkey = passkey;
   }
 
-  /** Throws Problem validation_failed for what is no QR. */
+  /** Scans a QR. Throws Problem validation_failed if it is not one. */
   scan(qr: string): LinkAnswer {
     const companion = readQr(qr);
     return this.#link(companion.ref, companion);
@@ -78,7 +81,7 @@ export class Linker {
     return answer;
   }
 
-  /** Whether the device was counted when this phone accepted it: its QR was read again. */
+  /** Whether the device was counted when this phone accepted it, so that this is a second scan of its QR. */
   #isKnown(companion: LinkRequest, deviceJid: string): boolean {
     const known = this.#devices.get(hexOf(companion.identityPublic));
     return known === null || known === deviceJid;
@@ -94,30 +97,30 @@ export class Linker {
     return signIdentity(keys, companion, { keyIndex: this.#companions + 1, now: runtime.clock.now() });
   }
 
-  /** The link with a passkey that is under way, or null. */
+  /** The link with a passkey in progress, or null. */
   passkeyState(): PasskeyState | null {
     return this.#shown()?.state ?? null;
   }
 
-  /** The one that has a code, as the network has one at a time go so far; before that the newest. */
+  /** Returns the exchange that has a code (the network lets only one get so far), else the newest. */
   #shown(): PasskeyExchange | undefined {
     const exchanges = [...this.#exchanges];
     return exchanges.find(({ state }) => state?.code) ?? exchanges.at(-1);
   }
 
-  /** Throws Problem not_found when no code is shown. */
+  /** Confirms the code. Throws Problem not_found if no code is shown. */
   confirmPasskey(): void {
     if (!this.#shown()?.confirm()) throw notFound("code to confirm on this phone");
   }
 
-  /** Throws Problem not_found. */
+  /** Returns the owner's passkey. Throws Problem not_found if there is none. */
   ownPasskey(): Passkey {
     if (!this.passkey) throw notFound("passkey on this phone");
     return this.passkey;
   }
 }
 
-/** Takes a QR's text, or a PNG data URL that shows it. Throws Problem validation_failed for anything else. */
+/** Reads a QR's text, or a PNG data URL of the QR. Throws Problem validation_failed for anything else. */
 export function readQr(qr: string): QrText {
   if (qr.length > QR_MAX_CHARACTERS) throw invalid("qr", "is larger than any QR");
   const text = qr.startsWith(PNG_DATA_URL) ? readPng(qr) : qr;
@@ -142,7 +145,9 @@ function readPng(dataUrl: string): string {
   return text;
 }
 
-/** An encoded ADVSignedDeviceIdentityHMAC, as `pair-success` carries it. `keyIndex` counts a phone's companions. */
+/**
+ * Returns an encoded ADVSignedDeviceIdentityHMAC, as `pair-success` carries it. `keyIndex` counts a phone's companions.
+ */
 function signIdentity(keys: PhoneKeys, companion: LinkRequest, { keyIndex, now }: {
   keyIndex: number;
   /** Unix ms. */

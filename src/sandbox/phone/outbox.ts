@@ -1,4 +1,4 @@
-/** Encrypts a phone's messages for every device that shall read them, and again for one that could not. */
+/** Encrypts a phone's messages for every device that should read them, and again for a device that could not. */
 import { proto } from "@whiskeysockets/baileys";
 import { invalid } from "../../errors.ts";
 import { isGroup } from "../world/address.ts";
@@ -9,12 +9,12 @@ import { wireType } from "./compose.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { pad, signalAddress } from "./signal.ts";
 
-/** Messages kept so that a device can ask for one again. */
+/** Number of sent messages kept to answer retry receipts. */
 const MESSAGES_KEPT = 5_000;
-/** A device that asks for one message more often than this is not helped by another copy. */
+/** Limit of resends of a message to one device; further copies would not help. */
 const RESENDS = 5;
 
-/** What the network's codes say about a chat. */
+/** Explanations of the network's error codes, appended to the problem. */
 const REFUSALS: Readonly<Record<string, string>> = {
   "403": ": the phone may not write in this group now",
   "463": ": the account may start no chat now",
@@ -22,26 +22,26 @@ const REFUSALS: Readonly<Record<string, string>> = {
 
 interface Sent {
   chat: string;
-  /** Own jid, or lid when the number was hidden. */
+  /** The phone's jid, or its LID if the number was hidden. */
   from: string;
   message: proto.IMessage;
-  /** The kind of change to an earlier message, as the stanza states it. */
+  /** The stanza's `edit` attribute, for a change to an earlier message. */
   edit?: string;
 }
 
 interface Encrypted {
   content: BinaryNode[];
-  /** The devices that hold the sender's key once the network has taken the message; null outside groups. */
+  /** The devices that hold the sender key once the network has accepted the message; null outside groups. */
   holders: Set<string> | null;
 }
 
 export class Outbox {
   #phone: PhoneContext;
   #sent = new Map<string, Sent>();
-  /** Devices that hold this phone's sender key, by group and form of own address. */
+  /** Devices that hold this phone's sender key, by group and form of the own address. */
   #keyHolders = new Map<string, Set<string>>();
   #resends = new Map<string, number>();
-  /** Chats in which the last message hid the number, by their jid under `@lid`. */
+  /** Chats (in LID form) in which the last message hid the number. */
   #hidden = new Set<string>();
 
   constructor(phone: PhoneContext) {
@@ -49,8 +49,8 @@ export class Outbox {
   }
 
   /**
-   * Encrypts and sends. `to` is a user's or group's jid. Throws Problem validation_failed for one not on the network, and
-   * for a message that the network refuses.
+   * Encrypts and sends a message; resolves to its id. `to` is the jid of a user or group. Throws Problem
+   * validation_failed if the jid is not on the network, and if the network refuses the message.
    */
   async send(
     to: string,
@@ -63,15 +63,15 @@ export class Outbox {
     const { content, holders } = isGroup(to) ? await this.#forGroup(sent) : await this.#forUser(sent);
     const refused = uplink.submit(self, this.#stanza(id, sent, { to, content }));
     if (refused) throw invalid("to", `is refused by the network (${refused})${REFUSALS[refused] ?? ""}`);
-    // Not before: of a refused message the sender's key has reached nobody.
+    // Only after the network accepted the message: if it is refused, its sender key has reached no device.
     if (holders) this.#keyHolders.set(holdersKey(sent), holders);
     this.#remember(id, sent);
-    // An edit goes out as what it changes did, which may be long ago.
+    // An edit has the same address form as the original, which may be old, so it does not show the chat's current form.
     if (!options.edit) this.#noteHidden(sent);
     return id;
   }
 
-  /** Sends a message that is for one of the phone's own companions, and for no person to read. */
+  /** Sends a peer message to one of the phone's own companions; it appears in no chat. */
   async tell(companion: string, message: proto.IMessage): Promise<void> {
     const { runtime, uplink, self } = this.#phone;
     const id = messageId(runtime.random);
@@ -87,18 +87,20 @@ export class Outbox {
     if (enc) uplink.submit(self, element("message", attributes, [enc, element("meta", { appdata: "default" })]));
   }
 
-  /** Whether the phone hides its number in this chat now. */
+  /** Whether the phone currently hides its number in this chat. */
   hidesNumberIn(chat: string): boolean {
     return this.#hidden.has(lidForm(this.#phone.uplink, chat));
   }
 
-  /** Where a message went that this phone sent, and how; null when it did not, or long ago. */
+  /**
+   * Returns the chat and the address form of a message that this phone sent; null if it is unknown or no longer kept.
+   */
   find(id: string): { chat: string; hideNumber: boolean } | null {
     const sent = this.#sent.get(id);
     return sent ? { chat: sent.chat, hideNumber: sent.from === this.#phone.self.lid } : null;
   }
 
-  /** Answers a retry receipt: encrypts the message for that device alone, in a new session. */
+  /** Answers a retry receipt: encrypts the message for that device only, in a new session. */
   async resend(receipt: BinaryNode): Promise<void> {
     const { uplink, self, sessions, senderKeys } = this.#phone;
     const id = receipt.attrs.id ?? "";
@@ -145,7 +147,7 @@ export class Outbox {
     const sender = senderIn(sent);
     let holders = new Set(this.#keyHolders.get(holdersKey(sent)));
     if ([...holders].some((holder) => !devices.includes(holder))) {
-      // Somebody who left could still read: a new key from here on.
+      // A member who left could still read: use a new key from now on.
       senderKeys.forget(sender);
       holders = new Set();
     }
@@ -166,7 +168,7 @@ export class Outbox {
     return nodes;
   }
 
-  /** Null for a device that has published no keys. */
+  /** Returns null for a device that has published no keys. */
   async #encrypt(device: string, message: proto.IMessage, attrs: { count?: string } = {}): Promise<BinaryNode | null> {
     const { uplink, sessions } = this.#phone;
     const address = signalAddress(lidForm(uplink, device));
@@ -192,7 +194,7 @@ export class Outbox {
     return element("message", attributes, [...content, ...this.#tokenFor(chat)]);
   }
 
-  /** The token by which the other side wants to be written to: a restricted account needs it. */
+  /** Returns the token for this chat, if the peer has given one; a restricted account needs it. */
   #tokenFor(chat: string): BinaryNode[] {
     const { uplink, self } = this.#phone;
     const held = uplink.chatsOf(self).tokens.find(({ jid, lid }) => chat === jid || chat === lid);
@@ -212,7 +214,7 @@ export class Outbox {
   }
 }
 
-/** The copy of a message for the sender's own other devices. */
+/** Wraps a message as the copy for the sender's own other devices. */
 function deviceSent(destinationJid: string, message: proto.IMessage): proto.IMessage {
   return { deviceSentMessage: { destinationJid, message } };
 }

@@ -1,6 +1,6 @@
 /**
- * A phone's half of linking by code. Both sides hide an ephemeral key behind the eight characters that the owner types,
- * agree on a secret, and derive from it and their identities the ADV secret that a QR would have carried.
+ * A phone's half of linking by code. Both sides encrypt an ephemeral key with the eight characters that the owner
+ * types, agree on a shared secret, and derive the ADV secret (which a QR would contain) from it and their identities.
  */
 import { Curve } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
@@ -21,14 +21,14 @@ const GCM_IV_BYTES = 12;
 const GCM_TAG_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** The code as the protocol uses it: capitals, no dash. Throws Problem validation_failed. */
+/** Normalises a code: upper case, no dash. Throws Problem validation_failed. */
 export function readCode(typed: string): string {
   const code = typed.replace(/[\s-]/g, "").toUpperCase();
   if (!/^[0-9A-Z]{8}$/.test(code)) throw invalid("code", "is not a pairing code of 8 letters and digits");
   return code;
 }
 
-/** What primary_hello carries, and how the companion's answer is read. */
+/** Returns the content of primary_hello, and a function that reads the companion's answer. */
 export async function beginCodeExchange(
   keys: PhoneKeys,
   request: CodeRequest,
@@ -41,7 +41,7 @@ export async function beginCodeExchange(
       wrappedEphemeral: await wrapKey(ephemeral.public, code, random),
       identityPublic: keys.identity.public,
     } satisfies PrimaryHello,
-    /** The companion, whose identity may now be signed; null when the answer does not fit, as after a mistyped code. */
+    /** Returns the companion to sign for; null if the answer is not valid, as after a mistyped code. */
     finish(answer: CompanionFinish): LinkRequest | null {
       if (companionEphemeral.length !== KEY_BYTES) return null;
       const shared = Curve.sharedKey(ephemeral.private, companionEphemeral);
@@ -73,7 +73,10 @@ function codeKey(code: string, salt: Uint8Array): Promise<Buffer> {
   return derive(code, salt, PBKDF2_ROUNDS, KEY_BYTES, "sha256");
 }
 
-/** Salt, IV, then AES-GCM over companion identity, primary identity and a random; null when the tag does not fit. */
+/**
+ * Decrypts salt, IV, and the AES-GCM of companion identity, primary identity and random bytes; null if the tag is
+ * wrong.
+ */
 function openBundle(wrapped: Uint8Array, shared: Uint8Array) {
   const iv = wrapped.subarray(SALT_BYTES, SALT_BYTES + GCM_IV_BYTES);
   const sealed = wrapped.subarray(SALT_BYTES + GCM_IV_BYTES);

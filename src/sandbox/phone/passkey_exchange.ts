@@ -1,6 +1,7 @@
 /**
- * A phone's half of linking with a passkey. Companion and phone agree on a key, commit to it by nonces so that both can show
- * the same code, and the companion hands its secrets over under that key. The network relays all this unread.
+ * A phone's half of linking with a passkey. Companion and phone agree on a key and exchange nonces, to which the
+ * companion has committed, so that both can show the same code. The companion then sends its secrets encrypted with
+ * that key. The network only relays the messages.
  */
 import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
@@ -17,16 +18,16 @@ const GCM_TAG_BYTES = 16;
 const CODE_BYTES = 5;
 const HANDOFF_INFO = "shortcake-passkey-handoff-v1";
 const ENCRYPTION_INFO = "Pairing Information Encryption Key";
-/** Without 0, I, O and U. */
+/** The characters of codes: no 0, I, O and U. */
 const CODE_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTVWXYZ";
 
 interface PasskeyExchangeOptions {
-  /** The secret of the handoff proof, which the phone read from the QR or agreed on by the code. */
+  /** Its secret is the key of the handoff proof; the phone read it from the QR or agreed on it by the code. */
   companion: LinkRequest;
   random: Random;
-  /** Signs the identity of the companion, once its owner has confirmed it. */
+  /** Signs the companion's identity, once the owner has confirmed. */
   sign(companion: LinkRequest): Uint8Array;
-  /** The network asks for the passkey, at first or anew: the exchange is under way. */
+  /** Called when the network asks for the passkey, for the first time or again: the exchange is in progress. */
   onAsk(): void;
   onEnd(): void;
 }
@@ -44,7 +45,7 @@ export class PasskeyExchange implements PasskeyPrimary {
     this.#options = options;
   }
 
-  /** As the owner sees it; null when nothing is going on. */
+  /** The state that the owner sees; null if no exchange is in progress. */
   get state(): PasskeyState | null {
     return this.#state && { ...this.#state };
   }
@@ -79,7 +80,7 @@ export class PasskeyExchange implements PasskeyPrimary {
     if (companionNonce.length !== NONCE_BYTES || !committed.equals(commitment)) return false;
     const digest = createHash("sha256").update(companionNonce).update(this.#ephemeral.public).digest();
     const code = base32(this.#nonce.subarray(0, CODE_BYTES).map((byte, index) => byte ^ digest[index]!));
-    // A companion that proves that it knows the secret in the QR need not be compared by eye.
+    // A companion that proves that it knows the QR's secret needs no comparison by the owner.
     this.#state = { stage: this.#trusted ? "confirmed" : "confirm", code: `${code.slice(0, 4)}-${code.slice(4)}` };
     if (this.#trusted) this.#confirmed.resolve(true);
     return true;
@@ -94,7 +95,7 @@ export class PasskeyExchange implements PasskeyPrimary {
     return await this.#confirmed.promise ? this.#options.sign(request) : null;
   }
 
-  /** The owner says that the companion shows the same code; false when there is none to confirm. */
+  /** Called when the owner has seen the same code on the companion; returns false if there is no code to confirm. */
   confirm(): boolean {
     if (!this.#state || this.#state.stage === "required") return false;
     this.#state.stage = "confirmed";
@@ -108,7 +109,7 @@ export class PasskeyExchange implements PasskeyPrimary {
     this.#options.onEnd();
   }
 
-  /** The companion's secrets; null for what is not a request of the scanned companion. */
+  /** Decrypts the companion's secrets; returns null if this is not a request of the scanned companion. */
   #decrypt(encryptedRequest: Uint8Array): LinkRequest | null {
     const { encryptedPayload, iv } = proto.EncryptedPairingRequest.decode(encryptedRequest);
     const sealed = encryptedPayload ?? new Uint8Array(0);
@@ -133,7 +134,7 @@ export class PasskeyExchange implements PasskeyPrimary {
   }
 }
 
-/** Five bits a character, in WhatsApp's alphabet. */
+/** Encodes five bits per character, in WhatsApp's alphabet. */
 function base32(bytes: Uint8Array): string {
   const bits = [...bytes].map((byte) => byte.toString(2).padStart(8, "0")).join("");
   return bits.replaceAll(/.{5}/g, (five) => CODE_ALPHABET[parseInt(five, 2)]!);

@@ -1,6 +1,6 @@
 /**
- * A simulated phone: the primary device of a WhatsApp account, inside this process. It links companions, encrypts and
- * decrypts with real Signal, and answers the network as an app does.
+ * A simulated phone: the primary device of a WhatsApp account, in this process. It links companions, encrypts and
+ * decrypts with real Signal sessions, and answers the network as the app does.
  */
 import type { proto } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
@@ -30,16 +30,16 @@ import { callOffer, chatState, readReceipt } from "./stanzas.ts";
 interface PhoneOptions {
   runtime: Runtime;
   uplink: PhoneUplink;
-  /** Digits. */
+  /** Digits only. */
   number: string;
   /** `…@lid`. */
   lid: string;
   name?: string;
-  /** Whether the account's links demand a passkey, which the owner has. */
+  /** Whether links of this account require a passkey, which the owner has. */
   passkey?: boolean;
 }
 
-/** Makes a phone and publishes its keys, which registers it with the network. */
+/** Creates a phone and publishes its keys, which registers it with the network. */
 export function createPhone(options: PhoneOptions): Phone {
   const phone = new Phone(options);
   phone.publishKeys();
@@ -47,11 +47,11 @@ export function createPhone(options: PhoneOptions): Phone {
   return phone;
 }
 
-/** As its owner, by the control API, and the network use it. Throws Problem for bad input. */
+/** The phone as the network uses it, and its owner through the control API. Throws Problem for bad input. */
 export class Phone implements Device {
   readonly jid: string;
   readonly lid: string;
-  /** Digits. */
+  /** Digits only. */
   readonly number: string;
   readonly name: string;
   #context: PhoneContext;
@@ -59,9 +59,9 @@ export class Phone implements Device {
   #outbox: Outbox;
   #receiver: Receiver;
   #linker: Linker;
-  /** One stanza after another is read, one message after another leaves. */
+  /** Serialises the reading of stanzas, and separately the sending of messages. */
   readonly #turns = new KeyedQueue();
-  /** The key that chat settings are encrypted with, the same for all companions. */
+  /** The key with which the shared settings are encrypted; the same for all companions. */
   #appStateKey: AppStateKey;
 
   constructor({ runtime, uplink, number, lid, name = number, passkey = false }: PhoneOptions) {
@@ -117,17 +117,17 @@ export class Phone implements Device {
     if (this.#linker.passkey) this.#context.uplink.demandPasskey(this, this.#linker.passkey.credential);
   }
 
-  /** Reads a QR, raw text or PNG data URL, as its owner would. */
+  /** Scans a QR, given as its text or a PNG data URL. */
   scan(qr: string): Promise<LinkAnswer> {
     return Promise.try(() => this.#linker.scan(qr));
   }
 
-  /** Types the code that a companion shows. */
+  /** Enters the code that a companion shows. */
   enterCode(typed: string): Promise<CodeAnswer> {
     return this.#linker.enterCode(typed);
   }
 
-  /** The link with a passkey that is under way, or null. */
+  /** The link with a passkey in progress, or null. */
   passkeyState(): PasskeyState | null {
     return this.#linker.passkeyState();
   }
@@ -137,17 +137,17 @@ export class Phone implements Device {
     return this.#linker.ownPasskey().sign(options);
   }
 
-  /** The owner sees the same code on the companion. Throws Problem not_found when no code is shown. */
+  /** Confirms that the companion shows the same code. Throws Problem not_found if no code is shown. */
   confirmPasskey(): void {
     this.#linker.confirmPasskey();
   }
 
-  /** Throws Problem not_found without a passkey. */
+  /** Exports the passkey. Throws Problem not_found without one. */
   exportPasskey(): ExportedPasskey {
     return this.#linker.ownPasskey().export();
   }
 
-  /** Encrypts and sends; resolves when the network has accepted it. */
+  /** Encrypts and sends a message; resolves once the network has accepted it. */
   sendMessage(message: PhoneMessage): Promise<{ id: string }> {
     return this.#inTurn(async () => {
       const to = chatJid(message.to);
@@ -166,7 +166,7 @@ export class Phone implements Device {
     });
   }
 
-  /** Reacts to a message in the inbox; an empty emoji takes it back. Throws Problem not_found. */
+  /** Reacts to a message in the inbox; an empty emoji removes the reaction. Throws Problem not_found. */
   react(messageId: string, emoji: string): Promise<{ id: string }> {
     return this.#inTurn(() => {
       const { message, to } = composeReaction(this.#inbox.message(messageId), emoji, this.#context);
@@ -174,7 +174,7 @@ export class Phone implements Device {
     });
   }
 
-  /** Changes the text of a message that this phone sent. Throws Problem not_found. */
+  /** Edits the text of a message that this phone sent. Throws Problem not_found. */
   edit(messageId: string, text: string): Promise<{ id: string }> {
     return this.#changeOwn(messageId, (key) => composeEdit(key, text, this.#context));
   }
@@ -197,13 +197,16 @@ export class Phone implements Device {
     return this.#turns.add("sending", async () => ({ id: await send() }));
   }
 
-  /** Shows that its owner is typing in a chat, or has stopped. Throws Problem validation_failed where nobody sees it. */
+  /**
+   * Shows in a chat that the owner is typing or recording, or has stopped. Throws Problem validation_failed if nobody
+   * would see it.
+   */
   setTyping(to: string, state: "typing" | "recording" | "paused"): void {
     const chat = chatWithOthers(to, this.#context);
     this.#context.uplink.send(this, chatState(chat, { from: this.#shownIn(chat), state }));
   }
 
-  /** Calls; nobody has to answer. Throws Problem validation_failed where it rings nowhere. */
+  /** Starts a call; nobody has to answer. Throws Problem validation_failed if it would ring nowhere. */
   call(to: string, { video }: { video: boolean }): { callId: string } {
     const { random, clock } = this.#context.runtime;
     const chat = chatWithOthers(to, this.#context);
@@ -213,17 +216,17 @@ export class Phone implements Device {
     return { callId };
   }
 
-  /** Own address as those in a chat see it. */
+  /** Returns the phone's address as the members of a chat see it. */
   #shownIn(chat: string): string {
     return this.#outbox.hidesNumberIn(chat) ? this.lid : this.jid;
   }
 
-  /** What it saw others do in chats, oldest first. */
+  /** Returns the typing states that the phone saw in chats, oldest first. */
   chatStates(): ChatState[] {
     return this.#receiver.chatStates();
   }
 
-  /** What it decrypted, oldest first. */
+  /** Returns the messages that the phone decrypted, oldest first. */
   inbox(): InboxItem[] {
     return this.#inbox.items();
   }

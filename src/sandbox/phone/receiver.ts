@@ -1,4 +1,7 @@
-/** What comes to a phone: messages are decrypted and kept, everything is acknowledged, what failed is asked for again. */
+/**
+ * Processes what a phone receives: decrypts and stores messages, acknowledges stanzas, and asks again for messages that
+ * it could not decrypt.
+ */
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createCipheriv } from "node:crypto";
@@ -14,16 +17,16 @@ import type { Outbox } from "./outbox.ts";
 import { signalAddress, unpad } from "./signal.ts";
 import { ack, deliveryReceipt, readChatState, retryReceipt } from "./stanzas.ts";
 
-/** How many copies of a message may fail to decrypt before it is given up. */
+/** Number of retry receipts per message before the phone gives up. */
 const RETRY_RECEIPTS = 5;
 
-/** What it saw others do in chats, kept for the control API. */
+/** Number of typing states kept for the control API. */
 const STATES_KEPT = 1_000;
 
 interface ReceiverParts {
   inbox: Inbox;
   outbox: Outbox;
-  /** Replaces the keys that were used up. */
+  /** Publishes new one-time keys if many have been used. */
   publishKeys(): void;
 }
 
@@ -38,12 +41,12 @@ export class Receiver {
     this.#parts = parts;
   }
 
-  /** What it saw others do in chats, oldest first. */
+  /** Returns the typing states seen in chats, oldest first. */
   chatStates(): ChatState[] {
     return this.#states.map((state) => ({ ...state }));
   }
 
-  /** Reads the stanza, and answers it as an app does. */
+  /** Processes a stanza, and answers it as the app does. */
   async take(stanza: BinaryNode): Promise<void> {
     const { uplink, self } = this.#phone;
     if (stanza.tag === "message") return await this.#receiveMessage(stanza);
@@ -70,7 +73,7 @@ export class Receiver {
       const amendment = amendmentOf(unwrap(decrypted.message).inner);
       const content = amendment ? null : readContent(decrypted.message);
       if (amendment) this.#parts.inbox.amend(stanza, destination, amendment);
-      // Peer messages pass between a companion and its own phone.
+      // Peer messages between a companion and its phone appear in no chat.
       if (content && stanza.attrs.category !== "peer") await this.#keep(stanza, destination, content);
     }
     const own = isOwn(this.#phone, stanza.attrs.participant ?? stanza.attrs.from ?? "");
@@ -108,12 +111,13 @@ export class Receiver {
   }
 }
 
-/** MediaRetryNotification.ResultType, as an error's code. */
+/** `MediaRetryNotification.ResultType`, as the code of an error node. */
 const NOT_FOUND = String(proto.MediaRetryNotification.ResultType.NOT_FOUND);
 
 /**
- * The `mediaretry` notification for a `<receipt type="server-error">`, from a companion whose download failed: where the
- * file is now, encrypted with a key derived from its own. Throws AttachmentError when the upload fails.
+ * Answers a `<receipt type="server-error">` of a companion whose download failed: returns the `mediaretry` notification
+ * with the file's new location, encrypted with a key derived from the file's own. Throws AttachmentError if the upload
+ * fails.
  */
 async function reupload(
   phone: PhoneContext,
@@ -144,11 +148,11 @@ async function reupload(
 }
 
 type Decrypted =
-  /** `destination` is the chat of a copy of the owner's own message. */
+  /** `destination` is the chat, if this is a copy of the owner's own message; else null. */
   | { kind: "message"; message: proto.IMessage; destination: string | null }
-  /** The sessions have moved on: it was decrypted before. */
+  /** The keys are used up: the message was decrypted before. */
   | { kind: "read_before" }
-  /** The session or sender key is missing or damaged: a retry receipt helps. */
+  /** The session or sender key is missing or damaged; a retry receipt helps. */
   | { kind: "failed"; error: unknown };
 
 export async function decryptStanza(phone: PhoneContext, stanza: BinaryNode): Promise<Decrypted> {
@@ -161,7 +165,7 @@ export async function decryptStanza(phone: PhoneContext, stanza: BinaryNode): Pr
       if (!(content instanceof Uint8Array)) throw new Error("a ciphertext is missing");
       const plaintext = await decrypt(phone, { type: attrs.type, body: content, author, group: from });
       const message = proto.Message.decode(unpad(plaintext));
-      // Only the owner's own devices may say what the owner wrote elsewhere.
+      // Only the owner's own devices may report what the owner wrote elsewhere.
       const copy = isOwn(phone, author) ? message.deviceSentMessage : null;
       if (copy) destination = jidNormalizedUser(copy.destinationJid ?? undefined) || null;
       const inner = copy?.message ?? message;
@@ -194,7 +198,7 @@ async function learnSenderKey({ senderKeys }: PhoneContext, message: proto.IMess
   if (groupId && key) await senderKeys.learn({ group: groupId, device: author }, key);
 }
 
-/** How libsignal and the group cipher report a message whose key was used up. */
+/** Whether libsignal or the group cipher reports that the message's key is used up. */
 function readBefore(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return error.name === "MessageCounterError" || error.message.startsWith("Received message with old counter");

@@ -1,6 +1,6 @@
 /**
- * A phone's group sender keys, with the group ciphers of the Baileys library: one key per group and sender, sent to each
- * device in a pairwise message (the distribution), then one ciphertext for all.
+ * A phone's sender keys for groups, with the group ciphers of the Baileys library. Each sender has one key per group.
+ * The sender sends it to each device in a pairwise message (the distribution), then encrypts once for all.
  */
 import {
   GroupCipher,
@@ -12,17 +12,17 @@ import {
 import { Buffer } from "node:buffer";
 import { signalAddress } from "./signal.ts";
 
-/** A sender inside a group: to a receiver, messages from a number and from its LID have two senders. */
+/** A sender in a group. For a receiver, messages from a number and from its LID have different senders. */
 interface GroupSender {
   group: string;
-  /** Jid of the sending device, in the form in which the network names it. */
+  /** Jid of the sending device, in the form that the network uses. */
   device: string;
 }
 
 export class SenderKeys {
   #records = new Map<string, Uint8Array>();
 
-  /** Encrypts for the whole group; `distribution` is what a device needs to read this message and later ones. */
+  /** Encrypts for the whole group; with `distribution` a device can read this message and later ones. */
   async encrypt(sender: GroupSender, plaintext: Uint8Array): Promise<{ body: Uint8Array; distribution: Uint8Array }> {
     const name = nameOf(sender);
     const distribution = await new GroupSessionBuilder(this.#store).create(name);
@@ -30,23 +30,23 @@ export class SenderKeys {
     return { body, distribution: distribution.serialize() };
   }
 
-  /** What a device needs to read messages from now on; makes a key if there is none. */
+  /** Returns what a device needs to read messages from now on; creates a key if there is none. */
   async distribution(sender: GroupSender): Promise<Uint8Array> {
     return (await new GroupSessionBuilder(this.#store).create(nameOf(sender))).serialize();
   }
 
-  /** Processes a sender's distribution. Throws on a malformed one. */
+  /** Processes a sender's distribution. Throws if it is malformed. */
   async learn(sender: GroupSender, distribution: Uint8Array): Promise<void> {
     const message = new SenderKeyDistributionMessage(null, null, null, null, Buffer.from(distribution));
     await new GroupSessionBuilder(this.#store).process(nameOf(sender), message);
   }
 
-  /** Throws when the sender's key is unknown, or the message is damaged or was read before. */
+  /** Decrypts a message. Throws if the sender's key is unknown, the message is damaged, or it was read before. */
   async decrypt(sender: GroupSender, body: Uint8Array): Promise<Uint8Array> {
     return await new GroupCipher(this.#store, nameOf(sender)).decrypt(Buffer.from(body));
   }
 
-  /** Drops a key, so that the next message starts a new one. */
+  /** Deletes a key, so that the next message creates a new one. */
   forget(sender: GroupSender): void {
     this.#records.delete(nameOf(sender).toString());
   }

@@ -1,4 +1,4 @@
-/** The 1:1 Signal sessions of a phone, by libsignal, kept in memory. Devices are known by their `@lid` address. */
+/** The 1:1 Signal sessions of a phone, with libsignal, in memory. Devices are identified by their `@lid` address. */
 import { ProtocolAddress, SessionBuilder, SessionCipher, SessionRecord, type SignalStorage } from "libsignal";
 import { Buffer } from "node:buffer";
 import type { Session } from "../../base/libsignal.ts";
@@ -6,11 +6,13 @@ import { isLid, parseJid } from "../world/address.ts";
 import type { KeyBundle } from "../world/device.ts";
 import { type PhoneKeys, typedPublic } from "./keys.ts";
 
-/** How a message is encrypted for one device: `pkmsg` also starts the session, `msg` continues it. */
+/** A message encrypted for one device: `pkmsg` also starts the session, `msg` continues it. */
 type SessionCiphertext = { type: "pkmsg" | "msg"; body: Uint8Array };
 
 export class SignalSessions {
-  /** Serialised records by address: the library changes a record before it has verified the message. */
+  /**
+   * Serialised records by address. The library changes a record before it has verified the message, so it gets a copy.
+   */
   #records = new Map<string, Uint8Array>();
   #keys: PhoneKeys;
 
@@ -22,7 +24,7 @@ export class SignalSessions {
     return this.#records.has(address.toString());
   }
 
-  /** Starts a session for sending; an older one stays readable. */
+  /** Starts a session for sending; an older one can still decrypt. */
   async start(address: ProtocolAddress, bundle: KeyBundle): Promise<void> {
     const [preKey] = bundle.preKeys;
     type Session = Parameters<SessionBuilder["initOutgoing"]>[0];
@@ -36,18 +38,21 @@ export class SignalSessions {
       },
       preKey: preKey && { keyId: preKey.id, publicKey: typedPublic(preKey.publicKey) },
     };
-    // The library takes a missing one-time key, its types do not.
+    // The library accepts a missing one-time key, its types do not.
     await new SessionBuilder(this.#storage(OutgoingRecord), address).initOutgoing(session as Session);
   }
 
-  /** Throws when there is no session: `start` one first. */
+  /** Encrypts for a device. Throws if there is no session; call `start` first. */
   async encrypt(address: ProtocolAddress, plaintext: Uint8Array): Promise<SessionCiphertext> {
     const cipher = new QuietCipher(this.#storage(OutgoingRecord), address);
     const { type, body } = await cipher.encrypt(Buffer.from(plaintext));
     return { type: type === 3 ? "pkmsg" : "msg", body };
   }
 
-  /** Throws what libsignal throws: `MessageCounterError` for a message that was read before, others for lost sessions. */
+  /**
+   * Decrypts a message. Throws libsignal's errors: `MessageCounterError` if it was read before, others for lost
+   * sessions.
+   */
   decrypt(address: ProtocolAddress, { type, body }: SessionCiphertext): Promise<Uint8Array> {
     const cipher = new QuietCipher(this.#storage(IncomingRecord), address);
     const data = Buffer.from(body);
@@ -61,7 +66,7 @@ export class SignalSessions {
       privKey: Buffer.from(key.private),
     });
     return {
-      // A fresh empty record, so that the library never makes one of its own, which would print.
+      // Returns a new empty record if there is none, because the library prints when it creates one itself.
       loadSession: (id) => {
         const stored = this.#records.get(id);
         return Promise.resolve(stored ? Record.deserialize(stored) : new Record());
@@ -70,7 +75,7 @@ export class SignalSessions {
         this.#records.set(id, record.serialize());
         return Promise.resolve();
       },
-      // Trust on first use, and after a change too, as the apps do by default.
+      // Trust on first use, and after a change as well, like the apps by default.
       isTrustedIdentity: () => true,
       loadPreKey: (id) => {
         const found = keys.preKeys.get(Number(id));
@@ -84,7 +89,7 @@ export class SignalSessions {
   }
 }
 
-/** Signal's address of a device jid: a `@lid` user carries the domain number 1, as Baileys writes it. */
+/** Returns the Signal address of a device jid; `@lid` users carry the domain number 1, as Baileys writes it. */
 export function signalAddress(jid: string): ProtocolAddress {
   const address = parseJid(jid);
   if (!address?.user) throw new Error(`not a device address: ${jid}`);
@@ -92,22 +97,22 @@ export function signalAddress(jid: string): ProtocolAddress {
   return new ProtocolAddress(isLid(jid) ? `${user}_1` : user, device);
 }
 
-/** Random padding of 1 to 16 bytes, each holding the length, as every client appends to a message. */
+/** Appends padding of `length` (1 to 16) bytes, each holding the length, as every client does. */
 export function pad(message: Uint8Array, length: number): Buffer {
   return Buffer.concat([message, Buffer.alloc(length, length)]);
 }
 
-/** Throws when the padding is impossible. */
+/** Removes the padding. Throws if it is invalid. */
 export function unpad(padded: Uint8Array): Uint8Array {
   const length = padded.at(-1) ?? 0;
   if (length === 0 || length > padded.length) throw new Error("bad padding");
   return padded.subarray(0, padded.length - length);
 }
 
-// libsignal without its printing: its records and ciphers write whole sessions, private keys included, to the console.
-// The methods that do so are overridden, so that no log needs a filter (promise 6).
+// libsignal's records and ciphers print whole sessions, private keys included, to the console. The subclasses below
+// override the methods that do so, so that no log needs a filter (promise 6).
 
-/** Closed sessions are kept so that late messages can still be read; the library keeps as many. */
+/** Closed sessions kept for late messages; the library keeps as many. */
 const SESSIONS_KEPT = 40;
 
 /** The sessions with one device, for encrypting and for starting a session. */
@@ -124,8 +129,8 @@ class OutgoingRecord extends SessionRecord {
 }
 
 /**
- * The same sessions, for decrypting: the library warns about sessions that it finds open or closed there, so this
- * record shows it neither, and itself leaves only the newest open.
+ * The same sessions, for decrypting. The library warns about open or closed sessions that it finds then, so this record
+ * shows it neither, and closes all but the newest itself.
  */
 class IncomingRecord extends OutgoingRecord {
   override getOpenSession(): undefined {
@@ -145,8 +150,9 @@ class IncomingRecord extends OutgoingRecord {
 }
 
 /**
- * The library's cipher, silent about messages that fit no session. Trying a message on the wrong session would also
- * spoil that session for good (two sides that start at the same time then lose each other), so each try is on a copy.
+ * The library's cipher, without printing when a message fits no session. In the library, trying a message on the wrong
+ * session also breaks that session for good (after a simultaneous start, both sides then lose each other); here each
+ * attempt uses a copy.
  */
 class QuietCipher extends SessionCipher {
   override async decryptWithSessions(
@@ -161,7 +167,7 @@ class QuietCipher extends SessionCipher {
         Object.assign(session, copy, { pendingPreKey: copy.pendingPreKey });
         return { session, plaintext };
       } catch (error) {
-        // "Used already" from the right session says more than the MAC errors of the others.
+        // "Already used" from the right session is more informative than the MAC errors of the others.
         if (!(failure instanceof Error) || failure.name !== "MessageCounterError") failure = error;
       }
     }

@@ -1,4 +1,4 @@
-/** The small stanzas of a phone: acknowledgements, receipts, typing and calls. */
+/** Builds and reads the small stanzas of a phone: acknowledgements, receipts, typing and calls. */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { isGroup, isLid } from "../world/address.ts";
 import type { Device, KeyBundle } from "../world/device.ts";
@@ -8,13 +8,16 @@ import { bundleNodes } from "../world/key_store.ts";
 import { type BinaryNode, element, elements, seconds } from "../world/stanza.ts";
 import { isOwn, type PhoneContext } from "./context.ts";
 
-/** Tells the network that a stanza needs no second delivery. */
+/** Returns the acknowledgement of a stanza, after which the network does not deliver it again. */
 export function ack(stanza: BinaryNode): BinaryNode {
   const { id, from, participant, type, recipient } = stanza.attrs;
   return element("ack", { id, to: from, class: stanza.tag, participant, type, recipient });
 }
 
-/** "Delivered", which also acknowledges the message; for a copy of the owner's own message the type `sender`. */
+/**
+ * Returns the "delivered" receipt, which also acknowledges the message; of type `sender` for a copy of the owner's own
+ * message.
+ */
 export function deliveryReceipt(message: BinaryNode, { self, own }: { self: Device; own: boolean }): BinaryNode {
   const { id, from, participant, recipient, category } = message.attrs;
   const type = category === "peer" ? "peer_msg" : own ? "sender" : undefined;
@@ -27,7 +30,7 @@ export function readReceipt(message: BinaryNode, { self, clock }: { self: Device
   return element("receipt", { id, to, from: ownForm(self, message), participant, type: "read", t: seconds(clock) });
 }
 
-/** Asks the sender to encrypt a message anew, for a session made from the enclosed keys. */
+/** Returns a request to the sender to encrypt a message again, for a session made from the enclosed keys. */
 export function retryReceipt(
   message: BinaryNode,
   { self, bundle, count }: { self: Device; bundle: KeyBundle; count: number },
@@ -41,13 +44,13 @@ export function retryReceipt(
   ]);
 }
 
-/** The sender of a stanza as its owner lets others see it: by number, unless it hides that. */
+/** Returns the sender of a stanza as the receiver's owner sees it: by number, unless the sender hides it. */
 export function shownAuthor({ attrs }: BinaryNode): string {
   return jidNormalizedUser(attrs.participant_pn ?? attrs.sender_pn) ||
     jidNormalizedUser(attrs.participant ?? attrs.from);
 }
 
-/** Own address in the form in which the other side wrote: by lid, or by number. */
+/** Returns the phone's address in the form in which the peer wrote: by LID or by number. */
 function ownForm(self: Device, { attrs }: BinaryNode): string {
   return isLid(attrs.participant ?? attrs.from) ? self.lid : self.jid;
 }
@@ -60,7 +63,7 @@ export function chatState(
   return element("chatstate", { to, from }, [state === "paused" ? element("paused") : composing]);
 }
 
-/** A call that rings. */
+/** Returns the offer that makes a call ring. */
 export function callOffer(
   to: string,
   { from, callId, video, clock }: { from: string; callId: string; video: boolean; clock: Clock },
@@ -73,7 +76,7 @@ export function callOffer(
   ]);
 }
 
-/** What a `<chatstate>` says about somebody else; null for one of the owner, or of a state that no app shows. */
+/** Reads a `<chatstate>`; returns null for the owner's own, or for a state that no app shows. */
 export function readChatState(stanza: BinaryNode, phone: PhoneContext): ChatState | null {
   const { from, participant } = stanza.attrs;
   const author = jidNormalizedUser(participant ?? from);

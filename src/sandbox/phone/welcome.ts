@@ -1,7 +1,7 @@
 /**
- * What a phone sends to a companion that it has just linked: the key of its chat settings, and the history in files. The
- * history lists only chats whose other side gave a token, without earlier messages. And a change of those settings
- * ("app state"), as all companions get it.
+ * The messages that a phone sends to a newly linked companion: the key of the shared settings, and the history as
+ * files. The history lists only chats whose peer gave a token, without earlier messages. Also a change to the shared
+ * settings ("app state"), which all companions get.
  */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
@@ -19,7 +19,7 @@ export interface AppStateKey {
 }
 
 const { HistorySyncType } = proto.HistorySync;
-/** `nctSalt`, field 19 of HistorySync, which the library's schema does not have: its tag, length-delimited. */
+/** `nctSalt`, field 19 of HistorySync, missing in the library's schema: its tag, length-delimited. */
 const NCT_SALT_TAG = [0x9a, 0x01];
 
 const KEY_BYTES = 32;
@@ -28,7 +28,7 @@ const IV_BYTES = 16;
 /** Version of the setting's format. */
 const FORM = 1;
 
-/** Throws AttachmentError. */
+/** Composes the messages for a new companion. Throws AttachmentError. */
 export async function composeWelcome(
   { key, chats }: { key: AppStateKey; chats: ChatTokens },
   phone: PhoneContext,
@@ -77,14 +77,14 @@ async function history(
 }
 
 /**
- * The salt of the tokens for chats whose other side gave none, as a change of the collection `regular_high`: a setting is
- * named by a keyed hash of its index.
+ * Returns a patch of the collection `regular_high` with the salt of the tokens for chats whose peer gave none. A
+ * setting is identified by a keyed hash of its index.
  */
 export function saltPatch(key: AppStateKey, salt: Uint8Array, random: Random): Uint8Array {
   const derived = hkdf(key.data, "", "WhatsApp Mutation Keys", 5 * KEY_BYTES);
   const [indexKey, valueKey, macKey] = [0, 1, 2].map((at) => derived.subarray(at * KEY_BYTES, (at + 1) * KEY_BYTES));
   const index = Buffer.from(JSON.stringify(["nct_salt_sync"]));
-  // SyncActionValue holds it in its field 80, which the library's schema does not have.
+  // Field 80 of SyncActionValue, missing in the library's schema.
   const action = Buffer.concat([Buffer.of(1 << 3 | 2, salt.length), salt]);
   const value = Buffer.concat([Buffer.of(0x82, 0x05, action.length), action]);
   const plain = Buffer.concat([
