@@ -4,28 +4,51 @@ import { open, readFile } from "node:fs/promises";
 import { parseFile } from "music-metadata";
 import { OggOpusDecoder } from "ogg-opus-decoder";
 import { imageSize } from "./image_size.ts";
-import type { FileFacts, UntrustedFile } from "./inspection.ts";
+import { type FileFacts, type InspectRequest, OVER_MEMORY, type UntrustedFile } from "./inspection.ts";
 import { thumbnail } from "./thumbnail.ts";
 
 /** Images up to this size are read whole, for a preview; of larger ones only the beginning. */
 const WHOLE_IMAGE_BYTES = 4 * 1024 * 1024;
 const IMAGE_HEAD_BYTES = 256 * 1024;
 
+/** How often the process compares its memory with the bound. */
+const WATCH_EVERY_MS = 20;
+
 /**
- * What the process runs that reads one untrusted file (`inspector.ts`): prints what it finds as JSON, and ends. Without a
- * path the file is an image, and comes on standard input. Throws when the file can't be read.
+ * Runs in the process that reads one untrusted file (`inspector.ts`): prints the facts as JSON. Throws if the file can't be
+ * read.
  */
 export async function inspectFile(request: string): Promise<void> {
-  const file = JSON.parse(request);
-  const facts = file.path === undefined
-    ? pictureFacts(new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer()))
-    : await fileFacts(file);
-  const text = JSON.stringify({
-    ...facts,
-    jpegThumbnail: base64(facts.jpegThumbnail),
-    waveform: base64(facts.waveform),
-  });
-  await Deno.stdout.write(new TextEncoder().encode(text));
+  const { file, memoryBytes }: InspectRequest = JSON.parse(request);
+  const watch = await watchMemory(memoryBytes);
+  try {
+    const facts = file === null
+      ? pictureFacts(new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer()))
+      : await fileFacts(file);
+    const text = JSON.stringify({
+      ...facts,
+      jpegThumbnail: base64(facts.jpegThumbnail),
+      waveform: base64(facts.waveform),
+    });
+    await Deno.stdout.write(new TextEncoder().encode(text));
+  } finally {
+    watch.terminate();
+  }
+}
+
+/**
+ * Watches the memory of this process; resolves once it does. In a worker, because reading a file blocks this thread. In this
+ * process, because the executable may not read what `/proc` says of another one.
+ */
+async function watchMemory(mostBytes: number): Promise<Worker> {
+  const source = `const sign = Uint8Array.of(${OVER_MEMORY.charCodeAt(0)});
+    const look = () => Deno.memoryUsage().rss > ${mostBytes} && Deno.stdout.writeSync(sign);
+    setInterval(look, ${WATCH_EVERY_MS});
+    look();
+    postMessage(null);`;
+  const worker = new Worker(`data:application/javascript,${encodeURIComponent(source)}`, { type: "module" });
+  await new Promise((resolve) => worker.onmessage = resolve);
+  return worker;
 }
 
 function base64(bytes: Uint8Array | undefined): string | undefined {

@@ -21,5 +21,16 @@ export interface FileFacts {
   pageCount?: number;
 }
 
+/** The second argument of the process, as JSON. */
+export interface InspectRequest {
+  /** Null for an image on standard input. */
+  file: UntrustedFile | null;
+  /** How much memory the process may take, in bytes. */
+  memoryBytes: number;
+}
+
 /** The command-line argument by which `main.ts` runs `file_facts.ts`. */
 export const INSPECT = "inspect-file";
+
+/** What the process prints first when it has taken too much memory, so that its parent kills it. */
+export const OVER_MEMORY = "!";

@@ -4,11 +4,10 @@
  * that runs in a loop: `Worker.terminate()` returns, and the loop goes on (docs/decisions/0015).
  */
 import { fileURLToPath } from "node:url";
-import { readFile } from "node:fs/promises";
 import PQueue from "p-queue";
-import { type Clock, sleep } from "../runtime.ts";
+import type { Clock } from "../runtime.ts";
 import { timeLimit } from "../base/within.ts";
-import { type FileFacts, INSPECT, type UntrustedFile } from "./inspection.ts";
+import { type FileFacts, INSPECT, type InspectRequest, OVER_MEMORY, type UntrustedFile } from "./inspection.ts";
 
 /** Larger PDFs go without a page count. */
 const PDF_BYTES = 8 * 1024 * 1024;
@@ -17,10 +16,9 @@ const RUN_MS = 3_000;
 /** The wait for a turn included: behind a flood of slow files a message leaves without its preview. */
 const FACTS_WITHIN_MS = 8_000;
 const AT_ONCE = 2;
-/** Of the whole process; the runtime takes some 60 MB of it. Watched on Linux; the heap is limited everywhere. */
+/** For the whole process, of which the runtime takes about 60 MB. */
 const MEMORY_BYTES = 160 * 1024 ** 2;
 const HEAP_MB = 80;
-const WATCH_EVERY_MS = 20;
 /** What our process needs to find its code; none of the gateway's settings and secrets. */
 const ENVIRONMENT = ["HOME", "PATH", "DENO_DIR", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
 
@@ -48,9 +46,9 @@ export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
   async function inOwnProcess(file: UntrustedFile | Uint8Array, signal: AbortSignal): Promise<FileFacts> {
     using limit = timeLimit(clock, runMs, signal);
     if (limit.signal.aborted) return {};
-    const child = command(requestFor(file)).spawn();
-    const sending = send(child.stdin, file instanceof Uint8Array ? file : new Uint8Array());
-    const over = new AbortController();
+    const bytes = file instanceof Uint8Array ? file : new Uint8Array();
+    const child = command(requestFor(file, memoryBytes)).spawn();
+    const sending = send(child.stdin, bytes);
     const kill = () => {
       try {
         child.kill("SIGKILL");
@@ -59,28 +57,13 @@ export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
       }
     };
     limit.signal.addEventListener("abort", kill, { once: true });
-    const watching = watch(child.pid, { signal: over.signal, exceeded: kill });
     try {
-      const { success, stdout } = await child.output();
-      return success ? readFacts(new TextDecoder().decode(stdout)) : {};
+      const text = await outputOf(child.stdout, { exceeded: kill });
+      const { success } = await child.status;
+      return success ? readFacts(text) : {};
     } finally {
       limit.signal.removeEventListener("abort", kill);
-      over.abort();
-      await Promise.all([watching, sending]);
-    }
-  }
-
-  /** Watches the memory of the process, until it is exceeded or the signal aborts. */
-  async function watch(
-    pid: number,
-    { signal, exceeded }: { signal: AbortSignal; exceeded: () => void },
-  ): Promise<void> {
-    while (Deno.build.os === "linux" && !signal.aborted) {
-      const status = await readFile(`/proc/${pid}/status`, "utf8").catch(() => "");
-      const kilobytes = Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1] ?? 0);
-      if (signal.aborted) break;
-      if (kilobytes * 1024 > memoryBytes) return exceeded();
-      await sleep(clock, WATCH_EVERY_MS, signal);
+      await sending;
     }
   }
 
@@ -100,11 +83,15 @@ function hasFacts({ kind, mimetype, size }: UntrustedFile): boolean {
   return kind !== "document" || (mimetype === "application/pdf" && size <= PDF_BYTES);
 }
 
-/** Bytes follow on standard input. */
-function requestFor(file: UntrustedFile | Uint8Array): string {
-  if (file instanceof Uint8Array) return "{}";
-  const { path, size, mimetype, kind } = file;
-  return JSON.stringify({ path, size, mimetype, kind });
+/** The request for a file on disk, or for an image that follows on standard input. */
+function requestFor(file: UntrustedFile | Uint8Array, memoryBytes: number): string {
+  const request: InspectRequest = { file: file instanceof Uint8Array ? null : described(file), memoryBytes };
+  return JSON.stringify(request);
+}
+
+/** Only what the process needs: arguments can be seen by other users of the machine. */
+function described({ path, size, mimetype, kind }: UntrustedFile): UntrustedFile {
+  return { path, size, mimetype, kind };
 }
 
 /** Never rejects: the process may have ended before it has read them. */
@@ -116,6 +103,19 @@ async function send(to: WritableStream<Uint8Array<ArrayBuffer>>, bytes: Uint8Arr
   } catch {
     await writer.abort().catch(() => {});
   }
+}
+
+/** Resolves to what the process prints. Calls `exceeded` when it says that it has taken too much memory. */
+async function outputOf(
+  stdout: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { exceeded }: { exceeded: () => void },
+): Promise<string> {
+  let text = "";
+  for await (const part of stdout.pipeThrough(new TextDecoderStream())) {
+    text += part;
+    if (text.startsWith(OVER_MEMORY)) exceeded();
+  }
+  return text;
 }
 
 /** What the executable may start: on Linux only itself, by this name (`scripts/compile.ts`). */
