@@ -819,6 +819,8 @@ inPanel(
     await page.getByLabel("Number").last().fill(`+${CUSTOMER}`);
     await button(page, "Erase for good").click();
     await page.locator("dialog").getByRole("button", { name: "Erase for good" }).click();
+    await page.locator("dialog").waitFor({ state: "detached" });
+    assert.equal(await page.locator("[name=erased]").inputValue(), "", "the number stays nowhere");
     await page.locator(".toast", { hasText: "rased" }).waitFor();
     stage.secrets.add("one of the bulk");
     assertQuiet();

@@ -1,7 +1,7 @@
 // Recipients who have opted out, and the words by which they do.
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
-import { t } from "../i18n.js";
+import { number, t } from "../i18n.js";
 import { useApi, useLoad } from "../live.js";
 import { Ask, Card, Dialog, Empty, Field, Form, Head, Loaded, Pages, Table, Time, toast } from "../ui.js";
 import { phone, recipientOf } from "../words.js";
@@ -71,17 +71,22 @@ export function OptOuts({ account, query }) {
 const named = (number) => encodeURIComponent(recipientOf(number));
 
 function Erase({ account }) {
-  /** The number of which somebody has to be sure. */
+  /** The number of which somebody has to be sure, and its form. */
   const [asked, setAsked] = useState(null);
   const close = () => setAsked(null);
   const erase = async () => {
-    const { data } = await api(account, "DELETE", `/data/${named(asked)}`);
-    const { messages, events, files } = data;
+    const { data: { status, messages, events, files } } = await api(account, "DELETE", `/data/${named(asked.erased)}`);
     toast(
-      data.status === "done"
-        ? t("Erased: {messages} messages, {events} events, {files} files.", { messages, events, files })
+      status === "done"
+        ? t("Erased: {messages} messages, {events} events, {files} files.", {
+          messages: number(messages),
+          events: number(events),
+          files: number(files),
+        })
         : t("It is being erased; this goes on by itself."),
     );
+    // Nor does the number stay on the page.
+    asked.form.reset();
     close();
   };
   return html`
@@ -90,7 +95,7 @@ function Erase({ account }) {
         <p class="soft">${t(
           "Everything that is kept of it goes, for good. Messages stay as empty records; an opt-out stays.",
         )}</p>
-        <${Form} submit=${({ erased }) => setAsked(erased)} button=${t("Erase for good")} danger>${() =>
+        <${Form} submit=${({ erased }, form) => setAsked({ erased, form })} button=${t("Erase for good")} danger>${() =>
           html`
             <${Field} label=${t(
               "Number",
@@ -98,7 +103,7 @@ function Erase({ account }) {
           `}</${Form}>
       </div>
       ${asked !== null && html`
-        <${Dialog} title=${t("Erase {name}?", { name: phone(recipientOf(asked)) })} close=${close}>
+        <${Dialog} title=${t("Erase {name}?", { name: phone(recipientOf(asked.erased)) })} close=${close}>
           <p>${t("Its messages, events and files can't be brought back.")}</p>
           <${Form} submit=${erase} button=${t("Erase for good")} danger cancel=${close}>${() => ""}</${Form}>
           </${Dialog}>
