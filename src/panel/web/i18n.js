@@ -39,18 +39,30 @@ export function tn(one, many, n) {
   return t(n === 1 ? one : many, { n: number(n) });
 }
 
-const BLANKS = /\\\{(\w+)\\\}/g;
-const patterns = SAID.map((sentence) => {
-  const escaped = sentence.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  return [sentence, new RegExp(`^${escaped.replaceAll(BLANKS, "(?<$1>.+)")}$`, "s")];
-});
+/** Each sentence, and its words and the names of its blanks in turn. */
+const sentences = SAID.map((sentence) => [sentence, sentence.split(/\{(\w+)\}/)]);
+
+/** What fills the blanks of a sentence in the text; null if the text is another. */
+function blanksIn(text, [beginning, ...rest]) {
+  if (!text.startsWith(beginning)) return null;
+  const values = {};
+  let at = beginning.length;
+  for (let i = 0; i < rest.length; i += 2) {
+    const [name, words] = rest.slice(i, i + 2);
+    const end = i + 2 < rest.length ? text.indexOf(words, at + 1) : text.length - words.length;
+    if (end <= at || !text.startsWith(words, end)) return null;
+    values[name] = text.slice(at, end);
+    at = end + words.length;
+  }
+  return at === text.length ? values : null;
+}
 
 /** What the gateway says, in the reader's language as far as `lang/said.js` knows it. */
 export function said(text) {
-  for (const [sentence, pattern] of patterns) {
-    const found = pattern.exec(text);
-    if (!found) continue;
-    const values = Object.entries(found.groups ?? {}).map(([name, value]) => [name, said(value)]);
+  for (const [sentence, parts] of sentences) {
+    const blanks = blanksIn(text, parts);
+    if (!blanks) continue;
+    const values = Object.entries(blanks).map(([name, value]) => [name, said(value)]);
     return t(sentence, Object.fromEntries(values));
   }
   return text;
