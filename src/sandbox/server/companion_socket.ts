@@ -1,4 +1,6 @@
-/** One client's connection: frames, handshake, then stanzas in order. Knows nothing of who the client is. */
+/**
+ * One client's connection: frames, then the handshake, then stanzas in order. It does not know the client's identity.
+ */
 import { Buffer } from "node:buffer";
 import { decodeBinaryNode, encodeBinaryNode } from "@whiskeysockets/baileys";
 import PQueue from "p-queue";
@@ -8,7 +10,7 @@ import { type ClientFinish, createNoiseResponder, type NoiseIdentity, WA_HEADER 
 import { type BinaryNode, element } from "../world/stanza.ts";
 import type { Runtime } from "../../runtime.ts";
 
-/** A client that does not finish its handshake in this time is disconnected. */
+/** A client that takes longer for its handshake is disconnected. */
 const HANDSHAKE_TIMEOUT_MS = 20_000;
 
 /** How long a client has to read the last stanza before the network closes the connection. */
@@ -17,7 +19,7 @@ const LAST_WORD_MS = 1_000;
 interface ServeOptions {
   identity: NoiseIdentity;
   runtime: Runtime;
-  /** The handshake is done; the answer takes the stanzas from here on. */
+  /** Called when the handshake is done; returns the receiver of later stanzas. */
   admit(finish: ClientFinish, socket: CompanionSocket): SocketOwner;
 }
 
@@ -30,9 +32,9 @@ export interface CompanionSocket {
   send(stanza: BinaryNode): void;
   /** Sends a last stanza, ends the stream and closes. */
   end(last: BinaryNode): void;
-  /** Closes at once, without a word. */
+  /** Closes immediately, without a stanza. */
   cut(): void;
-  /** The same, for the client broke the protocol. */
+  /** Closes like `cut`, because the client violated the protocol. */
   fail(error: unknown): void;
 }
 
@@ -42,9 +44,11 @@ export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOp
   const noise = createNoiseResponder(identity);
   let stage: "hello" | "finish" | "open" = "hello";
   let owner: SocketOwner | null = null;
-  /** This side is done with the connection; what the client sent before closing it itself still counts. */
+  /**
+   * This side has ended the connection. If the client closes it instead, the stanzas that it sent before still count.
+   */
   let ended = false;
-  // Decoding is asynchronous (stanzas may be deflated); a queue keeps their order.
+  // Decoding is asynchronous (stanzas may be compressed); the queue keeps their order.
   const decoding = new PQueue({ concurrency: 1 });
   const cancelTimeout = runtime.clock.after(HANDSHAKE_TIMEOUT_MS, () => stage !== "open" && ws.terminate());
 
@@ -57,7 +61,7 @@ export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOp
       socket.send(last);
       socket.send(element("xmlstreamend"));
       ended = true;
-      // A client that is cut at once may not have read why; once it has, it closes by itself.
+      // Give the client time to read the reason; it then closes the connection itself.
       runtime.clock.after(LAST_WORD_MS, () => ws.close());
     },
     cut() {
@@ -96,7 +100,7 @@ export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOp
       socket.fail(error);
     }
   });
-  // An error is always followed by a close, which is what counts.
+  // An error is always followed by a close event, which is handled below.
   ws.on("error", (error: Error) => runtime.log.debug({ err: error }, "a client's connection failed"));
   ws.on("close", async () => {
     cancelTimeout();
@@ -105,15 +109,15 @@ export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOp
   });
 }
 
-/** Longer than any stanza that a client sends; media goes elsewhere. */
+/** More than any stanza that a client sends; media does not pass here. */
 const MAX_FRAME_BYTES = 8 * 1024 * 1024;
 
-/** Cuts a byte stream into frames. Throws when the intro is not WhatsApp's or a frame is too long. */
+/** Splits a byte stream into frames. Throws if the intro is not WhatsApp's or a frame is too long. */
 export class FrameReader {
   #pending = Buffer.alloc(0);
   #introduced = false;
 
-  /** The frames that `chunk` completes, in order. */
+  /** Returns the frames that `chunk` completes, in order. */
   push(chunk: Uint8Array): Uint8Array[] {
     this.#pending = Buffer.concat([this.#pending, chunk]);
     if (!this.#introduced && !this.#readIntro()) return [];
@@ -128,7 +132,10 @@ export class FrameReader {
     return frames;
   }
 
-  /** The intro is `WA` and versions; a client with routing information puts `ED`, 0, 1, length and that before it. */
+  /**
+   * Reads the intro: `WA` and versions. A client with routing information first sends `ED`, 0, 1, and that information
+   * with its length.
+   */
   #readIntro(): boolean {
     let start = 0;
     if (this.#pending[0] === 0x45 && this.#pending[1] === 0x44) {
@@ -145,7 +152,7 @@ export class FrameReader {
   }
 }
 
-/** A frame with its length, of 3 bytes, before it. */
+/** Prepends the length, in 3 bytes. */
 function frame(data: Uint8Array): Buffer {
   const length = Buffer.alloc(3);
   length.writeUIntBE(data.length, 0, 3);

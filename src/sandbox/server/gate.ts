@@ -1,4 +1,7 @@
-/** The network's entrance: a WebSocket server on loopback. A companion logs in by its Noise key, or registers to be linked. */
+/**
+ * The network's entrance: a WebSocket server on loopback. A companion logs in with its Noise key, or registers to be
+ * linked.
+ */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createServer } from "node:http";
@@ -15,7 +18,7 @@ import type { ClientFinish, NoiseIdentity } from "./noise.ts";
 import { Registration, type RegistrationOptions } from "./linking/registration.ts";
 import { openSession } from "./session.ts";
 
-/** Starts listening; port 0 takes a free one. Rejects when the port is taken. */
+/** Starts listening; port 0 chooses a free one. Rejects if the port is in use. */
 export async function openGate(
   { port, identity, options }: { port: number; identity: NoiseIdentity; options: RegistrationOptions },
 ) {
@@ -25,7 +28,7 @@ export async function openGate(
   server.on("connection", (ws) => {
     serveSocket(ws, { identity, runtime, admit: (finish, socket) => admit(finish, socket, options) });
   });
-  // The WebSocket server forwards errors; the one that counts is the HTTP server's.
+  // The WebSocket server forwards the HTTP server's errors, which `listenOn` handles.
   server.once("error", () => {});
   const bound = await listenOn(http, { port });
   return {
@@ -35,13 +38,13 @@ export async function openGate(
         for (const ws of server.clients) ws.terminate();
         server.close();
         http.close(() => resolve());
-        // A client that has sent no whole request would keep it open.
+        // A client that has not sent a complete request would keep the server open.
         http.closeAllConnections();
       }),
   };
 }
 
-/** Takes a connection whose handshake is done; the answer takes its stanzas. */
+/** Admits a connection whose handshake is done; returns the receiver of its stanzas. */
 function admit(finish: ClientFinish, socket: CompanionSocket, options: RegistrationOptions): SocketOwner {
   const payload = proto.ClientPayload.decode(finish.payload);
   const noisePublic = Buffer.from(finish.staticPublic).toString("hex");
@@ -57,13 +60,13 @@ function admit(finish: ClientFinish, socket: CompanionSocket, options: Registrat
   const companion = account?.companions.get(payload.device ?? 0);
   const refused = account && network.faults.take(account.number, "refuse_login");
   if (refused) return refuse(socket, Number(refused));
-  // Unlinked, or another device's key: the link is gone for good.
+  // The companion is unlinked, or another device uses its address: the link is permanently gone.
   if (!companion || companion.noisePublic !== noisePublic) return refuse(socket, 401);
   companion.logins = payload.lc ?? null;
   return meetFault(companion, socket, network) ?? openSession(companion, socket, network);
 }
 
-/** A stream fault that was set while the line was away ends its next connection. */
+/** Ends the connection if a stream fault was queued for the line; returns null if none was. */
 function meetFault(companion: Companion, socket: CompanionSocket, network: Switchboard): SocketOwner | null {
   const fault = network.faults.takePending(companion.account.number);
   if (!fault) return null;
@@ -83,5 +86,5 @@ function refuse(socket: CompanionSocket, reason: number): SocketOwner {
   return deaf;
 }
 
-/** Owner of a connection that is over. */
+/** Receiver of a connection that has ended. */
 const deaf: SocketOwner = { onStanza: () => {}, onClose: () => {} };

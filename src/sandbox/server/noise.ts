@@ -1,6 +1,6 @@
 /**
- * The server's half of WhatsApp's handshake, Noise_XX_25519_AESGCM_SHA256, and the transport cipher after it.
- * Message order: client ephemeral -> server ephemeral, static, certificate -> client static, payload.
+ * The server's half of WhatsApp's handshake, Noise_XX_25519_AESGCM_SHA256, and the transport cipher after it. Messages:
+ * client ephemeral -> server ephemeral, static, certificate -> client static, payload.
  */
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
@@ -11,19 +11,22 @@ const MODE = new TextEncoder().encode("Noise_XX_25519_AESGCM_SHA256\0\0\0\0");
 export const WA_HEADER: Uint8Array = Uint8Array.of(0x57, 0x41, 6, 3);
 const TAG_LENGTH = 16;
 const DAY_S = 24 * 60 * 60;
-/** A sandbox may run for long; the day before covers clocks that differ. */
+/** A sandbox may run for long. Certificates are also valid for the day before, in case clocks differ. */
 const VALID_DAYS = 365;
 
-/** The network's keys: its static Noise key, and the certificate chain that the root key signs. */
+/** The network's static Noise key, and the certificate chain signed by the root key. */
 export interface NoiseIdentity {
-  /** What a client pins: 32 bytes. */
+  /** The key that clients pin, 32 bytes. */
   readonly rootPublic: Uint8Array;
   readonly staticKeys: KeyPair;
-  /** Encoded `CertChain`: root signs the intermediate, the intermediate signs the leaf (the static key). */
+  /** Encoded `CertChain`: the root signs the intermediate, which signs the leaf (the static key). */
   readonly certificate: Uint8Array;
 }
 
-/** A network of its own: fresh root, intermediate and static keys. `now` in Unix ms, for the dates of the certificates. */
+/**
+ * Creates the identity of a network: new root, intermediate and static keys. `now` (Unix ms) is for the dates of the
+ * certificates.
+ */
 export function createNoiseIdentity(now: number): NoiseIdentity {
   const root = Curve.generateKeyPair();
   const intermediate = Curve.generateKeyPair();
@@ -33,7 +36,8 @@ export function createNoiseIdentity(now: number): NoiseIdentity {
   const details = (serial: number, issuerSerial: number, key: Uint8Array) =>
     proto.CertChain.NoiseCertificate.Details.encode({ serial, issuerSerial, key, ...dates }).finish();
   const signed = (by: KeyPair, bytes: Uint8Array) => ({ details: bytes, signature: Curve.sign(by.private, bytes) });
-  // Clients check that the intermediate was issued by serial 0, the pinned root, and the leaf by the intermediate.
+  // Clients check that the intermediate's issuer is serial 0, the pinned root, and that the intermediate issued the
+  // leaf.
   const certificate = proto.CertChain.encode({
     intermediate: signed(root, details(1, 0, intermediate.public)),
     leaf: signed(intermediate, details(2, 1, staticKeys.public)),
@@ -41,15 +45,15 @@ export function createNoiseIdentity(now: number): NoiseIdentity {
   return { rootPublic: root.public, staticKeys, certificate };
 }
 
-/** What the client proved and said in its last handshake message. */
+/** The content of the client's last handshake message. */
 export interface ClientFinish {
-  /** The client's static Noise key: who it is, for a login. */
+  /** The client's static Noise key, authenticated; it identifies a companion at login. */
   staticPublic: Uint8Array;
   /** Encoded `ClientPayload`. */
   payload: Uint8Array;
 }
 
-/** One handshake, for one connection. */
+/** Creates the state of one connection's handshake and transport. */
 export function createNoiseResponder(identity: NoiseIdentity) {
   const ephemeral = Curve.generateKeyPair();
   let hash: Uint8Array = MODE;
@@ -83,7 +87,7 @@ export function createNoiseResponder(identity: NoiseIdentity) {
 
   mixHash(WA_HEADER);
   return {
-    /** Takes the client hello, returns the server hello. Throws when the frame is not one. */
+    /** Takes the client hello; returns the server hello. Throws if the frame is not a client hello. */
     hello(frame: Uint8Array): Uint8Array {
       const clientEphemeral = proto.HandshakeMessage.decode(frame).clientHello?.ephemeral;
       if (clientEphemeral?.length !== 32) throw new Error("the handshake does not begin with a client hello");
@@ -97,7 +101,7 @@ export function createNoiseResponder(identity: NoiseIdentity) {
         serverHello: { ephemeral: ephemeral.public, static: sealedStatic, payload },
       }).finish();
     },
-    /** Takes the client finish and moves to transport. Throws when it does not authenticate. */
+    /** Takes the client finish and switches to transport. Throws if it does not authenticate. */
     finish(frame: Uint8Array): ClientFinish {
       const finish = proto.HandshakeMessage.decode(frame).clientFinish;
       if (!finish?.static || !finish.payload) throw new Error("the handshake does not end with a client finish");
@@ -109,7 +113,7 @@ export function createNoiseResponder(identity: NoiseIdentity) {
       send = new Cipher(toClient);
       return { staticPublic, payload };
     },
-    /** Transport cipher; valid after `finish`. `decrypt` throws on a frame that does not authenticate. */
+    /** The transport cipher, valid after `finish`. `decrypt` throws for a frame that does not authenticate. */
     encrypt: (plaintext: Uint8Array) => transport(send).encrypt(plaintext),
     decrypt: (ciphertext: Uint8Array) => transport(receive).decrypt(ciphertext),
   };
@@ -120,7 +124,7 @@ function transport(cipher: Cipher | undefined): Cipher {
   return cipher;
 }
 
-/** One direction of the transport: the nonce counts frames, so a lost or doubled frame does not decrypt. */
+/** One direction of the transport. The nonce counts frames, so nothing decrypts after a lost or repeated frame. */
 class Cipher {
   #key: Uint8Array;
   #counter = 0;

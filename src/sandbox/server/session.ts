@@ -1,4 +1,4 @@
-/** A linked companion's open session: takes its stanzas, answers them, and hands over what waits for it. */
+/** The open session of a linked companion: processes and answers its stanzas, and delivers those waiting for it. */
 import { isGroup, STATUS_CHAT } from "../world/address.ts";
 import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
 import type { Companion, CompanionSession, Endpoint } from "../world/directory.ts";
@@ -8,10 +8,12 @@ import { answerQuery } from "../queries/table.ts";
 import { type BinaryNode, bytesOf, child, childrenOf, element, elements, seconds, SERVER } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 
-/** The real network waits for up to 50 minutes; users of a sandbox are less patient. */
+/** The real network waits up to 50 minutes; in a sandbox that is too long. */
 const STATUS_ACK_MS = 3_000;
 
-/** Opens the session of a companion that logged in, in place of an older one; returns what takes its stanzas. */
+/**
+ * Opens the session of a companion that has logged in, and ends its earlier one; returns the receiver of its stanzas.
+ */
 export function openSession(companion: Companion, socket: CompanionSocket, network: Switchboard): SocketOwner {
   const session = new Session(companion, socket, network);
   companion.session?.end(streamError("replace")!);
@@ -25,7 +27,10 @@ class Session implements CompanionSession, SocketOwner {
   #socket: CompanionSocket;
   #network: Switchboard;
   #self: Endpoint;
-  /** Both directions while the line is silent: a stalled network delays, it does not lose. */
+  /**
+   * Stanzas in both directions while the line is silent; null otherwise. A stalled network delays stanzas but does not
+   * lose them.
+   */
   #stalled: (() => void)[] | null = null;
   #active = false;
   #closed = false;
@@ -41,7 +46,7 @@ class Session implements CompanionSession, SocketOwner {
     return this.#companion.account.number;
   }
 
-  /** Says that the login is accepted. */
+  /** Sends `<success>`: the login is accepted. */
   welcome(): void {
     this.send(element("success", {
       t: seconds(this.#network.runtime.clock),
@@ -83,7 +88,7 @@ class Session implements CompanionSession, SocketOwner {
     this.#network.presence.leave(this.#companion);
   }
 
-  /** Runs at once, or while the line is silenced when that is over. */
+  /** Runs now, or if the line is silent, when the silence ends. */
   #inOrder(run: () => void): void {
     if (this.#stalled) {
       this.#stalled.push(run);
@@ -99,7 +104,7 @@ class Session implements CompanionSession, SocketOwner {
       try {
         for (const run of stalled) run();
       } catch (error) {
-        // Nobody else hears of it: what ended the silence is a timer, or a request about the line.
+        // Not thrown: the caller is a timer, or a request about another matter of the line.
         this.#socket.fail(error);
       }
     });
@@ -126,7 +131,7 @@ class Session implements CompanionSession, SocketOwner {
         this.#network.presence.relayCall(this.#self, stanza);
         return this.#acknowledge(stanza);
       default:
-        // Telemetry (`ib`): accepted and ignored.
+        // Telemetry (`ib`) is accepted and ignored.
         return;
     }
   }
@@ -142,7 +147,7 @@ class Session implements CompanionSession, SocketOwner {
     }
   }
 
-  /** From here on the companion gets its stanzas: first those that wait, then each as it comes. */
+  /** From now on delivers the companion's stanzas: first the backlog, then new ones. */
   #activate(): void {
     this.#active = true;
     if (this.#network.faults.take(this.#line, "deaf")) {
@@ -160,7 +165,10 @@ class Session implements CompanionSession, SocketOwner {
     this.#companion.account.phone?.welcome(this.#companion.jid);
   }
 
-  /** A status post is asked for in a stream error where it is not acknowledged, and given again after the next login. */
+  /**
+   * If the companion does not acknowledge a status post, ends the session with a stream error that asks for the ack.
+   * The post is delivered again after the next login.
+   */
   #expectAck(stanza: BinaryNode): void {
     this.#network.runtime.clock.after(STATUS_ACK_MS, () => {
       if (this.#closed || !this.#companion.mailbox.holds(stanza)) return;
@@ -196,7 +204,7 @@ class Session implements CompanionSession, SocketOwner {
   }
 }
 
-/** The message with an altered ciphertext; nobody can read an empty one as it is. */
+/** Corrupts the message's ciphertext; an empty one is unreadable already. */
 function unreadable(message: BinaryNode): BinaryNode {
   const spoilt = elements(message).map((part) => {
     const bytes = bytesOf(part);

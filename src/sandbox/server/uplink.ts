@@ -1,4 +1,4 @@
-/** The network as the simulated phones see it (`world/uplink.ts`). */
+/** Implements the phones' interface to the network (`world/uplink.ts`). */
 import { isGroup, isLid, parseJid } from "../world/address.ts";
 import type { Device } from "../world/device.ts";
 import type { LinkAnswer } from "../world/linking.ts";
@@ -10,7 +10,7 @@ import { relayReceipt } from "../world/receipts.ts";
 import { element, seconds } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 
-/** An uplink for the phones of accounts that are open already. */
+/** Creates the uplink. The phones that use it must have an account. */
 export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
   const { directory, groups, relay, runtime } = network;
 
@@ -27,7 +27,7 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
       const account = accountOf(from);
       const { error } = relay.submit({ account, device: 0 }, message, { hideNumber: isLid(message.attrs.from) });
       if (error) return error;
-      // Whoever writes to somebody trusts them to answer.
+      // Writing to somebody allows them to answer.
       const peer = directory.resolve(message.attrs.to)?.account;
       if (peer) network.trust.issue(account, peer);
       return null;
@@ -50,7 +50,7 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
           return;
         }
         default:
-          // An ack: the network queues nothing for a phone, which is always there.
+          // An ack: the network keeps nothing for phones, which are always online.
           return;
       }
     },
@@ -84,7 +84,7 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
       const companion = refs.find(ref);
       if (!companion) {
         const deviceJid = refs.recall(ref, account.number);
-        // It may have been unlinked since.
+        // The device may have been unlinked since.
         return deviceJid && directory.resolve(deviceJid) ? { kind: "linked", deviceJid } : { kind: "unknown_ref" };
       }
       const answer = companion.take(account, ref, { signedIdentity, primary });

@@ -1,6 +1,7 @@
 /**
- * The network's half of linking by code (`link_code_companion_reg`): it carries companion_hello, primary_hello and
- * companion_finish between the companion and the phone that typed the code, and sees none of the secrets in them.
+ * The network's half of linking by code (`link_code_companion_reg`). It carries companion_hello, primary_hello and
+ * companion_finish between the companion and the phone on which the code was entered, and cannot read the secrets in
+ * them.
  */
 import { Buffer } from "node:buffer";
 import type { CompanionSocket } from "../companion_socket.ts";
@@ -13,14 +14,14 @@ import { type BinaryNode, bytesOf, child, element, refusal, result, textOf } fro
 const FINISH_TIMEOUT_MS = 30_000;
 /** Salt, IV and the encrypted key. */
 const WRAPPED_KEY_BYTES = 80;
-/** The form of a companion's display name: "Chrome (Mac OS)". */
+/** The required form of a companion's display name: "Chrome (Mac OS)". */
 const DISPLAY_NAME = /^[A-Za-z]{2,20} \([A-Za-z ]{2,20}\)$/;
 
 interface CodeLinkOptions {
   network: Switchboard;
   /** How long a companion's code is valid before it is asked for another. */
   codeLifetimeMs: number;
-  /** A new ref, under which the phone of this account, and no other any more, finds the companion. */
+  /** Returns a new ref by which the phone of this account finds the companion; earlier refs become invalid. */
   expectCode(account: Account): string;
   withdrawCode(): void;
 }
@@ -37,7 +38,7 @@ export class CodeLink {
     this.#options = options;
   }
 
-  /** The companion's last companion_hello; null when it asked for no code or its code has expired. */
+  /** The companion's last companion_hello; null if it asked for no code or its code has expired. */
   get request(): CodeRequest | null {
     return this.#request;
   }
@@ -49,7 +50,7 @@ export class CodeLink {
     this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
   }
 
-  /** Sends primary_hello; resolves with companion_finish, or null when the companion does not answer. */
+  /** Sends primary_hello; resolves to companion_finish, or to null if the companion does not answer. */
   exchange(hello: PrimaryHello): Promise<CompanionFinish | null> {
     const request = this.#request;
     if (!request) return Promise.resolve(null);
@@ -102,7 +103,7 @@ export class CodeLink {
     ]));
   }
 
-  /** When a code expires, the companion is asked to show another (refresh_code). */
+  /** Called when a code expires: asks the companion to show another (refresh_code). */
   #expire(): void {
     const request = this.#request;
     if (!request) return;

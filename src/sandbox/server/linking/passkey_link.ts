@@ -1,6 +1,6 @@
 /**
- * The network's half of linking with a passkey: it has the owner sign a challenge, then relays prologue, nonces and the
- * encrypted request between the companion and the phone. A refusal ends the attempt; the network then asks anew.
+ * The network's half of linking with a passkey. It has the owner sign a challenge, then relays prologue, nonces and the
+ * encrypted request between the companion and the phone. A refusal ends the attempt, and the network starts another.
  */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
@@ -11,13 +11,16 @@ import type { Switchboard } from "../../world/switchboard.ts";
 import type { CompanionSocket } from "../companion_socket.ts";
 import { type Challenge, newChallenge, requestOptions, verifies } from "./relying_party.ts";
 
-/** After so many refusals in a row the network asks again only when the phone reads the QR or takes the code once more. */
+/**
+ * After this many refusals in a row, the network starts another attempt only when the phone scans the QR or enters the
+ * code again.
+ */
 const ATTEMPTS = 5;
 const BAD_REQUEST = { code: 400, text: "bad-request" };
 const NOT_AUTHORIZED = { code: 401, text: "not-authorized" };
-/** A notification was not acknowledged: the companion is taken for one that cannot do this. */
+/** The companion did not acknowledge a notification, so it seems not to support passkeys. */
 const NOT_ACCEPTABLE = { code: 406, text: "not-acceptable" };
-/** Another companion of the account is in the middle of the exchange. */
+/** The account has an exchange with another companion in progress. */
 const CONFLICT = { code: 409, text: "conflict" };
 /** The challenge has expired. */
 const GONE = { code: 410, text: "gone" };
@@ -26,15 +29,15 @@ type Refusal = { code: number; text: string };
 
 interface PasskeyLinkOptions {
   network: Switchboard;
-  /** How long a challenge may be answered, and how long the rest may take after it. */
+  /** How long a challenge is valid, and how long the steps after it may take. */
   lifetimeMs: number;
-  /** A new ref of the companion. */
+  /** Returns a new ref for the companion. */
   issueRef(): string;
-  /** The phone has signed the companion's identity. */
+  /** Called when the phone has signed the companion's identity. */
   onSigned(account: Account, signedIdentity: Uint8Array): void;
 }
 
-/** The state of a companion; each step leads to the next or back to `asked`. */
+/** The state of a companion. Each step leads to the next, or back to `asked`. */
 type Step = "asked" | "verifying" | "proven" | "revealed" | "requested";
 
 interface Link {
@@ -42,9 +45,9 @@ interface Link {
   primary: PasskeyPrimary;
   step: Step;
   challenge: Challenge;
-  /** The ref that the prologue has to name. */
+  /** The ref that the prologue must contain. */
   ref: string | null;
-  /** Ids of notifications that the companion has not acknowledged yet. */
+  /** Ids of the notifications that the companion has not acknowledged yet. */
   unacknowledged: Set<string>;
   refusals: number;
   cancelTimeout: () => void;
@@ -60,19 +63,19 @@ export class PasskeyLink {
     this.#options = options;
   }
 
-  /** The phone accepted the companion: its owner has to sign. An exchange that is under way continues. */
+  /** Called when the phone has accepted the companion: asks its owner to sign. An exchange in progress continues. */
   demand(account: Account, primary: PasskeyPrimary): void {
     if (this.#link && this.#link.step !== "asked") return;
     this.close();
     this.#ask({ account, primary, refusals: 0 });
   }
 
-  /** The account whose owner has signed, while the exchange goes on. */
+  /** The account whose owner has signed, while the exchange is in progress. */
   get signer(): Account | null {
     return this.#link && this.#link.step !== "asked" ? this.#link.account : null;
   }
 
-  /** The companion wants to be linked by this account: an exchange with another one is over. */
+  /** Called when the companion asks to be linked to this account: ends an exchange with another account. */
   endUnlessOf(account: Account): void {
     if (this.#link?.account !== account) this.close();
   }
@@ -81,7 +84,7 @@ export class PasskeyLink {
     if (id !== undefined) this.#link?.unacknowledged.delete(id);
   }
 
-  /** Answers a query of this exchange; false when it is none. */
+  /** Answers a query of this exchange; returns false if it is not one. */
   take(query: BinaryNode): boolean {
     const link = this.#link;
     const [asked] = elements(query);
@@ -150,7 +153,7 @@ export class PasskeyLink {
     this.#notify(link, "crsc_continuation", [element("primary_ephemeral_identity", {}, identity)]);
   }
 
-  /** What is wrong with a prologue before its assertion is looked at; null when nothing is. */
+  /** Checks a prologue, except its assertion; returns null if it is valid. */
   #wrongPrologue(link: Link, payload: Uint8Array): Refusal | null {
     if (link.step !== "asked") return BAD_REQUEST;
     if (link.unacknowledged.size > 0) return NOT_ACCEPTABLE;
@@ -169,7 +172,7 @@ export class PasskeyLink {
     this.#socket.send(result(query));
   }
 
-  /** The request is accepted at once; the rest waits until the owner has compared the codes, if that is required. */
+  /** Accepts the request immediately. Linking continues once the owner has compared the codes, if that is required. */
   async #takeRequest(link: Link, query: BinaryNode, request: BinaryNode): Promise<void> {
     if (link.step !== "revealed") return this.#refuse(link, query, BAD_REQUEST);
     const opened = link.primary.open(bytesOf(request));
@@ -187,7 +190,7 @@ export class PasskeyLink {
     return element("passkey_request_options", {}, options);
   }
 
-  /** Refuses the query, ends what it belongs to, and asks the owner to sign once more. */
+  /** Refuses the query, ends its exchange, and asks the owner to sign again. */
   #refuse(link: Link, query: BinaryNode, refused: Refusal): void {
     this.#socket.send(refusal(query, refused));
     this.close();
@@ -195,7 +198,7 @@ export class PasskeyLink {
     if (refusals < ATTEMPTS) this.#ask({ ...link, refusals });
   }
 
-  /** A query whose bytes are not a protobuf message. */
+  /** Disconnects a companion whose query was not a valid protobuf message. */
   #fail(link: Link, error: unknown): void {
     const { log } = this.#options.network.runtime;
     log.warn({ err: error, line: link.account.number }, "a companion broke the protocol of passkeys");
@@ -203,7 +206,7 @@ export class PasskeyLink {
     this.#socket.cut();
   }
 
-  /** Ends the exchange that is under way. */
+  /** Ends the exchange in progress. */
   close(): void {
     const link = this.#link;
     if (!link) return;

@@ -1,4 +1,6 @@
-/** What a registering companion publishes and proves: its keys, and its signature over a phone's identity for it. */
+/**
+ * What a registering companion publishes and proves: its keys, and its signature over the identity that a phone signed.
+ */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import { verifySignature } from "libsignal/src/curve.js";
@@ -8,7 +10,7 @@ import { uintOf } from "../../world/stanza.ts";
 
 const DEVICE_SIGNATURE_PREFIX = Uint8Array.of(6, 1);
 
-/** The whole identity with both signatures, encoded; null when the companion's signature is missing or wrong. */
+/** Returns the encoded identity with both signatures; null if the companion's signature is missing or wrong. */
 export function signedByCompanion(
   reply: Uint8Array,
   offered: proto.IADVSignedDeviceIdentity,
@@ -22,7 +24,7 @@ export function signedByCompanion(
   return proto.ADVSignedDeviceIdentity.encode({ ...offered, deviceSignature }).finish();
 }
 
-/** Reads the pairing data of a `ClientPayload`; null when it is incomplete. */
+/** Reads the pairing data of a `ClientPayload`; returns null if it is incomplete. */
 export function readPairingData(data: proto.ClientPayload.IDevicePairingRegistrationData): KeyBundle | null {
   const { eRegid, eIdent, eSkeyId, eSkeyVal, eSkeySig } = data;
   if (!eRegid || eIdent?.length !== 32 || !eSkeyId || eSkeyVal?.length !== 32 || !eSkeySig) return null;
@@ -31,8 +33,8 @@ export function readPairingData(data: proto.ClientPayload.IDevicePairingRegistra
 }
 
 /**
- * Whether `signature` (XEdDSA) is the key's over `message`; false for malformed ones. libsignal is asked
- * here, as `Curve.verify` of Baileys 7.0.0-rc14 ignores its answer and returns true for anything.
+ * Whether `signature` (XEdDSA) over `message` is valid for this key; false for malformed input. Calls libsignal,
+ * because `Curve.verify` of Baileys 7.0.0-rc14 ignores the result and always returns true.
  */
 function isSignedBy(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (publicKey.length !== 32 || signature.length !== 64) return false;

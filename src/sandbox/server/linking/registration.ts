@@ -1,7 +1,7 @@
 /**
- * A companion that is not linked yet: it shows refs as QR codes, or asks to be linked by a code, until a phone answers with
- * an ADV identity. The companion must then prove its side (the device signature); after that it is linked and told to log
- * in (515).
+ * A companion that is not linked yet. It shows refs as QR codes, or asks to be linked by a code, until a phone answers
+ * with an ADV identity. The companion must then prove its own identity (the device signature). After that it is linked,
+ * and told to log in (515).
  */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
@@ -20,14 +20,14 @@ import { signedByCompanion } from "./proof.ts";
 import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "../../world/stanza.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
 
-/** A client shows the first ref for 60 s and each other one for 20 s. */
+/** A client shows the first ref for 60 s and each of the others for 20 s. */
 const REFS = 6;
-/** A companion that does not prove its side in this time is disconnected. */
+/** A companion that takes longer for its proof is disconnected. */
 const PROOF_TIMEOUT_MS = 20_000;
-/** The two forms in which the network asks for a new QR secret. */
+/** The two forms of the notification that asks for a new QR secret. */
 const REFRESH_FORMS = ["companion_reg_refresh", "pair-device-rotate-qr"] as const;
 
-/** What the client proved and said of itself. */
+/** What the client proved and stated when it registered. */
 interface RegistrationRequest {
   /** Hex. */
   noisePublic: string;
@@ -37,15 +37,15 @@ interface RegistrationRequest {
 export interface RegistrationOptions {
   network: Switchboard;
   refs: RefBook;
-  /** Whether the first scan is answered by asking the companion for a new QR secret, as the real network does. */
+  /** Whether the network answers the first scan by asking the companion for a new QR secret, as the real one does. */
   refresh: boolean;
   /** How long a companion's code is valid before it is asked for another. */
   codeLifetimeMs: number;
-  /** How long the owner has to sign with a passkey, and again for what follows. */
+  /** How long the owner has to sign with a passkey, and how long the steps after that may take. */
   passkeyLifetimeMs: number;
 }
 
-/** The state of a companion between the phone's answer and its own proof. */
+/** The state of a companion between the phone's answer and the companion's proof. */
 interface Pending {
   account: Account;
   signed: proto.IADVSignedDeviceIdentity;
@@ -90,7 +90,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
     });
   }
 
-  /** Hands out the refs of the QR codes. */
+  /** Sends the refs for the QR codes. */
   start(): void {
     const { network, refs } = this.#options;
     const nodes = refs.issue(this, REFS).map((ref) => element("ref", {}, Buffer.from(ref)));
@@ -132,7 +132,10 @@ export class Registration implements SocketOwner, WaitingCompanion {
     return this.#code.exchange(hello);
   }
 
-  /** With the refresh stage the first scan of a QR only asks the companion for a new secret; a passkey does that itself. */
+  /**
+   * Takes a phone's offer. With the refresh stage, the first scan of a QR only asks the companion for a new secret; in
+   * a link with a passkey the companion makes one without being asked.
+   */
   take(account: Account, ref: string, { signedIdentity, primary }: LinkOffer): LinkAnswer {
     const taker = this.#pending?.account ?? this.#passkey.signer;
     if (taker && taker !== account) return { kind: "unknown_ref" };
@@ -146,14 +149,14 @@ export class Registration implements SocketOwner, WaitingCompanion {
     }
     if (this.codeRequest?.ref !== ref) {
       if (this.#refreshStage === "due") this.#askRefresh();
-      // Without the ack the network takes the companion for one that cannot refresh, and never links it.
+      // Without the ack the network assumes that the companion cannot refresh, and never links it.
       if (this.#refreshStage === "asked") return { kind: "refresh" };
     }
     this.#passkey.close();
     return { kind: "linked", deviceJid: this.#accept(account, signedIdentity) };
   }
 
-  /** Hands the phone's identity to the companion, which has to answer with its own signature; once is enough. */
+  /** Sends the phone's identity to the companion, which must answer with its own signature. Does so only once. */
   #accept(account: Account, signedIdentity: Uint8Array): string {
     const { network } = this.#options;
     if (this.#pending) return jidOf({ account, device: this.#pending.device }, "pn");
@@ -197,7 +200,10 @@ export class Registration implements SocketOwner, WaitingCompanion {
     this.#socket.send(notification);
   }
 
-  /** The companion's answer to pair-success: its signature over the identity, by the key that it registered with. */
+  /**
+   * Takes the companion's answer to pair-success: its signature over the identity, made with the key that it
+   * registered.
+   */
   #takeProof(answer: BinaryNode): void {
     const pending = this.#pending;
     if (!pending || answer.attrs.id !== pending.queryId) return;
