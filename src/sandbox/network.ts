@@ -1,6 +1,6 @@
 /**
- * The simulated WhatsApp network, assembled: a server that speaks the protocol to any client, over a real
- * WebSocket and TLS, with phones in this process. Its state lives in memory and outlives a gateway that is killed.
+ * Assembles the simulated WhatsApp network: a server that speaks the protocol over a real WebSocket and TLS with any
+ * client, and phones in this process. Its state is in memory and outlives a gateway that is killed.
  */
 import { Buffer } from "node:buffer";
 import { controlApp } from "./control/app.ts";
@@ -17,20 +17,20 @@ import { invalid } from "../errors.ts";
 import type { Clock, Runtime } from "../runtime.ts";
 import type { PhoneUplink } from "./world/uplink.ts";
 
-/** As on the real network: a pairing code is valid for three minutes. */
+/** Three minutes, as on the real network. */
 const CODE_LIFETIME_MS = 180_000;
-/** A little more than browsers give their user by default. */
+/** Somewhat more than the default timeout of browsers. */
 const PASSKEY_LIFETIME_MS = 300_000;
 
 interface NetworkOptions {
   runtime: Runtime;
-  /** Port of the WebSocket; 0, the default, takes a free one. */
+  /** Port of the WebSocket; 0, the default, chooses a free one. */
   port?: number;
-  /** Port of the control API; 0, the default, takes a free one. */
+  /** Port of the control API; 0, the default, chooses a free one. */
   controlPort?: number;
-  /** The refresh stage of linking (`companion_reg_refresh`); on unless false. */
+  /** Whether linking includes the refresh stage (`companion_reg_refresh`); true by default. */
   refresh?: boolean;
-  /** How long a pairing code is valid; then the companion gets `refresh_code`. */
+  /** How long a pairing code is valid, after which the companion gets `refresh_code`. */
   codeLifetimeMs?: number;
   /** How long the owner has to sign with a passkey. */
   passkeyLifetimeMs?: number;
@@ -43,7 +43,7 @@ export interface SandboxNetwork extends ControlledNetwork {
   close(): Promise<void>;
 }
 
-/** Starts the network and its control API on loopback. Rejects when a port is taken. */
+/** Starts the network and its control API on loopback. Rejects if a port is in use. */
 export async function startNetwork(options: NetworkOptions): Promise<SandboxNetwork> {
   const end = new AbortController();
   const runtime = { ...options.runtime, clock: clockUntil(end.signal, options.runtime.clock) };
@@ -52,7 +52,7 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
   const close = async () => {
     for (const part of started.splice(0).reverse()) await part.close();
     end.abort();
-    // What they were at fails now.
+    // Requests in progress fail now.
     for (const phone of phones.values()) await phone.idle();
   };
   try {
@@ -99,7 +99,7 @@ function switchOnPhones(
   };
 }
 
-/** The clock, with timers that never ring once the signal has aborted. */
+/** Wraps a clock so that no timer fires once the signal has aborted. */
 function clockUntil(signal: AbortSignal, clock: Clock): Clock {
   const waiting = new Set<() => void>();
   signal.addEventListener("abort", () => waiting.forEach((cancel) => cancel()), { once: true });
@@ -128,7 +128,7 @@ function openControl(network: ControlledNetwork, port: number): { url: string; c
   return {
     url: `http://127.0.0.1:${server.addr.port}`,
     close: async () => {
-      // Not gracefully: a hanging client would keep it open.
+      // Aborts, because a graceful shutdown would wait for a hanging client.
       stop.abort();
       await server.finished;
     },

@@ -1,6 +1,6 @@
 /**
- * The sandbox's control API: HTTP on loopback with which a person or a test operates the simulated phones, makes
- * groups, causes faults and reads what passed over the wire. It stands for the world outside the gateway.
+ * The sandbox's control API: HTTP on loopback, with which a person or a test operates the simulated phones, creates
+ * groups, injects faults, and reads the log of sent stanzas. It stands for the world outside the gateway.
  */
 import { Hono } from "@hono/hono";
 import { notFound, Problem } from "../../errors.ts";
@@ -12,12 +12,15 @@ import type { ControlledNetwork } from "./network.ts";
 import { phoneRoutes } from "./phones.ts";
 import { body, render } from "./request.ts";
 
-/** Whether the URL names this machine: no page of the web is at such a place, whatever name of its own points here. */
+/**
+ * Whether the URL's host is this machine by address or `localhost`. Rejects other names that resolve to it, so that no
+ * web page can reach the API by DNS rebinding.
+ */
 function isHere(url: string): boolean {
   return URL.canParse(url) && /^(127(\.\d+){3}|localhost|\[::1\])$/.test(new URL(url).hostname);
 }
 
-/** The routes, for one network. */
+/** Returns the routes for one network. */
 export function controlApp(network: ControlledNetwork): Hono {
   const app = new Hono();
   const { switchboard, url, rootKey, mediaUrl, caPem } = network;

@@ -1,4 +1,4 @@
-/** `POST /faults`: has the network do something wrong to one line; `DELETE /faults/{line}` has it do right again. */
+/** `POST /faults` injects a fault of the network into one line; `DELETE /faults/{line}` ends the line's faults. */
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import { STREAM_FAULTS, TIMED_FAULTS } from "../world/faults.ts";
@@ -6,7 +6,7 @@ import { STATUS_FORMS, type Switchboard } from "../world/switchboard.ts";
 import { number } from "./request.ts";
 
 const DEFAULT_SECONDS = 30;
-/** The default code of a nack: the server could not handle the stanza. */
+/** The server could not process the stanza. */
 const DEFAULT_NACK = 500;
 const DEFAULT_CODE_REFUSAL = 400;
 /** The version of the web client is refused. */
@@ -14,7 +14,7 @@ const DEFAULT_LOGIN_REFUSAL = 405;
 
 const seconds = z.number().positive().max(3600).default(DEFAULT_SECONDS);
 const count = z.int().positive().max(10_000).default(1);
-/** A number, or its digits. */
+/** A code, as a number or its digits. */
 const error = z.union([z.int(), z.string().regex(/^\d{3}$/).transform(Number)]).pipe(z.int().min(400).max(599));
 const line = { line: number };
 
@@ -30,15 +30,18 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.literal("no_keys"), device: z.int().min(0) }),
   /** `until` is Unix ms; a time in the past lifts the restriction. */
   z.strictObject({ ...line, kind: z.literal("restrict"), until: z.int().min(0), announced: z.boolean().optional() }),
-  /** How many new chats the account may start until then. */
+  /** Caps the new chats that the account may start until then. */
   z.strictObject({ ...line, kind: z.literal("cap_new_chats"), limit: z.int().min(0), until: z.int().min(0) }),
   z.strictObject({ ...line, kind: z.literal("early_success"), count }),
-  /** Changes the salt of the account's tokens, announced by the settings that its devices share. */
+  /** Changes the salt of the account's tokens, announced through the shared settings. */
   z.strictObject({ ...line, kind: z.literal("new_salt") }),
   z.strictObject({ ...line, kind: z.enum(["demand_token", "deaf", "garble"]), count }),
 ]);
 
-/** Throws Problem not_found for a line that is not a phone of this network, validation_failed for a device that it lacks. */
+/**
+ * Injects a fault. Throws Problem not_found for a line without a phone on this network, validation_failed for a device
+ * that the line does not have.
+ */
 export function causeFault(network: Switchboard, asked: z.infer<typeof fault>): void {
   const { directory, faults } = network;
   const account = directory.account(asked.line);
@@ -81,7 +84,7 @@ export function causeFault(network: Switchboard, asked: z.infer<typeof fault>): 
   }
 }
 
-/** Ends the faults that hold or wait for their turn. Throws Problem not_found as above. */
+/** Ends all faults of the line, active and queued. Throws Problem not_found as above. */
 export function liftFaults(network: Switchboard, line: string): void {
   const account = network.directory.account(line);
   if (!account) throw notFound("line");

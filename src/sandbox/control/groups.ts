@@ -1,4 +1,4 @@
-/** `/groups`: creating and reading groups, and what their members do. */
+/** `/groups`: creates, reads and changes groups. */
 import { Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
@@ -21,7 +21,7 @@ const memberChange = z.strictObject({
 
 const settings = z.strictObject({ subject: z.string().min(1).max(100) });
 
-/** What the network's codes say about a participant. */
+/** Descriptions of the network's error codes for a participant. */
 const REFUSALS: Record<MemberRefusal, string> = {
   "403": "made the group, and no admin removes or demotes them",
   "404": "is not in the group",
@@ -44,7 +44,7 @@ export function groupRoutes(network: Switchboard): Hono {
     return group;
   };
 
-  /** On whose phone a change is made: an admin's, or where none is left any member's. */
+  /** Returns the member who makes a change: an admin, or any member if there is none. */
   const actorOf = ({ participants, admins }: Group) => {
     const actor = participants.find((account) => admins.has(account)) ?? participants[0];
     if (!actor) throw invalid("gid", "is a group without members");
@@ -61,7 +61,7 @@ export function groupRoutes(network: Switchboard): Hono {
     return c.json({ id: group.jid, jid: group.jid, subject, participants, size: participants.length }, 201);
   });
   app.get("/:gid", (c) => c.json(describe(groupOf(c.req.param("gid")))));
-  // What members do on their phones: changes by an admin, and leaving.
+  // Changes as made on the members' phones: by an admin, or by those who leave.
   app.post("/:gid/participants", async (c) => {
     const group = groupOf(c.req.param("gid"));
     const { action, participants } = await body(c, memberChange);

@@ -1,4 +1,4 @@
-/** `/phones/{number}/messages` and what else a phone does in its chats. */
+/** `/phones/{number}/messages`, and the other actions of a phone in its chats. */
 import { Hono } from "@hono/hono";
 import type { Context } from "@hono/hono";
 import { z } from "zod";
@@ -20,7 +20,7 @@ const fileMessage = z.strictObject({
 });
 const rawMessage = z.strictObject({ ...addressed, message: z.record(z.string(), z.unknown()) });
 
-/** A message of the phone's inbox, or one that it sent. */
+/** Selects a message: of the phone's inbox, or one that it sent. */
 const named = { id: z.string().min(1) };
 const to = z.string().min(1);
 const typing = z.strictObject({ to, state: z.enum(["typing", "recording", "paused"]).default("typing") });
@@ -28,7 +28,7 @@ const typing = z.strictObject({ to, state: z.enum(["typing", "recording", "pause
 export function messageRoutes(network: ControlledNetwork): Hono {
   const app = new Hono();
 
-  /** Has a phone do something; the answer is what comes of it, or else what was asked. */
+  /** Adds a route for an action of a phone; answers with the action's result, or with the request if it has none. */
   const does = <T extends z.ZodType>(
     action: string,
     schema: T,
@@ -73,7 +73,9 @@ export function messageRoutes(network: ControlledNetwork): Hono {
   return app;
 }
 
-/** A message has one of three forms; the field that names its form decides how the rest is validated. */
+/**
+ * Reads a message, which has one of three forms. The field that identifies the form decides how the rest is validated.
+ */
 async function messageOf(c: Context): Promise<PhoneMessage> {
   const json = await readJson(c);
   const fields = typeof json === "object" && json !== null ? json : {};

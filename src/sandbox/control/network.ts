@@ -8,7 +8,7 @@ import { number } from "./request.ts";
 export const newPhone = z.strictObject({
   number,
   name: z.string().min(1).max(100).optional(),
-  /** A business, and what it says about itself. */
+  /** Makes the account a business with this profile. */
   business: z.strictObject({
     description: z.string().max(500),
     category: z.string().max(100),
@@ -17,7 +17,7 @@ export const newPhone = z.strictObject({
     website: z.string().max(200),
   }).partial().optional(),
   passkey: z.boolean().optional(),
-  /** Whether the request for a passkey brings its options, or the companion has to query them. */
+  /** Whether the request for a passkey carries its options, or the companion has to query them. */
   passkeyOptions: z.enum(["notification", "query"]).optional(),
 }).refine(({ passkey, passkeyOptions }) => passkey || !passkeyOptions, {
   path: ["passkeyOptions"],
@@ -26,16 +26,16 @@ export const newPhone = z.strictObject({
 type NewPhone = Omit<z.infer<typeof newPhone>, "number">;
 
 export interface ControlledNetwork {
-  /** The WebSocket's address. */
+  /** URL of the WebSocket. */
   readonly url: string;
-  /** The Noise root key that a client has to pin, in hex. */
+  /** The Noise root key that clients must pin, hex. */
   readonly rootKey: string;
   /** Base URL of the media host, and the authority that signed its certificate. */
   readonly mediaUrl: string;
   readonly caPem: string;
   readonly switchboard: Switchboard;
   readonly media: MediaHost;
-  /** Opens an account and switches its phone on. Throws Problem validation_failed when the number is taken. */
+  /** Opens an account with a phone. Throws Problem validation_failed if the number is in use. */
   addPhone(number: string, options?: NewPhone): Phone;
   phone(number: string): Phone | null;
 }

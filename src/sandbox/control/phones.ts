@@ -1,4 +1,4 @@
-/** `/phones`: switching phones on, and linking companions to them by QR, code and passkey. */
+/** `/phones`: creates phones, and links companions to them by QR, code and passkey. */
 import { Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";

@@ -1,4 +1,4 @@
-/** Bodies, parameters and problems of the control API: what all routes read and answer in the same way. */
+/** Parameters, bodies and problems, handled the same way in all routes of the control API. */
 import type { Context } from "@hono/hono";
 import { z } from "zod";
 import { notFound, Problem } from "../../errors.ts";
@@ -6,14 +6,14 @@ import type { Phone } from "../phone/phone.ts";
 
 export const number = z.string().regex(/^\d{7,15}$/, "must be 7 to 15 digits");
 
-/** The phone that the address names. Throws Problem not_found. */
+/** Returns the phone in the request's path. Throws Problem not_found. */
 export function phoneOf(c: Context, network: { phone(number: string): Phone | null }): Phone {
   const phone = network.phone(c.req.param("number") ?? "");
   if (!phone) throw notFound("phone");
   return phone;
 }
 
-/** The body as the schema has it. Throws Problem malformed_json or validation_failed. */
+/** Parses the body with the schema. Throws Problem malformed_json or validation_failed. */
 export async function body<T extends z.ZodType>(c: Context, schema: T): Promise<z.infer<T>> {
   return parse(schema, await readJson(c));
 }

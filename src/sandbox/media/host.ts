@@ -1,6 +1,6 @@
 /**
- * The media host of the simulated network: HTTPS on loopback. Clients upload encrypted files under their hash and get a
- * path from which others download them, whole or in part.
+ * The media host of the simulated network: HTTPS on loopback. Clients upload encrypted files under their hash, and get
+ * a path from which others download them, whole or in part.
  */
 import "reflect-metadata"; // which @peculiar/x509 needs before it is loaded
 import * as x509 from "@peculiar/x509";
@@ -9,26 +9,26 @@ import type { Runtime } from "../../runtime.ts";
 import { FileShelf } from "./shelf.ts";
 import type { MediaAccess } from "../world/uplink.ts";
 
-/** The last part is the file's hash in base64url, which some clients pad. */
+/** The last part is the file's hash in base64url; some clients pad it. */
 const UPLOAD_PATH = /^\/(?:mms|product|pps)\/[a-z-]+\/([A-Za-z0-9_-]+)(?:=|%3D){0,2}$/i;
 
 const PICTURE_PATH = "/v/t61.24694-24/";
 
 export interface MediaHost extends MediaAccess {
-  /** Direct paths of the files that it has, oldest first. */
+  /** Returns the direct paths of the stored files, oldest first. */
   paths(): string[];
-  /** Loses a file, as the real host loses old ones; false when there is none. */
+  /** Removes a file, as the real host removes old ones; returns false if there is no such file. */
   remove(directPath: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
 interface MediaOptions {
   runtime: Runtime;
-  /** Resolves when an upload that this line has made may be answered; at once unless given. */
+  /** Resolves when an upload of this line may be answered; by default immediately. */
   taken?: (line: string) => Promise<void>;
 }
 
-/** Starts on a free port of 127.0.0.1. */
+/** Starts the host on a free port of 127.0.0.1. */
 export async function startMedia({ runtime, taken = () => Promise.resolve() }: MediaOptions): Promise<MediaHost> {
   const { caPem, certPem, keyPem } = await makeServerCertificate(runtime);
   const folder = await Deno.makeTempDir({ prefix: "paloma-sandbox-media-" });
@@ -70,7 +70,7 @@ export async function startMedia({ runtime, taken = () => Promise.resolve() }: M
     paths: () => files.paths(),
     remove: (directPath) => files.remove(directPath),
     close: async () => {
-      // Not gracefully: a hanging client would keep it open.
+      // Aborts, because a graceful shutdown would wait for a hanging client.
       stop.abort();
       await server.finished;
       await Deno.remove(folder, { recursive: true });
@@ -81,7 +81,7 @@ export async function startMedia({ runtime, taken = () => Promise.resolve() }: M
 interface HostState extends Required<Pick<MediaOptions, "taken">> {
   files: FileShelf;
   auth: string;
-  /** Profile pictures by path: as they are, for everybody who knows the address. */
+  /** Profile pictures by path: unencrypted, and available to everybody who knows the URL. */
   pictures: Map<string, Uint8Array>;
 }
 
@@ -101,7 +101,7 @@ async function answer(request: Request, { files, auth, pictures, taken }: HostSt
   if (request.method !== "GET") return refuse(405, "only GET and POST");
   const picture = pictures.get(pathname);
   if (picture) return new Response(Uint8Array.from(picture), { headers: { "content-type": "image/jpeg" } });
-  // Clients add `&hash=…&mms-type=…` to the direct path, which has a query of the host's own.
+  // The direct path has a query of the host's own, to which clients append `&hash=…&mms-type=…`.
   const served = await files.serve(pathname, request.headers.get("range"));
   return served ?? refuse(404, "there is no such file, or not any more");
 }
@@ -111,19 +111,22 @@ function refuse(status: number, reason: string): Response {
 }
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** A sandbox may run for long; the day before covers clocks that differ. */
+/** A sandbox may run for long. Certificates are also valid for the day before, in case clocks differ. */
 const VALID_DAYS = 365;
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const ISSUER = "CN=Paloma sandbox CA";
 
 interface ServerCertificate {
-  /** What clients must trust. */
+  /** The certificate authority that clients must trust. */
   caPem: string;
   certPem: string;
   keyPem: string;
 }
 
-/** For a server on 127.0.0.1, of an authority of its own: made anew at every start, and kept in memory. */
+/**
+ * Creates a certificate for a server on 127.0.0.1, and an authority that issues it. Both are new at every start and
+ * stay in memory.
+ */
 export async function makeServerCertificate({ clock, random }: Runtime): Promise<ServerCertificate> {
   const [authority, server] = await Promise.all([makeKeyPair(), makeKeyPair()]);
   const certify = async (subject: string, publicKey: CryptoKey, extensions: x509.Extension[]): Promise<string> => {
@@ -134,7 +137,7 @@ export async function makeServerCertificate({ clock, random }: Runtime): Promise
       issuer: ISSUER,
       signingKey: authority.privateKey,
       signingAlgorithm: ALGORITHM,
-      // Positive, and new at every start, so that no client mistakes it for an earlier one.
+      // Positive, and new at every start, so that no client takes it for an earlier certificate.
       serialNumber: "01" + Buffer.from(random.bytes(15)).toString("hex"),
       notBefore: new Date(clock.now() - DAY_MS),
       notAfter: new Date(clock.now() + VALID_DAYS * DAY_MS),

@@ -1,15 +1,17 @@
-/** The files of the media host, in a folder on disk: kept under the path of their download; the oldest go first. */
+/** The files of the media host, stored in a folder by download path; the oldest are removed first. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { writeAll } from "../../base/files.ts";
 import type { Runtime } from "../../runtime.ts";
 
-/** Larger than the largest file that a gateway accepts (100 MiB), with room for encryption. */
+/** More than the largest file that a gateway accepts (100 MiB), plus encryption overhead. */
 const FILE_MAX_BYTES = 110 * 1024 * 1024;
-/** Of all files together; beyond it the oldest go, as the real network forgets files after some weeks. */
+/**
+ * Limit on the total size. Beyond it the oldest files are removed, as the real network removes files after some weeks.
+ */
 const TOTAL_MAX_BYTES = 2 * 1024 * 1024 * 1024;
-/** The path of downloads, as on the real host. */
+/** The path prefix of downloads, as on the real host. */
 const DOWNLOAD_PREFIX = "/v/t62.7118-24/";
 
 interface ShelvedFile {
@@ -32,7 +34,7 @@ export class FileShelf {
     return [...this.#files.keys()].map(directPath);
   }
 
-  /** Streams to disk; the token must be the SHA-256 of what came, as the real host checks it. */
+  /** Streams a file to disk. As on the real host, the token must be the SHA-256 of the content. */
   async store(
     body: ReadableStream<Uint8Array> | null,
     token: string,
@@ -50,7 +52,7 @@ export class FileShelf {
         await writeAll(file, chunk);
       }
     } catch (error) {
-      // The uploader went away, or the disk is full: nothing of it stays.
+      // The uploader disconnected, or the disk is full: leave no partial file behind.
       await Deno.remove(location);
       throw error;
     } finally {
@@ -84,7 +86,7 @@ export class FileShelf {
     return true;
   }
 
-  /** The file, or the range of it that was asked for; null when there is none, or none any more. */
+  /** Returns the file, or the requested range of it; null if the file does not exist or has been removed. */
   async serve(directPath: string, range: string | null): Promise<Response | null> {
     const stored = this.#files.get(nameIn(directPath));
     if (!stored) return null;
@@ -98,23 +100,26 @@ export class FileShelf {
       "accept-ranges": "bytes",
     });
     if (range !== null) headers.set("content-range", `bytes ${asked.start}-${asked.end}/${stored.size}`);
-    // A whole file is streamed from disk, past this process's heap.
+    // Streams a whole file from disk, outside this process's heap.
     const body = range === null ? file.readable : file.readable.pipeThrough(firstBytes(asked.end - asked.start + 1));
     return new Response(body, { status: range === null ? 200 : 206, headers });
   }
 }
 
-/** How a message refers to a file: as on the real host with a query, to which clients add. */
+/**
+ * Returns the path by which a message refers to a file; like that of the real host, it has a query, to which clients
+ * append.
+ */
 function directPath(name: string): string {
   return `${DOWNLOAD_PREFIX}${name}?ccb=11-4&oh=${name.slice(0, 8)}&_nc_sid=5e03e0`;
 }
 
-/** The query does not identify the file; clients add to it. */
+/** Returns the file's name. The query is not part of it, because clients append to it. */
 function nameIn(directPath: string): string {
   return directPath.startsWith(DOWNLOAD_PREFIX) ? directPath.slice(DOWNLOAD_PREFIX.length).split("?")[0]! : "";
 }
 
-/** One range of the header `Range`; null for one that cannot be served. An end beyond the file means the file's end. */
+/** Parses a `Range` header with one range; null if it cannot be served. An end beyond the file means the file's end. */
 function readRange(range: string, size: number): { start: number; end: number } | null {
   const [, first, last] = /^bytes=(\d*)-(\d*)$/.exec(range) ?? [];
   if (!first && !last) return null;
@@ -123,7 +128,7 @@ function readRange(range: string, size: number): { start: number; end: number } 
   return start <= end ? { start, end } : null;
 }
 
-/** Lets `count` bytes through, then ends both sides. */
+/** Passes `count` bytes through, then ends both sides. */
 function firstBytes(count: number): TransformStream<Uint8Array, Uint8Array> {
   let left = count;
   return new TransformStream({

@@ -1,4 +1,4 @@
-/** Queries about the account itself: media access, profiles, settings, restrictions, unlinking. */
+/** Queries about accounts: media access, profiles, settings, restrictions, unlinking. */
 import { Buffer } from "node:buffer";
 import { isGroup } from "../world/address.ts";
 import { cappingJson, timelockJson } from "../world/notices.ts";
@@ -7,18 +7,18 @@ import { type BinaryNode, bytesOf, child, childrenOf, element, refusal, result, 
 import type { Standing } from "../world/trust.ts";
 import type { QueryContext } from "./query.ts";
 
-/** How long a client may use a media token before it asks again. */
+/** How long a client may use a media token before it must query a new one. */
 const MEDIA_TTL_SECONDS = "3600";
-/** The network's own limit for one file. */
+/** The network's own limit for a file. */
 const MAX_MEDIA_BYTES = String(2 * 1024 ** 3);
 
-/** GraphQL queries (`w:mex`) by the ids that the apps use. */
+/** GraphQL queries (`w:mex`), by the ids that the apps use. */
 const MEX_QUERIES: Record<string, (standing: Standing) => Record<string, unknown>> = {
   "23983697327930364": (standing) => ({ xwa2_fetch_account_reachout_timelock: timelockJson(standing) }),
   "24503548349331633": (standing) => ({ xwa2_message_capping_info: cappingJson(standing) }),
 };
 
-/** The profiles of the businesses among those asked for. */
+/** Returns the profiles of those requested accounts that are businesses. */
 function answerBusiness(query: BinaryNode, { directory }: Switchboard): BinaryNode | null {
   const asked = child(query, "business_profile");
   if (!asked) return null;
@@ -53,7 +53,7 @@ export function answerAccount(query: BinaryNode, { companion, network }: QueryCo
       return result(query, [element("result", {}, Buffer.from(JSON.stringify(json)))]);
     }
     case "md": {
-      // The session itself unlinks the companion, after this answer has left.
+      // The session itself unlinks the companion, after it has sent this answer.
       const named = child(query, "remove-companion-device")?.attrs.jid;
       if (named === undefined) return null;
       return named === companion.jid ? result(query) : refusal(query, { code: 403, text: "forbidden" });
@@ -66,7 +66,7 @@ export function answerAccount(query: BinaryNode, { companion, network }: QueryCo
 const BAD_REQUEST = { code: 400, text: "bad-request" };
 const NOT_FOUND = { code: 404, text: "item-not-found" };
 
-/** `w:profile:picture`: without a target, one's own. */
+/** Answers `w:profile:picture`; without a target, for the account's own picture. */
 export function answerPicture(query: BinaryNode, { companion, network }: QueryContext): BinaryNode {
   const { target, type } = query.attrs;
   const group = isGroup(target) ? network.groups.get(target!) : null;
@@ -86,14 +86,14 @@ export function answerPicture(query: BinaryNode, { companion, network }: QueryCo
   return result(query, picture ? [element("picture", { id: "1" })] : []);
 }
 
-/** `status`: what others read as "about". */
+/** Answers `status`, which sets the account's "about" text. */
 export function answerAbout(query: BinaryNode, { companion }: QueryContext): BinaryNode | null {
   if (query.attrs.type !== "set") return null;
   companion.account.about = textOf(child(query, "status"));
   return result(query);
 }
 
-/** `blocklist`: contacts are named by LID. */
+/** Answers `blocklist`; blocked contacts are identified by LID. */
 export function answerBlocklist(query: BinaryNode, { companion, network }: QueryContext): BinaryNode {
   const { blocked } = companion.account;
   const item = child(query, "item");
@@ -108,7 +108,7 @@ export function answerBlocklist(query: BinaryNode, { companion, network }: Query
   return result(query, [element("list", {}, items)]);
 }
 
-/** Whom a setting may name. */
+/** The values that a privacy setting can have. */
 const VALUES = new Set(["all", "contacts", "contact_blacklist", "none", "match_last_seen", "known"]);
 
 export function answerSettings(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
@@ -132,8 +132,8 @@ export function answerSettings(query: BinaryNode, { companion, network }: QueryC
 }
 
 /**
- * `w:sync:app:state`: settings that an account's devices share, in collections that grow by patches. Who brings a patch
- * without knowing those before it is refused, and given them.
+ * Answers `w:sync:app:state`: the settings shared by an account's devices, in collections that grow by patches. A
+ * companion that uploads a patch but lacks earlier ones is refused, and gets those.
  */
 export function answerAppState(query: BinaryNode, { companion: { account, id }, network }: QueryContext): BinaryNode {
   const collections = childrenOf(child(query, "sync"), "collection").map((collection) => {

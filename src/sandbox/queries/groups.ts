@@ -37,7 +37,7 @@ function refuse(query: BinaryNode, code: string): BinaryNode {
   return refusal(query, { code: Number(code), text: TEXTS[code] ?? "error" });
 }
 
-/** Queries about no group in particular: one's own groups, and the one behind an invite. */
+/** Answers queries that are not addressed to a group: the account's own groups, and the group of an invite. */
 function readAny(query: BinaryNode, { companion, network }: QueryContext): BinaryNode | null {
   if (child(query, "participating")) {
     return result(query, [element("groups", {}, network.groups.of(companion.account).map(groupNode))]);
@@ -162,13 +162,13 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
   }
 }
 
-/** The participants that a node names and that exist. */
+/** Returns the accounts of the participants in a node, without those that do not exist. */
 function accountsOf(node: BinaryNode, directory: QueryContext["network"]["directory"]): Account[] {
   const accounts = childrenOf(node, "participant").map(({ attrs }) => directory.resolve(attrs.jid)?.account ?? null);
   return [...new Set(accounts)].filter((account) => account !== null);
 }
 
-/** One result each; a 404 under the requested address for those who are not on the network. */
+/** Returns one result per participant; those who are not on the network get a 404 under the requested address. */
 function resultNodes(group: Group, asked: BinaryNode, results: readonly MemberResult[]): BinaryNode[] {
   const known = results.map(({ account, error }) => participantNode(group, account, { error }));
   const named = new Set(results.flatMap(({ account }) => [account.jid, account.lid]));

@@ -1,4 +1,4 @@
-/** Queries of `encrypt`: uploading, counting and checking one's own keys, fetching those of others. */
+/** Queries of `encrypt`: uploading, counting and checking the companion's own keys, and fetching those of others. */
 import { bundleNodes, readBundle, readSignedPreKey } from "../world/key_store.ts";
 import { type BinaryNode, child, childrenOf, element, refusal, result } from "../world/stanza.ts";
 import type { QueryContext } from "./query.ts";

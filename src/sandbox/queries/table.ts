@@ -1,4 +1,7 @@
-/** Answers the queries (`<iq>`) of a linked companion: one table by namespace, one file a family of queries. */
+/**
+ * Answers the queries (`<iq>`) of a linked companion. The table maps each namespace to its handler; there is one file
+ * per family of queries.
+ */
 import type { QueryContext, QueryHandler } from "./query.ts";
 import { type BinaryNode, refusal, result } from "../world/stanza.ts";
 import {
@@ -36,7 +39,7 @@ const HANDLERS: Readonly<Record<string, QueryHandler>> = {
   "w:sync:app:state": answerAppState,
 };
 
-/** The answer to a query, or a refusal with 501 when the network does not know it. */
+/** Answers a query; refuses it with 501 if it is unknown. */
 export function answerQuery(query: BinaryNode, context: QueryContext): BinaryNode {
   const handler = HANDLERS[query.attrs.xmlns ?? ""];
   const answer = handler?.(query, context);

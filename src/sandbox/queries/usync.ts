@@ -1,4 +1,4 @@
-/** Queries of `usync`: does a number have an account, which devices and which LID does it have. */
+/** Queries of `usync`: whether a number has an account, and the account's devices and LID. */
 import { makeJid, parseJid } from "../world/address.ts";
 import { type Account, endpointsOf } from "../world/directory.ts";
 import { type BinaryNode, child, element, elements, result, seconds, textOf } from "../world/stanza.ts";
@@ -38,7 +38,7 @@ function answerUser(user: BinaryNode, protocols: string[], { companion, network 
       case "devices":
         return [deviceList(account, network.runtime.clock)];
       case "lid":
-        // Without it a client cannot encrypt for a phone number; a LID needs no other.
+        // Without the LID a client cannot encrypt for a phone number. A user requested by LID needs no other.
         return byLid ? [] : [element("lid", { val: account.lid })];
       case "status":
         return [element("status", { t: "0" }, account.about)];
@@ -48,7 +48,7 @@ function answerUser(user: BinaryNode, protocols: string[], { companion, network 
         return [];
     }
   });
-  // A query by LID for the LID returns the number behind it.
+  // A query by LID for the LID returns the phone number.
   const number = byLid && protocols.includes("lid") ? account.jid : undefined;
   return element("user", { jid, pn_jid: number }, answers);
 }
