@@ -55,6 +55,16 @@ const ENGINES: Engine[] = [
 
 /** What `paloma serve` loads before it listens: these, one after another on demand, and all that they import. */
 const START = ["main.ts", "cli/run.ts", "cli/serve.ts", "ops/log.ts", "app.ts", "roles/role.ts"];
+/** What it loads when something first needs it. */
+const ON_DEMAND = new Set([
+  "line/line_session.ts",
+  "webhook/worker.ts",
+  "ops/sweep_work.ts",
+  "egress/safe_fetch.ts",
+  "cluster/leases.ts",
+]);
+/** Packages of many files. */
+const DEAR = /^import (?!type ).*"(commander|p-queue)"/m;
 const SCHEMAS = /"(@hono\/zod-openapi|zod)"/;
 
 /** What only `runtime.ts` may touch, and who else does. */
@@ -96,6 +106,17 @@ Deno.test("a start loads no schemas (decision 0024)", () => {
     source.path === "roles/role.ts" ? { ...source, code: `${source.code}import "../http/server.ts";` } : source
   );
   assert.ok(withSchemas(planted).includes("http/api/schemas.ts"));
+});
+
+Deno.test("a start loads nothing that only lines, webhooks, sweeps, the way out or other processes need (decision 0024)", () => {
+  const loaded = (from: readonly Source[]) => loadedBy(from, START);
+  const early = (from: readonly Source[]) => loaded(from).map(({ path }) => path).filter((path) => ON_DEMAND.has(path));
+  assert.deepEqual(early(house), []);
+  assert.deepEqual(loaded(house).filter((source) => DEAR.test(runningCode(source))).map(({ path }) => path), []);
+  const planted = house.map((source) =>
+    source.path === "roles/worker.ts" ? { ...source, code: `${source.code}import "./sessions.ts";` } : source
+  );
+  assert.ok(early(planted).includes("line/line_session.ts"));
 });
 
 Deno.test("the simulated network shares no code of ours with what talks to it", () => {
