@@ -33,7 +33,7 @@ export interface SweptMedia extends Pick<MediaStore, "remove">, Partial<Pick<Dis
   sweepOrphans(signal: AbortSignal): Promise<number>;
 }
 
-export interface SweepContext {
+interface SweepContext {
   kv: ChunkedKv;
   runtime: Runtime;
   bell: Bell;
@@ -51,6 +51,8 @@ export interface SweepContext {
   /** And messages. */
   historyDays: number;
 }
+
+export type SweepWork = ReturnType<typeof sweepWork>;
 
 export function sweepWork(context: SweepContext) {
   const { kv, runtime, network, events, eventDays, historyDays } = context;

@@ -1,14 +1,15 @@
 /** All sweeps, and how often each runs. Their work is loaded with the first that runs: none does in the first ten seconds. */
 import { onDemand } from "../base/single_flight.ts";
 import { ERASURE_TOPIC } from "../erasure/erasures.ts";
+import type { Bell } from "../store/bell.ts";
 import type { Changes } from "../store/changes.ts";
 import type { Sweep } from "./maintenance.ts";
-import type { SweepContext, sweepWork } from "./sweep_work.ts";
+import type { SweepWork } from "./sweep_work.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
-type SweepName = keyof ReturnType<typeof sweepWork>;
+type SweepName = keyof SweepWork;
 
 const EVERY_MS: readonly (readonly [SweepName, number])[] = [
   ["removed accounts", MINUTE_MS],
@@ -31,12 +32,13 @@ const EVERY_MS: readonly (readonly [SweepName, number])[] = [
   ["orphaned files", HOUR_MS],
 ];
 
-export function sweeps({ changes, ...context }: SweepContext & { changes: Changes }): Sweep[] {
-  const work = onDemand(async () => (await import("./sweep_work.ts")).sweepWork(context));
+/** `load` is called when the first of them runs. */
+export function sweeps({ bell, changes }: { bell: Bell; changes: Changes }, load: () => Promise<SweepWork>): Sweep[] {
+  const work = onDemand(load);
   const wakenBy: Partial<Record<SweepName, Sweep["wakenBy"]>> = {
     // A command asked for it, and waits.
     "removed accounts": changes.hear,
-    "erased people": (wake) => context.bell.hear(ERASURE_TOPIC, wake),
+    "erased people": (wake) => bell.hear(ERASURE_TOPIC, wake),
   };
   return EVERY_MS.map(([name, everyMs]) => ({
     name,

@@ -29,6 +29,7 @@ import { makeRemoteWebhooks } from "../webhook/remote.ts";
 import { Webhooks } from "../webhook/webhooks.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
+import { optOutsOn, recorderOn } from "./recording.ts";
 
 /** Who holds lines and webhooks, and their network. */
 export interface Holders {
@@ -59,7 +60,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
   const { live, network, stopping, budgets, probe, panelUrl } = options;
   const { clock } = runtime;
   const { accounts, seal } = data;
-  const recorder = ground.recorderOn(kv);
+  const recorder = recorderOn(ground, kv);
   const idempotency = new Idempotency({ kv, clock, seal });
   const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch, names: ground.names });
   const queueChanged = (lineId: string) => live.queueChanged(lineId);
@@ -72,7 +73,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
     idempotency,
     lines,
     accept: options.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
-    optOuts: ground.optOuts(network, queueChanged),
+    optOuts: optOutsOn(ground, { network, queueChanged }),
     erasures: new Erasures({ kv, runtime, bell }),
     replay: (request) => findReplay({ kv, idempotency }, request),
     references: new References({ kv, network }),

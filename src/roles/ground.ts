@@ -7,26 +7,22 @@ import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { type EventLog, makeEventLog } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";
-import { OptOuts } from "../message/opt_outs.ts";
-import { lineIdsOf, makeSessionNames, type SessionNames } from "../line/line_row.ts";
+import { makeSessionNames, type SessionNames } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
 import { makeMediaLinks, type MediaLinks } from "../media/link.ts";
-import { Recorder } from "../message/record.ts";
 import { makeQueuedCount, type QueuedCount } from "../message/history/counts.ts";
 import { messageKeys } from "../message/rows.ts";
 import { DiskShares } from "../media/shares.ts";
 import type { SharedMediaStore } from "../media/fair_writes.ts";
 import type { SweptMedia } from "../ops/sweep_work.ts";
-import { measuredEvents, measuredMoves, measuredStore } from "../ops/measure.ts";
+import { measuredEvents, measuredStore } from "../ops/measure.ts";
 import { makeMetrics, type Metrics } from "../ops/metrics.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { type Changes, watchChanges } from "../store/changes.ts";
-import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withMemory } from "../store/layers/memory.ts";
 import { withRecent } from "../store/layers/recent.ts";
-import type { Network } from "../whatsapp/network.ts";
 
 /** The files, and what keeps them tidy. */
 export type Media = SharedMediaStore & SweptMedia;
@@ -48,10 +44,6 @@ export interface Ground {
   safeFetch: SafeFetch;
   queuedCount: QueuedCount;
   names: SessionNames;
-  /** Writes what becomes of messages through the given store. */
-  recorderOn(kv: Kv): Recorder;
-  /** `queueChanged` is called with each line whose queue an opt-out has changed. */
-  optOuts(network: Pick<Network, "lidOf" | "numberOf">, queueChanged: (lineId: string) => void): OptOuts;
 }
 
 /** Topics of news that one process has and others need (promise 7): nothing depends on a ring that is lost. */
@@ -90,15 +82,6 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
   const lookups = makeLookups(runtime);
   const events = isShared ? relayedEvents(log, bell) : log;
   const names = makeSessionNames(kv, runtime.clock);
-  const recorderOn = (kv: Kv) =>
-    new Recorder({
-      kv,
-      events,
-      sessionName: names.of,
-      files: media,
-      runtime,
-      recorded: measuredMoves(metrics, runtime.clock),
-    });
   return {
     config,
     runtime,
@@ -115,19 +98,6 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
     safeFetch: safeFetchOnDemand({ config, runtime }),
     queuedCount: makeQueuedCount(kv),
     names,
-    recorderOn,
-    optOuts: ({ lidOf, numberOf }, queueChanged) =>
-      new OptOuts({
-        kv,
-        clock: runtime.clock,
-        events,
-        recorder: recorderOn(kv),
-        linesOf: (accountId) => lineIdsOf(kv, accountId),
-        lidOf,
-        numberOf,
-        wordsOf: async (accountId) => (await data.accounts.caller(accountId))?.account.optOutWords ?? [],
-        queueChanged,
-      }),
   };
 }
 

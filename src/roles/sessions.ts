@@ -7,6 +7,7 @@ import { makeFetchAttachment } from "../message/fetch_attachment.ts";
 import { makeFetchPreview } from "../message/link_preview.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
+import { optOutsOn, recorderOn } from "./recording.ts";
 
 export interface SessionsOptions {
   network: Network;
@@ -14,7 +15,7 @@ export interface SessionsOptions {
 }
 
 export function makeSessions(ground: Ground, { network, queueChanged }: SessionsOptions): MakeSession {
-  const { runtime, bell, media: files, links, events, lookups, safeFetch, names, recorderOn } = ground;
+  const { runtime, bell, media: files, links, events, lookups, safeFetch, names } = ground;
   const { accounts, seal } = ground.data;
   const shared = {
     runtime,
@@ -23,7 +24,7 @@ export function makeSessions(ground: Ground, { network, queueChanged }: Sessions
     fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
     sessionName: names.of,
     plan: async (accountId: string) => (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!,
-    optOuts: ground.optOuts(network, queueChanged),
+    optOuts: optOutsOn(ground, { network, queueChanged }),
     events,
     media: makeMediaIngest({ media: files, links, runtime }),
     seal,
@@ -31,7 +32,7 @@ export function makeSessions(ground: Ground, { network, queueChanged }: Sessions
     network,
   };
   return (kv, line, changed) => {
-    const recorder = recorderOn(kv);
+    const recorder = recorderOn(ground, kv);
     const fetchAttachment = makeFetchAttachment({ kv, runtime, safeFetch, files, recorder });
     return new LineSession({ ...shared, kv, recorder, fetchAttachment }, line, changed);
   };

@@ -88,7 +88,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
   async function beginUpkeep(): Promise<void> {
     const store = upkeeps.storeOf(UPKEEP);
     if (upkeep || !store) return;
-    upkeep = upkeepOf(ground, network, (lineId) => ringQueue(bell, lineId));
+    upkeep = upkeepOf(ground, { network, queueChanged: (lineId) => ringQueue(bell, lineId) });
     await upkeep.start();
   }
 

@@ -42,7 +42,7 @@ export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart
   addWorkerGauges(ground, { network, supervisor, dispatcher });
   // What a crash left of a bulk that was never accepted.
   const clearing = { start: () => removeAllStaged(kv) };
-  const upkeep = upkeepOf(ground, network, (lineId) => supervisor.queueChanged(lineId));
+  const upkeep = upkeepOf(ground, { network, queueChanged: (lineId) => supervisor.queueChanged(lineId) });
   const service = inOrder(clearing, together(dispatcher, supervisor, upkeep), changes);
   return { network, supervisor, dispatcher, service };
 }
@@ -70,35 +70,15 @@ export function dispatcherOf(ground: Ground, ownership?: WebhookOwnership): Disp
   });
 }
 
-export function upkeepOf(
-  { kv, runtime, bell, changes, media, diskShares, events, config, recorderOn }: Ground,
-  network: Network,
-  queueChanged: (lineId: string) => void,
-): Service {
-  const { eventDays, historyDays, mediaDisk: mediaBytes } = config;
-  const recorder = recorderOn(kv);
-  const panel = () => import("../panel/sweep.ts");
+export function upkeepOf(ground: Ground, options: SessionsOptions): Service {
+  const { kv, runtime } = ground;
+  const work = async () => (await import("./upkeep.ts")).upkeepWork(ground, options);
   return makeMaintenance([
-    ...sweeps({
-      kv,
-      runtime,
-      bell,
-      changes,
-      media,
-      shares: diskShares,
-      mediaBytes,
-      events,
-      eventDays,
-      historyDays,
-      network,
-      recorder,
-      queueChanged,
-      removeAbove: async (accountId) => await (await panel()).removePanelRows(kv, accountId),
-    }),
+    ...sweeps(ground, work),
     {
       name: "logins, links and the audit log",
       everyMs: SWEEP_PANEL_MS,
-      run: async (signal) => await (await panel()).sweepPanel(kv, runtime.clock.now(), signal),
+      run: async (signal) => await (await import("../panel/sweep.ts")).sweepPanel(kv, runtime.clock.now(), signal),
     },
   ], runtime);
 }

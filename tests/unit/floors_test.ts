@@ -60,6 +60,7 @@ const ON_DEMAND = new Set([
   "line/line_session.ts",
   "webhook/worker.ts",
   "ops/sweep_work.ts",
+  "message/record.ts",
   "egress/safe_fetch.ts",
   "cluster/leases.ts",
 ]);

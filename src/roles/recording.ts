@@ -1,0 +1,41 @@
+/** What writes of messages what becomes of them: only what is itself loaded on demand needs it. */
+import { lineIdsOf } from "../line/line_row.ts";
+import { OptOuts } from "../message/opt_outs.ts";
+import { Recorder } from "../message/record.ts";
+import { measuredMoves } from "../ops/measure.ts";
+import type { Kv } from "../store/kv.ts";
+import type { Network } from "../whatsapp/network.ts";
+import type { Ground } from "./ground.ts";
+
+/** Writes through the given store. */
+export function recorderOn({ events, names, media, runtime, metrics }: Ground, kv: Kv): Recorder {
+  return new Recorder({
+    kv,
+    events,
+    sessionName: names.of,
+    files: media,
+    runtime,
+    recorded: measuredMoves(metrics, runtime.clock),
+  });
+}
+
+interface OptOutsOptions {
+  network: Pick<Network, "lidOf" | "numberOf">;
+  /** Called with each line whose queue an opt-out has changed. */
+  queueChanged(lineId: string): void;
+}
+
+export function optOutsOn(ground: Ground, { network: { lidOf, numberOf }, queueChanged }: OptOutsOptions): OptOuts {
+  const { kv, runtime, events, data: { accounts } } = ground;
+  return new OptOuts({
+    kv,
+    clock: runtime.clock,
+    events,
+    recorder: recorderOn(ground, kv),
+    linesOf: (accountId) => lineIdsOf(kv, accountId),
+    lidOf,
+    numberOf,
+    wordsOf: async (accountId) => (await accounts.caller(accountId))?.account.optOutWords ?? [],
+    queueChanged,
+  });
+}
