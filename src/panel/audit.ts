@@ -1,9 +1,9 @@
-/** Who did what in the panel, newest first. A line says what was done, never what was shown or typed. */
+/** The panel's audit log, newest first. An entry says what was done, never what was shown or typed. */
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { type AuditEntry, panelKeys } from "./rows.ts";
 
-/** How many rows one read looks at. */
+/** How many rows one call reads at most. */
 const SCAN_LIMIT = 5_000;
 
 export type Audit = ReturnType<typeof makeAudit>;
@@ -15,7 +15,7 @@ export function makeAudit({ kv, runtime }: { kv: Kv; runtime: Runtime }) {
       await kv.commit(new Change().set(panelKeys.audit(id), { ...entry, id, at: runtime.clock.now() }));
     },
 
-    /** Of one account, or of all; `before`: the id of the last one seen. */
+    /** Returns entries of one account, or of all. `before` is the id of the last entry of the previous page. */
     async page(
       { accountId, before, limit }: { accountId: string | null; before: string | null; limit: number },
     ): Promise<AuditEntry[]> {

@@ -1,6 +1,6 @@
 /**
- * The web panel: `/panel` serves the pages, `/panel/api` what they ask. The pages of an account use the public API in
- * the name of the person who is signed in (`api/act.ts`).
+ * The web panel: `/panel` serves the pages, `/panel/api` their data. The pages of an account call the public API on
+ * behalf of the signed-in person (`api/act.ts`).
  */
 import type { Hono } from "@hono/hono";
 import type { ApiEnv } from "../http/api/context.ts";

@@ -1,4 +1,7 @@
-/** The panel's refusals: like the API's problems, with codes of the panel's own, which are not part of the API. */
+/**
+ * Errors of the panel's API. They are like the public API's problems, but with codes of their own, which are not part
+ * of the public API.
+ */
 
 const CODES = {
   sign_in_required: 401,
@@ -15,7 +18,7 @@ type RefusalCode = keyof typeof CODES;
 export class Refusal extends Error {
   override name = "Refusal";
   readonly code: RefusalCode;
-  /** Seconds after which trying again makes sense. */
+  /** Seconds after which a retry makes sense. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: RefusalCode, detail: string, options: { retryAfterSeconds?: number } = {}) {

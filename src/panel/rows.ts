@@ -1,11 +1,11 @@
-/** The rows of the panel: people, where they are signed in, one-time links, what they did, and counts for charts. */
+/** The rows of the panel: people, sign-ins, one-time links, the audit log, and counts for charts. */
 import { key, prefix } from "../store/kv.ts";
 
 interface Passkey {
   id: string;
   name: string;
   publicKey: Uint8Array<ArrayBuffer>;
-  /** Grows with each use, where the authenticator counts. */
+  /** Grows with each use, if the authenticator counts. */
   counter: number;
   transports: string[];
   createdAt: number;
@@ -16,16 +16,19 @@ export interface Person {
   id: string;
   /** Lower case. */
   login: string;
-  /** Null: an operator, who may act for every account. */
+  /** Null for an operator, who may act for every account. */
   accountId: string | null;
-  /** Null: passkeys alone. See password.ts. */
+  /** Null if the person has only passkeys. See `password.ts`. */
   passwordHash: string | null;
-  /** The sealed secret of one-time codes; they are asked for once `confirmed`. */
+  /** The sealed secret of one-time codes, which are required once `confirmed`. */
   totp: { secret: Uint8Array<ArrayBuffer>; confirmed: boolean; lastStep: number } | null;
   passkeys: Passkey[];
   createdAt: number;
   lastSignInAt: number | null;
-  /** From where they have signed in (`subscriberOf`), the latest first; missing until the next time in rows of older versions. */
+  /**
+   * Addresses (`subscriberOf`) of earlier sign-ins, the latest first; missing in rows of older versions until the next
+   * sign-in.
+   */
   addresses?: string[];
 }
 
@@ -38,25 +41,25 @@ export interface SignIn {
   seenAt: number;
 }
 
-/** What a link is for. */
+/** The purpose of a link. */
 export type Purpose =
   | { kind: "operator" }
   | { kind: "member"; accountId: string }
   | { kind: "line"; accountId: string; sessionId: string };
 
-/** `by`: the person who made it; missing for one of a command. */
+/** `by` is the person who made the link; missing if a command made it. */
 export type Invitation = Purpose & { by?: string; createdAt: number; expiresAt: number };
 
 export interface AuditEntry {
   id: string;
   at: number;
-  /** Null: nobody had signed in yet. */
+  /** Null if nobody was signed in. */
   personId: string | null;
   login: string | null;
   address: string;
-  /** The account that it concerns; null: the gateway. */
+  /** The account concerned; null for the gateway. */
   accountId: string | null;
-  /** `signed_in`, `key_shown`, or for a call of the API its method and path. */
+  /** A name such as `signed_in` or `key_shown`, or for an API call its method and path. */
   action: string;
 }
 
@@ -73,22 +76,22 @@ export const panelKeys = {
   login: (login: string) => key<string>("panel_login", login),
   /** The id of the person with this passkey. */
   passkey: (credentialId: string) => key<string>("panel_passkey", credentialId),
-  /** A browser that is signed in, by the SHA-256 (hex) of its token. */
+  /** A signed-in browser, by the SHA-256 (hex) of its token. */
   signIn: (personId: string, tokenHash: string) => key<SignIn>("panel_sign_in", personId, tokenHash),
   signInsOf: (personId: string) => prefix<SignIn>("panel_sign_in", personId),
   signIns: () => prefix<SignIn>("panel_sign_in"),
   /** A one-time link, by the SHA-256 (hex) of its token. */
   link: (tokenHash: string) => key<Invitation>("panel_link", tokenHash),
   links: () => prefix<Invitation>("panel_link"),
-  /** Until when a passkey's challenge that was answered would be good, by the SHA-256 (hex) of it. */
+  /** Marks a passkey's challenge as answered, by its SHA-256 (hex); the value is when the challenge expires. */
   answered: (challengeHash: string) => key<number>("panel_answered", challengeHash),
   allAnswered: () => prefix<number>("panel_answered"),
-  /** What somebody did; ids sort by time. */
+  /** An action of a person; ids sort by time. */
   audit: (entryId: string) => key<AuditEntry>("panel_audit", entryId),
   audits: () => prefix<AuditEntry>("panel_audit"),
-  /** What was sent, failed and received on a UTC day (`YYYY-MM-DD`). */
+  /** The messages sent, failed and received on a UTC day (`YYYY-MM-DD`). */
   usage: (accountId: string, day: string) => key<DayCounts>("panel_usage", accountId, day),
   usageOf: (accountId: string) => prefix<DayCounts>("panel_usage", accountId),
-  /** The last event that is counted. */
+  /** The cursor of the last counted event. */
   usageCursor: (accountId: string) => key<string>("panel_usage_cursor", accountId),
 };

@@ -1,4 +1,4 @@
-/** Removes the panel's expired rows: sign-ins, unused links, answered challenges, old lines of the audit log. */
+/** Removes the panel's expired rows: sign-ins, unused links, answered challenges, and old entries of the audit log. */
 import { deleteKeys } from "../store/delete_range.ts";
 import type { Key, Kv } from "../store/kv.ts";
 import { isOver } from "./logins/sign_ins.ts";
@@ -6,12 +6,15 @@ import { panelKeys } from "./rows.ts";
 
 const AUDIT_MS = 365 * 24 * 60 * 60_000;
 
-/** Resolves to how many rows were removed. */
+/** Removes the expired rows; resolves to their number. */
 export function sweepPanel(kv: Kv, now: number, signal: AbortSignal): Promise<number> {
   return deleteKeys(kv, oldRows(kv, now), { signal });
 }
 
-/** Removes what the panel keeps of an account that is being deleted: members, their links, counts; its audit lines stay. */
+/**
+ * Removes the panel's rows of an account that is being deleted: members, their links, counts. The account's audit log
+ * stays.
+ */
 export async function removePanelRows(kv: Kv, accountId: string): Promise<void> {
   await deleteKeys(kv, rowsOf(kv, accountId));
 }
@@ -37,7 +40,7 @@ async function* oldRows(kv: Kv, now: number): AsyncGenerator<Key> {
   for await (const { key, value } of kv.list({ prefix: panelKeys.links() })) if (now >= value.expiresAt) yield key;
   for await (const { key, value } of kv.list({ prefix: panelKeys.allAnswered() })) if (now >= value) yield key;
   for await (const { key, value } of kv.list({ prefix: panelKeys.audits() })) {
-    // They sort by time.
+    // The entries are sorted by time.
     if (now - value.at < AUDIT_MS) break;
     yield key;
   }

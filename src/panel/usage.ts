@@ -1,6 +1,6 @@
 /**
- * What was sent, failed and received by day: counted from the event log by a cursor when somebody looks, so that
- * sending pays nothing for it. Days stay after their events have been removed, for a year.
+ * Messages sent, failed and received by day. They are counted from the event log, with a cursor, when somebody views
+ * them, so that sending has no extra cost. Days are kept for a year, even after their events have been removed.
  */
 import type { EventLog } from "../event/log.ts";
 import { deleteRange } from "../store/delete_range.ts";
@@ -14,13 +14,13 @@ const COUNTED: Readonly<Record<string, keyof DayCounts>> = {
 };
 const KEPT_MS = 366 * 24 * 60 * 60_000;
 const PAGE = 1_000;
-/** The most that one look reads; the next one continues. */
+/** Limit for one view; the next one continues. */
 const MOST_PAGES = 20;
 
 export type Usage = ReturnType<typeof makeUsage>;
 
 export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read"> }) {
-  /** Counts a page of events; false when none is left. */
+  /** Counts a page of events; resolves to false if none is left. */
   async function fold(accountId: string): Promise<boolean> {
     const cursor = await kv.get(panelKeys.usageCursor(accountId));
     const page = await events.read(accountId, { after: cursor.value, types: null, sessionId: null, limit: PAGE });
@@ -45,7 +45,7 @@ export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read
         received: received + counts.received,
       });
     });
-    // A failed precondition means that another look has counted them.
+    // A failed precondition means that a concurrent view has counted these events.
     await kv.commit(change);
     const newest = page.events.at(-1);
     if (newest) {
@@ -56,7 +56,10 @@ export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read
   }
 
   return {
-    /** Days since `from` (`YYYY-MM-DD`) on which anything happened, oldest first; `complete` when no event is uncounted. */
+    /**
+     * Returns the days since `from` (`YYYY-MM-DD`) on which anything happened, oldest first; `complete` if all events
+     * are counted.
+     */
     async days(
       accountId: string,
       from: string,

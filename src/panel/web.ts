@@ -1,6 +1,6 @@
 /**
- * The pages: one document for every address below `/panel`, and the files that it loads, all of them ours. Each file
- * goes out compressed, with an ETag. Addresses are relative, so the panel also stands below a proxy's path.
+ * Serves the pages: one document for every path below `/panel`, and the files that it loads, none of them from another
+ * site. All are sent compressed, with an ETag. URLs are relative, so the panel also works below a proxy's path.
  */
 import { join } from "node:path";
 import type { Hono } from "@hono/hono";
@@ -14,7 +14,7 @@ import { shipped } from "../shipped.ts";
 const FOLDER = shipped("src/panel/web");
 const ASSETS = "/panel/assets";
 
-/** The modules of npm packages, by path: a browser cannot resolve bare names. */
+/** The modules of npm packages, by path, because a browser cannot resolve bare names. */
 const LIBRARIES: Readonly<Record<string, string>> = {
   "preact.js": preact,
   "hooks.js": hooks.replaceAll(/from\s*"preact"/g, 'from"./preact.js"'),
@@ -27,7 +27,7 @@ export function addPages(app: Hono<ApiEnv>): void {
     const known = files.get(name);
     if (known) return known;
     const text = await read();
-    // Missing files are not remembered: there is no end of names.
+    // Missing files are not cached, because there are endless names.
     if (text === null) return null;
     const file = staticFile(name, text);
     files.set(name, file);
@@ -43,7 +43,7 @@ export function addPages(app: Hono<ApiEnv>): void {
 
   const page = async (c: ApiContext) => {
     c.set("route", "/panel");
-    // How deep below `/panel` the browser believes itself to be.
+    // How deep below `/panel` the browser's URL is.
     const depth = c.req.path.split("/").length - 2;
     const root = depth === 0 ? "panel/" : "../".repeat(depth - 1) || "./";
     const found = await kept(
@@ -54,7 +54,7 @@ export function addPages(app: Hono<ApiEnv>): void {
   };
   app.get("/panel", page);
   app.get("/panel/*", async (c, next) => {
-    // No page for a path below the API, or for one that names a file.
+    // No page for paths of the API or of files.
     if (/^\/panel\/(api|assets)(\/|$)/.test(c.req.path) || c.req.path.split("/").length > 8) return await next();
     return await page(c);
   });

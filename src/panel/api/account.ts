@@ -1,4 +1,7 @@
-/** What a person does for an account besides what the API offers: its key and where it works, its charts, its audit log. */
+/**
+ * What a person can do for an account beyond the public API: its key and from where it works, usage by day, the audit
+ * log, and search.
+ */
 import { z } from "zod";
 import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/restrictions.ts";
 import { invalid } from "../../errors.ts";
@@ -20,7 +23,7 @@ export function addAccountPages(parts: Parts): void {
   });
 
   guard.account({ method: "POST", path: `${ACCOUNT}/key/regenerate` }, async ({ account, did }) => {
-    // Of several at once only one gets a key in its answer, and that key is the valid one.
+    // Of several concurrent requests only one is answered with a key, and that key is the valid one.
     const apiKey = await accounts.replaceKey(await accounts.apiKey(account.id));
     await did("key_regenerated");
     return { data: { apiKey } };
@@ -58,12 +61,15 @@ export function addAccountPages(parts: Parts): void {
   addSearch(parts);
 }
 
-/** A search looks at this many messages, newest first, and says how far it came. */
+/**
+ * Limits of one search request: how many messages it reads (newest first), and when it stops. The answer says where to
+ * continue.
+ */
 const SEARCH_PAGES = 20;
 const SEARCH_PAGE = 100;
 const MOST_HITS = 50;
 
-/** Searching an account's messages by what is in them: the history has no index of that. */
+/** Adds the search of an account's messages by their contents, for which the history has no index. */
 function addSearch({ guard, act }: Parts): void {
   guard.account({ method: "GET", path: `${ACCOUNT}/search` }, async (asked) => {
     const wanted = (asked.query("q") ?? "").toLowerCase().normalize("NFKC");

@@ -1,7 +1,7 @@
 /**
- * `/panel/api/accounts/{id}/v1/…`: the public API, for whoever is signed in. All pages of an account use it, so what
- * a person may do is what a key may do, and access to data is checked in one place. It costs the customer's rate
- * limit nothing.
+ * `/panel/api/accounts/{id}/v1/…`: the public API on behalf of the signed-in person. All pages of an account use it, so
+ * a person may do what a key may do, and access to data is checked in one place. It does not count towards the
+ * customer's rate limit.
  */
 import type { Hono } from "@hono/hono";
 import type { Caller } from "../../account/account.ts";
@@ -13,7 +13,7 @@ import type { Runtime } from "../../runtime.ts";
 import { API, type AskedOfAccount, type Guard } from "./guard.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
-/** Headers that the browser adds, and those that would speak for somebody else. */
+/** Headers that the browser adds, and headers with credentials of another caller. */
 const DROPPED = ["cookie", "authorization", "x-api-key", "origin", "referer"];
 
 export interface Act {
@@ -29,7 +29,7 @@ interface ActDeps {
 }
 
 export function addAct({ app, guard, accounts, runtime: { clock } }: ActDeps): Act {
-  /** The caller, while the person is signed in and the account may act. */
+  /** Returns the caller. Throws if the person is no longer signed in, or the account may not act. */
   async function callerOf(c: ApiContext, accountId: string, method: string): Promise<Caller> {
     const visitor = await guard.visitorOf(c);
     if (visitor) await guard.accountOf(visitor, accountId);
@@ -64,7 +64,7 @@ export function addAct({ app, guard, accounts, runtime: { clock } }: ActDeps): A
   return act;
 }
 
-/** The path without phone numbers: the audit log outlives what is kept of people. */
+/** Returns the path without phone numbers, because the audit log is kept longer than data about people. */
 function withoutNumbers(path: string): string {
   return path.split("/").map((part) => /^\d+(-\d+)?((@|%40)[a-z.]+)?$/i.test(part) ? "…" : part).join("/");
 }

@@ -1,4 +1,7 @@
-/** The chats of a line, and one of them: what was sent and received, in chronological order, from what is kept of both. */
+/**
+ * The chats of a line, and the messages of one chat, sent and received, in chronological order. Combines the history
+ * and the event log.
+ */
 import type { ChatEvent } from "../../event/event.ts";
 import { chatOf } from "../../message/message.ts";
 import { isGroup } from "../../whatsapp/groups.ts";
@@ -7,14 +10,14 @@ import type { AskedOfAccount } from "./guard.ts";
 import type { Parts } from "./parts.ts";
 
 const LINE = "/accounts/:accountId/lines/:sessionId";
-/** Of each side, newest first. */
+/** How much is read, newest first: received messages, and pages of the history. */
 const MOST_EVENTS = 2_000;
 const MOST_PAGES = 10;
 const PAGE = 100;
 const MOST_SHOWN = 200;
 const CHATS = 100;
 const MOST_CHATS = 2_000;
-/** Of a text, in the list of chats. */
+/** Length of a text in the list of chats. */
 const PREVIEW = 100;
 const JUST_NOW_MS = 5_000;
 
@@ -23,13 +26,13 @@ interface Turn {
   chat: string;
   at: string;
   mine: boolean;
-  /** For a received message, its author. */
+  /** The author of a received message. */
   name: string | null;
   type: string;
   text: string | null;
   filename: string | null;
   url: string | null;
-  /** For a sent one. */
+  /** The state of a sent message. */
   status: string | null;
   error: { code: string; message: string } | null;
 }
@@ -37,16 +40,16 @@ interface Turn {
 interface Chat {
   chat: string;
   name: string | null;
-  /** Whether the other side has written. */
+  /** Whether the peer has written. */
   wrote: boolean;
   last: Pick<Turn, "at" | "mine" | "type" | "text" | "filename">;
 }
 
 export function addChats({ guard, act, events, budgets }: Parts): void {
-  /** Of the whole line, or of one chat of it. */
+  /** Returns the messages of the whole line, or of one of its chats; a Response if the API refuses. */
   async function turnsOf(asked: AskedOfAccount, chat: string | null): Promise<Turn[] | Response> {
     const sessionId = asked.param("sessionId");
-    // Another account's line is refused here.
+    // Refuses a line of another account.
     const known = await act.fetch(asked, `/v1/sessions/${encodeURIComponent(sessionId)}/status`);
     if (!known.ok) return known;
     const party = asked.account.id;
@@ -78,7 +81,7 @@ export function addChats({ guard, act, events, budgets }: Parts): void {
     const chats = new Map<string, Chat>();
     for (const turn of turns) {
       const before = chats.get(turn.chat);
-      // A group is not called as whoever writes in it.
+      // A group does not take the name of a member who writes in it.
       const name = isGroup(turn.chat) ? null : turn.name ?? before?.name ?? null;
       const { chat, at, mine, type, text, filename } = turn;
       const last = { at, mine, type, text: text?.slice(0, PREVIEW) ?? null, filename };
@@ -95,11 +98,13 @@ export function addChats({ guard, act, events, budgets }: Parts): void {
   });
 }
 
-/** Which chats are asked for: by words of a name, a part of a number, and whether the other side has written. */
+/**
+ * Returns the filter for the requested chats: by words of a name, part of a number, and whether the peer has written.
+ */
 function searchOf({ query }: Pick<AskedOfAccount, "query">): (chat: Chat) => boolean {
   const words = (query("q") ?? "").trim().toLowerCase();
   const digits = words.replaceAll(/[\s+().-]/g, "");
-  // Only the network, and so the page, knows what a group is called.
+  // Only the network, and therefore the page, knows the names of groups.
   const groups = query("groups")?.split(",") ?? [];
   const isCalled = ({ chat, name }: Chat) =>
     name?.toLowerCase().includes(words) || (/^\d+$/.test(digits) && chat.includes(digits)) || groups.includes(chat);
@@ -108,21 +113,27 @@ function searchOf({ query }: Pick<AskedOfAccount, "query">): (chat: Chat) => boo
 
 const waits = ({ status }: Turn) => status === "queued" || status === "processing";
 
-/** By time, waiting messages last; within a millisecond, as in a bulk, in the order of their ids. */
+/**
+ * Sorts by time, with waiting messages last. Messages of the same millisecond, such as those of a bulk, are sorted by
+ * id.
+ */
 function inOrder(a: Turn, b: Turn): number {
   if (waits(a) !== waits(b)) return waits(a) ? 1 : -1;
   const [left, right] = a.at === b.at ? [a.id.slice(4), b.id.slice(4)] : [a.at, b.at];
   return left < right ? -1 : Number(left > right);
 }
 
-/** A person by their number if it is known; a group, and a person who hides it, by the JID. */
+/**
+ * Returns the id of a chat: a person's number if it is known; the JID of a group, or of a person who hides the number.
+ */
 function chatWith(jid: string, number: string | null): string {
   return isGroup(jid) || number === null ? chatOf(jid) : number;
 }
 
 function turnOfEvent({ id, event, data, createdAt }: ChatEvent): Turn {
   const { from, number, pushName, timestamp, type, text, media } = data;
-  // The network counts in seconds: those of the same second stay in the order of their arrival.
+  // The network's timestamps are in seconds. For a message received just now use our own time, so that messages of the
+  // same second keep their order of arrival.
   const at = createdAt - timestamp * 1000 < JUST_NOW_MS ? createdAt : timestamp * 1000;
   const mine = event === "message.echo";
   return {
@@ -140,7 +151,7 @@ function turnOfEvent({ id, event, data, createdAt }: ChatEvent): Turn {
   };
 }
 
-/** Of an item of the history. */
+/** Converts an item of the history. */
 // deno-lint-ignore no-explicit-any
 function turnOfItem(item: any): Turn {
   const { messageId: id, to, type, text, caption, filename, status, error, createdAt, sentAt } = item;

@@ -1,6 +1,6 @@
 /**
- * A page on which somebody else links one line, without a login: they see that line's name and QR, sign with their
- * account's passkey where it is asked for, and nothing more.
+ * A page on which somebody else links one line, without a login. They see the line's name and QR, sign with their
+ * account's passkey if that is required, and can do nothing else.
  */
 import { z } from "zod";
 import { invalid } from "../../errors.ts";
@@ -9,7 +9,7 @@ import { Assertion, assertionOf, requestOf } from "../../http/resources/passkey.
 import { deadLink, linkUrl } from "../logins/links.ts";
 import type { Parts } from "./parts.ts";
 
-/** What shows neither a QR nor a code, nor will. */
+/** States in which a line shows neither a QR nor a code, and will not by itself. */
 const AT_REST = ["disconnected", "logged_out"];
 
 export function addCustomerLink({ guard, lines, links, panelUrl }: Parts): void {
@@ -25,7 +25,10 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: Parts): void 
     return { data: { url: linkUrl(panelUrl(), link, token), token, expiresAt } };
   });
 
-  /** The line, until it is linked: it may have been since, and its phone unlinked, while no page looked. */
+  /**
+   * Returns the line. Throws Refusal link_dead if the line has been linked and unlinked since the link was made, even
+   * if no page was open to see it.
+   */
   async function lineOf(token: string): Promise<Line> {
     const { accountId, sessionId, createdAt } = (await links.find(token, "line")).value;
     const line = await lines.get(accountId, sessionId);
@@ -43,7 +46,8 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: Parts): void 
     return { data: { name, status, reason, qr, pairingCode, passkey: passkey && requestOf(passkey) } };
   });
 
-  // Looking begins what ran out, but not what WhatsApp has refused or the owner has stopped.
+  // Polling restarts a linking that has expired, but not one that WhatsApp refused or the owner stopped. This request
+  // does.
   guard.open({ method: "POST", path: "/link-line/again", body: Body }, async ({ body: { token } }) => {
     const { accountId, id, linked } = await lineOf(token);
     const { status } = await lines.linking(accountId, id);

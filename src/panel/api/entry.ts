@@ -1,4 +1,4 @@
-/** Sign-in: the first operator, invitations, password, one-time code or passkey; and sign-out. */
+/** Joining by a link (the first operator, invitations), sign-in by password, one-time code or passkey, and sign-out. */
 import { z } from "zod";
 import { EVENT_NAMES, USUAL_EVENTS } from "../../event/event.ts";
 import { Change } from "../../store/kv.ts";
@@ -13,9 +13,9 @@ const Login = z.string().trim().toLowerCase().min(2).max(100).regex(
   /^[^\s\p{C}]+$/u,
   "must have no spaces: a name or an e-mail address",
 );
-/** As somebody types it. */
+/** A password as typed; the rules on its length apply only when it is set. */
 export const Password = z.string().max(1000);
-/** WebAuthn's 1,023 bytes, in base64. */
+/** The limit of WebAuthn, 1,023 bytes, in base64. */
 const MAX_PASSKEY_ID = 1_364;
 const Token = z.string().min(1).max(200);
 
@@ -36,7 +36,7 @@ export function addEntry(parts: Parts): void {
     throw new Refusal("sign_in_failed", detail);
   }
 
-  /** Uses up the code, so that nobody who saw it can use it again. */
+  /** Checks a one-time code and uses it up, so that nobody who saw it can use it again. */
   async function takeCode(person: Person, code: string): Promise<boolean> {
     const secret = people.seal.open(person.totp!.secret);
     const taken = { step: null as number | null };
@@ -78,7 +78,7 @@ export function addEntry(parts: Parts): void {
     const { token, login, password } = asked.body;
     await invitation(token);
     const passwordHash = await passwords.hash(password);
-    // Read again, as hashing took a while; the commit checks that nobody used the link meanwhile.
+    // Read the link again, because hashing took a while. The commit checks that nobody used it in the meantime.
     const link = await invitation(token);
     const accountId = link.value.kind === "member" ? link.value.accountId : null;
     const change = new Change().check(link).delete(link.key);
@@ -112,7 +112,7 @@ export function addEntry(parts: Parts): void {
   });
   guard.open({ method: "POST", path: "/sign-in/passkey", body: PasskeySignIn }, async (asked) => {
     const { response } = asked.body;
-    // Each passkey by itself: whoever shows many that nobody has must not lock out those who have theirs.
+    // Throttle each passkey separately: attempts with unknown passkeys must not lock out people who have one.
     const shown = { login: `passkey ${response.id.slice(0, 100)}` };
     const signIn = () => passkeys.signIn(guard.origin(asked.c), response);
     const person = await throttle.attempt(asked.address, shown, signIn);

@@ -1,9 +1,9 @@
 /**
- * The guard of `/panel/api`: who may use it, from where, and that the request comes from our own page. Handlers are
- * given everything checked.
+ * Guards `/panel/api`: checks who may use it, from where, and that the request comes from the panel's own page.
+ * Handlers receive only checked input.
  *
- * Against forged requests: the cookie is `SameSite=Strict`; a change needs a header that no form can send, and where
- * the browser says which site asks (`Sec-Fetch-Site`) it has to be this one. No CORS here.
+ * Against forged requests: the cookie is `SameSite=Strict`, and a change needs a header that no form can send. If the
+ * browser states the requesting site (`Sec-Fetch-Site`), it must be this one. There is no CORS.
  */
 import { Buffer } from "node:buffer";
 import type { Hono } from "@hono/hono";
@@ -27,10 +27,10 @@ import type { SignIns, Visitor } from "../logins/sign_ins.ts";
 import { Refusal } from "../refusal.ts";
 
 export const API = "/panel/api";
-/** No form on another site can send it. */
+/** A header that no form on another site can send. */
 const OWN_HEADER = "x-paloma-panel";
 const MAX_BODY = MIB;
-/** Of an id in a path or query: a passkey's is the longest, and more is no key of the store. */
+/** Limit for ids in paths and queries. The longest are those of passkeys; the store's keys cannot be longer. */
 const MOST_ID_BYTES = 1_400;
 const LOOPBACK = ["127.0.0.0/8", "::1"].map(parseNetwork);
 const MONTH_SECONDS = 30 * 24 * 60 * 60;
@@ -38,16 +38,16 @@ const MONTH_SECONDS = 30 * 24 * 60 * 60;
 export interface Asked<Body = unknown> {
   c: ApiContext;
   body: Body;
-  /** Of the path. */
+  /** Returns a parameter of the path. */
   param(name: string): string;
   query(name: string): string | null;
-  /** The browser's address, behind trusted proxies. */
+  /** The client's address; the forwarded one behind a trusted proxy. */
   address: string;
 }
 
 export interface AskedByPerson<Body = unknown> extends Asked<Body> {
   visitor: Visitor;
-  /** Records in the audit log that the person has done this. */
+  /** Records the person's action in the audit log. */
   did(action: string, accountId?: string | null): Promise<void>;
 }
 
@@ -60,26 +60,29 @@ type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 interface PanelRoute<Body> {
   method: Method;
-  /** Below `/panel/api`. */
+  /** Relative to `/panel/api`. */
   path: string;
   body?: z.ZodType<Body>;
 }
 
-/** A handler returns the JSON of the answer, or a Response, which is passed on. */
+/** Adds routes. A handler returns the JSON of the answer, or a Response, which is passed on. */
 export interface Guard {
   open<Body = undefined>(route: PanelRoute<Body>, handle: Handle<Asked<Body>>): void;
-  /** For whoever is signed in. */
+  /** Adds a route for everybody who is signed in. */
   person<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
   operator<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
-  /** For members of the account `:accountId` and operators; to anybody else there is no such account. */
+  /**
+   * Adds a route for members of the account `:accountId` and for operators. For anybody else the account does not
+   * exist.
+   */
   account<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedOfAccount<Body>>): void;
-  /** The person who asks; null when nobody is signed in. */
+  /** Resolves to the person who makes the request; null if nobody is signed in. */
   visitorOf(c: ApiContext): Promise<Visitor | null>;
-  /** The account, if the person may act for it. Throws Problem not_found. */
+  /** Resolves to the account, if the person may act for it. Throws Problem not_found. */
   accountOf(visitor: Visitor, accountId: string): Promise<Account>;
   /** Sets the browser's cookie; null removes it. */
   setToken(c: ApiContext, token: string | null): void;
-  /** Where the browser sees the gateway: scheme and host. */
+  /** Returns the gateway's origin (scheme and host) as the browser sees it. */
   origin(c: ApiContext): URL;
 }
 
@@ -122,7 +125,10 @@ export function makeGuard(deps: GuardDeps): Guard {
     return account;
   }
 
-  /** A trusted proxy that forwards for nobody counts: so a port comes in that Docker publishes on the machine's loopback. */
+  /**
+   * Whether the request comes from the gateway's own machine. A trusted proxy that forwards no client address counts,
+   * too: this is how requests come in through a port that Docker publishes on the machine's loopback.
+   */
   const isOwnMachine = (c: ApiContext) =>
     isInNetworks(LOOPBACK, clientAddress(c)) ||
     isInNetworks(proxies, peerOf(c)) && c.req.header("x-forwarded-for") === undefined;
@@ -141,7 +147,7 @@ export function makeGuard(deps: GuardDeps): Guard {
     }
   }
 
-  /** `admit` decides who may call, and gives the handler what it found out. */
+  /** Adds a route. `admit` decides who may call it; its result is passed to the handler. */
   function register<Body, Found extends object>(
     { method, path, body: schema }: PanelRoute<Body>,
     admit: (c: ApiContext) => Promise<Found>,
@@ -197,7 +203,7 @@ export function makeGuard(deps: GuardDeps): Guard {
     origin,
     setToken(c, token) {
       const options = { path: "/", httpOnly: true, sameSite: "Strict", secure: isSecure(c) } as const;
-      // Not by Hono's own header, which an answer that is written straight to the connection does not see.
+      // Not with Hono's own `header()`, which does not affect a response written straight to the connection.
       c.get("headers")["set-cookie"] = serialize(cookieName(c), token ?? "", {
         ...options,
         maxAge: token === null ? 0 : MONTH_SECONDS,

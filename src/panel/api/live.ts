@@ -1,7 +1,7 @@
 /**
- * One stream per tab: the names of an account's events as they happen, and a notice when one of its lines has changed,
- * on which the page asks again; for an operator, a notice when any line has. It costs nothing while idle, and counts on
- * no rate limit.
+ * One event stream per tab: the names of an account's events as they happen, and a notice when one of its lines has
+ * changed, after which the page reloads its data. For an operator, a notice when any line has changed. An idle stream
+ * costs nothing, and streams do not count towards a rate limit.
  */
 import { Tally } from "../../http/edge/budgets.ts";
 import { sleep } from "../../runtime.ts";
@@ -10,12 +10,12 @@ import { streamAnswer } from "../../http/api/answer.ts";
 import type { Parts } from "./parts.ts";
 
 const HEARTBEAT_MS = 20_000;
-/** Pages redraw no faster; what happens within this time is sent together. */
+/** Changes within this time are sent together; pages need not redraw more often. */
 const PAUSE_MS = 200;
 const PAGE = 50;
-/** Open at a time: of an account, and of all operators. Each reads the events that happen. */
+/** Limit of open streams, per account and for all operators together. Each one reads the events as they happen. */
 const MOST_TABS = 50;
-/** By it the page knows a connection that is dead. */
+/** A heartbeat, by which the page detects a dead connection. */
 const ALIVE = "event: alive\ndata: {}\n\n";
 const LINES_CHANGED = "event: lines\ndata: {}\n\n";
 
@@ -40,9 +40,9 @@ export function addLive(parts: Parts): void {
 interface Source {
   /** Whether there may be something to send now. */
   isAwake(): boolean;
-  /** What is new, as frames; "" when nothing is. */
+  /** Resolves to what is new, as frames; "" if nothing is. */
   take(): Promise<string>;
-  /** Looks again at what wakes no stream. */
+  /** Checks for changes that do not wake the stream. */
   look(): Promise<void>;
   end(): void;
 }
@@ -75,7 +75,7 @@ async function ofAccount(
   let eventsCame = false;
   let after = await events.newest(accountId);
 
-  /** Watches new lines too, and no longer those that are gone. */
+  /** Starts watching new lines, and stops watching deleted ones. */
   async function watchLines(): Promise<void> {
     const ids = new Set((await lines.list(accountId)).map(({ id }) => id));
     for (const [id, unwatch] of watched) if (!ids.has(id) && watched.delete(id)) unwatch();
@@ -117,7 +117,7 @@ async function ofAccount(
       linesChanged = false;
       return text;
     },
-    // A line that waits for its code has caused no event yet.
+    // A line that still waits for its code has caused no event.
     look: watchLines,
     end() {
       isOver = true;
@@ -132,7 +132,7 @@ async function ofAccount(
     source.end();
     throw error;
   }
-  // The page asks when the stream is ready.
+  // The page loads everything when the stream is ready.
   linesChanged = false;
   return source;
 }
@@ -152,7 +152,7 @@ async function liveStream(
     source.end();
   };
 
-  /** Resolves when the source wakes it; to false when a heartbeat is due first. */
+  /** Resolves to true when the source wakes the stream, to false when a heartbeat is due first. */
   async function untilAwake(): Promise<boolean> {
     if (source.isAwake()) return true;
     const woken = new AbortController();
@@ -161,7 +161,7 @@ async function liveStream(
     return woken.signal.aborted;
   }
 
-  /** What is to be written next; null at the end. */
+  /** Resolves to the next text to write; null at the end. */
   async function next(): Promise<string | null> {
     while (!ended.aborted) {
       const isAwake = await untilAwake();
@@ -169,7 +169,7 @@ async function liveStream(
       if (ended.aborted) return null;
       const text = isAwake ? await source.take() : ALIVE;
       if (text === "") continue;
-      // A person who was signed out meanwhile gets nothing more.
+      // A person who has been signed out in the meantime gets nothing more.
       if (await guard.visitorOf(c) === null) return null;
       if (!isAwake) await source.look();
       return text;
@@ -184,7 +184,7 @@ async function liveStream(
         const text = await next();
         if (text !== null) return controller.enqueue(encoder.encode(text));
       } catch (error) {
-        // Nobody cancels a stream that has failed.
+        // A stream that has failed is not cancelled.
         end();
         throw error;
       }

@@ -1,4 +1,4 @@
-/** What a person sees and changes of their own login: the password, second factors, and where they are signed in. */
+/** A person's own login: password, second factors, and the browsers that are signed in. */
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import { qrDataUrl } from "../../line/line_row.ts";
@@ -8,13 +8,13 @@ import { Password } from "./entry.ts";
 import type { AskedByPerson } from "./guard.ts";
 import type { Parts } from "./parts.ts";
 
-/** Throws Problem validation_failed for a wrong password, which counts as one of a sign-in does. */
+/** Throws Problem validation_failed for a wrong password, which the throttle counts as it does at sign-in. */
 type CheckPassword = (asked: AskedByPerson, password: string, field?: string) => Promise<void>;
 
 export function addMe(parts: Parts): void {
   const { guard, people, passwords, signIns, throttle } = parts;
 
-  /** Somebody at an unattended browser must not change how its owner signs in, nor find out the password. */
+  /** Somebody at an unattended browser must not be able to change how its owner signs in, or to guess the password. */
   const checkPassword: CheckPassword = async ({ visitor: { person }, address }, password, field = "password") => {
     const { passwordHash } = person;
     if (passwordHash === null) return;
@@ -53,7 +53,7 @@ export function addMe(parts: Parts): void {
   addSecondFactors(parts, checkPassword);
 }
 
-/** One-time codes and passkeys. */
+/** Adds the routes for one-time codes and passkeys. */
 function addSecondFactors({ guard, people, passkeys, runtime }: Parts, checkPassword: CheckPassword): void {
   const Proof = z.strictObject({ password: Password });
 

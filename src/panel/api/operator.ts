@@ -1,4 +1,4 @@
-/** What an operator sees and does: accounts, every line, failed deliveries, store and disk, and the plan catalogue. */
+/** The pages of operators: accounts, all lines, failed deliveries, store and disk, and the plan catalogue. */
 import { statfsSync } from "node:fs";
 import { z } from "zod";
 import type { Account } from "../../account/account.ts";
@@ -112,7 +112,7 @@ async function diskOf(folder: string) {
   return { storeBytes: await bytesIn(folder), freeBytes: bavail * bsize, totalBytes: blocks * bsize };
 }
 
-/** Of the store's own files; the media lie in a folder of theirs. */
+/** Returns the size of the store's files; media files are in a subfolder and do not count. */
 async function bytesIn(folder: string): Promise<number> {
   let bytes = 0;
   for await (const { name, isFile } of Deno.readDir(folder)) {
@@ -132,7 +132,7 @@ const PlanChange = z.strictObject({
   requestsPerMinute: limit,
   webhooks: z.number().optional(),
   eventStreams: z.number().optional(),
-  /** As `plan set --hours` takes them; null: at any time. */
+  /** In the format of `plan set --hours`; null for no restriction. */
   hours: z.string().max(200).nullable().optional(),
   newChatsDaily: limit.optional(),
   warmUp: z.boolean().optional(),
@@ -156,7 +156,7 @@ function addPlans({ guard, accounts, plans }: Parts): void {
   });
 }
 
-/** With its hours as a line of text, which is what the form edits. */
+/** Returns the plan with its hours as text, as the form edits them. */
 function planView(plan: Plan) {
   return { ...plan, hours: plan.hours && printHours(plan.hours) };
 }

@@ -1,4 +1,4 @@
-/** What the panel's own API works with: the services of the public one, and what knows of people. */
+/** The dependencies of the panel's API: the services of the public API, and the panel's own. */
 import type { Services } from "../../http/api/services.ts";
 import type { QueuedCount } from "../../message/history/counts.ts";
 import type { Plans } from "../../account/plans.ts";
@@ -20,16 +20,16 @@ export interface PanelDeps extends Services {
   seal: Seal;
   plans: Plans;
   queuedCount: QueuedCount;
-  /** Calls back after each change of the line; returns the function that ends it. */
+  /** Calls `look` after each change of the line; returns a function that stops watching. */
   watchLine(lineId: string, look: () => void): () => void;
-  /** As `watchLine`, for every line. */
+  /** Like `watchLine`, for all lines. */
   watchAllLines(look: () => void): () => void;
   publicUrl: string | null;
-  /** The folder of the store and the files; null where the store is on a server. */
+  /** The folder of store and files; null if the store is on a server. */
   dataDir: string | null;
-  /** The version of WhatsApp Web that is announced; null: the latest. */
+  /** The version of WhatsApp Web that is announced to the network; null for the latest. */
   webVersion: string | null;
-  /** `http://HOST:PORT/panel`, as links name it. */
+  /** Returns `http://HOST:PORT/panel`, the base of links. */
   panelUrl(): string;
 }
 

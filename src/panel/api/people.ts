@@ -1,4 +1,4 @@
-/** Who has a login: the operators, and the people of an account. */
+/** The people with a login: the operators, and the members of an account. */
 import { invalid, notFound } from "../../errors.ts";
 import { linkUrl } from "../logins/links.ts";
 import type { Person, Purpose } from "../rows.ts";
@@ -8,7 +8,7 @@ const OPERATORS = "/operator/people";
 const MEMBERS = "/accounts/:accountId/people";
 
 export function addPeople({ guard, people, links, panelUrl }: Parts): void {
-  /** Members of the account; null: operators. */
+  /** Lists the members of the account; null: the operators. */
   async function list(accountId: string | null, asking: Person) {
     const data = (await people.list(accountId)).map(({ id, login, createdAt, lastSignInAt }) => {
       return { id, login, createdAt, lastSignInAt, you: id === asking.id };

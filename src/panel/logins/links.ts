@@ -1,6 +1,6 @@
 /**
- * One-time links: to create an operator's login, to join an account, to link one line. Invalid once used or expired, or
- * when whoever made them was removed.
+ * One-time links: to create an operator's login, to join an account, or to link one line. A link is invalid once it is
+ * used or expired, or when the person who made it has been removed.
  */
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv, type Row } from "../../store/kv.ts";
@@ -21,7 +21,9 @@ export type Links = ReturnType<typeof makeLinks>;
 
 export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clock" | "random"> }) {
   return {
-    /** The token, which goes behind the `#` of the link, where no server and no log sees it. */
+    /**
+     * Creates a link. Resolves to its token, which goes after the `#` of the URL, where no server and no log sees it.
+     */
     async make(purpose: Purpose, by?: Person): Promise<{ token: string; expiresAt: number }> {
       const token = makeToken(runtime.random);
       const createdAt = runtime.clock.now();
@@ -31,19 +33,19 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
       return { token, expiresAt };
     },
 
-    /** Throws Refusal link_dead, also for a link of another kind. */
+    /** Finds a valid link. Throws Refusal link_dead if there is none, or only one of another kind. */
     async find<K extends Purpose["kind"]>(token: string, ...kinds: K[]): Promise<Row<Invitation & { kind: K }>> {
       const slot = await kv.get(panelKeys.link(hashToken(token)));
       const { value } = slot;
       if (value === null || !kinds.some((kind) => kind === value.kind) || runtime.clock.now() >= value.expiresAt) {
         throw deadLink();
       }
-      // Nobody comes back by a link that they made before they were removed.
+      // Removed people must not come back by a link that they made before.
       if (value.by !== undefined && (await kv.get(panelKeys.person(value.by))).value === null) throw deadLink();
       return slot as Row<Invitation & { kind: K }>;
     },
 
-    /** Marks the link as used. */
+    /** Invalidates the link, because it has been used. */
     use: async (token: string) => void await kv.commit(new Change().delete(panelKeys.link(hashToken(token)))),
   };
 }
@@ -51,12 +53,12 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
 export const deadLink = () =>
   new Refusal("link_dead", "This link was used already, or its time is over. Ask for another.");
 
-/** The URL to hand out. */
+/** Returns the URL of a link. */
 export function linkUrl(panelUrl: string, { kind }: Pick<Purpose, "kind">, token: string): string {
   return `${panelUrl}/${kind === "line" ? "link-line" : "welcome"}#${token}`;
 }
 
-/** While there is no operator: a new link that makes one; else null. */
+/** Creates a link for the first operator; resolves to null if there is an operator already. */
 export async function firstRunLink(
   { people, links, panelUrl }: { people: Pick<People, "hasOperator">; links: Links; panelUrl: string },
 ): Promise<string | null> {

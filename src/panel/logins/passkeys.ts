@@ -1,6 +1,7 @@
 /**
- * The panel's own passkeys. A challenge is good for some minutes and for one answer, which may come to another process of
- * the gateway than made it: it is sealed, not remembered, and what is remembered is that it was answered.
+ * The panel's own passkeys. A challenge is valid for some minutes and for one answer. The process that receives the
+ * answer may not be the one that issued the challenge. So challenges are not stored: each holds its expiry time,
+ * sealed. Only the fact that a challenge was answered is stored.
  */
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
@@ -13,7 +14,7 @@ import { hashToken } from "./secrets.ts";
 const CHALLENGE_MS = 5 * 60_000;
 const MOST_PASSKEYS = 20;
 
-/** Loaded at the first passkey: code for certificates and their formats is large. */
+/** Loaded on first use, because its code for certificates and their formats is large. */
 const webauthn = () => import("@simplewebauthn/server");
 
 export type Passkeys = ReturnType<typeof makePasskeys>;
@@ -27,7 +28,7 @@ export function makePasskeys({ kv, people, runtime }: { kv: Kv; people: People; 
     return people.seal.seal(new Uint8Array(until.buffer));
   }
 
-  /** Until when the challenge is good; 0 for one that is not ours. */
+  /** Returns when the challenge expires; 0 if it is not ours. */
   function untilOf(challenge: Uint8Array): number {
     try {
       const until = people.seal.open(challenge);
@@ -37,7 +38,7 @@ export function makePasskeys({ kv, people, runtime }: { kv: Kv; people: People; 
     }
   }
 
-  /** Whether this challenge is ours, and this its first answer. */
+  /** Whether this challenge is ours and still valid, and this is its first answer. Records the answer. */
   async function take(text: string): Promise<boolean> {
     const challenge = Buffer.from(text, "base64url");
     const until = untilOf(challenge);
@@ -64,7 +65,7 @@ export function makePasskeys({ kv, people, runtime }: { kv: Kv; people: People; 
         authenticatorSelection: { residentKey: "required", userVerification: "required" },
       }),
 
-    /** Throws Problem validation_failed for a response that does not fit what was asked. */
+    /** Registers a passkey. Throws Problem validation_failed if the response does not match the challenge. */
     async register(
       origin: URL,
       person: Person,
@@ -91,7 +92,7 @@ export function makePasskeys({ kv, people, runtime }: { kv: Kv; people: People; 
         userVerification: "required",
       }),
 
-    /** The person who has signed; null when there is none, or the signature is wrong. */
+    /** Resolves to the person who has signed; null if the passkey is unknown or the signature is wrong. */
     async signIn(origin: URL, response: { id: string }): Promise<Person | null> {
       const person = await people.byPasskey(response.id);
       const passkey = person?.passkeys.find(({ id }) => id === response.id);

@@ -1,6 +1,7 @@
 /**
- * Passwords, kept as scrypt hashes by the runtime's own implementation (OpenSSL's parameters, off the event loop):
- * 32 MiB and three passes, which OWASP rates as equal to 128 MiB and one, and small machines can spare.
+ * Passwords, stored as scrypt hashes. The runtime's own implementation (OpenSSL's) works off the event loop. The
+ * parameters are 32 MiB and three passes: OWASP rates this as equal to 128 MiB and one pass, and small machines can
+ * afford it.
  */
 import { Buffer } from "node:buffer";
 import { scrypt, timingSafeEqual } from "node:crypto";
@@ -17,12 +18,14 @@ const MOST_CHARACTERS = 200;
 export type Passwords = ReturnType<typeof makePasswords>;
 
 export function makePasswords(random: Random) {
-  // One at a time: a flood of attempts costs time, but the memory of one.
+  // One at a time, so that a flood of attempts needs only the memory of one.
   const turns = new PQueue({ concurrency: 1 });
   const nobody = encode(random.bytes(SALT_BYTES), random.bytes(HASH_BYTES));
 
   return {
-    /** `scrypt$N$r$p$salt$hash`. Throws Problem validation_failed for a password that is too short or too long. */
+    /**
+     * Returns `scrypt$N$r$p$salt$hash`. Throws Problem validation_failed for a password that is too short or too long.
+     */
     async hash(password: string): Promise<string> {
       const characters = [...password].length;
       if (characters < LEAST_CHARACTERS || characters > MOST_CHARACTERS) {
@@ -32,7 +35,10 @@ export function makePasswords(random: Random) {
       return encode(salt, await turns.add(() => derive(password, salt, COST)));
     },
 
-    /** Takes as long without a hash, so that timing does not reveal who has a login. */
+    /**
+     * Whether the password has this hash. Takes as long without a hash, so that timing does not reveal which logins
+     * exist.
+     */
     async verify(password: string, hash: string | null): Promise<boolean> {
       const [, N, r, p, salt, expected] = (hash ?? nobody).split("$");
       const cost = { ...COST, N: Number(N), r: Number(r), p: Number(p) };
@@ -47,7 +53,7 @@ function encode(salt: Uint8Array, hash: Uint8Array): string {
   return ["scrypt", COST.N, COST.r, COST.p, text(salt), text(hash)].join("$");
 }
 
-/** Characters that look alike count as the same, however a keyboard composes them (NFKC). */
+/** Derives the hash from the password in NFKC, so that it does not depend on how a keyboard composes characters. */
 function derive(password: string, salt: Uint8Array, cost: typeof COST): Promise<Buffer> {
   const text = password.slice(0, 4 * MOST_CHARACTERS).normalize("NFKC");
   return new Promise((resolve, reject) => {

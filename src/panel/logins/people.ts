@@ -1,4 +1,4 @@
-/** The people who may use the panel: operators of the gateway, and members of an account. */
+/** The people who may use the panel: operators of the gateway, and members of accounts. */
 import { notFound } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row } from "../../store/kv.ts";
@@ -11,7 +11,7 @@ type NewPerson = Pick<Person, "login" | "accountId" | "passwordHash">;
 export type People = ReturnType<typeof makePeople>;
 
 export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime: Runtime }) {
-  /** The last operator is never removed. */
+  /** Remains true, because the last operator is never removed. */
   let operatorSeen = false;
 
   async function get(personId: string): Promise<Person | null> {
@@ -24,7 +24,7 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
     return slot;
   }
 
-  /** Members of the account; null: operators. */
+  /** Lists the members of the account; null: the operators. */
   async function list(accountId: string | null): Promise<Person[]> {
     const people: Person[] = [];
     for await (const { value } of kv.list({ prefix: panelKeys.people() })) {
@@ -49,7 +49,7 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
       return operatorSeen;
     },
 
-    /** Adds the new person to the change. Throws Refusal login_taken. */
+    /** Adds the creation of a person to `change`. Throws Refusal login_taken. */
     async create(change: Change, { login, accountId, passwordHash }: NewPerson): Promise<Person> {
       const slot = await kv.get(panelKeys.login(login));
       if (slot.value !== null) throw new Refusal("login_taken", `Somebody else signs in as ${login}.`);
@@ -67,7 +67,7 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
       return person;
     },
 
-    /** Throws Problem not_found. */
+    /** Edits a person. Throws Problem not_found. */
     update: (personId: string, edit: (person: Person) => Person): Promise<Person> =>
       retryOnConflict(kv, async () => {
         const before = await row(personId);
@@ -80,7 +80,7 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
       }),
 
     /**
-     * Removes the person with all sign-ins, while whoever does it is still there: of two who remove each other one stays.
+     * Removes the person with all sign-ins, if `by` still exists: of two people who remove each other, one stays.
      * Throws Problem not_found, Refusal sign_in_required.
      */
     async remove(personId: string, by: Person): Promise<void> {

@@ -1,4 +1,4 @@
-/** Where people are signed in: one row per browser, found by the hash of the token in its cookie. */
+/** The browsers in which people are signed in: one row per browser, by the hash of the token in its cookie. */
 import { subscriberOf } from "../../base/addresses.ts";
 import { notFound } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -10,14 +10,14 @@ import { hashToken, makeToken } from "./secrets.ts";
 
 const LONGEST_MS = 30 * 24 * 60 * 60_000;
 const IDLE_MS = 24 * 60 * 60_000;
-/** A row is written at most once in this time, not at each request. */
+/** `seenAt` is updated at most this often, not at each request. */
 const SEEN_EVERY_MS = 5 * 60_000;
 const MOST_ADDRESSES = 10;
 
-/** Somebody who is signed in, in one browser. */
+/** A person who is signed in, in one browser. */
 export interface Visitor {
   person: Person;
-  /** Hash of the browser's token: the sign-in's id. */
+  /** Hash of the browser's token, the id of the sign-in. */
   signInId: string;
 }
 
@@ -37,7 +37,10 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
   return {
     list,
 
-    /** The token for the browser's cookie. Throws Refusal sign_in_failed when the password that was proven is no longer theirs. */
+    /**
+     * Resolves to the token for the browser's cookie. Throws Refusal sign_in_failed if the password has changed since
+     * it was verified.
+     */
     async begin(person: Person, { address, userAgent }: Pick<SignIn, "address" | "userAgent">): Promise<string> {
       const token = `${person.id}.${makeToken(runtime.random)}`;
       const now = clock.now();
@@ -49,7 +52,8 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
         }
         const before = slot.value.addresses ?? [];
         const addresses = [...new Set([subscriberOf(address), ...before])].slice(0, MOST_ADDRESSES);
-        // In one commit: whoever changes the password ends all sign-ins that were there, and no later one.
+        // Checks the person in the same commit, so that a change of the password either ends this sign-in or makes it
+        // fail.
         const change = new Change().check(slot).set(panelKeys.signIn(person.id, hashToken(token)), row)
           .set(panelKeys.person(person.id), { ...slot.value, lastSignInAt: now, addresses });
         return { change, result: undefined };
@@ -57,7 +61,7 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
       return token;
     },
 
-    /** The person to whom the token belongs; null when it is unknown or expired. */
+    /** Resolves to the person to whom the token belongs; null if it is unknown or expired. */
     async visitor(token: string): Promise<Visitor | null> {
       const personId = token.split(".")[0]!;
       if (personId.length > 40) return null;
@@ -75,14 +79,14 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
       return { person, signInId };
     },
 
-    /** Throws Problem not_found. */
+    /** Ends a sign-in. Throws Problem not_found. */
     async end(personId: string, signInId: string): Promise<void> {
       const slot = await kv.get(panelKeys.signIn(personId, signInId));
       if (slot.value === null) throw notFound("sign-in");
       await kv.commit(new Change().delete(slot.key));
     },
 
-    /** Ends all sign-ins but the one to keep. */
+    /** Ends all sign-ins of the person except `keep`. */
     async endOthers(personId: string, keep: string | null): Promise<void> {
       for (const { id } of await list(personId)) {
         if (id !== keep) await kv.commit(new Change().delete(panelKeys.signIn(personId, id)));

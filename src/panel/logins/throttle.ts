@@ -1,4 +1,4 @@
-/** Wrong passwords, codes and passkeys, counted by address, by login, and by both. */
+/** Counts wrong passwords, codes and passkeys by address, by login, and by both together. */
 import { subscriberOf } from "../../base/addresses.ts";
 import { Windows } from "../../base/windows.ts";
 import type { Clock } from "../../runtime.ts";
@@ -6,12 +6,12 @@ import { Refusal } from "../refusal.ts";
 import type { Person } from "../rows.ts";
 
 const WINDOW_MS = 15 * 60_000;
-/** Allows for one person's typing errors. */
+/** Per address and login; allows for one person's typing errors. */
 const MOST_OF_PAIR = 5;
-/** Many logins from one address, or one login from many: somebody is guessing. */
+/** Per address, and per login: many logins from one address, or one login from many addresses, indicate guessing. */
 const MOST_OF_ONE = 50;
 
-/** A login that somebody tries, with what is known of its owner where it has one. */
+/** A login that somebody tries, and the known addresses of its owner, if it has one. */
 type Tried = Pick<Person, "login"> & Partial<Pick<Person, "addresses">>;
 
 export type Throttle = ReturnType<typeof makeThrottle>;
@@ -28,7 +28,7 @@ export function makeThrottle(clock: Clock) {
 
   function check(address: string, { login, addresses = [] }: Tried): void {
     const [ofPair, from, as] = names(address, login);
-    // Strangers who guess a login do not lock out its owner where they have signed in before.
+    // Strangers who guess a login do not lock out its owner at addresses where they have signed in before.
     for (const [name, most] of addresses.includes(subscriberOf(address)) ? [ofPair, from] : [ofPair, from, as]) {
       if (failures.count(name) < most) continue;
       const seconds = failures.secondsLeft(name);
@@ -40,8 +40,9 @@ export function makeThrottle(clock: Clock) {
 
   return {
     /**
-     * What `prove` finds; nothing, null or false, counts as an error. Throws Refusal too_many_attempts, with the seconds to
-     * wait, before anything costly is done; and after it where others failed meanwhile, for many may come at once.
+     * Resolves to the result of `prove`; null or false counts as a failure. Throws Refusal too_many_attempts, with the
+     * seconds to wait. Checks before `prove`, which is costly, and again after it, because attempts that ran at the
+     * same time may have failed.
      */
     async attempt<T>(address: string, tried: Tried, prove: () => Promise<T>): Promise<T> {
       check(address, tried);
@@ -50,7 +51,7 @@ export function makeThrottle(clock: Clock) {
       if (!found) { for (const [name] of names(address, tried.login)) failures.add(name); }
       return found;
     },
-    /** After a success a person's own errors are forgotten. */
+    /** Called after a success; forgets the person's own failures. */
     succeeded: (address: string, login: string) => failures.forgive(nameOfPair(address, login)),
   };
 }

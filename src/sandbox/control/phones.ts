@@ -56,7 +56,7 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
   return app;
 }
 
-/** Waits until the companion has proved its side, so that "linked" is true when it is read. */
+/** Waits for the companion's proof of identity, so that "linked" is true when the caller reads it. */
 async function linkResult({ linkings }: Switchboard, answer: LinkAnswer) {
   if (answer.kind === "unknown_ref") throw notFound("device that waits for this phone any more");
   if (answer.kind !== "linked") return { status: answer.kind };
