@@ -1,4 +1,5 @@
 /** Sweeps: they remove rows and files whose time is over. Nothing in the store expires by itself (`store/kv.ts`). */
+import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import type { Runtime } from "../runtime.ts";
 
@@ -28,8 +29,7 @@ export function makeMaintenance(
   /** Of those, which are to run once more. */
   const woken = new Set<Sweep>();
   const deafen: (() => void)[] = [];
-  /** Settles after the last sweep whose turn has been taken; none of them rejects. */
-  let turns = Promise.resolve();
+  const queue = new PQueue({ concurrency: 1 });
 
   function plan(sweep: Sweep, delayMs: number): void {
     if (abort.signal.aborted) return;
@@ -45,7 +45,7 @@ export function makeMaintenance(
 
   async function turn(sweep: Sweep): Promise<void> {
     turning.add(sweep);
-    await (turns = turns.then(() => run(sweep)));
+    await queue.add(() => run(sweep));
     turning.delete(sweep);
     plan(sweep, woken.delete(sweep) ? 0 : sweep.everyMs);
   }
@@ -74,7 +74,7 @@ export function makeMaintenance(
       abort.abort();
       for (const deaf of deafen.splice(0)) deaf();
       for (const cancel of timers.values()) cancel();
-      await turns;
+      await queue.onIdle();
     },
   };
 }

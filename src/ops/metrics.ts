@@ -2,7 +2,18 @@
  * Counters of what the gateway does and gauges of what there is, in the text format of Prometheus. Labels are few and
  * bounded: no ids, no paths.
  */
-import { makeCounter, makeGauge, makeHistogram, type Metric } from "./prometheus.ts";
+import counter from "prom-client/lib/counter.js";
+import gauge from "prom-client/lib/gauge.js";
+import histogram from "prom-client/lib/histogram.js";
+import registry from "prom-client/lib/registry.js";
+
+/** The package's own entry loads OpenTelemetry too, for process metrics that are not used here. */
+const prom: Pick<typeof import("prom-client"), "Counter" | "Gauge" | "Histogram" | "Registry"> = {
+  Counter: counter,
+  Gauge: gauge,
+  Histogram: histogram,
+  Registry: registry,
+};
 
 /** Upper bounds in seconds: from a cached answer to a check that waits for the network. */
 const LATENCY_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -10,11 +21,13 @@ const LATENCY_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 export type Metrics = ReturnType<typeof makeMetrics>;
 
 export function makeMetrics() {
-  const metrics: Metric[] = [];
-  const added = <M extends Metric>(metric: M): M => (metrics.push(metric), metric);
-  const counter = <Label extends string>(name: string, help: string, labels: Label[] = []) =>
-    added(makeCounter({ name, help }, labels));
-  const seconds = (name: string, help: string) => added(makeHistogram({ name, help }, LATENCY_BOUNDS));
+  const registry = new prom.Registry();
+  const registers = [registry];
+  const names = () => registry.getMetricsAsArray().map(({ name }) => name);
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
+    new prom.Counter<Label>({ name, help, labelNames, registers });
+  const seconds = (name: string, help: string) =>
+    new prom.Histogram({ name, help, buckets: LATENCY_BOUNDS, registers });
   return {
     requests: counter("paloma_http_requests_total", "HTTP requests by route and status", ["method", "route", "status"]),
     requestSeconds: seconds("paloma_http_request_duration_seconds", "Time to answer HTTP requests"),
@@ -51,19 +64,36 @@ export function makeMetrics() {
     refusedWrites: counter("paloma_refused_writes_total", "Writes under an old lease: nothing of them was written"),
     /** A value that is read at each scrape, and left out when it cannot be read. */
     gauge(name: string, help: string, read: () => number | Promise<number>): void {
-      added(makeGauge({ name, help }, read));
+      new prom.Gauge({
+        name,
+        help,
+        registers,
+        async collect() {
+          this.set(await read());
+        },
+      });
     },
     /** The same with a value for each value of a label. */
     gaugeBy(
       label: string,
-      { read, ...described }: { name: string; help: string; read: () => Readonly<Record<string, number>> },
+      { name, help, read }: { name: string; help: string; read: () => Readonly<Record<string, number>> },
     ): void {
-      added(makeGauge({ ...described, label }, read));
+      new prom.Gauge({
+        name,
+        help,
+        labelNames: [label],
+        registers,
+        collect() {
+          this.reset();
+          for (const [value, count] of Object.entries(read())) this.set({ [label]: value }, count);
+        },
+      });
     },
-    names: () => metrics.map(({ name }) => name),
+    names,
     /** The whole text, for `GET /metrics`. */
     async render(): Promise<string> {
-      const texts = await Promise.allSettled(metrics.map((metric) => metric.text()));
+      // One by one: `registry.metrics()` fails as a whole when one cannot be read.
+      const texts = await Promise.allSettled(names().map((name) => registry.getSingleMetricAsString(name)));
       return texts.flatMap((text) => text.status === "fulfilled" ? [text.value] : []).join("\n") + "\n";
     },
   };

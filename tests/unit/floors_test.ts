@@ -65,7 +65,7 @@ const ON_DEMAND = new Set([
   "cluster/leases.ts",
 ]);
 /** Packages of many files. */
-const DEAR = /^import (?!type ).*"(commander|p-queue)"/m;
+const DEAR = /^import (?!type ).*"commander"/m;
 const SCHEMAS = /"(@hono\/zod-openapi|zod)"/;
 
 /** What only `runtime.ts` may touch, and who else does. */

@@ -3,6 +3,7 @@
  * processes can never give out places out of order. Sequences are independent: accounts do not wait for each other.
  */
 import { LRUCache } from "lru-cache";
+import PQueue from "p-queue";
 import { atMost } from "../../base/at_most.ts";
 import { onDemand } from "../../base/single_flight.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
@@ -25,16 +26,15 @@ type CommitAll = (changes: readonly Change[]) => Promise<(string | null)[]>;
 /** Adds `Change.ordered` to an engine that supports only checks and mutations. */
 export function withOrder(kv: Kv, options: { runtime: Pick<Runtime, "clock"> }): Kv {
   const commitOne = inOrder(kv, async (changes) => await Promise.all(changes.map((one) => kv.commit(one))), options);
-  let turns: Promise<unknown> = Promise.resolve();
-
   /** One at a time: of several at once, all but one would fail their checks. */
-  function commitInTurn(change: Change): Promise<string | null> {
-    const committed = turns.then(async () => (await commitOne([change]))[0] ?? null);
-    turns = committed.catch(() => {});
-    return committed;
-  }
-
-  return { ...kv, commit: (change) => change.orderedBuilds.length === 0 ? kv.commit(change) : commitInTurn(change) };
+  const queue = new PQueue({ concurrency: 1 });
+  return {
+    ...kv,
+    commit: (change) =>
+      change.orderedBuilds.length === 0
+        ? kv.commit(change)
+        : queue.add(async () => (await commitOne([change]))[0] ?? null),
+  };
 }
 
 /**

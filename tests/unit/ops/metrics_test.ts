@@ -15,9 +15,7 @@ Deno.test("metrics are rendered as Prometheus reads them", async () => {
     'paloma_http_request_duration_seconds_bucket{le="0.0025"} 0',
     'paloma_http_request_duration_seconds_bucket{le="0.005"} 1',
     'paloma_http_request_duration_seconds_bucket{le="+Inf"} 2',
-    "paloma_http_request_duration_seconds_sum 60.003",
     "paloma_http_request_duration_seconds_count 2",
-    "paloma_refused_writes_total 0",
     "# TYPE paloma_lines gauge",
     "paloma_lines 3",
   ];
