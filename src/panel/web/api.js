@@ -1,19 +1,22 @@
-// Calls to the gateway. Addresses are relative to this file, so the panel works below any path of a proxy.
+// Calls to the gateway. URLs are relative to this file, so the panel works below any path of a proxy.
 import { said, t } from "./i18n.js";
 import { makeStore } from "./store.js";
 
 const root = new URL("../", import.meta.url);
 /** True while the gateway does not answer. */
 export const offline = makeStore(false);
-/** Who is signed in, see `GET /panel/api/state`; null: not known yet. */
+/** The answer of `GET /panel/api/state`, which includes the signed-in person; null until it is loaded. */
 export const session = makeStore(null);
 
 export const apiUrl = (below) => new URL(`api${below}`, root).href;
 
-/** What went wrong, in words; `code`, and for a form `fields` and, as the gateway gave them, `errors`. */
+/**
+ * A failed call, described in words. `code` is the gateway's; for a form, `fields` has the message of each field, and
+ * `errors` are those of the gateway.
+ */
 export class CallError extends Error {
   constructor({ code, detail, title, errors = [] }, status) {
-    // A whole sentence needs no name of a field before it, which people do not know.
+    // A message that is a whole sentence stands without the name of its field, which people do not know.
     const [first] = errors.map(({ path, message }) => (/^\p{Lu}/u.test(message) ? "" : `${path}: `) + said(message));
     super(first ?? said(detail ?? title ?? t("Something went wrong.")));
     this.code = code;
@@ -23,11 +26,11 @@ export class CallError extends Error {
   }
 }
 
-/** No answer takes longer: of what is only read, of what waits for the network. An upload may. */
+/** Timeouts of reads, and of calls that may wait for the network. Uploads have none. */
 const READ_MS = 20_000;
 const DONE_MS = 60_000;
 
-/** Calls `/panel/api…`; answers the JSON. `once` makes a repetition harmless. */
+/** Calls `/panel/api…`; resolves to the JSON of the answer. `once`, an idempotency key, makes a repetition harmless. */
 export async function call(method, below, { body, once, form } = {}) {
   let response;
   try {
@@ -46,11 +49,11 @@ export async function call(method, below, { body, once, form } = {}) {
     throw new CallError({ code: "offline", detail: t("The gateway does not answer.") }, 0);
   }
   const answer = await response.json().catch(() => ({}));
-  // A proxy answers for a gateway that is gone.
+  // The answer comes from a proxy, because the gateway is down.
   const gone = [502, 503, 504].includes(response.status) && !answer.code;
   offline.set(gone);
   if (response.ok) return answer;
-  // The app takes whoever is signed in no more to the sign-in, once for all calls of a page.
+  // Without a person the app opens the sign-in page, once for all calls of a page.
   if (answer.code === "sign_in_required") session.set({ ...session.get(), person: null });
   throw new CallError(gone ? { code: "offline", detail: t("The gateway does not answer.") } : answer, response.status);
 }
@@ -60,11 +63,11 @@ export async function loadSession() {
   return session.get();
 }
 
-/** Below `/panel/api`: the public API in the name of whoever is signed in. */
+/** The path of the public API, called on behalf of the signed-in person, below `/panel/api`. */
 export const v1 = (account) => `/accounts/${account}/v1`;
 export const api = (account, method, below, options) => call(method, v1(account) + below, options);
 
 /** The names of all events. */
 export const eventNames = () => session.get().events;
-/** Of those, what a webhook hears that names none. */
+/** The events of a webhook that names none. */
 export const usualEvents = () => session.get().usualEvents;

@@ -1,4 +1,4 @@
-// The frame of every page: navigation, and whether the gateway answers.
+// The frame of every page: navigation, and a notice while the gateway does not answer.
 import { call, offline, session } from "./api.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";

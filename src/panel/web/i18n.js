@@ -4,7 +4,7 @@ import { makeStore } from "./store.js";
 
 export const LANGUAGES = { en: "English", es: "Español", pt: "Português" };
 const KEY = "paloma.language";
-/** A change redraws everything. */
+/** The language code. A change redraws everything. */
 export const language = makeStore("en");
 let words = {};
 
@@ -23,26 +23,26 @@ export async function setLanguage(code, remember = false) {
   language.set(code);
 }
 
-/** The chosen one, else the first of the browser's that is available. */
+/** Starts with the saved language, else the first of the browser's languages that is available. */
 export function startLanguage() {
   const wanted = [saved(), ...navigator.languages.map((tag) => tag.slice(0, 2))];
   return setLanguage(wanted.find((code) => code in LANGUAGES) ?? "en");
 }
 
-/** The sentence, with `{name}` filled in. */
+/** Returns the sentence in the reader's language, with `{name}` filled in. */
 export function t(sentence, values = {}) {
   return (words[sentence] ?? sentence).replaceAll(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 }
 
-/** The singular or the plural sentence, with the number as `{n}`. */
+/** Returns the singular or the plural sentence, with the number as `{n}`. */
 export function tn(one, many, n) {
   return t(n === 1 ? one : many, { n: number(n) });
 }
 
-/** Each sentence, and its words and the names of its blanks in turn. */
+/** Each sentence, with its words and the names of its blanks in turn. */
 const sentences = SAID.map((sentence) => [sentence, sentence.split(/\{(\w+)\}/)]);
 
-/** What fills the blanks of a sentence in the text; null if the text is another. */
+/** Returns the texts that fill the blanks of a sentence; null if the text is another sentence. */
 function blanksIn(text, [beginning, ...rest]) {
   if (!text.startsWith(beginning)) return null;
   const values = {};
@@ -57,7 +57,7 @@ function blanksIn(text, [beginning, ...rest]) {
   return at === text.length ? values : null;
 }
 
-/** What the gateway says, in the reader's language as far as `lang/said.js` knows it. */
+/** Translates a text of the gateway as far as `lang/said.js` knows it. */
 export function said(text) {
   for (const [sentence, parts] of sentences) {
     const blanks = blanksIn(text, parts);
@@ -68,14 +68,14 @@ export function said(text) {
   return text;
 }
 
-/** The language as the reader's country writes dates and numbers, where the browser says which. */
+/** The language, with the reader's country for dates and numbers if the browser states one. */
 const locale = () => navigator.languages.find((tag) => tag.slice(0, 2) === language.get()) ?? language.get();
 
 export function number(n) {
   return new Intl.NumberFormat(locale()).format(n);
 }
 
-/** Day and time in the reader's format; of today, the time alone. */
+/** Returns day and time in the reader's format; for today, only the time. */
 export function when(at) {
   const date = new Date(at);
   const today = date.toDateString() === new Date().toDateString();
@@ -85,7 +85,7 @@ export function when(at) {
   }).format(date);
 }
 
-/** With the time zone, which is the browser's. */
+/** Returns date and time with the time zone, which is the browser's. */
 export function exactly(at) {
   return new Intl.DateTimeFormat(locale(), { dateStyle: "full", timeStyle: "long" }).format(new Date(at));
 }

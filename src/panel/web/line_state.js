@@ -1,4 +1,4 @@
-// What a line does now, in words: the same in every list and on its own page.
+// The state of a line in words, the same in every list and on the line's own page.
 import { html } from "./html.js";
 import { t } from "./i18n.js";
 import { Badge } from "./ui.js";
@@ -21,12 +21,12 @@ const kindOf = ({ status, passkey }) =>
     logged_out: "bad",
   })[status] ?? "";
 
-/** Whether it is connected but hears nothing; its reason says what the gateway noticed. */
+/** Whether the line is connected but receives nothing; its reason says what the gateway noticed. */
 export const isDegraded = ({ status, reason }) => status === "connected" && Boolean(reason);
 
 const TROUBLE = ["logged_out", "disconnected", "initializing", "qr", "pairing", "connected"];
 const rank = (line) => line.restriction || isDegraded(line) ? 1 : TROUBLE.indexOf(line.status);
-/** The lines, those in trouble first. */
+/** Sorts lines, those in trouble first. */
 export const byTrouble = (lines) => lines.toSorted((a, b) => rank(a) - rank(b));
 
 export function LineState({ line }) {

@@ -1,12 +1,12 @@
-// How a line is linked: the QR as it rotates, or the code. Shown to its owner, and on a customer's page.
+// Linking a line: the QR as it rotates, or the code. For the line's owner, and for a customer with a link.
 import { html } from "./html.js";
 import { said, t } from "./i18n.js";
 import { Work } from "./ui.js";
 
-/** `XXXX-XXXX`, as the phone shows its boxes. */
+/** `XXXX-XXXX`, like the boxes on the phone. */
 const dashed = (code) => code.includes("-") ? code : `${code.slice(0, 4)}-${code.slice(4)}`;
 
-/** `again()` asks for another QR or code when nobody used the last one; `reason`: why the attempt before this one failed. */
+/** `again()` asks for another QR or code if nobody used the last one. `reason` says why the previous attempt failed. */
 export function Linking({ status, qr, pairingCode, reason: why, again }) {
   const reason = why && said(why);
   const open = t("On the phone, open WhatsApp › Linked devices.");

@@ -1,15 +1,18 @@
-// One stream per tab, of the account on screen, or for an operator of all lines. It is closed while nobody looks at the
-// tab, and everything is loaded anew when somebody does: a stream only says that there is something to load.
+// One event stream per tab: of the account on screen, or for an operator of all lines. It is closed while the tab is
+// hidden, and everything is reloaded when the tab is shown, because the stream only says that there is something to
+// load.
 import { api, apiUrl, call, loadSession, offline, v1 } from "./api.js";
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 import { isGroup } from "./words.js";
 
 const AGAIN_MS = 2_000;
-/** The gateway sends something every 20 s: a connection that is silent for longer is dead, whatever the browser believes. */
+/**
+ * The gateway sends something every 20 s. A connection that is silent for longer is dead, whatever the browser reports.
+ */
 const SILENT_MS = 45_000;
-/** What trying again does not change. */
+/** Errors that a retry does not change. */
 const OVER = ["sign_in_required", "not_permitted", "not_found"];
-/** Requests that a burst of events would cause are made once, and no page repeats one more often than this. */
+/** Requests caused by a burst of events are coalesced, and no page repeats a request more often than this. */
 const GATHER_MS = 200;
 const MOST_OFTEN_MS = 1_500;
 
@@ -64,12 +67,12 @@ function stillHere() {
   silence = setTimeout(lost, SILENT_MS);
 }
 
-/** Finds out whether the gateway is gone or the sign-in has ended, again and again until it knows. */
+/** Finds out whether the gateway is down or the sign-in has ended, and retries until it knows. */
 function lost() {
   close();
   retry = setTimeout(async () => {
     try {
-      // Somebody else may have signed in in another tab, or nobody is signed in any more.
+      // In another tab, somebody else may have signed in, or the person signed out.
       const { person } = await loadSession();
       if (!person) return;
       if (followed) await call("GET", followed === OPERATOR ? `${OPERATOR}/overview` : followed);
@@ -81,7 +84,7 @@ function lost() {
 }
 
 offline.subscribe((gone) => gone ? lost() : tell("ready"));
-// In another tab somebody else may have signed in meanwhile.
+// Somebody else may have signed in in another tab in the meantime.
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) return close();
   if (!followed || offline.get()) return lost();
@@ -89,7 +92,7 @@ document.addEventListener("visibilitychange", () => {
   loadSession().catch(() => {});
 });
 
-/** Follows an account, by its id; null for all lines, as an operator sees them, and undefined for nothing. */
+/** Follows an account, given by its id; all lines, for operators, if null; nothing if undefined. */
 export function follow(account) {
   const next = account === undefined ? null : account === null ? OPERATOR : `/accounts/${account}`;
   if (next === followed) return;
@@ -104,8 +107,9 @@ function listen(topic, heard) {
 }
 
 /**
- * Loads, and reloads when one of the topics changes, or the tab or the gateway is back: `{ data, error, reload }`. The
- * old data stays meanwhile; what belongs to other `deps` goes if these cannot be loaded.
+ * Loads data, and reloads it when one of the topics changes, the tab is shown, or the gateway answers again. Returns `{
+ * data, error, reload }`. Old data stays until then; if a reload for other `deps` fails, the data of the previous ones
+ * is removed.
  */
 export function useLoad(load, deps, topics = []) {
   const [state, setState] = useState({ data: null, error: null });
@@ -140,19 +144,19 @@ export function useLoad(load, deps, topics = []) {
   return { ...state, reload };
 }
 
-/** `useLoad` of the `data` that `GET /panel/api…` answers. */
+/** `useLoad` with the `data` of `GET /panel/api…`. */
 export const useData = (below, topics = [], deps = []) =>
   useLoad(async () => (await call("GET", below)).data, [below, ...deps], topics);
 
-/** The same from the public API. */
+/** `useData` with the public API. */
 export const useApi = (account, below, ...rest) => useData(v1(account) + below, ...rest);
 
 /** The lines of an account. */
 export const useLines = (account) => useApi(account, "/sessions", ["lines"]);
 
 /**
- * The groups of the lines that have any among these chats: `[line, chat]` each. Only the network knows what they are called:
- * it is asked once a visit, by a line that is away when it is back.
+ * The groups among these chats (`[line, chat]` each), with their names, for which each line is asked. Only the network
+ * knows the names, so a line is asked once per visit; one that is offline is asked again when lines change.
  */
 export function useGroups(account, chats) {
   const [groups, setGroups] = useState([]);

@@ -1,4 +1,4 @@
-// The entry point: language, who is signed in, then the page for the address.
+// The entry point: loads the language and the session, then the page for the URL.
 import { loadSession, offline, session } from "./api.js";
 import { Frame, Offline } from "./frame.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
@@ -9,7 +9,10 @@ import { useStore } from "./store.js";
 import { startTheme } from "./theme.js";
 import { Loading, Title, Toasts } from "./ui.js";
 
-/** `[path, module, export, params]`; a page is fetched when it is first opened, and another one where these params differ. */
+/**
+ * `[path, module, export, params]`. A page's module is loaded when the page is first opened. The page is created anew
+ * when `params` (by default all of the path's) change.
+ */
 const OPEN = [
   ["/sign-in", "sign_in", "SignIn"],
   ["/welcome", "welcome", "Welcome"],
@@ -61,7 +64,7 @@ function find(routes, pathname) {
   return null;
 }
 
-/** The component of a page, once its module is loaded. */
+/** Returns the component of a page once its module is loaded, else null. */
 function usePage(route) {
   const [page, setPage] = useState(null);
   const key = route && `${route.module}.${route.name}`;
@@ -73,7 +76,7 @@ function usePage(route) {
       (module) => wanted && setPage({ key, component: module[route.name] }),
       () => {
         if (!wanted) return;
-        // It is fetched again with its document, for the gateway may come back as another version.
+        // Reload the document too, because the gateway may come back with another version.
         end = offline.subscribe((gone) => gone || location.reload());
         offline.set(true);
       },
@@ -109,14 +112,14 @@ function App() {
     }
   }, [who, at]);
   useEffect(() => {
-    // Somebody else has signed in, perhaps in another tab: what was open here is not theirs.
+    // Somebody else has signed in, perhaps in another tab; this page is not theirs.
     if (person && login.current && login.current !== person.login) go(home(person), { replace: true });
     login.current = person?.login ?? login.current;
   }, [person?.login]);
   const account = inside?.params.account ?? null;
   const [version] = useState(who?.version);
   useEffect(() => {
-    // Pages of another version do not fit what is loaded here.
+    // Pages of another version do not match the modules already loaded.
     if (who?.version !== version) location.reload();
   }, [pathname]);
   const followed = !person ? undefined : account ?? (person.operator ? null : undefined);
@@ -147,7 +150,7 @@ function App() {
 }
 
 const icon = new URL("icon.svg", import.meta.url).href;
-// A relative URL would mean another file once the address has changed.
+// A relative URL would refer to another file once the path has changed.
 document.querySelector('link[rel="icon"]').href = icon;
 
 startTheme();

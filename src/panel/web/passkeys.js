@@ -1,4 +1,4 @@
-// Passkeys, by the browser's own API. No browser accepts one for an IP address.
+// Passkeys, with the browser's own API. Browsers do not accept them for IP addresses.
 import { call, CallError } from "./api.js";
 import { t } from "./i18n.js";
 

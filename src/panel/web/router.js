@@ -1,14 +1,14 @@
-// Real addresses without page loads. Paths are below `/panel`, wherever that stands.
+// Real URLs without page loads. Paths are relative to `/panel`, wherever that is.
 import { useEffect } from "./html.js";
 import { makeStore } from "./store.js";
 
-/** After this long a page is left as it is: by then somebody may read it. */
+/** After this time the page is no longer scrolled, because somebody may be reading it. */
 const GROWN_WITHIN_MS = 3_000;
 
 const base = new URL("..", import.meta.url).pathname.replace(/\/$/, "");
 
 const path = () => location.pathname.slice(base.length).replace(/\/$/, "") + location.search || "/";
-/** The address now: path and query. */
+/** The current path and query. */
 export const place = makeStore(path());
 export const href = (to) => base + to;
 
@@ -19,7 +19,7 @@ export function go(to, { replace = false } = {}) {
   if (!replace) scrollTo(0, 0);
 }
 
-/** This page with another query: another part of a list. */
+/** Returns this page's path with a changed query: another part of a list. */
 export function withQuery(changes) {
   const [pathname, search] = place.get().split("?");
   const query = new URLSearchParams(search);
@@ -27,10 +27,11 @@ export function withQuery(changes) {
   return pathname + (query.size ? `?${query}` : "");
 }
 
-/** A change of filters, to which "back" does not lead. */
+/** Changes filters, without a new entry in the browser's history. */
 export const setQuery = (changes) => go(withQuery(changes), { replace: true });
 
-// Pages are filled after the browser would have scrolled, so where somebody was stands in the history's own entry.
+// Pages get their content after the browser would restore the scroll position, so the position is stored in the history
+// entry.
 history.scrollRestoration = "manual";
 addEventListener("scrollend", () => history.replaceState({ y: scrollY }, ""));
 addEventListener("popstate", ({ state }) => {
@@ -39,7 +40,7 @@ addEventListener("popstate", ({ state }) => {
 });
 scrollBack(history.state?.y ?? 0);
 
-/** Scrolls there as soon as the page is that long. */
+/** Scrolls to the position as soon as the page is long enough. */
 function scrollBack(y) {
   const growing = new ResizeObserver(() => {
     scrollTo(0, y);
@@ -49,7 +50,7 @@ function scrollBack(y) {
   setTimeout(() => growing.disconnect(), GROWN_WITHIN_MS);
 }
 
-/** Our own links change the page; with a modifier key, or to another site, the browser follows them as usual. */
+/** Our own links change the page. With a modifier key, or to another site, the browser follows them as usual. */
 addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
@@ -59,7 +60,10 @@ addEventListener("click", (event) => {
   go(link.pathname.slice(base.length).replace(/\/$/, "") + link.search || "/");
 });
 
-/** The secret of a one-time link, which stands behind its `#`. Another link opened in the same tab loads no page by itself. */
+/**
+ * Returns the secret of a one-time link, which follows its `#`. Opening another link in the same tab would not load the
+ * page, so the hook reloads it.
+ */
 export function useToken() {
   useEffect(() => {
     const reload = () => location.reload();
@@ -69,7 +73,9 @@ export function useToken() {
   return location.hash.slice(1);
 }
 
-/** The values of `/accounts/:account/lines/:id` in the path, or null where it does not fit. */
+/**
+ * Returns the values for the pattern's names, as in `/accounts/:account/lines/:id`; null if the path does not match.
+ */
 export function match(pattern, pathname) {
   const names = [];
   const source = pattern.replaceAll(/:(\w+)/g, (_, name) => names.push(name) && "([^/]+)");
@@ -77,7 +83,7 @@ export function match(pattern, pathname) {
   try {
     return found && Object.fromEntries(names.map((name, i) => [name, decodeURIComponent(found[i + 1])]));
   } catch {
-    // A stray percent sign.
+    // The path has a malformed percent encoding.
     return null;
   }
 }

@@ -1,5 +1,5 @@
-// The account's passkey signs on web.whatsapp.com alone: by the extension, which brings the signature back to a page of
-// this browser, or by hand. `give(assertion)` hands it in, `confirm()` says that the codes are the same.
+// The account's passkey can sign only on web.whatsapp.com: with the extension, which brings the signature back to a
+// page of this browser, or by hand. `give(assertion)` submits it, `confirm()` confirms that the codes match.
 import { href } from "./router.js";
 import { html, useEffect } from "./html.js";
 import { t, when } from "./i18n.js";
@@ -64,7 +64,7 @@ function Sign({ options, expiresAt, give }) {
   `;
 }
 
-/** Where the extension reads what is to be signed; see `extension/sign.js`. */
+/** Returns the URL from which the extension reads the request to sign; see `extension/sign.js`. */
 function siteFor(options) {
   const answerTo = new URL(href("/passkey-signed"), location.href).href;
   return `${SITE}#paloma-passkey=${encodeURIComponent(JSON.stringify({ options, answerTo }))}`;
@@ -75,7 +75,7 @@ const snippet = (options) =>
     JSON.stringify(options)
   }) })).toJSON()))`;
 
-/** Invalid JSON is refused by the gateway, which says why. */
+/** Returns the text itself if it is not JSON; the gateway then refuses it and says why. */
 function pasted(text) {
   try {
     return JSON.parse(text);
@@ -92,7 +92,7 @@ function challengeOf({ response }) {
   }
 }
 
-/** Passes what came back from web.whatsapp.com to the page that waits for it; resolves to whether there was one. */
+/** Passes a signature from web.whatsapp.com to the page that waits for it; resolves to whether there was one. */
 export function bringBack(signed, mostMs) {
   return new Promise((resolve) => {
     const channel = new BroadcastChannel(CHANNEL);

@@ -1,4 +1,4 @@
-// A value that components subscribe to.
+// A value to which components can subscribe.
 import { useEffect, useState } from "./html.js";
 
 export function makeStore(value) {

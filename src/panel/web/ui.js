@@ -1,4 +1,4 @@
-// The components that pages are made of.
+// The components that pages are built from.
 import { api, CallError, offline } from "./api.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { exactly, t, when } from "./i18n.js";
@@ -25,14 +25,14 @@ export function Toasts() {
 }
 
 /**
- * Runs the work of a button or a form, one run at a time: `[run, busy, error]`. Without a form, errors become toasts. A
- * busy button is not `disabled`, for that would take the focus from it.
+ * Runs the work of a button or a form, one run at a time; returns `[run, busy, error]`. Errors become toasts, unless
+ * `quiet`. A busy button is not `disabled`, because that would take the focus from it.
  */
 export function useWork({ quiet = false } = {}) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState(null);
   const running = useRef(false);
-  // It is no longer so when the gateway is back.
+  // The error is no longer true once the gateway answers again.
   useEffect(() => {
     if (error?.code === "offline") return offline.subscribe((gone) => gone || setError(null));
   }, [error]);
@@ -60,8 +60,8 @@ const newKey = () => crypto.randomUUID?.() ?? String(Math.random()).slice(2) + D
 const ofFile = (_, value) => value instanceof File ? [value.name, value.size, value.lastModified] : value;
 
 /**
- * `post(path, { body, form })` to the API: the same request has the same idempotency key until it is answered, so that a
- * repetition makes nothing twice; another is a new one.
+ * Returns `post(path, { body, form })` for the API. A request keeps its idempotency key until it is answered, so
+ * repeating it does nothing twice; a different request gets a new key.
  */
 export function usePost(account) {
   const last = useRef({});
@@ -82,7 +82,7 @@ export function Work({ run, kind = "", disabled = false, children, ...rest }) {
   `;
 }
 
-/** A form whose errors stand below its fields, or above its button. `submit(values)`; `children(errorsOf)`. */
+/** A form that shows errors below its fields, or else above its button. `submit(values)`; `children(errorsOf)`. */
 export function Form({ submit, children, button, danger = false, cancel }) {
   const [run, busy, error] = useWork({ quiet: true });
   const form = useRef(null);
@@ -129,7 +129,7 @@ export function Field({ label, hint, wrong, as = "input", children, ...rest }) {
   `;
 }
 
-/** A field to choose one of `options`: `[value, text]`. */
+/** A field to choose one of `options` (`[value, text]` each). */
 export function Select({ options, value, ...rest }) {
   return html`
     <${Field} as="select" ...${rest}>${options.map(([name, text]) =>
@@ -145,7 +145,7 @@ export function Dialog({ title, close, children }) {
     dialog.showModal();
     dialog.querySelector("form :is(input:not([hidden]), select, textarea)")?.focus();
     return () => {
-      // Gives the focus back to where it was; a row that the dialog has removed cannot take it.
+      // Closing returns the focus to the earlier element, unless the dialog's work has removed it.
       dialog.close();
       requestAnimationFrame(() => document.activeElement === document.body && focusTitle());
     };
@@ -198,7 +198,7 @@ export function Card({ title, actions, pad = false, kind = "", children }) {
   `;
 }
 
-/** The page's heading. It names the tab too, and takes the focus: whoever does not see the page hears that it is another. */
+/** The page's heading. It sets the tab's title, and takes the focus, so that screen readers announce the new page. */
 export function Title({ children }) {
   const ref = useRef(null);
   useEffect(focusTitle, []);
@@ -223,7 +223,7 @@ export function Head({ title, text, back, children }) {
   `;
 }
 
-/** An empty state: says what can be done. */
+/** An empty state, which says what can be done. */
 export function Empty({ title, children }) {
   return html`<div class="empty"><strong>${title}</strong>${children}</div>`;
 }
@@ -237,7 +237,7 @@ export function Time({ at }) {
   return html`<time class="nowrap" dateTime=${new Date(at).toISOString()} title=${exactly(at)}>${when(at)}</time>`;
 }
 
-/** Rows of a table that become cards on a phone. `columns`: `[name, cell(row), class?]`. */
+/** A table whose rows become cards on a phone. `columns`: `[name, cell(row), class?]`. */
 export function Table({ columns, rows, caption, keyOf = (row) => row.id }) {
   return html`
     <div class="scroll" tabindex="0" role="region" aria-label=${caption}>
@@ -259,7 +259,10 @@ export function Table({ columns, rows, caption, keyOf = (row) => row.id }) {
   `;
 }
 
-/** Where a list goes on: `newer` and `older` change the query and are null at its ends; `{ page: "" }` is the first page. */
+/**
+ * Links to the previous and next part of a list. `newer` and `older` are changes of the query, null at the ends of the
+ * list; `{ page: "" }` is the first page.
+ */
 export function Pager({ text = "", newer = null, older = null }) {
   return html`
     <footer class="pager">
@@ -270,7 +273,7 @@ export function Pager({ text = "", newer = null, older = null }) {
   `;
 }
 
-/** `Pager` by numbers; `next` is null on the last page. */
+/** `Pager` by page numbers; `next` is null on the last page. */
 export function Pages({ page, next, text }) {
   return html`
     <${Pager} text=${text} newer=${page > 1 ? { page: page > 2 ? page - 1 : "" } : null}
@@ -282,11 +285,14 @@ export function Loading() {
   return html`<p class="soft late" role="status">${t("Loading…")}</p>`;
 }
 
-/** What was loaded, or why it was not. Where it is what the whole page is about, `back` says where to go without it. */
+/**
+ * Shows the loaded data, or why loading failed. If the whole page depends on the data, `back` links to where to go
+ * instead.
+ */
 export function Loaded({ state: { data, error, reload }, back, children }) {
   const isGone = error?.code === "not_found";
   if (data !== null && !isGone) {
-    // Of a gateway that does not answer the frame speaks, once for all.
+    // That the gateway does not answer is shown by the frame, once for the whole page.
     const isOld = error && error.code !== "offline";
     return html`${
       isOld &&
@@ -314,7 +320,7 @@ function Copy({ text, label }) {
       setDone(true);
       setTimeout(() => setDone(false), 2_000);
     } catch {
-      // Over plain http browsers offer no clipboard: the text is selected to be copied by hand.
+      // Over plain http, browsers offer no clipboard; select the text to be copied by hand.
       const code = target.parentElement.querySelector("code, pre");
       if (code) getSelection().selectAllChildren(code);
     }
@@ -327,7 +333,7 @@ export function Secret({ text }) {
   return html`<div class="secret"><code>${text}</code><${Copy} text=${text} /></div>`;
 }
 
-/** In place of what a one-time link led to. */
+/** Replaces the page of a one-time link that is no longer valid. */
 export function LinkOver() {
   return html`
     <div class="card">
@@ -339,7 +345,7 @@ export function LinkOver() {
   `;
 }
 
-/** A one-time link. Its origin is that of this page, as the person here reaches the gateway. */
+/** A one-time link. Its origin is that of this page, by which the person reaches the gateway. */
 export function OneTimeLink({ token, page, until }) {
   const url = `${location.origin}${href(page)}#${token}`;
   return html`

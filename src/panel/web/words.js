@@ -16,7 +16,7 @@ export const messageWord = (status) =>
 export const messageKind = (status) =>
   ({ sent: "good", delivered: "good", read: "good", failed: "bad", processing: "info" })[status] ?? "";
 
-/** The labels of the kinds of messages. */
+/** The kinds of messages. */
 export const KINDS = [
   "text",
   "image",
@@ -50,7 +50,7 @@ export const kindWord = (kind) =>
 export const priorityWord = (priority) =>
   ({ high: t("high"), normal: t("normal"), low: t("low") })[priority] ?? priority ?? "–";
 
-/** What a message waits for besides its turn. */
+/** What a message waits for, if not only its turn. */
 export function waitWord(waitsFor, line) {
   if (!waitsFor) return line.status === "connected" ? t("its turn") : t("the line to be connected");
   const words = { schedule: t("its time"), paused: t("the queue is held") };
@@ -58,7 +58,7 @@ export function waitWord(waitsFor, line) {
   return waitsFor.until && waitsFor.kind !== "schedule" ? `${word} (${when(waitsFor.until)})` : word;
 }
 
-/** What became of a message: delivered and read come after `sent`; what somebody cancelled has not gone wrong. */
+/** The last state of a message: delivered and read come after `sent`; a cancelled one has not failed. */
 export const farthest = ({ status, error, deliveredAt, readAt }) =>
   readAt ? "read" : deliveredAt ? "delivered" : error?.code === "cancelled" ? "cancelled" : status;
 
@@ -71,22 +71,22 @@ export const deliveryWord = (status) =>
   })[status] ?? status;
 export const deliveryKind = (status) => ({ delivered: "good", succeeded: "good", failed: "bad" })[status] ?? "warn";
 
-/** A webhook that is on may reach nobody. */
+/** An active webhook may be failing. */
 export const webhookWord = ({ active, failingSince }) => !active ? t("off") : failingSince ? t("failing") : t("active");
 export const webhookKind = ({ active, failingSince }) => !active ? "warn" : failingSince ? "bad" : "good";
 
-/** A number in readable form; a JID as it is, but for that of status posts. */
+/** Formats a number; a JID stays as it is, except that of status posts. */
 export const phone = (to) =>
   /^\d+$/.test(to) ? `+${to}` : to === "status@broadcast" ? t("Status") : to.replace(/^(\d+)@s\.whatsapp\.net$/, "+$1");
 
 export const isGroup = (chat) => chat.endsWith("@g.us");
 
-/** What a chat is called, with the groups that are known by now (`useGroups`). */
+/** Returns the name of a chat, with the groups known so far (`useGroups`). */
 export const chatName = (to, groups) => groups.find(({ id }) => id === to)?.name ?? phone(to);
 
 /**
- * A number as somebody types or pastes it, as the API takes it: without `+` or `00` before it, separators, and invisible
- * characters, which address books add. A JID as it is.
+ * Converts a number as typed or pasted to the API's form: without `+` or `00` in front, separators, and invisible
+ * characters, which address books add. A JID stays as it is.
  */
 export const recipientOf = (typed) =>
   typed.includes("@") ? typed.trim() : typed.replaceAll(/[\s\p{Cf}\p{Pd}+()./]/gu, "").replace(/^00/, "");

@@ -48,13 +48,13 @@ export function Bulk({ account, bulk: id }) {
     `}</${Loaded}>`;
 }
 
-/** When the last message of a bulk leaves. */
+/** When the last message of a bulk is expected to leave. */
 export function Done({ queued, eta }) {
   if (queued > 0 && eta) return html`<${Time} at=${eta} />`;
   return html`<span class="soft">${queued > 0 ? t("its line sends nothing now") : t("done")}</span>`;
 }
 
-/** How much of a bulk has left, and how much of that failed. */
+/** How much of a bulk has left, and how much of it failed. */
 export function Progress({ total, queued, sent, failed }) {
   const of = (n) => Math.round(n / Math.max(1, total) * 1000) / 10;
   const words = t("{sent} sent, {failed} failed, {queued} wait", {

@@ -14,7 +14,7 @@ export function Bulks({ account, query }) {
   const page = Number(query.page ?? 1);
   const lines = useLines(account);
   const bulks = useLoad(() => api(account, "GET", `/bulks?page=${page}&limit=${LIMIT}`), [account, page], ["messages"]);
-  // An accepted bulk causes no event until its first message departs.
+  // An accepted bulk causes no event until its first message leaves.
   useEvery(LOOK_MS, bulks.reload);
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   return html`

@@ -1,4 +1,4 @@
-// The chats of a line, and one of them: what was sent and received, with a box to answer.
+// The chats of a line, and the messages of one chat, with a box to answer.
 import { call, session } from "../api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { number, said, t } from "../i18n.js";
@@ -7,14 +7,17 @@ import { go, href } from "../router.js";
 import { Card, Empty, Head, Loaded, Select, Time, usePost, useWork } from "../ui.js";
 import { chatName, isGroup, kindWord, messageWord, phone } from "../words.js";
 
-/** What of the list is shown at first; each "more" shows as much again. */
+/** The initial filter and length of the list; each "more" adds as many again. */
 const ALL = { words: "", wrote: false, limit: 100 };
-/** A search begins when nothing was typed for this long. */
+/** A search starts after this time without typing. */
 const TYPING_MS = 250;
-/** Whoever is this close to the end of a chat reads on there when more comes. */
+/** Within this distance of the end, the view follows new messages. */
 const AT_END_PX = 60;
 
-/** Keys are there, so Enter sends; with a keyboard on the screen it begins a new line, as in other apps. */
+/**
+ * Whether there is a physical keyboard, on which Enter sends. On a touch keyboard it starts a new line, as in other
+ * apps.
+ */
 const hasKeys = () => matchMedia("(hover: hover)").matches;
 
 export function Chats({ account, line: chosen, chat }) {
@@ -22,7 +25,7 @@ export function Chats({ account, line: chosen, chat }) {
   return html`
     <div class="stack">
       <${Loaded} state=${lines}>${(list) => {
-        // An address may name a line that is gone.
+        // The URL may name a deleted line.
         const line = chosen ?? list.find(({ status }) => status === "connected")?._id ?? list[0]?._id;
         const about = list.find(({ _id }) => _id === line);
         return html`
@@ -135,7 +138,7 @@ function List({ chats, total, wanted, want, nameOf, open, to }) {
 
 function Turns({ account, line, chat, nameOf, about }) {
   const turns = useData(`/accounts/${account}/lines/${line}/chats/${encodeURIComponent(chat)}`, ["messages"]);
-  // A group is not called as whoever writes in it.
+  // A group does not take the name of a member who writes in it.
   const name = nameOf(chat, isGroup(chat) ? null : turns.data?.findLast(({ name }) => name)?.name);
   const list = useRef(null);
   const head = useRef(null);
@@ -147,18 +150,18 @@ function Turns({ account, line, chat, nameOf, about }) {
   }, [turns.data]);
   useEffect(() => {
     if (!list.current) return;
-    // The box grows with what is typed, and a keyboard comes up.
+    // The list shrinks when the box grows with its text, or when a touch keyboard appears.
     const resized = new ResizeObserver(() => isAtEnd.current && toEnd());
     resized.observe(list.current);
     return () => resized.disconnect();
   }, [turns.data === null]);
   const onScroll = ({ target }) =>
     isAtEnd.current = target.scrollHeight - target.scrollTop - target.clientHeight < AT_END_PX;
-  // It outlives a reload, another chat in between, and a sign-in that ends; signing out removes it.
+  // The draft survives a reload, a change of chat, and an expired sign-in; signing out removes it.
   const [draft] = useState(() => `draft ${session.get().person.login} ${line} ${chat}`);
   useEffect(() => {
     box.current.value = sessionStorage.getItem(draft) ?? "";
-    // A keyboard on the screen would cover what is to be read.
+    // A touch keyboard would cover the messages.
     (hasKeys() ? box : head).current.focus({ preventScroll: true });
   }, []);
   const keep = () =>
@@ -172,7 +175,7 @@ function Turns({ account, line, chat, nameOf, about }) {
     run(async () => {
       const body = { sessionId: line, to: chat, text };
       await post("/messages/send/text", { body });
-      // What was typed meanwhile stays.
+      // Keep what was typed in the meantime.
       if (box.current?.value === text) {
         box.current.value = "";
         keep();
@@ -228,7 +231,7 @@ function Turn({ turn }) {
   `;
 }
 
-/** A received file as long as it is kept; a picture from here is shown at once. */
+/** A received file, while it is kept. An image from this origin is shown inline. */
 function File({ turn: { type, url }, called }) {
   if (!url) return html`<em class="soft">${called}</em>`;
   const { origin, searchParams } = new URL(url);

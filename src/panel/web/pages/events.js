@@ -1,4 +1,5 @@
-// Events as they happen, newest first, read from the feed by its cursor: none is missed while the tab is away or held.
+// Events as they happen, newest first. They are read from the feed with a cursor, so none is missed while the tab is
+// hidden or the list is held.
 import { api, eventNames } from "../api.js";
 import { html, useRef, useState } from "../html.js";
 import { t } from "../i18n.js";
@@ -7,14 +8,14 @@ import { Card, Empty, Head, Loaded, Select, Time, Work } from "../ui.js";
 
 const MOST = 200;
 const PAGE = 1_000;
-/** After an absence in which more happened, it goes on from now. */
+/** If more happened during an absence, the list continues from now. */
 const MOST_PAGES = 10;
 
 export function Events({ account }) {
-  /** `after` is the cursor; "" while the account has no event at all. */
+  /** `after` is the cursor; "" while the account has no events at all. */
   const feed = useRef({ after: "now", events: [] });
   const [type, setType] = useState("");
-  /** What is shown while they are held. */
+  /** The events shown while the list is held; null otherwise. */
   const [held, setHeld] = useState(null);
   const live = useLoad(
     async () => {
@@ -22,7 +23,7 @@ export function Events({ account }) {
         const from = feed.current;
         const after = from.after && `&after=${from.after}`;
         const { data, next } = await api(account, "GET", `/events?limit=${PAGE}${after}`);
-        // Another call may have read them meanwhile.
+        // Another call may have read them in the meantime.
         if (feed.current !== from) break;
         feed.current = {
           after: page === MOST_PAGES ? "now" : next ?? from.after.replace("now", ""),

@@ -1,4 +1,5 @@
-// The further keys of an account: each with a name, what it may do, and where; shown once, and removed by themselves.
+// The additional keys of an account. Each has a name, scopes, and a limit to where it may be used; it is shown once,
+// and can be removed separately.
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
@@ -10,7 +11,7 @@ const KEYS = "/account/keys";
 const scopeWord = (scope) =>
   ({ send: t("send messages"), read: t("read everything"), manage: t("manage all else") })[scope] ?? scope;
 
-/** The lines or words of a field. */
+/** The entries of a field, separated by spaces, commas or line breaks. */
 export const entries = (text) => text.split(/[\s,]+/).filter(Boolean);
 
 export function FurtherKeys({ account }) {
@@ -93,7 +94,7 @@ function NewKey({ account, reload, close }) {
   `;
 }
 
-/** The fields of a form for where a key works, with what is there now. */
+/** The fields of a form for where a key may be used, filled with the current values. */
 export function placeFields(wrong, { allowedIps = [], allowedDomains = [] } = {}) {
   return html`
     <${Field} as="textarea" label=${t("Allowed addresses")} hint=${t("IPs or CIDRs, one a line; none is any.")}

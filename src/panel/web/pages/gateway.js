@@ -1,4 +1,4 @@
-// The gateway at a glance: what runs, what waits, how much room is left.
+// The gateway at a glance: what runs, what waits, and how much disk space is left.
 import { html } from "../html.js";
 import { bytes, number, t, when } from "../i18n.js";
 import { useData, useEvery } from "../live.js";
@@ -21,7 +21,7 @@ export function Gateway() {
       [t("Lines connected"), number(connected), t("of {limit}", { limit: number(lines) })],
       [t("Messages waiting"), number(data.queued), ""],
     ];
-    // A store on a server keeps watch over its own disk.
+    // A store on a server monitors its own disk.
     const { freeBytes, totalBytes, storeBytes } = data.disk ?? {};
     if (data.disk) figures.push([t("Free disk"), bytes(freeBytes), t("of {limit}", { limit: bytes(totalBytes) })]);
     return html`

@@ -1,4 +1,4 @@
-// The accounts: plan, subscription, use.
+// The accounts: plan, subscription, usage.
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
@@ -91,7 +91,7 @@ function Change({ row, reload }) {
   };
   const day = row.expiresAt === null ? "" : new Date(row.expiresAt).toISOString().slice(0, 10);
   const save = async ({ name, plan, ends }) => {
-    // The end may have an hour, which the form does not show.
+    // The end may have a time of day, which the form does not show.
     const expiresAt = ends === "" ? null : Date.parse(`${ends}T00:00:00Z`);
     await patch({ name, plan, ...(ends !== day && { expiresAt }) });
     setOpen(false);

@@ -1,4 +1,4 @@
-// Who did what.
+// The audit log.
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
@@ -7,7 +7,7 @@ import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
 
 const PAGE = 50;
 
-/** A call of the API stands as method and path; `plan_set: free` keeps what follows the colon. */
+/** An API call is shown as method and path; `plan_set: free` keeps the part after the colon. */
 function actionWord(action) {
   const [name, ...rest] = action.split(": ");
   const words = {

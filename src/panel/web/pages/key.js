@@ -1,4 +1,4 @@
-// The API key: shown on demand only, regenerated after a warning, and where it may be used.
+// The API key: shown only on demand, regenerated after a warning, and from where it may be used.
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";

@@ -1,4 +1,4 @@
-// One line: linking, health, queue, and what can be done with it.
+// One line: linking, health, queue, and actions.
 import { api, call } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { number, said, t, tn, when } from "../i18n.js";
@@ -37,7 +37,7 @@ export function Line({ account, line: id }) {
   const line = useApi(account, `${one}/status`, ["lines"]);
   const queue = useApi(account, `${one}/queue?limit=200`, ["messages", "lines"]);
   const health = useApi(account, `${one}/health`, ["messages", "lines"], [line.data?.status]);
-  // An accepted message causes no event until it departs.
+  // An accepted message causes no event until it leaves.
   useEvery(QUEUE_MS, () => (queue.reload(), health.reload()), line.data?.phone != null);
   const isGone = line.data !== null && [line, queue, health].some(({ error }) => error?.code === "not_found");
   useEffect(() => {
@@ -46,7 +46,7 @@ export function Line({ account, line: id }) {
     go(listOf(account), { replace: true });
   }, [isGone]);
   return html`<${Loaded} state=${line} back=${[listOf(account), t("Lines")]}>${(data) => {
-    // The queue on the page is only its beginning.
+    // The page has only the beginning of the queue.
     const waits = Math.max(queue.data?.length ?? 0, health.data?.queue.waiting ?? 0);
     // A line that was logged out keeps its number until it is linked again.
     const unlinked = !data.phone || ["qr", "pairing", "logged_out"].includes(data.status);
@@ -96,7 +96,7 @@ function LinkNow({ account, line }) {
   const linking = useLoad(async () => await api(account, "GET", `/sessions/${line._id}/qr`), [account, line._id], [
     "lines",
   ]);
-  // The QR rotates without an event when a new round of codes begins.
+  // When a new round of codes begins, the QR changes without an event.
   useEvery(LOOK_MS, linking.reload, LINKING.includes(line.status));
   const give = async () => setLink((await call("POST", `/accounts/${account}/lines/${line._id}/customer-link`)).data);
   const passkey = line.passkey;
@@ -153,7 +153,7 @@ function Actions({ account, line, linked, waits, reload }) {
   };
   const remove = async () => {
     const removed = api(account, "DELETE", one);
-    // From now on there is nothing here to show, and the phone may take its time.
+    // Leave the page now: there is nothing left to show, and the phone may take its time.
     go(listOf(account));
     try {
       await removed;
@@ -240,7 +240,7 @@ function Health({ account, line, health: data }) {
   `;
 }
 
-/** How many rows are shown until somebody asks for all. */
+/** Number of rows shown until all are asked for. */
 const FIRST_ROWS = 20;
 
 function Queue({ account, line, queue, health }) {

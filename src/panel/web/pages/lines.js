@@ -1,4 +1,4 @@
-// The lines of an account, live, and the dialog that links another.
+// The lines of an account, live, and the dialog to link another.
 import { html, useState } from "../html.js";
 import { said, t } from "../i18n.js";
 import { LineState } from "../line_state.js";

@@ -1,4 +1,4 @@
-// The customer's page: links one line, and is invalid afterwards.
+// The customer's page, which links one line and is then invalid.
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";

@@ -1,4 +1,4 @@
-// One's own login: password, one-time codes, passkeys, sign-ins; language and colours.
+// The person's own login: password, one-time codes, passkeys, sign-ins; language and colours.
 import { call, session } from "../api.js";
 import { html, useState } from "../html.js";
 import { language, LANGUAGES, setLanguage, t } from "../i18n.js";
@@ -146,7 +146,7 @@ function Second({ data, reload }) {
   </${Card}>`;
 }
 
-/** For password managers: whose password is asked for. */
+/** Tells password managers whose password is asked for. */
 const Whose = () =>
   html`<input type="text" name="login" autocomplete="username" value=${session.get().person.login} readonly hidden />`;
 

@@ -1,4 +1,4 @@
-// One message: its states with times, its error, cancelling it, sending it again.
+// One message: its states with times, its error, cancelling it, and sending it again.
 import { api } from "../api.js";
 import { html } from "../html.js";
 import { said, t } from "../i18n.js";
@@ -20,7 +20,7 @@ export function Message({ account, message: id }) {
     const line = lines.data?.find(({ _id }) => _id === data.sessionId);
     const again = async () => {
       const { sessionId, to, text } = data;
-      // Messages other than texts are forwarded from what the network keeps of them.
+      // Messages other than texts are sent as forwards, from what the network keeps of them.
       const [path, what] = data.type === "text" ? ["text", { text }] : ["forward", { messageId: id }];
       const body = { sessionId, to, ...what };
       const { messageId } = await post(`/messages/send/${path}`, { body });
@@ -88,7 +88,7 @@ const NOT_SENT_ON = ["poll", "reaction", "status"];
 const canSendAgain = ({ type, status }) =>
   type === "text" ? ["sent", "failed"].includes(status) : status === "sent" && !NOT_SENT_ON.includes(type);
 
-/** What has happened to it, and what may yet. */
+/** The states that the message has reached, and those that may follow. */
 function lifeOf({ life, status }) {
   if (status === "failed") return life;
   const come = new Set(life.map(({ status }) => status));

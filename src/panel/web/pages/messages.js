@@ -9,9 +9,9 @@ import { chatName, farthest, KINDS, kindWord, messageKind, messageWord } from ".
 
 const LIMIT = 25;
 const LOOK_MS = 5_000;
-/** A search begins when nothing was typed for this long. */
+/** A search starts after this time without typing. */
 const TYPING_MS = 350;
-/** Each looks at thousands of messages. */
+/** Limit of requests for one search; each reads thousands of messages. */
 const MOST_LOOKS = 10;
 const STATUSES = ["queued", "processing", "sent", "failed"];
 
@@ -29,7 +29,7 @@ export function Messages({ account, query }) {
     [account, JSON.stringify(query)],
     q === "" ? ["messages"] : [],
   );
-  // An accepted message causes no event until it departs.
+  // An accepted message causes no event until it leaves.
   useEvery(LOOK_MS, messages.reload, page === "1" && q === "");
   const groups = useGroups(account, messages.data?.rows.map(({ sessionId, to }) => [sessionId, to]) ?? []);
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
@@ -96,7 +96,7 @@ export function Messages({ account, query }) {
   `;
 }
 
-/** Looks from that page on until something fits, as far as nobody has to wait long for it. */
+/** Searches from `page` until something matches, at most so far that nobody waits long. */
 async function search(account, wanted, page) {
   for (let looks = 1, from = page;; looks++) {
     const query = new URLSearchParams({ ...wanted, page: from });
@@ -107,7 +107,7 @@ async function search(account, wanted, page) {
 }
 
 function Search({ value }) {
-  // While somebody types, what stands here is ahead of the address.
+  // While somebody types, the field is ahead of the URL.
   const [typed, setTyped] = useState(null);
   useEffect(() => {
     if (typed === null) return;

@@ -1,4 +1,4 @@
-// Recipients who have opted out, and the words by which they do.
+// Recipients who have opted out, and the words that opt a sender out.
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
@@ -67,11 +67,11 @@ export function OptOuts({ account, query }) {
   `;
 }
 
-/** As it goes into a path. */
+/** Returns a number in the form for a path. */
 const named = (number) => encodeURIComponent(recipientOf(number));
 
 function Erase({ account }) {
-  /** The number of which somebody has to be sure, and its form. */
+  /** The number to be confirmed, and its form; null if none is. */
   const [asked, setAsked] = useState(null);
   const close = () => setAsked(null);
   const erase = async () => {
@@ -85,7 +85,7 @@ function Erase({ account }) {
         })
         : t("It is being erased; this goes on by itself."),
     );
-    // Nor does the number stay on the page.
+    // The number must not stay on the page either.
     asked.form.reset();
     close();
   };

@@ -1,4 +1,4 @@
-// An account at a glance: set-up steps left, the quota, the last thirty days, the lines.
+// An account at a glance: remaining set-up steps, the quota, the last thirty days, and the lines.
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
 import { byTrouble, LineState } from "../line_state.js";
@@ -62,7 +62,7 @@ export function Overview({ account }) {
   `;
 }
 
-/** The next steps for a newcomer; hidden when all are done. */
+/** The next steps for a new account; hidden when all are done. */
 function Steps({ base, lines, webhooks, sent }) {
   if (!lines || !webhooks) return null;
   const steps = [

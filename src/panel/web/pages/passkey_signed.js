@@ -1,4 +1,4 @@
-// Where a tab returns from web.whatsapp.com with a signature, which goes to the page that asked for it.
+// The page to which a tab returns from web.whatsapp.com with a signature; passes it to the page that asked for it.
 import { html, useEffect, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { bringBack } from "../signing.js";
@@ -15,7 +15,7 @@ export function PasskeySigned() {
     try {
       signed = JSON.parse(decodeURIComponent(text));
     } catch {
-      // As if no page waited.
+      // Treat it as if no page waited.
     }
     if (signed?.response) bringBack(signed, MOST_MS).then(setTaken);
     else setTaken(false);

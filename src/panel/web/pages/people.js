@@ -1,4 +1,4 @@
-// Who has a login, with invitation links: the people of an account, and the operators.
+// The people with a login (members of an account, or operators), and links to invite them.
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";

@@ -1,4 +1,4 @@
-// Trying a send: a text or a file, followed until it is read.
+// Tries a send: a text or a file, followed until it is read.
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useApi, useLines } from "../live.js";
@@ -22,7 +22,7 @@ export function Send({ account }) {
     }
     const { messageId } = await post(`/messages/send/${kind}`, options);
     setSent([messageId, ...sent].slice(0, 5));
-    // What was typed meanwhile stays.
+    // Keep what was typed in the meantime.
     const box = form.elements.text;
     if (box && box.value === text) box.value = "";
   };

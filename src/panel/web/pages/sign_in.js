@@ -1,4 +1,4 @@
-// Signing in: password, then the code of an app where there is one; or a passkey.
+// Signing in with a password, and the code of an authenticator app if one is set up; or with a passkey.
 import { call, loadSession, session } from "../api.js";
 import { html, useEffect, useRef, useState } from "../html.js";
 import { t } from "../i18n.js";
@@ -10,7 +10,7 @@ export function SignIn({ query }) {
   const { hasOperator } = useStore(session);
   const [second, setSecond] = useState(false);
   const card = useRef(null);
-  // Whoever is asked for a code types it at once.
+  // Focus the code's field as soon as it appears.
   useEffect(() => card.current?.querySelector("[name=code]")?.focus(), [second]);
   if (!hasOperator) {
     return html`

@@ -1,4 +1,4 @@
-// One webhook: its deliveries with every attempt, redelivery, a test, a new secret.
+// One webhook: its deliveries with every attempt, redelivery, a test, and a new secret.
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { said, t, when } from "../i18n.js";

@@ -1,4 +1,4 @@
-// The list of webhooks, and the dialog that adds one.
+// The list of webhooks, and the dialog to add one.
 import { eventNames, usualEvents } from "../api.js";
 import { html, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
@@ -75,7 +75,7 @@ function NewWebhook({ account, close }) {
 
 export const chosenEvents = (values) => eventNames().filter((name) => values[name]);
 
-/** Of a new webhook (`chosen` left out), or of one that has some already. */
+/** The choice of events, for a new webhook (without `chosen`) or for an existing one. */
 export function EventChoice({ chosen, wrong }) {
   return html`<fieldset><legend>${chosen ? t("Events") : t("Events (none marked: all)")}</legend><div class="grid">${
     eventNames().map((name) =>

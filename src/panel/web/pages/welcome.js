@@ -1,4 +1,4 @@
-// A one-time link, opened: its owner chooses a login.
+// The page of a one-time link, where the recipient chooses a login.
 import { call, CallError, loadSession } from "../api.js";
 import { html } from "../html.js";
 import { t } from "../i18n.js";
