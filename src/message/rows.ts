@@ -96,8 +96,11 @@ export const messageKeys = {
     key<QueueRow>("schedule", lineId, sendAt, historyNumber),
   schedules: () => prefix<QueueRow>("schedule"),
   scheduleOfLine: (lineId: string) => prefix<QueueRow>("schedule", lineId),
-  /** Ids of messages that expire by this time, Unix ms; the first of them is in the key. They may have ended since. */
-  expiry: (expiresAt: number, firstMessageId: string) => key<string[]>("expiry", expiresAt, firstMessageId),
+  /**
+   * Ids of messages that expire by this time, Unix ms. They may have ended since. `name` is the first id; of a
+   * rescheduled message, its id and revision.
+   */
+  expiry: (expiresAt: number, name: string) => key<string[]>("expiry", expiresAt, name),
   expiries: () => prefix<string[]>("expiry"),
   /** A bulk. Written last of its rows: without it, queue rows that name the bulk do not count (all or none). */
   bulk: (bulkId: string) => key<Bulk>("bulk", bulkId),

@@ -38,7 +38,9 @@ export function movePlace(change: Change, before: Message, { message, lane }: { 
   removePlace(change, before);
   if (message.sendAt === null) addTurn(change, message, lane);
   else addPlace(change, message);
-  if (message.expiresAt !== before.expiresAt) addExpiries(change, [message]);
+  if (message.expiresAt === before.expiresAt) return;
+  // Named after the revision too: the message's first row may be shared, and must not be overwritten.
+  change.set(messageKeys.expiry(message.expiresAt, `${message.id}.${message.revision}`), [message.id]);
 }
 
 /** Adds the message's rows to the queue, among the messages that may leave. */

@@ -5,7 +5,11 @@ import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
 import { settleAllRefunds, settleRefunds } from "../../../src/message/refund.ts";
 import { utcDay } from "../../../src/account/quota.ts";
+import { expireMessages } from "../../../src/message/expiry.ts";
+import { Queued } from "../../../src/message/queued.ts";
+import type { Recorder } from "../../../src/message/record.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
+import { aBulk, withSendWorld } from "../../support/send_world.ts";
 
 const PAUSES = { delays: { minMs: 60_000, maxMs: 60_000 } };
 
@@ -153,3 +157,18 @@ Deno.test("what is cancelled of a day that is over, while its count goes, is giv
   assert.deepEqual(ledger?.usage, { ...usage, monthly: 8 });
   await world.supervisor.stop();
 });
+
+Deno.test("a message of a bulk that is put off, and back, does not keep the others from expiring", () =>
+  withSendWorld(async ({ accept, kv, runtime }) => {
+    const sendAt = runtime.clock.now() + 60_000;
+    const { messages } = await accept(aBulk(3, { sendAt, ttlMs: 60_000 }));
+    const recorder = { cancelled: () => Promise.reject(new Error("nothing is cancelled")) };
+    const queued = new Queued({ kv, recorder, laneOf: () => Promise.resolve("cold"), queueChanged: () => {} });
+    await queued.reschedule("acc_1", messages[0]!.id, { sendAt: sendAt + 3_600_000 });
+    await queued.reschedule("acc_1", messages[0]!.id, { sendAt });
+    await runtime.clock.advance(120_001);
+    const expired: string[] = [];
+    const dropped = (id: string) => Promise.resolve(expired.push(id));
+    await expireMessages({ kv, runtime }, () => ({ dropped }) as unknown as Recorder);
+    assert.deepEqual(new Set(expired), new Set(messages.map(({ id }) => id)));
+  }));
