@@ -3,7 +3,7 @@ import { piecesOf } from "../../base/batches.ts";
 import { yielding } from "../../base/yielding.ts";
 import type { Clock } from "../../runtime.ts";
 import { Change, firstRow, type Key, type Kv, prefix, type Row } from "../../store/kv.ts";
-import { hasEnded, type Message, PRIORITIES, type Priority } from "../message.ts";
+import { type Message, PRIORITIES, type Priority } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 import { addTurn, rowOf } from "./enqueue.ts";
 import { isPlaceOf, keyAfter } from "./place.ts";
@@ -26,7 +26,8 @@ export class Lanes {
 
   /**
    * Moves scheduled messages that are due into the queue, up to `MOVED_AT_ONCE` per call. Resolves to when the next one
-   * is due, Unix ms, which may be in the past; null if none is scheduled.
+   * is due, Unix ms, which may be in the past, also after a conflict with a change of a message; null if none is
+   * scheduled.
    */
   async release(now: number, laneOf: LaneOf): Promise<number | null> {
     const prefix = messageKeys.scheduleOfLine(this.#lineId);
@@ -34,15 +35,16 @@ export class Lanes {
     if (first === null || dueAt(first) > now) return first && dueAt(first);
     const rows = await Array.fromAsync(this.#kv.list({ prefix }, { limit: MOVED_AT_ONCE }));
     const due = rows.filter((row) => dueAt(row) <= now);
-    if (due.length > 0) {
-      const slots = await this.#kv.getMany(due.map((row) => messageKeys.message(row.value.messageId)));
+    for (const some of piecesOf(due, this.#kv.mostChecks)) {
+      const slots = await this.#kv.getMany(some.map((row) => messageKeys.message(row.value.messageId)));
       const change = new Change();
-      for (const [i, { key, value: { chat } }] of due.entries()) {
+      for (const [i, { key, value: { chat } }] of some.entries()) {
         const message = slots[i]!.value;
-        change.delete(key);
+        // Checked: a message rescheduled meanwhile may have this row as its new place.
+        change.check(slots[i]!).delete(key);
         if (message && isPlaceOf(key, message)) addTurn(change, message, await laneOf(chat));
       }
-      await this.#kv.commit(change);
+      if (await this.#kv.commit(change) === null) return now;
     }
     const next = rows[due.length];
     if (next) return dueAt(next);
@@ -58,7 +60,9 @@ export class Lanes {
     for (const some of piecesOf(rows, MOVED_AT_ONCE)) {
       const slots = await this.#kv.getMany(some.map((row) => messageKeys.message(row.value.messageId)));
       const change = new Change();
-      for (const { value } of slots) if (value && !hasEnded(value)) toLane(change, value, lane);
+      for (const [i, { value }] of slots.entries()) {
+        if (value && isPlaceOf(some[i]!.key, value)) toLane(change, value, lane);
+      }
       if (change.mutations.length > 0) await this.#kv.commit(change);
     }
   }

@@ -1,0 +1,57 @@
+/** Changes of a waiting message that meet the runner while it moves rows of the queue. */
+import assert from "node:assert/strict";
+import { Lanes } from "../../../../src/message/queue/lanes.ts";
+import { LineQueue } from "../../../../src/message/queue/queue.ts";
+import { Queued } from "../../../../src/message/queued.ts";
+import { messageKeys } from "../../../../src/message/rows.ts";
+import type { Kv } from "../../../../src/store/kv.ts";
+import { aLine, aSend, type SendWorld, withSendWorld } from "../../../support/send_world.ts";
+
+const LINE = aLine().id;
+
+function queuedOf({ kv }: SendWorld): Queued {
+  const recorder = { cancelled: () => Promise.reject(new Error("nothing is cancelled")) };
+  return new Queued({ kv, recorder, laneOf: () => Promise.resolve("cold"), queueChanged: () => {} });
+}
+
+const waiting = (kv: Kv) => Array.fromAsync(new LineQueue(kv, LINE).each(9), ({ id }) => id);
+
+Deno.test("a scheduled message whose priority changes in the moment it is due goes on waiting", () =>
+  withSendWorld(async (world) => {
+    const { accept, kv, runtime: { clock } } = world;
+    const sendAt = clock.now() + 60_000;
+    const { messages: [accepted] } = await accept(aSend({ sendAt }));
+    const { id } = accepted!;
+    await clock.advance(60_000);
+    let changes = 0;
+    const racing: Kv = {
+      ...kv,
+      async commit(change, options) {
+        if (changes++ === 0) await queuedOf(world).reschedule("acc_1", id, { priority: "high" });
+        return await kv.commit(change, options);
+      },
+    };
+    const dueAt = await new Lanes(racing, LINE).release(clock.now(), () => "cold");
+    assert.deepEqual(await waiting(kv), [id]);
+    assert(dueAt !== null && dueAt <= clock.now(), "the runner looks again at once");
+    assert.equal(await new Lanes(racing, LINE).release(clock.now(), () => "cold"), null);
+    const [row] = await Array.fromAsync(kv.list({ prefix: messageKeys.queueOfLine(LINE) }));
+    assert.equal(row?.value.messageId, id);
+  }));
+
+Deno.test("a message that is put off while its chat writes does not leave before its time", () =>
+  withSendWorld(async (world) => {
+    const { accept, kv, runtime: { clock } } = world;
+    const { messages: [accepted] } = await accept(aSend());
+    const { id } = accepted!;
+    const racing: Kv = {
+      ...kv,
+      async getMany(keys) {
+        await queuedOf(world).reschedule("acc_1", id, { sendAt: clock.now() + 3_600_000 });
+        return await kv.getMany(keys);
+      },
+    };
+    await new Lanes(racing, LINE).moveChat("34600000001", "reply");
+    assert.deepEqual(await Array.fromAsync(kv.list({ prefix: messageKeys.queueOfLine(LINE) })), []);
+    assert.deepEqual(await waiting(kv), [id]);
+  }));
