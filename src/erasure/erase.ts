@@ -14,7 +14,7 @@ import { mediaKeys } from "../media/rows.ts";
 import type { MediaStore } from "../media/store.ts";
 import { eraseMessages, unindexChats } from "../message/history/erase.ts";
 import { ledgerOf } from "../message/history/ledger.ts";
-import { waitingFor } from "../message/opt_outs.ts";
+import { LineQueue } from "../message/queue/queue.ts";
 import { CANCELLED, type Recorder } from "../message/record.ts";
 import { settleRefunds } from "../message/refund.ts";
 import { messageKeys } from "../message/rows.ts";
@@ -136,7 +136,7 @@ async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
   }
   const person = { number, lids: [...lids] };
   for (const lineId of lineIds) {
-    const ids = await waitingFor(kv, lineId, new Set(new Traces(person).chats));
+    const ids = await new LineQueue(kv, lineId).idsFor(new Set(new Traces(person).chats));
     await cancel(deps, ids);
     if (ids.length > 0) queueChanged(lineId);
   }

@@ -12,6 +12,7 @@ import type { Incoming } from "../whatsapp/incoming.ts";
 import type { OutgoingContent } from "./content.ts";
 import { EMPTY_LEDGER } from "./history/ledger.ts";
 import { chatOf, type MessageError } from "./message.ts";
+import { LineQueue } from "./queue/queue.ts";
 import type { Recorder } from "./record.ts";
 import { messageKeys, type OptOut } from "./rows.ts";
 
@@ -149,7 +150,7 @@ export class OptOuts {
   async #endWaiting(accountId: string, chats: ReadonlySet<string>): Promise<void> {
     const { linesOf, kv, recorder, queueChanged } = this.#deps;
     for (const lineId of await linesOf(accountId)) {
-      const ids = await waitingFor(kv, lineId, chats);
+      const ids = await new LineQueue(kv, lineId).idsFor(chats);
       for (const id of ids) await recorder.dropped(id, OPTED_OUT);
       if (ids.length > 0) queueChanged(lineId);
     }
@@ -169,18 +170,6 @@ export class OptOuts {
     const others = await Promise.all((await linesOf(accountId)).map((lineId) => otherOf(lineId, number)));
     return [...new Set([number, ...others.flatMap((other) => other === null ? [] : chatOf(other))])];
   }
-}
-
-/** Returns the ids of messages to these chats that wait on the line. */
-export async function waitingFor(kv: Kv, lineId: string, chats: ReadonlySet<string>): Promise<string[]> {
-  const ids: string[] = [];
-  for (const chat of chats) {
-    for await (const { value } of kv.list({ prefix: messageKeys.queueOfChat(lineId, chat) })) ids.push(value.messageId);
-  }
-  for await (const { value } of kv.list({ prefix: messageKeys.scheduleOfLine(lineId) })) {
-    if (chats.has(value.chat)) ids.push(value.messageId);
-  }
-  return ids;
 }
 
 /** Longer texts are not compared with the opt-out words. */

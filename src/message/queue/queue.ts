@@ -34,6 +34,16 @@ export class LineQueue {
     for await (const rows of batchesOf(this.#first(limit), READ_AT_ONCE)) yield* await this.#read(rows);
   }
 
+  /** Returns the ids of messages to these chats, scheduled ones included. */
+  async idsFor(chats: ReadonlySet<string>): Promise<string[]> {
+    const prefixes = [...chats].map((chat) => messageKeys.queueOfChat(this.#lineId, chat));
+    const ids: string[] = [];
+    for (const prefix of [...prefixes, messageKeys.scheduleOfLine(this.#lineId)]) {
+      for await (const { value } of this.#counting({ prefix })) if (chats.has(value.chat)) ids.push(value.messageId);
+    }
+    return ids;
+  }
+
   /** Returns how many messages wait, without scheduled ones. */
   async size(): Promise<number> {
     let size = 0;

@@ -1,16 +1,22 @@
 /** Who is never written to again: how they come on the list, what it refuses, and that nothing slips by. */
 import assert from "node:assert/strict";
 import { optedOutAmong, OptOuts } from "../../../src/message/opt_outs.ts";
+import { Recorder } from "../../../src/message/record.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
+import { eventKeys } from "../../../src/event/rows.ts";
+import type { Kv } from "../../../src/store/kv.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
-import { aBulk, aSend, type SendWorld, withSendWorld } from "../../support/send_world.ts";
+import { aBulk, aSend, type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
 
 const NUMBER = "34600000001";
 const OTHER = "34600000002";
 
-function listOf({ kv, runtime }: SendWorld) {
+function listOf(
+  { kv, runtime }: Pick<SendWorld, "kv" | "runtime">,
+  others: Partial<ConstructorParameters<typeof OptOuts>[0]> = {},
+) {
   return new OptOuts({
     kv,
     clock: runtime.clock,
@@ -21,6 +27,7 @@ function listOf({ kv, runtime }: SendWorld) {
     numberOf: () => Promise.resolve(null),
     wordsOf: () => Promise.resolve([]),
     queueChanged: () => {},
+    ...others,
   });
 }
 
@@ -79,6 +86,31 @@ Deno.test("sends that are accepted while a number is put on the list: none after
     await Promise.all(answers);
     assert.equal(after, 0);
     assert.equal(listed, true);
+  }));
+
+Deno.test("who opts out while a large bulk to them is being accepted ends none of its messages: it is refused as a whole", () =>
+  withSendWorld(async ({ kv, runtime, history }) => {
+    const events = makeEventLog(kv, runtime);
+    const sessionName = () => Promise.resolve("Support");
+    const files = { remove: () => Promise.resolve() };
+    const recorder = new Recorder({ kv, runtime, events, sessionName, files });
+    const list = listOf({ kv, runtime }, { linesOf: () => Promise.resolve(["ses_1"]), recorder });
+    let commits = 0;
+    const racing: Kv = {
+      ...kv,
+      async commit(change, options) {
+        const version = await kv.commit(change, options);
+        // The staging is announced, then its first messages are written.
+        if (++commits === 2) await list.add("acc_1", NUMBER);
+        return version;
+      },
+    };
+    const { accept } = sendWorld(racing, runtime);
+    await assert.rejects(accept(aBulk(450)), { code: "validation_failed" });
+    assert.deepEqual(await Array.fromAsync(kv.list({ prefix: eventKeys.events("acc_1") })), []);
+    await accept(aBulk(1));
+    assert.equal((await history.page("acc_1", { ...ALL, status: "queued" })).total, 1);
+    assert.equal((await history.page("acc_1", { ...ALL, status: "failed" })).total, 0);
   }));
 
 Deno.test("the same number twice is one entry, that of the first; pages are in the order of numbers", () =>
