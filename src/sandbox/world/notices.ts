@@ -37,7 +37,7 @@ export class Notices {
     mailbox.put(this.notification(attributes, content));
   }
 
-  /** The companion's one-time keys run low. */
+  /** Notifies the companion that its one-time keys run low. */
   lowKeys(companion: Companion): void {
     const count = element("count", { value: String(companion.keys.preKeyCount) });
     this.tellOne(companion, { type: "encrypt" }, [count]);

@@ -1,4 +1,4 @@
-/** The network as a WebAuthn relying party: what it asks an owner to sign, and whether an assertion answers that. */
+/** The network as a WebAuthn relying party: requests a signature from an owner, and verifies assertions. */
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../../runtime.ts";
@@ -8,7 +8,7 @@ const RP_ID = "whatsapp.com";
 const ORIGIN = "https://web.whatsapp.com";
 const CHALLENGE_BYTES = 32;
 
-/** One request for a signature. */
+/** A request for one signature. */
 export interface Challenge {
   /** Base64url. */
   value: string;
@@ -21,7 +21,7 @@ export function newChallenge({ clock, random }: Runtime, lifetimeMs: number): Ch
   return { value, expiresAt: clock.now() + lifetimeMs };
 }
 
-/** WebAuthn's request options as JSON: the content of `<passkey_request_options>`. */
+/** Returns WebAuthn's request options as JSON, the content of `<passkey_request_options>`. */
 export function requestOptions({ value }: Challenge, credential: PasskeyCredential, lifetimeMs: number): Uint8Array {
   return Buffer.from(JSON.stringify({
     challenge: value,
@@ -33,8 +33,9 @@ export function requestOptions({ value }: Challenge, credential: PasskeyCredenti
 }
 
 /**
- * Whether the assertion is the credential's over this challenge: challenge, origin, rpId hash, flags, signature and
- * counter. `credentialId` is what the companion states beside the assertion. The counter moves on when it is.
+ * Whether the assertion is the credential's answer to this challenge: checks challenge, origin, rpId hash, flags,
+ * signature and counter. `credentialId` is the id that the companion sent with the assertion. Updates the credential's
+ * counter on success.
  */
 export async function verifies(
   assertion: Uint8Array,
@@ -45,7 +46,7 @@ export async function verifies(
   },
 ): Promise<boolean> {
   if (Buffer.from(credentialId).toString("base64url") !== credential.id) return false;
-  // Loaded for the first passkey: most runs need none.
+  // Loaded on first use, because most runs need no passkey.
   const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
   try {
     const response: AuthenticationResponseJSON = JSON.parse(Buffer.from(assertion).toString("utf8"));
@@ -64,7 +65,7 @@ export async function verifies(
     if (verified) credential.counter = authenticationInfo.newCounter;
     return verified && authenticationInfo.credentialID === credential.id;
   } catch {
-    // The library throws for every fault but a wrong signature.
+    // The library throws for every fault except a wrong signature.
     return false;
   }
 }
