@@ -14,7 +14,7 @@ import type { Runtime } from "../../runtime.ts";
 const HANDSHAKE_TIMEOUT_MS = 20_000;
 
 /** How long a client has to read the last stanza before the network closes the connection. */
-const LAST_WORD_MS = 1_000;
+const CLOSE_DELAY_MS = 1_000;
 
 interface ServeOptions {
   identity: NoiseIdentity;
@@ -62,7 +62,7 @@ export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOp
       socket.send(element("xmlstreamend"));
       ended = true;
       // Give the client time to read the reason; it then closes the connection itself.
-      runtime.clock.after(LAST_WORD_MS, () => ws.close());
+      runtime.clock.after(CLOSE_DELAY_MS, () => ws.close());
     },
     cut() {
       ended = true;

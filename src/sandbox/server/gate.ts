@@ -78,13 +78,13 @@ function meetFault(companion: Companion, socket: CompanionSocket, network: Switc
   const error = streamError(fault);
   if (error) socket.end(error);
   else socket.cut();
-  return deaf;
+  return endedOwner;
 }
 
 function refuse(socket: CompanionSocket, reason: number): SocketOwner {
   socket.end(element("failure", { reason: String(reason), location: "sbx" }));
-  return deaf;
+  return endedOwner;
 }
 
 /** Receiver of a connection that has ended. */
-const deaf: SocketOwner = { onStanza: () => {}, onClose: () => {} };
+const endedOwner: SocketOwner = { onStanza: () => {}, onClose: () => {} };

@@ -8,14 +8,14 @@ import { Badge, Card, Empty, Head, Loaded, Pages, Table, Time } from "../ui.js";
 import { Done, Progress } from "./bulk.js";
 
 const LIMIT = 20;
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 
 export function Bulks({ account, query }) {
   const page = Number(query.page ?? 1);
   const lines = useLines(account);
   const bulks = useLoad(() => api(account, "GET", `/bulks?page=${page}&limit=${LIMIT}`), [account, page], ["messages"]);
   // An accepted bulk causes no event until its first message leaves.
-  useEvery(LOOK_MS, bulks.reload);
+  useEvery(POLL_MS, bulks.reload);
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   return html`
     <div class="stack">

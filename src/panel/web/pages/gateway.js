@@ -7,12 +7,12 @@ import { Card, Head, Loaded, Time } from "../ui.js";
 import { AccountTable, NewAccount } from "./gateway_accounts.js";
 
 /** Queues, memory and disk change without an event. */
-const LOOK_MS = 15_000;
-const LITTLE_ROOM = 1024 ** 3;
+const POLL_MS = 15_000;
+const LOW_DISK_BYTES = 1024 ** 3;
 
 export function Gateway() {
   const overview = useData("/operator/overview", ["lines"]);
-  useEvery(LOOK_MS, overview.reload);
+  useEvery(POLL_MS, overview.reload);
   return html`<${Loaded} state=${overview}>${(data) => {
     const lines = data.accounts.reduce((sum, account) => sum + account.lines, 0);
     const connected = data.accounts.reduce((sum, account) => sum + account.connected, 0);
@@ -31,7 +31,7 @@ export function Gateway() {
           time: when(data.startedAt),
         })}>
               <${NewAccount} reload=${overview.reload} /></${Head}>
-            ${freeBytes < LITTLE_ROOM &&
+            ${freeBytes < LOW_DISK_BYTES &&
               html`<p class="note bad">${
                 t("The disk is nearly full: make room. Sending stops before it is full, and goes on when there is room.")
               }</p>`}

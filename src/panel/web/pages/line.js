@@ -26,7 +26,7 @@ import {
 import { chatName, messageKind, messageWord, phone, priorityWord, waitWord } from "../words.js";
 
 const LINKING = ["initializing", "qr", "pairing"];
-const LOOK_MS = 3_000;
+const POLL_MS = 3_000;
 const QUEUE_MS = 5_000;
 
 const listOf = (account) => `/accounts/${account}/lines`;
@@ -97,7 +97,7 @@ function LinkNow({ account, line }) {
     "lines",
   ]);
   // When a new round of codes begins, the QR changes without an event.
-  useEvery(LOOK_MS, linking.reload, LINKING.includes(line.status));
+  useEvery(POLL_MS, linking.reload, LINKING.includes(line.status));
   const give = async () => setLink((await call("POST", `/accounts/${account}/lines/${line._id}/customer-link`)).data);
   const passkey = line.passkey;
   return html`<${Card} title=${t("Link this line")} pad actions=${html`<${Work} kind="small" run=${give}>${

@@ -8,7 +8,7 @@ import { useToken } from "../router.js";
 import { Signing } from "../signing.js";
 import { LinkOver, Loaded, Title } from "../ui.js";
 
-const EVERY_MS = 2_000;
+const POLL_MS = 2_000;
 
 export function LinkLine() {
   const token = useToken();
@@ -23,7 +23,7 @@ export function LinkLine() {
     await line.reload();
   };
   const dead = line.error?.code === "link_dead";
-  useEvery(EVERY_MS, line.reload, !done && !dead);
+  useEvery(POLL_MS, line.reload, !done && !dead);
   if (dead && !done) return html`<${LinkOver} />`;
   return html`<${Loaded} state=${line}>${(data) =>
     html`

@@ -8,11 +8,11 @@ import { Badge, Card, Empty, Field, Head, Loaded, Pager, Pages, Select, Table, T
 import { chatName, farthest, KINDS, kindWord, messageKind, messageWord } from "../words.js";
 
 const LIMIT = 25;
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 /** A search starts after this time without typing. */
 const TYPING_MS = 350;
 /** Limit of requests for one search; each reads thousands of messages. */
-const MOST_LOOKS = 10;
+const MOST_REQUESTS = 10;
 const STATUSES = ["queued", "processing", "sent", "failed"];
 
 export function Messages({ account, query }) {
@@ -30,7 +30,7 @@ export function Messages({ account, query }) {
     q === "" ? ["messages"] : [],
   );
   // An accepted message causes no event until it leaves.
-  useEvery(LOOK_MS, messages.reload, page === "1" && q === "");
+  useEvery(POLL_MS, messages.reload, page === "1" && q === "");
   const groups = useGroups(account, messages.data?.rows.map(({ sessionId, to }) => [sessionId, to]) ?? []);
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   const set = (name) => ({ target }) => setQuery({ [name]: target.value, page: "" });
@@ -98,10 +98,10 @@ export function Messages({ account, query }) {
 
 /** Searches from `page` until something matches, at most so far that nobody waits long. */
 async function search(account, wanted, page) {
-  for (let looks = 1, from = page;; looks++) {
+  for (let requests = 1, from = page;; requests++) {
     const query = new URLSearchParams({ ...wanted, page: from });
     const { data, next } = await call("GET", `/accounts/${account}/search?${query}`);
-    if (data.length > 0 || next === null || looks === MOST_LOOKS) return { rows: data, next };
+    if (data.length > 0 || next === null || requests === MOST_REQUESTS) return { rows: data, next };
     from = next;
   }
 }

@@ -25,7 +25,7 @@ import { deliveryKind, deliveryWord, webhookKind, webhookWord } from "../words.j
 import { chosenEvents, EventChoice } from "./webhooks.js";
 
 const DELIVERY_STATES = ["pending", "delivered", "failed"];
-const LOOK_MS = 5_000;
+const POLL_MS = 5_000;
 
 export function Webhook({ account, webhook: id, query }) {
   const one = `/webhooks/${id}`;
@@ -36,7 +36,7 @@ export function Webhook({ account, webhook: id, query }) {
     [account, id, String(filters)],
     ["deliveries"],
   );
-  useEvery(LOOK_MS, deliveries.reload, deliveries.data?.data.some(({ status }) => status === "pending") ?? false);
+  useEvery(POLL_MS, deliveries.reload, deliveries.data?.data.some(({ status }) => status === "pending") ?? false);
   const [editing, setEditing] = useState(false);
   const [secret, setSecret] = useState(null);
   const change = async (body) => {
