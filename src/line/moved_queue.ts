@@ -8,7 +8,6 @@ import type { SharedMediaStore } from "../media/fair_writes.ts";
 import { commitSized, loadOf } from "../message/commit_size.ts";
 import { attachmentOf, storedFile, withAttachment } from "../message/content.ts";
 import { enqueue } from "../message/queue/enqueue.ts";
-import { positionAt } from "../message/queue/place.ts";
 import { EMPTY_LEDGER, extendLedger } from "../message/history/ledger.ts";
 import type { Message, MessageError } from "../message/message.ts";
 import { LineQueue } from "../message/queue/queue.ts";
@@ -34,8 +33,8 @@ export interface MovedMessage {
 const AT_ONCE = 50;
 
 /**
- * Reads everything that waits on the line, in the order of departure. Null if contents and files exceed `mostBytes`;
- * the rest is not read then.
+ * Reads everything that waits on the line, in the order in which it began to wait. Null if contents and files exceed
+ * `mostBytes`; the rest is not read then.
  */
 export async function readQueue(
   { kv, media }: { kv: Kv; media: Pick<SharedMediaStore, "read"> },
@@ -52,7 +51,7 @@ export async function readQueue(
     const file = content && Buffer.from(await new Response(content).arrayBuffer()).toString("base64");
     moved.push({ message, file });
   }
-  return moved;
+  return moved.sort(({ message: a }, { message: b }) => a.position - b.position || a.historyNumber - b.historyNumber);
 }
 
 interface WriteDeps {
@@ -62,7 +61,7 @@ interface WriteDeps {
 }
 
 /**
- * Inserts the messages into the line's queue, in their order and under their ids. Each commit updates the number
+ * Inserts the messages into the line's queue, in their places and under their ids. Each commit updates the number
  * inserted in the import's row, so that an interrupted import resumes behind them. No quota is charged: the gateway
  * that accepted the messages has charged it.
  */
@@ -117,7 +116,6 @@ async function putIn(
     const taken = await kv.getMany(messages.map(({ id }) => messageKeys.message(id)));
     const ledger = slot.value ?? EMPTY_LEDGER;
     const now = runtime.clock.now();
-    const first = Math.max(ledger.lastPosition + 1, positionAt(now));
     const placed = messages.map((message, i): Message => {
       // The line returns to a gateway that it left: a record with this id is still there, failed as `moved`.
       const id = taken[i]!.value === null ? message.id : runtime.ids.next("msg");
@@ -127,12 +125,12 @@ async function putIn(
         jobId: id.replace("msg_", "job_"),
         accountId,
         sessionId: lineId,
-        position: message.sendAt === null ? first + i : positionAt(message.sendAt),
         historyNumber: ledger.messages + 1 + i,
         // The bulk does not move with the line.
         bulkId: null,
         status: "queued",
         createdAt: now,
+        charged: false,
       };
     });
     enqueue(change, placed);

@@ -83,6 +83,8 @@ export interface Message {
   content: OutgoingContent;
   /** Absent if the message has no special options. */
   manner?: SendManner;
+  /** False if it came with its line from another gateway, whose quota it counts on. */
+  charged?: false;
   /** The same for every message of a bulk; null for a single send. */
   bulkId: string | null;
   status: MessageStatus;

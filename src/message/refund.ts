@@ -7,9 +7,9 @@ import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Message } from "./message.ts";
 import { messageKeys } from "./rows.ts";
 
-/** Adds the refund of the message's quota to the commit that cancels it. */
-export function giveBack(change: Change, { accountId, createdAt }: Message): void {
-  change.add(messageKeys.refund(accountId, utcDay(createdAt)), 1);
+/** Adds the refund of the message's quota, if it was charged here, to the commit that cancels it. */
+export function giveBack(change: Change, { accountId, createdAt, charged }: Message): void {
+  if (charged !== false) change.add(messageKeys.refund(accountId, utcDay(createdAt)), 1);
 }
 
 /**

@@ -5,7 +5,11 @@ import { makeAccountLines } from "../../../src/line/account_lines.ts";
 import { type Line, openedProxy, sealedProxy } from "../../../src/line/line.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { makeSendingLine } from "../../../src/line/sending_line.ts";
+import { utcDay } from "../../../src/account/quota.ts";
 import { Problem } from "../../../src/errors.ts";
+import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
+import { LineQueue } from "../../../src/message/queue/queue.ts";
+import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, SEAL, World } from "../../support/line_world.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
@@ -90,9 +94,10 @@ Deno.test("what waits goes with its line, in order and under its ids, and ends a
   const [a, b, later, high, c] = old.messages;
   const sent = () => world.network.departures.map(({ networkId }) => networkId);
   const ids = (...messages: (typeof a)[]) => messages.map((message) => message!.networkId);
-  assert.deepEqual(sent(), ids(high, a, b, c));
+  // All are to one chat, whose order no priority changes.
+  assert.deepEqual(sent(), ids(a, b, high, c));
   await world.clock.advance(60_000);
-  assert.deepEqual(sent(), ids(high, a, b, c, later));
+  assert.deepEqual(sent(), ids(a, b, high, c, later));
   assert.equal((await world.message(a!.id)).status, "sent");
   await world.supervisor.stop();
 });
@@ -123,6 +128,21 @@ Deno.test("a line goes out as it did, keeps its pauses and what it may, and its 
   world.supervisor.queueChanged(made.id);
   await world.clock.advance(1_000);
   assert.equal(world.network.departures.length > 0, true);
+  await world.supervisor.stop();
+});
+
+Deno.test("what is cancelled where it came to gives back no quota: the gateway that it came from has charged it", async () => {
+  const file = await exported(await oldPlace());
+  const world = new World();
+  await world.boot();
+  const { deps, kv } = commandOn(world);
+  const day = utcDay(world.clock.now());
+  const usage = { day, daily: 3, month: day.slice(0, 7), monthly: 3 };
+  await kv.commit(new Change().set(messageKeys.ledger(ACCOUNT), { ...EMPTY_LEDGER, usage }));
+  const { line } = await importLine(deps, ACCOUNT, { passphrase: PASSPHRASE, file });
+  const [waiting] = await Array.fromAsync(new LineQueue(kv, line.id).each(1));
+  await world.queued.cancel(ACCOUNT, waiting!.id);
+  assert.deepEqual((await kv.get<Ledger>(messageKeys.ledger(ACCOUNT))).value?.usage, usage);
   await world.supervisor.stop();
 });
 
