@@ -1,7 +1,4 @@
-/**
- * One-time codes of authenticator apps (RFC 6238), with the parameters that every app supports: SHA-1, six digits, 30
- * s.
- */
+/** One-time codes of authenticator apps (RFC 6238), with what every app supports: SHA-1, six digits, 30 s. */
 import { createHmac } from "node:crypto";
 import type { Random } from "../../runtime.ts";
 

@@ -107,9 +107,9 @@ function listen(topic, heard) {
 }
 
 /**
- * Loads data, and reloads it when one of the topics changes, the tab is shown, or the gateway answers again. Returns `{
- * data, error, reload }`. Old data stays until then; if a reload for other `deps` fails, the data of the previous ones
- * is removed.
+ * Loads data, and reloads it when one of the topics changes, the tab is shown, or the gateway answers again. Returns
+ * `{ data, error, reload }`. Old data stays until then; if a reload for other `deps` fails, the data of the previous
+ * ones is removed.
  */
 export function useLoad(load, deps, topics = []) {
   const [state, setState] = useState({ data: null, error: null });
