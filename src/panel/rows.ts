@@ -26,8 +26,7 @@ export interface Person {
   createdAt: number;
   lastSignInAt: number | null;
   /**
-   * Addresses (`subscriberOf`) of earlier sign-ins, the latest first; missing in rows of older versions until the next
-   * sign-in.
+   * Addresses (`subscriberOf`) of earlier sign-ins, the latest first. Older versions' rows lack it until the next one.
    */
   addresses?: string[];
 }

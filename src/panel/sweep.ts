@@ -11,10 +11,7 @@ export function sweepPanel(kv: Kv, now: number, signal: AbortSignal): Promise<nu
   return deleteKeys(kv, oldRows(kv, now), { signal });
 }
 
-/**
- * Removes the panel's rows of an account that is being deleted: members, their links, counts. The account's audit log
- * stays.
- */
+/** Removes the panel's rows of an account that is being deleted: members, links, counts. Its audit log stays. */
 export async function removePanelRows(kv: Kv, accountId: string): Promise<void> {
   await deleteKeys(kv, rowsOf(kv, accountId));
 }

@@ -56,10 +56,7 @@ export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read
   }
 
   return {
-    /**
-     * Returns the days since `from` (`YYYY-MM-DD`) on which anything happened, oldest first; `complete` if all events
-     * are counted.
-     */
+    /** Returns the days since `from` (`YYYY-MM-DD`) with any activity, oldest first; `complete` if all is counted. */
     async days(
       accountId: string,
       from: string,

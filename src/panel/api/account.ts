@@ -61,10 +61,7 @@ export function addAccountPages(parts: Parts): void {
   addSearch(parts);
 }
 
-/**
- * Limits of one search request: how many messages it reads (newest first), and when it stops. The answer says where to
- * continue.
- */
+/** Limits of one search request: messages read (newest first), and hits. The answer says where to continue. */
 const SEARCH_PAGES = 20;
 const SEARCH_PAGE = 100;
 const MOST_HITS = 50;

@@ -113,10 +113,7 @@ function searchOf({ query }: Pick<AskedOfAccount, "query">): (chat: Chat) => boo
 
 const waits = ({ status }: Turn) => status === "queued" || status === "processing";
 
-/**
- * Sorts by time, with waiting messages last. Messages of the same millisecond, such as those of a bulk, are sorted by
- * id.
- */
+/** Sorts by time, waiting messages last. Messages of the same millisecond, as in a bulk, are sorted by id. */
 function inOrder(a: Turn, b: Turn): number {
   if (waits(a) !== waits(b)) return waits(a) ? 1 : -1;
   const [left, right] = a.at === b.at ? [a.id.slice(4), b.id.slice(4)] : [a.at, b.at];

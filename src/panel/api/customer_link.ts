@@ -46,8 +46,7 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: Parts): void 
     return { data: { name, status, reason, qr, pairingCode, passkey: passkey && requestOf(passkey) } };
   });
 
-  // Polling restarts a linking that has expired, but not one that WhatsApp refused or the owner stopped. This request
-  // does.
+  // Polling restarts an expired linking, but not one that WhatsApp refused or the owner stopped. This does.
   guard.open({ method: "POST", path: "/link-line/again", body: Body }, async ({ body: { token } }) => {
     const { accountId, id, linked } = await lineOf(token);
     const { status } = await lines.linking(accountId, id);

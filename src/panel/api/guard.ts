@@ -71,10 +71,7 @@ export interface Guard {
   /** Adds a route for everybody who is signed in. */
   person<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
   operator<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
-  /**
-   * Adds a route for members of the account `:accountId` and for operators. For anybody else the account does not
-   * exist.
-   */
+  /** Adds a route for members of the account `:accountId` and operators; for others the account does not exist. */
   account<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedOfAccount<Body>>): void;
   /** Resolves to the person who makes the request; null if nobody is signed in. */
   visitorOf(c: ApiContext): Promise<Visitor | null>;

@@ -35,10 +35,7 @@ export function makePasswords(random: Random) {
       return encode(salt, await turns.add(() => derive(password, salt, COST)));
     },
 
-    /**
-     * Whether the password has this hash. Takes as long without a hash, so that timing does not reveal which logins
-     * exist.
-     */
+    /** Whether the password has this hash. Equally slow without a hash, so that timing does not reveal logins. */
     async verify(password: string, hash: string | null): Promise<boolean> {
       const [, N, r, p, salt, expected] = (hash ?? nobody).split("$");
       const cost = { ...COST, N: Number(N), r: Number(r), p: Number(p) };

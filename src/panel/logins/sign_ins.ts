@@ -52,8 +52,7 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
         }
         const before = slot.value.addresses ?? [];
         const addresses = [...new Set([subscriberOf(address), ...before])].slice(0, MOST_ADDRESSES);
-        // Checks the person in the same commit, so that a change of the password either ends this sign-in or makes it
-        // fail.
+        // Checks the person in the same commit: a change of the password either ends this sign-in or makes it fail.
         const change = new Change().check(slot).set(panelKeys.signIn(person.id, hashToken(token)), row)
           .set(panelKeys.person(person.id), { ...slot.value, lastSignInAt: now, addresses });
         return { change, result: undefined };

@@ -30,8 +30,7 @@ export function withQuery(changes) {
 /** Changes filters, without a new entry in the browser's history. */
 export const setQuery = (changes) => go(withQuery(changes), { replace: true });
 
-// Pages get their content after the browser would restore the scroll position, so the position is stored in the history
-// entry.
+// Pages fill after the browser would restore the scroll position, so the history entry stores the position.
 history.scrollRestoration = "manual";
 addEventListener("scrollend", () => history.replaceState({ y: scrollY }, ""));
 addEventListener("popstate", ({ state }) => {

@@ -285,10 +285,7 @@ export function Loading() {
   return html`<p class="soft late" role="status">${t("Loading…")}</p>`;
 }
 
-/**
- * Shows the loaded data, or why loading failed. If the whole page depends on the data, `back` links to where to go
- * instead.
- */
+/** Shows the loaded data, or why loading failed. `back`: where to go if the whole page depends on the data. */
 export function Loaded({ state: { data, error, reload }, back, children }) {
   const isGone = error?.code === "not_found";
   if (data !== null && !isGone) {

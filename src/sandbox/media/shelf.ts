@@ -106,10 +106,7 @@ export class FileShelf {
   }
 }
 
-/**
- * Returns the path by which a message refers to a file; like that of the real host, it has a query, to which clients
- * append.
- */
+/** Returns the path by which a message refers to a file. It has a query, like the real host's; clients append to it. */
 function directPath(name: string): string {
   return `${DOWNLOAD_PREFIX}${name}?ccb=11-4&oh=${name.slice(0, 8)}&_nc_sid=5e03e0`;
 }

@@ -103,10 +103,7 @@ function droppedFrom(json: object, read: object): string[] | null {
   return null;
 }
 
-/**
- * Returns the stanza's `type` and the `mediatype` of its ciphertexts; the network sees these without reading the
- * message.
- */
+/** Returns the stanza's `type` and the `mediatype` of its ciphertexts, which the network sees in plain text. */
 export function wireType(message: proto.IMessage): { type: string; mediaType: string | null } {
   const content = message.documentWithCaptionMessage?.message ?? message;
   const mediaType = MEDIA_TYPES.find(([field]) => content[field])?.[1] ?? null;

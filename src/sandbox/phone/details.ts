@@ -20,10 +20,7 @@ export function amendmentOf({ protocolMessage }: Message): Amendment | null {
   return type === Type.MESSAGE_EDIT && editedMessage ? { target: key, edited: editedMessage } : null;
 }
 
-/**
- * Returns the details of a message. `inner` is the message without its wrappers; `viewOnce` says whether one of them
- * was "view once".
- */
+/** Returns the details of `inner`, a message without its wrappers; `viewOnce`: one of them was "view once". */
 export function detailsOf(inner: Message, { viewOnce }: { viewOnce: boolean }): MessageDetails {
   const { locationMessage: place, reactionMessage: reaction, extendedTextMessage: text } = inner;
   const poll = inner.pollCreationMessage ?? inner.pollCreationMessageV2 ?? inner.pollCreationMessageV3;

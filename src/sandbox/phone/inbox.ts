@@ -89,10 +89,7 @@ export class Inbox {
     return [...this.#received.values()].map(({ item }) => ({ ...item }));
   }
 
-  /**
-   * Returns the received message with this id. Throws Problem not_found, or validation_failed for the owner's own
-   * message.
-   */
+  /** Returns the received message with this id. Throws Problem not_found; validation_failed for an own message. */
   incoming(messageId: string): Received {
     const found = this.withId(messageId);
     if (found.length === 0) throw notFound("message on this phone");

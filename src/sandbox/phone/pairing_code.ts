@@ -73,10 +73,7 @@ function codeKey(code: string, salt: Uint8Array): Promise<Buffer> {
   return derive(code, salt, PBKDF2_ROUNDS, KEY_BYTES, "sha256");
 }
 
-/**
- * Decrypts salt, IV, and the AES-GCM of companion identity, primary identity and random bytes; null if the tag is
- * wrong.
- */
+/** Decrypts salt, IV, and AES-GCM of companion identity, primary identity, random bytes; null on a wrong tag. */
 function openBundle(wrapped: Uint8Array, shared: Uint8Array) {
   const iv = wrapped.subarray(SALT_BYTES, SALT_BYTES + GCM_IV_BYTES);
   const sealed = wrapped.subarray(SALT_BYTES + GCM_IV_BYTES);

@@ -49,10 +49,7 @@ export class SignalSessions {
     return { type: type === 3 ? "pkmsg" : "msg", body };
   }
 
-  /**
-   * Decrypts a message. Throws libsignal's errors: `MessageCounterError` if it was read before, others for lost
-   * sessions.
-   */
+  /** Decrypts a message. Throws libsignal's errors: `MessageCounterError` if read before, others for lost sessions. */
   decrypt(address: ProtocolAddress, { type, body }: SessionCiphertext): Promise<Uint8Array> {
     const cipher = new QuietCipher(this.#storage(IncomingRecord), address);
     const data = Buffer.from(body);

@@ -1,7 +1,4 @@
-/**
- * The network's entrance: a WebSocket server on loopback. A companion logs in with its Noise key, or registers to be
- * linked.
- */
+/** The network's entrance: a WebSocket server on loopback. Companions log in by Noise key, or register to be linked. */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createServer } from "node:http";

@@ -36,8 +36,7 @@ export function createNoiseIdentity(now: number): NoiseIdentity {
   const details = (serial: number, issuerSerial: number, key: Uint8Array) =>
     proto.CertChain.NoiseCertificate.Details.encode({ serial, issuerSerial, key, ...dates }).finish();
   const signed = (by: KeyPair, bytes: Uint8Array) => ({ details: bytes, signature: Curve.sign(by.private, bytes) });
-  // Clients check that the intermediate's issuer is serial 0, the pinned root, and that the intermediate issued the
-  // leaf.
+  // Clients check that serial 0, the pinned root, issued the intermediate, and the intermediate the leaf.
   const certificate = proto.CertChain.encode({
     intermediate: signed(root, details(1, 0, intermediate.public)),
     leaf: signed(intermediate, details(2, 1, staticKeys.public)),

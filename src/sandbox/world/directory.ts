@@ -185,10 +185,7 @@ export function jidOf({ account, device }: Endpoint, form: "pn" | "lid"): string
   return makeJid(user, server, device);
 }
 
-/**
- * Delivers a stanza to a device: a phone receives it immediately, a companion's mailbox keeps it until it is
- * acknowledged.
- */
+/** Delivers a stanza: a phone receives it immediately, a companion's mailbox keeps it until it is acknowledged. */
 export function deliver({ account, device }: Endpoint, stanza: BinaryNode): void {
   if (device === 0) account.phone?.deliver(stanza);
   else account.companions.get(device)?.mailbox.put(stanza);

@@ -86,10 +86,7 @@ export class GroupChanges {
     this.#tellMembers(group, { actor: heir, action: "promote", accounts: [heir], before: group.participants });
   }
 
-  /**
-   * Changes the group's settings and notifies its members with `notice`; returns false if the actor may not change
-   * them.
-   */
+  /** Changes the group's settings and notifies its members with `notice`; returns false if the actor may not. */
   set(group: Group, actor: Account, change: Partial<Settings>, notice: BinaryNode): boolean {
     if (!group.participants.includes(actor)) return false;
     const open = !group.locked && Object.keys(change).every((key) => OPEN_SETTINGS.has(key));
@@ -182,10 +179,7 @@ export class GroupChanges {
   }
 }
 
-/**
- * Returns the code with which the network refuses a change of one member, regardless of the actor; null if it is
- * allowed.
- */
+/** Returns the code with which the network refuses a change of one member, whoever the actor; null if allowed. */
 export function refusalOf(group: Group, action: MemberAction | "leave", account: Account): MemberRefusal | null {
   const member = group.participants.includes(account);
   if (action === "add") return member ? ALREADY_IN : null;

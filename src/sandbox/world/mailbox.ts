@@ -74,8 +74,7 @@ export class Mailbox {
   /** Takes an `<ack>` or a receipt of the companion, and removes what it acknowledges. */
   acknowledge(stanza: BinaryNode): void {
     if (stanza.tag === "ack") return this.#forget(stanza.attrs.class ?? "", stanza.attrs.id, stanza);
-    // A retry receipt says only that the message was not readable; the ack (with an error) that follows it removes the
-    // stanza.
+    // A retry receipt only says that the message was unreadable; the ack with an error after it removes the stanza.
     if (stanza.attrs.type === "retry" || stanza.attrs.type === "server-error") return;
     const items = elements(stanza).flatMap((list) => childrenOf(list, "item")).map((item) => item.attrs.id);
     for (const id of [stanza.attrs.id, ...items]) this.#forget("message", id, stanza);

@@ -35,10 +35,7 @@ interface Acknowledgement {
 interface Parcel {
   endpoint: Endpoint;
   encs: BinaryNode[];
-  /**
-   * Whether it holds the sender key for the group. The device needs that key for later messages, even if it has this
-   * one.
-   */
+  /** Whether it holds the sender key for the group, which later messages need, even if the device has this one. */
   carriesKey?: boolean;
 }
 

@@ -59,10 +59,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
       companion.account.companions.set(companion.id, companion);
     },
 
-    /**
-     * Returns keys for one new session with a device, and notifies a companion that runs low. Null for an unknown
-     * device.
-     */
+    /** Takes keys for one session with a device, and notifies a companion that runs low. Null for an unknown device. */
     takeKeys(endpoint: Endpoint): KeyBundle | null {
       const keys = endpoint.account.keyless.has(endpoint.device) ? null : keysOf(endpoint);
       if (!keys) return null;

@@ -64,10 +64,7 @@ export class Trust {
     this.#events = events;
   }
 
-  /**
-   * Gives the holder a token to write to the issuer, unless the holder has blocked the issuer; a later message then
-   * does so.
-   */
+  /** Gives the holder a token to write to the issuer. If the holder has blocked the issuer, a later message does so. */
   issue(issuer: Account, holder: Account): void {
     if (issuer === holder || holder.blocked.has(issuer) || this.#of(issuer).issued.has(holder)) return;
     const { random, clock } = this.#runtime;

@@ -40,15 +40,9 @@ export interface PhoneUplink {
   acceptQr(phone: Device, ref: string, signedIdentity: Uint8Array, primary: PasskeyPrimary): LinkAnswer;
   /** Requires this passkey for linking companions from now on. */
   demandPasskey(phone: Device, credential: PasskeyCredential): void;
-  /**
-   * Returns the request of the companion whose code is to be entered on this phone (it sent companion_hello); null if
-   * there is none.
-   */
+  /** Returns the companion_hello of the companion whose code is to be entered on this phone; null if there is none. */
   codeRequest(phone: Device): CodeRequest | null;
-  /**
-   * Carries primary_hello to the companion; resolves to its companion_finish, or to null if it disconnected or did not
-   * answer.
-   */
+  /** Carries primary_hello to the companion; resolves to its companion_finish, or to null if it does not answer. */
   answerCode(ref: string, hello: PrimaryHello): Promise<CompanionFinish | null>;
   /** Returns the tokens with which the account may write to its chats. */
   chatsOf(phone: Device): ChatTokens;

@@ -14,10 +14,7 @@ const TYPING_MS = 250;
 /** Within this distance of the end, the view follows new messages. */
 const AT_END_PX = 60;
 
-/**
- * Whether there is a physical keyboard, on which Enter sends. On a touch keyboard it starts a new line, as in other
- * apps.
- */
+/** Whether there is a physical keyboard, on which Enter sends. On a touch keyboard it starts a new line. */
 const hasKeys = () => matchMedia("(hover: hover)").matches;
 
 export function Chats({ account, line: chosen, chat }) {

@@ -10,10 +10,7 @@ import type { Account } from "../../world/directory.ts";
  */
 const LINKED_REFS_KEPT = 1_000;
 
-/**
- * A phone's offer to link a companion: the identity that it signed, and its part in the exchange if a passkey is
- * required.
- */
+/** A phone's offer to link a companion: the signed identity, and its part in the exchange if a passkey is required. */
 export interface LinkOffer {
   signedIdentity: Uint8Array;
   primary: PasskeyPrimary;

@@ -200,10 +200,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
     this.#socket.send(notification);
   }
 
-  /**
-   * Takes the companion's answer to pair-success: its signature over the identity, made with the key that it
-   * registered.
-   */
+  /** Takes the answer to pair-success: the companion's signature over the identity, by the key that it registered. */
   #takeProof(answer: BinaryNode): void {
     const pending = this.#pending;
     if (!pending || answer.attrs.id !== pending.queryId) return;
