@@ -8,7 +8,6 @@
  */
 import { openHours } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";
-import { EXPIRED } from "../message/expiry.ts";
 import { chatOf, type Message, type MessageError } from "../message/message.ts";
 import { OPTED_OUT } from "../message/opt_outs.ts";
 import { isProved } from "../message/receipts.ts";
@@ -208,7 +207,7 @@ export class Runner implements Service {
       return 0;
     }
     if (message.expiresAt <= now) {
-      await recorder.dropped(message.id, EXPIRED);
+      await recorder.expired(message.id);
       return 0;
     }
     const hold = await this.#holdOn(message);

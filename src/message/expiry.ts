@@ -2,13 +2,8 @@
 import type { Runtime } from "../runtime.ts";
 import { messageKeys } from "./rows.ts";
 import { Change, firstRow, type Kv, type Row } from "../store/kv.ts";
-import { hasEnded, type Message, type MessageError } from "./message.ts";
+import { hasEnded, type Message } from "./message.ts";
 import type { Recorder } from "./record.ts";
-
-export const EXPIRED: MessageError = {
-  code: "expired",
-  message: "It could not leave within the time it was allowed to wait.",
-};
 
 /** Returns the time of the first expiry row, Unix ms; infinity if there is none. */
 export async function nextExpiry(kv: Kv): Promise<number> {
@@ -36,7 +31,7 @@ export async function expireMessages(
     if (message.status !== "queued") return false;
     if (message.bulkId !== null && (await kv.get(messageKeys.bulk(message.bulkId))).value === null) return false;
     const recorder = recorderOf(message.sessionId);
-    return recorder !== null && await recorder.dropped(message.id, EXPIRED) !== null;
+    return recorder !== null && await recorder.expired(message.id) !== null;
   }
 
   async function expireRows(rows: readonly Row<string[]>[]): Promise<void> {

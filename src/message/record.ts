@@ -20,6 +20,11 @@ import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipt
 
 export const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };
 
+const EXPIRED: MessageError = {
+  code: "expired",
+  message: "It could not leave within the time it was allowed to wait.",
+};
+
 /** How often a move is tried if concurrent changes of its message conflict with it. */
 const MOST_TRIES = 20;
 /** Messages cancelled per commit, at most: a send of another account waits for at most one such commit. */
@@ -116,6 +121,13 @@ export class Recorder {
   /** Moves `queued` to `failed`, or to `sent` if a receipt proves that an attempt arrived; with its event. */
   dropped(messageId: string, error: MessageError): Promise<Message | null> {
     return this.#moveOne({ ...queued(messageId), next: (m) => failedUnlessProved(m, error) });
+  }
+
+  /** Does `dropped` for a message whose time is over, unless it has been rescheduled meanwhile. */
+  expired(messageId: string): Promise<Message | null> {
+    const { clock } = this.#deps.runtime;
+    const next = (m: Message) => m.expiresAt <= clock.now() ? failedUnlessProved(m, EXPIRED) : null;
+    return this.#moveOne({ ...queued(messageId), next });
   }
 
   /**

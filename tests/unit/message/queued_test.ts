@@ -7,9 +7,10 @@ import { settleAllRefunds, settleRefunds } from "../../../src/message/refund.ts"
 import { utcDay } from "../../../src/account/quota.ts";
 import { expireMessages } from "../../../src/message/expiry.ts";
 import { Queued } from "../../../src/message/queued.ts";
-import type { Recorder } from "../../../src/message/record.ts";
+import { Recorder } from "../../../src/message/record.ts";
+import { makeEventLog } from "../../../src/event/log.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
-import { aBulk, withSendWorld } from "../../support/send_world.ts";
+import { aBulk, aSend, withSendWorld } from "../../support/send_world.ts";
 
 const PAUSES = { delays: { minMs: 60_000, maxMs: 60_000 } };
 
@@ -167,8 +168,34 @@ Deno.test("a message of a bulk that is put off, and back, does not keep the othe
     await queued.reschedule("acc_1", messages[0]!.id, { sendAt: sendAt + 3_600_000 });
     await queued.reschedule("acc_1", messages[0]!.id, { sendAt });
     await runtime.clock.advance(120_001);
-    const expired: string[] = [];
-    const dropped = (id: string) => Promise.resolve(expired.push(id));
-    await expireMessages({ kv, runtime }, () => ({ dropped }) as unknown as Recorder);
-    assert.deepEqual(new Set(expired), new Set(messages.map(({ id }) => id)));
+    const over: string[] = [];
+    const expired = (id: string) => Promise.resolve(over.push(id));
+    await expireMessages({ kv, runtime }, () => ({ expired }) as unknown as Recorder);
+    assert.deepEqual(new Set(over), new Set(messages.map(({ id }) => id)));
+  }));
+
+Deno.test("a message that is put off in the moment it would expire does not", () =>
+  withSendWorld(async ({ accept, kv, runtime }) => {
+    const { messages: [accepted] } = await accept(aSend({ ttlMs: 60_000 }));
+    const { id } = accepted!;
+    await runtime.clock.advance(60_000);
+    const events = makeEventLog(kv, runtime);
+    const files = { remove: () => Promise.resolve() };
+    const recorder = new Recorder({ kv, runtime, events, files, sessionName: () => Promise.resolve("") });
+    const laneOf = () => Promise.resolve("cold" as const);
+    const queued = new Queued({ kv, recorder, laneOf, queueChanged: () => {} });
+    const slow: Kv = {
+      ...kv,
+      async getMany(keys) {
+        const slots = await kv.getMany(keys);
+        await queued.reschedule("acc_1", id, { sendAt: runtime.clock.now() + 60_000 });
+        return slots as never;
+      },
+    };
+    await expireMessages({ kv: slow, runtime }, () => recorder);
+    assert.equal((await kv.get(messageKeys.message(id))).value?.status, "queued");
+    await expireMessages({ kv, runtime }, () => recorder);
+    await runtime.clock.advance(120_000);
+    await expireMessages({ kv, runtime }, () => recorder);
+    assert.equal((await kv.get(messageKeys.message(id))).value?.error?.code, "expired");
   }));
