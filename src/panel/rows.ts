@@ -25,9 +25,7 @@ export interface Person {
   passkeys: Passkey[];
   createdAt: number;
   lastSignInAt: number | null;
-  /**
-   * Addresses (`subscriberOf`) of earlier sign-ins, the latest first. Older versions' rows lack it until the next one.
-   */
+  /** Addresses (`subscriberOf`) of earlier sign-ins, the latest first; older rows lack it until the next sign-in. */
   addresses?: string[];
 }
 

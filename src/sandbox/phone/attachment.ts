@@ -117,8 +117,8 @@ export async function upload(
 }
 
 /**
- * Downloads and decrypts a file; verifies both hashes, the MAC and the length. Holds only files that are small enough
- * to keep in memory. Throws AttachmentError.
+ * Downloads and decrypts a file; verifies both hashes, the MAC and the length. Holds a file in memory only if it is
+ * small enough to keep. Throws AttachmentError.
  */
 export async function receiveFile(
   { attachment, kind }: { attachment: Omit<Attachment, "url"> | null; kind: PhoneFileKind },

@@ -96,7 +96,7 @@ export function Messages({ account, query }) {
   `;
 }
 
-/** Searches from `page` until something matches, at most so far that nobody waits long. */
+/** Searches from `page` until something matches. Stops after some requests, so that nobody waits long. */
 async function search(account, wanted, page) {
   for (let requests = 1, from = page;; requests++) {
     const query = new URLSearchParams({ ...wanted, page: from });
