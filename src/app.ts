@@ -4,10 +4,19 @@
  */
 import { join } from "node:path";
 import type { Accounts } from "./account/accounts.ts";
+import { exists } from "./base/files.ts";
 import { startServices } from "./base/service.ts";
 import { SettingsError } from "./config.ts";
 import type { Config } from "./config.ts";
-import { type DataConfig, type DataFolder, openDataFolder, pathsOf, placeOf } from "./data/data_folder.ts";
+import {
+  type DataConfig,
+  type DataFolder,
+  inDataFolder,
+  isBegun,
+  openDataFolder,
+  pathsOf,
+  placeOf,
+} from "./data/data_folder.ts";
 import { lockGateway } from "./data/gateway_lock.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { noMediaStore } from "./media/store.ts";
@@ -95,6 +104,16 @@ async function elsewhere(config: Config, runtime: Runtime) {
 export const dataFolder = {
   open: (config: DataConfig, runtime: Runtime): Promise<DataFolder> =>
     openDataFolder(config, { runtime, migrations, contents, openStore: () => openStore(config, runtime) }),
+  /** Whether there is any data; makes and begins none. */
+  async isBegun(config: DataConfig, runtime: Runtime): Promise<boolean> {
+    if (!config.store) return await inDataFolder(config.dataDir, () => exists(pathsOf(config.dataDir).store));
+    const kv = await openStore(config, runtime);
+    try {
+      return await isBegun(kv);
+    } finally {
+      kv.close();
+    }
+  },
   async backup(config: Config, file: string, runtime: Runtime) {
     const shared = await elsewhere(config, runtime);
     if (shared !== null) return await shared.backup(file);

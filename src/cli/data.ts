@@ -1,9 +1,8 @@
 /** Commands that read or change the data folder, also while a gateway runs on it. */
 import { resolve } from "node:path";
 import pino from "pino";
-import { exists } from "../base/files.ts";
 import type { Config } from "../config.ts";
-import type { DataFolder } from "../data/data_folder.ts";
+import { type DataFolder, placeOf } from "../data/data_folder.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { Exit, printError } from "./output.ts";
 import { configOf } from "./settings.ts";
@@ -20,30 +19,29 @@ export async function withData<T>(options: object, use: (data: Data) => Promise<
   return await withFolder(config, use);
 }
 
-/** As `withData`, for what may come before the first start: makes the folder and says so, for its name may be mistyped. */
+/** As `withData`, for what may come before the first start: begins the data and says so, for its name may be mistyped. */
 export async function withNewData<T>(options: object, use: (data: Data) => Promise<T>): Promise<T> {
   const config = configOf(options);
   const isThere = await hasData(config);
   return await withFolder(config, async (data) => {
-    if (!isThere) printError(`There was no data in ${resolve(config.dataDir)}: a new folder was made.`);
+    const place = config.store === null ? resolve(config.dataDir) : placeOf(config);
+    const made = config.store === null ? "a new folder was made" : "it begins with this";
+    if (!isThere) printError(`There was no data in ${place}: ${made}.`);
     return await use(data);
   });
 }
 
-/** Throws Exit where no data is kept: a folder whose name is mistyped is neither made nor said to hold nothing. */
+/** Throws Exit where no data is kept: a place whose name is mistyped is neither begun nor said to hold nothing. */
 export async function assertData(config: Config): Promise<void> {
   if (await hasData(config)) return;
-  throw new Exit(
-    1,
-    `There is no data in ${config.dataDir}: is PALOMA_DATA_DIR (--data-dir) right? paloma serve makes a new folder.`,
-  );
+  const setting = config.store === null ? "PALOMA_DATA_DIR (--data-dir)" : "PALOMA_STORE (--store)";
+  throw new Exit(1, `There is no data in ${placeOf(config)}: is ${setting} right? paloma serve begins new data.`);
 }
 
-/** Whether the store has been made; one on a server counts as made. Throws OperatorError where the system refuses to say. */
-export async function hasData({ store, dataDir }: Config): Promise<boolean> {
-  if (store !== null) return true;
-  const { inDataFolder, pathsOf } = await import("../data/data_folder.ts");
-  return await inDataFolder(dataDir, () => exists(pathsOf(dataDir).store));
+/** Whether the store has been begun. Throws OperatorError where the system refuses to say. */
+export async function hasData(config: Config): Promise<boolean> {
+  const { dataFolder } = await import("../app.ts");
+  return await dataFolder.isBegun(config, silentRuntime);
 }
 
 /** As `withData`, of what is configured, whether there is any or not. */

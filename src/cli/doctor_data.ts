@@ -32,20 +32,19 @@ const TRY_TIMEOUT_MS = 10_000;
 /** Bits by which others than the owner may read. */
 const OTHERS = 0o077;
 
-const NO_DATA = "paloma serve makes it; or is PALOMA_DATA_DIR (--data-dir) another?";
+const NO_FOLDER = "paloma serve makes it; or is PALOMA_DATA_DIR (--data-dir) another?";
+const NO_ROWS = "paloma serve, api or account create begins it; or is PALOMA_STORE (--store) another?";
 
 export async function checksOfData(config: Config): Promise<Check[]> {
   const { dataDir, media, store } = config;
+  const [name, hint] = store === null ? ["data folder", NO_FOLDER] : ["store", NO_ROWS];
   try {
-    // Who only looks makes no folder.
-    if (!await hasData(config)) return [["data folder", () => well(`there is no data in ${dataDir} yet`, NO_DATA)]];
+    // Who only looks makes no folder and begins no store: a restore wants it empty.
+    if (!await hasData(config)) return [[name, () => well(`there is no data in ${placeOf(config)} yet`, hint)]];
   } catch (error) {
-    return [["data folder", () => Promise.reject(error)]];
+    return [[name, () => Promise.reject(error)]];
   }
-  const readable: Check = [
-    store === null ? "data folder" : "store",
-    () => withFolder(config, (data) => checkAccounts(data, placeOf(config))),
-  ];
+  const readable: Check = [name, () => withFolder(config, (data) => checkAccounts(data, placeOf(config)))];
   const webhooks: Check = ["webhook targets", () => withFolder(config, checkWebhooks)];
   const bucket: Check[] = media === null ? [] : [["bucket", () => checkBucket(media)]];
   if (store === null) {

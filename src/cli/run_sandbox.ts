@@ -55,7 +55,7 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
   quietConsole(runtime.log);
   const started = runtime.clock.now();
   const isTemporary = !isSet(options, "PALOMA_DATA_DIR");
-  if (!isTemporary || base.store !== null) await assertNoLines(base);
+  if (!isTemporary || base.store !== null) await assertOwnData(base);
   await withNetwork(base, runtime, async (network, caFile) => {
     const dataDir = isTemporary ? await Deno.makeTempDir({ prefix: "paloma-sandbox-" }) : base.dataDir;
     const config: Config = {
@@ -81,14 +81,22 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
   });
 }
 
-/** Throws Exit where lines are that no sandbox has linked: a network that does not know them logs them out for good. */
-async function assertNoLines(config: Config): Promise<void> {
+/**
+ * Throws Exit where lines are that no sandbox has linked: a network that does not know them logs them out for good. A
+ * shared store may hold nothing else than a sandbox's accounts: its other processes would take this one's lines to the
+ * real network, and this one those that are linked there later.
+ */
+async function assertOwnData(config: Config): Promise<void> {
   if (!await hasData(config)) return;
   await withFolder(config, async ({ kv, accounts }) => {
-    const own = new Set((await accounts.list()).filter(({ plan }) => plan === PLAN).map(({ id }) => id));
+    const all = await accounts.list();
+    const own = new Set(all.filter(({ plan }) => plan === PLAN).map(({ id }) => id));
+    const place = placeOf(config);
+    if (config.store !== null && (own.size === 0 || own.size < all.length)) {
+      throw new Exit(1, `${place} is not a sandbox's own: give it an empty store, or none (--store)`);
+    }
     for await (const { value: { accountId, phone, status } } of kv.list({ prefix: lineKeys.lines() })) {
       if (phone === null || status === "logged_out" || own.has(accountId)) continue;
-      const place = placeOf(config);
       throw new Exit(
         1,
         `${place} has lines that are linked elsewhere, and would be lost: name another with --data-dir`,

@@ -132,6 +132,14 @@ export async function openDataFolder(
   }
 }
 
+/** A store that has none of these rows is new. */
+const FIRST_KEYS = [dataKeys.restoring(), dataKeys.rekeying(), dataKeys.schemaVersion(), dataKeys.secretCheck()];
+
+/** Whether the store has been begun, for those who look before they open it. Throws StoreError. */
+export async function isBegun(store: Kv): Promise<boolean> {
+  return (await store.getMany<unknown>(FIRST_KEYS)).some(isRow);
+}
+
 /**
  * Writes what a new store begins with, in one commit: the proof of its key, its schema version and the default plans.
  * Resolves to what is under way in one that is not new, as it is not for the second of two first starts; null for a new one.
@@ -141,9 +149,7 @@ export async function begin(
   { seal, plans, migrations }: { seal: Seal; plans: Plans } & Pick<OpenOptions, "migrations">,
 ): Promise<{ isRestoring: boolean; isRekeying: boolean } | null> {
   for (;;) {
-    const slots = await store.getMany<unknown>(
-      [dataKeys.restoring(), dataKeys.rekeying(), dataKeys.schemaVersion(), dataKeys.secretCheck()],
-    );
+    const slots = await store.getMany<unknown>(FIRST_KEYS);
     const [isRestoring, isRekeying] = slots.map(isRow);
     if (slots.some(isRow)) return { isRestoring: isRestoring!, isRekeying: isRekeying! };
     const change = new Change();

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { openStage, withStage } from "../support/stage.ts";
+import { tempFolder } from "../support/temp_folder.ts";
 import { until } from "../support/until.ts";
 
 const FRIEND = "5511900000077";
@@ -66,6 +67,39 @@ Deno.test({
         await stage.arrival(FRIEND, ({ text }) => text === texts.at(-1));
         assert.deepEqual((await stage.inbox(FRIEND)).map(({ text }) => text), texts);
       });
+    } finally {
+      await server.remove();
+    }
+  },
+});
+
+Deno.test({
+  name: "commands that only look leave an empty database as a restore wants it, and a sandbox keeps off one in use",
+  ignore: WITHOUT_POSTGRES,
+  async fn() {
+    await using temp = await tempFolder();
+    const server = await startPostgres();
+    try {
+      const env = { PALOMA_STORE: await server.database(), PALOMA_SECRET_KEY: KEY, PALOMA_DATA_DIR: temp.path };
+      const folder = { PALOMA_SECRET_KEY: KEY, PALOMA_DATA_DIR: temp.path };
+      await runCommand(["account", "create", "--name", "restored"], folder);
+      await runCommand(["backup", `${temp.path}/a.backup`], folder);
+
+      const looked = await tryCommand(["doctor", "--json"], { ...env, PALOMA_WHATSAPP_URL: "ws://127.0.0.1:9/ws" });
+      const found = JSON.parse(looked.stdout).find(({ check }: { check: string }) => check === "store");
+      assert.match(found.detail, /^there is no data in postgres:\/\/127\.0\.0\.1:\d+\/paloma_1 yet$/);
+      for (const args of [["account", "list"], ["plan", "list"]]) {
+        const { code, stderr } = await tryCommand(args, env);
+        assert.equal(code, 1);
+        assert.match(stderr, /^There is no data in postgres:\S+: is PALOMA_STORE \(--store\) right\?/);
+      }
+      await runCommand(["restore", `${temp.path}/a.backup`], env);
+      assert.match(await runCommand(["account", "list"], env), /restored/);
+
+      const { code, stderr } = await tryCommand(["sandbox", "--demo"], { ...env, PALOMA_PORT: "0" });
+      assert.equal(code, 1);
+      assert.match(stderr, /^postgres:\S+ is not a sandbox's own: /m);
+      assert.equal(JSON.parse(await runCommand(["account", "list", "--json"], env)).length, 1);
     } finally {
       await server.remove();
     }
