@@ -57,8 +57,9 @@ function blanksIn(text, [beginning, ...rest]) {
   return at === text.length ? values : null;
 }
 
-/** Translates a text of the gateway as far as `lang/said.js` knows it. */
+/** Translates a text of the gateway as far as `lang/said.js` knows it; null stays null. */
 export function said(text) {
+  if (text === null || text === undefined) return text;
   for (const [sentence, parts] of sentences) {
     const blanks = blanksIn(text, parts);
     if (!blanks) continue;
