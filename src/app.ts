@@ -9,6 +9,7 @@ import { startServices } from "./base/service.ts";
 import { SettingsError } from "./config.ts";
 import type { Config } from "./config.ts";
 import {
+  assertSecret,
   type DataConfig,
   type DataFolder,
   inDataFolder,
@@ -86,13 +87,20 @@ async function elsewhere(config: Config, runtime: Runtime) {
     import("./data/shared_backup.ts"),
   ]);
   const paths = pathsOf(config.dataDir);
+  const openOwn = store === null ? null : async () => {
+    await using opening = new AsyncDisposableStack();
+    const kv = opening.adopt(await openStore(config, runtime), (kv) => kv.close());
+    await assertSecret(kv, config, runtime);
+    opening.move();
+    return kv;
+  };
   const options = {
     ...restoring(runtime),
     openShared: store === null ? null : () => openStore(config, runtime),
     files: media === null ? null : filesOfBucket(openBucket(media, runtime), runtime),
   };
   return {
-    backup: (file: string) => backupShared(paths, file, options),
+    backup: (file: string) => backupShared(paths, file, { ...options, openShared: openOwn }),
     restore: (file: string) => restoreShared(file, paths, options),
   };
 }

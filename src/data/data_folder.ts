@@ -95,6 +95,17 @@ export interface OpenOptions {
 }
 
 /**
+ * For those who copy the rows of a store without opening them: throws SecretKeyError where the configured key is not that
+ * of the store. Throws StoreError.
+ */
+export async function assertSecret(store: Kv, config: DataConfig, { random }: Runtime): Promise<void> {
+  if (config.secretKey === null || !await isBegun(store)) return;
+  if (!await fitsSecret(store, makeSeal(sealKey(config.secretKey), random))) {
+    throw wrongSecretKey(config, placeOf(config));
+  }
+}
+
+/**
  * Opens and, where needed, makes and converts the folder. Throws StoreError, SchemaTooNew, and SecretKeyError when the
  * data was sealed with another key: no row is written then. OperatorError for a store that is half restored.
  */

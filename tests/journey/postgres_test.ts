@@ -95,6 +95,13 @@ Deno.test({
       }
       await runCommand(["restore", `${temp.path}/a.backup`], env);
       assert.match(await runCommand(["account", "list"], env), /restored/);
+      // A backup opens no row, and says all the same that the key is another.
+      const copied = await tryCommand(["backup", `${temp.path}/b.backup`], {
+        ...env,
+        PALOMA_SECRET_KEY: "another key",
+      });
+      assert.equal(copied.code, 1, copied.stdout);
+      assert.match(copied.stderr, /is not the key that the data in/);
 
       const { code, stderr } = await tryCommand(["sandbox", "--demo"], { ...env, PALOMA_PORT: "0" });
       assert.equal(code, 1);
