@@ -51,8 +51,11 @@ export function makeDeliveryWriter(
   const flush = singleFlight(async () => {
     while (waiting.length > 0 || cursorMoved) {
       const batch = waiting.slice(0, BATCH);
+      // Once: a write that is repeated, because the first one's answer was lost, must not plan a second retry.
+      const deliveries = batch.map((ended) => settle(webhook().id, ended, runtime));
+      const options = { clock: runtime.clock, pauseMs: STORE_PAUSE_MS, signal, onRetry: logTrouble };
       try {
-        await retry(() => write(batch), { clock: runtime.clock, pauseMs: STORE_PAUSE_MS, signal, onRetry: logTrouble });
+        await retry(() => write(batch, deliveries), options);
       } catch (error) {
         // Stopped: these attempts are repeated at the next start.
         return logTrouble(error);
@@ -66,10 +69,9 @@ export function makeDeliveryWriter(
     runtime.log.error({ err: error, webhookId: webhook().id }, "deliveries could not be written down yet");
   }
 
-  async function write(batch: readonly Ended[]): Promise<void> {
+  async function write(batch: readonly Ended[], deliveries: readonly Delivery[]): Promise<void> {
     const row = webhook();
     const change = new Change();
-    const deliveries = batch.map((ended) => settle(row.id, ended, runtime));
     const next = { ...progress, cursor: cursorAfter(batch) };
     batch.forEach((ended, i) => addDelivery(change, row.id, { ended, delivery: deliveries[i]! }));
     deliveries.forEach((delivery) => count(next, delivery, runtime.clock.now()));
@@ -123,7 +125,10 @@ function addDelivery(
 ): void {
   const order = orderOf(ended.event.id);
   change.set(webhookKeys.delivery(webhookId, order), delivery);
-  if (ended.dueAt !== null) change.delete(webhookKeys.dueAttempt(webhookId, ended.dueAt, order));
+  // The delivery may name another attempt: a retry that was planned after a redelivery had been asked for.
+  for (const dueAt of new Set([ended.dueAt, ended.previous?.nextAttemptAt ?? null])) {
+    if (dueAt !== null) change.delete(webhookKeys.dueAttempt(webhookId, dueAt, order));
+  }
   if (delivery.nextAttemptAt !== null) {
     change.set(webhookKeys.dueAttempt(webhookId, delivery.nextAttemptAt, order), ended.number + 1);
   }

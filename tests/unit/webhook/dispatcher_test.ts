@@ -7,6 +7,7 @@ import type { Delivery } from "../../../src/webhook/webhook.ts";
 import { type Answer, answering, Receiver } from "../../support/receiver.ts";
 import { ACCOUNT, ALL_EVENTS, SESSION, textEvent, webhookStage, WebhookWorld } from "../../support/webhook_world.ts";
 import { until } from "../../support/until.ts";
+import { webhookKeys } from "../../../src/webhook/rows.ts";
 
 const tls = (name: string) => Deno.readTextFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url));
 const identity = (host: string) => ({ cert: tls(`${host}.cert`), key: tls(`${host}.key`) });
@@ -430,4 +431,28 @@ Deno.test("a webhook that was written although the store could not say so begins
   await world.runtime.clock.advance(30_000);
   await world.until(lost.id, ended(1));
   assert.equal((await world.deliveries(s.webhook.id)).length, 1);
+});
+
+Deno.test("an attempt that was written although the store could not say so is followed by one retry", async () => {
+  await using s = await webhookStage();
+  const { world } = s;
+  s.receiver.answer = (response, received, number) => {
+    const commit = world.kv.commit.bind(world.kv);
+    world.kv.commit = async (change) => {
+      await commit(change);
+      world.kv.commit = commit;
+      throw new StoreError("unavailable", "the answer of the store was lost");
+    };
+    answering(500)(response, received, number);
+  };
+  await world.log(textEvent(1));
+  const trouble = () => world.runtime.lines.some(({ msg }) => /could not be written down/.test(String(msg)));
+  await until(trouble, "the log line");
+  await world.runtime.clock.advance(1_000);
+  const due = await Array.fromAsync(world.kv.list({ prefix: webhookKeys.dueAttempts(s.webhook.id) }));
+  assert.equal(due.length, 1);
+  s.receiver.answer = answering(200);
+  await world.exhaust(s.webhook.id);
+  await world.runtime.clock.advance(3_600_000);
+  assert.equal(s.receiver.requests.length, 2);
 });

@@ -209,6 +209,28 @@ Deno.test("redelivering a retry that waits replaces it instead of doubling it", 
   assert.equal(s.receiver.requests.length, 2);
 });
 
+Deno.test("what is delivered again while it is on its way has one series of attempts, however that attempt ends", async () => {
+  await using s = await stage();
+  s.receiver.answer = answering(500);
+  await s.world.log(textEvent(1));
+  const [waiting] = await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === 1);
+  let answer = () => {};
+  s.receiver.answer = (response, received, number) => answer = () => answering(500)(response, received, number);
+  await s.clock.advance(waiting!.nextAttemptAt! - s.clock.now());
+  await until(() => s.receiver.requests.length === 2, "the second attempt");
+  await s.clock.advance(10);
+  await s.log.redeliver(ACCOUNT, s.webhook.id, waiting!.id);
+  s.receiver.answer = answering(200);
+  answer();
+  await s.world.until(s.webhook.id, (now) => now[0]!.attempts.length >= 2);
+  await s.clock.advance(1_000);
+  await s.world.until(s.webhook.id, (now) => now[0]?.status === "delivered");
+  await s.clock.advance(HOUR_MS);
+  const [delivery] = await s.world.deliveries(s.webhook.id);
+  assert.equal(delivery?.attempts.length, 3);
+  assert.equal(s.receiver.requests.length, 3);
+});
+
 Deno.test("all since a time are made again: not those before, not those of before the webhook, not what it has no ear for", async () => {
   await using s = await stage();
   await s.world.log(textEvent(0));
