@@ -123,8 +123,9 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
 
     async read(accountId, query) {
       const after = query.after === null ? null : orderOf(query.after);
-      const floor = after === null ? null : (await sharedGet(eventKeys.eventFloor(accountId))).value;
       const page = await scan((order) => following(accountId, order), { after, query });
+      // Afterwards, so that it also tells of events that were removed during the read.
+      const floor = after === null ? null : (await sharedGet(eventKeys.eventFloor(accountId))).value;
       return { ...page, gap: after !== null && floor !== null && after < floor };
     },
 

@@ -140,6 +140,21 @@ Deno.test("who subscribes is woken for its own account, until it goes", async ()
   assert.equal(woken, 3);
 });
 
+Deno.test("a reader is told of events that are removed while it asks", async () => {
+  using s = await stage();
+  const seen = await s.log(qr(1));
+  await s.log(qr(2));
+  const kv = { ...s.kv };
+  const events = makeEventLog(kv, s.runtime);
+  kv.list = async function* (range, options) {
+    kv.list = s.kv.list;
+    await sweepEvents(s.kv, s.runtime, { keepMs: -1 });
+    yield* s.kv.list(range, options);
+  };
+  const { events: read, gap } = await s.runtime.clock.during(events.read("acc_1", query({ after: seen })));
+  assert.deepEqual([read, gap], [[], true]);
+});
+
 Deno.test("events go when their days are over, or when there are too many; a cursor from before is told of the gap", async () => {
   using s = await stage();
   const old = await s.log(qr(1));
