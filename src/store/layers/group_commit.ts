@@ -4,7 +4,7 @@
  * several flushes in flight, as long as their keys do not conflict.
  */
 import { Batcher, type Settled } from "../../base/batcher.ts";
-import { Change, type Key, type Kv, nameOfKey, StoreError } from "../kv.ts";
+import { Change, type Key, type Kv, type Mutation, nameOfKey, StoreError } from "../kv.ts";
 import { type CommitLoad, isWithin, loadOf } from "../limits.ts";
 
 /**
@@ -76,10 +76,10 @@ function mergedOn(kv: Kv): CommitTogether {
   };
 }
 
-/** Merges changes into one; amounts added to the same counter are summed. */
+/** Merges changes into one; amounts added to the same counter are summed, in the place of the first. */
 function merge(changes: readonly Change[]): Change {
   const merged = new Change();
-  const sums = new Map<string, { key: Key; amount: bigint }>();
+  const sums = new Map<string, Extract<Mutation, { kind: "add" }>>();
   for (const change of changes) {
     merged.checks.push(...change.checks);
     merged.orderedBuilds.push(...change.orderedBuilds);
@@ -90,11 +90,15 @@ function merge(changes: readonly Change[]): Change {
       }
       const name = nameOfKey(mutation.key);
       const sum = sums.get(name);
-      if (sum) sum.amount += mutation.amount;
-      else sums.set(name, { key: mutation.key, amount: mutation.amount });
+      if (sum) {
+        sum.amount += mutation.amount;
+        continue;
+      }
+      const first = { ...mutation };
+      sums.set(name, first);
+      merged.mutations.push(first);
     }
   }
-  for (const { key, amount } of sums.values()) merged.add(key, amount);
   return merged;
 }
 

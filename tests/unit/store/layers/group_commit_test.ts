@@ -42,6 +42,20 @@ Deno.test("concurrent commits become one, with amounts for one counter added up"
   ]);
 });
 
+Deno.test("what a change does to one counter keeps its order in a merged commit", async () => {
+  const { kv, commits, flow } = notedKv();
+  const first = kv.commit(new Change().set(["a"], 1));
+  const removed = kv.commit(new Change().add(["n"], 1).delete(["n"]));
+  await flow(
+    Promise.all([first, removed, kv.commit(new Change().add(["m"], 1)), kv.commit(new Change().add(["m"], 2))]),
+  );
+  assert.deepEqual(commits.at(-1)!.mutations.filter(({ key }) => key[0] !== "a"), [
+    { kind: "add", key: ["n"], amount: 1n },
+    { kind: "delete", key: ["n"] },
+    { kind: "add", key: ["m"], amount: 3n },
+  ]);
+});
+
 Deno.test("a change that lingers starts no commit: it goes last with the next one, or alone once its time is over", async () => {
   const { kv, commits, flow } = notedKv();
   const keys = (change: Change) => change.mutations.map(({ key }) => key.join("/"));
