@@ -55,7 +55,7 @@ function writesOf(mutations: readonly Mutation[]): Iterable<[Buffer, Write]> {
     const key = keyBytes(mutation.key);
     const name = key.toString("latin1");
     // A message's two queue rows are adjacent and share one value, which is encoded once.
-    const isSame: boolean = mutation.kind === "set" && lastSet !== null && lastSet.value === mutation.value;
+    const isSame: boolean = mutation.kind === "set" && lastSet !== null && Object.is(lastSet.value, mutation.value);
     const write: Write = isSame ? lastSet!.write : after(writes.get(name)?.[1], mutation);
     if (mutation.kind === "set") lastSet = { value: mutation.value, write };
     writes.set(name, [key, write]);
