@@ -160,7 +160,7 @@ export class LineSession implements Service {
       else await this.#row.change("logged_out", { linked, halted: true, reason: "The link is gone." });
     }
     if (!linked && line.linked || line.status === "logged_out") {
-      await this.#endQueue(line.wanted === "exported" ? MOVED : LOGGED_OUT);
+      await this.#endQueue(endingOf(line));
     }
     if (line.observedGeneration !== line.generation) return await this.#reconcile();
     const now = await this.#row.read();
@@ -177,6 +177,8 @@ export class LineSession implements Service {
     switch (line.wanted) {
       case "connected":
         await this.connection.close();
+        // An export may have ended the link since this session last read the row.
+        if (line.status === "logged_out") await this.#endQueue(endingOf(line));
         if (line.linked) await this.#row.change("reopening", { ...observed, reason: "It is being reconnected." });
         else await this.#row.change("linking", { ...observed, reason: null });
         return await this.#open(line);
@@ -344,6 +346,11 @@ export class LineSession implements Service {
     this.runner.use({ kind: "ended", error });
     await this.runner.idle();
   }
+}
+
+/** Returns the error of what waits on a line whose link has ended. */
+function endingOf({ reason }: Line): MessageError {
+  return reason === EXPORTED_REASON ? MOVED : LOGGED_OUT;
 }
 
 /** Returns the `reason` that the owner reads while the account asks for its passkey. */

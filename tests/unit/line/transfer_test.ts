@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { exportLine, importLine } from "../../../src/line/transfer.ts";
 import { makeAccountLines } from "../../../src/line/account_lines.ts";
-import { type Line, openedProxy, sealedProxy } from "../../../src/line/line.ts";
+import { EXPORTED_REASON, type Line, openedProxy, sealedProxy } from "../../../src/line/line.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { makeSendingLine } from "../../../src/line/sending_line.ts";
 import { utcDay } from "../../../src/account/quota.ts";
@@ -11,7 +11,7 @@ import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
 import { LineQueue } from "../../../src/message/queue/queue.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
-import { ACCOUNT, SEAL, World } from "../../support/line_world.ts";
+import { ACCOUNT, connectedWorld, SEAL, World } from "../../support/line_world.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 
 const PASSPHRASE = "correct horse battery";
@@ -187,4 +187,22 @@ Deno.test("while a line is exported nothing new is accepted on it, and a file th
   await old.world.clock.advance(30_000);
   assert.equal(old.world.network.departures.length, 4);
   await old.world.supervisor.stop();
+});
+
+Deno.test("what waits on a line that was exported ends as moved, also if its owner reconnects it at once", async () => {
+  const world = await connectedWorld();
+  await world.kv.commit(new Change().set(lineKeys.queuePaused("ses_1"), true));
+  const { id } = await world.accept();
+  await world.clock.advance(0);
+  const line = await world.line();
+  world.network.linked.delete("ses_1");
+  // What the export writes, and the owner before the line's session has read it.
+  const left: Line = { ...line, linked: false, halted: true, status: "logged_out", reason: EXPORTED_REASON };
+  await world.kv.commit(
+    new Change().set(lineKeys.line("ses_1"), { ...left, wanted: "connected", generation: line.generation + 2 }),
+  );
+  world.supervisor.look("ses_1");
+  await world.clock.advance(1_000);
+  assert.equal((await world.message(id)).error?.code, "moved");
+  await world.supervisor.stop();
 });
