@@ -1,6 +1,6 @@
 /**
- * An app without routes, how a route gets onto it, and how whatever goes wrong on the way is rendered: what the API has
- * in common with a process that has none.
+ * The app without routes, the registration of routes, and the rendering of errors: shared by the API and by processes
+ * that serve only health and metrics.
  */
 import { Hono } from "@hono/hono/tiny";
 import type { Result, Router } from "@hono/hono/router";
@@ -18,14 +18,14 @@ import { type Handle, isSafe, makeObserved, type Observed } from "./edge/observe
 
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
 
-/** What routes need of the app. */
+/** The parts of the app that routes need. */
 export interface Ground {
   paths: PathIndex;
   observed: Observed;
   clock: Clock;
 }
 
-/** An app without routes. Handlers of the API stand alone at their paths: with middleware a request would cost more. */
+/** Makes an app without routes. It has no middleware, which would make each request of the API more expensive. */
 export function makeApp(services: Pick<Services, "runtime" | "metrics">): { app: Hono<ApiEnv>; ground: Ground } {
   const app = new Hono<ApiEnv>();
   // The small Hono puts a router of its own in the place of one that its options give.
@@ -40,12 +40,12 @@ export function makeApp(services: Pick<Services, "runtime" | "metrics">): { app:
   };
   const observedNothing = observed(nothingHere);
   app.onError((error, c) => refuse(c, problemOf(error), clock));
-  // Below a path of pages it is observed already.
+  // Below the paths of pages, the request is already observed.
   app.notFound((c) => c.get("requestId") === undefined ? observedNothing(c) : nothingHere(c));
   return { app, ground: { paths, observed, clock } };
 }
 
-/** `why` there is nothing at this path, where more is known. */
+/** Returns the Problem for a request without a route: not_found, with `why` as its detail, or method_not_allowed. */
 export function noRoute(
   c: ApiContext,
   paths: PathIndex,
@@ -57,29 +57,33 @@ export function noRoute(
   return new Problem("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}.`);
 }
 
-/** The answer to what cannot be done, once the client has sent what it had begun to send. */
+/** Renders the problem once the rest of the request's body has been received. */
 async function refuse(c: ApiContext, problem: Problem, clock: Clock): Promise<Response> {
   await endBody(c, clock);
   return renderProblem(c, problem);
 }
 
-/** Ends the body of a request that needs none (any more); where that cannot be, the connection ends with the answer. */
+/**
+ * Reads the rest of a body that is no longer needed; if that is not possible, the connection closes with the answer.
+ */
 async function endBody(c: ApiContext, clock: Clock): Promise<void> {
   if (isSafe(c)) return;
   if (waitsToSend(c) || !await discardRest(c.req.raw, clock)) c.get("headers").connection = "close";
 }
 
-/** Whether the client sends its body only when asked to, by reading it; `node:http` has asked already. */
+/**
+ * Whether the client sends its body only once it is read (`Expect`); on `node:http` it has been told to send already.
+ */
 function waitsToSend(c: ApiContext): boolean {
   return c.req.header("expect") !== undefined && !c.req.raw.bodyUsed && c.env?.outgoing === undefined;
 }
 
-/** What of a route the app looks at. */
+/** The parts of a route that the app needs. */
 type Place = Pick<Route, "method" | "path" | "params">;
 
 type Register = (route: Place, handle: Handle) => void;
 
-/** Routes on the app, which render what is thrown. */
+/** Returns the function that adds routes to the app and renders the errors that they throw. */
 export function makeRegister(app: Hono<ApiEnv>, { paths, observed, clock }: Ground): Register {
   return (route, handle) => {
     const { path } = route;
@@ -92,7 +96,7 @@ export function makeRegister(app: Hono<ApiEnv>, { paths, observed, clock }: Grou
         if (isApi) answerOrigin(c);
         return await handle(c);
       } catch (error) {
-        // Here and not in `onError`, which is not told what is thrown without being an Error.
+        // Here and not in `onError`, which is not called for thrown values that are not an Error.
         return await refuse(c, problemOf(error), clock);
       }
     };
@@ -106,13 +110,13 @@ export function send(c: ApiContext, answer: Answer | Response): Response {
   return answerJson(c, { status, body, headers: { ...JSON_HEADERS, ...headers } });
 }
 
-/** Looks for a path with parameters in a tree, and knows the others, those of the sends among them. */
+/** Looks up paths with parameters in a tree; caches the result for fixed paths, such as those of the sends. */
 class PathRouter<T> implements Router<T> {
   readonly name = "PathRouter";
   readonly #tree = new TrieRouter<T>();
   /** Paths without parameters. */
   readonly #fixed = new Set<string>();
-  /** What was found at them, by method and path. */
+  /** Results for the fixed paths, by method and path. */
   readonly #found = new Map<string, Result<T>>();
 
   add(method: string, path: string, handler: T): void {
@@ -127,7 +131,7 @@ class PathRouter<T> implements Router<T> {
     const known = this.#found.get(name);
     if (known) return known;
     const found = this.#tree.match(method, path);
-    // Clients may take any word for a method: there is no end of those without a handler.
+    // Clients may send any word as a method: caching methods without a handler would be unbounded.
     if (found[0].length > 0) this.#found.set(name, found);
     return found;
   }

@@ -1,6 +1,6 @@
 /**
- * What operators and their tools ask: alive, ready, how busy. No key; the gateway binds to loopback unless told otherwise.
- * A process without an API answers this alone, and one with an API before that is loaded.
+ * Liveness, readiness and metrics, for operators and their tools. They need no key: the gateway binds to loopback by
+ * default. A process without an API serves nothing else; a process with one serves these before the API is loaded.
  */
 import type { Hono } from "@hono/hono";
 import type { OnDemand } from "../base/single_flight.ts";
@@ -12,14 +12,14 @@ import type { Services } from "./api/services.ts";
 import { makeApp, makeRegister, send } from "./app.ts";
 import type { Answers } from "./listen/serve.ts";
 
-/** A storage that takes longer than this is no storage for a request that waits. */
+/** Storage that is slower than this counts as unavailable. */
 const PROBE_MS = 2_000;
 
 type Needed = Pick<Services, "metrics" | "probe" | "stopping" | "runtime">;
 
 export const HEALTH_PATHS = { healthz: "/healthz", readyz: "/readyz", metrics: "/metrics" } as const;
 
-/** The answers to GET. */
+/** Makes the handlers for GET. */
 export function makeHealth(services: Needed) {
   const { metrics, stopping } = services;
   return {
@@ -36,7 +36,7 @@ export function makeHealth(services: Needed) {
   } satisfies Record<keyof typeof HEALTH_PATHS, (c: ApiContext) => Promise<Answer | Response>>;
 }
 
-/** An app with nothing else. */
+/** Makes an app that serves nothing else. */
 export function createHealth(services: Needed): Hono<ApiEnv> {
   const { app, ground } = makeApp(services);
   const register = makeRegister(app, ground);
@@ -48,9 +48,9 @@ export function createHealth(services: Needed): Hono<ApiEnv> {
 }
 
 /**
- * Where requests arrive. The API and the panel, with a schema for each body they take, are half of what a process loads:
- * they come with the first request that asks for something else than health, and from then on nothing stands before them.
- * `health` answers at its own paths until the API, which has them too, is loaded.
+ * Returns the entry point for requests. The API and the panel, with their schemas, are half of the code that a process
+ * loads, so they are loaded with the first request for anything but health; from then on they get every request. Until
+ * then `health` answers at its own paths, which the API has too.
  */
 export function inFrontOf(api: OnDemand<Hono<ApiEnv>>, health: Hono<ApiEnv>): Answers {
   const paths = new Set(health.routes.map(({ path }) => path));

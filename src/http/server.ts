@@ -1,6 +1,6 @@
 /**
- * The HTTP side of the gateway. A request passes, in this order: the route; id, log and metrics; CORS; then key, limits,
- * parameters, body, `Idempotency-Key`, handler. Whatever goes wrong on the way is rendered in one place.
+ * The HTTP API of the gateway. A request passes, in this order: the route; id, log and metrics; CORS; key, limits,
+ * parameters, body, `Idempotency-Key`; the handler. All errors are rendered in one place.
  */
 import type { Hono } from "@hono/hono";
 import { z } from "@hono/zod-openapi";
@@ -25,10 +25,10 @@ import { addResources } from "./resources/resources.ts";
 
 const DEFAULT_MAX_BYTES = MIB;
 
-/** What is no part of the API: each below a path of its own. */
+/** Paths of pages, which are not part of the API. */
 const PAGES = ["/", "/openapi.json", "/docs/*", "/panel/*"];
 
-/** The app with every resource on it. Starts nothing: `listen.ts` gives it a port, tests call `app.request`. */
+/** Makes the app with every resource. Starts nothing: `listen.ts` binds it to a port, tests call `app.request`. */
 export function createApi(services: Services): Hono<ApiEnv> {
   const { app, ground } = makeApp(services);
   const page = (c: ApiContext, next: () => Promise<void>) =>
@@ -51,7 +51,7 @@ function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api
   const holdRefusal = makeHoldRefusal(clock);
   const register = makeRegister(app, ground);
 
-  /** The caller; a refusal waits where their address has had many. */
+  /** Resolves to the caller; delays the refusal if the client's address has caused many. */
   async function callerOf(c: ApiContext, identify: typeof auth.recognise, form: KeyForm): Promise<Caller> {
     try {
       return await identify(c, form);
@@ -93,13 +93,13 @@ function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api
       }
 
       register(route, async (c) => {
-        // The answer to a repetition comes without a commit, so its key is read.
+        // With an `Idempotency-Key` the answer may be a replay, without a commit that checks the key: it is read first.
         const inCommit = route.checksKey && c.req.header("idempotency-key") === undefined;
         const caller = await callerOf(c, inCommit ? auth.recognise : auth.authenticate, form);
         try {
           return await serve(c, caller);
         } catch (error) {
-          // Whoever has a revoked key learns that, and not what is wrong with the request.
+          // If the key was revoked, the caller is told that instead of what is wrong with the request.
           if (caller.keyRow) await auth.authenticate(c, form);
           throw error;
         }
@@ -115,7 +115,7 @@ function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api
   };
 }
 
-/** A path whose parameters cannot be anybody's is no path of this route. */
+/** Throws Problem not_found (or method_not_allowed) for invalid path parameters, validation_failed for the query. */
 function readParameters(
   c: ApiContext,
   route: Route,
@@ -129,7 +129,7 @@ function readParameters(
   return { params: params?.data, query: route.query && validate(route.query, c.req.query()) };
 }
 
-/** The body's bytes; none for a GET, and for an upload, whose handler reads it. */
+/** Returns the body's bytes; none for a GET, or for an upload, which its handler reads. */
 function readBody(
   c: ApiContext,
   route: Route,
@@ -146,15 +146,15 @@ function readBody(
   return isSafe(c) ? new Uint8Array() : readBytes(c.req.raw, { maxBytes, count });
 }
 
-/** No type of a body: there is none, or it is taken for the JSON that alone could stand here. */
+/** Whether an optional body has no content type: then it is absent, or taken to be JSON. */
 function isLeftOut(c: ApiContext, body: z.ZodType): boolean {
   return c.req.header("content-type") === undefined && body.isOptional();
 }
 
-/** Some clients send an empty object, or null, where there is nothing to say. */
+/** Some clients send an empty object or null where no body is needed. */
 const NO_FIELDS = z.strictObject({}).nullable();
 
-/** What the schema makes of the body; undefined where there is none and none is needed. Throws Problem. */
+/** Returns the validated body; undefined if there is none and none is required. Throws Problem. */
 function readFields({ body, longList: list }: Route, bytes: Uint8Array, clock: Clock): unknown {
   if (bytes.length === 0 && (!body || body.isOptional())) return undefined;
   const value = parseJson(bytes);

@@ -1,4 +1,4 @@
-/** How a request is answered: with JSON, with a stream of events, and with the problem that an error is. */
+/** Answers to requests: JSON, event streams, and problem documents for errors. */
 import { Buffer } from "node:buffer";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { CATALOGUE, Problem, type ProblemCode } from "../../errors.ts";
@@ -8,19 +8,19 @@ import { PasskeyNotRequested, PasskeyRefused } from "../../whatsapp/passkey.ts";
 import type { Taken } from "../edge/budgets.ts";
 import type { ApiContext } from "./context.ts";
 
-/** Seconds after which it makes sense to try again when the storage is in trouble. */
+/** `Retry-After` while the storage is unavailable. */
 const STORAGE_RETRY_SECONDS = 5;
 
 interface JsonAnswer {
   status: number;
   body: unknown;
-  /** Beside those that the request has earned on its way (`c.var.headers`). */
+  /** In addition to those collected in the context (`c.var.headers`). */
   headers: Readonly<Record<string, string>>;
 }
 
 /**
- * The answer; for a request within the process a Response of its own. On a connection it is written straight to it: as a
- * Response it would be read back as a stream, which costs a third of what a small request costs in all.
+ * Answers with JSON. On a connection the answer is written to it directly: as a Response it would be read back as a
+ * stream, which costs a third of a small request. A request made inside the process gets a Response.
  */
 export function answerJson(c: ApiContext, { status, body, headers }: JsonAnswer): Response {
   const text = JSON.stringify(body);
@@ -31,7 +31,7 @@ export function answerJson(c: ApiContext, { status, body, headers }: JsonAnswer)
   const length = Buffer.byteLength(text);
   head["content-length"] = length;
   outgoing.writeHead(status, head);
-  // Where a character is a byte, head and body are written in one piece.
+  // As latin1, if every character is one byte, head and body are written in one piece.
   outgoing.end(text, length === text.length ? "latin1" : "utf8");
   c.set("written", status);
   return SENT;
@@ -39,7 +39,7 @@ export function answerJson(c: ApiContext, { status, body, headers }: JsonAnswer)
 
 const SIGN = [...RESPONSE_ALREADY_SENT.headers];
 
-/** Headers that hold the listener's sign alone: it finds it there at a tenth of what real ones cost. */
+/** Headers with nothing but the listener's mark, at a tenth of the cost of real ones. */
 class SentHeaders extends Headers {
   constructor() {
     super(SIGN); // for the copy that answers HEAD, which has real headers
@@ -52,7 +52,7 @@ class SentHeaders extends Headers {
   }
 }
 
-/** Says to the listener that the answer is written. */
+/** Tells the listener that the answer has already been written. */
 const SENT = Object.defineProperty(new Response(null), "headers", { value: new SentHeaders() });
 
 const STREAM_HEADERS = {
@@ -62,8 +62,8 @@ const STREAM_HEADERS = {
 };
 
 /**
- * The answer that streams what `open` makes; the stream leaves the place at its end. One too many is refused before
- * anything is opened for it, and throws what `open` throws. HEAD takes no place: nobody reads its answer, or closes it.
+ * Answers with the stream that `open` makes, which must release `place` at its end. Throws what `place.add` throws,
+ * before anything is opened, and what `open` throws. HEAD takes no place, because its answer is never read or closed.
  */
 export async function streamAnswer(
   c: ApiContext,
@@ -80,7 +80,7 @@ export async function streamAnswer(
   }
 }
 
-/** The network's codes that say what is wrong with the request; 410 is an invitation that was revoked. */
+/** Codes of the network that mean a fault in the request; 410: an invite that was revoked. */
 const REFUSALS: Readonly<Record<number, ProblemCode>> = {
   401: "network_forbidden",
   403: "network_forbidden",
@@ -89,7 +89,7 @@ const REFUSALS: Readonly<Record<number, ProblemCode>> = {
   410: "not_found",
 };
 
-/** The problem that an error is; whatever nobody foresaw is `internal_error` and tells the client nothing. */
+/** Returns the Problem for an error. Unexpected errors become `internal_error`, without details for the client. */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof StoreError) {
@@ -111,7 +111,7 @@ export function problemOf(error: unknown): Problem {
   });
 }
 
-/** The answer for a problem. */
+/** Answers with a problem document. */
 export function renderProblem(c: ApiContext, problem: Problem): Response {
   const { status, extras } = problem;
   const headers: Record<string, string> = { ...extras.headers, "content-type": "application/problem+json" };
@@ -121,7 +121,7 @@ export function renderProblem(c: ApiContext, problem: Problem): Response {
   return answerJson(c, { status, body: problemDocument(problem, c.get("requestId")), headers });
 }
 
-/** RFC 9457, with this API's own members. */
+/** Returns the document as RFC 9457 defines it, with this API's additional members. */
 export function problemDocument({ code, status, message: detail, extras }: Problem, requestId: string): object {
   return {
     type: `/docs#error-${code}`,

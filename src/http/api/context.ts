@@ -1,11 +1,11 @@
-/** What Hono carries along with one request. */
+/** The context of a request, as Hono passes it along. */
 import type { HttpBindings } from "@hono/node-server";
 import type { Context } from "@hono/hono";
 import type { Caller } from "../../account/account.ts";
 
-/** A request that the panel makes for somebody who has signed in there: it needs no key, and is on no rate limit. */
+/** A request from a person signed in to the panel: it needs no key and has no rate limit. */
 interface SignedIn {
-  /** As `authenticate` of a key (`edge/auth.ts`), asked anew whenever a stream wants to know. Throws Problem. */
+  /** As `authenticate` for a key (`edge/auth.ts`); streams call it repeatedly. Throws Problem. */
   caller(): Promise<Caller>;
 }
 
@@ -14,15 +14,15 @@ export interface ApiEnv {
   Bindings: Partial<HttpBindings> & { person?: SignedIn };
   Variables: {
     requestId: string;
-    /** What the request has earned for the head of its answer, whatever that will be: CORS, limits, its id. */
+    /** Headers for the answer, whatever its status: CORS, limits, the request id. */
     headers: Record<string, string>;
-    /** The status of an answer that is written already (`answer.ts`). */
+    /** Status of an answer that has already been written (`answer.ts`). */
     written?: number;
     /** Set once the key is known to be valid. */
     caller?: Caller;
-    /** The declared path, `/v1/sessions/{id}`: what logs and metrics name instead of the URL. */
+    /** The declared path, such as `/v1/sessions/{id}`, which logs and metrics name instead of the URL. */
     route?: string;
-    /** Why the answer is a 500; for the log alone. */
+    /** Cause of a status of 500 or above; only for the log. */
     failure?: unknown;
   };
 }

@@ -1,14 +1,14 @@
-/** `Idempotency-Key` on every POST: what makes two requests the same, and where the first answer comes from. */
+/** `Idempotency-Key` on every POST: what makes two requests the same, and how a repeated request is answered. */
 import { createHash } from "node:crypto";
 import type { Idempotency, Keep, RepeatableRequest } from "../../account/idempotency.ts";
 import { invalid } from "../../errors.ts";
 import type { ApiContext } from "./context.ts";
 import type { Answer } from "./route.ts";
 
-/** What a key looks like. */
+/** The form of a key. */
 export const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** The key of a POST, or null without one. Throws Problem validation_failed. */
+/** Returns the key of a POST, or null without one. Throws Problem validation_failed. */
 export function idempotencyKey(c: ApiContext): string | null {
   if (c.req.method !== "POST") return null;
   const key = c.req.header("idempotency-key");
@@ -18,8 +18,8 @@ export function idempotencyKey(c: ApiContext): string | null {
 }
 
 /**
- * The request as one that may be repeated, or null without a key. `parts` stand for the body: its bytes, or for an
- * upload its fields and the hash of its file, because boundaries differ from one try to the next.
+ * Returns the request's identity, or null without a key. `parts` represent the body: its bytes, or for an upload its
+ * fields and the hash of its file, because multipart boundaries differ between attempts.
  */
 export function repeatable(
   c: ApiContext,
@@ -34,15 +34,15 @@ export function repeatable(
 
 interface MadeOnceOptions<T> {
   idempotency: Pick<Idempotency, "onceInCommit">;
-  /** Null: without a key, nothing is kept. */
+  /** Null: there is no key, and no answer is kept. */
   repeat: RepeatableRequest | null;
   answerTo: (made: T) => Answer;
 }
 
 /**
- * The answer to what `make` makes; to a repetition the first one. `make` calls `keep` for the change that makes it, so
- * that the client never has to fear that its repetition makes a second. Throws Problem idempotency_key_reused, and as
- * `make`.
+ * Answers with what `make` creates, and a repeated request with the first answer. `make` must call `keep` on the change
+ * that creates it, so that a repeated request never creates a second one. Throws Problem idempotency_key_reused, and
+ * what `make` throws.
  */
 export async function madeOnce<T>(
   { idempotency, repeat, answerTo }: MadeOnceOptions<T>,

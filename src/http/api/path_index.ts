@@ -1,4 +1,4 @@
-/** Which methods a path has: for 405 with `Allow`, for OPTIONS and for CORS preflights. */
+/** An index of the methods of each path, for 405 with `Allow`, for OPTIONS and for CORS preflights. */
 import type { z } from "@hono/zod-openapi";
 
 interface Entry {
@@ -10,13 +10,13 @@ interface Entry {
 export class PathIndex {
   readonly #entries: Entry[] = [];
 
-  /** `path` has its parameters as `{id}`; values that the schema refuses are not at this path. */
+  /** Adds a route. `path` writes its parameters as `{id}`; it does not match values that `params` refuses. */
   add(method: string, path: string, params?: z.ZodType): void {
     const source = path.replaceAll(".", "\\.").replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)");
     this.#entries.push({ method, pattern: new RegExp(`^${source}$`), params });
   }
 
-  /** In alphabetical order, OPTIONS not named; empty when there is nothing at the path. */
+  /** Returns the path's methods in alphabetical order, without OPTIONS; empty if the path is unknown. */
   methodsOf(path: string): string[] {
     const methods = this.#entries.filter(({ pattern, params }) => {
       const match = pattern.exec(path);

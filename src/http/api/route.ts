@@ -1,10 +1,10 @@
 /**
- * A route as a value: what validates it is also what documents it. Resources declare routes at the top of their file and
- * attach handlers below; `openapi.ts` needs the declarations alone.
+ * Routes as values: the same schemas validate and document them. Resources declare routes at the top of their file and
+ * attach handlers below; `openapi.ts` needs only the declarations.
  *
  * The schemas are those of `@hono/zod-openapi`, but its `app.openapi()` is not used: its validators read bodies without
- * a limit, and could neither stream an upload nor hash what came for an `Idempotency-Key`. A start loads this file
- * without them (decision 0024).
+ * a limit, and can neither stream an upload nor hash the body for an `Idempotency-Key`. This file imports only types of
+ * it, because it is loaded at every start (decision 0024).
  */
 import type { z } from "@hono/zod-openapi";
 import type { Caller, Scope } from "../../account/account.ts";
@@ -15,45 +15,47 @@ import type { LongList } from "./validation.ts";
 
 export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   method: "get" | "post" | "put" | "patch" | "delete";
-  /** From the root, parameters as `{id}`. */
+  /** Absolute, with parameters as `{id}`. */
   path: string;
   operationId: string;
   tag: Tag;
   summary: string;
   description?: string;
-  /** How the key comes; `open`: the route needs none. */
+  /** How the key is sent; `open`: the route needs none. */
   access: "key" | "key_or_bearer" | "open";
   params?: z.ZodType<Params>;
   query?: z.ZodType<Query>;
-  /** Header parameters, for the reference alone. */
+  /** Header parameters, only for the reference. */
   headers?: z.ZodType;
-  /** A JSON body that is read whole and validated before the handler runs; where it is optional it may be left out. */
+  /** A JSON body, read and validated before the handler runs; clients may omit it if the schema is optional. */
   body?: z.ZodType<Body>;
   /** A body that the handler reads as it arrives; the schema describes it. */
   upload?: { contentType: "application/json" | "multipart/form-data"; schema: z.ZodType };
-  /** Largest body; 1 MiB if left out. */
+  /** Largest body; 1 MiB if omitted. */
   maxBytes?: number;
   /**
-   * Who honours `Idempotency-Key` of a POST. `server` (if left out): the answer is kept after the handler. `handler`: it
-   * passes `request.repeat` on to the commit that does the work.
+   * Who implements `Idempotency-Key` for a POST. `server` (the default): the answer is kept after the handler has run.
+   * `handler`: the handler passes `request.repeat` to the commit that does the work.
    */
   repeats?: "server" | "handler";
-  /** Much work, because of a long list in its body: it waits for the account's turn (`edge/budgets.ts`). */
+  /** Set if a long list in the body means much work: requests wait for their account's turn (`edge/budgets.ts`). */
   longList?: LongList;
-  /** The handler's commit checks that the key is valid still (`Caller.keyRow`), so that it need not be read first. */
+  /**
+   * Set if the handler's commit checks that the key is still valid (`Caller.keyRow`): then it need not be read first.
+   */
   checksKey?: true;
   answers: Readonly<Record<number, RouteAnswer>>;
-  /** Errors of this route beside those that its access and its body bring along. */
+  /** Errors of this route, in addition to those that follow from its access and body. */
   problems: readonly ProblemCode[];
 }
 
 interface RouteAnswer {
   description: string;
-  /** Of a JSON body; null: see `contentType`. */
+  /** Schema of a JSON body; null: the body has another `contentType`. */
   schema: z.ZodType | null;
   contentType?: string;
   example?: unknown;
-  /** Response headers beside the common ones: name and description. */
+  /** Additional response headers: name and description. */
   headers?: Readonly<Record<string, string>>;
 }
 
@@ -71,33 +73,35 @@ export const TAGS = {
 } as const;
 type Tag = keyof typeof TAGS;
 
-/** What a key must be allowed for the route: to read, to send what goes out as a message, or to manage the rest. */
+/**
+ * Returns the scope that the route requires of a key: read, send (anything that sends messages), or manage the rest.
+ */
 export function scopeOf({ method, tag }: Pick<Route, "method" | "tag">): Scope {
   if (method === "get") return "read";
   return tag === "Messages" ? "send" : "manage";
 }
 
-/** Infers the types that the handler of the route sees. */
+/** Returns the route, with the types of its handler's request inferred. */
 export function route<Params = undefined, Query = undefined, Body = undefined>(
   declared: Route<Params, Query, Body>,
 ): Route<Params, Query, Body> {
   return declared;
 }
 
-/** What a handler is given: everything checked. */
+/** A checked request, as handlers get it. */
 export interface ApiRequest<Params, Query, Body> {
   c: ApiContext;
   caller: Caller;
   params: Params;
   query: Query;
   body: Body;
-  /** With a valid `Idempotency-Key`, on routes whose body the server reads. */
+  /** Set for a request with a valid `Idempotency-Key`, on routes whose body the server reads; otherwise null. */
   repeat: RepeatableRequest | null;
-  /** For an answer that goes on: throws what would refuse a new request with its key now. */
+  /** For streams: throws if a new request with this key would now be refused. */
   checkKey(): Promise<void>;
 }
 
-/** What a handler answers; a `Response` where it is not JSON. */
+/** A handler's answer in JSON; for anything else handlers return a `Response`. */
 export interface Answer {
   status: 200 | 201 | 202 | 503;
   body: unknown;
@@ -112,7 +116,7 @@ export function created(body: unknown): Answer {
   return { status: 201, body };
 }
 
-/** Attaches handlers. Implemented by `server.ts`. */
+/** Attaches handlers to routes. Implemented by `server.ts`. */
 export interface Api {
   on<Params, Query, Body>(
     route: Route<Params, Query, Body>,

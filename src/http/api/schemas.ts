@@ -1,4 +1,4 @@
-/** Schemas that several resources share. */
+/** Schemas shared by several resources. */
 import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
 import { invalid } from "../../errors.ts";
@@ -6,25 +6,25 @@ import { HOLDS, type WaitsFor as Waits } from "../../line/waiting.ts";
 import type { IdPrefix } from "../../runtime.ts";
 import type { MemberResult as PortResult } from "../../whatsapp/groups.ts";
 
-/** The JSON that nearly all answers are: `{ data }`. */
+/** Returns the envelope of most answers: `{ data }`. */
 export function data(description: string, schema: z.ZodType): { description: string; schema: z.ZodType } {
   return { description, schema: z.object({ data: schema }) };
 }
 
 export const Timestamp = z.iso.datetime().openapi({ description: "ISO 8601 UTC", example: "2026-01-15T12:00:00.000Z" });
 
-/** The same text without line breaks and control characters: a name stands in tables, on terminals and in events. */
+/** Refuses line breaks and control characters, because names appear in tables, on terminals and in events. */
 export function oneLine(name: z.ZodString): z.ZodString {
   return name.refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), "must be one line, without control characters");
 }
 
-/** A phone number as the API takes it: what most people type beside the digits is named in the refusal. */
+/** A phone number. The refusal names what people commonly type besides digits. */
 export const PhoneNumber = z.string().regex(
   /^\d{7,15}$/,
   "must be 7 to 15 digits with the country code, without +, spaces or other signs, like 34600111222",
 ).openapi({ example: "34600111222" });
 
-/** Somebody of whom the network may never have revealed the number, in a path. */
+/** Path parameter: a person, whose number the network may never have revealed. */
 export const NumberOrLid = z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/, "must be 7 to 15 digits, or an …@lid").openapi(
   {
     description: "Number with country code and no `+`, or a JID ending in `@lid`",
@@ -32,7 +32,7 @@ export const NumberOrLid = z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/, "must b
   },
 );
 
-/** Who a message goes to. */
+/** The recipient of a message. */
 export const Recipient = z.string().regex(
   /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid|\d{5,25}(-\d{5,25})?@g\.us)$/,
   "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; " +
@@ -42,31 +42,31 @@ export const Recipient = z.string().regex(
   example: "34600111222",
 });
 
-/** A group, in a path. What does not look like one is answered with 404. */
+/** Path parameter: a group. Anything that does not look like a group's JID is answered with 404. */
 export const GroupJid = z.string().regex(/^\d{5,25}(-\d{5,25})?@g\.us$/, "is not the JID of a group (…@g.us)").openapi({
   description: "Group JID",
   example: "120363025246125486@g.us",
 });
 
-/** Somebody who is, or is to be, in a group. */
+/** A current or future member of a group. */
 const Person = z.string().regex(
   /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid)$/,
   "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; " +
     "or a person's JID (…@s.whatsapp.net, …@lid)",
 ).openapi({ description: "Number with country code and no `+`, or a person's JID", example: "34600111222" });
 
-/** People of whom each is named once; how many at most is the question's own. */
+/** A list of people without duplicates. */
 export function people({ least, most }: { least: number; most: number }) {
   return z.array(Person).min(least).max(most).refine((all) => new Set(all).size === all.length, "names somebody twice")
     .openapi({ uniqueItems: true });
 }
 
-/** The JID of a recipient. */
+/** Returns the JID of a recipient. */
 export function jidOf(recipient: string): string {
   return recipient.includes("@") ? recipient : `${recipient}@s.whatsapp.net`;
 }
 
-/** What became of one of several participants. */
+/** The result for one of several participants. */
 export const MemberResult = z.object({
   number: z.string().openapi({ description: "As it was given" }),
   status: z.enum(["ok", "failed"]),
@@ -79,26 +79,28 @@ export function memberResultOf({ number, error }: PortResult): z.infer<typeof Me
 
 const MOST_PICTURE_BYTES = 1024 * 1024;
 
-/** A body of changes, any of which may be left out or null, but not all. */
+/** Returns the schema of a body of changes. Each may be omitted or null, but not all. */
 export function changes<T extends z.ZodRawShape>(name: string, shape: T) {
   return z.strictObject(shape).transform(given)
     .refine((fields) => Object.keys(fields).length > 0, "holds nothing to change")
     .openapi(name, { minProperties: 1 });
 }
 
-/** The fields that are not null. */
+/** Returns the fields that are not null. */
 function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name], null> } {
   const some = Object.entries(fields).filter(([, value]) => value !== null);
   return Object.fromEntries(some) as { [Name in keyof T]: Exclude<T[Name], null> };
 }
 
-/** A picture in a body; `jpegOf` reads it. */
+/** A picture in a body, for `jpegOf`. */
 export const Jpeg = z.string().max(1_500_000).openapi({
   description: "A square JPEG of at most 1 MiB in base64; the prefix `data:image/jpeg;base64,` is accepted. " +
     "An empty text takes the picture away",
 });
 
-/** The bytes of a `picture`; null takes it away, undefined leaves it. Throws Problem validation_failed. */
+/**
+ * Returns the bytes of a `picture`; null: remove it; undefined: leave it as it is. Throws Problem validation_failed.
+ */
 export function jpegOf(picture: string | undefined): Uint8Array | null | undefined {
   if (picture === undefined) return undefined;
   if (picture === "") return null;
@@ -110,7 +112,7 @@ export function jpegOf(picture: string | undefined): Uint8Array | null | undefin
   return bytes;
 }
 
-/** Path parameter `{id}`. What does not look like an id is answered with 404, as any unknown id. */
+/** Path parameter `{id}`. Text that does not look like an id is answered with 404, as an unknown id is. */
 export function idParams(what: string, prefix: IdPrefix) {
   return z.object({ id: idOf(what, prefix) });
 }
@@ -133,20 +135,20 @@ export function queryInt(options: { minimum: number; maximum: number; fallback: 
     .openapi({ type: "integer", minimum, maximum, default: fallback, example: fallback });
 }
 
-/** Query parameters of a list that is read page by page. */
+/** Query parameters of a paginated list. */
 export const pageQuery = {
   page: queryInt({ minimum: 1, maximum: 1_000_000_000, fallback: 1 }),
   limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
 };
 
-/** What stands beside a page of such a list. */
+/** The position of a page in its list. */
 export const Pagination = z.object({
   page: z.int(),
   limit: z.int(),
   total: z.int().openapi({ description: "What fits the query, on all pages" }),
 }).openapi("Pagination");
 
-/** A time of a record, ISO 8601 UTC. */
+/** Returns a time, Unix ms, as ISO 8601 UTC. */
 export function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
@@ -155,7 +157,7 @@ export function isoTimeOrNull(at: number | null): string | null {
   return at === null ? null : isoTime(at);
 }
 
-/** What a message, or a whole queue, waits for beside its turn. */
+/** What a message, or a whole queue, waits for besides its turn. */
 export const WaitsFor = z.object({
   kind: z.enum(HOLDS).openapi({
     description:

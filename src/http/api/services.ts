@@ -1,4 +1,4 @@
-/** What the HTTP floor needs from the floors below; `app.ts` hands it over, tests hand over fakes. */
+/** The services that the HTTP layer needs from the layers below. `app.ts` supplies them; tests supply fakes. */
 import type { Accounts } from "../../account/accounts.ts";
 import type { AccountKeys } from "../../account/keys.ts";
 import type { Idempotency, RepeatableRequest } from "../../account/idempotency.ts";
@@ -54,10 +54,10 @@ export interface Services {
   webhooks: Webhooks;
   deliveries: DeliveryLog;
   budgets: Budgets;
-  /** CIDRs whose X-Forwarded-For is believed. */
+  /** CIDRs of proxies whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
-  /** Resolves when the storage takes a write; rejects or hangs when it does not. */
+  /** Resolves if the storage accepts a write; rejects or hangs if it does not. */
   probe(): Promise<void>;
-  /** Aborts when the gateway stops: streams end, and `/readyz` says so. */
+  /** Aborts when the gateway stops: event streams end, and `/readyz` answers 503. */
   stopping: AbortSignal;
 }

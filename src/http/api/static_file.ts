@@ -1,4 +1,4 @@
-/** Files that never change while the gateway runs: compressed once, and known again by their ETag. */
+/** Files that do not change while the gateway runs: compressed once and served with an ETag. */
 import { createHash } from "node:crypto";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import type { ApiContext } from "./context.ts";
@@ -19,17 +19,17 @@ const TYPES: Readonly<Record<string, string>> = {
   json: "application/json",
 };
 
-/** No script, style or connection from anywhere but here: an API key is typed into the pages. */
+/** Forbids scripts, styles and connections of other origins, because people type API keys into the pages. */
 export const PAGE_HEADERS = {
   "content-security-policy":
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'",
-  // Where a key is bound to domains, a page must say that it comes from here.
+  // A key restricted to domains needs to see the page's origin.
   "referrer-policy": "same-origin",
   "x-content-type-options": "nosniff",
 };
 
-/** The text of a file, ready to be given out; its name says its type. */
+/** Prepares a text file for serving; the name's extension determines its type. */
 export function staticFile(name: string, text: string): StaticFile {
   const plain = new TextEncoder().encode(text);
   return {
@@ -41,7 +41,7 @@ export function staticFile(name: string, text: string): StaticFile {
   };
 }
 
-/** The file in the encoding that the browser takes, or 304 where it has it already. */
+/** Answers with the file in an encoding that the browser accepts, or with 304 if the browser has it. */
 export function giveFile(c: ApiContext, file: StaticFile, headers: Readonly<Record<string, string>>): Response {
   const { type, etag } = file;
   const common = { ...headers, etag, vary: "accept-encoding", "cache-control": "no-cache" };

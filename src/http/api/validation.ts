@@ -1,33 +1,33 @@
-/** Holds what came against a schema, and says what is wrong where. */
+/** Validates values against schemas, and reports each error with its path. */
 import type { z } from "@hono/zod-openapi";
 import { yielding } from "../../base/yielding.ts";
 import { type FieldError, Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 
-/** Of a request with a thousand mistakes the first are reported. */
+/** Most errors reported for one request. */
 const MAX_ERRORS = 50;
-/** Of the name of an unknown field, which may be as long as the body. */
+/** Most characters reported of an unknown field's name, which may be as long as the body. */
 const MAX_NAME = 100;
 
-/** The parsed value. Throws Problem validation_failed. */
+/** Returns the parsed value. Throws Problem validation_failed. */
 export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
   const result = schema.safeParse(value, { error: words });
   if (result.success) return result.data;
   throw refusal(result.error.issues.flatMap(errorsOf));
 }
 
-/** Which member of a body is a long list, and how long its schema lets it be. */
+/** The member of a body that is a long list, and the most items that its schema allows. */
 export interface LongList {
   name: string;
   most: number;
 }
 
-/** Items that are validated at a time: about a millisecond. */
+/** Items validated at a time, which takes about a millisecond. */
 const AT_ONCE = 100;
 
 /**
- * As `validate`, for a schema that holds each item of the list against its own rules alone: the thread is free in between,
- * and nothing more is looked at once there are more mistakes than are reported.
+ * As `validate`, but in pieces between which the thread is free; stops once there are more errors than are reported.
+ * The schema must validate each item of the list independently of the others.
  */
 export async function validateInPieces(
   schema: z.ZodType,
@@ -51,7 +51,7 @@ export async function validateInPieces(
     }
     for (const { path: [member, index, ...rest], ...issue } of result.error.issues) {
       const ofItem = member === name && typeof index === "number";
-      // What is wrong with the rest of the body is found with each piece.
+      // Errors in the rest of the body are found again with each piece.
       if (!ofItem && first > 0) continue;
       const path = ofItem
         ? [name, first + index, ...rest]
@@ -98,7 +98,7 @@ const FORMATS: Record<string, string> = {
   datetime: "must be a time with its zone, like 2026-01-15T12:00:00Z",
 };
 
-/** What is wrong, in the API's words, where the schema has none of its own. */
+/** Returns the API's message for an issue for which the schema has none. */
 const words: z.core.$ZodErrorMap = (issue) => {
   if (issue.input === undefined || issue.input === null) return "is required";
   switch (issue.code) {

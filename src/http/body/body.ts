@@ -1,4 +1,4 @@
-/** Reads request bodies: bounded in size and depth, strict UTF-8, never more than was promised. */
+/** Reads request bodies: bounded in size, depth and number of values, in strict UTF-8. */
 import { Buffer } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { Problem } from "../../errors.ts";
@@ -6,21 +6,24 @@ import type { Clock } from "../../runtime.ts";
 
 export const MIB = 1024 ** 2;
 
-/** Deeper than any request of this API needs, far from what a recursive reader chokes on. */
+/** Deeper than any request of this API needs, and far from what overflows a recursive reader. */
 const MAX_DEPTH = 32;
-/** Far more than any request needs, and what is parsed and validated in some milliseconds. */
+/** Members of an object: far more than any request needs, yet parsed and validated within a few milliseconds. */
 const MAX_MEMBERS = 1_000;
-/** Ten thousand messages of a bulk may have fifty each. */
+/** Values of a body: enough for the 10,000 messages of a bulk with 50 each. */
 const MAX_VALUES = 500_000;
 
-/** How much of a refused body is read, how long, and how long without a byte: an upload that is a little too large. */
+/**
+ * Limits for reading the rest of a refused body: size, time, and time without a byte. Enough for a slightly large
+ * upload.
+ */
 const REST_BYTES = 128 * MIB;
 const REST_MS = 30_000;
 const REST_IDLE_MS = 5_000;
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Throws Problem unsupported_media_type unless the body is of the given type, unencoded, and in UTF-8 where it is text. */
+/** Throws Problem unsupported_media_type unless the body has the given type, no encoding, and no charset but UTF-8. */
 export function checkContentType(request: Request, expected: "application/json" | "multipart/form-data"): void {
   const contentType = request.headers.get("content-type") ?? "";
   if (contentType !== expected) checkType(contentType, expected);
@@ -42,7 +45,7 @@ function checkType(contentType: string, expected: string): void {
   }
 }
 
-/** Throws Problem payload_too_large when the announced length is over the limit, before a byte is read. */
+/** Throws Problem payload_too_large if the announced length exceeds the limit, before anything is read. */
 export function checkLength(request: Request, maxBytes: number): void {
   const length = request.headers.get("content-length");
   if (length !== null && Number(length) > maxBytes) throw tooLarge(maxBytes);
@@ -50,19 +53,20 @@ export function checkLength(request: Request, maxBytes: number): void {
 
 interface ReadOptions {
   maxBytes: number;
-  /** Called with the number of bytes before they are kept; may throw. */
+  /** Called with a number of bytes before they are held in memory; may throw. */
   count?: (bytes: number) => void;
 }
 
 /**
- * The whole body. Throws Problem payload_too_large, malformed_json when the client broke off, and what `count` throws.
+ * Resolves to the whole body. Throws Problem payload_too_large, malformed_json if the body ends early, and what `count`
+ * throws.
  */
 export async function readBytes(
   request: Request,
   { maxBytes, count = () => {} }: ReadOptions,
 ): Promise<Uint8Array<ArrayBuffer>> {
   checkLength(request, maxBytes);
-  // With a length the server reads no further than it; without one (chunked) it must be counted.
+  // With a length the server reads no further than that; a chunked body must be counted.
   const length = request.headers.get("content-length");
   if (length !== null) {
     count(Number(length) || 0);
@@ -83,13 +87,16 @@ export async function readBytes(
   return Buffer.concat(chunks);
 }
 
-/** The body as it arrives; its reader may stop and leave the rest to `discardRest`. Throws Problem malformed_json. */
+/**
+ * Yields the body as it arrives. The caller may stop early and leave the rest to `discardRest`. Throws Problem
+ * malformed_json if the body ends early.
+ */
 export async function* chunksOf(request: Request): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   if (request.body === null) return;
   try {
     for await (const chunk of request.body.values({ preventCancel: true })) {
       yield chunk;
-      // What is all there already would have the thread to its end.
+      // A body that has already arrived would otherwise keep the thread busy until its end.
       await setImmediate();
     }
   } catch (cause) {
@@ -98,11 +105,11 @@ export async function* chunksOf(request: Request): AsyncGenerator<Uint8Array<Arr
 }
 
 /**
- * Reads and drops the rest of a body, so that the client can finish sending and read its answer, which closing the
- * connection early would lose. Resolves to whether the end came soon.
+ * Reads and drops the rest of a body, so that the client can finish sending and then read its answer, which an early
+ * close of the connection would lose. Resolves to whether the body ended within the limits.
  */
 export async function discardRest({ body, headers }: Request, clock: Clock): Promise<boolean> {
-  // Locked: it was read whole.
+  // Locked: the whole body was read.
   if (body === null || body.locked) return true;
   if (Number(headers.get("content-length")) > REST_BYTES) return false;
   const late = new AbortController();
@@ -129,8 +136,8 @@ export async function discardRest({ body, headers }: Request, clock: Clock): Pro
 }
 
 /**
- * Parses JSON that is UTF-8, at most 32 levels deep, and of a bounded number of values: bytes alone bound neither time nor
- * memory. Throws Problem malformed_json, validation_failed.
+ * Parses JSON in UTF-8, at most 32 levels deep and with a bounded number of values, because a limit on bytes alone
+ * bounds neither time nor memory. Throws Problem malformed_json, validation_failed.
  */
 export function parseJson(bytes: Uint8Array): unknown {
   assertBounded(bytes);
@@ -145,9 +152,9 @@ const [QUOTE, BACKSLASH, COMMA, OPEN_LIST, OPEN_OBJECT, CLOSE_LIST, CLOSE_OBJECT
   '"\\,[{]}',
 );
 
-/** Counts what the JSON is made of before it is parsed. Throws Problem validation_failed. */
+/** Counts levels, values and members of the JSON before it is parsed. Throws Problem validation_failed. */
 function assertBounded(bytes: Uint8Array): void {
-  /** Commas in each open object; less than none in a list. */
+  /** Number of commas in the open object of each level; negative for a list. */
   const commas = new Int32Array(MAX_DEPTH + 1);
   let depth = 0;
   let values = 0;
@@ -187,7 +194,7 @@ function brokenOff(cause: unknown): never {
   throw new Problem("malformed_json", "The body ended before it was complete.", { cause });
 }
 
-/** The parser's own words, without the piece of the body that some engines quote. */
+/** Returns the parser's message without the excerpt of the body that some engines quote. */
 function sentence(cause: unknown): string {
   const position = /position \d+|line \d+ column \d+/.exec(String(cause))?.[0];
   return position ? `The body cannot be read as JSON at ${position}.` : "The body cannot be read as JSON in UTF-8.";

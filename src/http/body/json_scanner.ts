@@ -1,16 +1,16 @@
 /**
- * Scans JSON text as it arrives, keeps it, and stops at the content of one string, which is base64. The parser judges
- * the text that is kept.
+ * Scans JSON text as it arrives and keeps it, except for the content of one member, a base64 string, which is streamed.
+ * The scanner does not validate: the kept text is parsed afterwards.
  */
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
 import { MIB, tooLarge } from "./body.ts";
 
-/** Everything but the string: recipient, names, a caption. */
+/** Limit for everything except the string: recipient, names, a caption. */
 const MAX_REST = MIB;
-/** Stands for any character outside base64. */
+/** Replaces content that is not base64; the decoder refuses it. */
 const FOREIGN = "\x7f";
-/** A longer name, as written, is not the member's. */
+/** Names longer than this, escapes included, cannot be the member's. */
 const MAX_NAME = 64;
 
 const encoder = new TextEncoder();
@@ -32,7 +32,7 @@ export class JsonScanner {
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** The last string at depth 1, as written, and whether a colon made it the name of the next value. */
+  /** The last string at depth 1 with its escapes, and whether a colon made it the name of the next value. */
   #text: number[] = [];
   #isName = false;
   readonly #content = new Unescaper();
@@ -42,7 +42,7 @@ export class JsonScanner {
     this.#member = member;
   }
 
-  /** True when it stands at the first character of the member's string; false at the end of the body. */
+  /** Advances to the first character of the member's string; resolves to false at the end of the body. */
   async findMember(): Promise<boolean> {
     do {
       const start = this.#at;
@@ -56,7 +56,7 @@ export class JsonScanner {
     return false;
   }
 
-  /** More of the string's content, unescaped; null at its end. */
+  /** Resolves to more of the string's content, unescaped; null at its end. */
   async readString(): Promise<Uint8Array | null> {
     if (this.#at === this.#chunk.length && !await this.#next()) return null;
     const end = this.#chunk.indexOf(QUOTE, this.#at);
@@ -66,17 +66,17 @@ export class JsonScanner {
     return this.#content.push(bytes);
   }
 
-  /** Reads no further; what is left of the body is free for others. */
+  /** Stops reading; another reader may take the rest of the body. */
   async end(): Promise<void> {
     await this.#chunks.return?.();
   }
 
-  /** The text without the content of the member. */
+  /** Returns the text without the content of the member. */
   rest(): Uint8Array {
     return Buffer.concat(this.#kept);
   }
 
-  /** Takes one byte; true when it opened the string that is looked for. */
+  /** Processes one byte; returns whether it opened the member's string. */
   #step(byte: number): boolean {
     if (this.#inString) {
       if (this.#escaped) this.#escaped = false;
@@ -109,7 +109,7 @@ export class JsonScanner {
     }
   }
 
-  /** Standing at the closing quote. */
+  /** Called at the closing quote. */
   #endString(): null {
     if (this.#content.isCut) throw invalid(this.#member, "has characters that are not base64");
     this.#isName = false;
@@ -132,9 +132,9 @@ export class JsonScanner {
   }
 }
 
-/** Resolves the escapes of a string that comes in pieces: PHP writes `\/` and .NET `\u002B`, MIME encoders `\r\n`. */
+/** Unescapes a string that arrives in pieces: PHP writes `\/`, .NET `\u002B`, MIME encoders `\r\n`. */
 class Unescaper {
-  /** An escape that the end of a piece has cut. */
+  /** The beginning of an escape that continues in the next piece. */
   #cut = "";
 
   get isCut(): boolean {
@@ -150,7 +150,10 @@ class Unescaper {
   }
 }
 
-/** The parser is the quickest at it. Line breaks as they are would be no JSON, and blanks are none of base64. */
+/**
+ * Unescapes with the JSON parser, the fastest way. Raw line breaks, invalid in JSON, become spaces, which base64
+ * ignores.
+ */
 function parsed(content: string): string {
   try {
     return JSON.parse(`"${content.replaceAll(/[\t\n\r]/g, " ")}"`);

@@ -1,6 +1,6 @@
 /**
- * Reads a JSON object of which one member is a file in base64, and decodes that member to disk as it arrives: whatever
- * the file's size, memory holds a few chunks of it. The rest of the object is small and is parsed as any other body.
+ * Reads a JSON object with one member that is a file in base64, and decodes that member to disk as it arrives. Memory
+ * holds only a few chunks of the file, whatever its size. The rest of the object is small and parsed as any other body.
  */
 import type { z } from "@hono/zod-openapi";
 import { Buffer } from "node:buffer";
@@ -11,32 +11,32 @@ import { chunksOf, parseJson } from "./body.ts";
 import { JsonScanner } from "./json_scanner.ts";
 import { validate } from "../api/validation.ts";
 
-/** What the schema made of the fields, and the file beside them. */
+/** The validated fields, and the file. */
 export interface Upload<Fields> {
   fields: Fields;
   file: StoredFile;
 }
 
-/** As `Upload`; without a file where the schema does not require it. */
+/** As `Upload`; `file` may be null if the schema does not require it. */
 export interface JsonUpload<Fields> {
   fields: Fields;
   file: StoredFile | null;
 }
 
 export interface UploadOptions<Fields> {
-  /** Name of the member or part that is the file; the schema sees an empty string in its place. */
+  /** Name of the member or part with the file; for the schema its value is an empty string. */
   part: string;
   schema: z.ZodType<Fields>;
   media: Pick<SharedMediaStore, "write" | "remove">;
-  /** Whose file it is. */
+  /** The account that owns the file. */
   accountId: string;
-  /** Of the file itself. */
+  /** Limit for the file itself. */
   maxBytes: number;
 }
 
 /**
- * Throws Problem malformed_json, validation_failed, payload_too_large; no file is left then. Otherwise the file is the
- * caller's, who gives it to a message or removes it.
+ * Reads the body. Throws Problem malformed_json, validation_failed, payload_too_large, and then leaves no file.
+ * Otherwise the caller owns the file, and must assign it to a message or remove it.
  */
 export async function readJsonUpload<Fields>(
   request: Request,
@@ -66,44 +66,46 @@ function decoded(scanner: JsonScanner, path: string): ReadableStream<Uint8Array>
       const bytes = text === null ? decoder.end() : decoder.push(text);
       if (bytes.length > 0) controller.enqueue(bytes);
       if (text === null) controller.close();
-      // A pull that gives nothing is not repeated by itself.
+      // The stream does not pull again by itself if nothing was enqueued.
       else if (bytes.length === 0) await this.pull!(controller);
     },
   }, { highWaterMark: 0 });
 }
 
-/** `data:` and a media type with parameters; longer ones are no prefix. */
+/** Most characters of a prefix: `data:` and a media type with parameters. */
 const MAX_PREFIX = 256;
 
 const BLANKS = /[\t\n\r ]+/g;
 
-/** Decodes base64 that comes in pieces, with or without a `data:` prefix, and refuses what is none (RFC 4648, section 4). */
+/**
+ * Decodes base64 (RFC 4648, section 4) that arrives in pieces, with or without a `data:` prefix; refuses anything else.
+ */
 export class Base64Decoder {
   readonly #path: string;
-  /** What stands before the content may still be a prefix. */
+  /** True while the text so far may still be a prefix. */
   #atStart = true;
-  /** What waits for the rest of its group of four. */
+  /** Text that is not decoded yet: an incomplete group of four characters, or a possible prefix. */
   #waiting = "";
   #padded = false;
 
-  /** `path` is what errors name. */
+  /** `path` is the field that errors name. */
   constructor(path: string) {
     this.#path = path;
   }
 
-  /** The bytes that are complete so far. `text` is ASCII, or not base64. Throws Problem validation_failed. */
+  /** Returns the bytes that are complete so far. Throws Problem validation_failed. */
   push(text: Uint8Array): Uint8Array<ArrayBuffer> {
     this.#waiting += Buffer.from(text.buffer, text.byteOffset, text.length).toString("latin1");
     if (this.#atStart && !this.#skipPrefix()) return new Uint8Array();
     return this.#decode("stop-before-partial");
   }
 
-  /** The last bytes; padding may be left out. Throws Problem validation_failed. */
+  /** Returns the last bytes; padding is optional. Throws Problem validation_failed. */
   end(): Uint8Array<ArrayBuffer> {
     return this.#decode("loose");
   }
 
-  /** False while more is needed to decide. */
+  /** Removes a prefix; returns false while more text is needed to decide. */
   #skipPrefix(): boolean {
     const start = this.#waiting = this.#waiting.replace(BLANKS, "");
     if ("data:".startsWith(start.slice(0, 5).toLowerCase())) {

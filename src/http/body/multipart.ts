@@ -1,4 +1,6 @@
-/** Reads `multipart/form-data` with one file, which goes to disk as it arrives; fields count on both sides of it. */
+/**
+ * Reads `multipart/form-data` with one file, which is written to disk as it arrives. Fields may precede or follow it.
+ */
 import { Buffer } from "node:buffer";
 import { invalid, Problem } from "../../errors.ts";
 import { percentDecoded } from "../../media/filename.ts";
@@ -8,22 +10,22 @@ import type { Upload, UploadOptions } from "./json_upload.ts";
 import { validate } from "../api/validation.ts";
 
 const MAX_FIELDS = 20;
-/** Those without a name too, which are no fields: each costs as much as one. */
+/** Includes parts without a name, which are ignored but cost as much as fields. */
 const MAX_PARTS = 2 * MAX_FIELDS;
-/** A caption of 65,536 characters in UTF-8. */
+/** Enough for a caption of 65,536 characters in UTF-8. */
 const MAX_FIELD_BYTES = 256 * 1024;
 const MAX_HEADER_BYTES = 16 * 1024;
 /** RFC 2046, section 5.1.1. */
 const MAX_BOUNDARY = 70;
 
 interface FormUpload<Fields> extends Upload<Fields> {
-  /** As the client named it; empty when it did not. */
+  /** The name that the client gave; empty if none. */
   filename: string;
 }
 
 /**
- * Throws Problem validation_failed, payload_too_large; no file is left then.
- * Otherwise the file is the caller's, who gives it to a message or removes it.
+ * Reads the body. Throws Problem validation_failed, payload_too_large, and then leaves no file. Otherwise the caller
+ * owns the file, and must assign it to a message or remove it.
  */
 export async function readFormUpload<Fields>(
   request: Request,
@@ -37,7 +39,7 @@ export async function readFormUpload<Fields>(
       if (name === undefined) continue;
       if (givenName === undefined) {
         const value = decoded(await whole(content, { path: name, maxBytes: MAX_FIELD_BYTES }), name, charset);
-        // A form also sends fields that were not filled in.
+        // Forms also send fields that were left empty.
         if (value === "") fields.set(name, fields.get(name));
         else if (fields.get(name) !== undefined) throw invalid(name, "is given twice");
         else fields.set(name, value);
@@ -60,16 +62,19 @@ export async function readFormUpload<Fields>(
 
 interface Part {
   name: string | undefined;
-  /** Undefined: it is a field. */
+  /** Undefined: the part is a field, not a file. */
   filename: string | undefined;
   charset: string | undefined;
-  /** To be read before the next part. */
+  /** Must be read before the next part. */
   content: AsyncGenerator<Uint8Array>;
 }
 
 const BLANK_LINE = Buffer.from("\r\n\r\n");
 
-/** Throws Problem validation_failed where the form is none, or ends before its end. What follows its end is not read. */
+/**
+ * Yields the form's parts. Throws Problem validation_failed if it is not a form or incomplete. Ignores text after its
+ * end.
+ */
 async function* partsOf(request: Request): AsyncGenerator<Part> {
   const boundary = parameters(request.headers.get("content-type") ?? "").get("boundary") ?? "";
   if (boundary === "" || boundary.length > MAX_BOUNDARY) throw notForm();
@@ -79,7 +84,7 @@ async function* partsOf(request: Request): AsyncGenerator<Part> {
     await drop(form.until(delimiter));
     for (let count = 0; !await form.goesOn("--"); count++) {
       if (count === MAX_PARTS) throw invalid("body", `has more than ${MAX_PARTS} parts`);
-      // The line of the boundary ends with the first two bytes of this, or has blanks before them.
+      // The head begins with the rest of the boundary's line: optional blanks and a line break.
       const head = await whole(form.until(BLANK_LINE), { path: "body", maxBytes: MAX_HEADER_BYTES });
       const content = form.until(delimiter);
       yield { ...headersOf(head), content };
@@ -90,21 +95,21 @@ async function* partsOf(request: Request): AsyncGenerator<Part> {
   }
 }
 
-/** Bytes that come in pieces, wherever these are cut. */
+/** A stream of bytes in pieces of any size, to be searched for delimiters. */
 class Pieces {
   readonly #source: AsyncGenerator<Uint8Array>;
-  /** The first boundary may stand at the very beginning. */
+  /** Bytes received but not consumed. Begins with a line break, because the first boundary may have none before it. */
   #held = Buffer.from("\r\n");
 
   constructor(source: AsyncGenerator<Uint8Array>) {
     this.#source = source;
   }
 
-  /** What comes before `sought`, which is passed over. */
+  /** Yields the bytes before `sought`, which is consumed as well. */
   async *until(sought: Uint8Array): AsyncGenerator<Uint8Array> {
     for (;;) {
       const at = indexOf(this.#held, sought);
-      // The end of what is here may be the beginning of what is sought.
+      // The last bytes held may be the beginning of `sought`.
       const sure = at >= 0 ? at : this.#held.length - sought.length + 1;
       const before = this.#held.subarray(0, Math.max(0, sure));
       this.#held = this.#held.subarray(before.length + (at >= 0 ? sought.length : 0));
@@ -114,7 +119,7 @@ class Pieces {
     }
   }
 
-  /** Whether `text` comes next, which is passed over then. */
+  /** Resolves to whether `text` comes next, and if so consumes it. */
   async goesOn(text: string): Promise<boolean> {
     while (this.#held.length < text.length) await this.#more();
     if (this.#held.toString("latin1", 0, text.length) !== text) return false;
@@ -134,8 +139,9 @@ class Pieces {
 }
 
 /**
- * By Horspool's method, as Deno's own search takes twenty times as long: a byte that is not among those sought lets it skip
- * as many. It compares from the front: a boundary begins with its only carriage return, so no content makes it compare much.
+ * Finds `sought` by Horspool's algorithm, because Deno's own search takes twenty times as long: a byte that does not
+ * occur in `sought` lets it skip `sought.length` bytes. It compares from the front: a delimiter begins with its only
+ * carriage return, so that no content can make comparisons long.
  */
 function indexOf(bytes: Uint8Array, sought: Uint8Array): number {
   const last = sought.length - 1;
@@ -149,7 +155,7 @@ function indexOf(bytes: Uint8Array, sought: Uint8Array): number {
   return -1;
 }
 
-/** Throws Problem validation_failed, naming the path, where there is more. */
+/** Resolves to all bytes. Throws Problem validation_failed for `path` if there are more than `maxBytes`. */
 async function whole(
   pieces: AsyncIterable<Uint8Array>,
   { path, maxBytes }: { path: string; maxBytes: number },
@@ -183,18 +189,21 @@ function headersOf(head: Buffer): Omit<Part, "content"> {
   };
 }
 
-/** Of a header's value; of two with the same name, the first. */
+/** Returns the parameters of a header's value; if a name occurs twice, the first. */
 function parameters(value: string): Map<string, string> {
   const found = new Map<string, string>();
   for (const [, name, quoted, bare] of value.matchAll(/;\s*([^\s=;"]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|([^\s;]*))/g)) {
     const key = name!.toLowerCase();
-    // Older browsers write a path with its backslashes as they are.
+    // Older browsers write a path with unescaped backslashes, which must stay.
     if (!found.has(key)) found.set(key, quoted?.replaceAll(/\\(["\\])/g, "$1") ?? bare!);
   }
   return found;
 }
 
-/** Browsers, Node.js and curl escape these three characters, as WHATWG's form encoding says, and nothing else. */
+/**
+ * Returns the name without its folder, and with `"`, CR and LF unescaped: the only characters that browsers, Node.js
+ * and curl escape, as WHATWG's form encoding specifies.
+ */
 function unescaped(filename: string | undefined): string | undefined {
   return filename?.replace(/^.*[/\\]/s, "").replace(/%(22|0D|0A)/gi, decodeURIComponent);
 }

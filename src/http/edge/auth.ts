@@ -1,4 +1,7 @@
-/** Who calls, and whether from here (spec, Authentication); the panel vouches for whom it lets in. */
+/**
+ * Authenticates the caller and checks where the key may be used from (spec, Authentication). Requests made by the panel
+ * are authenticated by it.
+ */
 import type { Account, Caller } from "../../account/account.ts";
 import type { Accounts } from "../../account/accounts.ts";
 import { keyUnknown } from "../../account/api_key.ts";
@@ -9,7 +12,7 @@ import type { Clock } from "../../runtime.ts";
 import type { ClientAddress } from "./client_address.ts";
 import type { ApiContext } from "../api/context.ts";
 
-/** `bearer`: the PDF endpoint alone also takes `Authorization: Bearer` (spec, Authentication 3). */
+/** `bearer`: also `Authorization: Bearer`, which only the PDF endpoint accepts (spec, Authentication 3). */
 export type KeyForm = "header" | "bearer";
 
 /**
@@ -17,9 +20,11 @@ export type KeyForm = "header" | "bearer";
  * subscription_expired.
  */
 interface Auth {
-  /** The caller, by a key that is valid now. */
+  /** Resolves to the caller, by a key that is valid now. */
   authenticate(c: ApiContext, form: KeyForm): Promise<Caller>;
-  /** The caller, maybe by a key that was valid a moment ago: whoever serves it checks its `keyRow`. */
+  /**
+   * Returns the caller, possibly by a key that was valid a moment ago: the commit that serves it must check `keyRow`.
+   */
   recognise(c: ApiContext, form: KeyForm): Caller | Promise<Caller>;
 }
 
@@ -61,7 +66,7 @@ export function makeAuth(
   };
 }
 
-/** Throws Problem ip_not_allowed, domain_not_allowed when the request comes from elsewhere. */
+/** Throws Problem ip_not_allowed or domain_not_allowed if the request comes from elsewhere. */
 type CheckPlace = (c: ApiContext, restrictions: Pick<Account, "allowedIps" | "allowedDomains">) => void;
 
 function makeCheckPlace(clientAddress: ClientAddress): CheckPlace {
@@ -78,7 +83,7 @@ function makeCheckPlace(clientAddress: ClientAddress): CheckPlace {
   };
 }
 
-/** The key that came with the request. Throws Problem api_key_missing. */
+/** Returns the request's key. Throws Problem api_key_missing. */
 function readKey(c: ApiContext, form: KeyForm): string {
   const key = c.req.header("x-api-key")?.trim();
   if (key) return key;
@@ -92,7 +97,7 @@ function readKey(c: ApiContext, form: KeyForm): string {
   );
 }
 
-/** Host of the page that calls: of Origin, else of Referer. */
+/** Returns the host of the page that makes the request, from Origin or else Referer; null if neither names one. */
 function pageHost(c: ApiContext): string | null {
   const page = c.req.header("origin") ?? c.req.header("referer");
   if (page === undefined || !URL.canParse(page)) return null;

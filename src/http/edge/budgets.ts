@@ -1,6 +1,6 @@
 /**
- * What requests may have in hand at a time, in all and of one account. Reads of pages and bulks wait for their account's
- * turn; bodies and event streams past their bound are refused, and say when to come again.
+ * Limits on concurrent work and memory of requests, in total and per account. Page reads, bulks and jobs wait for their
+ * account's turn; bodies and event streams beyond their limit are refused with `Retry-After`.
  */
 import { FairSemaphore } from "../../base/fair_semaphore.ts";
 import { Problem } from "../../errors.ts";
@@ -8,18 +8,18 @@ import { MIB } from "../body/body.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 
-/** The largest body there is, a bulk's, fits into the share of any account. */
+/** The smallest share of an account: it must hold the largest body, that of a bulk. */
 const MIN_BODY_BYTES = 32 * MIB;
-/** A smaller body always passes: as many of them as there may be connections are bearable. */
+/** Smaller bodies are not counted: even one for every possible connection is bearable. */
 const SMALL_BODY_BYTES = 64 * 1024;
 const RETRY_AFTER_SECONDS = 1;
-/** Of long texts a page takes tens of megabytes while it is put together. */
+/** A page of long texts takes tens of megabytes while it is assembled. */
 const READS = { inAll: 8, each: 1 };
 const BULKS = { inAll: 2, each: 1 };
 const JOBS = { inAll: 8, each: 1 };
 
 interface BudgetOptions {
-  /** Of all accounts; one may have a quarter, and always the largest body. */
+  /** Limit across all accounts. A single account may use a quarter of it, and always enough for the largest body. */
   bodyBytes: number;
   metrics: Metrics;
   clock: Clock;
@@ -30,13 +30,13 @@ export type Budgets = ReturnType<typeof makeBudgets>;
 export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions) {
   const inAll = Math.max(MIN_BODY_BYTES, bodyBytes);
   const budgets = {
-    /** Pages and counts of whatever may be long: the feed, the history, queues, bulks, opt-outs, erasures. */
+    /** Pages and counts of long lists: the feed, the history, queues, bulks, opt-outs, erasures. */
     reads: new FairSemaphore({ ...READS, restBy: clock }),
-    /** Bulks, from parsing to the commit: of these and of jobs each piece rests. */
+    /** Bulks, from parsing to the commit. Like jobs they rest after each of their pieces, so they need no `restBy`. */
     bulks: new FairSemaphore(BULKS),
-    /** Work on thousands of rows that one request asks for: cancelling a bulk, redelivering since a time. */
+    /** Requests that work on thousands of rows: cancelling a bulk, redelivering since a time. */
     jobs: new FairSemaphore(JOBS),
-    /** Bytes of bodies that are held in memory. */
+    /** Bytes of request bodies in memory. */
     bodies: new Tally("bytes of bodies", {
       inAll,
       each: Math.max(MIN_BODY_BYTES, Math.floor(inAll / 4)),
@@ -54,20 +54,20 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions) {
   return budgets;
 }
 
-/** An amount that is in use, which whoever took it gives back. */
+/** An amount in use, which disposal gives back. */
 export interface Taken extends Disposable {
-  /** Throws Problem too_much_at_once where the account has its share, busy where all is in use. */
+  /** Throws Problem too_much_at_once if the account would exceed its share, busy if all accounts together would. */
   add(amount: number): void;
 }
 
 interface TallyLimits {
   inAll: number;
   each: number;
-  /** So much of each does not count. */
+  /** The amount of each `Taken` that is not counted. */
   free: number;
 }
 
-/** How much is in use: in all, and by each account. */
+/** Counts what is in use, in total and per account. */
 export class Tally {
   readonly #what: string;
   readonly #limits: TallyLimits;
@@ -83,7 +83,7 @@ export class Tally {
     return this.#sum;
   }
 
-  /** Nothing at first. `most` is the account's own limit. */
+  /** Returns a `Taken` that holds nothing yet. `most` is the account's own limit. */
   open(accountId: string, most = this.#limits.each): Taken {
     let held = 0;
     const move = (to: number) => {

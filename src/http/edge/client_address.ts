@@ -1,24 +1,24 @@
-/** Where a request comes from, looking through the proxies that the operator trusts. */
+/** Finds the client's address behind the proxies that the operator trusts. */
 import ipaddr from "ipaddr.js";
 import { isInNetworks, parseNetwork } from "../../base/addresses.ts";
 
-/** What the address of a request is read from; a request within the process has no connection. */
+/** The parts of a request that tell its address; a request made inside the process has no connection. */
 interface Arrived {
   env?: { incoming?: { socket: { remoteAddress?: string | undefined } } };
   req: { header(name: "x-forwarded-for"): string | undefined };
 }
 
-/** The address of the client behind the other end of the connection. */
+/** Returns the address of the client, which may be behind proxies. */
 export type ClientAddress = (request: Arrived) => string;
 
-/** The other end of the connection: the client, or a proxy. */
+/** Returns the address of the connection's peer: the client, or a proxy; empty without a connection. */
 export function peerOf({ env }: Arrived): string {
   return env?.incoming?.socket.remoteAddress ?? "";
 }
 
 /**
- * X-Forwarded-For is read from the right, because each proxy appends whom it saw: the first address that is not a
- * trusted proxy is the client, and whatever stands left of it may be invented.
+ * Reads X-Forwarded-For from the right, because each proxy appends the peer it saw. The first address that is not a
+ * trusted proxy is the client's; anything to the left of it may be forged.
  */
 export function makeClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const networks = trustedProxies.map(parseNetwork);
@@ -35,7 +35,7 @@ export function makeClientAddress(trustedProxies: readonly string[]): ClientAddr
   };
 }
 
-/** `192.0.2.1:4711` and `[2001:db8::1]:4711`, as some proxies write. */
+/** Removes a port, as in `192.0.2.1:4711` and `[2001:db8::1]:4711`, which some proxies append. */
 function withoutPort(hop: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
 }

@@ -1,6 +1,6 @@
 /**
- * Lets pages of an allowed domain call the API from the browser. The preflight carries no key, so it is answered for
- * every origin; the request itself is then refused by `auth.ts` when the key is not for that domain. No cookies.
+ * Lets pages of an allowed domain call the API from a browser. A preflight carries no key, so it succeeds for every
+ * origin; `auth.ts` refuses the request itself if the key is not for that domain. Cookies are not used.
  */
 import type { ApiContext } from "../api/context.ts";
 
@@ -19,8 +19,9 @@ const RESPONSE_HEADERS = [
 const PREFLIGHT_SECONDS = "600";
 
 /**
- * Lets the page that asks, if it is one, read the answer; gives the answer to a preflight, which comes where there is no
- * route for OPTIONS. `methodsOf` says which methods a path has; empty for an unknown path.
+ * Sets the headers that let the calling page, if there is one, read the answer. Given `methodsOf`, also returns the
+ * answer to a preflight, which reaches the app as a request without a route. `methodsOf` returns the methods of a path;
+ * none if it is unknown.
  */
 export function answerOrigin(c: ApiContext, methodsOf?: (path: string) => readonly string[]): Response | null {
   const origin = c.req.header("origin");

@@ -1,6 +1,6 @@
 /**
- * How fast callers may go: requests a minute of a key (plan), reported in the headers of the IETF's rate limit
- * draft, new and old names; and refusals, which wait where one party has had many.
+ * Rate limits: requests per minute and key, set by the plan and reported in the headers of the IETF rate limit draft
+ * (new and old names); and refusals, which are delayed for a party that causes many.
  */
 import type { Caller } from "../../account/account.ts";
 import { Windows } from "../../base/windows.ts";
@@ -9,7 +9,7 @@ import { type Clock, sleep } from "../../runtime.ts";
 import type { ApiContext } from "../api/context.ts";
 
 const MINUTE_MS = 60_000;
-/** Of one party: these go out at once. */
+/** Refusals per party that are sent at once. */
 const FREE_REFUSALS_A_SECOND = 50;
 const REFUSAL_WAIT_MS = 500;
 const SECOND_MS = 1_000;
@@ -17,7 +17,9 @@ const SECOND_MS = 1_000;
 /** Counts the request and sets the headers. Throws Problem rate_limited, with `Retry-After`. */
 type LimitRate = (c: ApiContext, caller: Caller) => void;
 
-/** Windows of one minute from a key's first request on; the account's own key goes by the account. */
+/**
+ * Counts in windows of one minute that start with a key's first request; the account's own key counts by account id.
+ */
 export function makeLimitRate(clock: Clock): LimitRate {
   const windows = new Windows(clock, MINUTE_MS);
   return (c, { account, plan, key }) => {
@@ -42,12 +44,12 @@ export function makeLimitRate(clock: Clock): LimitRate {
   };
 }
 
-/** Resolves when a refusal of the party may go out. */
+/** Resolves when a refusal may be sent to the party. */
 type HoldRefusal = (party: string) => Promise<void>;
 
 /**
- * A refusal costs the caller nothing and the gateway some work: past so many a second each waits before it goes out, so
- * that a caller who retries at once is slowed down.
+ * Delays each refusal beyond a number per second, so that a caller that retries at once is slowed down: refusals cost
+ * the caller nothing and the gateway some work.
  */
 export function makeHoldRefusal(clock: Clock): HoldRefusal {
   const windows = new Windows(clock, SECOND_MS);

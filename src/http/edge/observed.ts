@@ -1,4 +1,4 @@
-/** Gives each request its id, and reports to log and metrics how it went. */
+/** Gives each request an id, and reports its outcome to log and metrics. */
 import type { ApiContext } from "../api/context.ts";
 import type { Services } from "../api/services.ts";
 
@@ -14,7 +14,7 @@ export function makeObserved({ runtime, metrics }: Pick<Services, "runtime" | "m
     const begun = clock.now();
     const requestId = ids.next("req");
     const headers: Record<string, string> = { "x-request-id": requestId };
-    // A body where none belongs cannot be read.
+    // A GET or HEAD with a body: the body is not read, so the connection cannot be reused.
     if (isSafe(c) && hasBody(c)) headers.connection = "close";
     c.set("requestId", requestId);
     c.set("headers", headers);
@@ -22,7 +22,7 @@ export function makeObserved({ runtime, metrics }: Pick<Services, "runtime" | "m
     const tookMs = clock.now() - begun;
     const route = c.get("route") ?? "(none)";
     const status = c.get("written") ?? statusWithHeaders(c, response);
-    // Some runtimes take any word for a method; each would be a series of its own.
+    // Some runtimes accept any word as a method, and each would become its own series of the metric.
     const method = METHODS.has(c.req.method) ? c.req.method : "OTHER";
     metrics.requests.inc({ method, route, status: String(status) });
     metrics.requestSeconds.observe(tookMs / 1000);
@@ -33,7 +33,7 @@ export function makeObserved({ runtime, metrics }: Pick<Services, "runtime" | "m
   };
 }
 
-/** A Response takes along what was earned on the way. */
+/** Adds the headers collected in the context to the response; returns its status. */
 function statusWithHeaders(c: ApiContext, { headers, status }: Response): number {
   for (const [name, value] of Object.entries(c.get("headers"))) headers.set(name, value);
   return status;

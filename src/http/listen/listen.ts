@@ -1,6 +1,6 @@
 /**
- * Gives the app a port. On `node:http`, because it ends connections whose headers or bodies do not come; Deno.serve
- * waits for ever. Where `node:http` does too, on connections that are served one by one (docs/decisions/0011).
+ * Binds the app to a port. Uses `node:http`, because it ends connections whose headers or bodies do not arrive, while
+ * Deno.serve waits forever. If `node:http` waits as well, serves each connection itself (docs/decisions/0011).
  */
 import { OperatorError, Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -11,34 +11,35 @@ import { type Answers, reachable, type Serve } from "./serve.ts";
 import { serveConnections, serveHttp } from "./serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "./serve_node.ts";
 
-/** A client on a slow line has sent its headers long before. */
+/** Ample even for a client on a slow connection. */
 const HEADERS_TIMEOUT_MS = 15_000;
-/** For the whole request: 100 MiB at 3 Mbit/s. */
+/** For the whole request; enough for 100 MiB at 3 Mbit/s. */
 const REQUEST_TIMEOUT_MS = 300_000;
-/** Between requests; longer than proxies keep theirs, so that they close first. */
+/** Between requests; longer than the keep-alive timeout of common proxies, so that the proxy closes first. */
 const KEEP_ALIVE_MS = 75_000;
 const CHECK_EVERY_MS = 5_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Bytes of answers that clients have asked for and do not read. */
+/** Bytes of finished answers that wait in memory because their clients do not read them. */
 const MAX_UNREAD_BYTES = 128 * 1024 ** 2;
-/** How long requests under way may take when the gateway stops. */
+/** How long requests in progress may still take when the gateway stops. */
 const GRACE_MS = 5_000;
 
 interface ListenOptions {
   host: string;
-  /** 0: any free one. */
+  /** 0: any free port. */
   port: number;
   runtime: Pick<Runtime, "clock" | "ids">;
-  /** Shorter ones for tests. */
+  /** Tests set shorter ones. */
   timeouts?: { headersMs: number; requestMs: number; checkEveryMs: number };
-  /** Connections that may be open; null: as many as the process may open files, and half of them from one address. */
+  /** Most open connections; null: derived from the process's limit of open files. */
   maxConnections?: number | null;
+  /** Most open connections from one address; null: half of all. */
   maxConnectionsPerAddress?: number | null;
-  /** Fewer for tests. */
+  /** Tests set fewer. */
   maxUnreadBytes?: number;
-  /** CIDRs from which many clients come. */
+  /** CIDRs of proxies, which the limit per address does not apply to. */
   trustedProxies?: readonly string[];
-  /** By default the one that suits this runtime. */
+  /** The server to use; by default the one that suits this runtime. */
   serve?: Serve;
 }
 
@@ -46,13 +47,16 @@ export interface Listening {
   /** `http://HOST:PORT`, as a client on this machine reaches it. */
   url: string;
   port: number;
-  /** How many connections are open. */
+  /** The number of open connections. */
   connections(): number;
-  /** Takes no new request, ends idle connections, and resolves when the others have ended or `graceMs` is over. Idempotent. */
+  /**
+   * Accepts no more requests, closes idle connections, and resolves when the others have closed or `graceMs` has
+   * passed. Idempotent.
+   */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** The address cannot be used: something else listens there, it is not this machine's, or the port needs privileges. */
+/** The address cannot be used: it is in use, it does not belong to this machine, or the port needs privileges. */
 class CannotListen extends OperatorError {
   readonly code = "cannot_listen";
   override name = "CannotListen";
@@ -66,10 +70,10 @@ class CannotListen extends OperatorError {
   }
 }
 
-/** Deno 2.6's `node:http` silently ignores its time-outs. */
+/** Deno 2.6's `node:http` silently ignores its timeouts. */
 const suitable: Serve = NODE_HAS_TIMEOUTS || !serveHttp ? serveNode : serveConnections;
 
-/** Resolves when requests are taken. Throws CannotListen. */
+/** Resolves once requests are accepted. Throws CannotListen. */
 export async function listen(app: Answers, options: ListenOptions): Promise<Listening> {
   const { host, port, timeouts, serve = suitable, runtime: { clock, ids } } = options;
   const limits = {
@@ -102,7 +106,7 @@ export async function listen(app: Answers, options: ListenOptions): Promise<List
   }
 }
 
-/** The answer to a request that has no URL (a broken Host header, say) and so never reached the app. */
+/** Returns the answer to a request that never reached the app because it has no URL (an invalid Host header, say). */
 function unreadableAnswer(error: unknown, requestId: string): Response {
   const problem = error instanceof Error && error.name === "RequestError"
     ? new Problem("validation_failed", "The request line or the Host header is not valid.")

@@ -1,26 +1,26 @@
 /**
- * How many connections are open: in all, and from one address. Whoever comes when all seats are taken gets that of the
- * connection that has been without a request for longest, so that silent and slow clients give way to honest ones; when
- * all of them are at work, the new one is turned away. Without this, a process that has reached its limit of open files
- * can accept nothing and open no file.
+ * Limits open connections, in total and per address. When all seats are taken, a new connection replaces the one that
+ * has been idle for longest, so that silent and slow clients give way to honest ones. If none is idle, the new one is
+ * refused. Without these limits, a process at its limit of open files could neither accept a connection nor open a
+ * file.
  */
 import { readFile } from "node:fs/promises";
 import { subscriberOf } from "../../base/addresses.ts";
 
 export interface Seat {
-  /** A request has begun. */
+  /** Called when a request has begun. */
   work(): void;
-  /** Its answer has ended. */
+  /** Called when its answer is complete: the connection is idle. */
   rest(): void;
-  /** The connection has ended. */
+  /** Called when the connection has closed. Idempotent. */
   leave(): void;
 }
 
 interface SeatLimits {
   inAll: number;
-  /** Of one address that `isShared` does not know. */
+  /** Limit per address, except those for which `isShared` is true. */
   ofAddress: number;
-  /** Whether many clients come from this address: a proxy. */
+  /** Whether many clients share this address: that of a proxy. */
   isShared(address: string): boolean;
 }
 
@@ -29,13 +29,13 @@ interface Taken {
   close: () => void;
 }
 
-/** Files, the store, outgoing connections and lines need some too. */
+/** Open files left for the store, media, outgoing connections and lines. */
 const KEPT_FREE = 256;
 const FEWEST = 64;
 const MOST = 10_000;
 const ALL_WHERE_UNKNOWN = 2_000;
 
-/** For clients that never get as far as the app. */
+/** The raw answer to a connection that is refused. */
 export const NO_SEAT = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n" +
   "retry-after: 1\r\nconnection: close\r\n\r\n" +
   JSON.stringify({
@@ -46,7 +46,7 @@ export const NO_SEAT = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: applic
     detail: "As many connections are open as the gateway takes; try again in a second.",
   });
 
-/** As many as the process may have files open, less what it needs itself. */
+/** Resolves to the process's limit of open files, less what the gateway itself needs. */
 export async function seatsForFiles(): Promise<number> {
   const limits = await readFile("/proc/self/limits", "utf8").catch(() => "");
   const files = Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? NaN);
@@ -57,12 +57,12 @@ export async function seatsForFiles(): Promise<number> {
 export type Seats = ReturnType<typeof makeSeats>;
 
 export function makeSeats({ inAll, ofAddress, isShared }: SeatLimits) {
-  /** Of each address, in the order in which they came to rest. */
+  /** Idle connections, the one that has been idle for longest first. */
   const resting = new Set<Taken>();
   const counts = new Map<string, number>();
   let taken = 0;
 
-  /** Ends the connection that has rested for longest, among those; false when all are at work. */
+  /** Closes the longest idle connection that `fits`; false if there is none. */
   function makeRoom(fits: (seat: Taken) => boolean): boolean {
     for (const seat of resting) {
       if (!fits(seat)) continue;
@@ -85,7 +85,7 @@ export function makeSeats({ inAll, ofAddress, isShared }: SeatLimits) {
   }
 
   return {
-    /** A seat for a connection from that address, which `close` ends; null when there is none. */
+    /** Takes a seat for a connection from `peer`; null if there is none. `close` closes the connection. */
     take(peer: string, close: () => void): Seat | null {
       const address = subscriberOf(peer);
       const full = !isShared(peer) && (counts.get(address) ?? 0) >= ofAddress;
@@ -103,7 +103,7 @@ export function makeSeats({ inAll, ofAddress, isShared }: SeatLimits) {
         leave: () => free(seat),
       };
     },
-    /** How many are taken. */
+    /** The number of seats taken. */
     taken: () => taken,
   };
 }

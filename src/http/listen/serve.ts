@@ -1,24 +1,24 @@
-/** What `listen.ts` needs of a server, whichever it is. */
+/** The port between `listen.ts` and its two servers. */
 import type { Hono } from "@hono/hono";
 import { urlHost } from "../../base/addresses.ts";
 import type { Clock } from "../../runtime.ts";
 import type { ApiEnv } from "../api/context.ts";
 import type { Seats } from "./seats.ts";
 
-/** What gives each request its answer. */
+/** Answers requests. */
 export type Answers = Pick<Hono<ApiEnv>, "fetch">;
 
 interface Limits {
-  /** For the headers of a connection's first request. */
+  /** Time for the headers of a connection's first request. */
   headersMs: number;
-  /** From one answer to the next headers. */
+  /** Time from one answer to the headers of the next request. */
   keepAliveMs: number;
-  /** For a request with a body. */
+  /** Time for a request with a body. */
   requestMs: number;
-  /** How often expired connections are looked for, where they have no timer of their own. */
+  /** How often to check for expired connections, if they have no timer of their own. */
   checkEveryMs: number;
   maxHeaderBytes: number;
-  /** Of answers in memory; past it those go that have waited longest for their clients. */
+  /** Limit for unread answers in memory; beyond it, connections whose answers have waited longest are closed. */
   maxUnreadBytes: number;
 }
 
@@ -28,20 +28,23 @@ export interface ServeOptions {
   clock: Clock;
   limits: Limits;
   seats: Seats;
-  /** The answer to a request that cannot be read (RequestError), or that made the app throw. */
+  /** Returns the answer to a request that cannot be read (RequestError) or that made the app throw. */
   unreadable(error: unknown): Response;
 }
 
 export interface HttpServer {
   port: number;
-  /** Takes no new request, ends idle connections, and resolves when the others have ended or `graceMs` is over. */
+  /**
+   * Accepts no more requests, closes idle connections, and resolves when the others have closed or `graceMs` has
+   * passed.
+   */
   stop(graceMs: number): Promise<void>;
 }
 
-/** Resolves when requests are taken; rejects with what the runtime says when the address cannot be had. */
+/** Resolves once requests are accepted; rejects with the runtime's error if the address cannot be used. */
 export type Serve = (app: Answers, options: ServeOptions) => Promise<HttpServer>;
 
-/** The host as a client on this machine reaches it, for a URL. */
+/** Returns the host, in the form for a URL, under which clients on this machine reach it. */
 export function reachable(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
   if (host === "::") return "[::1]";

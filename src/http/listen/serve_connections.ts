@@ -1,7 +1,7 @@
 /**
- * Serves connection by connection, for runtimes whose `node:http` is Deno.serve in disguise (2.6 is one): it has no
- * time-outs there, and takes a whole body into memory when its reader is slower than the client. Here deadlines end the
- * connection, and a body is read no faster than it is used.
+ * Serves connection by connection, for runtimes whose `node:http` is a layer over Deno.serve (2.6 is one). There it has
+ * no timeouts, and buffers a whole body in memory if its reader is slower than the client. Here deadlines close the
+ * connection, and a body is read only as fast as it is used.
  */
 import type { IncomingMessage } from "node:http";
 import { RequestError } from "@hono/node-server";
@@ -10,25 +10,25 @@ import { sleep } from "../../runtime.ts";
 import { NO_SEAT, type Seat } from "./seats.ts";
 import type { Answers, HttpServer, ServeOptions } from "./serve.ts";
 
-/** What those runtimes have, and newer type declarations no longer name. */
+/** `Deno.serveHttp`, which those runtimes have but newer type declarations no longer list. */
 type ServeHttp = (connection: Deno.TcpConn) => HttpConnection;
 
 interface HttpConnection {
-  /** Null once the connection has ended; rejects what is no HTTP. */
+  /** Resolves to null once the connection has closed; rejects if the input is not HTTP. */
   nextRequest(): Promise<{ request: Request; respondWith(response: Response): Promise<void> } | null>;
   close(): void;
 }
 
 export const serveHttp: ServeHttp | undefined = Reflect.get(Deno, "serveHttp");
 
-/** A name, an IPv4 or a bracketed IPv6 address, and maybe a port. */
+/** A name, an IPv4 address or a bracketed IPv6 address, with an optional port. */
 const HOST = /^([a-z0-9._~-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i;
-/** For the last bytes of an answer, when no other will follow. */
+/** Time for the last bytes of an answer after which none follows. */
 const LAST_MS = 1_000;
-/** After an accept that failed; too many open files is the usual reason. */
+/** Pause after an accept that failed, usually because of too many open files. */
 const ACCEPT_AGAIN_MS = 100;
 
-// deno-lint-ignore require-await -- what `Deno.listen` throws is a rejection
+// deno-lint-ignore require-await -- turns what `Deno.listen` throws into a rejection
 export async function serveConnections(
   app: Answers,
   { host, port, clock, limits, seats, unreadable }: ServeOptions,
@@ -65,7 +65,7 @@ export async function serveConnections(
 
   async function answerAll(http: HttpConnection, { peer, seat }: { peer: string; seat: Seat }): Promise<void> {
     for (let waitMs = limits.headersMs;; waitMs = limits.keepAliveMs) {
-      // Once stopped, wait for the end: the last answer may still be on its way.
+      // Once stopped, wait until the client closes: the last answer may still be in transit.
       if (!stopped) idle.add(http);
       const cancel = clock.after(stopped ? LAST_MS : waitMs, () => http.close());
       const next = await http.nextRequest().catch(() => null);
@@ -79,7 +79,7 @@ export async function serveConnections(
     }
   }
 
-  /** A body that is late is given up, and its connection with it. */
+  /** Resolves to the app's answer, or to 408, which closes the connection, if a request with a body takes too long. */
   async function answerInTime(request: Request, peer: string): Promise<Response> {
     const answer = answerTo(request, peer).catch((error) => last(unreadable(error)));
     if (request.body === null) return await answer;
@@ -88,7 +88,7 @@ export async function serveConnections(
   }
 
   async function answerTo(request: Request, peer: string): Promise<Response> {
-    // The runtime builds the URL from it, and a path in it would come before the path.
+    // The runtime builds the URL from this header; a path in it would be prepended to the request's path.
     const host = request.headers.get("host");
     if (host !== null && !HOST.test(host)) throw new RequestError("Invalid host header");
     if (sizeOf(request) > limits.maxHeaderBytes) return last(new Response(null, { status: 431 }));
@@ -103,7 +103,7 @@ export async function serveConnections(
       listener.close();
       for (const http of idle) http.close();
       await accepting;
-      // A handler whose client has gone is not waited for.
+      // Handlers whose clients have disconnected are not waited for.
       const ended = await settledWithin(clock, graceMs, Promise.all(served.values()));
       if (!ended) { for (const http of served.keys()) http.close(); }
     },
@@ -115,12 +115,12 @@ async function turnAway(connection: Deno.TcpConn): Promise<void> {
   connection.close();
 }
 
-/** The same answer, after which the connection ends. */
+/** Returns the same answer, with the header that closes the connection after it. */
 function last({ body, status, headers }: Response): Response {
   return new Response(body, { status, headers: [...headers, ["connection", "close"]] });
 }
 
-/** Bytes on the wire of the request line and the headers: a colon, a space and the end of the line with each of these. */
+/** Returns the approximate size in bytes of the request line and headers; 4 a header for `: ` and the line break. */
 function sizeOf({ method, url, headers }: Request): number {
   let size = method.length + url.length;
   for (const [name, value] of headers) size += name.length + value.length + 4;

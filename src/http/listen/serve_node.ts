@@ -1,4 +1,4 @@
-/** Serves on `node:http`, where that ends connections whose headers or bodies do not come. */
+/** Serves on `node:http`, for runtimes where it closes connections whose headers or bodies do not arrive. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
@@ -8,17 +8,17 @@ import { NO_SEAT, type Seat } from "./seats.ts";
 import { type Answers, type HttpServer, reachable, type ServeOptions } from "./serve.ts";
 
 /**
- * Requests of a connection that wait for the answers before theirs. No client of today asks ahead; one that asks on without
- * reading would have all its answers put into memory.
+ * Most pipelined requests per connection. Current clients do not pipeline; one that keeps asking without reading would
+ * fill the memory with its answers.
  */
 const MOST_AHEAD = 16;
 
-/** Missing where it is a layer over Deno.serve. */
+/** False on runtimes whose `node:http` is a layer over Deno.serve, which has no timeouts. */
 export const NODE_HAS_TIMEOUTS = createServer().headersTimeout !== undefined;
 
 /**
- * Globals stay as Deno made them: the library's own Response would save 10 of 30 µs a request, but is none to `fetch`
- * and `Deno.serve` in the same process.
+ * Leaves the global objects alone: the library's own Response would save 10 of 30 µs per request, but `fetch` and
+ * `Deno.serve` in the same process would not accept it.
  */
 export async function serveNode(
   app: Answers,
@@ -40,9 +40,9 @@ export async function serveNode(
   );
   const connections = receive(server, { clock, seats, unread: makeUnread(limits.maxUnreadBytes), answer });
   const bound = await listenOn(server, { port, host });
-  // An accept that fails must not end the process.
+  // A failed accept must not end the process.
   server.on("error", () => {});
-  // The server's own time-out for it would take a fifth of the time of a short request.
+  // Instead of the server's own socket timeout, which would take a fifth of the time of a short request.
   const stopLooking = makeRounds(clock, limits.checkEveryMs)(() => {
     endDeaf(connections, { now: clock.now(), withinMs: limits.requestMs });
   });
@@ -69,14 +69,14 @@ interface Reception extends Pick<ServeOptions, "clock" | "seats"> {
 
 interface Connection {
   seat: Seat;
-  /** Requests whose answers have not all been written; the first has its turn. */
+  /** Starters of the requests whose answers are not complete yet; the first one is running. */
   asked: (() => void)[];
-  /** Bytes that had left for the client at the last look, and when some had, or none had to. */
+  /** Bytes sent to the client as of the last check, and when it was last seen reading, or had nothing to read. */
   left: number;
   leftAt: number;
 }
 
-/** Gives each connection its seat, and its requests their answers, one after another; returns those that are open. */
+/** Gives each connection a seat and answers its requests one after another; returns the open connections. */
 function receive(server: Server, { clock, seats, unread, answer }: Reception): ReadonlyMap<Socket, Connection> {
   const connections = new Map<Socket, Connection>();
   server.on("connection", (socket: Socket) => {
@@ -99,7 +99,7 @@ function receive(server: Server, { clock, seats, unread, answer }: Reception): R
     const begin = () => {
       if (socket.destroyed) return;
       seat.work();
-      // All is said, and the client may take its time to read it.
+      // The answer is complete; now the client may take its time to read it.
       response.once("prefinish", () => {
         seat.rest();
         unread.wait(socket);
@@ -118,7 +118,7 @@ function receive(server: Server, { clock, seats, unread, answer }: Reception): R
   return connections;
 }
 
-/** Hangs up on clients that have read nothing of their answers for so long. */
+/** Closes connections whose clients have read nothing of their answers for `withinMs`. */
 function endDeaf(
   connections: ReadonlyMap<Socket, Connection>,
   { now, withinMs }: { now: number; withinMs: number },
@@ -132,7 +132,10 @@ function endDeaf(
 
 type Unread = ReturnType<typeof makeUnread>;
 
-/** What of answers waits in memory for their clients: past the limit the connection goes that has waited longest. */
+/**
+ * Tracks answers that wait in memory for their clients; beyond the limit, the oldest are dropped with their
+ * connections.
+ */
 function makeUnread(maxBytes: number) {
   const waiting = new Map<Socket, number>();
   let sum = 0;
