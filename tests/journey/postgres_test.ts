@@ -98,9 +98,9 @@ Deno.test({
       // A backup opens no row, and says all the same that the key is another.
       const copied = await tryCommand(["backup", `${temp.path}/b.backup`], {
         ...env,
-        PALOMA_SECRET_KEY: "another key",
+        PALOMA_SECRET_KEY: "another key, as long",
       });
-      assert.equal(copied.code, 1, copied.stdout);
+      assert.equal(copied.code, 1, copied.stderr);
       assert.match(copied.stderr, /is not the key that the data in/);
 
       const { code, stderr } = await tryCommand(["sandbox", "--demo"], { ...env, PALOMA_PORT: "0" });
