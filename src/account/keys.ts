@@ -123,7 +123,7 @@ export class AccountKeys {
   #noteUse(keyId: string): void {
     const { kv, runtime: { clock } } = this.#deps;
     const now = clock.now();
-    if (now - (this.#used.get(keyId) ?? -Infinity) < USE_EVERY_MS) return;
+    if (Math.abs(now - (this.#used.get(keyId) ?? -Infinity)) < USE_EVERY_MS) return;
     this.#used.set(keyId, now);
     kv.commit(new Change().set(accountKeys.keyUsed(keyId), now)).catch(() => this.#used.delete(keyId));
   }

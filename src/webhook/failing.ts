@@ -32,7 +32,7 @@ interface FailingReport {
 
 /** Whether the webhook is failing and has not been reported recently. */
 export function isNewlyFailing({ failedInARow, announcedAt }: WebhookProgress, now: number): boolean {
-  return failedInARow >= FAILING_AFTER && (announcedAt === null || now - announcedAt >= FAILING_AGAIN_MS);
+  return failedInARow >= FAILING_AFTER && (announcedAt === null || Math.abs(now - announcedAt) >= FAILING_AGAIN_MS);
 }
 
 /** Returns why the webhook should be switched off after failing for so long; null if it should not. */

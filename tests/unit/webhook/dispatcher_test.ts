@@ -7,6 +7,7 @@ import type { Delivery } from "../../../src/webhook/webhook.ts";
 import { type Answer, answering, Receiver } from "../../support/receiver.ts";
 import { ACCOUNT, ALL_EVENTS, SESSION, textEvent, webhookStage, WebhookWorld } from "../../support/webhook_world.ts";
 import { until } from "../../support/until.ts";
+import { isNewlyFailing } from "../../../src/webhook/failing.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 
 const tls = (name: string) => Deno.readTextFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url));
@@ -455,4 +456,12 @@ Deno.test("an attempt that was written although the store could not say so is fo
   await world.exhaust(s.webhook.id);
   await world.runtime.clock.advance(3_600_000);
   assert.equal(s.receiver.requests.length, 2);
+});
+
+Deno.test("a webhook that fails is reported again after an hour, and after the clock was set back by more", () => {
+  const now = 1_768_478_400_000;
+  const reported = (agoMs: number) =>
+    isNewlyFailing({ cursor: "", origin: "", failedInARow: 3, failingSince: now, announcedAt: now - agoMs }, now);
+  const HOUR_MS = 3_600_000;
+  assert.deepEqual([HOUR_MS - 1, HOUR_MS, -HOUR_MS + 1, -24 * HOUR_MS].map(reported), [false, true, false, true]);
 });

@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { AccountKeys } from "../../../src/account/keys.ts";
+import type { Accounts } from "../../../src/account/accounts.ts";
+import { accountKeys } from "../../../src/account/rows.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
+import { settle, testRuntime } from "../../support/runtime.ts";
+
+Deno.test("the last use of a key is noted to the minute, after the clock was set back too", async () => {
+  const kv = new MemoryKv();
+  const runtime = testRuntime();
+  let now = runtime.clock.now();
+  const clock = { now: () => now, after: runtime.clock.after.bind(runtime.clock) };
+  const accounts = { caller: () => Promise.resolve({}) } as unknown as Accounts;
+  const keys = new AccountKeys({ kv, accounts, runtime: { ...runtime, clock } });
+  const { key, apiKey } = await keys.create("acc_1", {
+    name: "shop",
+    scopes: ["send"],
+    allowedIps: [],
+    allowedDomains: [],
+  });
+  const notedAfter = async (ms: number) => {
+    now += ms;
+    await keys.authenticate(apiKey);
+    await settle();
+    return (await kv.get(accountKeys.keyUsed(key.id))).value;
+  };
+  const first = now;
+  assert.equal(await notedAfter(0), first);
+  assert.equal(await notedAfter(59_999), first);
+  assert.equal(await notedAfter(1), first + 60_000);
+  assert.equal(await notedAfter(-3_600_000), first + 60_000 - 3_600_000);
+});
