@@ -54,6 +54,12 @@ export function makeLookups({ clock }: { clock: Clock }) {
     }
   }
 
+  function forget(beginning: string): void {
+    for (const keys of [answers.keys(), asking.keys()]) {
+      for (const key of [...keys]) if (key.startsWith(beginning)) void (answers.delete(key), asking.delete(key));
+    }
+  }
+
   return {
     /**
      * Answers from the cache or the network. Throws what `ask` throws, and Problem
@@ -69,11 +75,9 @@ export function makeLookups({ clock }: { clock: Clock }) {
     },
 
     /** Invalidates the line's answers, also those still awaited, whose `about` begins with this prefix. */
-    forget(lineId: string, about: string): void {
-      const beginning = `${lineId} ${about}`;
-      for (const keys of [answers.keys(), asking.keys()]) {
-        for (const key of [...keys]) if (key.startsWith(beginning)) void (answers.delete(key), asking.delete(key));
-      }
-    },
+    forget: (lineId: string, about: string): void => forget(`${lineId} ${about}`),
+
+    /** Invalidates every answer, also those still awaited. */
+    forgetAll: (): void => forget(""),
   };
 }

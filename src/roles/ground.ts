@@ -110,14 +110,15 @@ function relayedEvents(events: EventLog, bell: Bell): EventLog {
   };
 }
 
-/** What a line's owner finds changed is forgotten everywhere. */
-function relayedLookups(lookups: Lookups, bell: Bell): Lookups {
+/** What one process finds changed all forget; rings that were lost may have been about anything. */
+export function relayedLookups(lookups: Lookups, bell: Pick<Bell, "ring" | "hear">): Lookups {
   bell.hear(FORGET_TOPIC, (topic) => {
+    if (topic === FORGET_TOPIC) return lookups.forgetAll();
     const [lineId = "", ...about] = topic.slice(FORGET_TOPIC.length).split(" ");
     lookups.forget(lineId, about.join(" "));
   });
   return {
-    answer: (question) => lookups.answer(question),
+    ...lookups,
     forget(lineId, about) {
       lookups.forget(lineId, about);
       bell.ring(`${FORGET_TOPIC}${lineId} ${about}`);

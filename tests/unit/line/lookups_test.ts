@@ -1,6 +1,7 @@
 /** What is asked again is answered from memory, with its age; what is new is limited for each line. */
 import assert from "node:assert/strict";
 import { makeLookups } from "../../../src/line/lookups.ts";
+import { relayedLookups } from "../../../src/roles/ground.ts";
 import { ManualClock } from "../../support/runtime.ts";
 
 function stage() {
@@ -63,4 +64,18 @@ Deno.test("a line asks sixty questions a minute, whatever another asks", async (
   await lookups.answer(question("n60", "ses_2"));
   await clock.advance(59_000);
   await lookups.answer(question("n60"));
+});
+
+Deno.test("of what another process has forgotten nothing is kept after rings may have been lost", async () => {
+  const { lookups, question } = stage();
+  const wakes: ((topic: string) => void)[] = [];
+  const bell = { ring() {}, hear: (_: string, wake: (topic: string) => void) => (wakes.push(wake), () => {}) };
+  const relayed = relayedLookups(lookups, bell);
+  const ask = async () => (await relayed.answer(question("contact 1"))).value;
+  assert.equal(await ask(), "contact 1 1");
+  for (const wake of wakes) wake("forget/ses_1 contact 1");
+  assert.equal(await ask(), "contact 1 2");
+  // As a wire that was away wakes everybody: with the prefix that they hear.
+  for (const wake of wakes) wake("forget/");
+  assert.equal(await ask(), "contact 1 3");
 });
