@@ -101,7 +101,7 @@ export class Passkey {
     if (this.#stage.name !== "required") throw new PasskeyNotRequested();
     const { options } = this.#stage;
     if (challengeOf(assertion) !== options.challenge) {
-      const refused = new PasskeyRefused("The passkey signed a different challenge from the one requested.");
+      const refused = new PasskeyRefused("The passkey signed another challenge than the one requested.");
       this.#refusal = refused.message;
       this.#require(options);
       throw refused;
