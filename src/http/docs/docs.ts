@@ -1,4 +1,6 @@
-/** `/openapi.json` and `/docs`: the reference, rendered from it in the browser, and the guides. All of it from here. */
+/**
+ * `/openapi.json`, and `/docs`: the reference, rendered from it in the browser, and the guides. Needs no other host.
+ */
 import { join } from "node:path";
 import type { Hono } from "@hono/hono";
 import { onDemand } from "../../base/single_flight.ts";
@@ -31,7 +33,7 @@ export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
     });
     paths.add("GET", path);
   }
-  /** Relative, so that it also works below a proxy's path. */
+  /** `to` is relative, so that it also works below a proxy's path. */
   function redirect(from: string, to: string): void {
     app.get(from, (c: ApiContext) => {
       c.set("route", "/docs");
@@ -55,7 +57,7 @@ export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
     if (image === null) return c.notFound();
     return c.body(image, 200, { ...PAGE_HEADERS, "content-type": "image/png", "cache-control": "max-age=3600" });
   });
-  // Many people type a trailing slash.
+  // For addresses typed with a trailing slash.
   redirect("/docs/", "../docs");
   redirect("/docs/guides", "../docs");
   redirect("/docs/guides/", "../../docs");

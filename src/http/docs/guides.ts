@@ -1,9 +1,9 @@
-/** The guides: `docs/*.md` as pages. They are our own, so their content is trusted. */
+/** The guides: `docs/*.md` as pages. Their content is shipped with the gateway, and so trusted. */
 import { join } from "node:path";
 import { shipped } from "../../shipped.ts";
 
 const DOCS = shipped("docs");
-/** In the order in which a newcomer needs them; others follow by name. */
+/** Guides in the order in which a newcomer needs them; others follow by name. */
 const ORDER = [
   "linking",
   "sessions",
@@ -26,7 +26,7 @@ const ORDER = [
 ];
 
 interface Guide {
-  /** Of the file, without its extension. */
+  /** Name of the file without its extension. */
   name: string;
   title: string;
   markdown: string;
@@ -34,7 +34,7 @@ interface Guide {
 
 let found: Guide[] | null = null;
 
-/** All guides; none where they were not shipped. */
+/** Returns all guides; none if they were not shipped. */
 export function guides(): Guide[] {
   return found ??= names().map((name) => {
     const markdown = Deno.readTextFileSync(join(DOCS, `${name}.md`));
@@ -54,17 +54,17 @@ function names(): string[] {
   }
 }
 
-/** Links to all guides, for the sidebar; `here` is the one that is open. */
+/** Returns links to all guides, for the sidebar; `here` is the guide that is open. */
 export function guideLinks(base: string, here: Guide | null): string {
   return guides().map((guide) => {
-    // What the search finds it by.
+    // The words by which the search finds the guide.
     const words = [...guide.markdown.matchAll(/^##+ (.*)$/gm)].map(([, heading]) => heading).join(" ");
     const current = guide === here ? ' aria-current="page"' : "";
     return `<a href="${base}${guide.name}" data-words="${escaped(words)}"${current}>${escaped(guide.title)}</a>`;
   }).join("\n");
 }
 
-/** The page of a guide. The renderer is loaded on first use. */
+/** Renders the page of a guide. The renderer is loaded on first use. */
 export async function guidePage(guide: Guide): Promise<string> {
   const { Marked } = await import("marked");
   const marked = new Marked({
@@ -92,7 +92,7 @@ export async function guidePage(guide: Guide): Promise<string> {
     .replace("{body}", () => body);
 }
 
-/** The bytes of an image of the guides; null when there is none of this name. */
+/** Resolves to the bytes of a guide's image; null if there is none of this name. */
 export async function guideImage(name: string): Promise<Uint8Array<ArrayBuffer> | null> {
   try {
     return await Deno.readFile(join(DOCS, "images", name));
@@ -101,14 +101,14 @@ export async function guideImage(name: string): Promise<Uint8Array<ArrayBuffer> 
   }
 }
 
-/** Where a guide's link leads on this site; null for files that come with the source alone. */
+/** Returns the target of a guide's link on this site; null for files that only the source has. */
 function addressOf(href: string): string | null {
   if (/^(https?:|#)/.test(href)) return href;
   const other = /^([a-z]+)\.md(#.*)?$/.exec(href);
   return other && guides().some(({ name }) => name === other[1]) ? `${other[1]}${other[2] ?? ""}` : null;
 }
 
-/** As GitHub makes the anchors of headings, so that links work in both places. */
+/** Returns the anchor that GitHub gives a heading, so that links work in both places. */
 function slug(text: string): string {
   return text.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, "").replaceAll(" ", "-");
 }

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 document, made from the very routes and schemas that validate. Needs no running gateway. */
+/** The OpenAPI 3.1 document, made from the routes and schemas that validate requests. Needs no running gateway. */
 import { keysOf } from "../../base/typed_keys.ts";
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import { CATALOGUE, Problem, type ProblemCode } from "../../errors.ts";
@@ -39,7 +39,7 @@ Send the key of the account in the header \`x-api-key\`. Errors are RFC 9457 \`a
 
 let document: OpenApiDocument | undefined;
 
-/** The document; made at the first call, then kept. */
+/** Returns the document, which is made at the first call. */
 export function openApiDocument(): OpenApiDocument {
   return document ??= makeDocument();
 }
@@ -115,7 +115,7 @@ function answersOf({ answers }: Route): RouteConfig["responses"] {
   );
 }
 
-/** One response a status, with an example for each code that it may carry. */
+/** Returns a response per status, with an example for each of its error codes. */
 function problemsOf(route: Route): RouteConfig["responses"] {
   const byStatus = new Map<number, ProblemCode[]>();
   for (const code of new Set(codesOf(route))) {
@@ -135,7 +135,7 @@ function problemsOf(route: Route): RouteConfig["responses"] {
   );
 }
 
-/** Every code that the route may answer. */
+/** Returns every error code that the route may answer with. */
 export function codesOf({ access, method, params, query, body, upload, problems }: Route): ProblemCode[] {
   const codes: ProblemCode[] = [...problems];
   if (access !== "open") {
@@ -143,7 +143,7 @@ export function codesOf({ access, method, params, query, body, upload, problems 
     codes.push("ip_not_allowed", "domain_not_allowed", "subscription_expired", "rate_limited", "storage_unavailable");
   }
   if (params) codes.push("not_found");
-  // A body that is not asked for is read too, to refuse what would be ignored.
+  // A body is read even if the route takes none, to refuse fields that would be ignored.
   const readsBody = !upload && method !== "get";
   if (query || upload || readsBody) codes.push("validation_failed");
   if (body || upload) codes.push("unsupported_media_type");

@@ -1,4 +1,4 @@
-/** The caller's own account, to read. Its key is managed in the panel, by people (spec, "Authentication" 1, 4 and 6). */
+/** The caller's own account. Its key is managed by people in the panel (spec, "Authentication" 1, 4 and 6). */
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../account/account.ts";
 import { WEEKDAYS } from "../../account/hours.ts";

@@ -1,4 +1,4 @@
-/** Bulks after they were accepted: how far they are, and cancelling the rest. */
+/** Accepted bulks: their progress, and cancelling the rest. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, isoTimeOrNull, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";

@@ -1,4 +1,4 @@
-/** What the other side of a chat sees of the line: typing, and that it has read. */
+/** Presence and read receipts, which a line shows to the other side of a chat. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, jidOf, Recipient } from "../api/schemas.ts";

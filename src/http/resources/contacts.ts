@@ -1,4 +1,4 @@
-/** What the network tells about other numbers (spec, "Sessions"), who is blocked, and the line's own profile. */
+/** Information of the network about other numbers (spec, "Sessions"), the blocklist, and the line's own profile. */
 import { z } from "@hono/zod-openapi";
 import { invalid } from "../../errors.ts";
 import { type Api, ok, route } from "../api/route.ts";
@@ -6,7 +6,7 @@ import { changes, data, Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { kept, keptAnswer, ofSession } from "./network.ts";
 
-/** How long an answer of the network is good for those who ask again. */
+/** How long answers of the network are cached. */
 const CARD_MAX_AGE_MS = 10 * 60_000;
 const OWN_MAX_AGE_MS = 60_000;
 
@@ -167,14 +167,14 @@ function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "loo
     try {
       await contacts.changeProfile({ ...fields, ...(jpeg === undefined ? {} : { picture: jpeg }) });
     } finally {
-      // Where the network refuses one of the fields, those before are done.
+      // If the network refuses a field, those before it have been changed.
       lookups.forget(id, "profile");
     }
     return ok({ data: bothNames(await contacts.profile()) });
   });
 }
 
-/** The picture goes by the name that contacts have for it, and by the one that changes it. */
+/** Adds `picture`, the name used to change it, beside `pictureUrl`, the name that contacts have. */
 function bothNames<T extends { pictureUrl: string | null }>(profile: T): T & { picture: string | null } {
   return { ...profile, picture: profile.pictureUrl };
 }

@@ -1,4 +1,4 @@
-/** Erasing what is kept of a person. */
+/** Erasing the data stored about a person. */
 import { z } from "@hono/zod-openapi";
 import type { ErasureRecord } from "../../erasure/rows.ts";
 import { type Api, ok, route } from "../api/route.ts";

@@ -1,4 +1,4 @@
-/** What became of each event at a webhook, and delivering it again (spec, "Webhooks"). */
+/** The delivery log of a webhook, and redelivery (spec, "Webhooks"). */
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES } from "../../event/event.ts";
 import { type Delivery, DELIVERY_STATUSES } from "../../webhook/webhook.ts";

@@ -1,4 +1,4 @@
-/** The events as the reference shows them: the shapes of `event/schema.ts`, in the envelope of a webhook and of the feed. */
+/** Schemas of events for the reference: those of `event/schema.ts` in the envelopes of webhooks and the feed. */
 import { keysOf } from "../../base/typed_keys.ts";
 import { z } from "@hono/zod-openapi";
 import type { LoggedEvent } from "../../event/event.ts";
@@ -7,7 +7,7 @@ import { isoTime, Timestamp } from "../api/schemas.ts";
 
 const NAMES = keysOf(EVENT_SCHEMAS);
 
-/** What is POSTed for each event. */
+/** The webhook body of each event. */
 export const WEBHOOK_BODIES = NAMES.map((name) => ({
   name,
   summary: EVENT_SCHEMAS[name].summary,
@@ -23,7 +23,7 @@ export const FeedEvent = z.union(NAMES.map((name) =>
   })
 )).openapi("Event");
 
-/** An event as the feed and the stream show it. */
+/** Returns an event in the form of the feed and the stream. */
 export function feedEventOf({ id, createdAt, event, sessionId, sessionName, data }: LoggedEvent) {
   return { id, event, sessionId, sessionName, createdAt: isoTime(createdAt), data };
 }

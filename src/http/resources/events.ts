@@ -1,4 +1,4 @@
-/** The feed of events and its stream: a client that was down asks for what came after the last one that it saw. */
+/** The event feed and its stream: a client that was offline asks for the events after the last one that it saw. */
 import { z } from "@hono/zod-openapi";
 import { EVENT_ID, EVENT_NAMES, type EventName } from "../../event/event.ts";
 import { Tails } from "../../event/tail.ts";
@@ -80,7 +80,7 @@ function addEvents(api: Api, services: Needed): void {
     const party = caller.account.id;
     const after = await cursorOf(party, asked);
     const page = await budgets.reads.run({ party }, () => events.read(party, { after, types, sessionId, limit }));
-    // Whoever begins now is given a cursor, though nothing lies after it.
+    // A client that starts with `now` gets a cursor, although no event follows it.
     const next = page.next ?? (asked === "now" ? after : null);
     return ok({ data: page.events.map(feedEventOf), next, gap: page.gap });
   });
@@ -88,7 +88,7 @@ function addEvents(api: Api, services: Needed): void {
   api.on(streamEvents, async ({ c, caller, checkKey, query: { after: asked, types, sessionId = null } }) => {
     const accountId = caller.account.id;
     const header = c.req.header("last-event-id") || null;
-    // What is no cursor is refused now, while the answer can still be a problem.
+    // An invalid cursor is refused here, while the answer can still be a problem document.
     const after = await cursorOf(accountId, header ?? asked ?? null, header === null ? "after" : "Last-Event-ID");
     const place = budgets.streams.open(accountId, caller.plan.eventStreams);
     const open = () => {

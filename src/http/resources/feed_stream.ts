@@ -1,4 +1,4 @@
-/** The feed as a stream of server-sent events, for as long as its reader may see it. */
+/** The event feed as a stream of server-sent events, for as long as its key is valid. */
 import { Buffer } from "node:buffer";
 import { Problem } from "../../errors.ts";
 import type { LoggedEvent } from "../../event/event.ts";
@@ -7,7 +7,7 @@ import type { Tails } from "../../event/tail.ts";
 import type { Services } from "../api/services.ts";
 import { feedEventOf } from "./event_schemas.ts";
 
-/** Proxies drop a connection on which nothing comes for a minute or less. */
+/** Proxies drop connections that are silent for a minute or less. */
 const HEARTBEAT_MS = 15_000;
 const KEEP_ALIVE = Buffer.from(": keep-alive\n\n");
 /** Events read for a stream at a time. */
@@ -25,17 +25,18 @@ interface StreamOptions {
 }
 
 /**
- * Server-sent events from the cursor on. Reads the log at the reader's pace: a slow client costs a page of memory. What is
- * behind catches up in its account's turn. Ends when the key may not be used any more, before it shows anything else.
+ * Server-sent events from the cursor on. Reads the log at the client's pace, so that a slow client costs one page of
+ * memory. A stream with a backlog reads it in its account's turn. Checks the key before it writes, and ends when the
+ * key may no longer be used.
  */
 export class FeedStream {
   readonly #deps: StreamDeps;
   readonly #options: StreamOptions;
   readonly #ending = new AbortController();
   #after: string | null;
-  /** Whether there may be something to read; nobody has looked yet. */
+  /** Whether there may be new events; true until the first read. */
   #woken = true;
-  /** Whether more may lie behind the last page; nobody knows what lies behind the first cursor. */
+  /** Whether there may be a backlog after the last page; unknown at first, and so true. */
   #isBehind = true;
   #resting = false;
   #wake = () => {};
@@ -49,7 +50,7 @@ export class FeedStream {
 
   open(): ReadableStream<Uint8Array> {
     return new ReadableStream({
-      // Sent at once, so that proxies and clients know that the stream is open.
+      // Sent at once, to show proxies and clients that the stream is open.
       start: (controller) => controller.enqueue(Buffer.from("retry: 2000\n\n")),
       pull: async (controller) => {
         const bytes = await this.#next();
@@ -60,7 +61,7 @@ export class FeedStream {
     }, { highWaterMark: 1 });
   }
 
-  /** What is to be written next; null at the end. */
+  /** Resolves to the next bytes to write; null at the end. */
   async #next(): Promise<Uint8Array | null> {
     this.#listen();
     while (!this.#isOver) {
@@ -73,7 +74,7 @@ export class FeedStream {
       const page = await this.#read();
       if (!page) return null;
       this.#after = page.next ?? this.#after;
-      // A page may be full, or with a filter empty, and yet not the last.
+      // A page that was cut, even an empty one with a filter, is not the last.
       this.#isBehind = page.isCut;
       if (page.isCut) this.#woken = true;
       if (page.events.length > 0) return await this.#mayShow() ? Buffer.concat(page.events.map(sse)) : null;
@@ -81,13 +82,13 @@ export class FeedStream {
     return null;
   }
 
-  /** At the first read: an answer that nobody reads listens to nothing. */
+  /** Subscribes to new events, at the first read, so that a stream that is never read subscribes to nothing. */
   #listen(): void {
     if (this.#unsubscribe || this.#isOver) return;
     const { tails, stopping } = this.#deps;
     const { accountId, query } = this.#options;
     this.#unsubscribe = tails.subscribe(accountId, query, (since) => {
-      // It has seen all that there was: between that and this lies nothing for it.
+      // The stream is up to date, so there are no events for it between its cursor and `since`.
       if (this.#resting && since !== null && (this.#after === null || since > this.#after)) this.#after = since;
       this.#resting = false;
       this.#woken = true;
@@ -109,14 +110,14 @@ export class FeedStream {
     this.#wake();
   };
 
-  /** The next page; null when the stream ended meanwhile. */
+  /** Resolves to the next page; null if the stream ended in the meantime. */
   async #read(): Promise<Awaited<ReturnType<EventLog["read"]>> | null> {
     const { events, budgets } = this.#deps;
     const { accountId, query } = this.#options;
     const { signal } = this.#ending;
     const next = () => events.read(accountId, { ...query, after: this.#after, limit: STREAM_PAGE });
     try {
-      // Those at the end of the log share one read of what is new.
+      // Streams at the end of the log share one read of new events.
       if (!this.#isBehind) return await next();
       return await budgets.reads.run({ party: accountId, lane: "streams", signal }, next);
     } catch (error) {
@@ -126,7 +127,7 @@ export class FeedStream {
     }
   }
 
-  /** Whether the key is good for what was read before this was asked. */
+  /** Resolves to whether the key is still valid, so that what was read before may be written. */
   async #mayShow(): Promise<boolean> {
     try {
       await this.#options.checkKey();
@@ -138,7 +139,7 @@ export class FeedStream {
     }
   }
 
-  /** Resolves when there is something to read, on the end, or when it is time for a heartbeat. */
+  /** Resolves when there are new events, when the stream ends, or when a heartbeat is due. */
   async #rest(): Promise<void> {
     this.#resting = true;
     await new Promise<void>((resolve) => {
@@ -152,7 +153,7 @@ export class FeedStream {
   }
 }
 
-/** Written once for all streams that are given the same event at the same time. */
+/** Encoded events, shared by all streams that get the same event at the same time. */
 const written = new WeakMap<LoggedEvent, Uint8Array>();
 
 function sse(event: LoggedEvent): Uint8Array {

@@ -1,4 +1,4 @@
-/** Who is in a group and who wants to be: participants, the invitation, requests to join. */
+/** Members of a group: participants, the invite link, requests to join. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, GroupJid, MemberResult, memberResultOf, people } from "../api/schemas.ts";
@@ -7,7 +7,7 @@ import { forgetGroup } from "./groups.ts";
 import { kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
 
 const MAX_AGE_MS = 15_000;
-/** As many as one question to the network may name. */
+/** Most participants in one request to the network. */
 const AT_ONCE = 1_023;
 
 const Invite = z.object({

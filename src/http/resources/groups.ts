@@ -1,4 +1,4 @@
-/** Groups that a line is in (spec, "Sessions"): the list, and one to look at, make, change and leave. */
+/** Groups of a line (spec, "Sessions"): listing, creating, reading, changing and leaving them. */
 import { z } from "@hono/zod-openapi";
 import type { Lookups } from "../../line/lookups.ts";
 import type { Group as PortGroup, WholeGroup as PortWholeGroup } from "../../whatsapp/groups.ts";
@@ -19,11 +19,11 @@ import type { Services } from "../api/services.ts";
 import { kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
 import { MessageReference } from "./sends/fields.ts";
 
-/** How long an answer of the network is good for those who ask again. Changes of groups end it at once. */
+/** How long answers of the network are cached. Changes of groups invalidate them. */
 const MAX_AGE_MS = 60_000;
 /** The network's own limit, the line included. */
 const MOST_PARTICIPANTS = 1_023;
-/** How long messages stay: the choices that the apps know. */
+/** The lifetimes of messages that the apps offer; 0: unlimited. */
 const EPHEMERAL_SECONDS = [0, 86_400, 604_800, 7_776_000] as const;
 
 const Group = z.object({
@@ -188,7 +188,7 @@ function addGroups(api: Api, { lines, lookups, amendments, references }: Needed)
   });
 }
 
-/** What was known of the group, and of all groups, is not so any more. */
+/** Invalidates the cached answers about the group, and the cached list of groups. */
 export function forgetGroup(lookups: Lookups, lineId: string, gid: string): void {
   lookups.forget(lineId, "groups");
   lookups.forget(lineId, `group ${gid}`);

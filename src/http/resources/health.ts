@@ -1,4 +1,4 @@
-/** Health as the reference shows it. */
+/** The routes of `health.ts`, for the reference. */
 import { z } from "@hono/zod-openapi";
 import { type Api, route } from "../api/route.ts";
 import { HEALTH_PATHS, makeHealth } from "../health.ts";

@@ -1,4 +1,4 @@
-/** Further keys of the account: each with a name, scopes and limits of its own. */
+/** Additional keys of the account, each with its own name, scopes and limits. */
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../account/account.ts";
 import { type AccountKey, isForPages, type MadeKey, requireScope, SCOPES } from "../../account/keys.ts";
@@ -9,7 +9,7 @@ import { data, idOf, idParams, isoTime, isoTimeOrNull, oneLine, Timestamp } from
 import type { Services } from "../api/services.ts";
 import { places } from "./account.ts";
 
-/** Each request with the key goes through them. */
+/** Limits the work per request: each request with the key checks all entries. */
 const MAX_PLACES = 100;
 
 const scopes = z.array(z.enum(SCOPES)).min(1).max(10).openapi({
@@ -56,7 +56,7 @@ const createKey = route({
   summary: "Make a further key",
   description: "Needs the scope `manage`, and a key that is not bound to domains. A key gives no scope that it lacks.",
   body: NewKey,
-  // Whoever repeats another key's request must be allowed to make it: the answer has the new key in it.
+  // In the handler, because the answer contains the new key: a replay must pass its permission checks too.
   repeats: "handler",
   answers: { 201: data("The key; `key` is shown here and never again", z.object({ ...shape, key: z.string() })) },
   problems: ["scope_missing"],
@@ -97,7 +97,9 @@ function addKeys(api: Api, { keys, idempotency }: Pick<Services, "keys" | "idemp
   });
 }
 
-/** A page's key is known to everybody who opens the page, and an Origin is easily forged. */
+/**
+ * Throws Problem scope_missing; also for a key for pages, which all visitors know and whose Origin is easily forged.
+ */
 function requireManager(caller: Caller): void {
   requireScope(caller, "manage");
   if (isForPages(caller)) throw new Problem("scope_missing", "A key that is bound to domains manages no keys.");

@@ -1,4 +1,4 @@
-/** Files of incoming messages, by signed link: no key, because the link is one. */
+/** Files of incoming messages, by signed link, which needs no key. */
 import { z } from "@hono/zod-openapi";
 import { type Api, route } from "../api/route.ts";
 import type { Services } from "../api/services.ts";

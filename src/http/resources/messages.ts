@@ -1,4 +1,4 @@
-/** Messages after they were accepted: status, history, cancelling (spec, "Message status and history"). */
+/** Accepted messages: status, history, edits, cancellation (spec, "Message status and history"). */
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../errors.ts";
 import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
@@ -208,7 +208,7 @@ function addMessages(
   api: Api,
   { history, queued, amendments, tallyOf, forecast, runtime, budgets }: Needed,
 ): void {
-  /** The message with what became of it. */
+  /** Resolves to the message with its life and, for a poll, its votes. */
   async function recordOf(message: Message): Promise<z.infer<typeof MessageRecord>> {
     const waitsFor = (await forecast.waits([message])).get(message.id);
     const { createdAt, dispatchedAt, sentAt, failedAt, deliveredAt, readAt, editedAt, revokedAt } = message;
@@ -271,10 +271,10 @@ function addMessages(
   });
 }
 
-/** What is left to be shown of a message whose recipient was erased. */
+/** The content shown of a message whose recipient was erased. */
 const NOTHING = { text: null, caption: null, filename: null };
 
-/** A message as the history shows it. */
+/** Returns a message in the form of the history. */
 function itemOf(message: Message, waitsFor?: Waits): z.infer<typeof HistoryItem> {
   const { id, jobId, sessionId, to, content, status, error, erasedAt } = message;
   return {

@@ -1,4 +1,4 @@
-/** What is asked of the network through a line: what these routes share, and answers that are kept for a while. */
+/** Shared parts of routes that query the network through a line, and cached answers. */
 import { z } from "@hono/zod-openapi";
 import type { ProblemCode } from "../../errors.ts";
 import type { Lookups } from "../../line/lookups.ts";
@@ -14,11 +14,11 @@ const problems: ProblemCode[] = [
   "network_timeout",
 ];
 
-/** A route about a line, and one about a group that it is in. */
+/** Common fields of routes about a line, and of routes about a group of a line. */
 export const ofSession = { access: "key", params: idParams("session", "ses"), problems } as const;
 export const ofGroup = { ...ofSession, params: z.object({ id: idOf("session", "ses"), gid: GroupJid }) } as const;
 
-/** What a route declares whose answer is kept: `keptAnswer` makes it. */
+/** Returns the declarations of a route whose answer is cached (`keptAnswer`). */
 export function kept(description: string, data: z.ZodType) {
   const headers = { age: "Seconds since the network was asked" };
   return {
@@ -27,7 +27,7 @@ export function kept(description: string, data: z.ZodType) {
   };
 }
 
-/** The answer that is kept, or a new one. Throws as `Lookups.answer`. */
+/** Answers from the cache, or with a new answer. Throws as `Lookups.answer` does. */
 export async function keptAnswer(
   lookups: Pick<Lookups, "answer">,
   question: Parameters<Lookups["answer"]>[0],

@@ -1,4 +1,4 @@
-/** Numbers that are never written to again. */
+/** Opt-outs: numbers to which no message may be sent. */
 import { z } from "@hono/zod-openapi";
 import type { OptOut } from "../../message/rows.ts";
 import { type Api, ok, route } from "../api/route.ts";

@@ -1,4 +1,4 @@
-/** The passkey of an account that is being linked: what is to be signed, and the signature. */
+/** The passkey of an account that is being linked: the challenge to sign, and its signature. */
 import { z } from "@hono/zod-openapi";
 import type { Lines } from "../../line/lines.ts";
 import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/passkey.ts";
@@ -6,7 +6,7 @@ import { type Api, ok, route } from "../api/route.ts";
 import { data, idParams, isoTime, Timestamp } from "../api/schemas.ts";
 import { Session, sessionOf } from "./sessions.ts";
 
-/** As WebAuthn's JSON forms write bytes. */
+/** Bytes in the encoding of WebAuthn's JSON. */
 const Base64Url = z.string().max(16_384).regex(/^[A-Za-z0-9_-]+$/, "must be base64url");
 
 const Request = z.object({
@@ -90,7 +90,7 @@ function addPasskey(api: Api, { lines }: { lines: Pick<Lines, "passkey" | "signP
   });
 }
 
-/** As the network takes it: without members that browsers may leave out or set to null. */
+/** Returns the assertion as the network accepts it, without optional members that are null. */
 export function assertionOf(assertion: z.infer<typeof Assertion>): PasskeyAssertion {
   const { id, rawId, type, authenticatorAttachment, response, clientExtensionResults } = assertion;
   const { clientDataJSON, authenticatorData, signature, userHandle } = response;
@@ -104,7 +104,7 @@ export function assertionOf(assertion: z.infer<typeof Assertion>): PasskeyAssert
   };
 }
 
-/** What the account's passkey is asked for, as clients see it. */
+/** Returns the request to the account's passkey in the form of the API. */
 export function requestOf(request: PasskeyRequest): z.infer<typeof Request> {
   const { stage, expiresAt } = request;
   return {
@@ -115,7 +115,7 @@ export function requestOf(request: PasskeyRequest): z.infer<typeof Request> {
   };
 }
 
-/** Whether the text is what a browser makes of a signature by a passkey; which one it is, the network says. */
+/** Whether the text is a browser's client data for a signature; the network checks which passkey signed. */
 function isClientData(text: string): boolean {
   try {
     const { type, challenge } = JSON.parse(atob(text.replaceAll("-", "+").replaceAll("_", "/")));

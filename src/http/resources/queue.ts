@@ -1,4 +1,4 @@
-/** What waits in the queue of a line. */
+/** The queue of a line. */
 import { z } from "@hono/zod-openapi";
 import { PRIORITIES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";

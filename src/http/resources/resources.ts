@@ -1,4 +1,4 @@
-/** Every resource of the API: what it declares, for the reference, and what serves it. */
+/** All resources of the API: their routes, for the reference, and their handlers. */
 import type { Api, Route } from "../api/route.ts";
 import type { Services } from "../api/services.ts";
 import { accountResource } from "./account.ts";
@@ -51,7 +51,7 @@ const RESOURCES: readonly Resource[] = [
   healthResource,
 ];
 
-/** Every route that the gateway serves to its clients. */
+/** Every route that the gateway offers to clients. */
 export const ROUTES = RESOURCES.flatMap(({ routes }) => routes) as readonly Route[];
 
 export function addResources(api: Api, services: Services): void {

@@ -1,4 +1,4 @@
-/** Signs of life of a line: whether it is heard, and hears. */
+/** The health of a line: its traffic with the network, its limits and its queue. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, idParams, isoTime, isoTimeOrNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";

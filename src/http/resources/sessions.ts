@@ -57,7 +57,7 @@ const NewSession = z.strictObject({
   name: Name,
   pairingPhone: PhoneNumber.nullish().openapi({
     description: "Digits with country code; links by a pairing code instead of a QR",
-    // None: whoever tries the form as it stands expects a QR.
+    // No example, because the reference's form would send it, and a user who tries the form expects a QR.
     example: undefined,
   }),
   proxy: Proxy,
@@ -236,7 +236,7 @@ export function restrictionOf({ kind, until }: RestrictionOfLine): z.infer<typeo
   return { kind, until: isoTimeOrNull(until) };
 }
 
-/** A line as the API shows it. */
+/** Returns a line in the form of the API. */
 export function sessionOf(line: Line): z.infer<typeof Session> {
   const { id, name, status, phone, lastUsed, createdAt, passkey, restriction, proxy, reason } = line;
   return {

@@ -1,4 +1,4 @@
-/** Webhooks: where events are posted (spec, "Webhooks"); `deliveries.ts` tells how that went. */
+/** Webhooks, to which events are posted (spec, "Webhooks"); `deliveries.ts` has their delivery log. */
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES, type EventName } from "../../event/event.ts";
 import type { ShownWebhook } from "../../webhook/webhook.ts";

@@ -1,4 +1,4 @@
-/** Many messages at once, accepted all or none (spec, "Bulk"). */
+/** Bulks: many messages in one request, of which all or none are accepted (spec, "Bulk"). */
 import { z } from "@hono/zod-openapi";
 import { quotaHeadersOf } from "../../../account/quota.ts";
 import { remoteContent } from "../../../message/kinds/file.ts";
@@ -21,10 +21,10 @@ import {
 import type { Sender } from "./sender.ts";
 
 const MAX_BULK = 10_000;
-/** Ten thousand short texts are two of these; ten thousand of the longest must be cut into several requests. */
+/** 10,000 short texts take 2 MiB; 10,000 of the longest must be split into several requests. */
 const MAX_BULK_BODY = 32 * MIB;
 
-/** What `superRefine` checks, as JSON Schema says it. */
+/** The checks of `superRefine` as JSON Schema. */
 const ITEM_RULES: object = {
   oneOf: [
     { required: ["to", "text"], properties: { text: STRING, fileUrl: NULL, caption: NULL } },

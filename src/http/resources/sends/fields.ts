@@ -1,15 +1,15 @@
-/** What the sends have in common: the fields of their bodies, their answers, and what may go wrong. */
+/** Shared parts of the sends: fields of their bodies, answers and errors. */
 import { z } from "@hono/zod-openapi";
 import { MAX_TYPING_MS } from "../../../account/plan.ts";
 import { invalid } from "../../../errors.ts";
 import { PRIORITIES } from "../../../message/message.ts";
 import { idOf } from "../../api/schemas.ts";
 
-/** Of a field that is given, and of one that is not, where JSON Schema says what `superRefine` checks. */
+/** A field that is given, and one that is not, where JSON Schema expresses the checks of `superRefine`. */
 export const STRING = { type: "string" };
 export const NULL = { type: "null" };
 
-/** As many as a group has. */
+/** The size of the largest group. */
 const MAX_MENTIONS = 1_024;
 
 export const DAY_SECONDS = 24 * 60 * 60;
@@ -23,11 +23,11 @@ export const sessionId = Session.nullish();
 export const seconds = z.int().min(1).max(MAX_TTL_SECONDS);
 const ttl = seconds.nullish().openapi({
   description: "Seconds that the message may wait before it ends as failed (`expired`); 24 hours if left out",
-  // Members that few need have no example: the reference's form sends what it shows.
+  // Rarely needed members have no example, because the reference's form sends the examples.
   example: undefined,
 });
 
-// Its length first: parsing 30 MB as a URL takes half a second.
+// Checks the length first: parsing 30 MB as a URL takes half a second.
 export const FileUrl = z.string().max(2048, { abort: true }).check(
   z.url({ protocol: /^https?$/, error: "must be an http or https URL" }),
 ).openapi({
@@ -45,13 +45,15 @@ export const priority = z.enum(PRIORITIES).nullish().openapi({
   example: undefined,
 });
 
-/** What every send may say beside its content. */
+/** Options of every send. */
 export const options = { ttl, sendAt, priority };
 export type SendOptions = z.infer<z.ZodObject<typeof options & { sessionId: typeof sessionId }>>;
 
 const MAX_AHEAD_MS = 30 * DAY_SECONDS * 1000;
 
-/** The time, Unix ms; null when none was given. Throws Problem validation_failed for one that is past or too far ahead. */
+/**
+ * Returns the time, Unix ms; null if none was given. Throws Problem validation_failed if it is past or too far ahead.
+ */
 export function sendTimeOf(sendAt: string | null | undefined, now: number): number | null {
   if (typeof sendAt !== "string") return null;
   const time = Date.parse(sendAt);
@@ -60,7 +62,7 @@ export function sendTimeOf(sendAt: string | null | undefined, now: number): numb
   return time;
 }
 
-/** An id of a message as clients know it: the gateway's, or the network's, as events tell it. */
+/** A message id: the gateway's, or the network's as events report it. */
 export const MessageReference = z.string().regex(/^[0-9A-Za-z_.:-]{1,128}$/, "must be the id of a message").openapi({
   description: "Id of a message: `msg_…`, or the `messageId` of an event",
   example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
@@ -76,7 +78,7 @@ export const Mentions = z.union([z.literal("all"), z.array(Mentioned).max(MAX_ME
 
 export const typingMs = z.int().min(0).max(MAX_TYPING_MS);
 
-/** How one message is sent, beside what it says: of every send, and of each item of a bulk. */
+/** Options of each message, in every send and in each item of a bulk. */
 export const manner = {
   replyTo: MessageReference.nullish().openapi({
     description: "The message of the same chat that this one answers: `msg_…`, or the `messageId` of an event. " +
@@ -119,7 +121,7 @@ export const quotaHeaders = {
   "x-quota-monthly-remaining": "Messages left this UTC month; absent where the plan sets no limit",
 };
 
-/** A route that sends one message, but for its path, its body and its words. */
+/** Common fields of the routes that send one message. */
 export const single = {
   method: "post",
   tag: "Messages",
@@ -136,10 +138,10 @@ const MAX_TEXT = 65_536;
 /** Text of 1 to 65,536 characters (code points, as JSON Schema counts them). */
 export const Text = textOf(1).meta({ minLength: 1, maxLength: MAX_TEXT });
 
-/** What goes with an image, a video or a document. */
+/** Caption of an image, a video or a document. */
 export const Caption = textOf(0).meta({ maxLength: MAX_TEXT, example: "Your invoice" });
 
-/** A short text with something to be seen: a name, a question. */
+/** Returns the schema of a short text that is not blank, such as a name or a question. */
 export function label(maxLength: number) {
   return textOf(1, maxLength).refine((text) => text.trim() !== "", "is blank").meta({ minLength: 1, maxLength });
 }
@@ -148,7 +150,7 @@ function textOf(minimum: number, maximum = MAX_TEXT) {
   return z.string()
     .refine((text) => text.length >= minimum, { error: "is empty", abort: true })
     .refine((text) => !isLonger(text, maximum), {
-      // Formatted when it is asked for: the first use of a locale takes 15 ms.
+      // Formatted only on error: the first use of a locale takes 15 ms.
       error: () => `has more than ${maximum.toLocaleString("en")} characters`,
     })
     .refine((text) => text.isWellFormed(), "holds half of a surrogate pair, which is no character");
@@ -165,7 +167,7 @@ function isLonger(text: string, characters: number): boolean {
 /** No flags, so that the reference can show it. */
 const EMOJI = /\p{Extended_Pictographic}|\p{Regional_Indicator}{2}|[0-9#*]\u{fe0f}?\u{20e3}/u;
 
-/** What people and apps count as one emoji is a grapheme. The segmenter is made when it is needed: it loads a locale. */
+/** One emoji, counted in graphemes, as people and apps do. The segmenter is made on use, because it loads a locale. */
 export const Emoji = z.string().max(64).refine(
   (text) => text === "" || (EMOJI.test(text) && [...new Intl.Segmenter().segment(text)].length === 1),
   "is not one emoji",

@@ -1,4 +1,6 @@
-/** Makes of what a send says about its manner what the message keeps: references are found, and what cannot be is 400. */
+/**
+ * Turns the options of a message into those that are stored: resolves references and refuses impossible options (400).
+ */
 import type { YieldPoint } from "../../../base/yielding.ts";
 import { keysOf } from "../../../base/typed_keys.ts";
 import { invalid } from "../../../errors.ts";
@@ -9,7 +11,7 @@ import type { SendItem } from "../../../message/send.ts";
 import { isGroup } from "../../../whatsapp/groups.ts";
 import type { MannerFields } from "./fields.ts";
 
-/** What makes no sense of a kind, and why. */
+/** Options that make no sense for a kind of message, and why. */
 const SENSELESS: Partial<Record<OutgoingContent["kind"], Partial<Record<keyof MannerFields, string>>>> = {
   reaction: { replyTo: "is for what says more than a reaction", mentions: "is for what says more than a reaction" },
   status: {
@@ -23,7 +25,7 @@ export interface Item {
   to: string;
   content: OutgoingContent;
   manner?: MannerFields;
-  /** Where the item stands in the body, with a dot behind it; "" for a single send. */
+  /** Path of the item in the body, with a trailing dot; "" for a single send. */
   path?: string;
 }
 
@@ -31,18 +33,18 @@ interface Context {
   accountId: string;
   sessionId: string | null;
   references: References;
-  /** After each item. */
+  /** Called after each item. */
   yieldPoint: YieldPoint;
 }
 
-/** Of a quoted text that phones no longer know; they show a few lines. */
+/** Most characters of a quoted text, for phones that no longer have the message; they show a few lines. */
 const MAX_QUOTE = 1_000;
-/** What can be shown once only. */
+/** Kinds that can be sent as view-once. */
 const ONCE: readonly string[] = ["image", "video", "audio", "voice"];
 
 /**
- * The items as they are accepted, and the line that they leave on: that of the message that is answered where none is
- * named. Throws Problem validation_failed, not_found.
+ * Resolves to the items in the form in which they are accepted, and to their line: the one named, or else that of the
+ * quoted message. Throws Problem validation_failed, not_found.
  */
 export async function resolve(
   items: Iterable<Item>,
@@ -65,14 +67,14 @@ export async function resolve(
   return { items: resolved, sessionId };
 }
 
-/** All but what it answers. */
+/** Returns the options of the message, without the quote. */
 function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendManner {
   const manner: SendManner = {};
   const { mentions, viewOnce, linkPreview, typing } = asked;
   const senseless = SENSELESS[content.kind] ?? {};
   for (const field of keysOf(senseless)) {
     const value = asked[field];
-    // An empty list, and 0, ask for nothing.
+    // An empty list or 0 requests nothing.
     if (Array.isArray(value) ? value.length > 0 : value) throw invalid(`${path}${field}`, senseless[field]!);
   }
   if (mentions === "all" && !isGroup(to)) {
@@ -88,7 +90,7 @@ function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendMan
   return manner;
 }
 
-/** The message that is answered, and its line. */
+/** Resolves to the quoted message and its line. */
 async function quoteOf(
   { to, path = "" }: Item,
   replyTo: string,
@@ -105,7 +107,7 @@ async function quoteOf(
   return { quote: { ...key, chat, text }, lineId };
 }
 
-/** What never left, or was deleted, is nothing that anybody sees. Throws Problem validation_failed at `path`. */
+/** Throws Problem validation_failed at `path` for a message that recipients do not see: never sent, or deleted. */
 export function assertSeen({ message }: Referred, path: string): void {
   if (message?.status === "failed") throw invalid(path, "is a message that was not sent");
   if (message?.revokedAt !== undefined) throw invalid(path, "is a message that was deleted");

@@ -1,4 +1,4 @@
-/** Sends that are about another message: a reaction to it, and sending it on. */
+/** Sends that refer to another message: reactions and forwards. */
 import { z } from "@hono/zod-openapi";
 import { invalid } from "../../../errors.ts";
 import type { ForwardContent, ReactionContent } from "../../../message/kinds/plain.ts";
@@ -53,7 +53,7 @@ function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "
 
   api.on(sendForward, async ({ caller, body, repeat }) => {
     const { sessionId, to, messageId } = body;
-    // The line of the message need not be the one that it goes out on.
+    // The message may be forwarded on another line than its own.
     const referred = await references.find(caller.account.id, messageId, { sessionId: null });
     assertSeen(referred, "messageId");
     const { lineId, key: { networkId }, kind, preview } = referred;

@@ -1,4 +1,4 @@
-/** Takes what is to be sent to its commit, and tells the client how that went. */
+/** Accepts messages, from the validated request to the commit, and answers the client. */
 import type { Caller } from "../../../account/account.ts";
 import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import { quotaHeadersOf } from "../../../account/quota.ts";
@@ -15,17 +15,17 @@ import type { JsonUpload } from "../../body/json_upload.ts";
 import { DAY_SECONDS, type MannerFields, type SendOptions, sendTimeOf } from "./fields.ts";
 import { type Item, resolve } from "./manner.ts";
 
-/** How often a line may change under a send before that is given up. */
+/** Most attempts of a send whose line changes concurrently. */
 const MOST_LOOKS = 20;
 
-/** What is sent, before it has a line. */
+/** The messages of a send, before their line is known. */
 interface Outgoing {
   items: readonly Item[];
   bulk?: boolean;
   repeat: RepeatableRequest | null;
 }
 
-/** What the schema made of the fields that come with a file, and the file. */
+/** The validated fields of an upload, and its file. */
 type SendUpload = JsonUpload<SendOptions & MannerFields> & { filename?: string };
 
 type Needed = Pick<
@@ -38,7 +38,10 @@ export type Sender = ReturnType<typeof makeSender>;
 export function makeSender(services: Needed) {
   const { lines, accept, replay, media, diskShares, metrics, references, runtime } = services;
 
-  /** Resolves when it is on disk; for a repetition, to the first answer. Throws Problem, StoreError. */
+  /**
+   * Resolves once the messages are on disk (promise 1); for a repeated request, to the first result. Throws Problem,
+   * StoreError.
+   */
   async function send(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted> {
     const { sessionId, ttl, sendAt, priority } = asked;
     const { items, bulk = false, repeat } = outgoing;
@@ -61,7 +64,7 @@ export function makeSender(services: Needed) {
     return accepted;
   }
 
-  /** Accepts on the line that it finds, and looks again when that line has changed meanwhile. */
+  /** Finds the line and accepts on it; retries if the line changed in the meantime. */
   async function onLine(
     accountId: string,
     sessionId: string | null,
@@ -82,7 +85,7 @@ export function makeSender(services: Needed) {
 
   return {
     send,
-    /** The 202 to a message whose file was uploaded; a file that no message was accepted for is removed. */
+    /** Accepts a message with an uploaded file and returns the 202; removes the file if the message is refused. */
     async sendUpload(
       { c, caller }: { c: ApiContext; caller: Caller },
       upload: SendUpload,
@@ -99,7 +102,7 @@ export function makeSender(services: Needed) {
         if (accepted.replayed && fileId) await media.remove(fileId);
         return acknowledged(accepted);
       } catch (error) {
-        // Only where it is sure that no commit names the file; otherwise the sweep finds out.
+        // Only if certainly no commit refers to the file; otherwise the sweep decides later.
         if (fileId && isRefusal(error)) await media.remove(fileId);
         throw error;
       }
@@ -107,18 +110,20 @@ export function makeSender(services: Needed) {
   };
 }
 
-/** Whether nothing was written, surely: after `unavailable`, and after a surprise, nobody knows (`store/kv.ts`). */
+/**
+ * Whether certainly nothing was written: after `unavailable` or an unexpected error that is unknown (`store/kv.ts`).
+ */
 function isRefusal(error: unknown): boolean {
   return error instanceof Problem || (error instanceof StoreError && error.code !== "unavailable");
 }
 
-/** The 202 of a single send. */
+/** Returns the 202 of a single send. */
 export function acknowledged({ messages, remaining }: Accepted): Answer {
   const { id, status, jobId } = messages[0]!;
   return { status: 202, body: { messageId: id, status, jobId }, headers: quotaHeadersOf(remaining) };
 }
 
-/** An upload repeats when its fields and the hash of its file do; how it was encoded does not count. */
+/** Returns the identity of an upload: its fields, file name and the hash of its file, not their encoding. */
 function repeatOf(c: ApiContext, { caller, upload }: { caller: Caller; upload: SendUpload }) {
   const { fields, file, filename = "" } = upload;
   return repeatable(c, { accountId: caller.account.id, parts: [JSON.stringify(fields), filename, file?.sha256 ?? ""] });

@@ -1,7 +1,6 @@
 /**
- * Sending (spec, "Sending messages"). What is asked for in JSON is a row of the table here, at
- * `POST /v1/messages/send/<kind>`; a file that comes with the request (`uploads.ts`) and many messages at once (`bulk.ts`) are
- * read in ways of their own.
+ * Sending (spec, "Sending messages"). Kinds with a plain JSON body are rows of the table here, at `POST
+ * /v1/messages/send/<kind>`. The others, such as uploads (`uploads.ts`) and bulks (`bulk.ts`), have their own files.
  */
 import { z } from "@hono/zod-openapi";
 import type { MessageKind, OutgoingContent } from "../../../message/content.ts";
@@ -81,7 +80,7 @@ const KIND_REQUESTS: readonly KindRequest[] = [
   }),
 ];
 
-/** Ties what `contentOf` takes to the fields. */
+/** Returns the request, with the parameter type of `contentOf` inferred from the fields. */
 function kindRequest<Fields extends z.ZodRawShape>(
   request: Omit<KindRequest, "fields" | "contentOf"> & {
     fields: Fields;
@@ -108,7 +107,7 @@ interface Sends {
   add(api: Api, sender: Sender, services: Services): void;
 }
 
-/** What is read in a way of its own. */
+/** Sends that do not fit the table. */
 const OTHERS: readonly Sends[] = [uploads, referring, statusPosts, bulk];
 
 export const sendResource = {

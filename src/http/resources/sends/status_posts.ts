@@ -12,7 +12,7 @@ import { Caption, FileUrl, manner, NULL, options, sessionId, single, STRING, Tex
 import type { Sender } from "./sender.ts";
 import { base64, filename, MAX_DOCUMENT_BODY, MAX_DOCUMENT_BYTES } from "./uploads.ts";
 
-/** Each of them gets the post's key in its one stanza. */
+/** Limited because one stanza carries the post's key for every number. */
 const MAX_AUDIENCE = 1_000;
 
 const RULES: object = {

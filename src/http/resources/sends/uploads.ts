@@ -1,4 +1,4 @@
-/** Sends whose file comes with the request: as a form, in base64, and as the PDF of an invoicing system. */
+/** Sends with a file in the request: as a form, in base64, and as the PDF of an invoicing system. */
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../../account/account.ts";
 import { MAX_TYPING_MS } from "../../../account/plan.ts";
@@ -30,15 +30,15 @@ import {
 } from "./fields.ts";
 import type { Sender } from "./sender.ts";
 
-/** "About 35 MB" (spec, Limits): of the file itself, decoded. */
+/** "About 35 MB" (spec, Limits), for the decoded file. */
 export const MAX_DOCUMENT_BYTES = 35 * MIB;
 /** 35 MiB in base64 with line breaks, and the other fields. */
 export const MAX_DOCUMENT_BODY = 50 * MIB;
 const MAX_FORM_FILE_BYTES = 100 * MIB;
 const MAX_FORM_BODY = 102 * MIB;
 
-/** Something to be seen after the last slash. Without flags: a pattern in the reference has none. */
-// deno-lint-ignore no-control-regex -- such a name is nothing that a phone could show
+/** A visible character after the last slash. Without flags, because a pattern in the reference cannot have any. */
+// deno-lint-ignore no-control-regex -- phones cannot show such names
 const FILE_NAME = /^([^/\\]*[/\\])*[.\s\x00-\x1f\x7f-\x9f]*[^/\\.\s\x00-\x1f\x7f-\x9f][^/\\]*$/;
 export const filename = z.string().min(1, { abort: true }).max(255, { abort: true }).regex(
   FILE_NAME,
@@ -56,7 +56,7 @@ export const base64 = z.string().openapi({
 
 const PDF_NAME = "document.pdf";
 
-/** What `superRefine` checks of a file, as JSON Schema says it. */
+/** The check of `eitherFile` as JSON Schema. */
 const FILE_RULES: object = {
   oneOf: [
     { required: ["file"], properties: { file: STRING, fileUrl: NULL } },
@@ -64,7 +64,7 @@ const FILE_RULES: object = {
   ],
 };
 
-/** One of the two ways in which a JSON body has a file. */
+/** Reports an issue unless the body has exactly one of `file` and `fileUrl`. */
 function eitherFile({ file, fileUrl }: WithFile, context: z.core.$RefinementCtx<unknown>): void {
   if ((typeof file === "string") !== (typeof fileUrl === "string")) return;
   context.addIssue({ code: "custom", path: ["file"], message: "either file or fileUrl is required, and not both" });
@@ -113,7 +113,7 @@ const formBoolean = z.enum(["true", "false"]).transform((word) => word === "true
   example: undefined,
 });
 
-/** As `manner`, in the words of a form. */
+/** `manner` for a form, in which all values are text. */
 const formManner = {
   replyTo: MessageReference.optional(),
   mentions: z.string().transform((names) => names === "all" ? names : names.split(",").map((name) => name.trim()))
