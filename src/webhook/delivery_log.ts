@@ -22,8 +22,6 @@ import { existingWebhook } from "./webhooks.ts";
 
 /** Rows examined per page: with a filter, a page may be empty although `next` is set. */
 const SCAN_LIMIT = 2_000;
-/** Redeliveries scheduled per commit: a delivery with many attempts and long errors takes up to 6 KiB. */
-const BATCH = 100;
 
 interface DeliveryQuery {
   status: DeliveryStatus | null;
@@ -87,7 +85,7 @@ export class DeliveryLog {
       const event = await kv.get(eventKeys.event(accountId, order));
       const slot = await kv.get(webhookKeys.delivery(webhookId, order));
       if (!slot.value || !event.value) throw notFound("delivery, or its event is no longer kept");
-      const change = new Change().check(slot);
+      const change = new Change();
       return { change, result: makeDue(change, webhookId, { event: event.value, slot, now: clock.now() }) };
     });
     owner.wake(webhookId);
@@ -113,7 +111,8 @@ export class DeliveryLog {
       }
     }
     let scheduled = 0;
-    for await (const events of batchesOf(wanted(), BATCH)) {
+    // Each is checked; a delivery with many attempts and long errors takes up to 6 KiB.
+    for await (const events of batchesOf(wanted(), kv.mostChecks)) {
       scheduled += await redeliverBatch(kv, webhook, { events, progress, now: clock.now() });
     }
     owner.wake(webhookId);
@@ -126,17 +125,16 @@ async function redeliverBatch(
   webhook: WebhookRow,
   { events, progress, now }: { events: readonly LoggedEvent[]; progress: WebhookProgress; now: number },
 ): Promise<number> {
-  const slots = await kv.getMany(events.map((event) => webhookKeys.delivery(webhook.id, orderOf(event.id))));
-  const change = new Change();
-  let scheduled = 0;
-  events.forEach((event, i) => {
-    const slot = slots[i]!;
-    if (slot.value === null && orderOf(event.id) > progress.cursor) return;
-    makeDue(change, webhook.id, { event, slot, now });
-    scheduled++;
+  return await retryOnConflict(kv, async () => {
+    const slots = await kv.getMany(events.map((event) => webhookKeys.delivery(webhook.id, orderOf(event.id))));
+    const change = new Change();
+    events.forEach((event, i) => {
+      const slot = slots[i]!;
+      if (slot.value === null && orderOf(event.id) > progress.cursor) return;
+      makeDue(change, webhook.id, { event, slot, now });
+    });
+    return { change, result: change.checks.length, background: true };
   });
-  if (scheduled > 0) await kv.commit(change, { background: true });
-  return scheduled;
 }
 
 function makeDue(
@@ -153,6 +151,8 @@ function makeDue(
   };
   const waited = before?.nextAttemptAt ?? null;
   if (waited !== null) change.delete(webhookKeys.dueAttempt(webhookId, waited, order));
-  change.set(webhookKeys.delivery(webhookId, order), delivery).set(webhookKeys.dueAttempt(webhookId, now, order), 1);
+  // Checked: an attempt may end in the meantime, and plan its retry.
+  change.check(slot).set(webhookKeys.delivery(webhookId, order), delivery)
+    .set(webhookKeys.dueAttempt(webhookId, now, order), 1);
   return delivery;
 }

@@ -4,7 +4,7 @@ import { Problem } from "../../../src/errors.ts";
 import { type LoggedEvent, USUAL_EVENTS } from "../../../src/event/event.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
-import { Change, type Kv } from "../../../src/store/kv.ts";
+import { Change, type CommitOptions, type Kv } from "../../../src/store/kv.ts";
 import { type Delivery, deliveryId, orderOfDelivery } from "../../../src/webhook/webhook.ts";
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
 import { answering } from "../../support/receiver.ts";
@@ -228,6 +228,30 @@ Deno.test("what is delivered again while it is on its way has one series of atte
   await s.clock.advance(HOUR_MS);
   const [delivery] = await s.world.deliveries(s.webhook.id);
   assert.equal(delivery?.attempts.length, 3);
+  assert.equal(s.receiver.requests.length, 3);
+});
+
+Deno.test("an attempt that ends while all since a time are made due is kept, and plans no series of its own", async () => {
+  await using s = await stage();
+  s.receiver.answer = answering(500);
+  await s.world.log(textEvent(1));
+  const [waiting] = await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === 1);
+  const { kv } = s.world;
+  const commit = kv.commit.bind(kv);
+  kv.commit = async (change: Change, options?: CommitOptions) => {
+    if (!options?.background) return await commit(change);
+    kv.commit = commit;
+    await s.clock.advance(waiting!.nextAttemptAt! - s.clock.now());
+    await s.world.until(s.webhook.id, (now) => now[0]?.attempts.length === 2);
+    s.receiver.answer = answering(200);
+    return await commit(change);
+  };
+  assert.deepEqual(await s.log.redeliverSince(ACCOUNT, s.webhook.id, 0), { scheduled: 1 });
+  await s.clock.advance(1_000);
+  await s.world.until(s.webhook.id, (now) => now[0]?.status === "delivered");
+  await s.clock.advance(HOUR_MS);
+  const [delivery] = await s.world.deliveries(s.webhook.id);
+  assert.deepEqual(delivery?.attempts.map(({ status }) => status), [500, 500, 200]);
   assert.equal(s.receiver.requests.length, 3);
 });
 
