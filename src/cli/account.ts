@@ -1,4 +1,4 @@
-/** `paloma account`: accounts, their keys and where these may be used. */
+/** `paloma account`: accounts, their keys, and restrictions on the keys' use. */
 import type { Command } from "commander";
 import type { Account } from "../account/account.ts";
 import { type Data, withData, withNewData } from "./data.ts";
@@ -131,16 +131,16 @@ async function existing(accounts: Data["accounts"], id: string): Promise<Account
   return found;
 }
 
-/** A day, or a moment; without a zone it is UTC. */
+/** A date, or a time; UTC if it has no zone. */
 const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?$/;
 
 function expiry(at: string | undefined, now: number): number | null {
   if (at === undefined) return now;
   if (at === "never") return null;
-  // Anything else a machine reads as it likes: 01.02.2027 is in January for some.
+  // Other formats are ambiguous: 01.02.2027 may be in January or February.
   const [iso, day = "", moment, zone] = ISO_TIME.exec(at) ?? [];
   const time = iso ? Date.parse(iso + (moment && !zone ? "Z" : "")) : NaN;
-  // The 30th of February would be in March.
+  // `Date` would turn 30 February into a day in March.
   const isDay = !Number.isNaN(time) && new Date(day).toISOString().startsWith(day);
   if (!isDay) throw new Exit(2, `--at: "${at}" is not a date like 2027-01-31`);
   return time;

@@ -1,4 +1,4 @@
-/** `paloma backup` and `paloma restore`: everything of a data folder in one file. */
+/** `paloma backup` and `paloma restore`: all data of a gateway in one file. */
 import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
 import { syncFolder, throughTempFolder, unlessMissing } from "../base/files.ts";
@@ -13,11 +13,11 @@ import { configOf, OF_DATA_AND_FILES, withSettings } from "./settings.ts";
 /** The key stays out of the file, so that a stolen backup opens no credential. */
 const KEEP_THE_KEY =
   "The secret key is not in it: keep secret.key of the data folder (or PALOMA_SECRET_KEY) in another safe place.";
-/** Backups that `--into` makes, and rotates. */
+/** Names of the backups that `--into` makes and rotates. */
 const ROTATED = /^paloma-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}Z\.backup$/;
-/** What one that was killed leaves, maybe not sealed yet. */
+/** Names of temporary files that a killed backup leaves, possibly unsealed. */
 const UNFINISHED = /^(paloma-[\dTZ-]+\.backup)(\.open|\.part|\.open\.part)$/;
-/** No backup takes so long. */
+/** Longer than any backup takes. */
 const GIVEN_UP_MS = 24 * 60 * 60 * 1000;
 
 interface BackupOptions extends Record<string, unknown> {
@@ -93,12 +93,12 @@ function target(file: string | undefined, { into, keep }: BackupOptions): string
   return join(into!, nameAt(systemClock.now()));
 }
 
-/** Names sort as their times do. */
+/** Returns the name of a backup made at this time. Names sort by time. */
 function nameAt(time: number): string {
   return `paloma-${new Date(time).toISOString().replace(/\.\d+Z$/, "Z").replaceAll(":", "-")}.backup`;
 }
 
-/** Runs with a temporary file, which is removed afterwards; so is one that was left there. */
+/** Runs with a temporary file, which is removed before (if one was left) and after. */
 async function throughFile<T>(path: string, run: (path: string) => Promise<T>): Promise<T> {
   await unlessMissing(Deno.remove(path));
   try {
@@ -109,8 +109,8 @@ async function throughFile<T>(path: string, run: (path: string) => Promise<T>): 
 }
 
 /**
- * Removes all but the newest backups in the folder of the one that was made now, what killed ones left, and nothing else;
- * returns what was removed. That one stays, whatever a clock that was set back has named it.
+ * Removes all but the newest `keep` backups in the folder of the backup `made`, and what killed backups left; resolves
+ * to the names removed. `made` always stays, even if the clock was set back and its name is not the newest.
  */
 async function rotate(made: string, keep: number): Promise<string[]> {
   const folder = dirname(made);

@@ -3,9 +3,9 @@ import { type Clock, sleep } from "../runtime.ts";
 import { Exit } from "./output.ts";
 
 const POLL_MS = 50;
-/** No time that anything should take: a machine that is ten times slower than ours gets there too. */
+/** Generous: enough even on a machine ten times slower than a developer's. */
 export const GIVE_UP_AFTER_MS = 120_000;
-/** Characters of an answer that cannot be read. */
+/** Most characters shown of an answer that cannot be parsed. */
 const SHOWN = 200;
 
 // deno-lint-ignore no-explicit-any -- answers are read as the reader of the API reference would, field by field
@@ -15,7 +15,7 @@ export interface Client {
   call(method: string, path: string, body?: unknown): Promise<Json>;
 }
 
-/** Calls under `base`; throws Exit 1 where nobody answers, and with the answer when the status is not 2xx. */
+/** Returns a client for paths below `base`. Calls throw Exit 1 if there is no answer, or its status is not 2xx. */
 export function httpClient(base: string, headers: Record<string, string> = {}): Client {
   return {
     async call(method, path, body) {

@@ -16,11 +16,13 @@ interface DemoStage {
   sessionId: string;
   /** Number of the linked line. */
   line: string;
-  /** Number of the simulated customer who is written to. */
+  /** Number of the simulated customer, who receives the messages. */
   customer: string;
 }
 
-/** Runs the steps and prints each with its time. Throws Exit 1 when what arrived is not what was sent. */
+/**
+ * Runs the steps and prints each with its duration. Throws Exit 1 if a message does not arrive exactly as it was sent.
+ */
 export async function runDemo(stage: DemoStage): Promise<void> {
   const { clock, api, control, sessionId, line, customer } = stage;
   const requests: WebhookRequest[] = [];

@@ -1,10 +1,10 @@
-/** An event in one line for a person at a terminal. */
+/** Describes events, each in one line, for a person at a terminal. */
 import { isGroup } from "../whatsapp/groups.ts";
 import type { Json } from "./client.ts";
 
 const LONGEST_TEXT = 200;
 
-/** What happened, without the time; strangers' words can neither break the line nor control the terminal. */
+/** Returns the event without its time. Text from senders can neither break the line nor control the terminal. */
 export function describeEvent({ event, sessionName, data }: Json): string {
   return [event.padEnd(20), oneLine(sessionName), "·", oneLine(summary(event, data))].join(" ");
 }

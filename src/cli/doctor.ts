@@ -1,4 +1,4 @@
-/** `paloma doctor`: looks for what keeps a gateway from working, and says what to do about it. */
+/** `paloma doctor`: checks for problems that keep a gateway from working, and suggests remedies. */
 import type { Command } from "commander";
 import type { Config } from "../config.ts";
 import { type Clock, systemClock } from "../runtime.ts";
@@ -32,7 +32,7 @@ export function addDoctorCommand(root: Command): void {
     });
 }
 
-/** Every finding; a check that cannot run counts as failed. */
+/** Resolves to the findings of all checks; a check that throws has failed. */
 async function examine(config: Config): Promise<Finding[]> {
   const network = config.whatsapp.url ?? REAL_NETWORK;
   const checks: Check[] = [
@@ -55,9 +55,9 @@ async function foundBy(look: () => Found | Promise<Found>): Promise<Found> {
   }
 }
 
-/** Of a service in Kubernetes that is called paloma. */
+/** Variables that Kubernetes sets for a service named paloma. */
 const OF_SERVICE = /^PALOMA_(SERVICE|PORT)_/;
-/** What commands read from the environment beside the settings. */
+/** Variables that commands read in addition to the settings. */
 const OF_COMMANDS = ["PALOMA_API_KEY", "PALOMA_NEW_SECRET_KEY", "PALOMA_PASSPHRASE"];
 
 function checkSettings({ host, publicUrl, store, trustedProxies }: Config): Found {
@@ -86,7 +86,7 @@ function checkSettings({ host, publicUrl, store, trustedProxies }: Config): Foun
   return well("can be used");
 }
 
-/** What the running gateway announces, by its own metrics. */
+/** Checks the WhatsApp Web version that the running gateway announces, according to its metrics. */
 async function checkWebVersion(config: Config): Promise<Found> {
   const metrics = await (await ask(`${localUrl(config)}/metrics`))?.text() ?? "";
   const metric = (name: string) => metrics.split("\n").find((line) => line.startsWith(name)) ?? "";
@@ -111,7 +111,7 @@ async function checkReach(address: string): Promise<Found> {
   return bad(`${host} cannot be reached: ${trouble}`, "is there a firewall or no DNS? Lines need it at port 443");
 }
 
-/** Compares it with the date that the network's own web server gives. */
+/** Compares the clock with the date that the network's web server reports. */
 async function checkClock(address: string, clock: Clock): Promise<Found> {
   const url = address.replace(/^ws/, "http");
   const answer = await ask(url, "HEAD");

@@ -1,4 +1,4 @@
-/** What the doctor looks at where the data is: a folder of this machine, or a store and a bucket that machines share. */
+/** The doctor's checks of the data: in a folder of this machine, or in a shared store and a bucket. */
 import { connect } from "node:net";
 import { hostOf, portOf } from "../base/addresses.ts";
 import { within } from "../base/within.ts";
@@ -17,7 +17,7 @@ import { localUrl } from "./settings.ts";
 export interface Found {
   ok: boolean;
   detail: string;
-  /** What to do; null for nothing. */
+  /** Suggested action; null: none. */
   hint: string | null;
 }
 
@@ -29,7 +29,7 @@ export const bad = (detail: string, hint: string): Found => ({ ok: false, detail
 const CONNECT_TIMEOUT_MS = 5_000;
 const ASK_TIMEOUT_MS = 5_000;
 const TRY_TIMEOUT_MS = 10_000;
-/** Bits by which others than the owner may read. */
+/** Permission bits of everybody but the owner. */
 const OTHERS = 0o077;
 
 const NO_FOLDER = "paloma serve makes it; or is PALOMA_DATA_DIR (--data-dir) another?";
@@ -39,7 +39,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
   const { dataDir, media, store } = config;
   const [name, hint] = store === null ? ["data folder", NO_FOLDER] : ["store", NO_ROWS];
   try {
-    // Who only looks makes no folder and begins no store: a restore wants it empty.
+    // Does not create a folder or a store: a restore needs it empty.
     if (!await hasData(config)) return [[name, () => well(`there is no data in ${placeOf(config)} yet`, hint)]];
   } catch (error) {
     return [[name, () => Promise.reject(error)]];
@@ -65,7 +65,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
 
 const NO_BUCKET = "api and worker have no place for them (503); serve keeps them in its data folder";
 
-/** Opens every account's key, to find one written with another secret key. */
+/** Decrypts every account's key, to detect one encrypted with another secret key. */
 async function checkAccounts({ accounts }: DataFolder, place: string): Promise<Found> {
   const all = await accounts.list();
   for (const { id } of all) await accounts.apiKey(id);
@@ -76,7 +76,7 @@ async function checkAccounts({ accounts }: DataFolder, place: string): Promise<F
   );
 }
 
-/** Of the folder: its files are made private each time they are opened. */
+/** Checks the permissions of the folder only: its files are made private whenever they are opened. */
 async function checkRights(dataDir: string): Promise<Found> {
   const { mode } = await Deno.stat(dataDir);
   if (mode === null || (mode & OTHERS) === 0) return well("only the owner reads the data folder");
@@ -90,7 +90,7 @@ function checkDisk({ dataDir, minFreeDisk }: Config): Found {
   return well(text, free < 4 * minFreeDisk ? "that is not much: make room before it is needed" : null);
 }
 
-/** Does what a file goes through: the right to list a bucket, by which less could be asked, is not needed. */
+/** Puts, gets and deletes an object. Listing would be cheaper, but needs a permission that the gateway does not. */
 async function checkBucket(config: BucketConfig): Promise<Found> {
   const bucket = openBucket(config, silentRuntime);
   const name = `doctor-${silentRuntime.ids.next("med")}`;
@@ -124,7 +124,9 @@ async function checkGateway(config: Config): Promise<Found> {
   );
 }
 
-/** Those on a shared store may be anywhere. */
+/**
+ * Checks for a gateway at this machine's port; gateways on a shared store may also run elsewhere, so none is no fault.
+ */
 async function checkPort(config: Config): Promise<Found> {
   const { isReady, isThere, text } = await readiness(config);
   if (isReady) return well(text);
@@ -148,7 +150,7 @@ async function checkWorkers({ kv }: DataFolder): Promise<Found> {
   return well(`running: ${running.length}, with lines: ${lines.join(", ")}`);
 }
 
-/** Whether each webhook's host takes a connection; each host is asked once. */
+/** Checks that each webhook's host accepts a connection; each host is tried once. */
 async function checkWebhooks({ kv }: DataFolder): Promise<Found> {
   const targets = new Map<string, URL>();
   for await (const { value } of kv.list({ prefix: webhookKeys.webhooks() })) {
@@ -166,7 +168,7 @@ async function checkWebhooks({ kv }: DataFolder): Promise<Found> {
   return bad(`cannot be reached: ${silent.join(", ")}`, "events wait in the log; redeliver them when the host is back");
 }
 
-/** The answer; null when there is none in time. */
+/** Resolves to the response; null if there is none in time. */
 export async function ask(url: string, method = "GET"): Promise<Response | null> {
   try {
     return await fetch(url, { method, signal: AbortSignal.timeout(ASK_TIMEOUT_MS) });
@@ -175,7 +177,7 @@ export async function ask(url: string, method = "GET"): Promise<Response | null>
   }
 }
 
-/** Null when a connection was made, else why not. */
+/** Resolves to null if a connection was made, otherwise to the reason why not. */
 export function connectTo(url: URL): Promise<string | null> {
   return new Promise((resolve) => {
     const socket = connect({ host: hostOf(url), port: portOf(url), timeout: CONNECT_TIMEOUT_MS });

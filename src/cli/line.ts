@@ -1,4 +1,4 @@
-/** `paloma line`: a line moves to another gateway without a new QR. */
+/** `paloma line`: moves a line to another gateway without a new QR. */
 import type { Command } from "commander";
 import { writeAll } from "../base/files.ts";
 import { AlreadyRunning } from "../data/gateway_lock.ts";
@@ -26,7 +26,7 @@ export function addLineCommand(root: Command): void {
       const config = configOf(options);
       await assertData(config);
       const { store, dataDir } = config;
-      // If no gateway runs, none may start meanwhile; on a shared store the line's owner may be on any machine.
+      // If no gateway runs, none may start during the export. On a shared store the line's owner may be on any machine.
       const lock = store !== null ? null : await unlessRunning(dataFolder.lock(dataDir));
       try {
         await withData(options, async (data) => {
@@ -71,7 +71,7 @@ export function addLineCommand(root: Command): void {
     });
 }
 
-/** The folder's lock; null while a gateway holds it. */
+/** Resolves to the folder's lock; null if a gateway holds it. */
 async function unlessRunning<Lock>(locking: Promise<Lock>): Promise<Lock | null> {
   try {
     return await locking;
@@ -82,8 +82,8 @@ async function unlessRunning<Lock>(locking: Promise<Lock>): Promise<Lock | null>
 }
 
 /**
- * Makes the file first, so that a line lets go of its connection for none that cannot be. What `run` writes is on disk
- * when that resolves, and stays; a file without it goes. Throws Exit when there is such a file already.
+ * Creates the file before it calls `run`, so that the line is not given up if the file cannot be written. `write`
+ * resolves once the bytes are on disk; a file without them is removed. Throws Exit if the file exists already.
  */
 async function toNewFile<T>(
   path: string,

@@ -1,4 +1,4 @@
-/** `paloma link`: a line, linked from a terminal, which shows the QR until a phone has scanned it. */
+/** `paloma link`: links a line from a terminal, which shows the QR until a phone has scanned it. */
 import type { Command } from "commander";
 import { systemClock } from "../runtime.ts";
 import { type Client, httpClient, type Json, until } from "./client.ts";
@@ -97,7 +97,7 @@ async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkO
   );
 }
 
-/** What the QR of the API's PNG says. */
+/** Resolves to the text of the QR in the API's PNG. */
 async function textOf(dataUrl: string): Promise<string> {
   const { readQrPng } = await import("../base/qr_png.ts");
   return readQrPng(dataUrl)!;

@@ -1,4 +1,4 @@
-/** `paloma listen`: during development, what happens on a terminal, from the stream or through a real webhook. */
+/** `paloma listen`: prints events during development, from the stream or through a real webhook. */
 import type { Command } from "commander";
 import { type Clock, sleep, systemClock } from "../runtime.ts";
 import { httpClient, type Json } from "./client.ts";
@@ -38,7 +38,7 @@ export function addListenCommand(root: Command): void {
       if (options.forward && !options.webhook) throw new Exit(2, "--forward goes with --webhook.");
       if (options.forward) assertHttp("--forward", options.forward);
       if (!/^\d{1,5}$/.test(options.port) || Number(options.port) > 65_535) throw new Exit(2, "--port is no port.");
-      // `--port` is the webhook's here, no setting.
+      // `--port` is the webhook's here, not the setting of that name.
       const asked = { ...options, key, url: apiUrl(options.url, {}) };
       return options.webhook ? listenByWebhook(asked) : listenToStream(asked, systemClock);
     });
@@ -67,7 +67,7 @@ async function listenToStream({ url, key, events, session, after, json }: Asked,
 
 async function listenByWebhook({ url, key, events, session, port, forward, json }: Asked): Promise<void> {
   let wrong = 0;
-  // Before there is a webhook: a Ctrl-C while the gateway makes it would leave it behind.
+  // Before the webhook is created: a Ctrl-C during its creation would otherwise leave it behind.
   const asked = untilAsked();
   const unread = Promise.withResolvers<never>();
   const webhook = await openWebhook({
@@ -94,7 +94,7 @@ async function listenByWebhook({ url, key, events, session, port, forward, json 
   if (wrong > 0) throw new Exit(1, `${wrong} requests had a wrong signature.`);
 }
 
-/** Throws Exit, with what to do where the gateway may not call this machine. */
+/** Throws Exit, with advice if the gateway may not call this machine. */
 async function openWebhook(options: Parameters<typeof openTemporaryWebhook>[0]) {
   try {
     return await openTemporaryWebhook(options);
@@ -124,7 +124,7 @@ function parsed(body: string): Json {
   }
 }
 
-/** The time of day, UTC, of an ISO timestamp. */
+/** Returns the time of day, UTC, of an ISO timestamp. */
 function timeOf(timestamp: string): string {
   return timestamp.slice(11, 19);
 }
@@ -148,7 +148,10 @@ interface FollowOptions {
   broke(reason: string, pauseMs: number): void;
 }
 
-/** Events as the feed shows them, until the signal, also across breaks of the connection. Throws Exit 1 when the gateway cannot be asked the first time. */
+/**
+ * Yields the feed's events until the signal aborts; reconnects after breaks. Throws Exit 1 if the first connection
+ * fails.
+ */
 export async function* followEvents(options: FollowOptions): AsyncGenerator<Json> {
   const { clock, signal } = options;
   let { after } = options;
@@ -156,7 +159,7 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Json
   let opened = false;
   while (!signal.aborted) {
     try {
-      // "Now" is when we began: a break must not leave out what happened meanwhile.
+      // Resolved to a cursor at the start, so that a break does not skip events.
       if (after === "now") after = (await (await ask(options, "/events?after=now&limit=1")).json()).next;
       const response = await ask(options, streamPath(options, after));
       if (!opened) options.opened();
@@ -191,12 +194,12 @@ async function ask({ baseUrl, apiKey, signal }: FollowOptions, path: string): Pr
   const response = await fetch(baseUrl + path, { headers: { "x-api-key": apiKey }, signal });
   if (response.status === 200) return response;
   const answer = await response.text();
-  // Trying again helps a gateway in trouble; it does not help a wrong key.
+  // Retries help with a gateway in trouble, but not with a wrong key.
   if (response.status >= 500) throw new Error(`it answered ${response.status}`);
   throw new Exit(1, `The gateway answered ${response.status}: ${answer}`);
 }
 
-/** The events of a stream of server-sent events; comments and other fields are skipped. */
+/** Yields the events of a stream of server-sent events; skips comments and other fields. */
 async function* blocks(response: Response): AsyncGenerator<{ id: string; data: string }> {
   let rest = "";
   for await (const text of response.body!.pipeThrough(new TextDecoderStream())) {

@@ -1,4 +1,4 @@
-/** `paloma operator`: the way into the panel for whoever runs the gateway. */
+/** `paloma operator`: access to the panel for the gateway's operator. */
 import type { Command } from "commander";
 import { linkUrl, makeLinks } from "../panel/logins/links.ts";
 import { withData } from "./data.ts";

@@ -1,4 +1,4 @@
-/** What a command prints: results on stdout, as lines for a person or one JSON value; failures on stderr. */
+/** The output of commands: results on stdout, as lines for a person or as one JSON value; failures on stderr. */
 
 const encoder = new TextEncoder();
 
@@ -7,7 +7,7 @@ function writeAll(stream: { writeSync(bytes: Uint8Array): number }, text: string
   while (bytes.length > 0) bytes = bytes.subarray(stream.writeSync(bytes));
 }
 
-/** Writes a line to stdout. Throws Deno.errors.BrokenPipe when nobody reads on, as behind `| head`. */
+/** Writes a line to stdout. Throws Deno.errors.BrokenPipe if the reader has closed the pipe, as `| head` does. */
 export function print(line = ""): void {
   writeAll(Deno.stdout, line + "\n");
 }
@@ -17,24 +17,24 @@ export function printError(line: string): void {
   writeAll(Deno.stderr, line + "\n");
 }
 
-/** One line of JSON. It leaves some control characters as they are, which a terminal would take for commands. */
+/** Returns one line of JSON. Escapes the control characters that JSON leaves as they are and terminals may obey. */
 export function jsonLine(value: unknown): string {
   return JSON.stringify(value).replaceAll(/[\x7f-\x9f]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
 }
 
-/** Writes the result as one line of JSON when `--json` was given, else as the text. */
+/** Prints the result as one line of JSON if `--json` was given, otherwise as text. */
 export function printResult(options: { json?: boolean }, value: unknown, text: () => string): void {
   print(options.json ? jsonLine(value) : text());
 }
 
-/** Columns aligned by their widest cell. */
+/** Returns the rows with aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string {
   const widths: number[] = [];
   for (const row of rows) row.forEach((cell, i) => widths[i] = Math.max(widths[i] ?? 0, cell.length));
   return rows.map((row) => row.map((cell, i) => cell.padEnd(widths[i]!)).join("  ").trimEnd()).join("\n");
 }
 
-/** A command ends with this exit code and, on stderr, this sentence. 1: failed, 2: wrong usage. */
+/** Ends the command with this exit code (1: failed, 2: wrong usage) and this message on stderr. */
 export class Exit extends Error {
   readonly code: 1 | 2;
 
@@ -45,7 +45,7 @@ export class Exit extends Error {
   }
 }
 
-/** The command line is none that there is, and the parser has said so. */
+/** The command line is invalid, which the parser has already reported. */
 export class Misuse extends Exit {
   constructor(message: string) {
     super(2, message);

@@ -1,4 +1,4 @@
-/** Passphrases come from a file or the environment: on the command line everybody on the machine could read them. */
+/** Passphrases, from a file or the environment: on the command line, every user of the machine could read them. */
 import type { Command } from "commander";
 import { Exit } from "./output.ts";
 
@@ -11,7 +11,7 @@ export function withPassphrase(command: Command): Command {
   );
 }
 
-/** Null when none was given. Throws Exit 2 for one that is too short. */
+/** Resolves to the passphrase; null if none was given. Throws Exit 2 if it is too short. */
 export async function passphraseOf(options: { passphraseFile?: string }): Promise<string | null> {
   const passphrase = options.passphraseFile === undefined
     ? Deno.env.get("PALOMA_PASSPHRASE") ?? null
@@ -20,7 +20,7 @@ export async function passphraseOf(options: { passphraseFile?: string }): Promis
   throw new Exit(2, `A passphrase needs at least ${SHORTEST} characters.`);
 }
 
-/** As `passphraseOf`, where one is required. */
+/** As `passphraseOf`, but throws Exit 2 if none was given. */
 export async function neededPassphrase(options: { passphraseFile?: string }): Promise<string> {
   const passphrase = await passphraseOf(options);
   if (passphrase !== null) return passphrase;

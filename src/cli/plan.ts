@@ -74,7 +74,7 @@ export function addPlanCommand(root: Command): void {
     );
 }
 
-/** Where a flag is not called as what it sets. */
+/** Flags whose names differ from those of the fields they set. */
 const FLAGS: Record<string, string> = {
   name: "name",
   delayMinMs: "--delay-min",
@@ -82,7 +82,7 @@ const FLAGS: Record<string, string> = {
   typingMs: "--typing",
 };
 
-/** Has a refusal name the flags. Throws Exit. */
+/** Settles as `made`, but reports validation errors by the names of the flags. Throws Exit. */
 async function namingFlags<T>(made: Promise<T>): Promise<T> {
   try {
     return await made;
@@ -116,7 +116,7 @@ function wholeNumber(flag: string, text: string): number {
   return Number(text);
 }
 
-/** `none` lifts a limit. Read here and not by the parser, which takes null for "not given". */
+/** Returns null for `none`: no limit. Not an option parser of commander, which takes null for "not given". */
 function limit(flag: string, text: string | undefined): number | null | undefined {
   return text === undefined ? undefined : text === "none" ? null : wholeNumber(flag, text);
 }

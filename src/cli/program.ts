@@ -1,4 +1,4 @@
-/** The command line: which commands there are, and what they take. */
+/** The commands and their options. */
 import { Command, CommanderError } from "commander";
 import { VERSION } from "../version.ts";
 import { Misuse, print, printError, printResult } from "./output.ts";
@@ -7,7 +7,7 @@ import { addSettings, withSettings } from "./settings.ts";
 /** Adds commands; `args` are the command line's. */
 type AddCommands = (root: Command, args: readonly string[]) => void;
 
-/** In the order of the help. Only the module of the command that is named is loaded. */
+/** Commands in the order of the help. Only the module of the command named is loaded. */
 const COMMANDS: readonly { names: readonly string[]; load: () => Promise<AddCommands> }[] = [
   { names: ["serve", "api", "worker"], load: async () => (await import("./serve.ts")).addServeCommands },
   { names: ["link"], load: async () => (await import("./link.ts")).addLinkCommand },
@@ -35,7 +35,7 @@ export async function parse(args: readonly string[], json: boolean): Promise<voi
   }
 }
 
-/** The command that `args` name with its options, or all of them; `json` says how help and errors are shown. */
+/** Returns the program with the command that `args` name, or with all; with `json` the parser prints no errors. */
 export async function program(args: readonly string[], json: boolean): Promise<Command> {
   const root = new Command("paloma")
     .description(
@@ -51,14 +51,14 @@ export async function program(args: readonly string[], json: boolean): Promise<C
   if (!json) root.showHelpAfterError("Run it with --help to see what it takes.");
   const [name = "serve"] = args;
   const named = COMMANDS.filter(({ names }) => names.includes(name));
-  // An unknown command is a typo: all are needed to suggest the nearest one.
+  // For an unknown command all are loaded, to suggest the nearest one.
   const needed = named.length > 0 ? named : COMMANDS;
   for (const add of await Promise.all(needed.map(({ load }) => load()))) add(root, args);
   addSettings(root, args);
   return root;
 }
 
-/** The whole product on a simulated network, without a phone. */
+/** Adds `paloma sandbox`: the whole product on a simulated network, without a phone. */
 function addSandboxCommand(root: Command): void {
   withSettings(root.command("sandbox").description("a simulated network, the gateway on it, an account, a linked line"))
     .option("--demo", "send and receive on it, print what happened, and exit")
@@ -79,7 +79,7 @@ function addVersionCommand(root: Command): void {
     });
 }
 
-/** The document without a running gateway. */
+/** Adds `paloma openapi`, which needs no running gateway. */
 function addOpenapiCommand(root: Command): void {
   root.command("openapi").description("print the OpenAPI document").option("--json", "on one line")
     .action(async (options) => {

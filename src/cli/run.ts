@@ -1,4 +1,4 @@
-/** Runs a command, and makes its outcome an exit code: 0 done, 1 failed, 2 usage. */
+/** Runs a command and turns its outcome into an exit code: 0 done, 1 failed, 2 wrong usage. */
 import { SettingsError } from "../config.ts";
 import { OperatorError, Problem } from "../errors.ts";
 import type { RoleName } from "../roles/role.ts";
@@ -13,16 +13,16 @@ export async function run(args: readonly string[]): Promise<number> {
   try {
     const [name = "serve", ...options] = args;
     const role = ROLES.find((role) => role === name);
-    // As units and containers start it, all settings in the environment, there is nothing to parse.
+    // Services and containers start it like this, with all settings in the environment: nothing to parse.
     if (role && options.length === 0) await (await import("./serve.ts")).serve(role);
     else await (await import("./program.ts")).parse(args, json);
     return 0;
   } catch (error) {
-    // The reader of the pipe has closed it.
+    // The reader has closed the pipe.
     if (error instanceof Deno.errors.BrokenPipe) return 0;
     const { exitCode, code, message } = failureOf(error);
     if (json) printError(JSON.stringify({ error: { code, message } }));
-    // The parser has said what is wrong, and how to get help.
+    // For a Misuse, the parser has already printed what is wrong and how to get help.
     else if (!(error instanceof Misuse)) printError(message);
     return exitCode;
   }
@@ -30,7 +30,7 @@ export async function run(args: readonly string[]): Promise<number> {
 
 interface Failure {
   exitCode: 1 | 2;
-  /** For scripts; the same words as in the API where the failure is the same. */
+  /** For scripts; the API's code if the API has the same failure. */
   code: string;
   message: string;
 }

@@ -22,7 +22,7 @@ function runAs(command: Command, role: RoleName): void {
     .action((options) => serve(role, options));
 }
 
-/** Resolves when the process was asked to stop, and has. */
+/** Runs the role; resolves once the process was asked to stop and has stopped. */
 export async function serve(role: RoleName, options: { json?: boolean } = {}): Promise<void> {
   const config = configOf(options);
   if (role !== "serve" && config.store === null) {
@@ -37,7 +37,7 @@ export async function serve(role: RoleName, options: { json?: boolean } = {}): P
   ]);
   const runtime = systemRuntime(await openLog(config.logLevel));
   quietConsole(runtime.log);
-  // From now on, so that a signal during the start ends it in order too.
+  // Before the start, so that a signal during it also leads to an orderly stop.
   const asked = untilAsked();
   const gateway = await startGateway({ config, runtime, role });
   const { baseUrl, panelUrl } = gateway;
@@ -61,9 +61,9 @@ export async function serve(role: RoleName, options: { json?: boolean } = {}): P
 interface Running {
   baseUrl: string;
   panelUrl: string;
-  /** Null: the panel has its operator. */
+  /** Null: the panel already has an operator. */
   operatorLink: string | null;
-  /** Names. */
+  /** Names of the accounts. */
   accounts: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Settings as options of a command: the flag wins over the environment, the environment over the default. */
+/** Settings as options of commands: a flag overrides the environment, which overrides the default. */
 import type { Command } from "commander";
 import { type Config, readConfig } from "../config.ts";
 import { reachable } from "../http/listen/serve.ts";
@@ -7,17 +7,17 @@ import { FOREIGN, type SettingName, SETTINGS, type SettingValues } from "../sett
 
 const HEADING = "Settings (also from the environment, under the name in brackets):";
 
-/** What a command beside the gateway needs to find and open the data. */
+/** Settings with which a command finds and opens the data. */
 export const OF_DATA = ["PALOMA_DATA_DIR", "PALOMA_STORE", "PALOMA_SECRET_KEY"] as const;
-/** What one needs that copies files too. */
+/** Settings of a command that also copies files. */
 export const OF_DATA_AND_FILES = [...OF_DATA, "PALOMA_MEDIA"] as const;
-/** What a command needs to find the gateway on its machine. */
+/** Settings with which a command finds the gateway on its machine. */
 export const OF_PORT = ["PALOMA_HOST", "PALOMA_PORT"] as const;
 
-/** Settings that the command's help shows. */
+/** The settings shown in each command's help. */
 const taking = new WeakMap<Command, ReadonlySet<SettingName>>();
 
-/** The command takes every setting as an option; its help shows those that matter to it, all unless given. */
+/** Makes the command accept every setting as an option; its help lists only those in `shown`, by default all. */
 export function withSettings(
   command: Command,
   shown: readonly SettingName[] = SETTINGS.map(({ env }) => env),
@@ -30,8 +30,8 @@ export function withSettings(
 }
 
 /**
- * Adds the settings to the commands that take them, behind the options of their own. `args` are the command's: where they
- * name one below, the others are not asked for theirs, which would be a thousand options at each start.
+ * Adds the settings to the commands that take them, after their own options. If `args` name a subcommand, only that one
+ * gets them: for all it would be a thousand options at each start.
  */
 export function addSettings(command: Command, args: readonly string[]): void {
   const named = command.commands.filter((below) => below.name() === args[0]);
@@ -44,7 +44,7 @@ export function addSettings(command: Command, args: readonly string[]): void {
   }
 }
 
-/** The settings of a parsed command. Throws SettingsError. */
+/** Returns the configuration from a parsed command's options and the environment. Throws SettingsError. */
 export function configOf(options: object): Config {
   const flags = new Map<string, string>();
   const values: SettingValues = Object.fromEntries(FOREIGN.map((name) => [name, Deno.env.get(name)]));
@@ -56,7 +56,7 @@ export function configOf(options: object): Config {
   return readConfig(values, (name) => flags.get(name) ?? name);
 }
 
-/** Whether the setting was made, by flag or environment; what is empty is none. */
+/** Whether the setting was given by flag or environment and is not empty. */
 export function isSet(options: object, name: SettingName): boolean {
   const { flag } = SETTINGS.find(({ env }) => env === name)!;
   return Boolean((flaggedIn(options, flag) ?? Deno.env.get(name))?.trim());
@@ -68,13 +68,14 @@ function flaggedIn(options: object, flag: string): string | undefined {
   return typeof flagged === "string" ? flagged : undefined;
 }
 
-/** `http://HOST:PORT` of the gateway with these settings, as a program on the same machine reaches it. */
+/** Returns `http://HOST:PORT`, at which programs on the same machine reach the gateway with these settings. */
 export function localUrl({ host, port }: Config): string {
   return `http://${reachable(host)}:${port}`;
 }
 
 /**
- * Base address of the API: the one given, without slashes at its end, else that of the gateway on this machine. Throws Exit.
+ * Returns the API's base address: `given`, without trailing slashes, or else that of the gateway on this machine.
+ * Throws Exit.
  */
 export function apiUrl(given: string | undefined, settings: Record<string, unknown>): string {
   if (given === undefined) return `${localUrl(configOf(settings))}/v1`;
@@ -82,7 +83,7 @@ export function apiUrl(given: string | undefined, settings: Record<string, unkno
   return given.replace(/(?<!\/)\/+$/, "");
 }
 
-/** Throws Exit where the flag was given something else than an address to call. */
+/** Throws Exit unless the flag's value is an http or https URL. */
 export function assertHttp(flag: string, url: string): void {
   if (/^https?:/i.test(url) && URL.canParse(url)) return;
   throw new Exit(2, `${flag}: "${url}" is not a URL with http: or https:`);

@@ -1,6 +1,6 @@
-/** Waiting for the operator: SIGINT or SIGTERM, or the end of the terminal. */
+/** Waits for SIGINT, SIGTERM, or the hang-up of the terminal. */
 
-/** Resolves at the first SIGINT, SIGTERM or SIGHUP; a second one of the first two ends the process at once. */
+/** Resolves at the first SIGINT, SIGTERM or SIGHUP; a second SIGINT or SIGTERM ends the process at once. */
 export function untilAsked(): Promise<void> {
   const hangsUp = heedsHangup();
   return new Promise((resolve) => {
@@ -12,21 +12,21 @@ export function untilAsked(): Promise<void> {
     };
     Deno.addSignalListener("SIGINT", ask);
     Deno.addSignalListener("SIGTERM", ask);
-    // Heard in any case: with a listener of its own for all three, the runtime ends a process that ignored this one.
+    // Always listened for: with its own listeners, the runtime would end a process that was started to ignore SIGHUP.
     Deno.addSignalListener("SIGHUP", () => {
-      // It comes from the terminal, and from its shell too.
+      // No second one ends the process: both the terminal and its shell send SIGHUP.
       if (hangsUp) resolve();
     });
   });
 }
 
-/** False where whoever started the process has it ignore the signal, as `nohup` does. */
+/** Whether SIGHUP should end the process; false if it was started to ignore the signal, as by `nohup`. */
 function heedsHangup(): boolean {
   try {
     const [, ignored] = /^SigIgn:\s+([0-9a-f]+)$/m.exec(Deno.readTextFileSync("/proc/self/status"))!;
     return (BigInt(`0x${ignored}`) & 1n) === 0n;
   } catch {
-    // Other systems do not say, and the executable may not ask; `nohup` takes the terminal away from both.
+    // Other systems have no such file, and the executable may not read it. `nohup` redirects both streams.
     return Deno.stdout.isTerminal() || Deno.stderr.isTerminal();
   }
 }

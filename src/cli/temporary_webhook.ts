@@ -12,7 +12,7 @@ import { Exit } from "./output.ts";
 
 /** The gateway gives an endpoint 10 s. */
 const FORWARD_MS = 9_000;
-/** Headers that belong to one connection and not to the request. */
+/** Headers that belong to the connection and are not forwarded. */
 const OF_THE_CONNECTION = new Set(["host", "connection", "content-length", "transfer-encoding", "keep-alive"]);
 
 export interface WebhookRequest {
@@ -22,7 +22,7 @@ export interface WebhookRequest {
   /** Whether `x-webhook-signature` and `webhook-signature` are right. */
   signature: boolean;
   standardSignature: boolean;
-  /** Status of the endpoint that it was forwarded to; null without one, 502 when that could not be reached. */
+  /** Status of the endpoint that it was forwarded to; null: not forwarded; 502: the endpoint could not be reached. */
   forwarded: number | null;
 }
 
@@ -30,7 +30,7 @@ interface TemporaryWebhookOptions {
   api: Client;
   events: string[] | null;
   sessionId: string | null;
-  /** 0: any. */
+  /** 0: any free port. */
   port: number;
   forward: string | null;
   received(request: WebhookRequest): void;
@@ -39,11 +39,11 @@ interface TemporaryWebhookOptions {
 interface TemporaryWebhook {
   readonly id: string;
   readonly url: string;
-  /** Removes the webhook and stops listening. Throws Exit 1 when the gateway does not remove it. */
+  /** Removes the webhook and stops listening. Throws Exit 1 if the gateway does not remove it. */
   end(): Promise<void>;
 }
 
-/** Listens and registers. Throws Exit 1 when the port is taken or the gateway refuses. */
+/** Starts the receiver and registers the webhook. Throws Exit 1 if the port is taken or the gateway refuses. */
 export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Promise<TemporaryWebhook> {
   const { api, events, sessionId, port, forward, received } = options;
   /** The gateway may call before it has answered with the secret. */
@@ -98,7 +98,7 @@ export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Pr
   }
 }
 
-/** Resolves to the endpoint's status. */
+/** Forwards the request; resolves to the endpoint's status. */
 async function handOn(url: string, { request, body }: { request: IncomingMessage; body: Buffer }): Promise<number> {
   const headers = Object.entries(request.headers).filter(([name]) => !OF_THE_CONNECTION.has(name));
   try {
