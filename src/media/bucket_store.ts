@@ -80,6 +80,7 @@ export function makeBucketMediaStore(
   }
 
   return {
+    assertPlace() {},
     write: (content, maxBytes) => writeAs(ids.next("med"), content, maxBytes),
 
     writeAs,

@@ -42,6 +42,7 @@ export async function openDiskMediaStore(folder: string, runtime: Runtime): Prom
   const path = (fileId: string) => join(folderOf(fileId), fileId);
 
   return {
+    assertPlace() {},
     async write(content, maxBytes) {
       const fileId = runtime.ids.next("med");
       const unfinished = path(fileId) + UNFINISHED;

@@ -13,6 +13,8 @@ export interface StoredFile {
 }
 
 export interface MediaStore {
+  /** Throws Problem storage_unavailable where files have no place: for what will need one later. */
+  assertPlace(): void;
   /**
    * Streams the content into the store, hashing and counting it; resolves once it is safely stored. Past `maxBytes` it
    * removes what it wrote and throws Problem payload_too_large. Writes no row: the caller adds that to its own commit
@@ -72,9 +74,13 @@ export function measured(
 
 /** Returns a store for processes that share no place for files: operations that need one are refused. */
 export function noMediaStore(): MediaStore & { sweepOrphans(): Promise<number> } {
-  const refused = () =>
-    Promise.reject(new Problem("storage_unavailable", "There is no place for files here: PALOMA_MEDIA is not set."));
+  const refusal = () =>
+    new Problem("storage_unavailable", "There is no place for files here: PALOMA_MEDIA is not set.");
+  const refused = () => Promise.reject(refusal());
   return {
+    assertPlace() {
+      throw refusal();
+    },
     async write(content) {
       await content.cancel();
       return await refused();

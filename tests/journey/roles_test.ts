@@ -135,12 +135,23 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
   });
 
   await t.step("files are refused where no place for them is set, and nothing else is", async () => {
-    const answer = await fetch(`${one.url}/v1/messages/send/document`, {
-      method: "POST",
-      headers: { "x-api-key": stage.apiKey, "content-type": "application/json" },
-      body: JSON.stringify({ to: ANA, file: btoa("name,number"), filename: "a.csv" }),
-    });
-    assert.equal(answer.status, 503, await answer.text());
+    const given = { file: btoa("name,number"), filename: "a.csv" };
+    // No worker could keep what it fetches when the message's turn comes.
+    const named = { fileUrl: `${one.url}/openapi.json` };
+    for (
+      const [kind, body] of [
+        ["document", { to: ANA, ...given }],
+        ["document", { to: ANA, ...named }],
+        ["bulk", { sessionId: lines.get(NUMBERS[0]!), messages: [{ to: ANA, ...named }] }],
+      ] as const
+    ) {
+      const answer = await fetch(`${one.url}/v1/messages/send/${kind}`, {
+        method: "POST",
+        headers: { "x-api-key": stage.apiKey, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+      assert.equal(answer.status, 503, await answer.text());
+    }
   });
 
   await t.step("the API answers as a fetch handler, without a right to write, run or load", async () => {

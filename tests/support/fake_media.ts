@@ -11,6 +11,7 @@ export interface FakeMedia extends MediaStore {
 export function fakeMedia(): FakeMedia {
   const files = new Map<string, Uint8Array>();
   return {
+    assertPlace() {},
     files,
     async write(content, maxBytes) {
       const chunks: Uint8Array[] = [];

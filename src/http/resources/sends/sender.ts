@@ -4,7 +4,7 @@ import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import { quotaHeadersOf } from "../../../account/quota.ts";
 import { makeYieldPoint } from "../../../base/yielding.ts";
 import { invalid, Problem } from "../../../errors.ts";
-import { HEAD_BYTES, refusalOf } from "../../../message/content.ts";
+import { HEAD_BYTES, refusalOf, remoteFile, storedFile } from "../../../message/content.ts";
 import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { ApiContext } from "../../api/context.ts";
@@ -58,6 +58,8 @@ export function makeSender(services: Needed) {
       references,
       yieldPoint: makeYieldPoint(runtime.clock),
     });
+    // Their turn may come in a process with a place, but none has to have one.
+    if (sending.items.some(({ content }) => remoteFile(content) ?? storedFile(content))) media.assertPlace();
     const command = { ...options, caller, items: sending.items, bulk, idempotency: repeat };
     const accepted = await onLine(caller.account.id, sending.sessionId, (line) => accept({ ...command, line }));
     if (!accepted.replayed) metrics.accepted.inc({ kind: bulk ? "bulk" : "single" }, items.length);
