@@ -1,20 +1,20 @@
 /**
- * A reserve of free disk: below it nothing new is accepted, so that what is on its way can still be recorded. The store
- * survives a full disk, but a line whose outcomes cannot be written stands still.
+ * A reserve of free disk space: below it no new messages are accepted, so that the outcomes of accepted ones can still
+ * be recorded. The store survives a full disk, but a line whose outcomes cannot be written stops.
  */
 import { statfsSync } from "node:fs";
 import type { Accept } from "../message/accept.ts";
 import type { Clock, Log } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 
-/** How often the system is asked at most: thousands of sends may come in a second. */
+/** Least time between two queries of the system, because thousands of sends may arrive in a second. */
 const LOOK_EVERY_MS = 1_000;
 
 interface DiskReserveOptions {
   folder: string;
   minFreeBytes: number;
   runtime: { clock: Clock; log: Log };
-  /** Asks the system unless given. */
+  /** By default, asks the system. */
   freeBytes?: (folder: string) => number;
 }
 
@@ -37,7 +37,7 @@ export function makeDiskReserve(options: DiskReserveOptions) {
   }
 
   return {
-    /** Bytes that the gateway may still write, as of the last look. */
+    /** Returns the bytes that the gateway may still write, as of the last query. */
     free: look,
     /** Throws StoreError `full` while less than the reserve is free. */
     assertRoom(): void {
@@ -46,13 +46,13 @@ export function makeDiskReserve(options: DiskReserveOptions) {
   };
 }
 
-/** Bytes that are free for the gateway's user on the folder's disk. */
+/** Returns the bytes free for the gateway's user on the folder's disk. */
 export function freeBytesOf(folder: string): number {
   const { bavail, bsize } = statfsSync(folder);
   return bavail * bsize;
 }
 
-/** Accepts only while there is room. */
+/** Returns an `Accept` that throws StoreError `full` while there is no room. */
 export function acceptedWithRoom(accept: Accept, reserve: { assertRoom(): void }): Accept {
   return (command) => {
     reserve.assertRoom();

@@ -1,4 +1,4 @@
-/** Gauges, which `/metrics` reads when it is asked. None of them reads more as the history grows, or for a line that is idle. */
+/** Gauges, read at each request for `/metrics`. Their cost does not grow with the history or with idle lines. */
 import type { LineStatus } from "../line/line.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QueuedCount } from "../message/history/counts.ts";
@@ -8,7 +8,7 @@ import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Network } from "../whatsapp/network.ts";
 
-/** Waiting retries are counted up to here: each costs the read of a row. */
+/** Waiting retries are counted up to this number, because each costs the read of a row. */
 const MOST_RETRIES_COUNTED = 10_000;
 
 interface GaugeSources {
@@ -17,11 +17,13 @@ interface GaugeSources {
   clock: Clock;
   lines: { countByStatus(): Readonly<Record<LineStatus, number>>; countDegraded(): number };
   queuedCount: QueuedCount;
-  /** Attempts that wait for their account's turn. */
+  /** Number of attempts that wait for their account's turn. */
   webhookAttemptsWaiting(): number;
 }
 
-/** Gauges of a worker. Those of the store are the same from every worker: take the highest. */
+/**
+ * Adds the gauges of a worker. Every worker reports the same values for the store: use their maximum, not their sum.
+ */
 export function addGauges(
   metrics: Metrics,
   { kv, clock, network, lines, queuedCount, webhookAttemptsWaiting }: GaugeSources,
@@ -67,7 +69,7 @@ export function addGauges(
   );
 }
 
-/** Gauges of every process. `connections`: the open ones of clients. */
+/** Adds the gauges of every process. `connections`: the number of open client connections. */
 export function addProcessGauges(metrics: Metrics, { connections }: { connections(): number }): void {
   metrics.gauge("paloma_http_connections", "Open connections of clients", connections);
   metrics.gauge(

@@ -1,4 +1,4 @@
-/** Sweeps: they remove rows and files whose time is over. Nothing in the store expires by itself (`store/kv.ts`). */
+/** Runs the sweeps, which remove expired rows and files: nothing in the store expires by itself (`store/kv.ts`). */
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import type { Runtime } from "../runtime.ts";
@@ -7,18 +7,20 @@ export interface Sweep {
   name: string;
   everyMs: number;
   /**
-   * Calls `wake` when it is to run before its time, and answers how to stop that. A call may get lost, so it runs at its
-   * own pace too.
+   * Calls `wake` when the sweep should run early; returns a function that stops this. Calls may get lost, so the sweep
+   * runs at its interval too.
    */
   wakenBy?(wake: () => void): () => void;
   /** One bounded slice of work; resolves to how many things it removed. Stops early when the signal aborts. */
   run(signal: AbortSignal): Promise<number>;
 }
 
-/** The first run of each sweep comes this long after the start, so that the start has the store to itself. */
+/** Delay of each sweep's first run, so that it does not compete with the start for the store. */
 const FIRST_RUN_MS = 10_000;
 
-/** Runs each sweep at its own pace and when it is woken, one at a time. A sweep that fails is logged and comes again. */
+/**
+ * Runs each sweep at its interval and when it is woken, one at a time. A failure is logged, and the sweep runs again.
+ */
 export function makeMaintenance(
   sweeps: readonly Sweep[],
   { clock, log, random }: Pick<Runtime, "clock" | "log" | "random">,
@@ -26,7 +28,7 @@ export function makeMaintenance(
   const abort = new AbortController();
   const timers = new Map<Sweep, () => void>();
   const turning = new Set<Sweep>();
-  /** Of those, which are to run once more. */
+  /** Those among them that were woken and must run once more. */
   const woken = new Set<Sweep>();
   const deafen: (() => void)[] = [];
   const queue = new PQueue({ concurrency: 1 });
@@ -37,7 +39,7 @@ export function makeMaintenance(
     timers.set(sweep, clock.after(delayMs, () => void turn(sweep)));
   }
 
-  /** Whoever calls while it runs or waits for its turn is heard after that. */
+  /** Runs the sweep soon; if it is running or waiting for its turn, once more after that. */
   function wake(sweep: Sweep): void {
     if (!turning.has(sweep)) plan(sweep, 0);
     else woken.add(sweep);

@@ -1,4 +1,4 @@
-/** The work of the sweeps: what each removes. `sweeps.ts` loads it when the first of them runs. */
+/** The work of each sweep. `sweeps.ts` loads it when the first of them runs. */
 import { sweepAnswers } from "../account/idempotency.ts";
 import { sweepCalls } from "../cluster/calls.ts";
 import { erasePeople } from "../erasure/erase.ts";
@@ -27,9 +27,9 @@ import type { Sweep } from "./maintenance.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** The files, and what of them a crash left behind. */
+/** The media store, including files that a crash left behind. */
 export interface SweptMedia extends Pick<MediaStore, "remove">, Partial<Pick<DiskMediaStore, "bytes">> {
-  /** Resolves to how many are gone. */
+  /** Removes orphaned files; resolves to their number. */
   sweepOrphans(signal: AbortSignal): Promise<number>;
 }
 
@@ -39,16 +39,16 @@ interface SweepContext {
   bell: Bell;
   media: SweptMedia;
   shares: DiskShares;
-  /** What the files may take on disk. */
+  /** Limit for the files on disk, in bytes. */
   mediaBytes: number;
   network: Pick<Network, "sweep" | "lidOf" | "numberOf" | "erase" | "eraseKeys" | "eraseSent">;
   recorder: Pick<Recorder, "cancelled" | "dropped">;
   queueChanged(lineId: string): void;
   removeAbove(accountId: string): Promise<void>;
   events: EventLog;
-  /** How many days events are kept. */
+  /** Days for which events are kept. */
   eventDays: number;
-  /** And messages. */
+  /** Days for which messages are kept. */
   historyDays: number;
 }
 

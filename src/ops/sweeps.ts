@@ -1,4 +1,6 @@
-/** All sweeps, and how often each runs. Their work is loaded with the first that runs: none does in the first ten seconds. */
+/**
+ * All sweeps and their intervals. Their code is loaded when the first sweep runs, 10 s after the start at the earliest.
+ */
 import { onDemand } from "../base/single_flight.ts";
 import { ERASURE_TOPIC } from "../erasure/erasures.ts";
 import type { Bell } from "../store/bell.ts";
@@ -32,11 +34,11 @@ const EVERY_MS: readonly (readonly [SweepName, number])[] = [
   ["orphaned files", HOUR_MS],
 ];
 
-/** `load` is called when the first of them runs. */
+/** Returns the sweeps. `load` is called when the first of them runs. */
 export function sweeps({ bell, changes }: { bell: Bell; changes: Changes }, load: () => Promise<SweepWork>): Sweep[] {
   const work = onDemand(load);
   const wakenBy: Partial<Record<SweepName, Sweep["wakenBy"]>> = {
-    // A command asked for it, and waits.
+    // Requested by a command, whose user waits for it.
     "removed accounts": changes.hear,
     "erased people": (wake) => bell.hear(ERASURE_TOPIC, wake),
   };

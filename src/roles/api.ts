@@ -1,4 +1,4 @@
-/** The API's part of a process: health from the start, the API and the panel once somebody needs them. */
+/** The API's part of a process: health from the start, the API and the panel once a request needs them. */
 import { accountKeys } from "../account/rows.ts";
 import { onDemand } from "../base/single_flight.ts";
 import { makeProbe } from "../data/probe.ts";
@@ -13,7 +13,7 @@ import type { Ground } from "./ground.ts";
 interface Options extends Pick<ApiOptions, "accepted" | "stopping"> {
   /** `http://HOST:PORT`, once it listens. */
   url(): string;
-  /** Asked for when the API is loaded. */
+  /** Called when the API is loaded. */
   holders(): Promise<Holders>;
 }
 
@@ -23,7 +23,7 @@ export function makeApi(ground: Ground, { url, holders, ...options }: Options) {
   const { stopping } = options;
   const panelUrl = () => `${config.publicUrl ?? url()}/panel`;
   const probe = makeProbe(kv, clock);
-  // Their gauges are there before a request is.
+  // Made here and not with the API, so that their gauges exist before the first request.
   const budgets = makeBudgets({ bodyBytes: config.maxBodies, metrics, clock });
 
   const api = onDemand(async () => {
@@ -32,11 +32,11 @@ export function makeApi(ground: Ground, { url, holders, ...options }: Options) {
   });
 
   return {
-    /** Takes the requests. */
+    /** Answers all requests. */
     app: inFrontOf(api, createHealth({ runtime, metrics, probe, stopping })),
-    /** Loads the API ahead of the first request where one is to be expected: where there are accounts. */
+    /** Loads the API before the first request if one is to be expected: if there are accounts. */
     ahead: { start: async () => void (await firstRow(kv, { prefix: accountKeys.accounts() }) && api.need()) },
-    /** While the panel has no operator: a new one-time link that makes one. */
+    /** Resolves to a new one-time link that makes an operator; null if the panel has one. */
     firstRunLink: () =>
       firstRunLink({
         people: makePeople({ kv, seal, runtime }),

@@ -1,4 +1,4 @@
-/** The API and the panel, with all that they need, whoever holds the lines: what `api.ts` loads. */
+/** Builds the API and the panel, whichever processes hold the lines. Loaded by `api.ts` on demand. */
 import type { Hono } from "@hono/hono";
 import { AccountKeys } from "../account/keys.ts";
 import { Idempotency } from "../account/idempotency.ts";
@@ -31,7 +31,7 @@ import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 import { optOutsOn, recorderOn } from "./recording.ts";
 
-/** Who holds lines and webhooks, and their network. */
+/** Access to the processes that hold lines and webhooks, and to the network. */
 export interface Holders {
   live: LiveLines;
   webhooks: WebhookOwner;
@@ -39,15 +39,15 @@ export interface Holders {
 }
 
 export interface ApiOptions extends Holders {
-  /** Looks at each send before it is accepted. */
+  /** Wraps `accept`, to check each send before it is accepted. */
   accepted(accept: Accept): Accept;
   stopping: AbortSignal;
 }
 
-/** Made before the API is: what also answers without it. */
+/** Services made before the API, because they are also used without it. */
 type Standing = Pick<Services, "budgets" | "probe"> & { panelUrl(): string };
 
-/** Whichever process of those that share the store. */
+/** Returns access to whichever processes on the shared store hold the lines and webhooks. */
 export function anyProcess({ kv, bell, runtime, data: { seal } }: Ground): Omit<Holders, "network"> {
   return {
     live: makeRemoteLines({ ask: makeAsk({ kv, bell, seal, runtime }), bell }),

@@ -1,4 +1,4 @@
-/** What every role stands on: the data, the bell, the measures, and what reads and writes through them. */
+/** The common base of all roles: the data, the bell, the metrics, and the services that every role needs. */
 import type { Service } from "../base/service.ts";
 import { onDemand } from "../base/single_flight.ts";
 import type { Config } from "../config.ts";
@@ -46,24 +46,24 @@ export interface Ground {
   names: SessionNames;
 }
 
-/** Topics of news that one process has and others need (promise 7): nothing depends on a ring that is lost. */
+/** Topics on which a process informs others (promise 7): a ring may get lost without harm. */
 const EVENTS_TOPIC = "events/";
 const FORGET_TOPIC = "forget/";
 
-/** What is read again moments after it was read or written: what a message meets on its way. */
+/** Row families that are read again moments after they were read or written, as a message is processed. */
 const MET_ON_THE_WAY = [messageKeys.networkIdsOfLine(""), messageKeys.optedOutChats(""), lineKeys.queuePaused("")]
   .map(([family]) => family!);
 const REMEMBERED = {
-  // `paloma line import` brings messages, which somebody may have asked for before.
+  // Absences of messages are not cached: `paloma line import` adds messages that may have been read as absent before.
   families: new Set([messageKeys.messages()[0]!, ...MET_ON_THE_WAY]),
   absences: new Set(MET_ON_THE_WAY),
 };
 
-/** Of these rows the newest are: webhooks and streams follow them. */
+/** Row families of which the newest rows are cached: webhooks and streams follow them. */
 const RECENT = new Set([eventKeys.events("")[0]!]);
 
 interface GroundOptions extends Pick<Ground, "config" | "runtime" | "data" | "bell" | "media"> {
-  /** Whether anybody has committed to the store since it was last asked; true where that is unknown. */
+  /** Whether anything was committed to the store since the last call; true if that is unknown. */
   hasChanged(): boolean;
   /** `http://HOST:PORT`, once it listens. */
   url(): string;
@@ -101,7 +101,7 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
   };
 }
 
-/** Who follows an account's events hears of those that other processes write. */
+/** Returns an event log whose followers are also woken for events that other processes write. */
 function relayedEvents(events: EventLog, bell: Bell): EventLog {
   return {
     ...events,
@@ -110,7 +110,10 @@ function relayedEvents(events: EventLog, bell: Bell): EventLog {
   };
 }
 
-/** What one process finds changed all forget; rings that were lost may have been about anything. */
+/**
+ * Returns lookups whose `forget` invalidates the cached answer in all processes. If rings were lost, all cached answers
+ * are dropped, because the rings may have been about any of them.
+ */
 export function relayedLookups(lookups: Lookups, bell: Pick<Bell, "ring" | "hear">): Lookups {
   bell.hear(FORGET_TOPIC, (topic) => {
     if (topic === FORGET_TOPIC) return lookups.forgetAll();
@@ -126,7 +129,7 @@ export function relayedLookups(lookups: Lookups, bell: Pick<Bell, "ring" | "hear
   };
 }
 
-/** Loads the way out with the first request that takes it. */
+/** Returns a `SafeFetch` whose code is loaded with its first request. */
 function safeFetchOnDemand({ config, runtime }: Pick<Ground, "config" | "runtime">): SafeFetch {
   const egress = onDemand(async () => {
     const [{ makeSafeFetch }, { readAllowList }] = await Promise.all([

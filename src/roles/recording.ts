@@ -1,4 +1,4 @@
-/** What writes of messages what becomes of them: only what is itself loaded on demand needs it. */
+/** Makes the recorder of messages' outcomes. Needed only by modules that are themselves loaded on demand. */
 import { lineIdsOf } from "../line/line_row.ts";
 import { OptOuts } from "../message/opt_outs.ts";
 import { Recorder } from "../message/record.ts";
@@ -7,7 +7,7 @@ import type { Kv } from "../store/kv.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 
-/** Writes through the given store. */
+/** Returns a recorder that writes through the given store. */
 export function recorderOn({ events, names, media, runtime, metrics }: Ground, kv: Kv): Recorder {
   return new Recorder({
     kv,
@@ -21,7 +21,7 @@ export function recorderOn({ events, names, media, runtime, metrics }: Ground, k
 
 interface OptOutsOptions {
   network: Pick<Network, "lidOf" | "numberOf">;
-  /** Called with each line whose queue an opt-out has changed. */
+  /** Called for each line whose queue an opt-out has changed. */
   queueChanged(lineId: string): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a process does in each role: its services, in the order of their start. It is loaded while the store opens, which
- * mostly waits for the disk.
+ * The services of each role, in the order of their start. Loaded while the store opens, which mostly waits for the
+ * disk.
  */
 import type { Service, Step } from "../base/service.ts";
 import type { Place } from "../cluster/place.ts";
@@ -29,11 +29,11 @@ export type RoleName = "serve" | "api" | "worker";
 export interface NetworkOptions {
   runtime: Runtime;
   kv: Kv;
-  /** The store as the line's owner writes it. */
+  /** Returns the store through which the line's owner writes. */
   storeOf(lineId: string): Kv;
   seal: Seal;
   whatsapp: WhatsAppConfig;
-  /** Opens a line's own way out. */
+  /** Opens a line's own proxy. */
   openProxy?: (proxy: string) => Promise<Proxy>;
   /** Counts a stanza of the network that nobody handles. */
   countStray?: (stanza: { tag: string; type: string }) => void;
@@ -41,12 +41,12 @@ export interface NetworkOptions {
 
 /** The engine behind the port to the messaging network. */
 interface NetworkEngine {
-  /** Reads it in, which otherwise the first line does. */
+  /** Loads the engine's code in advance; otherwise the first line does. */
   load(): Promise<unknown>;
   open(options: NetworkOptions): Network;
 }
 
-/** What is open before a role begins. */
+/** Resources that are open before a role starts. */
 export interface RoleOptions {
   config: Config;
   runtime: Runtime;
@@ -54,9 +54,9 @@ export interface RoleOptions {
   data: DataFolder;
   bell: Bell;
   media: Media;
-  /** Whether anybody has committed to the store since it was last asked; true where that is unknown. */
+  /** Whether anything was committed to the store since the last call; true if that is unknown. */
   hasChanged(): boolean;
-  /** Null where leases are not held, and where another process has the folder. */
+  /** Null if the role holds no leases, or another process has the folder. */
   place: Place | null;
 }
 
@@ -65,7 +65,7 @@ interface RunningRole {
   services: readonly Step[];
   /** `http://HOST:PORT`, once the services have started. */
   url(): string;
-  /** Null where there is no panel, too. */
+  /** Resolves to a link that makes an operator; null if there is one, or no panel. */
   firstRunLink(): Promise<string | null>;
 }
 
@@ -75,7 +75,7 @@ export const ROLES: Readonly<Record<RoleName, (options: RoleOptions) => RunningR
   worker: workerRole,
 };
 
-/** What a port is given to: the app is made when all it stands on is there. */
+/** Makes the process's port. Its app, which needs things that need the port, is given to `listening` later. */
 function makePort({ config, runtime }: RoleOptions) {
   const stopping = new AbortController();
   let server: Listening | null = null;
@@ -95,7 +95,7 @@ function makePort({ config, runtime }: RoleOptions) {
   };
 }
 
-/** `paloma serve`: the whole gateway in one process, alone on its data, or a worker with an API among others. */
+/** `paloma serve`: the whole gateway in one process, alone on its data or as one of several on a shared store. */
 async function serveRole(options: RoleOptions): Promise<RunningRole> {
   const { config, runtime } = options;
   const port = makePort(options);
@@ -104,7 +104,7 @@ async function serveRole(options: RoleOptions): Promise<RunningRole> {
   addProcessGauges(metrics, port);
   const isShared = config.store !== null;
   const { network, supervisor, dispatcher, service } = await workerOn(options, ground);
-  // A store on a server lies on a disk of its own.
+  // A shared store is not on this machine's disk.
   const reserve = isShared
     ? null
     : makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
@@ -122,18 +122,18 @@ async function serveRole(options: RoleOptions): Promise<RunningRole> {
     url: port.url,
     firstRunLink,
     services: [
-      // Before the lines, whose media links carry the port.
+      // Before the lines, whose media links contain the port.
       requests,
       ...(isShared ? [engineOfLines(options)] : []),
       service,
       ahead,
-      // And to the end before the lines, which bring about what requests ask for.
+      // Listed again to be stopped before the lines, because requests in progress need them.
       { stop: requests.stop },
     ],
   };
 }
 
-/** `paloma api`: HTTP and panel, no sockets to the network. */
+/** `paloma api`: HTTP and panel, without connections to the network. */
 function apiRole(options: RoleOptions): RunningRole {
   const port = makePort(options);
   const { app, ahead, firstRunLink } = apiOn(options, port);
@@ -144,7 +144,7 @@ async function anyProcess(ground: Ground): Promise<Omit<Holders, "network">> {
   return (await import("./api_app.ts")).anyProcess(ground);
 }
 
-/** The API and the panel, for lines and webhooks that others hold. */
+/** Returns the API and the panel, for lines and webhooks that other processes hold. */
 export function apiOn(options: RoleOptions, port: Omit<ReturnType<typeof makePort>, "listening">) {
   const ground = layGround({ ...options, url: port.url });
   addProcessGauges(ground.metrics, port);
@@ -155,7 +155,7 @@ export function apiOn(options: RoleOptions, port: Omit<ReturnType<typeof makePor
   });
 }
 
-/** `paloma worker`: lines, webhooks and upkeep; of HTTP only what operators ask. */
+/** `paloma worker`: lines, webhooks and upkeep; over HTTP only health and metrics. */
 async function workerRole(options: RoleOptions): Promise<RunningRole> {
   const { runtime } = options;
   const port = makePort(options);
@@ -171,7 +171,7 @@ async function workerRole(options: RoleOptions): Promise<RunningRole> {
   };
 }
 
-/** What processes do that share a store is loaded only where one is shared. */
+/** Makes the worker's part; the code for shared stores is loaded only if the store is shared. */
 async function workerOn(options: RoleOptions, ground: Ground): Promise<WorkerPart> {
   const openNetwork = networkOf(options, ground);
   if (options.config.store === null) return soleWorker(ground, openNetwork);
@@ -193,7 +193,7 @@ function networkOf({ engine }: RoleOptions, ground: Ground): OpenNetwork {
     });
 }
 
-/** A process joins others when it can connect what it takes over: loading stands still for seconds on a busy machine. */
+/** Loads the engine before the process takes over lines, because loading may take seconds on a busy machine. */
 function engineOfLines({ engine }: RoleOptions): Step {
   return { start: async () => void await engine.load() };
 }

@@ -1,4 +1,4 @@
-/** What lines work with: `worker.ts` loads it with the first line. */
+/** The parts of line sessions. `worker.ts` loads them with the first line. */
 import { DEFAULT_PLANS } from "../account/plan.ts";
 import { LineSession } from "../line/line_session.ts";
 import type { MakeSession } from "../line/supervisor.ts";

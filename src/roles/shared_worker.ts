@@ -1,4 +1,6 @@
-/** A worker among others: it works for what it holds the leases of (promise 9). Loaded only where there is a shared store. */
+/**
+ * A worker that shares its store: it serves the lines and webhooks whose leases it holds (promise 9). Loaded on demand.
+ */
 import { inOrder, type Service } from "../base/service.ts";
 import { Leases } from "../cluster/leases.ts";
 import { callMembers, Member } from "../cluster/member.ts";
@@ -19,11 +21,11 @@ import {
   type WorkerPart,
 } from "./worker.ts";
 
-/** The one lease of its kind: who holds it keeps the store tidy. */
+/** The only lease of its kind: its holder runs the sweeps. */
 const UPKEEP_KIND = "upkeep";
 const UPKEEP = "store";
 
-/** A share of what there is, on a store that many processes use. `place`: where the next process finds this one's name. */
+/** Makes a worker on a shared store. `place`: where the next process finds this one's name. */
 export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Place | null): WorkerPart {
   const { kv, bell, changes, runtime, metrics } = ground;
   let parts: Omit<WorkerPart, "service"> | null = null;
@@ -106,7 +108,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
     supervisor,
     holds: (lineId) => lines.storeOf(lineId) !== null,
   });
-  // To its end first: what it gives up is taken by others while the rest goes on.
+  // Services stop in reverse: `member` before the supervisor, so that other processes take over while the rest stops.
   return { ...parts, service: inOrder(supervisor, dispatcher, answers, member, changes) };
 }
 

@@ -1,4 +1,4 @@
-/** What the sweeps work with: `worker.ts` loads it with the first of them that runs. */
+/** The parts of the sweeps. `worker.ts` loads them when the first sweep runs. */
 import { type SweepWork, sweepWork } from "../ops/sweep_work.ts";
 import { removePanelRows } from "../panel/sweep.ts";
 import type { Ground } from "./ground.ts";

@@ -1,6 +1,6 @@
 /**
- * The worker's part: it holds the sockets of lines, works for webhooks, and keeps the store tidy. Alone on its data it
- * does so for all there is; among others (`shared_worker.ts`), for what it holds the leases of.
+ * The worker's part: it holds the connections of lines, delivers to webhooks, and runs the sweeps. Alone on its data it
+ * serves all lines and webhooks; on a shared store (`shared_worker.ts`) those whose leases it holds.
  */
 import { inOrder, type Service, together } from "../base/service.ts";
 import { type Ownership, soleOwnership } from "../line/ownership.ts";
@@ -19,7 +19,7 @@ import type { SessionsOptions } from "./sessions.ts";
 
 const SWEEP_PANEL_MS = 60 * 60_000;
 
-/** Opens the port to the messaging network; what a line writes there goes through the line's own store. */
+/** Opens the port to the messaging network, which writes each line's rows through that line's own store. */
 export type OpenNetwork = (storeOf: (lineId: string) => Kv) => Network;
 
 export interface WorkerPart {
@@ -29,7 +29,7 @@ export interface WorkerPart {
   service: Service;
 }
 
-/** All there is, on data that is this process's alone. */
+/** Makes the worker for all lines and webhooks, on data that only this process uses. */
 export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart {
   const { kv, changes } = ground;
   const network = openNetwork(() => kv);
@@ -40,7 +40,7 @@ export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart
   });
   const dispatcher = dispatcherOf(ground);
   addWorkerGauges(ground, { network, supervisor, dispatcher });
-  // What a crash left of a bulk that was never accepted.
+  // Removes the staged rows of a bulk that a crash interrupted before it was accepted.
   const clearing = { start: () => removeAllStaged(kv) };
   const upkeep = upkeepOf(ground, { network, queueChanged: (lineId) => supervisor.queueChanged(lineId) });
   const service = inOrder(clearing, together(dispatcher, supervisor, upkeep), changes);
