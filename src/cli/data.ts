@@ -1,4 +1,4 @@
-/** Commands that read or change the data folder, also while a gateway runs on it. */
+/** Opens the data for commands, also while a gateway runs on it. */
 import { resolve } from "node:path";
 import pino from "pino";
 import type { Config } from "../config.ts";
@@ -9,17 +9,17 @@ import { configOf } from "./settings.ts";
 
 export type Data = DataFolder & { runtime: Runtime };
 
-/** Of commands, whose output says all that there is to say. */
+/** The runtime of commands: it logs nothing, because their output reports everything. */
 export const silentRuntime = systemRuntime(pino({ level: "silent" }));
 
-/** Opens the data that the options name, hands it over, closes it. Throws Exit where there is none. */
+/** Opens the data that the options name, calls `use`, and closes the data. Throws Exit if there is none. */
 export async function withData<T>(options: object, use: (data: Data) => Promise<T>): Promise<T> {
   const config = configOf(options);
   await assertData(config);
   return await withFolder(config, use);
 }
 
-/** As `withData`, for what may come before the first start: begins the data and says so, for its name may be mistyped. */
+/** As `withData`, but creates the data if there is none, and reports that, because its name may be mistyped. */
 export async function withNewData<T>(options: object, use: (data: Data) => Promise<T>): Promise<T> {
   const config = configOf(options);
   const isThere = await hasData(config);
@@ -31,20 +31,20 @@ export async function withNewData<T>(options: object, use: (data: Data) => Promi
   });
 }
 
-/** Throws Exit where no data is kept: a place whose name is mistyped is neither begun nor said to hold nothing. */
+/** Throws Exit if there is no data, so that a mistyped place is neither created nor reported as empty. */
 export async function assertData(config: Config): Promise<void> {
   if (await hasData(config)) return;
   const setting = config.store === null ? "PALOMA_DATA_DIR (--data-dir)" : "PALOMA_STORE (--store)";
   throw new Exit(1, `There is no data in ${placeOf(config)}: is ${setting} right? paloma serve begins new data.`);
 }
 
-/** Whether the store has been begun. Throws OperatorError where the system refuses to say. */
+/** Resolves to whether the store has been created. Throws OperatorError if the system refuses access. */
 export async function hasData(config: Config): Promise<boolean> {
   const { dataFolder } = await import("../app.ts");
   return await dataFolder.isBegun(config, silentRuntime);
 }
 
-/** As `withData`, of what is configured, whether there is any or not. */
+/** As `withData`, but from the configuration, and without the check that there is data. */
 export async function withFolder<T>(config: Config, use: (data: Data) => Promise<T>): Promise<T> {
   const { dataFolder } = await import("../app.ts");
   const data = await dataFolder.open(config, silentRuntime);

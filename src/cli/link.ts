@@ -6,7 +6,7 @@ import { withData } from "./data.ts";
 import { Exit, print, printError, printResult } from "./output.ts";
 import { apiUrl, OF_DATA, OF_PORT, withSettings } from "./settings.ts";
 
-/** A person has to find the phone first. */
+/** Generous, because a person has to find the phone first. */
 const LINK_WITHIN_MS = 10 * 60_000;
 const POLL_MS = 1_000;
 /** Clears a terminal and goes to its upper left corner. */
@@ -42,7 +42,7 @@ export function addLinkCommand(root: Command): void {
     });
 }
 
-/** The key of the only account. Throws Exit when there is none, or more than one. */
+/** Resolves to the key of the only account. Throws Exit if there is none, or more than one. */
 async function onlyKey(options: LinkOptions): Promise<string> {
   return await withData(options, async ({ accounts }) => {
     const [account, another] = await accounts.list();
@@ -52,7 +52,7 @@ async function onlyKey(options: LinkOptions): Promise<string> {
   });
 }
 
-/** A session of that name to be linked: an unlinked one, else a new one; for a number always a new one. */
+/** Resolves to a session of that name to link: an unlinked one, or else a new one; for a number always a new one. */
 async function sessionNamed(api: Client, body: { name: string; pairingPhone?: string }): Promise<Json> {
   const { data: sessions } = await api.call("GET", "/sessions");
   const named = sessions.filter(({ name }: Json) => name === body.name);
@@ -60,7 +60,7 @@ async function sessionNamed(api: Client, body: { name: string; pairingPhone?: st
   if (linked) throw new Exit(1, `${body.name} is linked already: session ${linked._id}`);
   const [known] = named;
   if (!known || body.pairingPhone !== undefined) {
-    // What an attempt before this one has left; it never was linked.
+    // Left by an earlier attempt, and never linked.
     if (known?.phone === null) await api.call("DELETE", `/sessions/${known._id}`);
     return (await api.call("POST", "/sessions", body)).data;
   }
@@ -68,7 +68,7 @@ async function sessionNamed(api: Client, body: { name: string; pairingPhone?: st
   return known;
 }
 
-/** Shows each new QR or pairing code, and resolves to the session when it is connected. */
+/** Shows each new QR or pairing code; resolves to the session once it is connected. */
 async function untilLinked(api: Client, sessionId: string, options: LinkOptions): Promise<Json> {
   let shown = "";
   return await until(systemClock, async () => {

@@ -49,12 +49,12 @@ function failureOf(error: unknown): Failure {
     const message = `The data cannot be used (${error.code}): ${error.message}`;
     return { exitCode: 1, code: "storage_unavailable", message };
   }
-  // A folder that is not there, not ours, or no folder; the message names it.
+  // A folder that is missing, inaccessible or not a folder; the message names it.
   const { NotADirectory, NotFound, PermissionDenied } = Deno.errors;
   if (error instanceof NotADirectory || error instanceof NotFound || error instanceof PermissionDenied) {
     return { exitCode: 1, code: "file_unusable", message: error.message };
   }
-  // What the system refuses, such as a write to a read-only disk.
+  // An operation that the system refuses, such as a write to a read-only disk.
   if (error instanceof Error && "code" in error && /^E[A-Z]+$/.test(String(error.code))) {
     return { exitCode: 1, code: "file_unusable", message: error.message };
   }

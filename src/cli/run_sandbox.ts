@@ -1,4 +1,4 @@
-/** What `paloma sandbox` runs; loaded only then, since no gateway needs it. */
+/** Runs `paloma sandbox`. Loaded only for that command, because no gateway needs it. */
 import { type Gateway, startGateway } from "../app.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
 import { placeOf } from "../data/data_folder.ts";
@@ -13,7 +13,7 @@ import { Exit, print, printResult } from "./output.ts";
 import { configOf, isSet } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 
-/** The phones that are there from the start: the one that owns the line, and one to write to. */
+/** The initial phones: the line's, and a customer's. */
 const LINE = "4915550100001";
 const CUSTOMER = "4915550100002";
 const PLAN = "sandbox";
@@ -23,7 +23,7 @@ interface SandboxOptions {
   json?: boolean;
 }
 
-/** The simulated network alone, until asked to end. */
+/** Runs only the simulated network, until asked to end. */
 export async function runNetwork(options: SandboxOptions): Promise<void> {
   const config = configOf(options);
   const asked = untilAsked();
@@ -44,12 +44,12 @@ export async function runNetwork(options: SandboxOptions): Promise<void> {
 }
 
 /**
- * The network, the gateway on it, an account and a linked line; then the demo, or staying up until asked to end. Throws
- * Exit when a demo is asked to end: who runs it in a script must not take it for done.
+ * Starts the network, a gateway on it, an account and a linked line; then runs the demo, or stays up until asked to
+ * end. Throws Exit if a demo is asked to end, so that a script does not take it for completed.
  */
 export async function runSandbox(options: SandboxOptions): Promise<void> {
   const base = configOf(options);
-  // Before there is anything to leave behind.
+  // Before anything is created that a signal could leave behind.
   const asked = untilAsked();
   const runtime = systemRuntime(await openLog(quieter(base, options)));
   quietConsole(runtime.log);
@@ -82,9 +82,9 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
 }
 
 /**
- * Throws Exit where lines are that no sandbox has linked: a network that does not know them logs them out for good. A
- * shared store may hold nothing else than a sandbox's accounts: its other processes would take this one's lines to the
- * real network, and this one those that are linked there later.
+ * Throws Exit if the data has lines that no sandbox has linked, because a network that does not know a line logs it out
+ * for good. A shared store may hold only a sandbox's accounts: its other processes would connect this one's lines to
+ * the real network, and this one would take over lines that are linked there later.
  */
 async function assertOwnData(config: Config): Promise<void> {
   if (!await hasData(config)) return;
@@ -105,7 +105,7 @@ async function assertOwnData(config: Config): Promise<void> {
   });
 }
 
-/** Runs on a network of its own, which is closed afterwards and its CA file removed. */
+/** Runs with a new simulated network; afterwards closes it and removes its CA file. */
 async function withNetwork(
   { sandboxPort }: Config,
   runtime: Runtime,
@@ -121,7 +121,7 @@ async function withNetwork(
   }
 }
 
-/** Throws Exit when the port is taken. */
+/** Opens the simulated network. Throws Exit if the port is taken. */
 async function networkAt(controlPort: number, runtime: Runtime): Promise<SandboxNetwork> {
   try {
     return await startNetwork({ runtime, controlPort });
@@ -139,7 +139,7 @@ interface Running {
   started: number;
 }
 
-/** Links the line; then the demo, or what there is to play with. */
+/** Links the line; then runs the demo, or prints how to use the sandbox. */
 async function show(options: SandboxOptions, { gateway, network, runtime, started }: Running): Promise<void> {
   const { clock } = runtime;
   const ready = await prepare(gateway, network);
@@ -160,7 +160,7 @@ async function show(options: SandboxOptions, { gateway, network, runtime, starte
   printResult(options, result, () => welcome(result, tookMs));
 }
 
-/** On a terminal the sandbox speaks for itself; its log starts at warnings unless a level was asked for. */
+/** Returns the sandbox's log level: warnings, unless a level was set, because its output suffices on a terminal. */
 function quieter(config: Config, options: SandboxOptions): Config["logLevel"] {
   return isSet(options, "PALOMA_LOG_LEVEL") ? config.logLevel : "warn";
 }
@@ -184,7 +184,7 @@ function environmentOf(network: SandboxNetwork, caFile: string): Record<string, 
   };
 }
 
-/** An account, the phones, and a session that waits for its QR to be scanned. */
+/** Creates an account, the phones, and a session that waits for its QR to be scanned. */
 async function prepare(
   gateway: Gateway,
   network: SandboxNetwork,

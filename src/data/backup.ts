@@ -1,10 +1,9 @@
 /**
- * Backup and restore of a data folder, also while a gateway runs on it. A backup is one archive of the store's engine:
- * the store as it stood in one moment, and the media files. The copy keeps its thread busy: run it in a process of its
- * own.
+ * Backup and restore of a data folder; a backup may run beside a gateway. A backup is one archive of the store's
+ * engine: a snapshot of the store, and the media files. The copy keeps its thread busy: run it in a process of its own.
  *
- * The secret key is left out on purpose: a backup alone opens no credential. Whoever restores needs the same
- * PALOMA_SECRET_KEY, or `secret.key` of the old folder in the new one: no command opens the folder with another.
+ * The secret key is left out on purpose, so that a backup alone reveals no credential. A restore needs the same
+ * PALOMA_SECRET_KEY, or the old folder's `secret.key` in the new one: no command opens the folder with another key.
  */
 import { exists, giveToOwner, syncFolder, unlessMissing, writeAll } from "../base/files.ts";
 import { dirname, join, posix, relative, sep } from "node:path";
@@ -23,7 +22,7 @@ export interface BackupSummary {
   bytes: number;
 }
 
-/** What was asked for cannot be done; the message says why and what to do. */
+/** The backup or restore cannot be done; the message says why and what to do. */
 export class BackupError extends OperatorError {
   readonly code = "backup_failed";
   override name = "BackupError";
@@ -31,10 +30,10 @@ export class BackupError extends OperatorError {
 
 /** Media is copied in parts of this size. */
 const PART_BYTES = 1024 * 1024;
-/** Files that are still being written end so, here and in the media store. */
+/** Suffix of files that are still being written, here and in the media store. */
 const UNFINISHED = ".part";
 
-/** Throws BackupError where no backup can become this file: it exists already, or its folder does not. */
+/** Throws BackupError if the file exists already, or its folder does not. */
 export async function assertNew(file: string): Promise<void> {
   // A mistyped path must not become a folder on the wrong disk.
   const folder = await unlessMissing(Deno.stat(dirname(file)));
@@ -49,7 +48,7 @@ export async function backup(data: DataPaths, file: string, engine: FileEngine):
   await assertNew(file);
   return await writeWhole(file, engine, async (unfinished) => {
     using archive = engine.createArchive(unfinished);
-    // A file is on disk before its row: those of before the snapshot, then those that came in the meantime.
+    // A file is on disk before its row, so files are copied before the snapshot, and then those added in the meantime.
     const copied = new Map<string, number>();
     await addFiles(archive, data.media, copied);
     const rows = archive.addStore(data.store);
@@ -62,12 +61,12 @@ export async function backup(data: DataPaths, file: string, engine: FileEngine):
 export interface RestoreOptions {
   engine: FileEngine;
   runtime: Runtime;
-  /** Writes down in the store that it was restored, before anybody else can open it. */
+  /** Records in the store that it was restored, before another process can open it. */
   mark: (kv: Kv) => Promise<void>;
 }
 
 /**
- * Restores a backup into a data folder without store and media, and holds the folder's gateway lock meanwhile. Throws
+ * Restores a backup into a data folder without store and media, while holding the folder's gateway lock. Throws
  * BackupError, AlreadyRunning, StoreError.
  */
 export async function restore(file: string, data: DataPaths, options: RestoreOptions): Promise<BackupSummary> {
@@ -75,7 +74,7 @@ export async function restore(file: string, data: DataPaths, options: RestoreOpt
   const found = await unlessMissing(Deno.stat(file));
   if (!found) throw new BackupError(`there is no backup at ${file}`);
   if (!found.isFile) throw new BackupError(`${file} is not a backup of Paloma`);
-  // What may not be read is said by the system.
+  // Throws the system's error if the file may not be read.
   (await Deno.open(file)).close();
   using archive = engine.openArchive(file);
   if (archive === null) throw new BackupError(`${file} is not a backup of Paloma`);
@@ -93,7 +92,7 @@ export async function restore(file: string, data: DataPaths, options: RestoreOpt
       );
     }
     const { files, bytes } = await writeFiles(archive, data.media, { engine, written });
-    // The store comes last and whole: a folder without it is an empty folder.
+    // The store is written last and atomically: a folder without it counts as empty.
     return await writeWhole(data.store, engine, async (unfinished) => {
       const rows = archive.writeStore(unfinished);
       const kv = await engine.open(unfinished, { runtime });
@@ -103,12 +102,12 @@ export async function restore(file: string, data: DataPaths, options: RestoreOpt
         kv.close();
       }
       await giveToOwner(unfinished);
-      // Commands take no lock: one may have made a store meanwhile.
+      // Commands take no lock: one may have created a store in the meantime.
       await assertNoStore(data.store, engine);
       return { rows, files, bytes };
     });
   } catch (error) {
-    // They would stand in the way of another try.
+    // These files would make a second attempt fail.
     for (const path of written) await Deno.remove(path).catch(() => {});
     throw error;
   } finally {
@@ -116,7 +115,7 @@ export async function restore(file: string, data: DataPaths, options: RestoreOpt
   }
 }
 
-/** The engine would play a log that was left behind into the restored store, and mix the rows of both. */
+/** Throws if there is a store, or a leftover log, which the engine would replay into the restored store. */
 async function assertNoStore(store: string, engine: FileEngine): Promise<void> {
   if (await exists(store)) throw holdsData(store);
   for (const leftover of engine.leftovers(store)) {
@@ -132,7 +131,7 @@ function holdsData(store: string): BackupError {
   return new BackupError(`${dirname(store)} holds data already: restore into an empty folder`);
 }
 
-/** Makes a file under a name of its own, puts it on disk, and only then gives it its name. */
+/** Writes a file under a temporary name, syncs it to disk, and only then renames it. */
 async function writeWhole<T>(
   file: string,
   engine: FileEngine,
@@ -140,7 +139,7 @@ async function writeWhole<T>(
 ): Promise<T> {
   const unfinished = file + UNFINISHED;
   await Deno.mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  // A file of its own, never what a link that lies there points to.
+  // Always a new file, never the target of a link at this path.
   await unlessMissing(Deno.remove(unfinished));
   (await Deno.open(unfinished, { createNew: true, write: true, mode: 0o600 })).close();
   try {
@@ -160,18 +159,18 @@ async function sync(path: string): Promise<void> {
   await file.sync();
 }
 
-/** Adds the files that are not in `copied` yet, by path, and notes their sizes there. */
+/** Adds the files whose paths are not in `copied` yet, and records their sizes there. */
 async function addFiles(archive: ArchiveWriter, folder: string, copied: Map<string, number>): Promise<void> {
   for await (const path of filesBelow(folder)) {
     const name = relative(folder, path).replaceAll(sep, posix.sep);
     if (copied.has(name)) continue;
-    // A file removed meanwhile is no longer needed.
+    // A file removed in the meantime is no longer needed.
     const file = await unlessMissing(Deno.open(path));
     if (file) copied.set(name, await archive.addFile(name, partsOf(file)));
   }
 }
 
-/** Closes the file at the end. */
+/** Yields the file in parts, and closes it at the end. */
 async function* partsOf(file: Deno.FsFile): AsyncGenerator<Uint8Array> {
   using _ = file;
   for (;;) {
@@ -191,7 +190,7 @@ async function* filesBelow(folder: string): AsyncGenerator<string> {
   }
 }
 
-/** `written` gets the path of each file. */
+/** Writes the archive's files; adds the path of each to `written`. */
 async function writeFiles(
   archive: ArchiveReader,
   folder: string,

@@ -1,4 +1,4 @@
-/** What an account has written before it chose, written once more as it has chosen now. */
+/** Rewrites an account's existing rows after it was sealed or unsealed. */
 import { batchesOf } from "../base/batches.ts";
 import { CACHE_MS } from "../account/sealed_accounts.ts";
 import { type Clock, sleep } from "../runtime.ts";
@@ -6,7 +6,7 @@ import { Change, type KeyPart, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { accountNamedBy } from "../store/layers/contents.ts";
 
-/** Each row is checked, so that nothing is written over. */
+/** Each row is checked, so that no concurrent change is overwritten. */
 const ROWS_A_COMMIT = 8;
 
 interface RewriteOptions {
@@ -16,14 +16,14 @@ interface RewriteOptions {
 }
 
 /**
- * Writes every row of the families that is the account's, also while a gateway runs; resolves to how many. Cut short, it
- * can begin again. What changes meanwhile is written as was chosen by whoever changes it.
+ * Rewrites every row of the account in the families, also while a gateway runs; resolves to their number. If
+ * interrupted, it can be started again. Rows that change in the meantime are already written as chosen.
  */
 export async function rewriteContents(
   kv: ChunkedKv,
   { accountId, families, clock }: RewriteOptions,
 ): Promise<number> {
-  // Until every process knows of the choice.
+  // Waits until every process knows the choice.
   await sleep(clock, 2 * CACHE_MS);
   let count = 0;
 
@@ -42,7 +42,7 @@ export async function rewriteContents(
   }
 
   for await (const rows of batchesOf(ofAccount(), ROWS_A_COMMIT)) {
-    // What has changed meanwhile is written already.
+    // After a conflict, one by one: rows that fail again have changed, and so are already written as chosen.
     if (!await write(rows)) { for (const row of rows) await write([row]); }
   }
   return count;

@@ -1,4 +1,4 @@
-/** One gateway a data folder: two would both keep its lines connected, and throw each other out for ever (440). */
+/** Allows one gateway per data folder: two would connect the same lines and replace each other forever (440). */
 import { join } from "node:path";
 import { giveToOwner } from "../base/files.ts";
 import { OperatorError } from "../errors.ts";
@@ -7,7 +7,7 @@ import { inDataFolder } from "./data_folder.ts";
 
 const FILE = "gateway.lock";
 
-/** Another gateway runs on the data, or a restore does. */
+/** Another gateway, or a restore, is using the data. */
 export class AlreadyRunning extends OperatorError {
   readonly code = "already_running";
   override name = "AlreadyRunning";
@@ -18,9 +18,9 @@ export class AlreadyRunning extends OperatorError {
 }
 
 /**
- * Takes the folder for this gateway until it is released or the process ends, however it ends. Throws AlreadyRunning
- * at once, and OperatorError where the system refuses the folder. Commands do not take it: they work beside the gateway.
- * Only a restore does, which needs the folder alone.
+ * Locks the folder until the lock is released or the process ends, in whatever way. Does not wait: throws
+ * AlreadyRunning at once, and OperatorError if the system refuses access. Most commands do not lock, because they work
+ * beside the gateway; those that need the folder alone do, such as a restore.
  */
 export async function lockGateway(dataDir: string, engine: Pick<FileEngine, "tryLock">): Promise<FileLock> {
   const lock = await inDataFolder(dataDir, async () => {

@@ -5,8 +5,8 @@ import { dataKeys } from "./rows.ts";
 import { Change, type Kv } from "../store/kv.ts";
 
 /**
- * One step. `run` may be cut short by a crash, or run in two processes at once, and is then run again: it must be
- * idempotent. It may commit as often as it needs.
+ * One step. `run` must be idempotent, because it may be interrupted by a crash and run again, or run in two processes
+ * at once. It may commit as often as it needs.
  */
 export interface Migration {
   /** The version that the data has afterwards. */
@@ -34,12 +34,12 @@ class SchemaTooNew extends OperatorError {
   }
 }
 
-/** The version that data has after all steps. */
+/** Returns the version after all steps. */
 export function newestOf(migrations: readonly Migration[]): number {
   return migrations.at(-1)?.to ?? 1;
 }
 
-/** Brings data that was begun to the newest version and answers it. Throws SchemaTooNew before anything is written. */
+/** Migrates existing data to the newest version; resolves to it. Throws SchemaTooNew before anything is written. */
 export async function migrate(kv: Kv, options: MigrateOptions): Promise<number> {
   const { migrations } = options;
   const newest = newestOf(migrations);

@@ -1,14 +1,14 @@
-/** Whether the store takes writes: a full disk answers every read, and keeps nothing. */
+/** Checks whether the store accepts writes: with a full disk, reads still succeed. */
 import type { Clock } from "../runtime.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { dataKeys } from "./rows.ts";
 
-/** Anybody may ask whether the gateway is ready: it writes no more often than this. */
+/** Least time between two writes, because anyone may ask whether the gateway is ready. */
 const EVERY_MS = 1_000;
 
 /**
- * The probe resolves once a write is on disk, rejects where that fails, and hangs as long as the store does. Calls within a
- * second share one write.
+ * Returns the probe, which resolves once a write is on disk, rejects if that fails, and hangs as long as the store
+ * does. Calls within a second share one write.
  */
 export function makeProbe(kv: Kv, clock: Clock): () => Promise<void> {
   let last: { at: number; written: Promise<void> } | null = null;

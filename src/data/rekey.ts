@@ -17,7 +17,7 @@ import { migrate, type Migration } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
 import { adoptNextKey, fitsSecret, nextSecretKey, prove, secretKey, wrongSecretKey } from "./secret_key.ts";
 
-/** Some milliseconds of the disk. */
+/** So many rows take the disk a few milliseconds. */
 const ROWS_A_COMMIT = 200;
 
 /**
@@ -82,7 +82,7 @@ async function sealAnew(kv: ChunkedKv, anew: (sealed: Uint8Array) => Uint8Array)
     bytes = 0;
   }
   for await (const { key, value } of kv.rows()) {
-    // The proof of the key comes last.
+    // The proof of the key is rewritten last.
     const turned = isProof(key) ? value : turn(value, anew);
     if (turned === value) continue;
     const size = sizeBound(turned);
@@ -98,7 +98,7 @@ function isProof(key: Key): boolean {
   return dataKeys.secretCheck().every((part, i) => part === key[i]);
 }
 
-/** The value with every sealed part turned; itself when there is none. */
+/** Returns the value with every sealed part re-encrypted; the value itself if there is none. */
 function turn(value: unknown, anew: (sealed: Uint8Array) => Uint8Array): unknown {
   if (value instanceof Uint8Array) return turnedBytes(value, anew);
   if (Array.isArray(value)) {

@@ -1,6 +1,6 @@
 /**
- * A file sealed under a passphrase, of any size: frames, each sealed on its own. A frame says its number and whether it is
- * the last, so that none can be taken out, moved or cut off.
+ * A file sealed under a passphrase, of any size: frames, each sealed on its own. A frame says its number and whether it
+ * is the last, so that none can be taken out, moved or cut off.
  */
 import { Buffer } from "node:buffer";
 import { writeAll } from "../base/files.ts";
@@ -11,7 +11,7 @@ import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
 const MAGIC = Buffer.from("paloma sealed 1\n");
 const SALT_BYTES = 16;
 const FRAME_BYTES = 1024 * 1024;
-/** Before the bytes of a frame: its number, and 1 for the last. */
+/** Bytes before those of a frame: its number, and 1 if it is the last. */
 const HEAD_BYTES = 5;
 
 /** A sealed file cannot be opened: another passphrase, or it was altered or cut off. */
@@ -92,7 +92,7 @@ function damaged(path: string): SealedFileError {
   return new SealedFileError(`${path} does not open: the passphrase is another one, or the file is damaged`);
 }
 
-/** So many bytes, or fewer where the file ends. */
+/** Resolves to `length` bytes, or fewer at the end of the file. */
 async function readUpTo(file: Deno.FsFile, length: number): Promise<Buffer> {
   const buffer = Buffer.alloc(length);
   let done = 0;
