@@ -37,13 +37,13 @@ import { networkOnDemand } from "./whatsapp/network.ts";
 import type { Media } from "./roles/ground.ts";
 import type { NetworkOptions, RoleName, RoleOptions } from "./roles/role.ts";
 
-/** What a data folder is made of. */
+/** The storage engine of data folders. */
 const engine = denoKvFiles;
 
-/** What an account may want sealed: what was said, to whom, and what it was called. */
+/** Row families that an account may have sealed: messages, events and received files. */
 const contents = new Set([messageKeys.messages(), eventKeys.events(""), mediaKeys.files()].map(([family]) => family!));
 
-/** The store that the settings name. The engine of a shared one is read in only where there is one. */
+/** Opens the store that the settings name. The engine of a shared store is loaded only if there is one. */
 async function openStore({ dataDir, store = null }: DataConfig, runtime: Runtime): Promise<ChunkedKv> {
   if (store === null) return await engine.open(pathsOf(dataDir).store, { runtime });
   if (/^https?:/.test(store)) {
@@ -54,7 +54,7 @@ async function openStore({ dataDir, store = null }: DataConfig, runtime: Runtime
   return await openPostgres(store, { runtime });
 }
 
-/** The bell of this process, and of all others on a shared store. */
+/** Opens the bell: of this process, or of all processes on a shared store. */
 async function openBell({ store }: Pick<Config, "store">, runtime: Runtime): Promise<Bell> {
   const own = await openDenoKvBell({ runtime });
   if (store === null) return own;
@@ -106,13 +106,13 @@ async function elsewhere(config: Config, runtime: Runtime) {
 }
 
 /**
- * The data folder that the settings name, for the gateway and for the commands beside it, each of which reads in what it
- * alone needs. Each throws StoreError, and what `openDataFolder`, `backup` and `restore` throw.
+ * The data folder that the settings name, for the gateway and for the commands beside it, each of which reads in what
+ * it alone needs. Each throws StoreError, and what `openDataFolder`, `backup` and `restore` throw.
  */
 export const dataFolder = {
   open: (config: DataConfig, runtime: Runtime): Promise<DataFolder> =>
     openDataFolder(config, { runtime, migrations, contents, openStore: () => openStore(config, runtime) }),
-  /** Whether there is any data; makes and begins none. */
+  /** Resolves to whether there is any data; creates none. */
   async isBegun(config: DataConfig, runtime: Runtime): Promise<boolean> {
     if (!config.store) return await inDataFolder(config.dataDir, () => exists(pathsOf(config.dataDir).store));
     const kv = await openStore(config, runtime);
@@ -135,12 +135,12 @@ export const dataFolder = {
     const [{ Leases }, { LINE_KIND }] = await Promise.all([import("./cluster/leases.ts"), import("./line/remote.ts")]);
     return (change, lineId) => Leases.offer(change, LINE_KIND, lineId);
   },
-  /** Null makes a new key of the folder's own. */
+  /** Re-encrypts the data under the key `to`; null: under a new key of the folder's own. */
   async rekey(config: DataConfig, to: string | null, runtime: Runtime): Promise<number> {
     const { rekeyDataFolder } = await import("./data/rekey.ts");
     return await rekeyDataFolder(config, { runtime, migrations, to, openStore: () => openStore(config, runtime) });
   },
-  /** Writes what the account has once more, as it has chosen now; resolves to how many rows. */
+  /** Rewrites the account's rows after it was sealed or unsealed; resolves to their number. */
   async rewriteContents(data: Pick<DataFolder, "kv">, accountId: string, { clock }: Runtime): Promise<number> {
     const { rewriteContents } = await import("./data/contents.ts");
     return await rewriteContents(data.kv, { accountId, families: contents, clock });
@@ -164,7 +164,7 @@ export const dataFolder = {
 interface GatewayOptions {
   config: Config;
   runtime: Runtime;
-  /** The whole gateway unless given; the others need a shared store. */
+  /** By default the whole gateway; the other roles need a shared store. */
   role?: RoleName;
   /** The engine behind the port to the messaging network; Baileys unless given. */
   openNetwork?: (options: NetworkOptions) => Network;
@@ -174,10 +174,10 @@ export interface Gateway {
   /** `http://HOST:PORT/v1`. */
   baseUrl: string;
   panelUrl: string;
-  /** While the panel has no operator: a new one-time link that makes one. */
+  /** Resolves to a new one-time link that makes an operator; null if the panel has one. */
   firstRunLink(): Promise<string | null>;
   accounts: Accounts;
-  /** Stops taking requests, lets what is on its way come to its end, closes the lines and the store. Idempotent. */
+  /** Stops accepting requests, lets work in progress finish, closes the lines and the store. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -211,8 +211,8 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 type Handler = (request: Request, address: string) => Response | Promise<Response>;
 
 /**
- * The API on a shared store without a port of its own, for hosts that listen themselves. Nothing has to be stopped:
- * whatever is in memory can be lost at any moment. Throws SettingsError, SecretKeyError, SchemaTooNew, StoreError.
+ * Opens the API on a shared store without a port, for hosts that listen themselves. Nothing has to be stopped:
+ * everything in memory may be lost at any moment. Throws SettingsError, SecretKeyError, SchemaTooNew, StoreError.
  */
 export async function openApi(options: GatewayOptions): Promise<Handler> {
   const { config } = options;
@@ -233,7 +233,7 @@ export async function openApi(options: GatewayOptions): Promise<Handler> {
 async function openParts(options: GatewayOptions, opened: AsyncDisposableStack): Promise<RoleOptions> {
   const { config, runtime, role = "serve", openNetwork = openBaileys } = options;
   const isShared = config.store !== null;
-  // On a shared store leases take the lock's place.
+  // A shared store has leases instead of the lock.
   if (!isShared) opened.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
   const place = isShared && role !== "api" ? await placeIn(config, runtime) : null;
   if (place) opened.adopt(place, (place) => place.release());

@@ -1,4 +1,4 @@
-/** What a receiver's phone shows of a file before it downloads it: an image's size and preview, seconds, a waveform, pages. */
+/** The facts that phones show of a file before its download: an image's size and preview, duration, waveform, pages. */
 import { Buffer } from "node:buffer";
 import { open, readFile } from "node:fs/promises";
 import { parseFile } from "music-metadata";
@@ -15,8 +15,8 @@ const IMAGE_HEAD_BYTES = 256 * 1024;
 const WATCH_EVERY_MS = 20;
 
 /**
- * Runs in the process that reads one untrusted file (`inspector.ts`): prints the facts as JSON. Throws if the file can't be
- * read.
+ * Runs in the process that reads one untrusted file (`inspector.ts`): prints the facts as JSON. Throws if the file
+ * can't be read.
  */
 export async function inspectFile(request: string): Promise<void> {
   const { file, memoryBytes }: InspectRequest = JSON.parse(request);
@@ -37,8 +37,8 @@ export async function inspectFile(request: string): Promise<void> {
 }
 
 /**
- * Watches the memory of this process; resolves once it does. In a worker, because reading a file blocks this thread. In this
- * process, because the executable may not read what `/proc` says of another one.
+ * Watches the memory of this process; resolves once it does. In a worker, because reading a file blocks this thread. In
+ * this process, because the executable may not read what `/proc` says of another one.
  */
 async function watchMemory(mostBytes: number): Promise<Worker> {
   const source = `const sign = Uint8Array.of(${OVER_MEMORY.charCodeAt(0)});
@@ -103,7 +103,7 @@ async function lengthOf({ path }: UntrustedFile): Promise<FileFacts> {
   return seconds && Number.isFinite(seconds) ? { seconds: Math.max(1, Math.round(seconds)) } : {};
 }
 
-/** The parts of a PDF's objects that matter, in the order of the file; `obj` is the end of `endobj` too. */
+/** The relevant tokens of a PDF's objects, in the order of the file; `obj` also matches the end of `endobj`. */
 const PDF_TOKEN = /obj|\/Type\s*\/Pages|\/Count\s+\d{1,9}/g;
 
 /** The root of the page tree states how many pages there are, unless it lies in a compressed stream. */
@@ -129,14 +129,14 @@ const BARS = 64;
 const DECODED_BYTES = 256 * 1024;
 const OPUS_RATE = 48_000;
 
-/** Never throws: a file that can't be decoded goes without. */
+/** Resolves to the duration and waveform of a voice note; without those that can't be decoded. Never throws. */
 export async function voiceFacts(bytes: Uint8Array): Promise<{ seconds?: number; waveform?: Uint8Array }> {
   const seconds = secondsOf(bytes);
   const waveform = bytes.length <= DECODED_BYTES ? await waveformOf(bytes).catch(() => null) : null;
   return { ...(seconds ? { seconds } : {}), ...(waveform ? { waveform } : {}) };
 }
 
-/** From the position that the last page states (RFC 7845, section 4). */
+/** Returns the duration according to the position that the last page states (RFC 7845, section 4). */
 function secondsOf(bytes: Uint8Array): number | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = bytes.length - 27; at >= 0; at--) {
@@ -158,7 +158,7 @@ async function waveformOf(bytes: Uint8Array): Promise<Uint8Array | null> {
   }
 }
 
-/** The mean of each stretch, the loudest being 100. */
+/** Returns the mean amplitude of each stretch, scaled so that the loudest is 100. */
 function barsOf(channel: Float32Array): Uint8Array {
   const means = Array.from({ length: BARS }, (_, bar) => {
     const from = Math.floor(bar * channel.length / BARS);

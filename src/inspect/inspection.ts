@@ -1,4 +1,4 @@
-/** What is asked of the process that reads one untrusted file, and what it answers. */
+/** Requests to the process that reads an untrusted file, and its answers. */
 
 /** A file that somebody else chose. */
 export interface UntrustedFile {
@@ -9,14 +9,14 @@ export interface UntrustedFile {
   kind: "image" | "video" | "audio" | "document" | "sticker" | "voice";
 }
 
-/** Members that the file does not give are left out. */
+/** The facts of a file; those that it does not contain are absent. */
 export interface FileFacts {
   width?: number;
   height?: number;
   /** A small JPEG. */
   jpegThumbnail?: Uint8Array;
   seconds?: number;
-  /** What phones draw of a voice note: 64 bars, each from 0 to 100. */
+  /** The bars that phones draw for a voice note: 64, each from 0 to 100. */
   waveform?: Uint8Array;
   pageCount?: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads untrusted files in a process of their own, one a file, and ends it when it takes too long or too much memory:
- * the file then goes without these facts. A process and not a worker thread, because nothing stops a thread
+ * Reads each untrusted file in a process of its own, and kills it if it takes too long or too much memory: the file is
+ * then sent without these facts. A process and not a worker thread, because nothing stops a thread
  * that runs in a loop: `Worker.terminate()` returns, and the loop goes on (docs/decisions/0015).
  */
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import type { Clock } from "../runtime.ts";
 import { timeLimit } from "../base/within.ts";
 import { type FileFacts, INSPECT, type InspectRequest, OVER_MEMORY, type UntrustedFile } from "./inspection.ts";
 
-/** Larger PDFs go without a page count. */
+/** Larger PDFs are sent without a page count. */
 const PDF_BYTES = 8 * 1024 * 1024;
 /** For one file, the start of the process included; an honest file takes tenths of a second. */
 const RUN_MS = 3_000;
@@ -19,7 +19,7 @@ const AT_ONCE = 2;
 /** For the whole process, of which the runtime takes about 60 MB. */
 const MEMORY_BYTES = 160 * 1024 ** 2;
 const HEAP_MB = 80;
-/** What our process needs to find its code; none of the gateway's settings and secrets. */
+/** Variables that the process needs to find its code; none of the gateway's settings and secrets. */
 const ENVIRONMENT = ["HOME", "PATH", "DENO_DIR", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
 
 interface InspectOptions {
@@ -35,7 +35,7 @@ export type Inspect = (file: UntrustedFile | Uint8Array, options: InspectOptions
 
 interface InspectorOptions {
   clock: Clock;
-  /** Smaller ones for tests. */
+  /** Tests set smaller ones. */
   bounds?: { runMs: number; memoryBytes: number };
 }
 
@@ -78,7 +78,7 @@ export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
   };
 }
 
-/** Whether such a file is worth a look. */
+/** Whether such a file may have facts. */
 function hasFacts({ kind, mimetype, size }: UntrustedFile): boolean {
   return kind !== "document" || (mimetype === "application/pdf" && size <= PDF_BYTES);
 }

@@ -1,6 +1,6 @@
 /**
- * Small previews of images. A camera's JPEG brings its own; other images are scaled down only while that takes tenths of
- * a second (docs/decisions/0008-thumbnails.md).
+ * Small previews of images. A camera's JPEG brings its own; other images are scaled down only while that takes tenths
+ * of a second (docs/decisions/0008-thumbnails.md).
  */
 import { Buffer } from "node:buffer";
 import jpeg from "jpeg-js";
@@ -25,7 +25,7 @@ const START_OF_SCAN = Buffer.from([0xff, 0xda]);
 const EXIF_JPEG_OFFSET = 0x0201;
 const EXIF_JPEG_LENGTH = 0x0202;
 
-/** A JPEG preview, or null where none can be had cheaply. Never throws. */
+/** Returns a JPEG preview, or null if none can be made cheaply. Never throws. */
 export function thumbnail(bytes: Uint8Array, size: ImageSize): Uint8Array | null {
   const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   try {
@@ -35,7 +35,7 @@ export function thumbnail(bytes: Uint8Array, size: ImageSize): Uint8Array | null
   }
 }
 
-/** The preview that cameras write beside the image, in the second directory of the EXIF data. */
+/** Returns the preview that cameras embed in the second directory of the EXIF data. */
 export function embedded(data: Buffer): Uint8Array | null {
   if (data.length < 4 || data.readUInt16BE(0) !== 0xffd8) return null;
   for (const { marker, start, end } of jpegSegments(data)) {
@@ -70,7 +70,7 @@ function scaled(data: Buffer, { width, height }: ImageSize): Uint8Array | null {
   return preview.length <= MAX_PREVIEW_BYTES ? preview : null;
 }
 
-/** Interlaced ones are left out: `pngjs` unpacks them without a bound, whatever their size. */
+/** Interlaced images are skipped: `pngjs` unpacks them without a bound, whatever their size. */
 function pngPixels(data: Buffer): Uint8Array | null {
   if (data.toString("latin1", 1, 4) !== "PNG" || data[INTERLACE_METHOD] !== 0) return null;
   return PNG.sync.read(data).data;
@@ -81,7 +81,7 @@ function jpegPixels(data: Buffer): Uint8Array | null {
   return jpeg.decode(data, { useTArray: true, maxMemoryUsageInMB: MAX_JPEG_MEMORY_MB }).data;
 }
 
-/** At most so many scans: the marker may also occur in a segment that is none. */
+/** Returns an upper bound for the number of scans: the marker may also occur inside another segment. */
 function scansOf(data: Buffer): number {
   let scans = 0;
   for (let at = data.indexOf(START_OF_SCAN); at >= 0; at = data.indexOf(START_OF_SCAN, at + 2)) scans++;

@@ -1,6 +1,6 @@
 /**
- * Accounts that are being deleted: their lines are unlinked first, by whoever owns them, then goes all that belongs to the
- * account, its own row last. Each step can begin again, so a crash leaves nothing behind.
+ * Removes accounts that are being deleted. Their lines are unlinked first, by the lines' owners; then everything that
+ * belongs to the account is removed, its own row last. Each step can be repeated, so a crash leaves nothing behind.
  */
 import { accountKeys } from "../account/rows.ts";
 import { erasureKeys } from "../erasure/rows.ts";
@@ -21,11 +21,11 @@ interface RemovalDeps {
   kv: Kv;
   runtime: Pick<Runtime, "clock" | "log">;
   media: Pick<MediaStore, "remove">;
-  /** Removes what the floors above keep of the account. */
+  /** Removes the account's rows of the floors above. */
   removeAbove(accountId: string): Promise<void>;
 }
 
-/** Continues with each account that is being deleted; resolves to how many are gone now. */
+/** Continues the removal of each account that is being deleted; resolves to the number of those that are removed. */
 export async function removeAccounts(deps: RemovalDeps, signal?: AbortSignal): Promise<number> {
   const { kv, runtime: { log } } = deps;
   let removed = 0;
@@ -34,7 +34,7 @@ export async function removeAccounts(deps: RemovalDeps, signal?: AbortSignal): P
     try {
       if (await removeAccount(deps, accountId, signal)) removed++;
     } catch (error) {
-      // The others need not wait for it: the next turn tries again.
+      // Continues with the other accounts; the next run tries this one again.
       log.warn({ accountId, error: String(error) }, "an account could not be removed yet");
     }
     if (signal?.aborted) break;
@@ -42,7 +42,7 @@ export async function removeAccounts(deps: RemovalDeps, signal?: AbortSignal): P
   return removed;
 }
 
-/** Whether it is gone now. */
+/** Resolves to whether the account is removed completely. */
 async function removeAccount(deps: RemovalDeps, accountId: string, signal?: AbortSignal): Promise<boolean> {
   const { kv, runtime } = deps;
   if (await endLines(kv, accountId) > 0) return false; // the supervisor unlinks them
@@ -55,7 +55,7 @@ async function removeAccount(deps: RemovalDeps, accountId: string, signal?: Abor
   return true;
 }
 
-/** Received files; each row before its file, as the sweep does. */
+/** Removes received files, each row before its file, as the sweep does. */
 async function removeFiles({ kv, media }: RemovalDeps, accountId: string): Promise<void> {
   for await (const { key, value } of kv.list({ prefix: mediaKeys.files() })) {
     if (value.accountId !== accountId) continue;

@@ -1,6 +1,6 @@
 /**
- * The log: pino to stderr, readable on a terminal, JSON otherwise. Nobody hands it secrets (promise 6); the redaction
- * below is the second line of defence, and `quietConsole` keeps out what libraries print past it.
+ * The log: pino to stderr, readable on a terminal, otherwise JSON. Callers do not pass secrets (promise 6). The
+ * redaction below is the second line of defence, and `quietConsole` suppresses what libraries print directly.
  */
 import process from "node:process";
 import pino from "pino";
@@ -8,7 +8,7 @@ import type { LogLevel } from "../settings.ts";
 import type { Log } from "../runtime.ts";
 
 const STDERR = 2;
-/** Bytes of entries that wait until they can be written. */
+/** Most bytes of entries that wait until they can be written. */
 const MOST_UNWRITTEN = 64 * 1024;
 
 /** Fields that hold secrets or people's words, wherever they turn up in a logged object; in lower case. */
@@ -31,10 +31,10 @@ const SECRET_FIELDS = new Set([
   "caption",
   "body",
 ]);
-/** Deeper than this nothing is logged. */
+/** Fields nested deeper than this are not logged. */
 const DEEPEST = 5;
 
-/** The same fields with secrets redacted. By hand, because pino's own wildcard paths cost 50 µs a line. */
+/** Returns the fields with secrets redacted. Not by pino's own wildcard paths, which cost 50 µs per entry. */
 function redact(fields: Record<string, unknown>): Record<string, unknown> {
   return redactFields(fields, 1);
 }
@@ -61,16 +61,16 @@ function redactValue(value: unknown, depth: number): unknown {
 }
 
 interface LogOptions {
-  /** Stderr unless given. */
+  /** By default stderr. */
   destination?: pino.DestinationStream;
 }
 
-/** The log of a process that an operator runs: readable where stderr is a terminal. */
+/** Opens the log of a process that an operator runs: readable text if stderr is a terminal. */
 export async function openLog(level: LogLevel): Promise<Log> {
   return makeLog(level, Deno.stderr.isTerminal() ? { destination: await terminal() } : {});
 }
 
-/** The log as JSON at the given level. */
+/** Makes a log as JSON at the given level. */
 export function makeLog(level: LogLevel, { destination = stderr() }: LogOptions = {}): Log {
   // `redact` has serialised them already.
   const serializers = { err: (error: unknown) => error };
@@ -78,8 +78,8 @@ export function makeLog(level: LogLevel, { destination = stderr() }: LogOptions 
 }
 
 /**
- * Written synchronously, so that the last entries before a crash are there. On a full disk, or a terminal that was closed,
- * some are lost: nothing of that ends the process.
+ * Writes synchronously, so that the last entries before a crash are written. On a full disk or a closed terminal
+ * entries are lost, but the process goes on.
  */
 function stderr(): pino.DestinationStream {
   const destination = pino.destination({ dest: STDERR, sync: true, maxLength: MOST_UNWRITTEN });

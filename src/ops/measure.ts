@@ -8,7 +8,7 @@ import { StoreError } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import type { Metrics } from "./metrics.ts";
 
-/** Commits, by outcome and time. */
+/** Returns a store that counts its commits by outcome and measures their duration. */
 export function measuredStore(kv: ChunkedKv, metrics: Metrics, clock: Clock): ChunkedKv {
   return {
     ...kv,
@@ -43,7 +43,7 @@ export function measuredMoves(metrics: Metrics, clock: Clock): (message: Message
   };
 }
 
-/** Attempts of webhooks, by outcome. */
+/** Returns a `SafeFetch` that counts webhook attempts by outcome. */
 export function measuredWebhooks(safeFetch: SafeFetch, metrics: Metrics): SafeFetch {
   return {
     ...safeFetch,
@@ -60,7 +60,7 @@ export function measuredWebhooks(safeFetch: SafeFetch, metrics: Metrics): SafeFe
   };
 }
 
-/** Messages that are reported although they could not be read. */
+/** Returns an event log that counts messages reported although they could not be decrypted. */
 export function measuredEvents(events: EventLog, metrics: Metrics): EventLog {
   return {
     ...events,

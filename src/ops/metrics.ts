@@ -1,6 +1,5 @@
 /**
- * Counters of what the gateway does and gauges of what there is, in the text format of Prometheus. Labels are few and
- * bounded: no ids, no paths.
+ * The gateway's counters and gauges, in the text format of Prometheus. Labels are few and bounded: no ids, no paths.
  */
 import counter from "prom-client/lib/counter.js";
 import gauge from "prom-client/lib/gauge.js";
@@ -62,7 +61,7 @@ export function makeMetrics() {
       ["tag", "type"],
     ),
     refusedWrites: counter("paloma_refused_writes_total", "Writes under an old lease: nothing of them was written"),
-    /** A value that is read at each scrape, and left out when it cannot be read. */
+    /** Adds a gauge whose value is read at each scrape, and omitted if it cannot be read. */
     gauge(name: string, help: string, read: () => number | Promise<number>): void {
       new prom.Gauge({
         name,
@@ -73,7 +72,7 @@ export function makeMetrics() {
         },
       });
     },
-    /** The same with a value for each value of a label. */
+    /** As `gauge`, with a value for each value of a label. */
     gaugeBy(
       label: string,
       { name, help, read }: { name: string; help: string; read: () => Readonly<Record<string, number>> },
@@ -90,7 +89,7 @@ export function makeMetrics() {
       });
     },
     names,
-    /** The whole text, for `GET /metrics`. */
+    /** Resolves to the text for `GET /metrics`. */
     async render(): Promise<string> {
       // One by one: `registry.metrics()` fails as a whole when one cannot be read.
       const texts = await Promise.allSettled(names().map((name) => registry.getSingleMetricAsString(name)));
