@@ -1,4 +1,7 @@
-/** The data, opened: the store in the folder or on a server, what seals it, and the accounts in it. What the gateway and the commands share. */
+/**
+ * The data, opened: the store in the folder or on a server, what seals it, and the accounts in it. What the gateway and
+ * the commands share.
+ */
 import { join } from "node:path";
 import { Accounts } from "../account/accounts.ts";
 import { makeIsSealedAccount } from "../account/sealed_accounts.ts";
@@ -35,10 +38,10 @@ export function pathsOf(dataDir: string): DataPaths {
   return { store: join(dataDir, "paloma.db"), media: join(dataDir, "media") };
 }
 
-/** The settings that say where the data is, and what opens it. */
+/** The settings that name the data's place and its secret key. */
 export type DataConfig = Pick<Config, "dataDir" | "secretKey"> & Partial<Pick<Config, "store">>;
 
-/** Where the store is, as an operator may read it: without the login. */
+/** Returns the place of the store for messages to the operator: without the login. */
 export function placeOf({ dataDir, store = null }: Pick<DataConfig, "dataDir" | "store">): string {
   if (store === null) return dataDir;
   const urls = urlsOfHosts(store).map((url) => new URL(url));
@@ -46,7 +49,7 @@ export function placeOf({ dataDir, store = null }: Pick<DataConfig, "dataDir" | 
   return `${protocol}//${urls.map(({ host }) => host).join(",")}${pathname}`;
 }
 
-/** The system does not let this process use the folder or a file in it. */
+/** The system refuses this process access to the folder or a file in it. */
 class DataFolderUnusable extends OperatorError {
   readonly code = "file_unusable";
   override name = "DataFolderUnusable";
@@ -62,7 +65,7 @@ class DataFolderUnusable extends OperatorError {
 
 const REFUSALS = new Set<unknown>(["EACCES", "EEXIST", "ENOENT", "ENOTDIR", "EPERM", "EROFS"]);
 
-/** Runs what makes or opens files of the folder. Throws DataFolderUnusable where the system refuses. */
+/** Runs a function that makes or opens files of the folder. Throws DataFolderUnusable if the system refuses access. */
 export async function inDataFolder<T>(dataDir: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
@@ -72,7 +75,7 @@ export async function inDataFolder<T>(dataDir: string, run: () => Promise<T>): P
   }
 }
 
-/** A restore into the store is under way, or was cut short. */
+/** A restore into the store is in progress, or was interrupted. */
 class HalfRestored extends OperatorError {
   readonly code = "half_restored";
   override name = "HalfRestored";
@@ -90,13 +93,13 @@ export interface OpenOptions {
   openStore(): Promise<ChunkedKv>;
   /** Every step since version 1, in order. */
   migrations: readonly Migration[];
-  /** The first parts of the keys of rows that hold contents, which an account may want sealed. */
+  /** The first key parts of the row families that an account may have sealed. */
   contents: ReadonlySet<KeyPart>;
 }
 
 /**
- * For those who copy the rows of a store without opening them: throws SecretKeyError where the configured key is not that
- * of the store. Throws StoreError.
+ * Throws SecretKeyError if the configured key is not that of the store, for callers that copy its rows without opening
+ * them. Throws StoreError.
  */
 export async function assertSecret(store: Kv, config: DataConfig, { random }: Runtime): Promise<void> {
   if (config.secretKey === null || !await isBegun(store)) return;
@@ -115,7 +118,7 @@ export async function openDataFolder(
 ): Promise<DataFolder> {
   const { runtime, migrations, contents: families } = options;
   const { key, store } = await inDataFolder(config.dataDir, async () => {
-    // On a shared store there may be no disk at all.
+    // With a shared store there may be no disk at all.
     if (!config.store) await Deno.mkdir(config.dataDir, { recursive: true, mode: 0o700 });
     const { store: sealed } = pathsOf(config.dataDir);
     const key = sealKey(await secretKey(config.dataDir, config.secretKey, { random: runtime.random, sealed }));
@@ -146,14 +149,15 @@ export async function openDataFolder(
 /** A store that has none of these rows is new. */
 const FIRST_KEYS = [dataKeys.restoring(), dataKeys.rekeying(), dataKeys.schemaVersion(), dataKeys.secretCheck()];
 
-/** Whether the store has been begun, for those who look before they open it. Throws StoreError. */
+/** Resolves to whether the store has been created, for callers that check before they open it. Throws StoreError. */
 export async function isBegun(store: Kv): Promise<boolean> {
   return (await store.getMany<unknown>(FIRST_KEYS)).some(isRow);
 }
 
 /**
  * Writes what a new store begins with, in one commit: the proof of its key, its schema version and the default plans.
- * Resolves to what is under way in one that is not new, as it is not for the second of two first starts; null for a new one.
+ * Resolves to what is under way in one that is not new, as it is not for the second of two first starts; null for a new
+ * one.
  */
 export async function begin(
   store: Kv,
