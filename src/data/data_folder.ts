@@ -1,6 +1,6 @@
 /**
- * The data, opened: the store in the folder or on a server, what seals it, and the accounts in it. What the gateway and
- * the commands share.
+ * The opened data, shared by the gateway and the commands: the store in the folder or on a server, its encryption, and
+ * the accounts in it.
  */
 import { join } from "node:path";
 import { Accounts } from "../account/accounts.ts";
@@ -21,14 +21,14 @@ import { makeSeal, type Seal, sealKey } from "../store/seal.ts";
 export interface DataFolder {
   kv: ChunkedKv;
   seal: Seal;
-  /** The 32 bytes that encryption at rest and link signatures rest on. */
+  /** The 32 bytes from which encryption at rest and link signatures derive. */
   key: Uint8Array;
   plans: Plans;
   accounts: Accounts;
   close(): void;
 }
 
-/** Where a data folder keeps what is backed up. */
+/** The parts of a data folder that are backed up. */
 export interface DataPaths {
   store: string;
   media: string;
@@ -89,7 +89,7 @@ const UNFINISHED = "the secret key is being changed, and that was not finished: 
 
 export interface OpenOptions {
   runtime: Runtime;
-  /** Opens the store: the one of the folder, or the one that the settings name. */
+  /** Opens the store of the folder, or the one named in the settings. */
   openStore(): Promise<ChunkedKv>;
   /** Every step since version 1, in order. */
   migrations: readonly Migration[];
@@ -109,8 +109,8 @@ export async function assertSecret(store: Kv, config: DataConfig, { random }: Ru
 }
 
 /**
- * Opens and, where needed, makes and converts the folder. Throws StoreError, SchemaTooNew, and SecretKeyError when the
- * data was sealed with another key: no row is written then. OperatorError for a store that is half restored.
+ * Opens the folder, creating or migrating it if necessary. Throws StoreError, SchemaTooNew, SecretKeyError if the data
+ * was sealed with another key (no row is written then), and OperatorError for a store whose restore was interrupted.
  */
 export async function openDataFolder(
   config: DataConfig,
@@ -155,9 +155,9 @@ export async function isBegun(store: Kv): Promise<boolean> {
 }
 
 /**
- * Writes what a new store begins with, in one commit: the proof of its key, its schema version and the default plans.
- * Resolves to what is under way in one that is not new, as it is not for the second of two first starts; null for a new
- * one.
+ * Writes the first rows of a new store in one commit: the proof of its key, its schema version and the default plans.
+ * Resolves to null for a new store; otherwise to the operation in progress on it, if any. Of two concurrent first
+ * starts, the second finds a store that is no longer new.
  */
 export async function begin(
   store: Kv,

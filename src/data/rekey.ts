@@ -1,7 +1,7 @@
 /**
- * Everything that is sealed, sealed anew under another secret key, while no gateway runs. What opens under the old key
- * was sealed with it, so no room has to say which of its values are. Cut short at any point, it goes on when it is run
- * again; until it has ended, nothing else opens the data.
+ * Re-encrypts everything sealed under another secret key, while no gateway runs. Every value that the old key opens was
+ * sealed with it, so no room has to list its sealed values. If interrupted, it continues when it is run again; until it
+ * has finished, nothing else opens the data.
  */
 import { Plans } from "../account/plans.ts";
 import { membersAtWork } from "../cluster/at_work.ts";
@@ -17,12 +17,12 @@ import { migrate, type Migration } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
 import { adoptNextKey, fitsSecret, nextSecretKey, prove, secretKey, wrongSecretKey } from "./secret_key.ts";
 
-/** So many rows take the disk a few milliseconds. */
+/** A commit of this size takes a few milliseconds of disk time. */
 const ROWS_A_COMMIT = 200;
 
 /**
- * Seals the data anew, under the key `to`, or where that is null under a new one of the folder's own. Nothing else may
- * use the data meanwhile. Resolves to how many rows were. Throws as `openDataFolder`, and AlreadyRunning.
+ * Re-encrypts the data under the key `to`, or, if that is null, under a new key of the folder's own. Nothing else may
+ * use the data in the meantime. Resolves to the number of rows. Throws as `openDataFolder` does, and AlreadyRunning.
  */
 export async function rekeyDataFolder(
   config: DataConfig,
@@ -34,7 +34,7 @@ export async function rekeyDataFolder(
   const next = to ?? await nextSecretKey(config.dataDir, runtime);
   const kv = await options.openStore();
   try {
-    // A folder is locked; what would be written meanwhile under the old key nobody could read.
+    // A folder is locked instead. Values written under the old key in the meantime would be unreadable.
     if (config.store && (await membersAtWork(kv, runtime.clock)).length > 0) {
       throw new AlreadyRunning(placeOf(config), "stop every worker, api and serve on it first");
     }
@@ -57,8 +57,8 @@ interface RekeyOptions {
 }
 
 /**
- * Resolves to how many rows were sealed anew, 0 when an earlier run has done it; null, and nothing is changed, when
- * `from` is not the key of this data. Throws StoreError, SchemaTooNew.
+ * Resolves to the number of rows re-encrypted, 0 if an earlier run has finished; null, with nothing changed, if `from`
+ * is not the key of this data. Throws StoreError, SchemaTooNew.
  */
 export async function rekey(kv: ChunkedKv, { runtime, migrations, from, to }: RekeyOptions): Promise<number | null> {
   const old = makeSeal(sealKey(from), runtime.random);
@@ -111,7 +111,7 @@ function turn(value: unknown, anew: (sealed: Uint8Array) => Uint8Array): unknown
   return Object.fromEntries(turned.map(({ name, anew }) => [name, anew]));
 }
 
-/** Bytes that were not sealed, or are sealed anew already, open under no old key. */
+/** Re-encrypts bytes. Those that the old key does not open were never sealed or are already re-encrypted, and stay. */
 function turnedBytes(bytes: Uint8Array, anew: (sealed: Uint8Array) => Uint8Array): Uint8Array {
   try {
     return anew(bytes);

@@ -1,6 +1,6 @@
 /**
- * A file sealed under a passphrase, of any size: frames, each sealed on its own. A frame says its number and whether it
- * is the last, so that none can be taken out, moved or cut off.
+ * A file of any size sealed under a passphrase, as frames that are sealed separately. Each frame holds its number and
+ * whether it is the last, so that none can be removed, moved or cut off.
  */
 import { Buffer } from "node:buffer";
 import { writeAll } from "../base/files.ts";
@@ -11,7 +11,7 @@ import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
 const MAGIC = Buffer.from("paloma sealed 1\n");
 const SALT_BYTES = 16;
 const FRAME_BYTES = 1024 * 1024;
-/** Bytes before those of a frame: its number, and 1 if it is the last. */
+/** Size of a frame's head: its number, and 1 if it is the last frame. */
 const HEAD_BYTES = 5;
 
 /** A sealed file cannot be opened: another passphrase, or it was altered or cut off. */
@@ -20,13 +20,13 @@ class SealedFileError extends OperatorError {
   override name = "SealedFileError";
 }
 
-/** Whether the file is one that `sealFile` wrote. */
+/** Whether the file was written by `sealFile`. */
 export async function isSealedFile(path: string): Promise<boolean> {
   using file = await Deno.open(path);
   return Buffer.compare(await readUpTo(file, MAGIC.length), MAGIC) === 0;
 }
 
-/** Writes what is in `from` to the new file `to`, sealed, and on disk when it resolves. */
+/** Seals the contents of `from` into the new file `to`, which is on disk when this resolves. */
 export async function sealFile(
   from: string,
   to: string,
@@ -55,7 +55,7 @@ export async function sealFile(
   await target.sync();
 }
 
-/** Writes what was sealed to the new file `to`. Throws SealedFileError. */
+/** Writes the unsealed contents to the new file `to`. Throws SealedFileError. */
 export async function openSealedFile(
   from: string,
   to: string,
@@ -73,7 +73,7 @@ export async function openSealedFile(
   }
 }
 
-/** What is left where the file is cut off. */
+/** Reads the next frame; a shorter one if the file is cut off. */
 async function readFrame(file: Deno.FsFile): Promise<Buffer> {
   const length = await readUpTo(file, 4);
   return length.length < 4 ? length : await readUpTo(file, Math.min(length.readUInt32BE(), 2 * FRAME_BYTES));

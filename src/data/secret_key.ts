@@ -1,6 +1,6 @@
 /**
- * The secret behind encryption at rest: PALOMA_SECRET_KEY, else made once and kept in the data folder (promise 6). One
- * that is not the data's is noticed before anything is written with it, by a small sealed row that only the right one opens.
+ * The secret behind encryption at rest: PALOMA_SECRET_KEY, or one generated once and kept in the data folder (promise
+ * 6). A wrong key is detected before anything is written with it, by a small sealed row that only the right key opens.
  */
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
@@ -13,27 +13,27 @@ import { type Seal, SealError } from "../store/seal.ts";
 import { dataKeys } from "./rows.ts";
 
 const FILE = "secret.key";
-/** The one that comes next, while everything is sealed anew. */
+/** The next key, while everything is being re-encrypted. */
 const NEXT_FILE = "secret.key.next";
 const KEY_BYTES = 32;
-/** What is sealed matters to nobody: that it opens is the proof. */
+/** Any text will do: that it can be unsealed is the proof. */
 const PROOF = Buffer.from("paloma");
 
 interface SecretKeyOptions {
   random: Random;
-  /** Path of the data that is sealed with the key: where it exists, the key must exist too. Null for none. */
+  /** Path of the data sealed with the key: if it exists, the key must exist too. Null for none. */
   sealed: string | null;
 }
 
-/** The secret key cannot be read, is gone while data needs it, or is not the data's. The message says what to do. */
+/** The secret key is unreadable, missing although there is data, or not the data's. The message says what to do. */
 export class SecretKeyError extends OperatorError {
   readonly code = "secret_key_wrong";
   override name = "SecretKeyError";
 }
 
 /**
- * The secret, as text. The configured one if there is one; else the one in `dataDir`, made with mode 0600 when the
- * folder is new. Two processes that make it at once get the same. Throws SecretKeyError.
+ * Resolves to the secret as text: the configured one, otherwise the one in `dataDir`, which is created with mode 0600
+ * if the folder is new. Concurrent processes get the same one. Throws SecretKeyError.
  */
 export async function secretKey(
   dataDir: string,
@@ -44,17 +44,17 @@ export async function secretKey(
   return await keyIn(dataDir, FILE, options);
 }
 
-/** The key that is to come after the folder's own: made once, until `adoptNextKey`. Throws SecretKeyError. */
+/** Resolves to the key that will replace the folder's own, created once until `adoptNextKey`. Throws SecretKeyError. */
 export async function nextSecretKey(dataDir: string, { random }: Pick<SecretKeyOptions, "random">): Promise<string> {
   return await keyIn(dataDir, NEXT_FILE, { random, sealed: null });
 }
 
-/** Whether a key waits to become the folder's own: the data may be under that one already. */
+/** Whether there is a next key: the data may already be encrypted under it. */
 export async function hasNextKey({ dataDir, secretKey }: Pick<Config, "dataDir" | "secretKey">): Promise<boolean> {
   return secretKey === null && await exists(join(dataDir, NEXT_FILE));
 }
 
-/** Makes the next key the folder's own. */
+/** Replaces the folder's own key by the next one. */
 export async function adoptNextKey(dataDir: string): Promise<void> {
   await Deno.rename(join(dataDir, NEXT_FILE), join(dataDir, FILE));
   await syncFolder(dataDir);
@@ -63,12 +63,12 @@ export async function adoptNextKey(dataDir: string): Promise<void> {
 async function keyIn(dataDir: string, name: string, options: SecretKeyOptions): Promise<string> {
   const path = join(dataDir, name);
   await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
-  // Whoever sealed the data has made the key before it.
+  // The key is always created before the data.
   const isNeeded = options.sealed !== null && await exists(options.sealed);
   const file = await unlessMissing(Deno.open(path, { create: !isNeeded, read: true, write: true, mode: 0o600 }));
   if (file === null) throw keyGone(dataDir, options.sealed);
   try {
-    // Whoever comes first holds the lock until the key is on disk; a process that dies lets go of it.
+    // The first process holds the lock until the key is on disk; the lock of a dead process is released.
     await file.lock(true);
     if (Deno.build.os !== "windows") await Deno.chmod(path, 0o600);
     const found = (await Deno.readTextFile(path)).trim();
@@ -85,7 +85,7 @@ async function keyIn(dataDir: string, name: string, options: SecretKeyOptions): 
   }
 }
 
-/** Whether `seal` has the key of this store, which was begun. Throws StoreError. */
+/** Whether `seal` has the key of this store, which must not be new. Throws StoreError. */
 export async function fitsSecret(kv: Kv, seal: Seal): Promise<boolean> {
   const { value } = await kv.get(dataKeys.secretCheck());
   if (value === null) return false;
@@ -98,12 +98,12 @@ export async function fitsSecret(kv: Kv, seal: Seal): Promise<boolean> {
   }
 }
 
-/** From this change on the store has the key of `seal`. */
+/** Adds the proof that the store's key is that of `seal`. */
 export function prove(change: Change, seal: Seal): Change {
   return change.set(dataKeys.secretCheck(), seal.seal(PROOF));
 }
 
-/** What to tell an operator whose key is not the one that the data was sealed with; it says where the key came from. */
+/** Returns the error for a key that is not the data's; it says where the key came from. */
 export function wrongSecretKey(
   config: Pick<Config, "dataDir" | "secretKey"> & Partial<Pick<Config, "store">>,
   place: string,

@@ -1,6 +1,6 @@
 /**
- * Backup and restore of what does not lie in the data folder, a shared store or files in a bucket, by way of a folder
- * that is gone afterwards: so a backup of any engine restores into any other.
+ * Backup and restore of data outside the data folder, a shared store or files in a bucket, by way of a temporary
+ * folder. A backup of any engine can therefore be restored into any other.
  */
 import { join } from "node:path";
 import { throughTempFolder } from "../base/files.ts";
@@ -12,22 +12,22 @@ import { backup, BackupError, type BackupSummary, restore, type RestoreOptions }
 import type { DataPaths } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
 
-/** Files that do not lie in the data folder. */
+/** Files kept outside the data folder. */
 export interface FilesElsewhere {
-  /** Writes every file that a row names into the folder, as the data folder would have it. */
+  /** Writes every file that has a row into the folder, in the layout of a data folder. */
   save(kv: Kv, folder: string): Promise<void>;
-  /** Takes over every file of such a folder. */
+  /** Imports every file of such a folder. */
   load(kv: Kv, folder: string): Promise<void>;
 }
 
 interface SharedOptions extends RestoreOptions {
-  /** The store, wherever it is; null while it is the folder's own. */
+  /** Opens the shared store; null if the store is in the data folder. */
   openShared: (() => Promise<ChunkedKv>) | null;
-  /** Null: in the data folder. */
+  /** Null if the files are in the data folder. */
   files: FilesElsewhere | null;
 }
 
-/** As `backup`. A store on a server without snapshots is read while others write to it. Throws what `backup` throws. */
+/** As `backup`. A server without snapshots is read while others write to it. Throws what `backup` throws. */
 export async function backupShared(data: DataPaths, file: string, options: SharedOptions): Promise<BackupSummary> {
   const { engine, runtime, openShared, files } = options;
   return await withPaths(data, options, async (paths) => {
@@ -49,7 +49,10 @@ export async function backupShared(data: DataPaths, file: string, options: Share
   });
 }
 
-/** As `restore`: only into an empty store. One that is cut short is taken by no gateway. Throws what `restore` throws. */
+/**
+ * As `restore`, only into an empty store. No gateway accepts a store whose restore was interrupted. Throws as `restore`
+ * does.
+ */
 export async function restoreShared(file: string, data: DataPaths, options: SharedOptions): Promise<BackupSummary> {
   const { engine, runtime, openShared, files } = options;
   return await withPaths(data, options, async (paths) => {
@@ -77,7 +80,7 @@ export async function restoreShared(file: string, data: DataPaths, options: Shar
   });
 }
 
-/** Where the folder's own things lie, and in a temporary folder the places of those that lie elsewhere. */
+/** Runs with the folder's own paths, and with paths in a temporary folder for data that is kept elsewhere. */
 async function withPaths<T>(
   data: DataPaths,
   { openShared, files }: SharedOptions,
@@ -91,7 +94,7 @@ async function withPaths<T>(
   );
 }
 
-/** Writes the rows in commits that every engine takes. */
+/** Copies the rows in commits that every engine accepts. */
 async function copyRows(rows: AsyncIterable<Row<unknown>>, to: Kv): Promise<void> {
   let change = new Change();
   let load = loadOf(change);
@@ -103,7 +106,7 @@ async function copyRows(rows: AsyncIterable<Row<unknown>>, to: Kv): Promise<void
       keyBytes: load.keyBytes + own.keyBytes,
       bytes: load.bytes + own.bytes,
     };
-    // A large value goes alone: it is split.
+    // A large value is committed alone, because it is split.
     const isFull = change.mutations.length > 0 && !isWithin(sum, COMMIT_LIMITS);
     if (isFull) {
       await to.commit(change);

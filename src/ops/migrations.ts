@@ -1,4 +1,4 @@
-/** Steps that bring the rows of an older gateway up to date, by schema version; `data/migrate.ts` takes them in order. */
+/** Migrations of rows written by older versions, by schema version; `data/migrate.ts` runs them in order. */
 import { accountKeys } from "../account/rows.ts";
 import type { Migration } from "../data/migrate.ts";
 import { isChatEvent, type LoggedEvent } from "../event/event.ts";
@@ -12,10 +12,10 @@ import { addTurn } from "../message/queue/enqueue.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
 import { Change, key, prefix, type PrefixOf, type Row } from "../store/kv.ts";
 
-/** Rows that are made in one commit. */
+/** Rows written per commit. */
 const ROWS_AT_ONCE = 500;
 
-/** An index of rows that are there. One that goes meanwhile leaves an entry behind that finds nothing. */
+/** Builds an index of existing rows. A row deleted in the meantime leaves a dangling entry, which is harmless. */
 function index<T>(
   { to, about, of, entry }: {
     to: number;
@@ -52,13 +52,15 @@ const indexFileEnds = index({
 const splitEventOrder: Migration = {
   to: 3,
   about: "every account has an event order of its own",
-  /** One row ordered the events of all accounts: each goes on where it stood, so that no cursor sees a step back. */
+  /**
+   * One row used to order the events of all accounts. Each account continues from there, so that no cursor goes back.
+   */
   async run(kv) {
     const shared = await kv.get(key<number>("store", "order"));
     if (shared.value === null) return;
     for await (const { value: { id } } of kv.list({ prefix: accountKeys.accounts() })) {
       const order = eventKeys.eventOrder(id);
-      // An account that has one was converted before, and may have gone on since.
+      // An account that already has one was migrated before, and may have continued since.
       await kv.commit(new Change().checkAbsent(order).set(order, shared.value));
     }
     await kv.commit(new Change().delete(shared.key));
@@ -74,7 +76,7 @@ const nameGenerations: Migration = {
     for await (const { key, version, value } of kv.list<Line | LineOfVersion3>({ prefix: lineKeys.lines() })) {
       if (!("wishNumber" in value)) continue;
       const { wishNumber: generation, takenWish: observedGeneration, ...line } = value;
-      // One that another process has converted meanwhile stays as it is.
+      // A row that another process has migrated in the meantime stays as it is.
       await kv.commit(new Change().check({ key, version }).set<Line>(key, { ...line, generation, observedGeneration }));
     }
   },
@@ -83,7 +85,7 @@ const nameGenerations: Migration = {
 type MessageOfVersion4 = Omit<Message, "priority" | "sendAt"> & Partial<Pick<Message, "priority" | "sendAt">>;
 type BulkOfVersion4 = Omit<Bulk, "firstHistoryNumber"> & Partial<Pick<Bulk, "firstHistoryNumber">>;
 
-/** Rows of the old queue: a line's id and a position. */
+/** Key parts of a row of the old queue: family, line id and position. */
 const OLD_KEY_PARTS = 3;
 
 const orderQueues: Migration = {
@@ -111,7 +113,7 @@ const orderQueues: Migration = {
       }
       await kv.commit(change);
     }
-    // Rows of messages that had ended already.
+    // Rows of messages that had already ended.
     for await (const { key: at } of kv.list({ prefix: prefix("queue") })) {
       if (at.length === OLD_KEY_PARTS) await kv.commit(new Change().delete(at));
     }
@@ -136,7 +138,7 @@ const findChatEvents = index({
   },
 });
 
-/** In order. */
+/** All migrations, in order. */
 export const migrations: readonly Migration[] = [
   indexFileEnds,
   splitEventOrder,
