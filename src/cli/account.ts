@@ -59,8 +59,8 @@ export function addAccountCommand(root: Command): void {
     });
   };
 
-  change("set-plan <id> <plan>", "put it on another plan", ([, plan]) => ({ plan }));
-  change("rename <id> <name>", "call it something else", ([, name]) => ({ name }));
+  change("set-plan <id> <plan>", "change its plan", ([, plan]) => ({ plan }));
+  change("rename <id> <name>", "change its name", ([, name]) => ({ name }));
   change("deactivate <id>", "its key stops working", () => ({ active: false }));
   change("activate <id>", "its key works again", () => ({ active: true }));
   change("expire <id>", "end its subscription, now or at a date", (_, { at, now }) => ({ expiresAt: expiry(at, now) }))
@@ -88,10 +88,10 @@ export function addAccountCommand(root: Command): void {
       })
     );
 
-  choose("seal <id>", "encrypt what it sends and receives at rest, what is there too; sends cost more", true);
-  choose("unseal <id>", "keep it readable in the store again", false);
+  choose("seal <id>", "encrypt its message contents at rest, existing ones included; sends cost more", true);
+  choose("unseal <id>", "store its message contents in plain text again", false);
 
-  sub("delete <id>", "unlink its lines and remove it with all that hangs on it; the running gateway does it").action((
+  sub("delete <id>", "unlink its lines and remove it with all its data; the running gateway does it").action((
     id: string,
     options,
   ) =>

@@ -65,7 +65,7 @@ export function addBackupCommands(root: Command): void {
 
   withPassphrase(
     withSettings(
-      root.command("restore <file>").description("bring a backup into an empty data folder, while no gateway runs"),
+      root.command("restore <file>").description("restore a backup into an empty data folder, while no gateway runs"),
       OF_DATA_AND_FILES,
     ),
   )

@@ -6,7 +6,7 @@ import { printResult } from "./output.ts";
 import { configOf, localUrl, OF_DATA, OF_PORT, withSettings } from "./settings.ts";
 
 export function addOperatorCommand(root: Command): void {
-  const operator = root.command("operator").description("who runs the gateway from the panel");
+  const operator = root.command("operator").description("operators' access to the panel");
   withSettings(operator.command("link").description("print a one-time link that makes an operator's login"), [
     "PALOMA_PUBLIC_URL",
     ...OF_PORT,

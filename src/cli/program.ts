@@ -48,7 +48,7 @@ export async function program(args: readonly string[], json: boolean): Promise<C
       writeErr: (text) => printError(text.trimEnd()),
       outputError: (text, write) => json || write(text),
     });
-  if (!json) root.showHelpAfterError("Run it with --help to see what it takes.");
+  if (!json) root.showHelpAfterError("Run it with --help for usage.");
   const [name = "serve"] = args;
   const named = COMMANDS.filter(({ names }) => names.includes(name));
   // For an unknown command all are loaded, to suggest the nearest one.

@@ -9,7 +9,7 @@ const NEW_KEY = "PALOMA_NEW_SECRET_KEY";
 
 export function addRekeyCommand(root: Command): void {
   withSettings(
-    root.command("rekey").description("seal everything anew under a new secret key, while no gateway runs"),
+    root.command("rekey").description("re-encrypt everything under a new secret key, while no gateway runs"),
     OF_DATA,
   )
     .option("--json", "print JSON")

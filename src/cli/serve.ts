@@ -10,9 +10,9 @@ export function addServeCommands(root: Command, [name]: readonly string[]): void
   const isDefault = name === undefined || name.startsWith("-");
   const serve = root.command("serve", { isDefault }).description("the gateway (also with no command)");
   runAs(serve, "serve");
-  const api = root.command("api").description("HTTP and panel alone, beside workers on a shared store");
+  const api = root.command("api").description("only HTTP and the panel, with workers on a shared store");
   runAs(api, "api");
-  const worker = root.command("worker").description("lines and webhooks alone, beside an API on a shared store");
+  const worker = root.command("worker").description("only lines and webhooks, with an API on a shared store");
   runAs(worker, "worker");
 }
 
