@@ -78,6 +78,24 @@ function stanza(id: string, { type, ciphertext }: { type: string; ciphertext: Ui
   return { tag: "message", attrs: { id, from: FRIEND, t: "1700000000" }, content: [enc] };
 }
 
+/** Receives a message under the id and hands it over as a receiver does. */
+async function handOver(
+  { kv, line, send }: {
+    kv: FailingKv;
+    line: Awaited<ReturnType<typeof boot>>;
+    send: (text: string, id?: string) => Promise<BinaryNode>;
+  },
+  id: string,
+  fields: Partial<Incoming>,
+): Promise<void> {
+  await line.receive(await send("any", id));
+  const entry = line.decrypted.at(-1)!;
+  const original = await line.journal.originalOf(entry, [plainIncoming({ networkId: id, ...fields })]);
+  const change = new Change();
+  line.journal.settle(change, entry, original);
+  await kv.commit(change);
+}
+
 /** The same stanza as the network delivers it after a reconnect: other objects, same bytes. */
 function again({ tag, attrs, content }: BinaryNode): BinaryNode {
   const copies = (content as BinaryNode[]).map((enc) => ({ ...enc, content: Buffer.from(enc.content as Uint8Array) }));
@@ -121,14 +139,7 @@ Deno.test("a message that was not handed over before a crash is left for the nex
 Deno.test("a message under the id of another takes nothing from that, and is not kept in its place", () =>
   withLine(async (kv, send) => {
     const line = await boot(kv);
-    const hand = async (text: string, fields: Partial<Incoming>) => {
-      await line.receive(await send(text, "3A"));
-      const entry = line.decrypted.at(-1)!;
-      const original = await line.journal.originalOf(entry, [plainIncoming({ text, ...fields })]);
-      const change = new Change();
-      line.journal.settle(change, entry, original);
-      await kv.commit(change);
-    };
+    const hand = (text: string, fields: Partial<Incoming>) => handOver({ kv, line, send }, "3A", { text, ...fields });
     const kept = async () => (await recall({ kv, seal, lineId }, "3A"))?.text;
     await hand("pay Ana", { chat: GROUP, participant: FRIEND });
     for (
@@ -145,15 +156,8 @@ Deno.test("a message under the id of another takes nothing from that, and is not
 Deno.test("an edit changes what is kept of its message, and a deletion removes it", () =>
   withLine(async (kv, send) => {
     const line = await boot(kv);
-    const hand = async (id: string, fields: Partial<Incoming>) => {
-      await line.receive(await send("any", id));
-      const entry = line.decrypted.at(-1)!;
-      const incoming = plainIncoming({ chat: FRIEND, networkId: id, ...fields });
-      const original = await line.journal.originalOf(entry, [incoming]);
-      const change = new Change();
-      line.journal.settle(change, entry, original);
-      await kv.commit(change);
-    };
+    const hand = (id: string, fields: Partial<Incoming>) =>
+      handOver({ kv, line, send }, id, { chat: FRIEND, ...fields });
     const edit = (text: string | null) =>
       ({ type: "unknown", change: { kind: "edited", target: "3A", text } }) as const;
     const kept = async () => (await recall({ kv, seal, lineId }, "3A"))?.text;
@@ -172,14 +176,7 @@ Deno.test("an edit changes what is kept of its message, and a deletion removes i
 Deno.test("a change from another chat leaves what is kept of a message as it is, whoever knows its id", () =>
   withLine(async (kv, send) => {
     const line = await boot(kv);
-    const hand = async (id: string, fields: Partial<Incoming>) => {
-      await line.receive(await send("any", id));
-      const entry = line.decrypted.at(-1)!;
-      const original = await line.journal.originalOf(entry, [plainIncoming({ networkId: id, ...fields })]);
-      const change = new Change();
-      line.journal.settle(change, entry, original);
-      await kv.commit(change);
-    };
+    const hand = (id: string, fields: Partial<Incoming>) => handOver({ kv, line, send }, id, fields);
     const edit = (target: string) => ({ type: "unknown", change: { kind: "edited", target, text: "pay me" } }) as const;
     const deletion = (target: string) =>
       ({ type: "unknown", change: { kind: "deleted", target, byAdmin: true } }) as const;
