@@ -5,13 +5,12 @@
  */
 import { urlHost } from "../base/addresses.ts";
 import type { Clock } from "../runtime.ts";
-import { connect } from "./connect.ts";
+import { connect, IdleConnections, ReusableConnection } from "./connections.ts";
 import { Deadline } from "./deadline.ts";
 import { EgressError } from "./egress_error.ts";
 import { exchange, type PlainResponse, type StreamedBody } from "./http1.ts";
 import type { Proxy } from "./proxy.ts";
 import type { ProxyAddress } from "./proxy_address.ts";
-import { IdleConnections, ReusableConnection } from "./idle_connections.ts";
 import { makeResolve, type Resolve } from "./resolve.ts";
 import { type AllowList, readUrl, type Scheme, Vetting } from "./vetting.ts";
 

@@ -1,17 +1,78 @@
 /**
- * A pool of idle connections, so that a burst of webhook deliveries needs one handshake rather than hundreds. A
- * connection closed by the other side is detected and dropped; one that breaks during a request fails that request.
- * Nothing is ever sent twice.
+ * Connections to vetted addresses, plain or TLS, and a pool of idle ones, so that a burst of webhook deliveries needs
+ * one handshake rather than hundreds. A connection closed by the other side is detected and dropped; one that breaks
+ * during a request fails that request. Nothing is ever sent twice.
  */
+import { hostOf, portOf } from "../base/addresses.ts";
 import type { Clock } from "../runtime.ts";
+import type { Deadline } from "./deadline.ts";
+import { EgressError, reasonOf } from "./egress_error.ts";
 import type { ByteConnection } from "./http1.ts";
 
+/** How many addresses of a name are tried in turn, as long as nothing has been sent. */
+const MAX_ADDRESSES = 3;
 /** Shorter than the keep-alive time of servers (5 s and more), so that a request rarely meets a closing connection. */
 const IDLE_MS = 2_000;
 /** Size of the pending read on an idle connection; most responses to the next request fit into it. */
 const AHEAD_BYTES = 1024;
 /** Most idle connections per origin. */
 const MAX_IDLE = 32;
+
+/** Connects to the first vetted address that answers. For https the certificate must match the host. */
+export async function connect(
+  url: URL,
+  { addresses, caCerts, deadline }: { addresses: readonly string[]; caCerts: string[]; deadline: Deadline },
+): Promise<ReusableConnection> {
+  const port = portOf(url);
+  let failure: unknown;
+  for (const address of addresses.slice(0, MAX_ADDRESSES)) {
+    try {
+      const connecting = Deno.connect({ hostname: address, port });
+      const plain = await deadline.race(connecting, (late) => late.close());
+      const connection = url.protocol === "http:"
+        ? plain
+        : await secure(plain, { hostname: hostOf(url), caCerts, deadline });
+      return new ReusableConnection(connection, address);
+    } catch (error) {
+      if (error instanceof EgressError) throw error;
+      failure = error;
+    }
+  }
+  const refused = failure instanceof Deno.errors.ConnectionRefused;
+  throw new EgressError("unreachable", refused ? "the connection was refused" : "the host cannot be reached", {
+    cause: failure,
+  });
+}
+
+async function secure(
+  plain: Deno.TcpConn,
+  { hostname, caCerts, deadline }: { hostname: string; caCerts: string[]; deadline: Deadline },
+): Promise<ByteConnection> {
+  const secured = await Deno.startTls(plain, { hostname, caCerts }).catch((error) => {
+    // A name that is valid in a URL but not for a certificate: the connection is still open.
+    closeQuietly(plain);
+    throw tlsFailed(error);
+  });
+  try {
+    await deadline.race(secured.handshake());
+    return secured;
+  } catch (error) {
+    secured.close();
+    throw error instanceof EgressError ? error : tlsFailed(error);
+  }
+}
+
+function tlsFailed(error: unknown): EgressError {
+  return new EgressError("tls_failed", `the TLS handshake failed: ${reasonOf(error)}`, { cause: error });
+}
+
+function closeQuietly(connection: ByteConnection): void {
+  try {
+    connection.close();
+  } catch {
+    // Already taken over, or closed by the other side.
+  }
+}
 
 /** A connection to a vetted address that can be watched for its end while it is idle. */
 export class ReusableConnection implements ByteConnection {
@@ -55,11 +116,7 @@ export class ReusableConnection implements ByteConnection {
   }
 
   close(): void {
-    try {
-      this.#connection.close();
-    } catch {
-      // Already closed by the other side.
-    }
+    closeQuietly(this.#connection);
   }
 }
 
