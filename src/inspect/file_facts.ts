@@ -3,9 +3,8 @@ import { Buffer } from "node:buffer";
 import { open, readFile } from "node:fs/promises";
 import { parseFile } from "music-metadata";
 import { OggOpusDecoder } from "ogg-opus-decoder";
-import { imageSize } from "./image_size.ts";
+import { imageSize, thumbnail } from "./image.ts";
 import { type FileFacts, type InspectRequest, OVER_MEMORY, type UntrustedFile } from "./inspection.ts";
-import { thumbnail } from "./thumbnail.ts";
 
 /** Images up to this size are read whole, for a preview; of larger ones only the beginning. */
 const WHOLE_IMAGE_BYTES = 4 * 1024 * 1024;

@@ -5,8 +5,7 @@ import jpeg from "jpeg-js";
 import { PNG } from "pngjs";
 import { fileFacts, pageFacts } from "../../../src/inspect/file_facts.ts";
 import { systemClock } from "../../../src/runtime.ts";
-import { imageSize } from "../../../src/inspect/image_size.ts";
-import { embedded, thumbnail } from "../../../src/inspect/thumbnail.ts";
+import { embedded, imageSize, thumbnail } from "../../../src/inspect/image.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
 
 function pixels(width: number, height: number): Uint8Array {

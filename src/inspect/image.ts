@@ -1,11 +1,10 @@
 /**
- * Small previews of images. A camera's JPEG brings its own; other images are scaled down only while that takes tenths
- * of a second (docs/decisions/0008-thumbnails.md).
+ * An image's width and height, from its first bytes, and a small preview. A camera's JPEG brings a preview of its own;
+ * other images are scaled down only while that takes tenths of a second (docs/decisions/0008-thumbnails.md).
  */
 import { Buffer } from "node:buffer";
-import jpeg from "jpeg-js";
+import jpegCodec from "jpeg-js";
 import { PNG } from "pngjs";
-import { type ImageSize, jpegSegments } from "./image_size.ts";
 
 /** Larger images go without a preview: a JPEG of 1 MP takes about 0.2 s and 50 MB to decode. */
 const MAX_PIXELS = 500_000;
@@ -24,6 +23,71 @@ const INTERLACE_METHOD = 28;
 const START_OF_SCAN = Buffer.from([0xff, 0xda]);
 const EXIF_JPEG_OFFSET = 0x0201;
 const EXIF_JPEG_LENGTH = 0x0202;
+
+interface ImageSize {
+  width: number;
+  height: number;
+}
+
+/** The size that the image's header gives, or null for another format, or a header that is cut short. */
+export function imageSize(bytes: Uint8Array): ImageSize | null {
+  const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  try {
+    return png(data) ?? gif(data) ?? webp(data) ?? jpeg(data);
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+function png(data: Buffer): ImageSize | null {
+  if (data.toString("latin1", 1, 4) !== "PNG") return null;
+  return { width: data.readUInt32BE(16), height: data.readUInt32BE(20) };
+}
+
+function gif(data: Buffer): ImageSize | null {
+  if (data.toString("latin1", 0, 4) !== "GIF8") return null;
+  return { width: data.readUInt16LE(6), height: data.readUInt16LE(8) };
+}
+
+/** The three forms of WebP: lossy, lossless, and extended (with a canvas of its own). */
+function webp(data: Buffer): ImageSize | null {
+  if (data.toString("latin1", 0, 4) !== "RIFF" || data.toString("latin1", 8, 12) !== "WEBP") return null;
+  switch (data.toString("latin1", 12, 16)) {
+    case "VP8 ":
+      return { width: data.readUInt16LE(26) & 0x3fff, height: data.readUInt16LE(28) & 0x3fff };
+    case "VP8L": {
+      const bits = data.readUInt32LE(21);
+      return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 };
+    }
+    case "VP8X":
+      return { width: data.readUIntLE(24, 3) + 1, height: data.readUIntLE(27, 3) + 1 };
+    default:
+      return null;
+  }
+}
+
+/** Start-of-frame markers carry the size; 0xC4, 0xC8 and 0xCC look like them but are not. */
+function jpeg(data: Buffer): ImageSize | null {
+  if (data.readUInt16BE(0) !== 0xffd8) return null;
+  for (const { marker, start } of jpegSegments(data)) {
+    const isFrame = marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
+    if (isFrame) return { width: data.readUInt16BE(start + 3), height: data.readUInt16BE(start + 1) };
+  }
+  return null;
+}
+
+/** The segments of a JPEG up to its image data; `start` and `end` enclose a segment's content. */
+function* jpegSegments(data: Buffer): Generator<{ marker: number; start: number; end: number }> {
+  let offset = 2;
+  while (offset + 4 <= data.length && data[offset] === 0xff) {
+    const marker = data[offset + 1]!;
+    const end = offset + 2 + data.readUInt16BE(offset + 2);
+    if (marker === 0xda) return;
+    yield { marker, start: offset + 4, end };
+    offset = end;
+  }
+}
 
 /** Returns a JPEG preview, or null if none can be made cheaply. Never throws. */
 export function thumbnail(bytes: Uint8Array, size: ImageSize): Uint8Array | null {
@@ -66,7 +130,7 @@ function scaled(data: Buffer, { width, height }: ImageSize): Uint8Array | null {
   if (!pixels) return null;
   const factor = Math.min(1, SIDE / Math.max(width, height));
   const small = { width: Math.max(1, Math.round(width * factor)), height: Math.max(1, Math.round(height * factor)) };
-  const preview = jpeg.encode({ ...small, data: average(pixels, { width, height }, small) }, QUALITY).data;
+  const preview = jpegCodec.encode({ ...small, data: average(pixels, { width, height }, small) }, QUALITY).data;
   return preview.length <= MAX_PREVIEW_BYTES ? preview : null;
 }
 
@@ -78,7 +142,7 @@ function pngPixels(data: Buffer): Uint8Array | null {
 
 function jpegPixels(data: Buffer): Uint8Array | null {
   if (data.readUInt16BE(0) !== 0xffd8 || scansOf(data) > MAX_SCANS) return null;
-  return jpeg.decode(data, { useTArray: true, maxMemoryUsageInMB: MAX_JPEG_MEMORY_MB }).data;
+  return jpegCodec.decode(data, { useTArray: true, maxMemoryUsageInMB: MAX_JPEG_MEMORY_MB }).data;
 }
 
 /** Returns an upper bound for the number of scans: the marker may also occur inside another segment. */
