@@ -24,7 +24,7 @@ import { makeTallyOf } from "../message/votes.ts";
 import { findReplay } from "../message/send.ts";
 import { addPanel } from "../panel/panel.ts";
 import { DeliveryLog } from "../webhook/delivery_log.ts";
-import type { WebhookOwner } from "../webhook/ownership.ts";
+import type { WebhookOwner } from "../webhook/dispatcher.ts";
 import { makeRemoteWebhooks } from "../webhook/remote.ts";
 import { Webhooks } from "../webhook/webhooks.ts";
 import type { Network } from "../whatsapp/network.ts";

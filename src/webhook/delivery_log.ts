@@ -6,7 +6,7 @@ import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Clock } from "../runtime.ts";
 import { eventKeys } from "../event/rows.ts";
-import type { WebhookOwner } from "./ownership.ts";
+import type { WebhookOwner } from "./dispatcher.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import {

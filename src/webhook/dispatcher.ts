@@ -2,7 +2,8 @@
 import type { Service } from "../base/service.ts";
 import { Loop, onDemand } from "../base/single_flight.ts";
 import { FairSemaphore } from "../base/fair_semaphore.ts";
-import { CHANGED_TOPIC, soleWebhooks, WEBHOOK_TOPIC, type WebhookOwner, type WebhookOwnership } from "./ownership.ts";
+import type { Change, Kv } from "../store/kv.ts";
+import { CHANGED_TOPIC, WEBHOOK_TOPIC, webhookKeys } from "./rows.ts";
 import type { WebhookRow } from "./webhook.ts";
 import type { Worker, WorkerContext } from "./worker.ts";
 
@@ -13,6 +14,31 @@ const SWEEP_MS = 30_000;
 const WORKING = { inAll: 128, each: 32 };
 /** The same for endpoints whose last attempt failed: most of these attempts time out after 10 s or fail at once. */
 const FAILING = { inAll: 32, each: 8 };
+
+/**
+ * Which webhooks this process works for, and through which store it writes for each (promise 9). On one machine it owns
+ * all of them; on a shared store each webhook has a lease.
+ */
+export interface WebhookOwnership {
+  /** Lists the rows of the webhooks owned by this process. */
+  rows(): AsyncIterable<WebhookRow>;
+  /** Returns the store through which the webhook's owner writes; null if this process does not own it. */
+  storeOf(webhook: Pick<WebhookRow, "accountId" | "id">): Kv | null;
+}
+
+/** How HTTP notifies the owner of a webhook, in this process or another. */
+export interface WebhookOwner {
+  /** Adds to the commit that creates a webhook what lets a process take it. */
+  offer(change: Change, webhook: Pick<WebhookRow, "accountId" | "id">): void;
+  /** Adds to the commit that removes a webhook what makes all later writes for it fail. */
+  withdraw(change: Change, webhook: Pick<WebhookRow, "accountId" | "id">): Promise<void>;
+  /** Called when the webhook was created or changed. */
+  changed(webhook: WebhookRow): void;
+  /** Called when the webhook was removed; resolves when nothing is written for it any longer. */
+  removed(webhookId: string): Promise<void>;
+  /** Called when an attempt is due that the webhook's worker does not know of. */
+  wake(webhookId: string): void;
+}
 
 interface DispatcherContext extends Omit<WorkerContext, "places"> {
   /** By default this process owns all webhooks. */
@@ -143,4 +169,18 @@ export class Dispatcher implements Service, WebhookOwner {
     this.#workers.set(webhook.id, { worker, updatedAt: webhook.updatedAt });
     void worker.start();
   }
+}
+
+/** Returns the ownership of a process that owns every webhook. */
+function soleWebhooks(kv: Kv): WebhookOwnership {
+  return {
+    async *rows() {
+      for await (const { value: { accountId, id } } of kv.list({ prefix: webhookKeys.webhooks() })) {
+        // Read again: it may have been removed, with its worker, since the rows were listed.
+        const { value } = await kv.get(webhookKeys.webhook(accountId, id));
+        if (value) yield value;
+      }
+    },
+    storeOf: () => kv,
+  };
 }

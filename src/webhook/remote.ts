@@ -4,8 +4,8 @@ import { callMembers } from "../cluster/member.ts";
 import { clusterKeys } from "../cluster/rows.ts";
 import type { Bell } from "../store/bell.ts";
 import type { KeyOf, Kv } from "../store/kv.ts";
-import { CHANGED_TOPIC, WEBHOOK_TOPIC, type WebhookOwner, type WebhookOwnership } from "./ownership.ts";
-import { webhookKeys } from "./rows.ts";
+import type { WebhookOwner, WebhookOwnership } from "./dispatcher.ts";
+import { CHANGED_TOPIC, WEBHOOK_TOPIC, webhookKeys } from "./rows.ts";
 import type { WebhookRow } from "./webhook.ts";
 
 export const WEBHOOK_KIND = "webhook";

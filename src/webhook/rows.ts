@@ -1,4 +1,4 @@
-/** The rows of webhooks: records, progress, deliveries. */
+/** The rows of webhooks (records, progress, deliveries), and the topics of the bell that tell of changes to them. */
 import type { Delivery, WebhookProgress, WebhookRow } from "./webhook.ts";
 import { key, prefix } from "../store/kv.ts";
 
@@ -20,3 +20,8 @@ export const webhookKeys = {
   dueAttempts: (webhookId: string) => prefix<number>("due_attempt", webhookId),
   allDueAttempts: () => prefix<number>("due_attempt"),
 };
+
+/** Rings when a webhook may have work. Topics end in the webhook's id. */
+export const WEBHOOK_TOPIC = "webhook/";
+/** Rings when a webhook was created, changed or removed by a process that does not own it. */
+export const CHANGED_TOPIC = "webhook-changed/";

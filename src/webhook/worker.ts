@@ -11,14 +11,13 @@
 import { orderOf } from "../event/log.ts";
 import { retry } from "../base/retry.ts";
 import type { Service } from "../base/service.ts";
-import { webhookKeys } from "./rows.ts";
+import { WEBHOOK_TOPIC, webhookKeys } from "./rows.ts";
 import type { Bell } from "../store/bell.ts";
 import { STORE_PAUSE_MS } from "../store/retry.ts";
 import { Attempts, type AttemptsContext, type Due } from "./attempts.ts";
 import { type DeliveryContext, reasonToGiveUp, switchOff } from "./failing.ts";
 import { makeLogCursor } from "./log_cursor.ts";
 import { type Ended, makeDeliveryWriter } from "./delivery_writer.ts";
-import { WEBHOOK_TOPIC } from "./ownership.ts";
 import { makeRetries } from "./retries.ts";
 import type { WebhookProgress, WebhookRow } from "./webhook.ts";
 
