@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { usageAt } from "../account/quota.ts";
-import type { SharedMediaStore } from "../media/fair_writes.ts";
+import type { SharedMediaStore } from "../media/fair_shares.ts";
 import { commitSized, loadOf } from "../message/commit_size.ts";
 import { attachmentOf, storedFile, withAttachment } from "../message/content.ts";
 import { enqueue } from "../message/queue/enqueue.ts";

@@ -8,7 +8,7 @@ import type { Accounts } from "../account/accounts.ts";
 import { OperatorError } from "../errors.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import type { SharedMediaStore } from "../media/fair_writes.ts";
+import type { SharedMediaStore } from "../media/fair_shares.ts";
 import { makeSeal, passphraseKey, type Seal, SealError } from "../store/seal.ts";
 import type { LinkCopy } from "../whatsapp/network.ts";
 import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, openedProxy, sealedProxy, type Wanted } from "./line.ts";

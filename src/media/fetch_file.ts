@@ -4,7 +4,7 @@ import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
 import { extensionFor, percentDecoded, safeFilename, safeMimetype } from "./filename.ts";
 import type { StoredFile } from "./store.ts";
-import type { SharedMediaStore } from "./fair_writes.ts";
+import type { SharedMediaStore } from "./fair_shares.ts";
 
 /** The same limit as for an upload. */
 const FETCH_MAX_BYTES = 100 * 1024 ** 2;

@@ -10,7 +10,7 @@ import { generatedFilename, safeFilename, safeMimetype } from "./filename.ts";
 import type { MediaLinks } from "./link.ts";
 import type { FileRecord } from "./rows.ts";
 import type { StoredFile } from "./store.ts";
-import type { SharedMediaStore } from "./fair_writes.ts";
+import type { SharedMediaStore } from "./fair_shares.ts";
 
 export interface MediaIngest {
   /**

@@ -3,7 +3,7 @@ import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, type Range, type Row } from "../store/kv.ts";
 import type { DiskMediaStore, FileOnDisk } from "./disk.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
-import type { DiskShares } from "./shares.ts";
+import type { DiskShares } from "./fair_shares.ts";
 import type { MediaStore } from "./store.ts";
 
 /** Minimum age at which a file without a row is removed: it may belong to a restore or to another process. */

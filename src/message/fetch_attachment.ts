@@ -9,7 +9,7 @@ import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { Problem } from "../errors.ts";
 import { makeFetchFile } from "../media/fetch_file.ts";
 import type { StoredFile } from "../media/store.ts";
-import type { SharedMediaStore } from "../media/fair_writes.ts";
+import type { SharedMediaStore } from "../media/fair_shares.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { untilStored } from "../store/retry.ts";

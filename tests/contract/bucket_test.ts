@@ -8,7 +8,7 @@ import { makeMediaLinks } from "../../src/media/link.ts";
 import { mediaKeys } from "../../src/media/rows.ts";
 import { makeServeMedia } from "../../src/media/serve.ts";
 import { keepFile, type MediaStore } from "../../src/media/store.ts";
-import { DiskShares } from "../../src/media/shares.ts";
+import { DiskShares } from "../../src/media/fair_shares.ts";
 import { sweepMedia } from "../../src/media/sweep.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { Change, StoreError } from "../../src/store/kv.ts";

@@ -5,7 +5,7 @@
 import type { z } from "@hono/zod-openapi";
 import { Buffer } from "node:buffer";
 import { invalid, type Problem } from "../../errors.ts";
-import type { SharedMediaStore } from "../../media/fair_writes.ts";
+import type { SharedMediaStore } from "../../media/fair_shares.ts";
 import type { StoredFile } from "../../media/store.ts";
 import { chunksOf, parseJson } from "./body.ts";
 import { JsonScanner } from "./json_scanner.ts";

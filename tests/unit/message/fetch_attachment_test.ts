@@ -5,7 +5,7 @@ import type { Message } from "../../../src/message/message.ts";
 import { makeFetchAttachment } from "../../../src/message/fetch_attachment.ts";
 import { remoteContent } from "../../../src/message/kinds/file.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
-import { withFairWrites } from "../../../src/media/fair_writes.ts";
+import { withFairWrites } from "../../../src/media/fair_shares.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { fakeMedia } from "../../support/fake_media.ts";

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../../../src/errors.ts";
 import { readJsonUpload } from "../../../../src/http/body/json_upload.ts";
-import { withFairWrites } from "../../../../src/media/fair_writes.ts";
+import { withFairWrites } from "../../../../src/media/fair_shares.ts";
 import { systemClock } from "../../../../src/runtime.ts";
 import { fakeMedia } from "../../../support/fake_media.ts";
 

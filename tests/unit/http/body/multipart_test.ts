@@ -4,7 +4,7 @@ import { z } from "@hono/zod-openapi";
 import { Problem } from "../../../../src/errors.ts";
 import { readFormUpload } from "../../../../src/http/body/multipart.ts";
 import { StoreError } from "../../../../src/store/kv.ts";
-import { withFairWrites } from "../../../../src/media/fair_writes.ts";
+import { withFairWrites } from "../../../../src/media/fair_shares.ts";
 import { systemClock } from "../../../../src/runtime.ts";
 import { type FakeMedia, fakeMedia } from "../../../support/fake_media.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { WAMessage } from "@whiskeysockets/baileys";
 import { openDiskMediaStore } from "../../../../src/media/disk.ts";
 import { makeMediaIngest } from "../../../../src/media/ingest.ts";
-import { withFairWrites } from "../../../../src/media/fair_writes.ts";
+import { withFairWrites } from "../../../../src/media/fair_shares.ts";
 import type { Clock } from "../../../../src/runtime.ts";
 import { incomingMedia } from "../../../../src/whatsapp/baileys/incoming/media.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";

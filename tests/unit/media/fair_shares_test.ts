@@ -1,7 +1,7 @@
 /** Files of several accounts are written in turn, a piece at a time. */
 import assert from "node:assert/strict";
 import type { MediaStore } from "../../../src/media/store.ts";
-import { withFairWrites } from "../../../src/media/fair_writes.ts";
+import { withFairWrites } from "../../../src/media/fair_shares.ts";
 import { fakeMedia } from "../../support/fake_media.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
