@@ -1,7 +1,15 @@
-/** Runs the sweeps, which remove expired rows and files: nothing in the store expires by itself (`store/kv.ts`). */
+/**
+ * The sweeps, which remove expired rows and files: nothing in the store expires by itself (`store/kv.ts`). Their code,
+ * `sweep_work.ts`, is loaded when the first of them runs, 10 s after the start at the earliest.
+ */
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
+import { onDemand } from "../base/single_flight.ts";
+import { ERASURE_TOPIC } from "../erasure/erasures.ts";
 import type { Runtime } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
+import type { Changes } from "../store/changes.ts";
+import type { SweepWork } from "./sweep_work.ts";
 
 export interface Sweep {
   name: string;
@@ -15,8 +23,49 @@ export interface Sweep {
   run(signal: AbortSignal): Promise<number>;
 }
 
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 /** Delay of each sweep's first run, so that it does not compete with the start for the store. */
 const FIRST_RUN_MS = 10_000;
+
+type SweepName = keyof SweepWork;
+
+const EVERY_MS: readonly (readonly [SweepName, number])[] = [
+  ["removed accounts", MINUTE_MS],
+  ["erased people", MINUTE_MS],
+  ["idempotency answers", HOUR_MS],
+  ["seen messages", MINUTE_MS],
+  ["chats that wrote", HOUR_MS],
+  ["chats that are silent", MINUTE_MS],
+  ["bulks", MINUTE_MS],
+  ["quota of cancelled messages", MINUTE_MS],
+  ["history filters", MINUTE_MS],
+  ["history", MINUTE_MS],
+  ["bulks that were never accepted", 10 * MINUTE_MS],
+  ["questions between processes", MINUTE_MS],
+  ["network rows", HOUR_MS],
+  ["events", 10 * MINUTE_MS],
+  ["deliveries", HOUR_MS],
+  ["received files", MINUTE_MS],
+  ["chunks of replaced values", MINUTE_MS],
+  ["orphaned files", HOUR_MS],
+];
+
+/** Returns the sweeps. `load` is called when the first of them runs. */
+export function sweeps({ bell, changes }: { bell: Bell; changes: Changes }, load: () => Promise<SweepWork>): Sweep[] {
+  const work = onDemand(load);
+  const wakenBy: Partial<Record<SweepName, Sweep["wakenBy"]>> = {
+    // Requested by a command, whose user waits for it.
+    "removed accounts": changes.hear,
+    "erased people": (wake) => bell.hear(ERASURE_TOPIC, wake),
+  };
+  return EVERY_MS.map(([name, everyMs]) => ({
+    name,
+    everyMs,
+    wakenBy: wakenBy[name],
+    run: async (signal) => await (await work.need())[name](signal),
+  }));
+}
 
 /**
  * Runs each sweep at its interval and when it is woken, one at a time. A failure is logged, and the sweep runs again.

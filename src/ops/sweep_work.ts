@@ -1,4 +1,4 @@
-/** The work of each sweep. `sweeps.ts` loads it when the first of them runs. */
+/** The work of each sweep. `maintenance.ts` loads it when the first of them runs. */
 import { sweepAnswers } from "../account/idempotency.ts";
 import { sweepCalls } from "../cluster/calls.ts";
 import { erasePeople } from "../erasure/erase.ts";
@@ -12,10 +12,10 @@ import { settleAllRefunds } from "../message/refund.ts";
 import { indexHistories } from "../message/history/filter_index.ts";
 import { sweepHistory } from "../message/history/retention.ts";
 import { makeSweepSeen } from "../line/seen.ts";
-import { removeAccounts } from "./account_removal.ts";
+import { removeAccounts } from "../erasure/account_removal.ts";
 import type { DiskMediaStore } from "../media/disk.ts";
 import type { MediaStore } from "../media/store.ts";
-import type { DiskShares } from "../media/shares.ts";
+import type { DiskShares } from "../media/fair_shares.ts";
 import { sweepMedia } from "../media/sweep.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
@@ -23,7 +23,6 @@ import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
 import type { Recorder } from "../message/record.ts";
 import type { Network } from "../whatsapp/network.ts";
-import type { Sweep } from "./maintenance.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
 
@@ -86,5 +85,5 @@ export function sweepWork(context: SweepContext) {
     },
     "chunks of replaced values": (signal) => kv.sweepChunks(signal),
     "orphaned files": (signal) => context.media.sweepOrphans(signal),
-  } satisfies Record<string, Sweep["run"]>;
+  } satisfies Record<string, (signal: AbortSignal) => Promise<number>>;
 }

@@ -2,7 +2,7 @@
 import { lineIdsOf } from "../line/line_row.ts";
 import { OptOuts } from "../message/opt_outs.ts";
 import { Recorder } from "../message/record.ts";
-import { measuredMoves } from "../ops/measure.ts";
+import { measuredMoves } from "../ops/metrics.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";

@@ -3,7 +3,7 @@ import { accountKeys } from "../../../src/account/rows.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { newLine } from "../../../src/line/line.ts";
 import { keepFile } from "../../../src/media/store.ts";
-import { removeAccounts } from "../../../src/ops/account_removal.ts";
+import { removeAccounts } from "../../../src/erasure/account_removal.ts";
 import type { Message } from "../../../src/message/message.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";

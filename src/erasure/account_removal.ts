@@ -3,7 +3,7 @@
  * belongs to the account is removed, its own row last. Each step can be repeated, so a crash leaves nothing behind.
  */
 import { accountKeys } from "../account/rows.ts";
-import { erasureKeys } from "../erasure/rows.ts";
+import { erasureKeys } from "./rows.ts";
 import { eventKeys } from "../event/rows.ts";
 import { endLines } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
