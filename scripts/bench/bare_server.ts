@@ -2,7 +2,7 @@
 import { Hono } from "@hono/hono";
 // @ts-types="@types/pg"
 import pg from "pg";
-import type { ApiEnv } from "../../src/http/api/context.ts";
+import type { ApiEnv } from "../../src/http/api/route.ts";
 import { listen } from "../../src/http/listen/listen.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";

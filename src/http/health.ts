@@ -6,10 +6,9 @@ import type { Hono } from "@hono/hono";
 import type { OnDemand } from "../base/single_flight.ts";
 import { keysOf } from "../base/typed_keys.ts";
 import { within } from "../base/within.ts";
-import type { ApiContext, ApiEnv } from "./api/context.ts";
-import { type Answer, ok } from "./api/route.ts";
+import { type Answer, type ApiContext, type ApiEnv, ok } from "./api/route.ts";
 import type { Services } from "./api/services.ts";
-import { makeApp, makeRegister, send } from "./app.ts";
+import { makeApp, send } from "./app.ts";
 import type { Answers } from "./listen/serve.ts";
 
 /** Storage that is slower than this counts as unavailable. */
@@ -38,8 +37,7 @@ export function makeHealth(services: Needed) {
 
 /** Makes an app that serves nothing else. */
 export function createHealth(services: Needed): Hono<ApiEnv> {
-  const { app, ground } = makeApp(services);
-  const register = makeRegister(app, ground);
+  const { app, register } = makeApp(services);
   const health = makeHealth(services);
   for (const name of keysOf(HEALTH_PATHS)) {
     register({ method: "get", path: HEALTH_PATHS[name] }, async (c) => send(c, await health[name](c)));

@@ -8,19 +8,23 @@ import type { Caller } from "../account/account.ts";
 import { subscriberOf } from "../base/addresses.ts";
 import { requireScope } from "../account/keys.ts";
 import type { Clock } from "../runtime.ts";
-import type { ApiContext, ApiEnv } from "./api/context.ts";
 import { idempotencyKey, repeatable } from "./api/idempotency.ts";
-import type { PathIndex } from "./api/path_index.ts";
-import { type Answer, type Api, type ApiRequest, type Route, scopeOf } from "./api/route.ts";
+import {
+  type Answer,
+  type Api,
+  type ApiContext,
+  type ApiEnv,
+  type ApiRequest,
+  type Route,
+  scopeOf,
+} from "./api/route.ts";
 import type { Services } from "./api/services.ts";
 import { validate, validateInPieces } from "./api/validation.ts";
-import { type Ground, makeApp, makeRegister, noRoute, send } from "./app.ts";
+import { isSafe, makeApp, noRoute, type PathIndex, send } from "./app.ts";
 import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body/body.ts";
 import { addDocs } from "./docs/docs.ts";
-import { type KeyForm, makeAuth } from "./edge/auth.ts";
-import { makeClientAddress } from "./edge/client_address.ts";
+import { type KeyForm, makeAuth, makeClientAddress } from "./edge/auth.ts";
 import { makeHoldRefusal, makeLimitRate } from "./edge/limits.ts";
-import { isSafe } from "./edge/observed.ts";
 import { addResources } from "./resources/resources.ts";
 
 const DEFAULT_MAX_BYTES = MIB;
@@ -30,26 +34,25 @@ const PAGES = ["/", "/openapi.json", "/docs/*", "/panel/*"];
 
 /** Makes the app with every resource. Starts nothing: `listen.ts` binds it to a port, tests call `app.request`. */
 export function createApi(services: Services): Hono<ApiEnv> {
-  const { app, ground } = makeApp(services);
+  const made = makeApp(services);
+  const { app, paths, observed } = made;
   const page = (c: ApiContext, next: () => Promise<void>) =>
-    ground.observed(async () => {
+    observed(async () => {
       await next();
       return c.res;
     })(c);
   for (const path of PAGES) app.use(path, page);
-  addResources(makeRouting(app, services, ground), services);
-  addDocs(app, ground.paths);
+  addResources(makeRouting(made, services), services);
+  addDocs(app, paths);
   return app;
 }
 
-function makeRouting(app: Hono<ApiEnv>, services: Services, ground: Ground): Api {
-  const { paths, clock } = ground;
-  const { accounts, keys, idempotency, budgets } = services;
+function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: Services): Api {
+  const { accounts, keys, idempotency, budgets, runtime: { clock } } = services;
   const clientAddress = makeClientAddress(services.trustedProxies);
   const auth = makeAuth({ accounts, keys, clock, clientAddress });
   const limitRate = makeLimitRate(clock);
   const holdRefusal = makeHoldRefusal(clock);
-  const register = makeRegister(app, ground);
 
   /** Resolves to the caller; delays the refusal if the client's address has caused many. */
   async function callerOf(c: ApiContext, identify: typeof auth.recognise, form: KeyForm): Promise<Caller> {

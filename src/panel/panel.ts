@@ -3,7 +3,7 @@
  * behalf of the signed-in person (`api/act.ts`).
  */
 import type { Hono } from "@hono/hono";
-import type { ApiEnv } from "../http/api/context.ts";
+import type { ApiEnv } from "../http/api/route.ts";
 import { addAccountPages } from "./api/account.ts";
 import { addAct } from "./api/act.ts";
 import { addChats } from "./api/chats.ts";

@@ -7,7 +7,7 @@ import type { Hono } from "@hono/hono";
 import htm from "htm" with { type: "text" };
 import preact from "preact" with { type: "text" };
 import hooks from "preact/hooks" with { type: "text" };
-import type { ApiContext, ApiEnv } from "../http/api/context.ts";
+import type { ApiContext, ApiEnv } from "../http/api/route.ts";
 import { giveFile, PAGE_HEADERS, type StaticFile, staticFile } from "../http/api/static_file.ts";
 import { shipped } from "../shipped.ts";
 

@@ -4,7 +4,7 @@ import { AccountKeys } from "../account/keys.ts";
 import { Idempotency } from "../account/idempotency.ts";
 import { makeAsk } from "../cluster/calls.ts";
 import { Erasures } from "../erasure/erasures.ts";
-import type { ApiEnv } from "../http/api/context.ts";
+import type { ApiEnv } from "../http/api/route.ts";
 import type { Services } from "../http/api/services.ts";
 import { createApi } from "../http/server.ts";
 import { Amendments } from "../line/amendments.ts";

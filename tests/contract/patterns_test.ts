@@ -14,8 +14,8 @@ const LIMITS = { timeout: null, incubationTimeout: null, attackTimeout: null };
 /** Patterns that are put together while the program runs: of constants, or of what is checked beside them. */
 const PUT_TOGETHER = [
   "event/log.ts",
-  "http/api/path_index.ts",
   "http/api/schemas.ts",
+  "http/app.ts",
   "http/resources/events.ts",
   "panel/web/router.js",
   "whatsapp/person.ts",

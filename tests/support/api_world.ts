@@ -15,7 +15,7 @@ import { readAllowList } from "../../src/egress/vetting.ts";
 import { Erasures } from "../../src/erasure/erasures.ts";
 import type { NewEvent } from "../../src/event/event.ts";
 import { makeEventLog } from "../../src/event/log.ts";
-import type { ApiEnv } from "../../src/http/api/context.ts";
+import type { ApiEnv } from "../../src/http/api/route.ts";
 import { makeBudgets } from "../../src/http/edge/budgets.ts";
 import { createApi } from "../../src/http/server.ts";
 import type { Services } from "../../src/http/api/services.ts";

@@ -6,7 +6,7 @@ import { StoreError } from "../../store/kv.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../whatsapp/network_error.ts";
 import { PasskeyNotRequested, PasskeyRefused } from "../../whatsapp/passkey.ts";
 import type { Taken } from "../edge/budgets.ts";
-import type { ApiContext } from "./context.ts";
+import type { ApiContext } from "./route.ts";
 
 /** `Retry-After` while the storage is unavailable. */
 const STORAGE_RETRY_SECONDS = 5;

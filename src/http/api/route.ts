@@ -6,11 +6,12 @@
  * a limit, and can neither stream an upload nor hash the body for an `Idempotency-Key`. This file imports only types of
  * it, because it is loaded at every start (decision 0024).
  */
+import type { Context } from "@hono/hono";
+import type { HttpBindings } from "@hono/node-server";
 import type { z } from "@hono/zod-openapi";
 import type { Caller, Scope } from "../../account/account.ts";
 import type { RepeatableRequest } from "../../account/idempotency.ts";
 import type { ProblemCode } from "../../errors.ts";
-import type { ApiContext } from "./context.ts";
 import type { LongList } from "./validation.ts";
 
 export interface Route<Params = unknown, Query = unknown, Body = unknown> {
@@ -87,6 +88,33 @@ export function route<Params = undefined, Query = undefined, Body = undefined>(
 ): Route<Params, Query, Body> {
   return declared;
 }
+
+/** A request from a person signed in to the panel: it needs no key and has no rate limit. */
+interface SignedIn {
+  /** As `authenticate` for a key (`edge/auth.ts`); streams call it repeatedly. Throws Problem. */
+  caller(): Promise<Caller>;
+}
+
+export interface ApiEnv {
+  /** Node's request and response; absent when a test calls the app in the same process. */
+  Bindings: Partial<HttpBindings> & { person?: SignedIn };
+  Variables: {
+    requestId: string;
+    /** Headers for the answer, whatever its status: CORS, limits, the request id. */
+    headers: Record<string, string>;
+    /** Status of an answer that has already been written (`answer.ts`). */
+    written?: number;
+    /** Set once the key is known to be valid. */
+    caller?: Caller;
+    /** The declared path, such as `/v1/sessions/{id}`, which logs and metrics name instead of the URL. */
+    route?: string;
+    /** Cause of a status of 500 or above; only for the log. */
+    failure?: unknown;
+  };
+}
+
+/** The context of a request, as Hono passes it along. */
+export type ApiContext = Context<ApiEnv>;
 
 /** A checked request, as handlers get it. */
 export interface ApiRequest<Params, Query, Body> {

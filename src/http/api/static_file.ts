@@ -1,7 +1,7 @@
 /** Files that do not change while the gateway runs: compressed once and served with an ETag. */
 import { createHash } from "node:crypto";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import type { ApiContext } from "./context.ts";
+import type { ApiContext } from "./route.ts";
 
 export interface StaticFile {
   type: string;

@@ -6,7 +6,7 @@ import type { Caller } from "../../account/account.ts";
 import { Windows } from "../../base/windows.ts";
 import { Problem } from "../../errors.ts";
 import { type Clock, sleep } from "../../runtime.ts";
-import type { ApiContext } from "../api/context.ts";
+import type { ApiContext } from "../api/route.ts";
 
 const MINUTE_MS = 60_000;
 /** Refusals per party that are sent at once. */

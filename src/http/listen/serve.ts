@@ -2,7 +2,7 @@
 import type { Hono } from "@hono/hono";
 import { urlHost } from "../../base/addresses.ts";
 import type { Clock } from "../../runtime.ts";
-import type { ApiEnv } from "../api/context.ts";
+import type { ApiEnv } from "../api/route.ts";
 import type { Seats } from "./seats.ts";
 
 /** Answers requests. */

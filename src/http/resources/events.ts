@@ -1,13 +1,32 @@
 /** The event feed and its stream: a client that was offline asks for the events after the last one that it saw. */
 import { z } from "@hono/zod-openapi";
+import { keysOf } from "../../base/typed_keys.ts";
 import { EVENT_ID, EVENT_NAMES, type EventName } from "../../event/event.ts";
+import { envelopeSchema, EVENT_SCHEMAS } from "../../event/schema.ts";
 import { Tails } from "../../event/tail.ts";
-import { FeedEvent, feedEventOf } from "./event_schemas.ts";
-import { FeedStream } from "./feed_stream.ts";
+import { feedEventOf, FeedStream } from "./feed_stream.ts";
 import { streamAnswer } from "../api/answer.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { queryInt } from "../api/schemas.ts";
+import { queryInt, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+
+const NAMES = keysOf(EVENT_SCHEMAS);
+
+/** The webhook body of each event. */
+export const WEBHOOK_BODIES = NAMES.map((name) => ({
+  name,
+  summary: EVENT_SCHEMAS[name].summary,
+  schema: z.object(envelopeSchema(name).shape).openapi(`${pascal(name)}Event`),
+}));
+
+/** An event in the feed: the envelope, its id and its time. */
+const FeedEvent = z.union(NAMES.map((name) =>
+  z.object({
+    id: z.string().openapi({ description: "Never changes; also the `webhook-id` of its deliveries" }),
+    createdAt: Timestamp,
+    ...envelopeSchema(name).shape,
+  })
+)).openapi("Event");
 
 const ANY_NAME = `\\s*(${EVENT_NAMES.join("|").replaceAll(".", "\\.")})\\s*`;
 
@@ -108,4 +127,8 @@ function namesOf(list: string | undefined, context: z.RefinementCtx): EventName[
     context.addIssue({ code: "custom", message: `"${asked}" is no event; there are ${EVENT_NAMES.join(", ")}` });
     return [];
   });
+}
+
+function pascal(name: string): string {
+  return name.split(".").map((word) => word[0]!.toUpperCase() + word.slice(1)).join("");
 }

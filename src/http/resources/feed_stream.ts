@@ -4,8 +4,8 @@ import { Problem } from "../../errors.ts";
 import type { LoggedEvent } from "../../event/event.ts";
 import type { EventLog, EventQuery } from "../../event/log.ts";
 import type { Tails } from "../../event/tail.ts";
+import { isoTime } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { feedEventOf } from "./event_schemas.ts";
 
 /** Proxies drop connections that are silent for a minute or less. */
 const HEARTBEAT_MS = 15_000;
@@ -163,4 +163,9 @@ function sse(event: LoggedEvent): Uint8Array {
   const bytes = Buffer.from(`id: ${shown.id}\nevent: ${shown.event}\ndata: ${JSON.stringify(shown)}\n\n`);
   written.set(event, bytes);
   return bytes;
+}
+
+/** Returns an event in the form of the feed and the stream. */
+export function feedEventOf({ id, createdAt, event, sessionId, sessionName, data }: LoggedEvent) {
+  return { id, event, sessionId, sessionName, createdAt: isoTime(createdAt), data };
 }

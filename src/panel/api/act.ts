@@ -8,7 +8,7 @@ import type { Caller } from "../../account/account.ts";
 import type { Accounts } from "../../account/accounts.ts";
 import { assertActive, assertSubscribed } from "../../account/restrictions.ts";
 import { Problem } from "../../errors.ts";
-import type { ApiContext, ApiEnv } from "../../http/api/context.ts";
+import type { ApiContext, ApiEnv } from "../../http/api/route.ts";
 import type { Runtime } from "../../runtime.ts";
 import { API, type AskedOfAccount, type Guard } from "./guard.ts";
 

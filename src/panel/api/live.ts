@@ -5,7 +5,7 @@
  */
 import { Tally } from "../../http/edge/budgets.ts";
 import { sleep } from "../../runtime.ts";
-import type { ApiContext } from "../../http/api/context.ts";
+import type { ApiContext } from "../../http/api/route.ts";
 import { streamAnswer } from "../../http/api/answer.ts";
 import type { Parts } from "./parts.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Hono } from "@hono/hono";
 import { GIVE_UP_AFTER_MS } from "../../../src/cli/client.ts";
 import { listen, type Listening } from "../../../src/http/listen/listen.ts";
-import type { ApiEnv } from "../../../src/http/api/context.ts";
+import type { ApiEnv } from "../../../src/http/api/route.ts";
 import type { Serve } from "../../../src/http/listen/serve.ts";
 import { serveConnections, serveHttp } from "../../../src/http/listen/serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "../../../src/http/listen/serve_node.ts";

@@ -1,7 +1,7 @@
 /** Connections that are silent, slow or too many: on a real socket, with each server that this runtime has. */
 import assert from "node:assert/strict";
 import { Hono } from "@hono/hono";
-import type { ApiEnv } from "../../../src/http/api/context.ts";
+import type { ApiEnv } from "../../../src/http/api/route.ts";
 import { listen, type Listening } from "../../../src/http/listen/listen.ts";
 import type { Serve } from "../../../src/http/listen/serve.ts";
 import { serveConnections, serveHttp } from "../../../src/http/listen/serve_connections.ts";

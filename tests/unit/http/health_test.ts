@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Hono } from "@hono/hono";
-import type { ApiEnv } from "../../../src/http/api/context.ts";
+import type { ApiEnv } from "../../../src/http/api/route.ts";
 import { onDemand } from "../../../src/base/single_flight.ts";
 import { inFrontOf } from "../../../src/http/health.ts";
 

@@ -7,7 +7,7 @@ import { invalid, Problem } from "../../../errors.ts";
 import { HEAD_BYTES, refusalOf, remoteFile, storedFile } from "../../../message/content.ts";
 import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";
 import { StoreError } from "../../../store/kv.ts";
-import type { ApiContext } from "../../api/context.ts";
+import type { ApiContext } from "../../api/route.ts";
 import { repeatable } from "../../api/idempotency.ts";
 import type { Answer } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";

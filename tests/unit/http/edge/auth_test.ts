@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { makeClientAddress } from "../../../../src/http/edge/client_address.ts";
+import { makeClientAddress } from "../../../../src/http/edge/auth.ts";
 
 Deno.test("the client's address is read from the right, through trusted proxies only", () => {
   const rows: [trusted: string[], peer: string, forwarded: string | null, client: string][] = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "@hono/zod-openapi";
-import { PathIndex } from "../../../../src/http/api/path_index.ts";
+import { PathIndex } from "../../../src/http/app.ts";
 
 Deno.test("a path has the methods of every route that it fits", () => {
   const paths = new PathIndex();
