@@ -1,10 +1,7 @@
 /** Schemas shared by several resources. */
-import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
-import { invalid } from "../../errors.ts";
 import { HOLDS, type WaitsFor as Waits } from "../../line/waiting.ts";
 import type { IdPrefix } from "../../runtime.ts";
-import type { MemberResult as PortResult } from "../../whatsapp/groups.ts";
 
 /** Returns the envelope of most answers: `{ data }`. */
 export function data(description: string, schema: z.ZodType): { description: string; schema: z.ZodType } {
@@ -47,70 +44,6 @@ export const GroupJid = z.string().regex(/^\d{5,25}(-\d{5,25})?@g\.us$/, "is not
   description: "Group JID",
   example: "120363025246125486@g.us",
 });
-
-/** A current or future member of a group. */
-const Person = z.string().regex(
-  /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid)$/,
-  "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; " +
-    "or a person's JID (…@s.whatsapp.net, …@lid)",
-).openapi({ description: "Number with country code and no `+`, or a person's JID", example: "34600111222" });
-
-/** A list of people without duplicates. */
-export function people({ least, most }: { least: number; most: number }) {
-  return z.array(Person).min(least).max(most).refine((all) => new Set(all).size === all.length, "names somebody twice")
-    .openapi({ uniqueItems: true });
-}
-
-/** Returns the JID of a recipient. */
-export function jidOf(recipient: string): string {
-  return recipient.includes("@") ? recipient : `${recipient}@s.whatsapp.net`;
-}
-
-/** The result for one of several participants. */
-export const MemberResult = z.object({
-  number: z.string().openapi({ description: "As it was given" }),
-  status: z.enum(["ok", "failed"]),
-  error: z.object({ code: z.string(), message: z.string() }).nullable(),
-}).openapi("ParticipantResult");
-
-export function memberResultOf({ number, error }: PortResult): z.infer<typeof MemberResult> {
-  return { number, status: error === null ? "ok" : "failed", error };
-}
-
-const MOST_PICTURE_BYTES = 1024 * 1024;
-
-/** Returns the schema of a body of changes. Each may be omitted or null, but not all. */
-export function changes<T extends z.ZodRawShape>(name: string, shape: T) {
-  return z.strictObject(shape).transform(given)
-    .refine((fields) => Object.keys(fields).length > 0, "holds nothing to change")
-    .openapi(name, { minProperties: 1 });
-}
-
-/** Returns the fields that are not null. */
-function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name], null> } {
-  const some = Object.entries(fields).filter(([, value]) => value !== null);
-  return Object.fromEntries(some) as { [Name in keyof T]: Exclude<T[Name], null> };
-}
-
-/** A picture in a body, for `jpegOf`. */
-export const Jpeg = z.string().max(1_500_000).openapi({
-  description: "A square JPEG of at most 1 MiB in base64; the prefix `data:image/jpeg;base64,` is accepted. " +
-    "An empty text takes the picture away",
-});
-
-/**
- * Returns the bytes of a `picture`; null: remove it; undefined: leave it as it is. Throws Problem validation_failed.
- */
-export function jpegOf(picture: string | undefined): Uint8Array | null | undefined {
-  if (picture === undefined) return undefined;
-  if (picture === "") return null;
-  const text = picture.replace(/^data:image\/jpeg;base64,/, "");
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) throw invalid("picture", "is not base64");
-  const bytes = new Uint8Array(Buffer.from(text, "base64"));
-  if (bytes.length > MOST_PICTURE_BYTES) throw invalid("picture", "is larger than 1 MiB");
-  if (bytes[0] !== 0xff || bytes[1] !== 0xd8 || bytes[2] !== 0xff) throw invalid("picture", "is not a JPEG");
-  return bytes;
-}
 
 /** Path parameter `{id}`. Text that does not look like an id is answered with 404, as an unknown id is. */
 export function idParams(what: string, prefix: IdPrefix) {

@@ -1,7 +1,7 @@
 /** Presence and read receipts, which a line shows to the other side of a chat. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
-import { data, jidOf, Recipient } from "../api/schemas.ts";
+import { data, Recipient } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { ofSession } from "./network.ts";
 
@@ -49,4 +49,9 @@ function addChats(api: Api, { lines, unread }: Pick<Services, "lines" | "unread"
     await read.done();
     return ok({ data: { chat, messageIds: read.messages.map(({ networkId }) => networkId) } });
   });
+}
+
+/** Returns the JID of a recipient. */
+function jidOf(recipient: string): string {
+  return recipient.includes("@") ? recipient : `${recipient}@s.whatsapp.net`;
 }

@@ -2,9 +2,9 @@
 import { z } from "@hono/zod-openapi";
 import { invalid } from "../../errors.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { changes, data, Jpeg, jpegOf, PhoneNumber } from "../api/schemas.ts";
+import { data, PhoneNumber } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { kept, keptAnswer, ofSession } from "./network.ts";
+import { changes, Jpeg, jpegOf, kept, keptAnswer, ofSession } from "./network.ts";
 
 /** How long answers of the network are cached. */
 const CARD_MAX_AGE_MS = 10 * 60_000;

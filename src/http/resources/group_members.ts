@@ -1,9 +1,9 @@
 /** Members of a group: participants, the invite link, requests to join. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
-import { data, GroupJid, MemberResult, memberResultOf, people } from "../api/schemas.ts";
+import { data, GroupJid } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { forgetGroup } from "./groups.ts";
+import { forgetGroup, MemberResult, memberResultOf, people } from "./groups.ts";
 import { kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
 
 const MAX_AGE_MS = 15_000;

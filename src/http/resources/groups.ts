@@ -1,22 +1,15 @@
 /** Groups of a line (spec, "Sessions"): listing, creating, reading, changing and leaving them. */
 import { z } from "@hono/zod-openapi";
 import type { Lookups } from "../../line/lookups.ts";
-import type { Group as PortGroup, WholeGroup as PortWholeGroup } from "../../whatsapp/groups.ts";
+import type {
+  Group as PortGroup,
+  MemberResult as PortMemberResult,
+  WholeGroup as PortWholeGroup,
+} from "../../whatsapp/groups.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
-import {
-  changes,
-  data,
-  GroupJid,
-  isoTime,
-  Jpeg,
-  jpegOf,
-  MemberResult,
-  memberResultOf,
-  people,
-  Timestamp,
-} from "../api/schemas.ts";
+import { data, GroupJid, isoTime, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
+import { changes, Jpeg, jpegOf, kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
 import { MessageReference } from "./sends/fields.ts";
 
 /** How long answers of the network are cached. Changes of groups invalidate them. */
@@ -50,6 +43,26 @@ const WholeGroup = z.object({
   ephemeral: z.int().openapi({ description: "Seconds after which messages disappear; 0: never" }),
   participants: z.array(Participant),
 }).openapi("WholeGroup");
+
+/** A current or future member of a group. */
+const Person = z.string().regex(
+  /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid)$/,
+  "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; " +
+    "or a person's JID (…@s.whatsapp.net, …@lid)",
+).openapi({ description: "Number with country code and no `+`, or a person's JID", example: "34600111222" });
+
+/** A list of people without duplicates. */
+export function people({ least, most }: { least: number; most: number }) {
+  return z.array(Person).min(least).max(most).refine((all) => new Set(all).size === all.length, "names somebody twice")
+    .openapi({ uniqueItems: true });
+}
+
+/** The result for one of several participants. */
+export const MemberResult = z.object({
+  number: z.string().openapi({ description: "As it was given" }),
+  status: z.enum(["ok", "failed"]),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+}).openapi("ParticipantResult");
 
 const name = z.string().trim().min(1).max(100).openapi({ example: "Family" });
 
@@ -201,4 +214,8 @@ function groupOf({ id, name, description, size, isAdmin, createdAt }: PortGroup)
 function wholeGroupOf(group: PortWholeGroup) {
   const { announce, locked, ephemeral, participants } = group;
   return { ...groupOf(group), announce, locked, ephemeral, participants };
+}
+
+export function memberResultOf({ number, error }: PortMemberResult): z.infer<typeof MemberResult> {
+  return { number, status: error === null ? "ok" : "failed", error };
 }

@@ -1,9 +1,12 @@
-/** Shared parts of routes that query the network through a line, and cached answers. */
+/** Shared parts of routes that query the network through a line: cached answers, bodies of changes, pictures. */
+import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
-import type { ProblemCode } from "../../errors.ts";
+import { invalid, type ProblemCode } from "../../errors.ts";
 import type { Lookups } from "../../line/lookups.ts";
 import { type Answer, ok } from "../api/route.ts";
 import { GroupJid, idOf, idParams } from "../api/schemas.ts";
+
+const MOST_PICTURE_BYTES = 1024 * 1024;
 
 const problems: ProblemCode[] = [
   "not_found",
@@ -34,4 +37,37 @@ export async function keptAnswer(
 ): Promise<Answer> {
   const { value, ageSeconds } = await lookups.answer(question);
   return ok({ data: value }, { age: String(ageSeconds) });
+}
+
+/** Returns the schema of a body of changes. Each may be omitted or null, but not all. */
+export function changes<T extends z.ZodRawShape>(name: string, shape: T) {
+  return z.strictObject(shape).transform(given)
+    .refine((fields) => Object.keys(fields).length > 0, "holds nothing to change")
+    .openapi(name, { minProperties: 1 });
+}
+
+/** Returns the fields that are not null. */
+function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name], null> } {
+  const some = Object.entries(fields).filter(([, value]) => value !== null);
+  return Object.fromEntries(some) as { [Name in keyof T]: Exclude<T[Name], null> };
+}
+
+/** A picture in a body, for `jpegOf`. */
+export const Jpeg = z.string().max(1_500_000).openapi({
+  description: "A square JPEG of at most 1 MiB in base64; the prefix `data:image/jpeg;base64,` is accepted. " +
+    "An empty text takes the picture away",
+});
+
+/**
+ * Returns the bytes of a `picture`; null: remove it; undefined: leave it as it is. Throws Problem validation_failed.
+ */
+export function jpegOf(picture: string | undefined): Uint8Array | null | undefined {
+  if (picture === undefined) return undefined;
+  if (picture === "") return null;
+  const text = picture.replace(/^data:image\/jpeg;base64,/, "");
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) throw invalid("picture", "is not base64");
+  const bytes = new Uint8Array(Buffer.from(text, "base64"));
+  if (bytes.length > MOST_PICTURE_BYTES) throw invalid("picture", "is larger than 1 MiB");
+  if (bytes[0] !== 0xff || bytes[1] !== 0xd8 || bytes[2] !== 0xff) throw invalid("picture", "is not a JPEG");
+  return bytes;
 }

@@ -1,15 +1,18 @@
 /**
  * Sending (spec, "Sending messages"). Kinds with a plain JSON body are rows of the table here, at `POST
- * /v1/messages/send/<kind>`. The others, such as uploads (`uploads.ts`) and bulks (`bulk.ts`), have their own files.
+ * /v1/messages/send/<kind>`, followed by reactions and forwards, which refer to another message. Uploads (`uploads.ts`),
+ * status posts and bulks have their own files.
  */
 import { z } from "@hono/zod-openapi";
+import { invalid } from "../../../errors.ts";
 import type { MessageKind, OutgoingContent } from "../../../message/content.ts";
+import type { ForwardContent, ReactionContent } from "../../../message/kinds/plain.ts";
 import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber, Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { bulk } from "./bulk.ts";
-import { label, manner, options, sessionId, single, Text } from "./fields.ts";
-import { referring } from "./referring.ts";
+import { Emoji, label, manner, MessageReference, options, sessionId, single, Text } from "./fields.ts";
+import { assertSeen } from "./manner.ts";
 import { acknowledged, makeSender, type Sender } from "./sender.ts";
 import { statusPosts } from "./status_posts.ts";
 import { uploads } from "./uploads.ts";
@@ -102,13 +105,47 @@ const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, fields, contentOf }) => {
   return { route: declared, contentOf };
 });
 
+const sendReaction = route({
+  ...single,
+  path: "/v1/messages/send/reaction",
+  operationId: "sendReaction",
+  summary: "React to a message",
+  description:
+    "Goes out on the line and in the chat of the message. Where several lines of the account know the id of " +
+    "an event, `sessionId` says which one; else it is the oldest.",
+  body: z.strictObject({
+    sessionId,
+    messageId: MessageReference,
+    emoji: Emoji.meta({ description: "One emoji; an empty string takes the reaction back", example: "👍" }),
+    ...manner,
+    ...options,
+  }).openapi("ReactionMessage"),
+});
+
+const sendForward = route({
+  ...single,
+  path: "/v1/messages/send/forward",
+  operationId: "sendForward",
+  summary: "Send a message on",
+  description: "Texts, files, locations and contact cards that a line of the account sent within 14 days or received " +
+    "within 30. Goes out on the line of the message unless `sessionId` names another. Its `type` is what was sent on. A link keeps the preview that it has.",
+  body: z.strictObject({ sessionId, to: Recipient, messageId: MessageReference, ...manner, ...options }).openapi(
+    "ForwardMessage",
+  ),
+});
+
 interface Sends {
   routes: readonly unknown[];
   add(api: Api, sender: Sender, services: Services): void;
 }
 
 /** Sends that do not fit the table. */
-const OTHERS: readonly Sends[] = [uploads, referring, statusPosts, bulk];
+const OTHERS: readonly Sends[] = [
+  uploads,
+  { routes: [sendReaction, sendForward], add: addReferring },
+  statusPosts,
+  bulk,
+];
 
 export const sendResource = {
   routes: [...KIND_SENDS.map(({ route }) => route), ...OTHERS.flatMap(({ routes }) => routes)],
@@ -124,4 +161,29 @@ function addSends(api: Api, services: Services): void {
     });
   }
   for (const { add } of OTHERS) add(api, sender, services);
+}
+
+/** Reactions and forwards, which refer to another message. */
+function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "references">): void {
+  api.on(sendReaction, async ({ caller, body, repeat }) => {
+    const { sessionId, messageId, emoji } = body;
+    const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });
+    if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
+    assertSeen(referred, "messageId");
+    const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
+    const items = [{ to: referred.chat, content, manner: body }];
+    return acknowledged(await sender.send(caller, { ...body, sessionId: referred.lineId }, { items, repeat }));
+  });
+
+  api.on(sendForward, async ({ caller, body, repeat }) => {
+    const { sessionId, to, messageId } = body;
+    // The message may be forwarded on another line than its own.
+    const referred = await references.find(caller.account.id, messageId, { sessionId: null });
+    assertSeen(referred, "messageId");
+    const { lineId, key: { networkId }, kind, preview } = referred;
+    if (kind === null) throw invalid("messageId", "is a message that cannot be sent on");
+    const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
+    const items = [{ to, content, manner: body }];
+    return acknowledged(await sender.send(caller, { ...body, sessionId: sessionId ?? lineId }, { items, repeat }));
+  });
 }
