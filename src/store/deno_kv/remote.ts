@@ -12,6 +12,12 @@ import { COMMIT_LIMITS } from "../limits.ts";
 import { denoKvEngine, guarded, probe } from "./deno_kv.ts";
 
 const ANSWER_MS = 10_000;
+/**
+ * Late operations cannot be cancelled, and the runtime retries each until the server is back. With this many, further
+ * ones are refused at once: during a long outage they would fill the memory, and then all reach the server together.
+ */
+const MOST_LATE_COMMITS = 8;
+const MOST_LATE_READS = 100;
 
 /** Opens the store at `url`. The runtime reads the access token from `DENO_KV_ACCESS_TOKEN`. Throws StoreError. */
 export async function openRemoteDenoKv(url: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
@@ -34,28 +40,38 @@ export async function openServer(url: string, options: { runtime: Pick<Runtime, 
 /** Returns the engine on such a connection, with a time limit on every operation. */
 export function remoteEngine(native: Deno.Kv, { runtime }: { runtime: Pick<Runtime, "clock"> }): Kv {
   const kv = denoKvEngine({ writes: native, reads: native }, { runtime });
-  const { clock } = runtime;
+  const commitInTime = inTime(runtime.clock, MOST_LATE_COMMITS);
+  const readInTime = inTime(runtime.clock, MOST_LATE_READS);
   return {
     mostChecks: COMMIT_LIMITS.checks,
-    get: (key) => inTime(clock, kv.get(key)),
-    getMany: (keys) => inTime(clock, kv.getMany(keys)),
+    get: (key) => readInTime(() => kv.get(key)),
+    getMany: (keys) => readInTime(() => kv.getMany(keys)),
     async *list<T>(range: Range<T>, options?: ListOptions): AsyncIterable<Row<T>> {
       const rows = kv.list(range, options)[Symbol.asyncIterator]();
       for (;;) {
-        const { value, done } = await inTime(clock, rows.next());
+        const { value, done } = await readInTime(() => rows.next());
         if (done) return;
         yield value;
       }
     },
-    commit: (change) => inTime(clock, kv.commit(change)),
+    commit: (change) => commitInTime(() => kv.commit(change)),
     close: () => kv.close(),
   };
 }
 
-async function inTime<T>(clock: Clock, answer: Promise<T>): Promise<T> {
-  const answered = await within(clock, ANSWER_MS, answer);
-  if (answered === "late") throw unanswered();
-  return answered;
+/** Returns a function that runs operations with a time limit, and refuses them while `mostLate` late ones still run. */
+function inTime(clock: Clock, mostLate: number): <T>(run: () => Promise<T>) => Promise<T> {
+  let late = 0;
+  return async (run) => {
+    if (late >= mostLate) throw unanswered();
+    const answer = run();
+    const answered = await within(clock, ANSWER_MS, answer);
+    if (answered !== "late") return answered;
+    late++;
+    const end = () => void late--;
+    answer.then(end, end);
+    throw unanswered();
+  };
 }
 
 const unanswered = () => new StoreError("unavailable", "the server of the Deno KV does not answer");
