@@ -6,12 +6,12 @@ export type Settled<Out> = PromiseSettledResult<Out>;
 interface BatcherOptions<In> {
   /**
    * Returns how many waiting items, oldest first, the next flush takes; all of them by default. Zero means that a flush
-   * in flight must end first; if none is in flight, it is treated as one.
+   * in flight must end first; if none is in flight, it is treated as one. If it throws, all of them fail.
    */
   take?: (waiting: readonly In[]) => number;
   /** How many flushes may be in flight at once; 1 by default. */
   flights?: number;
-  /** Awaited before each flush takes its items; items that arrive meanwhile join it. No wait by default. */
+  /** Awaited before each flush takes its items, which fail if it rejects. Items that arrive meanwhile join the flush. */
   turn?: () => Promise<void>;
 }
 
@@ -75,13 +75,18 @@ export class Batcher<In, Out> {
   async #depart(): Promise<void> {
     if (this.#isTurning) return;
     this.#isTurning = true;
-    while (this.#waiting.length > 0 && this.#flying < this.#flights) {
-      await this.#turn();
-      const taken = this.#take([...this.#waiting, ...this.#lingering].map((entry) => entry.item));
-      if (taken < 1 && this.#flying > 0) break;
-      const batch = this.#waiting.splice(0, Math.max(1, taken));
-      batch.push(...this.#lingering.splice(0, taken - batch.length));
-      void this.#fly(batch);
+    try {
+      while (this.#waiting.length > 0 && this.#flying < this.#flights) {
+        await this.#turn();
+        const taken = this.#take([...this.#waiting, ...this.#lingering].map((entry) => entry.item));
+        if (taken < 1 && this.#flying > 0) break;
+        const batch = this.#waiting.splice(0, Math.max(1, taken));
+        batch.push(...this.#lingering.splice(0, taken - batch.length));
+        void this.#fly(batch);
+      }
+    } catch (error) {
+      const failed = [...this.#waiting.splice(0), ...this.#lingering.splice(0)];
+      for (const { settle } of failed) settle.reject(error);
     }
     this.#isTurning = false;
   }

@@ -36,3 +36,19 @@ Deno.test("a flush that throws fails its own items and no later ones", async () 
   ]);
   assert.equal(await batcher.add(3), 3);
 });
+
+Deno.test("a take that throws fails the items that it saw and no later ones", async () => {
+  const take = (waiting: readonly number[]) => {
+    if (waiting.includes(0)) throw new Error("no zero");
+    return waiting.length;
+  };
+  const batcher = new Batcher<number, number>(
+    (items) => Promise.resolve(items.map((item) => ({ status: "fulfilled", value: item }))),
+    { take },
+  );
+  await Promise.all([
+    assert.rejects(batcher.add(0), /no zero/),
+    assert.rejects(batcher.add(1, { lingerUntil: new Promise(() => {}) }), /no zero/),
+  ]);
+  assert.equal(await batcher.add(2), 2);
+});
