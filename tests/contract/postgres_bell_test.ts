@@ -1,4 +1,7 @@
 /** The bell's contract on PostgreSQL. */
+import assert from "node:assert/strict";
+// @ts-types="@types/pg"
+import pg from "pg";
 import { systemClock } from "../../src/runtime.ts";
 import type { Bell } from "../../src/store/bell.ts";
 import { openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
@@ -29,6 +32,28 @@ if (WITHOUT_POSTGRES) {
       const bell = await openBell(await server.database(), 1);
       return { bell, runtime: runtimeOf(1), pass: () => Promise.resolve() };
     },
+  });
+
+  Deno.test("PostgreSQL: a notification that Paloma did not send is ignored", async () => {
+    const url = await server.database();
+    const bells = await Promise.all([openBell(url, 1), openBell(url, 2)]);
+    const [a, b] = bells;
+    const rung: string[] = [];
+    const heard = Promise.withResolvers<void>();
+    b.hear("", (topic) => {
+      rung.push(topic);
+      if (topic === "line/1") heard.resolve();
+    });
+    const client = new pg.Client(url);
+    await client.connect();
+    for (const payload of ["", "hello", "null", "{}", "7", '["x", 7, null]']) {
+      await client.query("select pg_notify('paloma_bell', $1)", [payload]);
+    }
+    await client.end();
+    a.ring("line/1");
+    await heard.promise;
+    assert.deepEqual(rung, ["line/1"]);
+    await Promise.all(bells.map((bell) => bell.close()));
   });
 
   sharedBellContract("PostgreSQL", async () => {

@@ -80,7 +80,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
 
     async function connectTo(url: string): Promise<pg.Client> {
       const client = listener(url, (payload) => {
-        const [from, ...topics]: Payload = JSON.parse(payload);
+        const [from, ...topics] = payloadOf(payload);
         if (from !== self) topics.forEach((topic) => events.rang(topic));
       });
       try {
@@ -128,8 +128,19 @@ function listener(url: string, notified: (payload: string) => void): pg.Client {
   });
   // An "end" event follows, which is the one handled.
   client.on("error", () => {});
-  client.on("notification", ({ payload }) => notified(payload ?? "[]"));
+  client.on("notification", ({ payload }) => notified(payload ?? ""));
   return client;
+}
+
+/** Parses a notification. Whoever may connect to the database may send others: those ring nothing. */
+function payloadOf(text: string): Payload {
+  try {
+    const payload: unknown = JSON.parse(text);
+    if (Array.isArray(payload) && payload.every((part) => typeof part === "string")) return payload as Payload;
+  } catch {
+    // Not JSON.
+  }
+  return [""];
 }
 
 /** Packs the topics into as few notifications as possible. */
