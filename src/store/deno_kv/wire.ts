@@ -3,9 +3,10 @@
  * processes watch the sequence and read on from their last position. Rows are kept for a while, so a broken connection
  * loses none.
  */
-import { piecesOf } from "../../base/batches.ts";
 import { Buffer } from "node:buffer";
-import { type Runtime, sleep } from "../../runtime.ts";
+import { piecesOf } from "../../base/batches.ts";
+import { Loop } from "../../base/single_flight.ts";
+import { type Clock, type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../delete_range.ts";
 import { Change, firstRow, type Kv } from "../kv.ts";
 import type { OpenWire } from "../layers/shared_bell.ts";
@@ -30,25 +31,31 @@ export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): Open
     const native = await openServer(url, { runtime });
     const kv = remoteEngine(native, { runtime });
     const closing = new AbortController();
-    const reader = await makeReader(kv, self, events, runtime);
+    const readOn = await makeReader(kv, self, events, clock).catch((error) => {
+      native.close();
+      throw error;
+    });
+    const reading = new Loop(clock, async () => {
+      try {
+        await readOn();
+        return LOOK_EVERY_MS;
+      } catch (error) {
+        if (!closing.signal.aborted) log.warn({ err: error }, "rings could not be read");
+        return RECONNECT_MS;
+      }
+    });
     let sweptAt = clock.now();
-    const following = Promise.all([follow(), lookNowAndThen()]);
+    reading.start(LOOK_EVERY_MS);
+    const following = follow();
 
     async function follow(): Promise<void> {
       while (!closing.signal.aborted) {
         try {
-          for await (const _ of native.watch([storeKeys.ringSequence()])) await reader.read();
+          for await (const _ of native.watch([storeKeys.ringSequence()])) await reading.now();
         } catch (error) {
           if (!closing.signal.aborted) log.warn({ err: error }, "the bell's watch broke");
         }
         await sleep(clock, RECONNECT_MS, closing.signal);
-      }
-    }
-
-    async function lookNowAndThen(): Promise<void> {
-      while (!closing.signal.aborted) {
-        await sleep(clock, LOOK_EVERY_MS, closing.signal);
-        if (!closing.signal.aborted) await reader.read().catch(() => {});
       }
     }
 
@@ -76,38 +83,27 @@ export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): Open
         if (closing.signal.aborted) return;
         closing.abort();
         native.close();
-        await following;
+        await Promise.all([following, reading.stop()]);
       },
     };
   };
 }
 
-/** Returns a reader of rings from now on, which reports each once. */
-async function makeReader(kv: Kv, self: string, events: Parameters<OpenWire>[0], { clock }: Pick<Runtime, "clock">) {
+/** Returns a function that reads the rings from now on, each once. */
+async function makeReader(kv: Kv, self: string, events: Parameters<OpenWire>[0], clock: Clock) {
   const last = await firstRow(kv, { prefix: storeKeys.rings() }, { reverse: true });
   let cursor = last?.key ?? storeKeys.ring("");
   let readAt = clock.now();
-  let reading: Promise<void> | null = null;
-  let again = false;
 
-  async function readOn(): Promise<void> {
-    do {
-      again = false;
-      // After so long without a read, unread rings may have been swept.
-      if (clock.now() - readAt > KEPT_MS / 2) events.missed();
-      for await (const { key, value } of kv.list({ prefix: storeKeys.rings(), start: cursor })) {
-        if (key[2] === cursor[2]) continue;
-        cursor = key;
-        if (value.from !== self) value.topics.forEach((topic) => events.rang(topic));
-      }
-      readAt = clock.now();
-    } while (again);
-  }
-
-  return {
-    read(): Promise<void> {
-      if (reading) again = true;
-      return reading ??= readOn().finally(() => reading = null);
-    },
+  return async (): Promise<void> => {
+    // After so long without a read, unread rings may have been swept.
+    const isLate = clock.now() - readAt > KEPT_MS / 2;
+    for await (const { key, value } of kv.list({ prefix: storeKeys.rings(), start: cursor })) {
+      if (key[2] === cursor[2]) continue;
+      cursor = key;
+      if (value.from !== self) value.topics.forEach((topic) => events.rang(topic));
+    }
+    if (isLate) events.missed();
+    readAt = clock.now();
   };
 }
