@@ -6,19 +6,18 @@ import { join } from "node:path";
 import type { Accounts } from "./account/accounts.ts";
 import { exists } from "./base/files.ts";
 import { startServices } from "./base/service.ts";
-import { SettingsError } from "./config.ts";
-import type { Config } from "./config.ts";
+import { type Config, SettingsError } from "./config.ts";
 import {
   assertSecret,
   type DataConfig,
   type DataFolder,
   inDataFolder,
   isBegun,
+  lockGateway,
   openDataFolder,
   pathsOf,
   placeOf,
 } from "./data/data_folder.ts";
-import { lockGateway } from "./data/gateway_lock.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { noMediaStore } from "./media/store.ts";
 import { withFairWrites } from "./media/fair_shares.ts";
@@ -32,8 +31,7 @@ import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
 import type { Bell } from "./store/bell.ts";
 import type { Change, Kv } from "./store/kv.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
-import type { LinkCopy, Network } from "./whatsapp/network.ts";
-import { networkOnDemand } from "./whatsapp/network.ts";
+import { type LinkCopy, type Network, networkOnDemand } from "./whatsapp/network.ts";
 import type { Media } from "./roles/ground.ts";
 import type { NetworkOptions, RoleName, RoleOptions } from "./roles/role.ts";
 
@@ -142,7 +140,7 @@ export const dataFolder = {
   },
   /** Rewrites the account's rows after it was sealed or unsealed; resolves to their number. */
   async rewriteContents(data: Pick<DataFolder, "kv">, accountId: string, { clock }: Runtime): Promise<number> {
-    const { rewriteContents } = await import("./data/contents.ts");
+    const { rewriteContents } = await import("./data/rekey.ts");
     return await rewriteContents(data.kv, { accountId, families: contents, clock });
   },
   /** What links the lines of an open folder. */

@@ -1,4 +1,5 @@
-/** Splits sequences into pieces. */
+/** Divides work on many items: into pieces, or with pauses that leave the thread to others. */
+import { type Clock, sleep } from "../runtime.ts";
 
 /** Splits the items, in order, into pieces of the given size; the last may be smaller. */
 export function piecesOf<T>(items: readonly T[], size: number): T[][] {
@@ -14,4 +15,35 @@ export async function* batchesOf<T>(items: AsyncIterable<T>, size: number): Asyn
     batch = [];
   }
   if (batch.length > 0) yield batch;
+}
+
+/** Default number of items between two pauses: one round of the store. */
+const AT_ONCE = 200;
+
+/** Called after each item. Returns a pause as long as the last items took, if one is due; otherwise undefined. */
+export type YieldPoint = () => Promise<void> | undefined;
+
+export function makeYieldPoint(clock: Clock, atOnce = AT_ONCE): YieldPoint {
+  let count = 0;
+  let begun = clock.now();
+  return () => {
+    if (++count % atOnce > 0) return undefined;
+    const tookMs = clock.now() - begun;
+    // Less than a millisecond is carried over to the next pause.
+    if (tookMs === 0) return undefined;
+    return sleep(clock, tookMs).then(() => void (begun = clock.now()));
+  };
+}
+
+/** Yields the items; after every `atOnce` of them it pauses as long as they took, including the consumer's work. */
+export async function* yielding<T>(
+  items: AsyncIterable<T> | Iterable<T>,
+  clock: Clock,
+  atOnce = AT_ONCE,
+): AsyncGenerator<T> {
+  const yieldPoint = makeYieldPoint(clock, atOnce);
+  for await (const item of items) {
+    yield item;
+    await yieldPoint();
+  }
 }

@@ -1,4 +1,4 @@
-/** Retries work that failed for a transient reason. For work on the store see `store/retry.ts`. */
+/** What follows a failure: retries, for work on the store see `untilStored` in `store/kv.ts`, or only a line of the log. */
 import { type Clock, sleep } from "../runtime.ts";
 
 export interface RetryOptions {
@@ -30,4 +30,18 @@ export async function retry<T>(work: () => Promise<T>, options: RetryOptions): P
       if (signal?.aborted) throw error;
     }
   }
+}
+
+/** Fire and forget: resolves when the work has ended. `failed` logs a failure. */
+export async function detached(work: Promise<unknown>, failed: (fields: { error: string }) => void): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    failed({ error: errorName(error) });
+  }
+}
+
+/** Returns only the error's name: a library's message may contain what must not be logged (promise 6). */
+export function errorName(error: unknown): string {
+  return error instanceof Error ? error.name : "unknown";
 }

@@ -1,4 +1,5 @@
-/** Work that never runs twice at once: on request, on first use, or in a loop. */
+/** When work runs: never twice at once, one at a time per key, in a loop, or by a timer that many share. */
+import PQueue from "p-queue";
 import type { Clock } from "../runtime.ts";
 
 /** Returns a function that runs `work`; any number of calls during a run cause one more run. `work` must not reject. */
@@ -79,4 +80,56 @@ export class Loop {
     this.#cancel();
     if (this.#isRunning) this.#cancel = this.#clock.after(delayMs, () => void this.now());
   }
+}
+
+/**
+ * Runs tasks with the same key one at a time: a chat's messages, an account's creations. Without keys use `p-queue`.
+ */
+export class KeyedQueue {
+  /** Holds only keys with tasks. */
+  readonly #queues = new Map<string, PQueue>();
+
+  /** Runs `work` after everything added earlier under the same key; settles as `work` does. Keys are independent. */
+  add<T>(key: string, work: () => Promise<T>): Promise<T> {
+    let queue = this.#queues.get(key);
+    if (!queue) {
+      queue = new PQueue({ concurrency: 1 });
+      queue.once("idle", () => this.#queues.delete(key));
+      this.#queues.set(key, queue);
+    }
+    return queue.add(work);
+  }
+
+  /** Resolves when nothing is running or waiting under any key. */
+  async onIdle(): Promise<void> {
+    while (this.#queues.size > 0) await Promise.all([...this.#queues.values()].map((queue) => queue.onIdle()));
+  }
+}
+
+/**
+ * Returns a timer that many periodic checks share, so that an idle line costs no wake-up of its own. It calls each
+ * `look`, which must return at once and must not throw, for the first time within one period; the function returned for
+ * a check ends it. The timer runs only while there is a check.
+ */
+export function makeRounds(clock: Clock, everyMs: number): (look: () => void) => () => void {
+  const looks = new Set<() => void>();
+  let cancel: (() => void) | null = null;
+
+  function go(): void {
+    cancel = clock.after(everyMs, go);
+    for (const look of looks) look();
+  }
+
+  return (look) => {
+    // A wrapper, because the same function may be given twice.
+    const own = () => look();
+    looks.add(own);
+    cancel ??= clock.after(everyMs, go);
+    return () => {
+      looks.delete(own);
+      if (looks.size > 0) return;
+      cancel?.();
+      cancel = null;
+    };
+  };
 }

@@ -1,5 +1,5 @@
 /** Time limits on the runtime's clock. */
-import type { Clock } from "../runtime.ts";
+import { type Clock, sleep } from "../runtime.ts";
 
 /**
  * Resolves to the promise's value, or to "late" after `limitMs` or when the signal aborts. Rejects as the promise does;
@@ -12,14 +12,17 @@ export function within<T>(
   signal?: AbortSignal,
 ): Promise<T | "late"> {
   return new Promise((resolve, reject) => {
-    const late = () => resolve("late");
-    const cancel = clock.after(limitMs, late);
-    signal?.addEventListener("abort", late, { once: true });
-    if (signal?.aborted) late();
     const end = () => {
       cancel();
       signal?.removeEventListener("abort", late);
     };
+    const late = () => {
+      end();
+      resolve("late");
+    };
+    const cancel = clock.after(limitMs, late);
+    signal?.addEventListener("abort", late);
+    if (signal?.aborted) late();
     promise.then((value) => {
       end();
       resolve(value);
@@ -64,4 +67,39 @@ export function unlessAborted<T>(signal: AbortSignal, promise: Promise<T>): Prom
     if (signal.aborted) abort();
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
   });
+}
+
+/** Polling interval of `readUntil`, in case a ring is lost. */
+const LOOK_EVERY_MS = 1_000;
+
+interface ReadUntilOptions {
+  clock: Clock;
+  /** How long to wait, ms. */
+  withinMs: number;
+  /** Calls `changed` when the state may have changed; returns the unsubscribe function. */
+  watch: (changed: () => void) => () => void;
+}
+
+/**
+ * Waits until stored state has changed as requested, notified by rings and with slow polling as a fallback. Resolves to
+ * the last value that was read, once `done` accepts it or the time is over. Rejects as `read` does.
+ */
+export async function readUntil<T>(
+  read: () => Promise<T>,
+  done: (now: T) => boolean,
+  { clock, withinMs, watch }: ReadUntilOptions,
+): Promise<T> {
+  const over = clock.now() + withinMs;
+  for (;;) {
+    const changed = new AbortController();
+    const unwatch = watch(() => changed.abort());
+    try {
+      const now = await read();
+      const left = over - clock.now();
+      if (done(now) || left <= 0) return now;
+      await sleep(clock, Math.min(left, LOOK_EVERY_MS), changed.signal);
+    } finally {
+      unwatch();
+    }
+  }
 }

@@ -2,10 +2,9 @@
 import { connect } from "node:net";
 import { hostOf, portOf } from "../base/addresses.ts";
 import { within } from "../base/within.ts";
-import { membersAtWork } from "../cluster/at_work.ts";
+import { membersAtWork } from "../cluster/member.ts";
 import type { BucketConfig, Config } from "../config.ts";
-import { AlreadyRunning } from "../data/gateway_lock.ts";
-import { type DataFolder, placeOf } from "../data/data_folder.ts";
+import { AlreadyRunning, type DataFolder, placeOf } from "../data/data_folder.ts";
 import { LINE_KIND } from "../line/remote.ts";
 import { openBucket } from "../media/bucket.ts";
 import { freeBytesOf } from "../ops/disk_reserve.ts";

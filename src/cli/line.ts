@@ -1,7 +1,7 @@
 /** `paloma line`: moves a line to another gateway without a new QR. */
 import type { Command } from "commander";
 import { writeAll } from "../base/files.ts";
-import { AlreadyRunning } from "../data/gateway_lock.ts";
+import { AlreadyRunning } from "../data/data_folder.ts";
 import { assertData, withData } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
 import { neededPassphrase, withPassphrase } from "./passphrase.ts";

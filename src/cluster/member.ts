@@ -8,12 +8,12 @@
 import { Buffer } from "node:buffer";
 import type { Service } from "../base/service.ts";
 import { singleFlight } from "../base/single_flight.ts";
-import type { Runtime } from "../runtime.ts";
-import type { Bell } from "../store/bell.ts";
-import { Change, firstRow, isRow, type Kv, type Row } from "../store/kv.ts";
 import type { Leases, View } from "./leases.ts";
 import type { Place } from "./place.ts";
 import { clusterKeys, type MemberRow, type Silence } from "./rows.ts";
+import { type Clock, type Runtime, sleep } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
+import { Change, firstRow, isRow, type Kv, type Row } from "../store/kv.ts";
 
 /** Interval at which a member renews its row and checks the others. */
 const RENEW_EVERY_MS = 1_000;
@@ -266,4 +266,13 @@ export class Member implements Service {
     this.#adoptedAt = clock.now();
     for (const leases of this.leases) await leases.adopt();
   }
+}
+
+/** Resolves to the rows of all running members, on any machine, for commands. API processes are not members. */
+export async function membersAtWork(kv: Pick<Kv, "list">, clock: Clock): Promise<MemberRow[]> {
+  const look = () => Array.fromAsync(kv.list({ prefix: clusterKeys.members() }));
+  // Every renewal is a new version.
+  const before = new Set((await look()).map(({ version }) => version));
+  await sleep(clock, LOOKS_APART_MS);
+  return (await look()).filter(({ version }) => !before.has(version)).map(({ value }) => value);
 }

@@ -11,8 +11,7 @@ import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";
 import type { Kv } from "../store/kv.ts";
-import { type DataPaths, inDataFolder } from "./data_folder.ts";
-import { lockGateway } from "./gateway_lock.ts";
+import { type DataPaths, inDataFolder, lockGateway } from "./data_folder.ts";
 
 export interface BackupSummary {
   /** Rows of the store's tables. */

@@ -1,21 +1,23 @@
 /**
- * The opened data, shared by the gateway and the commands: the store in the folder or on a server, its encryption, and
- * the accounts in it.
+ * The opened data, shared by the gateway and the commands: the store in the folder or on a server, its encryption, the
+ * accounts in it, and the lock of the gateway that uses it.
  */
 import { join } from "node:path";
 import { Accounts } from "../account/accounts.ts";
-import { makeIsSealedAccount } from "../account/sealed_accounts.ts";
 import { Plans } from "../account/plans.ts";
+import { makeIsSealedAccount } from "../account/sealed_accounts.ts";
 import { urlsOfHosts } from "../base/database_url.ts";
+import { giveToOwner } from "../base/files.ts";
 import type { Config } from "../config.ts";
-import { OperatorError } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
+import { migrate, type Migration, newestOf } from "./migrate.ts";
+import { dataKeys } from "./rows.ts";
 import { fitsSecret, hasNextKey, prove, secretKey, SecretKeyError, wrongSecretKey } from "./secret_key.ts";
+import { OperatorError } from "../errors.ts";
+import type { Clock, Runtime } from "../runtime.ts";
+import type { FileEngine, FileLock } from "../store/file_engine.ts";
 import { Change, isRow, type KeyPart, type Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withSealedContents } from "../store/layers/contents.ts";
-import { migrate, type Migration, newestOf } from "./migrate.ts";
-import { dataKeys } from "./rows.ts";
 import { makeSeal, type Seal, sealKey } from "../store/seal.ts";
 
 export interface DataFolder {
@@ -173,4 +175,55 @@ export async function begin(
     plans.putDefaults(change);
     if (await store.commit(change) !== null) return null;
   }
+}
+
+const GATEWAY_LOCK = "gateway.lock";
+
+/** Another gateway, or a restore, is using the data: two would connect the same lines and replace each other forever. */
+export class AlreadyRunning extends OperatorError {
+  readonly code = "already_running";
+  override name = "AlreadyRunning";
+
+  constructor(place: string, advice: string) {
+    super(`another gateway already runs on ${place}: ${advice}`);
+  }
+}
+
+/**
+ * Locks the folder until the lock is released or the process ends, in whatever way. Does not wait: throws
+ * AlreadyRunning at once, and OperatorError if the system refuses access. Most commands do not lock, because they work
+ * beside the gateway; those that need the folder alone do, such as a restore.
+ */
+export async function lockGateway(dataDir: string, engine: Pick<FileEngine, "tryLock">): Promise<FileLock> {
+  const lock = await inDataFolder(dataDir, async () => {
+    await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
+    const taken = await engine.tryLock(join(dataDir, GATEWAY_LOCK));
+    if (taken !== null) await giveToOwner(join(dataDir, GATEWAY_LOCK));
+    return taken;
+  });
+  if (lock !== null) return lock;
+  const place = `the data folder ${dataDir} (or a restore)`;
+  throw new AlreadyRunning(place, "stop it first, or give this one its own folder");
+}
+
+/** Least time between two writes, because anyone may ask whether the gateway is ready. */
+const PROBE_EVERY_MS = 1_000;
+
+/**
+ * Returns a check whether the store accepts writes: with a full disk, reads still succeed. It resolves once a write is
+ * on disk, rejects if that fails, and hangs as long as the store does. Calls within a second share one write.
+ */
+export function makeProbe(kv: Kv, clock: Clock): () => Promise<void> {
+  let last: { at: number; written: Promise<void> } | null = null;
+  async function write(now: number): Promise<void> {
+    await kv.commit(new Change().set(dataKeys.probed(), now));
+  }
+  return () => {
+    const now = clock.now();
+    if (last === null || now - last.at >= PROBE_EVERY_MS) {
+      last = { at: now, written: write(now) };
+      last.written.catch(() => {});
+    }
+    return last.written;
+  };
 }

@@ -1,24 +1,29 @@
 /**
- * Re-encrypts everything sealed under another secret key, while no gateway runs. Every value that the old key opens was
- * sealed with it, so no room has to list its sealed values. If interrupted, it continues when it is run again; until it
- * has finished, nothing else opens the data.
+ * Rewrites what is sealed: everything under another secret key, or the contents of an account that opted in or out.
+ *
+ * The secret key is changed while no gateway runs. Every value that the old key opens was sealed with it, so no room has
+ * to list its sealed values. If interrupted, the change continues when it is run again; until it has finished, nothing
+ * else opens the data.
  */
 import { Plans } from "../account/plans.ts";
-import { membersAtWork } from "../cluster/at_work.ts";
-import type { Runtime } from "../runtime.ts";
-import { Change, type Key } from "../store/kv.ts";
-import type { ChunkedKv } from "../store/layers/chunk.ts";
-import { COMMIT_LIMITS } from "../store/limits.ts";
-import { sizeBound } from "../store/layers/size.ts";
-import { makeSeal, SealError, sealKey } from "../store/seal.ts";
-import { begin, type DataConfig, type OpenOptions, pathsOf, placeOf } from "./data_folder.ts";
-import { AlreadyRunning } from "./gateway_lock.ts";
+import { CACHE_MS } from "../account/sealed_accounts.ts";
+import { batchesOf } from "../base/batches.ts";
+import { membersAtWork } from "../cluster/member.ts";
+import { AlreadyRunning, begin, type DataConfig, type OpenOptions, pathsOf, placeOf } from "./data_folder.ts";
 import { migrate, type Migration } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
 import { adoptNextKey, fitsSecret, nextSecretKey, prove, secretKey, wrongSecretKey } from "./secret_key.ts";
+import { type Clock, type Runtime, sleep } from "../runtime.ts";
+import { Change, type Key, type KeyPart, type Row } from "../store/kv.ts";
+import type { ChunkedKv } from "../store/layers/chunk.ts";
+import { accountNamedBy } from "../store/layers/contents.ts";
+import { COMMIT_LIMITS, sizeBound } from "../store/limits.ts";
+import { makeSeal, SealError, sealKey } from "../store/seal.ts";
 
 /** A commit of this size takes a few milliseconds of disk time. */
 const ROWS_A_COMMIT = 200;
+/** Of contents: each row is checked, so that no concurrent change is overwritten. */
+const CONTENTS_A_COMMIT = 8;
 
 /**
  * Re-encrypts the data under the key `to`, or, if that is null, under a new key of the folder's own. Nothing else may
@@ -119,4 +124,37 @@ function turnedBytes(bytes: Uint8Array, anew: (sealed: Uint8Array) => Uint8Array
     if (error instanceof SealError) return bytes;
     throw error;
   }
+}
+
+/**
+ * Rewrites every row of the account in the families after it was sealed or unsealed, also while a gateway runs; resolves to their number. If
+ * interrupted, it can be started again. Rows that change in the meantime are already written as chosen.
+ */
+export async function rewriteContents(
+  kv: ChunkedKv,
+  { accountId, families, clock }: { accountId: string; families: ReadonlySet<KeyPart>; clock: Clock },
+): Promise<number> {
+  // Waits until every process knows the choice.
+  await sleep(clock, 2 * CACHE_MS);
+  let count = 0;
+
+  async function write(some: readonly Row<unknown>[]): Promise<boolean> {
+    const change = new Change();
+    for (const row of some) change.check(row).set(row.key, row.value);
+    if (await kv.commit(change) === null) return false;
+    count += some.length;
+    return true;
+  }
+
+  async function* ofAccount(): AsyncGenerator<Row<unknown>> {
+    for await (const row of kv.rows()) {
+      if (families.has(row.key[0]!) && accountNamedBy(row.value) === accountId) yield row;
+    }
+  }
+
+  for await (const rows of batchesOf(ofAccount(), CONTENTS_A_COMMIT)) {
+    // After a conflict, one by one: rows that fail again have changed, and so are already written as chosen.
+    if (!await write(rows)) { for (const row of rows) await write([row]); }
+  }
+  return count;
 }

@@ -3,7 +3,7 @@ import { key, prefix } from "../store/kv.ts";
 
 export const dataKeys = {
   schemaVersion: () => key<number>("meta", "schema_version"),
-  /** When the store was last probed for writes (`probe.ts`). */
+  /** When the store was last probed for writes (`makeProbe`). */
   probed: () => key<number>("meta", "probed"),
   /** Present while a restore writes into a shared store, and after one that was interrupted. */
   restoring: () => key<true>("meta", "restoring", "now"),

@@ -1,5 +1,5 @@
 /** Requests to erase a person from an account, and their records. */
-import { readUntil } from "../base/read_until.ts";
+import { readUntil } from "../base/within.ts";
 import { notFound, Problem } from "../errors.ts";
 import { lineIdsOf } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";

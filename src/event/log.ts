@@ -5,7 +5,7 @@ import { type Change, firstRow, type Kv, type Mutation } from "../store/kv.ts";
 import { atMost } from "../base/at_most.ts";
 import { Batcher } from "../base/batcher.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
-import { sizeBound } from "../store/layers/size.ts";
+import { sizeBound } from "../store/limits.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
 import {

@@ -4,7 +4,7 @@
  * surrogates, for example).
  */
 import { Buffer } from "node:buffer";
-import { sizeBound } from "../store/layers/size.ts";
+import { sizeBound } from "../store/limits.ts";
 
 /** Members nested deeper become null, so that a crafted message cannot overflow a reader's stack. */
 const MAX_DEPTH = 32;

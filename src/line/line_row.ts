@@ -12,8 +12,7 @@ import { lineKeys } from "./rows.ts";
 import type { SessionName } from "../message/receipts.ts";
 import { messageKeys } from "../message/rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
-import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import { STORE_PAUSE_MS } from "../store/retry.ts";
+import { Change, type Kv, retryOnConflict, STORE_PAUSE_MS } from "../store/kv.ts";
 import { type Line, LINE_TRANSITIONS, type LineTrigger } from "./line.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** Waits, before a client is answered, until a line has reached its wanted state (promise 5). */
-import { readUntil } from "../base/read_until.ts";
+import { readUntil } from "../base/within.ts";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import { DELETED_REASON, type Line, type LineStatus, NOTHING_TO_LINK, type Wanted } from "./line.ts";

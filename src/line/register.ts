@@ -3,7 +3,7 @@
  * as its deletion is requested.
  */
 import type { Accounts } from "../account/accounts.ts";
-import { KeyedQueue } from "../base/keyed_queue.ts";
+import { KeyedQueue } from "../base/single_flight.ts";
 import { notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";

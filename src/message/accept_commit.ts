@@ -4,7 +4,7 @@
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
 import { charge, quotaLeft } from "../account/quota.ts";
 import { traceStep } from "../base/trace.ts";
-import { makeYieldPoint } from "../base/yielding.ts";
+import { makeYieldPoint } from "../base/batches.ts";
 import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, nameOfKey, type Slot } from "../store/kv.ts";

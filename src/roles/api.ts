@@ -1,7 +1,7 @@
 /** The API's part of a process: health from the start, the API and the panel once a request needs them. */
 import { accountKeys } from "../account/rows.ts";
 import { onDemand } from "../base/single_flight.ts";
-import { makeProbe } from "../data/probe.ts";
+import { makeProbe } from "../data/data_folder.ts";
 import { makeBudgets } from "../http/edge/budgets.ts";
 import { createHealth, inFrontOf } from "../http/health.ts";
 import { firstRunLink, makeLinks } from "../panel/logins/links.ts";

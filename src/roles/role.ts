@@ -5,8 +5,7 @@
 import type { Service, Step } from "../base/service.ts";
 import type { Place } from "../cluster/place.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
-import type { DataFolder } from "../data/data_folder.ts";
-import { makeProbe } from "../data/probe.ts";
+import { type DataFolder, makeProbe } from "../data/data_folder.ts";
 import type { Proxy } from "../egress/proxy.ts";
 import { readProxy } from "../egress/proxy_address.ts";
 import type { Answers } from "../http/listen/serve.ts";

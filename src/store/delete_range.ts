@@ -1,7 +1,6 @@
 /** Deletes many rows in commits small enough to let other writers in between. */
 import { Change, type Key, type Kv, type Range } from "./kv.ts";
-import { COMMIT_LIMITS } from "./limits.ts";
-import { keySize } from "./layers/size.ts";
+import { COMMIT_LIMITS, keySize } from "./limits.ts";
 
 /** Rows deleted by one commit, unless their keys are long: a few milliseconds of disk time. */
 const ROWS_A_COMMIT = 500;

@@ -16,6 +16,7 @@
  * - A concurrent read and commit may finish in either order, whichever was started first.
  * - Nothing expires by itself: `maintenance.ts` sweeps.
  */
+import { retry, type RetryOptions } from "../base/retry.ts";
 
 export type KeyPart = Uint8Array | string | number | bigint | boolean;
 export type Key = readonly KeyPart[];
@@ -222,4 +223,22 @@ export async function retryOnConflict<T>(
     if (change.isEmpty || await kv.commit(change, options)) return result;
   }
   throw new StoreError("unavailable", `gave up after ${tries} conflicting commits`);
+}
+
+/** A full disk or a locked file may last a while; one attempt a second costs next to nothing. */
+export const STORE_PAUSE_MS = 1_000;
+
+/**
+ * Runs `work`, and again until the store is back: what happened is written in the end (promise 4). Rejects at once with any other error, and with the last StoreError when the
+ * signal aborts. `onRetry` is called with each failure that is followed by another attempt.
+ */
+export async function untilStored<T>(
+  work: () => Promise<T>,
+  options: Pick<RetryOptions, "clock" | "signal" | "onRetry">,
+): Promise<T> {
+  return await retry(work, {
+    ...options,
+    pauseMs: STORE_PAUSE_MS,
+    isTransient: (error) => error instanceof StoreError,
+  });
 }

@@ -1,6 +1,5 @@
 /** A webhook's delivery log: the outcome of each event, and redelivery of one or many. */
-import { batchesOf } from "../base/batches.ts";
-import { yielding } from "../base/yielding.ts";
+import { batchesOf, yielding } from "../base/batches.ts";
 import { invalid, notFound } from "../errors.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";

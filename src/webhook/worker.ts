@@ -13,7 +13,7 @@ import { retry } from "../base/retry.ts";
 import type { Service } from "../base/service.ts";
 import { WEBHOOK_TOPIC, webhookKeys } from "./rows.ts";
 import type { Bell } from "../store/bell.ts";
-import { STORE_PAUSE_MS } from "../store/retry.ts";
+import { STORE_PAUSE_MS } from "../store/kv.ts";
 import { Attempts, type AttemptsContext, type Due } from "./attempts.ts";
 import { type DeliveryContext, reasonToGiveUp, switchOff } from "./failing.ts";
 import { makeLogCursor } from "./log_cursor.ts";

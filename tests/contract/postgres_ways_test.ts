@@ -11,7 +11,7 @@ import { tempFolder } from "../support/temp_folder.ts";
 
 const open = (url: string, seed = 1) => openPostgres(url, { runtime: testRuntime(seed) });
 
-const SERVERS = import.meta.resolve("../../src/store/postgres/servers.ts");
+const SERVERS = import.meta.resolve("../../src/store/postgres/connections.ts");
 
 Deno.test({
   name: "PostgreSQL over TLS: the server's certificate is checked against the one that the URL names",

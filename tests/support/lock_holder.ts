@@ -1,5 +1,5 @@
 /** Holds a data folder as a gateway does, says so on stdout, and waits to be killed. */
-import { lockGateway } from "../../src/data/gateway_lock.ts";
+import { lockGateway } from "../../src/data/data_folder.ts";
 import { denoKvFiles } from "../../src/store/deno_kv/file_engine.ts";
 
 const [folder] = Deno.args;

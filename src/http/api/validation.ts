@@ -1,6 +1,6 @@
 /** Validates values against schemas, and reports each error with its path. */
 import type { z } from "@hono/zod-openapi";
-import { yielding } from "../../base/yielding.ts";
+import { yielding } from "../../base/batches.ts";
 import { type FieldError, Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 

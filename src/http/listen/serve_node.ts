@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { listenOn } from "../../base/listening.ts";
-import { makeRounds } from "../../base/rounds.ts";
+import { makeRounds } from "../../base/single_flight.ts";
 import { NO_SEAT, type Seat } from "./seats.ts";
 import { type Answers, type HttpServer, reachable, type ServeOptions } from "./serve.ts";
 

@@ -5,7 +5,7 @@
  */
 import { messageKeys } from "../rows.ts";
 import { firstRow, type Kv } from "../../store/kv.ts";
-import { sizeBound } from "../../store/layers/size.ts";
+import { sizeBound } from "../../store/limits.ts";
 import type { MessageKind } from "../content.ts";
 import { chatOf, type Message, type MessageStatus } from "../message.ts";
 import { makeFilterIndex } from "./filter_index.ts";

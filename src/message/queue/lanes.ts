@@ -1,6 +1,5 @@
 /** Moves a line's waiting messages: into the queue when they are due, and to the current lane of their chat. */
-import { piecesOf } from "../../base/batches.ts";
-import { yielding } from "../../base/yielding.ts";
+import { piecesOf, yielding } from "../../base/batches.ts";
 import type { Clock } from "../../runtime.ts";
 import { Change, firstRow, type Key, type Kv, prefix, type Row } from "../../store/kv.ts";
 import { type Message, PRIORITIES, type Priority } from "../message.ts";

@@ -4,7 +4,7 @@
  */
 import type { proto } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
-import { KeyedQueue } from "../../base/keyed_queue.ts";
+import { KeyedQueue } from "../../base/single_flight.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ChatState, InboxItem } from "../world/inbox.ts";
 import type { AssertionJson, CodeAnswer, ExportedPasskey, LinkAnswer, PasskeyState } from "../world/linking.ts";

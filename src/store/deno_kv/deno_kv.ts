@@ -5,11 +5,7 @@
 import { piecesOf } from "../../base/batches.ts";
 import { within } from "../../base/within.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
-import { withGroupCommit } from "../layers/group_commit.ts";
-import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
-import { withOrder } from "../layers/order.ts";
-import { withBackgroundThrottle } from "../layers/background.ts";
-import { storeKeys } from "../layers/rows.ts";
+import { makeFile, narrowExpiryIndex } from "./make_file.ts";
 import {
   type Change,
   isRow,
@@ -22,9 +18,12 @@ import {
   type Slot,
   StoreError,
 } from "../kv.ts";
+import { withBackgroundThrottle } from "../layers/background.ts";
+import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
+import { withGroupCommit } from "../layers/group_commit.ts";
+import { withOrder } from "../layers/order.ts";
+import { storeKeys } from "../layers/rows.ts";
 import type { CommitLoad } from "../limits.ts";
-import { makeFile, narrowExpiryIndex } from "./make_file.ts";
-import { storeError } from "./store_error.ts";
 
 /** Deno KV accepts at most this many keys in one `getMany`. */
 const KEYS_A_READ = 10;
@@ -52,8 +51,12 @@ interface Connections {
  * another process holds the file.
  */
 export async function openDenoKv(path: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
-  const engine = denoKvEngine(await openConnections(path, options), options);
-  return withChunks(withBackgroundThrottle(withGroupCommit(engine, { limits: LIMITS }), options.runtime), options);
+  return withLayers(denoKvEngine(await openConnections(path, options), options), { limits: LIMITS, ...options });
+}
+
+/** Returns the complete store on the engine. */
+export function withLayers(engine: Kv, { limits, runtime }: { limits: CommitLoad; runtime: Runtime }): ChunkedKv {
+  return withChunks(withBackgroundThrottle(withGroupCommit(engine, { limits }), runtime), { runtime });
 }
 
 async function openConnections(path: string, options: { runtime: Runtime }): Promise<Connections> {
@@ -222,4 +225,35 @@ function mutate(atomic: Deno.AtomicOperation, mutation: Mutation): Deno.AtomicOp
 function slotOf<T>(entry: Deno.KvEntryMaybe<unknown>): Slot<T> {
   const value = entry.value instanceof Deno.KvU64 ? BigInt.asIntN(64, entry.value.value) : entry.value;
   return { key: entry.key as Key, value: value as T | null, version: entry.versionstamp };
+}
+
+/** SQLITE_BUSY and SQLITE_LOCKED. */
+const LOCKED = /database (table )?is locked/i;
+/** SQLITE_FULL, ENOSPC, EDQUOT. */
+const FULL = /database or disk is full|no space left|quota exceeded/i;
+/**
+ * A commit or a key that no engine accepts: the caller's mistake. Deno throws TypeErrors for these and for failures.
+ */
+const MISTAKE =
+  /too large|too many|cannot be empty|could not be cloned|non-U64|keyspace|greater than end key|expected string/i;
+/** V8's serialisation format evolves: an older runtime cannot read what a newer one wrote. */
+const TOO_NEW = /could not deserialize/i;
+
+/**
+ * Returns a `StoreError` for a failure of the engine, by the messages of SQLite and the kernel; a caller's mistake
+ * (TypeError, RangeError) is returned as it is.
+ */
+export function storeError(error: unknown): unknown {
+  if (error instanceof StoreError) return error;
+  const text = error instanceof Error ? error.message : String(error);
+  if (TOO_NEW.test(text)) {
+    return new StoreError("unavailable", "a newer build of Paloma wrote this data: use that one", { cause: error });
+  }
+  if (error instanceof RangeError) return error;
+  if (LOCKED.test(text)) {
+    return new StoreError("locked", "another process holds the store's file locked", { cause: error });
+  }
+  if (FULL.test(text)) return new StoreError("full", "there is no space left for the store", { cause: error });
+  if (error instanceof TypeError && MISTAKE.test(text)) return error;
+  return new StoreError("unavailable", `the store cannot be used: ${text}`, { cause: error });
 }

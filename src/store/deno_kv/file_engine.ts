@@ -5,8 +5,7 @@ import { type Clock, sleep } from "../../runtime.ts";
 import type { FileEngine, FileLock, FileWatch } from "../file_engine.ts";
 import { StoreError } from "../kv.ts";
 import { createArchive, openArchive } from "./archive.ts";
-import { openDenoKv } from "./deno_kv.ts";
-import { storeError } from "./store_error.ts";
+import { openDenoKv, storeError } from "./deno_kv.ts";
 
 export const denoKvFiles: FileEngine = {
   async open(path, options) {

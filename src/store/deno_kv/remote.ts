@@ -5,11 +5,9 @@
 import type { Clock, Runtime } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
 import { type Kv, type ListOptions, type Range, type Row, StoreError } from "../kv.ts";
-import { withGroupCommit } from "../layers/group_commit.ts";
-import { withBackgroundThrottle } from "../layers/background.ts";
-import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
+import type { ChunkedKv } from "../layers/chunk.ts";
 import { COMMIT_LIMITS } from "../limits.ts";
-import { denoKvEngine, guarded, probe } from "./deno_kv.ts";
+import { denoKvEngine, guarded, probe, withLayers } from "./deno_kv.ts";
 
 const ANSWER_MS = 10_000;
 /**
@@ -21,11 +19,7 @@ const MOST_LATE_READS = 100;
 
 /** Opens the store at `url`. The runtime reads the access token from `DENO_KV_ACCESS_TOKEN`. Throws StoreError. */
 export async function openRemoteDenoKv(url: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
-  const engine = remoteEngine(await openServer(url, options), options);
-  return withChunks(
-    withBackgroundThrottle(withGroupCommit(engine, { limits: COMMIT_LIMITS }), options.runtime),
-    options,
-  );
+  return withLayers(remoteEngine(await openServer(url, options), options), { limits: COMMIT_LIMITS, ...options });
 }
 
 /** Connects to the server, without the layers. Throws StoreError. */

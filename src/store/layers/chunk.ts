@@ -1,12 +1,16 @@
 /**
- * Values of any size on an engine that takes 64 KiB: a large value is stored as a blob, and its row holds only a head.
+ * Values of any size on an engine that takes 64 KiB: a large value is stored as a blob, in chunks that never change, and
+ * its row holds only a head. A blob that no head refers to is garbage for good, and a sweep removes it.
  *
  * A reader gets one version of a value whole, or reads the head again; it never sees a mix. Chunks that fit are written
  * in the commit of their row. Larger blobs are staged: written ahead in commits of their own under a staging row, which
  * the row's commit checks and deletes. Either way the value becomes visible with that commit.
  */
+import { Buffer } from "node:buffer";
+import v8 from "node:v8";
 import { piecesOf } from "../../base/batches.ts";
-import type { Runtime } from "../../runtime.ts";
+import type { Clock, Runtime } from "../../runtime.ts";
+import { deleteKeys } from "../delete_range.ts";
 import {
   Change,
   type CommitOptions,
@@ -20,14 +24,17 @@ import {
   type Slot,
   StoreError,
 } from "../kv.ts";
-import { assertFits, COMMIT_LIMITS } from "../limits.ts";
-import { makeBlob, makeSweepBlobs, readBlob, stageIds } from "./blob.ts";
-import { decodeRow, encodeValue } from "./row_format.ts";
-import { isOwnRow, storeKeys } from "./rows.ts";
-import { sizeBound } from "./size.ts";
+import { instanceNumber } from "./order.ts";
+import { CHUNK_BYTES, decodeRow, encodeValue, type Head, headRow } from "./row_format.ts";
+import { type BlobRow, isOwnRow, storeKeys } from "./rows.ts";
+import { assertFits, COMMIT_LIMITS, sizeBound } from "../limits.ts";
 
 /** Chunks in one staging commit, of 60 KiB each. */
 const CHUNKS_A_COMMIT = 10;
+/** A commit staged longer ago than this is abandoned: its process has died. */
+const STAGING_ABANDONED_MS = 60 * 60 * 1000;
+/** Blobs examined by one run of the sweep. */
+const BLOBS_A_SWEEP = 1000;
 
 export interface ChunkedKv extends Kv {
   /** Lists every row except the store's own, in the order of the keys; a snapshot if the engine can give one. */
@@ -151,4 +158,88 @@ function fitsTogether(...lists: readonly Mutation[][]): boolean {
   const mutations = lists.flat();
   const bytes = mutations.reduce((sum, each) => sum + (each.kind === "set" ? sizeBound(each.value) : 0), 0);
   return mutations.length <= COMMIT_LIMITS.mutations && bytes <= COMMIT_LIMITS.bytes;
+}
+
+/** Splits a value into a blob: the head, for the value's own row at the key `owner`, and the blob's rows. */
+function makeBlob(
+  { stageId, index }: Omit<Head, "parts">,
+  owner: Key,
+  bytes: Uint8Array,
+): Record<"head", Mutation> & Record<"rows", Mutation[]> {
+  const chunks: Uint8Array[] = [];
+  // Copies, because the engine would store the whole buffer behind a view.
+  for (let i = 0; i < bytes.length; i += CHUNK_BYTES) chunks.push(bytes.slice(i, i + CHUNK_BYTES));
+  const head: Head = { stageId, index, parts: chunks.length };
+  const blobRow: BlobRow = { owner, parts: chunks.length };
+  return {
+    head: { kind: "set", key: owner, value: headRow(head) },
+    rows: [
+      { kind: "set", key: storeKeys.blob(stageId, index), value: blobRow },
+      ...chunkKeys(head).map((key, part): Mutation => ({ kind: "set", key, value: chunks[part] })),
+    ],
+  };
+}
+
+/** Reads the blob's value; null if one of its chunks is gone. */
+async function readBlob(kv: Kv, head: Head): Promise<{ value: unknown } | null> {
+  const chunks: Uint8Array[] = [];
+  for (const { value } of await kv.getMany(chunkKeys(head))) {
+    if (value === null) return null;
+    chunks.push(value);
+  }
+  return { value: v8.deserialize(Buffer.concat(chunks)) };
+}
+
+/** Returns a generator of stage ids that are unique across processes and restarts. */
+function stageIds(kv: Kv, clock: Clock): () => Promise<string> {
+  const instance = instanceNumber(kv, clock);
+  let count = 0;
+  return async () => `${await instance()}-${++count}`;
+}
+
+/**
+ * Returns a sweep that removes a slice of the garbage at each call, continuing where it stopped; it resolves to the
+ * count.
+ */
+function makeSweepBlobs(kv: Kv, clock: Clock): (signal: AbortSignal) => Promise<number> {
+  /** Where the next call continues. */
+  let cursor: Key | undefined;
+  return async (signal) => {
+    for await (const row of kv.list({ prefix: storeKeys.stagings() })) {
+      const age = clock.now() - row.value;
+      if (age > STAGING_ABANDONED_MS) await kv.commit(new Change().check(row).delete(row.key));
+    }
+    const blobs = await Array.fromAsync(
+      kv.list({ prefix: storeKeys.blobs(), start: cursor }, { limit: BLOBS_A_SWEEP }),
+    );
+    cursor = blobs.length < BLOBS_A_SWEEP ? undefined : blobs.at(-1)?.key;
+    // Staging rows are read before heads: a blob without a staging row can no longer gain a head.
+    const stagings = await kv.getMany(blobs.map((blob) => storeKeys.staging(headOf(blob).stageId)));
+    const settled = blobs.filter((_, i) => stagings[i]?.version === null);
+    const heads = await kv.getMany(settled.map((blob) => blob.value.owner));
+    let removed = 0;
+    for (const [i, blob] of settled.entries()) {
+      if (signal.aborted) break;
+      const head = headOf(blob);
+      if (isNamedBy(heads[i]?.value, head)) continue;
+      // Chunks first and the blob's own row last, so that an interrupted sweep finds the rest again.
+      await deleteKeys(kv, [...chunkKeys(head), blob.key]);
+      removed++;
+    }
+    return removed;
+  };
+}
+
+function chunkKeys({ stageId, index, parts }: Head): ReturnType<typeof storeKeys.chunk>[] {
+  return Array.from({ length: parts }, (_, part) => storeKeys.chunk(stageId, index, part));
+}
+
+function headOf({ key, value }: Row<BlobRow>): Head {
+  const [, , stageId, index] = key;
+  return { stageId: String(stageId), index: Number(index), parts: value.parts };
+}
+
+function isNamedBy(row: unknown, { stageId, index }: Head): boolean {
+  const decoded = decodeRow(row);
+  return decoded.kind === "head" && decoded.head.stageId === stageId && decoded.head.index === index;
 }

@@ -9,7 +9,7 @@
 import { LRUCache } from "lru-cache";
 import { type Change, type Key, type KeyOf, type KeyPart, nameOfKey, type Slot } from "../kv.ts";
 import type { ChunkedKv } from "./chunk.ts";
-import { sizeBound } from "./size.ts";
+import { sizeBound } from "../limits.ts";
 
 /** Capacity in bytes. */
 const BYTES = 8 * 1024 ** 2;

@@ -11,7 +11,7 @@ import { atMost } from "../../base/at_most.ts";
 import type { Clock } from "../../runtime.ts";
 import { Change, type Key, type KeyPart, type Mutation, nameOfKey, type Range, type Row } from "../kv.ts";
 import type { ChunkedKv } from "./chunk.ts";
-import { sizeBound } from "./size.ts";
+import { sizeBound } from "../limits.ts";
 
 /** Rows cached per sequence; readers that are further behind read larger pages from the engine. */
 const MOST_ROWS = 32;

@@ -4,7 +4,7 @@
  */
 import v8 from "node:v8";
 import { Buffer } from "node:buffer";
-import { sizeBound } from "./size.ts";
+import { sizeBound } from "../limits.ts";
 
 /** Below Deno KV's 64 KiB a value. */
 export const CHUNK_BYTES = 60 * 1024;

@@ -1,5 +1,5 @@
 /** A bell shared by many processes: each has a bell of its own, and a wire carries its rings to the others. */
-import { untilStored } from "../retry.ts";
+import { untilStored } from "../kv.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import type { Bell } from "../bell.ts";
 

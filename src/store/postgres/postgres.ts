@@ -25,11 +25,10 @@ import { inOrder } from "../layers/order.ts";
 import { isOwnRow } from "../layers/rows.ts";
 import { shareReads } from "../layers/shared_reads.ts";
 import { assertFits, type CommitLoad } from "../limits.ts";
-import { COMMIT, commitParameters } from "./batch.ts";
+import { ArrayParameter, COMMIT, commitParameters, valueOfBytes } from "./parameters.ts";
 import { makeConnections } from "./connections.ts";
 import { prepareSchema } from "./schema.ts";
 import { isRace, storeError } from "./store_error.ts";
-import { ArrayParameter, valueOfBytes } from "./value.ts";
 
 /** Batches of reads, and of commits, in flight at once. With more of them each would be smaller. */
 const FLIGHTS = 3;

@@ -9,7 +9,7 @@ import { type Runtime, sleep } from "../../runtime.ts";
 import { settledWithin } from "../../base/within.ts";
 import { StoreError } from "../kv.ts";
 import type { OpenWire } from "../layers/shared_bell.ts";
-import { Servers } from "./servers.ts";
+import { Servers } from "./connections.ts";
 import { isOfOtherServer, storeError } from "./store_error.ts";
 
 const CHANNEL = "paloma_bell";

@@ -15,7 +15,7 @@ import { connectLine } from "./connection.ts";
 import type { Way } from "./socket.ts";
 import { eraseKeys, eraseTraces } from "./erase.ts";
 import { forgetEnds, sweepExpired } from "./expiry.ts";
-import { makeRounds } from "../../base/rounds.ts";
+import { makeRounds } from "../../base/single_flight.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { type CountStray, makeCountStray } from "./incoming/strays.ts";

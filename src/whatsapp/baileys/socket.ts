@@ -8,7 +8,7 @@ import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import type { CloseReason, Connection, ConnectionEvents } from "../connection.ts";
 import type { OpenOptions } from "../network.ts";
-import { errorName } from "../../base/detached.ts";
+import { errorName } from "../../base/retry.ts";
 import { type AuthState, isLinked } from "./auth_state.ts";
 import { makeChats, makeContacts, makeNames } from "./chats/contacts.ts";
 import { makeGroups } from "./chats/groups.ts";

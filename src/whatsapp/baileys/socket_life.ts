@@ -2,12 +2,11 @@
  * The life of one line's socket, from opening its keys to releasing them: it connects, logs in, is watched, and ends.
  */
 import type { BinaryNode } from "@whiskeysockets/baileys";
-import { detached, errorName } from "../../base/detached.ts";
-import { retry } from "../../base/retry.ts";
+import { detached, errorName, retry } from "../../base/retry.ts";
 import { within } from "../../base/within.ts";
 import { EgressError } from "../../egress/egress_error.ts";
 import type { Log } from "../../runtime.ts";
-import { STORE_PAUSE_MS } from "../../store/retry.ts";
+import { STORE_PAUSE_MS } from "../../store/kv.ts";
 import { SealError } from "../../store/seal.ts";
 import type { CloseReason, ConnectionEvents } from "../connection.ts";
 import type { OpenOptions } from "../network.ts";

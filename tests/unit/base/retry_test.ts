@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { retry } from "../../../src/base/retry.ts";
-import { untilStored } from "../../../src/store/retry.ts";
-import { StoreError } from "../../../src/store/kv.ts";
+import { StoreError, untilStored } from "../../../src/store/kv.ts";
 import { ManualClock } from "../../support/runtime.ts";
 
 /** Fails so often, then gives "done". */

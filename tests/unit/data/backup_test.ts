@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { basename, dirname, join } from "node:path";
-import { AlreadyRunning, lockGateway } from "../../../src/data/gateway_lock.ts";
+import { AlreadyRunning, type DataPaths, lockGateway } from "../../../src/data/data_folder.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { backup as backupWith, BackupError, restore as restoreWith } from "../../../src/data/backup.ts";
-import type { DataPaths } from "../../../src/data/data_folder.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";

@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { dataFolder } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config.ts";
-import { lockGateway } from "../../../src/data/gateway_lock.ts";
-import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
-import { pathsOf } from "../../../src/data/data_folder.ts";
-import { systemRuntime } from "../../../src/runtime.ts";
+import { AlreadyRunning, lockGateway, makeProbe, pathsOf } from "../../../src/data/data_folder.ts";
 import { SecretKeyError } from "../../../src/data/secret_key.ts";
+import { systemRuntime } from "../../../src/runtime.ts";
 import { openNative } from "../../../src/store/deno_kv/deno_kv.ts";
-import { testRuntime } from "../../support/runtime.ts";
+import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
+import { type Kv, StoreError } from "../../../src/store/kv.ts";
+import { ManualClock, testRuntime } from "../../support/runtime.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
 
 const runtime = systemRuntime(testRuntime().log);
@@ -147,3 +147,51 @@ Deno.test("a path that can be no folder is refused with what it must be, by the 
     await assert.rejects(visit(dataDir, null), unusable);
     await assert.rejects(lockGateway(dataDir, denoKvFiles), unusable);
   }));
+
+Deno.test("a store that takes no writes is not ready, and is once it does", async () => {
+  const clock = new ManualClock();
+  let commits = 0;
+  let full = true;
+  const kv = {
+    commit: () => {
+      commits++;
+      return full ? Promise.reject(new StoreError("full", "no space")) : Promise.resolve(true);
+    },
+  } as unknown as Kv;
+  const probe = makeProbe(kv, clock);
+  await assert.rejects(probe(), StoreError);
+  full = false;
+  await assert.rejects(probe(), StoreError);
+  assert.equal(commits, 1, "it is not written for everybody who asks");
+  await clock.advance(1_000);
+  await probe();
+});
+
+const HOLDER = new URL("../../support/lock_holder.ts", import.meta.url).pathname;
+
+Deno.test("a data folder takes one gateway at a time", async () => {
+  await using temp = await tempFolder();
+  const folder = temp.path;
+  if (Deno.uid() === 0) await Deno.chown(folder, 4711, 4711);
+  const first = await lockGateway(folder, denoKvFiles);
+  assert.equal((await Deno.stat(`${folder}/gateway.lock`)).uid, (await Deno.stat(folder)).uid);
+  await assert.rejects(lockGateway(folder, denoKvFiles), AlreadyRunning);
+  first.release();
+  first.release();
+  (await lockGateway(folder, denoKvFiles)).release();
+});
+
+Deno.test("the folder of a killed gateway can be taken at once", async () => {
+  await using temp = await tempFolder();
+  const holder = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", HOLDER, temp.path],
+    stdout: "piped",
+  }).spawn();
+  const reader = holder.stdout.getReader();
+  await reader.read();
+  await assert.rejects(lockGateway(temp.path, denoKvFiles), AlreadyRunning);
+  holder.kill("SIGKILL");
+  await holder.status;
+  (await lockGateway(temp.path, denoKvFiles)).release();
+  await reader.cancel();
+});

@@ -1,7 +1,7 @@
 /**
  * Turns the options of a message into those that are stored: resolves references and refuses impossible options (400).
  */
-import type { YieldPoint } from "../../../base/yielding.ts";
+import type { YieldPoint } from "../../../base/batches.ts";
 import { keysOf } from "../../../base/typed_keys.ts";
 import { invalid } from "../../../errors.ts";
 import type { References, Referred } from "../../../line/references.ts";

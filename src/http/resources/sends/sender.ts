@@ -2,7 +2,7 @@
 import type { Caller } from "../../../account/account.ts";
 import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import { quotaHeadersOf } from "../../../account/quota.ts";
-import { makeYieldPoint } from "../../../base/yielding.ts";
+import { makeYieldPoint } from "../../../base/batches.ts";
 import { invalid, Problem } from "../../../errors.ts";
 import { HEAD_BYTES, refusalOf, remoteFile, storedFile } from "../../../message/content.ts";
 import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";

@@ -3,7 +3,7 @@
  * linking, so it takes from the history only what lets the line write to the account's chats: the tokens that the other
  * sides gave (`tctoken`), and the salt for tokens to all other chats (`cstoken`).
  */
-import { errorName } from "../../../base/detached.ts";
+import { errorName } from "../../../base/retry.ts";
 import { Buffer } from "node:buffer";
 import { promisify } from "node:util";
 import { unzip, type ZlibOptions } from "node:zlib";

@@ -6,12 +6,10 @@
  * the next login, so that it no longer blocks its chat. A malformed message is dropped, so that a poison message never
  * stops the line.
  */
-import { KeyedQueue } from "../../../base/keyed_queue.ts";
-import { detached, errorName } from "../../../base/detached.ts";
-import type { Runtime } from "../../../runtime.ts";
-import { sleep } from "../../../runtime.ts";
-import { StoreError } from "../../../store/kv.ts";
-import { untilStored } from "../../../store/retry.ts";
+import { KeyedQueue } from "../../../base/single_flight.ts";
+import { detached, errorName } from "../../../base/retry.ts";
+import { type Runtime, sleep } from "../../../runtime.ts";
+import { StoreError, untilStored } from "../../../store/kv.ts";
 import type { ConnectionEvents, Settle } from "../../connection.ts";
 import type { Incoming } from "../../incoming.ts";
 import { withoutDevice } from "../../person.ts";

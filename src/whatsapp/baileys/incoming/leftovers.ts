@@ -3,7 +3,7 @@
  * The journal is deleted with the link and no login follows, so they are handed over first, which needs no socket
  * (promise 4).
  */
-import { errorName } from "../../../base/detached.ts";
+import { errorName } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { ConnectionEvents } from "../../connection.ts";

@@ -2,7 +2,7 @@
  * Calls, group changes and presence. The network is told that a call or change was received only once the receiver has
  * committed it (promise 4). The library would acknowledge it at once, so these stanzas are withheld from it.
  */
-import { detached } from "../../../base/detached.ts";
+import { detached } from "../../../base/retry.ts";
 import {
   areJidsSameUser,
   type BinaryNode,
@@ -14,7 +14,7 @@ import {
   jidNormalizedUser,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import { KeyedQueue } from "../../../base/keyed_queue.ts";
+import { KeyedQueue } from "../../../base/single_flight.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { GroupNow, MembersChange, Notice, PresenceState } from "../../notices.ts";
 import { memberOf } from "../chats/members.ts";

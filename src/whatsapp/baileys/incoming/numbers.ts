@@ -3,7 +3,7 @@
  * from what the network said before, from the group's members, or from a usync query for the LID, which is answered
  * with `pn_jid` if the network reveals the number.
  */
-import { errorName } from "../../../base/detached.ts";
+import { errorName } from "../../../base/retry.ts";
 import {
   type BinaryNode,
   getBinaryNodeChild,

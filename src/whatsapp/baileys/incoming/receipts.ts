@@ -8,7 +8,7 @@ import {
   jidNormalizedUser,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import { detached } from "../../../base/detached.ts";
+import { detached } from "../../../base/retry.ts";
 import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";

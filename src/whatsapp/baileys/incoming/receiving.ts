@@ -4,7 +4,7 @@
 import type { AuthenticationCreds, WASocket } from "@whiskeysockets/baileys";
 import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { untilStored } from "../../../store/retry.ts";
+import { untilStored } from "../../../store/kv.ts";
 import type { ConnectionEvents } from "../../connection.ts";
 import type { GroupNow } from "../../notices.ts";
 import { hasAdmin } from "../chats/members.ts";

@@ -10,7 +10,7 @@
  * - `<downgrade_webclient>` only concerns links that are not complete. The library ends every connection on it.
  * - `<success>` logs in a linked line. Before that, the library would take the line for connected without a number.
  */
-import { detached } from "../../../base/detached.ts";
+import { detached } from "../../../base/retry.ts";
 import {
   type AuthenticationCreds,
   type BinaryNode,

@@ -12,7 +12,7 @@
  * For an account with a passkey, the network requests the passkey instead (`passkey.ts`). From then on, nobody scans or
  * types anything.
  */
-import { detached } from "../../../base/detached.ts";
+import { detached } from "../../../base/retry.ts";
 import { Buffer } from "node:buffer";
 import {
   type BinaryNode,

@@ -17,7 +17,7 @@
  */
 import { Buffer } from "node:buffer";
 import { type BinaryNode, getBinaryNodeChild } from "@whiskeysockets/baileys";
-import { errorName } from "../../../base/detached.ts";
+import { errorName } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { NetworkTimeout } from "../../network_error.ts";
 import { type PasskeyAssertion, PasskeyNotRequested, PasskeyRefused, type PasskeyRequest } from "../../passkey.ts";

@@ -3,7 +3,7 @@
  * library was asked to relay it, only the network's ack counts. Before that, failure is harmless.
  */
 import { type BinaryNode, isJidGroup, type proto, type WASocket } from "@whiskeysockets/baileys";
-import { errorName } from "../../../base/detached.ts";
+import { errorName } from "../../../base/retry.ts";
 import { within } from "../../../base/within.ts";
 import type { Log, Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";

@@ -3,7 +3,7 @@
  * message certainly has not left. `relay.ts` then sends it.
  */
 import { isJidGroup, isLidUser, isPnUser, jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
-import { detached, errorName } from "../../../base/detached.ts";
+import { detached, errorName } from "../../../base/retry.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 import { type Runtime, sleep } from "../../../runtime.ts";
 import { LINGER_MS } from "../../../store/kv.ts";

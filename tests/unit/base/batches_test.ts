@@ -1,6 +1,6 @@
 /** Whoever goes through many rows rests in between. */
 import assert from "node:assert/strict";
-import { yielding } from "../../../src/base/yielding.ts";
+import { yielding } from "../../../src/base/batches.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 Deno.test("after two hundred items it rests for as long as those took", async () => {
