@@ -61,16 +61,16 @@ interface RouteAnswer {
 }
 
 export const TAGS = {
-  Sessions: "Lines of the account: one phone number each, linked by QR or by pairing code.",
-  Groups: "Groups of a line: made, changed, joined and left.",
-  Chats: "What the other side of a chat sees of a line.",
-  Contacts: "What the network tells of people, who is blocked, and the line's own profile.",
-  Messages: "Sending, and what became of it.",
-  Webhooks: "Where events are posted, what was delivered, and sending it again.",
-  Events: "Every event, to be read by cursor or as a stream: what a client that was down has missed.",
-  Files: "Files of incoming messages.",
-  Account: "Your own account: its plan, and what is left of its quota.",
-  Operations: "Health and metrics of the gateway.",
+  Sessions: "A session is one WhatsApp number, or line, linked by QR or pairing code.",
+  Groups: "Create, join, manage and leave groups.",
+  Chats: "Typing indicators and read receipts.",
+  Contacts: "Look up and block numbers, and manage the session's own profile.",
+  Messages: "Send messages, follow their status, and edit or cancel them.",
+  Webhooks: "Have events posted to your server, inspect deliveries, and redeliver them.",
+  Events: "Read all events by cursor or as a stream, for example to catch up after downtime.",
+  Files: "Download the files of incoming messages.",
+  Account: "Your account: plan and quota, API keys, opt-outs, and data erasure.",
+  Operations: "Health checks and metrics for operators.",
 } as const;
 type Tag = keyof typeof TAGS;
 

@@ -8,7 +8,10 @@ export function data(description: string, schema: z.ZodType): { description: str
   return { description, schema: z.object({ data: schema }) };
 }
 
-export const Timestamp = z.iso.datetime().openapi({ description: "ISO 8601 UTC", example: "2026-01-15T12:00:00.000Z" });
+export const Timestamp = z.iso.datetime().openapi({
+  description: "ISO 8601, UTC.",
+  example: "2026-01-15T12:00:00.000Z",
+});
 
 /** Refuses line breaks and control characters, because names appear in tables, on terminals and in events. */
 export function oneLine(name: z.ZodString): z.ZodString {
@@ -24,7 +27,7 @@ export const PhoneNumber = z.string().regex(
 /** Path parameter: a person, whose number the network may never have revealed. */
 export const NumberOrLid = z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/, "must be 7 to 15 digits, or an …@lid").openapi(
   {
-    description: "Number with country code and no `+`, or a JID ending in `@lid`",
+    description: "Phone number with country code, without `+`, or a JID ending in `@lid`.",
     example: "34600111222",
   },
 );
@@ -35,13 +38,13 @@ export const Recipient = z.string().regex(
   "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; " +
     "or a group JID (…@g.us), or a JID that came in an event (…@s.whatsapp.net, …@lid)",
 ).openapi({
-  description: "Number with country code and no `+`, a group JID ending in `@g.us`, or a JID that came in an event",
+  description: "Phone number with country code, without `+`; a group JID ending in `@g.us`; or a JID from an event.",
   example: "34600111222",
 });
 
 /** Path parameter: a group. Anything that does not look like a group's JID is answered with 404. */
 export const GroupJid = z.string().regex(/^\d{5,25}(-\d{5,25})?@g\.us$/, "is not the JID of a group (…@g.us)").openapi({
-  description: "Group JID",
+  description: "JID of the group.",
   example: "120363025246125486@g.us",
 });
 
@@ -55,7 +58,7 @@ export function idOf(what: string, prefix: IdPrefix) {
     new RegExp(`^${prefix}_[0-9a-z]{26}$`),
     `is not the id of ${/^[aeiou]/.test(what) ? "an" : "a"} ${what}`,
   ).openapi({
-    description: `Id of the ${what}`,
+    description: `Id of the ${what}.`,
     example: `${prefix}_01kf0m3e4v8s2q6w9x1y5z7abc`,
   });
 }
@@ -78,7 +81,7 @@ export const pageQuery = {
 export const Pagination = z.object({
   page: z.int(),
   limit: z.int(),
-  total: z.int().openapi({ description: "What fits the query, on all pages" }),
+  total: z.int().openapi({ description: "Number of items on all pages." }),
 }).openapi("Pagination");
 
 /** Returns a time, Unix ms, as ISO 8601 UTC. */
@@ -93,12 +96,14 @@ export function isoTimeOrNull(at: number | null): string | null {
 /** What a message, or a whole queue, waits for besides its turn. */
 export const WaitsFor = z.object({
   kind: z.enum(HOLDS).openapi({
-    description:
-      "`schedule`: its `sendAt`; `paused`: the queue is; `hours`: the plan's begin; `new_chats`: the plan, or " +
-      "the network, lets the session start no more for now",
+    description: "`schedule`: waits for its `sendAt`. `paused`: the queue is paused. `hours`: outside the plan's " +
+      "sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats " +
+      "for now.",
   }),
-  until: Timestamp.nullable().openapi({ description: "null: until somebody, or the network, lets it go on" }),
-}).openapi("WaitsFor", { description: "What it waits for beside its turn; null or absent: nothing" });
+  until: Timestamp.nullable().openapi({ description: "When sending resumes; null if no time is known." }),
+}).openapi("WaitsFor", {
+  description: "What holds the message or queue back, apart from its turn. Absent or null if nothing does.",
+});
 
 export function waitsForOf({ kind, until }: Waits): z.infer<typeof WaitsFor> {
   return { kind, until: isoTimeOrNull(until) };

@@ -14,28 +14,31 @@ type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
 const CODES = keysOf(CATALOGUE);
 
 const ProblemDocument = z.object({
-  type: z.string().openapi({ description: "Where the reference explains the error", format: "uri-reference" }),
+  type: z.string().openapi({ description: "Link to the error's entry in the API reference.", format: "uri-reference" }),
   title: z.string(),
   status: z.int(),
-  detail: z.string().openapi({ description: "One sentence for the client's developer" }),
+  detail: z.string().openapi({ description: "What went wrong in this request, in one sentence." }),
   code: z.enum(CODES),
-  requestId: z.string().openapi({ description: "Also the header `x-request-id`; the gateway's log names it" }),
+  requestId: z.string().openapi({
+    description: "Id of the request, also in the `x-request-id` header and in the gateway's log.",
+  }),
   errors: z.array(z.object({ path: z.string(), message: z.string() })).optional().openapi({
-    description: "With `validation_failed`: what is wrong where; paths read like `messages.2.to`",
+    description: "Only with `validation_failed`: each invalid field and what is wrong with it. Paths look like " +
+      "`messages.2.to`.",
   }),
   remaining: z.object({ daily: z.int().nullable(), monthly: z.int().nullable() }).optional().openapi({
-    description: "With `quota_exceeded`: what is left",
+    description: "Only with `quota_exceeded`: messages left in each quota.",
   }),
 }).openapi("Problem");
 
 const DESCRIPTION =
-  `Sends messages through WhatsApp from lines that belong to an account, and tells the client's systems \
-what happened by signed webhooks and by a feed.
+  `Send and receive WhatsApp messages through the numbers linked to your account. Signed webhooks and an event feed \
+report what happens.
 
-Send the key of the account in the header \`x-api-key\`. Errors are RFC 9457 \`application/problem+json\` with a stable \
-\`code\`. A field that a body does not have is 400, \`null\` counts as left out; a method that a path does not have is \
-405 with \`Allow\`; an unknown path is 404. Every POST takes an \
-\`Idempotency-Key\`: for 24 hours the same key with the same body gives the first answer.`;
+Authenticate with your API key in the \`x-api-key\` header. Errors are RFC 9457 \`application/problem+json\` with a \
+stable \`code\`. Unknown body fields are refused with 400, and \`null\` counts as omitted. An unknown path returns 404, \
+an unsupported method 405 with \`Allow\`. To retry a POST safely, send an \`Idempotency-Key\`: for 24 hours, the same \
+key with the same body returns the first response.`;
 
 let document: OpenApiDocument | undefined;
 
@@ -97,7 +100,9 @@ function headersOf({ method, headers }: Route): { headers?: z.ZodObject } {
   return {
     headers: z.object({
       "idempotency-key": z.string().regex(KEY).optional().openapi({
-        description: "Makes it safe to repeat the request: the same key and body give the first answer for 24 hours",
+        description:
+          "Makes the request safe to retry: for 24 hours, the same key with the same body returns the first " +
+          "response.",
       }),
     }),
   };
@@ -106,7 +111,7 @@ function headersOf({ method, headers }: Route): { headers?: z.ZodObject } {
 function answersOf({ answers }: Route): RouteConfig["responses"] {
   return Object.fromEntries(
     Object.entries(answers).map(([status, { description, schema, contentType, headers = {} }]) => {
-      const described = Object.entries({ "x-request-id": "Id of the request", ...headers })
+      const described = Object.entries({ "x-request-id": "Id of the request.", ...headers })
         .map(([name, description]) => [name, { description, schema: { type: "string" as const } }]);
       const type = schema ? "application/json" : contentType;
       const content = type ? { content: { [type]: { schema: schema ?? { type: "string" } } } } : {};
@@ -173,13 +178,19 @@ function webhookConfig({ name, summary, schema }: (typeof WEBHOOK_BODIES)[number
     summary,
     request: {
       headers: z.object({
-        "x-webhook-signature": z.string().openapi({ description: "HMAC-SHA256 of the body, hexadecimal" }),
-        "webhook-id": z.string().openapi({ description: "The event's id, the same over retries and redelivery" }),
-        "webhook-timestamp": z.string().openapi({ description: "Unix seconds (Standard Webhooks)" }),
-        "webhook-signature": z.string().openapi({ description: "`v1,` and the signature (Standard Webhooks)" }),
+        "x-webhook-signature": z.string().openapi({ description: "HMAC-SHA256 of the request body, in hexadecimal." }),
+        "webhook-id": z.string().openapi({
+          description: "Id of the event. It stays the same across retries and redeliveries.",
+        }),
+        "webhook-timestamp": z.string().openapi({
+          description: "Time of the attempt, in Unix seconds (Standard Webhooks).",
+        }),
+        "webhook-signature": z.string().openapi({
+          description: "`v1,` followed by the signature (Standard Webhooks).",
+        }),
       }),
       body: { required: true, content: { "application/json": { schema } } },
     },
-    responses: { "2XX": { description: "Taken; anything else is tried again after 5, 25 and 120 s" } },
+    responses: { "2XX": { description: "Delivered. Any other response is retried after 5, 25 and 120 seconds." } },
   } as unknown as RouteConfig;
 }

@@ -7,13 +7,15 @@ import { type Api, ok, route } from "../api/route.ts";
 import { data, idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
-const limit = (what: string) => z.int().nullable().openapi({ description: `${what}; null: no limit` });
+const limit = (what: string) => z.int().nullable().openapi({ description: `${what}. Null for no limit.` });
 
 /** Where a key may be used. */
 export const places = {
-  allowedIps: z.array(z.string()).openapi({ description: "Addresses and CIDRs that may use the key; empty: any" }),
+  allowedIps: z.array(z.string()).openapi({
+    description: "IP addresses and CIDR ranges that may use the key. Empty for any.",
+  }),
   allowedDomains: z.array(z.string()).openapi({
-    description: "Hosts, subdomains included, whose pages may use the key; empty: any",
+    description: "Domains, including their subdomains, whose pages may use the key. Empty for any.",
   }),
 };
 
@@ -22,34 +24,36 @@ const AccountRecord = z.object({
   name: z.string(),
   plan: z.object({
     name: z.string().openapi({ example: "free" }),
-    sessions: z.int().openapi({ description: "Sessions the account may have" }),
-    daily: limit("Messages a UTC day"),
-    monthly: limit("Messages a UTC month"),
-    delayMinMs: z.int().openapi({ description: "Shortest pause between two messages of a session, milliseconds" }),
-    delayMaxMs: z.int().openapi({ description: "Longest pause between two messages of a session, milliseconds" }),
-    requestsPerMinute: limit("Requests a minute"),
-    webhooks: z.int().openapi({ description: "Webhooks" }),
-    eventStreams: z.int().openapi({ description: "Event streams open at a time" }),
+    sessions: z.int().openapi({ description: "Maximum number of sessions." }),
+    daily: limit("Messages per UTC day"),
+    monthly: limit("Messages per UTC month"),
+    delayMinMs: z.int().openapi({ description: "Shortest pause between two messages of a session, in milliseconds." }),
+    delayMaxMs: z.int().openapi({ description: "Longest pause between two messages of a session, in milliseconds." }),
+    requestsPerMinute: limit("Requests per minute and key"),
+    webhooks: z.int().openapi({ description: "Maximum number of webhooks." }),
+    eventStreams: z.int().openapi({ description: "Maximum number of concurrent event streams." }),
     hours: z.object({
       days: z.array(z.enum(WEEKDAYS)),
       from: z.string().openapi({ example: "09:00" }),
-      to: z.string().openapi({ description: "Not included", example: "18:00" }),
+      to: z.string().openapi({ description: "End of the hours, exclusive.", example: "18:00" }),
       timeZone: z.string().openapi({ example: "Europe/Madrid" }),
-    }).nullable().openapi({ description: "Nothing leaves outside of them; null: at any time", example: null }),
-    newChatsDaily: limit("New chats that a session may start a day"),
-    warmUp: z.boolean().openapi({ description: "Whether a session may start fewer in its first four weeks" }),
-    typingMs: z.int().openapi({ description: 'How long "typing" is shown before a message that does not say so' }),
+    }).nullable().openapi({ description: "Hours within which messages are sent; null for any time.", example: null }),
+    newChatsDaily: limit("New chats that a session may start per day"),
+    warmUp: z.boolean().openapi({
+      description: "Whether a session may start fewer new chats in its first four weeks.",
+    }),
+    typingMs: z.int().openapi({ description: 'Milliseconds to show "typing…" before messages that set no `typing`.' }),
   }),
   used: z.object({
-    daily: z.int().openapi({ description: "Messages accepted this UTC day" }),
-    monthly: z.int().openapi({ description: "Messages accepted this UTC month" }),
+    daily: z.int().openapi({ description: "Messages accepted this UTC day." }),
+    monthly: z.int().openapi({ description: "Messages accepted this UTC month." }),
   }),
   remaining: z.object({ daily: limit("Messages left this UTC day"), monthly: limit("Messages left this UTC month") }),
   ...places,
-  expiresAt: Timestamp.nullable().openapi({ description: "When the subscription ends; null: never" }),
+  expiresAt: Timestamp.nullable().openapi({ description: "When the subscription ends; null for never." }),
   createdAt: Timestamp,
   optOutWords: z.array(z.string()).openapi({
-    description: "Whoever writes one of them, and nothing else, is put on the list of opt-outs",
+    description: "A person who sends one of these words, and nothing else, is opted out.",
     example: ["STOP"],
   }),
 }).openapi("Account");
@@ -61,8 +65,9 @@ const getAccount = route({
   method: "get",
   path: "/v1/account",
   operationId: "getAccount",
-  summary: "Read your account",
-  description: "Its plan, what is left of the quota, and where the key may be used. The key is managed in the panel.",
+  summary: "Get the account",
+  description: "Plan, remaining quota, and where the account's own key may be used. That key is managed in the " +
+    "panel.",
   answers: { 200: data("The account", AccountRecord) },
 });
 
@@ -71,9 +76,9 @@ const editAccount = route({
   method: "patch",
   path: "/v1/account",
   operationId: "editAccount",
-  summary: "Choose the words that opt a recipient out",
-  description:
-    "A word counts when somebody writes it alone to a session; neither capitals nor the signs around it matter.",
+  summary: "Update the account",
+  description: "Sets the opt-out words. A word counts when a person sends it to a session and nothing else; case " +
+    "and surrounding punctuation are ignored.",
   body: z.strictObject({
     optOutWords: z.array(
       z.string().trim().min(1, { abort: true }).max(40).refine(

@@ -8,11 +8,11 @@ const Bulk = z.object({
   bulkId: idOf("bulk", "blk"),
   sessionId: idOf("session", "ses"),
   total: z.int(),
-  queued: z.int().openapi({ description: "Messages that have neither left nor failed" }),
+  queued: z.int().openapi({ description: "Messages that are neither sent nor failed yet." }),
   sent: z.int(),
-  failed: z.int().openapi({ description: "Cancelled ones too" }),
+  failed: z.int().openapi({ description: "Includes cancelled messages." }),
   eta: Timestamp.nullable().openapi({
-    description: "When the last will probably leave; null when none waits, or nobody knows",
+    description: "Estimated time of the last message; null if none is waiting or there is no estimate.",
   }),
   createdAt: Timestamp,
 }).openapi("Bulk");
@@ -26,10 +26,12 @@ const listBulks = route({
   method: "get",
   path: "/v1/bulks",
   operationId: "listBulks",
-  summary: "List the bulks",
+  summary: "List bulks",
   description: "Newest first.",
   query: z.object(pageQuery),
-  answers: { 200: { description: "A page", schema: z.object({ data: z.array(Bulk), pagination: Pagination }) } },
+  answers: {
+    200: { description: "A page of results", schema: z.object({ data: z.array(Bulk), pagination: Pagination }) },
+  },
   problems: [],
 });
 
@@ -38,7 +40,7 @@ const getBulk = route({
   method: "get",
   path: "/v1/bulks/{id}",
   operationId: "getBulk",
-  summary: "See how far a bulk is",
+  summary: "Get a bulk",
   answers: { 200: one },
 });
 
@@ -47,11 +49,10 @@ const cancelBulk = route({
   method: "delete",
   path: "/v1/bulks/{id}",
   operationId: "cancelBulk",
-  summary: "Cancel what still waits of a bulk",
-  description:
-    "What has not been handed to the network ends as `failed` with error code `cancelled`, and its quota is " +
-    "given back. Nothing left to cancel is no error.",
-  answers: { 200: { ...one, description: "The bulk after that" } },
+  summary: "Cancel the rest of a bulk",
+  description: "Messages not yet handed to WhatsApp end as `failed` with the error code `cancelled`, and their " +
+    "quota is returned. If there is nothing left to cancel, the call succeeds.",
+  answers: { 200: { ...one, description: "The bulk after cancelling" } },
 });
 
 export const bulkResource = { routes: [listBulks, getBulk, cancelBulk], add: addBulks };

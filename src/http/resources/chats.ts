@@ -12,10 +12,11 @@ const setPresence = route({
   method: "post",
   path: "/v1/sessions/{id}/chats/{chat}/presence",
   operationId: "setPresence",
-  summary: "Show that you type or record, or do so no more",
-  description: "The apps show it for some 25 seconds. From then on the line hears of the other side's presence too.",
+  summary: "Show or clear a typing indicator",
+  description: "WhatsApp shows the indicator for about 25 seconds. This also subscribes the session to the other " +
+    "party's presence.",
   body: z.strictObject({ state: z.enum(["typing", "recording", "paused"]) }).openapi("Presence"),
-  answers: { 200: data("The network has it", z.object({ chat: z.string(), state: z.string() })) },
+  answers: { 200: data("The state was sent", z.object({ chat: z.string(), state: z.string() })) },
 });
 
 const readChat = route({
@@ -23,14 +24,18 @@ const readChat = route({
   method: "post",
   path: "/v1/sessions/{id}/chats/{chat}/read",
   operationId: "readChat",
-  summary: "Tell that messages were read",
-  description:
-    "`chat` as in the event. Without `messageId`: all that came since the chat was last read, up to the newest 500. " +
-    "Where the owner's privacy settings say so, the other side is not told.",
+  summary: "Mark messages as read",
+  description: "`chat` is the one from the event. Without `messageId`, marks everything received since the chat " +
+    "was last read, up to the newest 500 messages. If read receipts are off in the session's privacy " +
+    "settings, the sender is not notified.",
   body: z.strictObject({
-    messageId: z.string().min(1).max(128).nullish().openapi({ description: "`messageId` of a `message.received`" }),
+    messageId: z.string().min(1).max(128).nullish().openapi({
+      description: "`messageId` of a `message.received` event.",
+    }),
   }).openapi("Read").optional(),
-  answers: { 200: data("What was read", z.object({ chat: z.string(), messageIds: z.array(z.string()) })) },
+  answers: {
+    200: data("The messages marked as read", z.object({ chat: z.string(), messageIds: z.array(z.string()) })),
+  },
 });
 
 export const chatResource = { routes: [setPresence, readChat], add: addChats };

@@ -11,13 +11,14 @@ const CARD_MAX_AGE_MS = 10 * 60_000;
 const OWN_MAX_AGE_MS = 60_000;
 
 const Check = z.object({
-  exists: z.boolean().openapi({ description: "Whether the number has an account on the messaging app" }),
+  exists: z.boolean().openapi({ description: "Whether the number is on WhatsApp." }),
   jid: z.string().openapi({ example: "34600111222@s.whatsapp.net" }),
 }).openapi("NumberCheck");
 
 const text = z.string().nullable();
 const pictureUrl = text.openapi({
-  description: "On the network's host, for some days; null where there is none to see",
+  description: "Address of the picture on WhatsApp's servers, valid for a few days; null if there is none or it is " +
+    "hidden.",
 });
 const Business = z.object({
   description: text,
@@ -28,8 +29,10 @@ const Business = z.object({
 });
 const Contact = z.object({
   ...Check.shape,
-  lid: text.openapi({ description: "The address that hides the number", example: "123456789012345@lid" }),
-  name: text.openapi({ description: "As they called themselves when they last wrote since the line connected" }),
+  lid: text.openapi({ description: "The contact's JID that hides the number.", example: "123456789012345@lid" }),
+  name: text.openapi({
+    description: "The contact's public name, from their latest message since the session connected.",
+  }),
   about: text,
   pictureUrl,
   business: Business.nullable(),
@@ -38,7 +41,7 @@ const Blocked = z.object({ jid: z.string(), number: text }).openapi("BlockedCont
 const Profile = z.object({
   name: text,
   about: text,
-  picture: pictureUrl.openapi({ description: "The same as `pictureUrl`, under the name by which it is changed" }),
+  picture: pictureUrl.openapi({ description: "Same as `pictureUrl`, under the name used to change it." }),
   pictureUrl,
 }).openapi("Profile");
 
@@ -51,10 +54,11 @@ const checkNumber = route({
   method: "post",
   path: "/v1/sessions/{id}/check-number",
   operationId: "checkNumber",
-  summary: "Ask whether a number is on the messaging app",
-  description: "When the network cannot be asked the answer is an error, never a guess.",
+  summary: "Check a number",
+  description: "Checks whether a number is on WhatsApp. If WhatsApp cannot be reached, the response is an error, " +
+    "never a guess.",
   body: z.strictObject({ number: PhoneNumber }).openapi("NumberToCheck"),
-  answers: { 200: data("What the network says", Check) },
+  answers: { 200: data("The result", Check) },
 });
 
 const getContact = route({
@@ -62,8 +66,8 @@ const getContact = route({
   method: "get",
   path: "/v1/sessions/{id}/contacts/{number}",
   operationId: "getContact",
-  summary: "What the network tells of a number",
-  description: "What somebody's privacy settings hide is null. An answer is kept for ten minutes.",
+  summary: "Get a contact",
+  description: "Fields hidden by the contact's privacy settings are null. Answers are cached for ten minutes.",
   ...kept("The contact", Contact),
 });
 
@@ -73,8 +77,9 @@ const block = route({
   path: "/v1/sessions/{id}/contacts/{number}/block",
   operationId: "blockContact",
   summary: "Block a number",
-  description: "It can no longer write to the line or call it. The line's own number cannot be blocked.",
-  answers: { 200: data("It is blocked", z.object({ number: PhoneNumber, blocked: z.boolean() })) },
+  description: "A blocked number can neither message nor call the session. The session's own number cannot be " +
+    "blocked.",
+  answers: { 200: data("The number is blocked", z.object({ number: PhoneNumber, blocked: z.boolean() })) },
 });
 const unblock = route({
   ...ofNumber,
@@ -82,7 +87,7 @@ const unblock = route({
   path: "/v1/sessions/{id}/contacts/{number}/block",
   operationId: "unblockContact",
   summary: "Unblock a number",
-  answers: { 200: data("It is not blocked", z.object({ number: PhoneNumber, blocked: z.boolean() })) },
+  answers: { 200: data("The number is not blocked", z.object({ number: PhoneNumber, blocked: z.boolean() })) },
 });
 
 const blocklist = route({
@@ -90,9 +95,9 @@ const blocklist = route({
   method: "get",
   path: "/v1/sessions/{id}/blocklist",
   operationId: "getBlocklist",
-  summary: "Who is blocked",
-  description: "An answer is kept for a minute, or until the gateway changes the list.",
-  ...kept("The blocked", z.array(Blocked)),
+  summary: "List blocked numbers",
+  description: "Answers are cached for one minute, or until the gateway changes the list.",
+  ...kept("The blocked numbers", z.array(Blocked)),
 });
 
 const getProfile = route({
@@ -100,8 +105,9 @@ const getProfile = route({
   method: "get",
   path: "/v1/sessions/{id}/profile",
   operationId: "getProfile",
-  summary: "The line's own profile",
-  description: "An answer is kept for a minute, or until the gateway changes the profile.",
+  summary: "Get the profile",
+  description: "The session's own profile. Answers are cached for one minute, or until the gateway changes the " +
+    "profile.",
   ...kept("The profile", Profile),
 });
 
@@ -110,14 +116,14 @@ const changeProfile = route({
   method: "patch",
   path: "/v1/sessions/{id}/profile",
   operationId: "changeProfile",
-  summary: "Change the line's name, about or picture",
+  summary: "Update the profile",
   body: changes("ProfileChange", {
     name: z.string().trim().min(1).max(25).nullish().openapi({ example: "Bakery Madrid" }),
     about: z.string().max(139).nullish().openapi({ example: "Open from seven to three" }),
     picture: Jpeg.nullish(),
   }),
   maxBytes: 2 * 1024 * 1024,
-  answers: { 200: data("The profile as it is now", Profile) },
+  answers: { 200: data("The updated profile", Profile) },
 });
 
 export const contactResource = {

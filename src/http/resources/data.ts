@@ -18,10 +18,12 @@ import type { Services } from "../api/services.ts";
 const Erasure = z.object({
   id: idOf("erasure", "era"),
   status: z.enum(["running", "done"]),
-  messages: z.int().openapi({ description: "Messages that were emptied, or that named the number and no longer do" }),
-  events: z.int().openapi({ description: "Events that were removed" }),
-  files: z.int().openapi({ description: "Received files that were removed" }),
-  keyId: z.string().nullable().openapi({ description: "The key that asked; null: the account's own, or the panel" }),
+  messages: z.int().openapi({ description: "Messages that were emptied or no longer mention the number." }),
+  events: z.int().openapi({ description: "Events removed." }),
+  files: z.int().openapi({ description: "Received files removed." }),
+  keyId: z.string().nullable().openapi({
+    description: "Id of the key that requested the erasure; null for the account's own key or the panel.",
+  }),
   askedAt: Timestamp,
   doneAt: Timestamp.nullable(),
 }).openapi("Erasure");
@@ -33,16 +35,16 @@ const eraseNumber = route({
   method: "delete",
   path: "/v1/data/{number}",
   operationId: "eraseNumber",
-  summary: "Erase what is kept of a number",
-  description:
-    "What waits for it is cancelled. Messages to it stay as empty records (`erasedAt`), so that totals stay " +
-    "right; messages to others, and to groups, lose its name. Events that name it go, with received files, receipts, " +
-    "votes, and what the sessions keep of its chats, under its `@lid` too. An opt-out stays. Asked again while it runs, " +
-    "it answers how far it is. Needs the scope `manage`.",
+  summary: "Erase a number's data",
+  description: "Queued messages to the number are cancelled. Messages to it remain as empty records with " +
+    "`erasedAt`, so that totals stay correct; mentions in messages to others and to groups are removed. " +
+    "Events about it are deleted, along with received files, receipts, votes, and the sessions' data " +
+    "about its chats, including those under its `@lid`. An opt-out is kept. Repeating the request while " +
+    "the erasure runs returns its progress. Requires the scope `manage`.",
   params: z.object({ number: NumberOrLid }),
   answers: {
-    200: data("It is done", Erasure),
-    202: data("It takes longer, and goes on after a restart: ask for it by its `id`", Erasure),
+    200: data("The erasure is complete", Erasure),
+    202: data("The erasure continues in the background, even after a restart; get it by its `id`", Erasure),
   },
   problems: ["scope_missing", "validation_failed"],
 });
@@ -52,10 +54,12 @@ const listErasures = route({
   method: "get",
   path: "/v1/erasures",
   operationId: "listErasures",
-  summary: "List what was erased",
-  description: "Those under way, then those done, newest first. None of them names whom it was about.",
+  summary: "List erasures",
+  description: "Running erasures first, then completed ones, newest first. None of them contains the erased number.",
   query: z.object(pageQuery),
-  answers: { 200: { description: "A page", schema: z.object({ data: z.array(Erasure), pagination: Pagination }) } },
+  answers: {
+    200: { description: "A page of results", schema: z.object({ data: z.array(Erasure), pagination: Pagination }) },
+  },
   problems: [],
 });
 
@@ -64,9 +68,9 @@ const getErasure = route({
   method: "get",
   path: "/v1/erasures/{id}",
   operationId: "getErasure",
-  summary: "Ask how far an erasure is",
+  summary: "Get an erasure",
   params: idParams("erasure", "era"),
-  answers: { 200: data("How far it is", Erasure) },
+  answers: { 200: data("The erasure and its progress", Erasure) },
   problems: ["not_found"],
 });
 

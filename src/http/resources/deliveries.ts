@@ -7,7 +7,7 @@ import { data, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../
 import type { Services } from "../api/services.ts";
 
 const deliveryId = z.string().regex(/^dlv_[0-9a-z]{11,80}$/, "is not the id of a delivery").openapi({
-  description: "Id of the delivery",
+  description: "Id of the delivery.",
   example: "dlv_0000000000421y5z7abcde",
 });
 
@@ -18,7 +18,7 @@ const DeliveryRecord = z.object({
   status: z.enum(DELIVERY_STATUSES),
   attempts: z.array(z.object({
     at: Timestamp,
-    status: z.int().nullable().openapi({ description: "HTTP status; null when no response came" }),
+    status: z.int().nullable().openapi({ description: "HTTP status of the response; null if there was none." }),
     durationMs: z.number(),
     error: z.string().nullable(),
   })),
@@ -34,20 +34,20 @@ const listDeliveries = route({
   method: "get",
   path: "/v1/webhooks/{id}/deliveries",
   operationId: "listDeliveries",
-  summary: "Read the delivery log",
+  summary: "List deliveries",
   description: "Newest event first.",
   query: z.object({
     status: z.enum(DELIVERY_STATUSES).optional(),
-    before: deliveryId.optional().openapi({ description: "`next` of the page before" }),
+    before: deliveryId.optional().openapi({ description: "`next` of the previous page." }),
     limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
   }),
   answers: {
     200: {
-      description: "A page of the log",
+      description: "A page of deliveries",
       schema: z.object({
         data: z.array(DeliveryRecord),
         next: z.string().nullable().openapi({
-          description: "Goes into `before` for the next page; null: there is none",
+          description: "Pass as `before` for the next page; null on the last page.",
         }),
       }),
     },
@@ -59,7 +59,7 @@ const redeliver = route({
   method: "post",
   path: "/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver",
   operationId: "redeliver",
-  summary: "Deliver one event again",
+  summary: "Redeliver an event",
   params: params.extend({ deliveryId }),
   answers: { 200: data("The delivery", DeliveryRecord) },
 });
@@ -69,10 +69,10 @@ const redeliverSince = route({
   method: "post",
   path: "/v1/webhooks/{id}/redeliver",
   operationId: "redeliverSince",
-  summary: "Deliver everything since a time again",
+  summary: "Redeliver all events since a time",
   body: z.strictObject({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) })
     .openapi("RedeliverSince"),
-  answers: { 200: data("How many deliveries were scheduled", z.object({ scheduled: z.int() })) },
+  answers: { 200: data("The number of deliveries scheduled", z.object({ scheduled: z.int() })) },
 });
 
 export const deliveryResource = { routes: [listDeliveries, redeliver, redeliverSince], add: addDeliveries };

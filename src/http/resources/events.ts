@@ -22,7 +22,7 @@ export const WEBHOOK_BODIES = NAMES.map((name) => ({
 /** An event in the feed: the envelope, its id and its time. */
 const FeedEvent = z.union(NAMES.map((name) =>
   z.object({
-    id: z.string().openapi({ description: "Never changes; also the `webhook-id` of its deliveries" }),
+    id: z.string().openapi({ description: "Id of the event, also the `webhook-id` of its deliveries." }),
     createdAt: Timestamp,
     ...envelopeSchema(name).shape,
   })
@@ -32,12 +32,12 @@ const ANY_NAME = `\\s*(${EVENT_NAMES.join("|").replaceAll(".", "\\.")})\\s*`;
 
 const filters = {
   after: z.string().regex(new RegExp(`^(now|${EVENT_ID})$`), "is not the id of an event").optional().openapi({
-    description: "Id of the last event seen, or `now`; left out: from the oldest kept",
+    description: "Id of the last event seen, or `now`. Defaults to the oldest event kept.",
   }),
   types: z.string().max(1000).optional().transform(namesOf).openapi({
     type: "string",
     pattern: `^\\s*$|^${ANY_NAME}(,${ANY_NAME})*$`,
-    description: `Event names, separated by commas; left out: all. Of: ${EVENT_NAMES.join(", ")}`,
+    description: `Event names, separated by commas. Defaults to all: ${EVENT_NAMES.join(", ")}.`,
     example: "message.sent,message.received",
   }),
   sessionId: z.string().max(100).optional(),
@@ -48,8 +48,8 @@ const listEvents = route({
   ...base,
   path: "/v1/events",
   operationId: "listEvents",
-  summary: "Read events by cursor",
-  description: "Oldest first. Give `next` as `after` to go on; when it is null, keep the cursor that you have.",
+  summary: "List events",
+  description: "Oldest first. Pass `next` as `after` to continue; when it is null, keep your current cursor.",
   query: z.object({
     ...filters,
     limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }),
@@ -60,7 +60,7 @@ const listEvents = route({
       schema: z.object({
         data: z.array(FeedEvent),
         next: z.string().nullable(),
-        gap: z.boolean().openapi({ description: "True when events after the cursor are no longer kept" }),
+        gap: z.boolean().openapi({ description: "True if some events after the cursor are no longer kept." }),
       }),
     },
   },
@@ -71,14 +71,13 @@ const streamEvents = route({
   ...base,
   path: "/v1/events/stream",
   operationId: "streamEvents",
-  summary: "Receive events as they happen",
-  description:
-    "Server-sent events; `id` is the event's id, `event` its name, `data` what the feed shows. After a break, " +
-    "`Last-Event-ID` (or `after`) goes on where it was. A comment every 15 s keeps the connection alive. The stream " +
-    "ends when its key may not be used any more.",
+  summary: "Stream events",
+  description: "Server-sent events as they happen: `id` is the event's id, `event` its name, and `data` the event " +
+    "as in the feed. After an interruption, `Last-Event-ID` (or `after`) resumes the stream. A comment " +
+    "every 15 seconds keeps the connection alive. The stream ends when its key is no longer valid.",
   query: z.object(filters),
-  headers: z.object({ "last-event-id": z.string().optional().openapi({ description: "Id of the last event seen" }) }),
-  answers: { 200: { description: "A stream without end", schema: null, contentType: "text/event-stream" } },
+  headers: z.object({ "last-event-id": z.string().optional().openapi({ description: "Id of the last event seen." }) }),
+  answers: { 200: { description: "The stream", schema: null, contentType: "text/event-stream" } },
   problems: ["too_much_at_once"],
 });
 

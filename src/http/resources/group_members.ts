@@ -14,7 +14,7 @@ const Invite = z.object({
   invite: z.string().openapi({ example: "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv" }),
 });
 const some = people({ least: 1, most: AT_ONCE });
-const results = data("What became of each", z.array(MemberResult));
+const results = data("The result for each participant", z.array(MemberResult));
 
 const base = { ...ofGroup, tag: "Groups" } as const;
 
@@ -34,8 +34,8 @@ const getInvite = route({
   method: "get",
   path: "/v1/sessions/{id}/groups/{gid}/invite",
   operationId: "getInvite",
-  summary: "The link by which people join",
-  ...kept("The link", Invite),
+  summary: "Get the invite link",
+  ...kept("The invite link", Invite),
 });
 
 const revokeInvite = route({
@@ -43,8 +43,8 @@ const revokeInvite = route({
   method: "delete",
   path: "/v1/sessions/{id}/groups/{gid}/invite",
   operationId: "revokeInvite",
-  summary: "End the link; a new one takes its place",
-  answers: { 200: data("The new link", Invite) },
+  summary: "Replace the invite link",
+  answers: { 200: data("The new invite link; the old one no longer works", Invite) },
 });
 
 const joinGroup = route({
@@ -53,7 +53,7 @@ const joinGroup = route({
   method: "post",
   path: "/v1/sessions/{id}/groups/join",
   operationId: "joinGroup",
-  summary: "Follow an invitation",
+  summary: "Join a group",
   body: z.strictObject({
     invite: z.string().regex(
       /^(https:\/\/chat\.whatsapp\.com\/)?[A-Za-z0-9_-]{10,40}(\?[^\s]{0,200})?$/,
@@ -62,7 +62,7 @@ const joinGroup = route({
   }).openapi("Invitation"),
   answers: {
     200: data(
-      "Whether the line is in, or an admin has to let it in",
+      "`joined`, or `asked` if an admin has to approve it",
       z.object({ id: GroupJid, status: z.enum(["joined", "asked"]) }),
     ),
   },
@@ -73,8 +73,8 @@ const listRequests = route({
   method: "get",
   path: "/v1/sessions/{id}/groups/{gid}/requests",
   operationId: "listRequests",
-  summary: "Who wants to join",
-  ...kept("Those who wait", z.array(z.object({ id: z.string(), number: z.string().nullable() }))),
+  summary: "List join requests",
+  ...kept("The pending requests", z.array(z.object({ id: z.string(), number: z.string().nullable() }))),
 });
 
 const answerRequests = route({
@@ -82,7 +82,7 @@ const answerRequests = route({
   method: "post",
   path: "/v1/sessions/{id}/groups/{gid}/requests",
   operationId: "answerRequests",
-  summary: "Let those in who want to join, or not",
+  summary: "Approve or reject join requests",
   body: z.strictObject({ action: z.enum(["approve", "reject"]), participants: some }).openapi("RequestsAnswer"),
   answers: { 200: results },
 });

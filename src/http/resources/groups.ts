@@ -20,27 +20,29 @@ const MOST_PARTICIPANTS = 1_023;
 const EPHEMERAL_SECONDS = [0, 86_400, 604_800, 7_776_000] as const;
 
 const Group = z.object({
-  id: z.string().openapi({ description: "Group JID", example: "120363025246125486@g.us" }),
+  id: z.string().openapi({ description: "JID of the group.", example: "120363025246125486@g.us" }),
   name: z.string().openapi({ example: "Family" }),
   description: z.string(),
-  size: z.int().openapi({ description: "Number of participants", example: 12 }),
-  isAdmin: z.boolean().openapi({ description: "Whether the connected number is admin" }),
+  size: z.int().openapi({ description: "Number of participants.", example: 12 }),
+  isAdmin: z.boolean().openapi({ description: "Whether the session's number is an admin." }),
   createdAt: Timestamp,
 }).openapi("Group");
 
 const Participant = z.object({
-  id: z.string().openapi({ description: "JID inside the group", example: "123456789012345@lid" }),
-  number: z.string().nullable().openapi({ description: "Digits; null where the network does not tell" }),
+  id: z.string().openapi({ description: "JID of the participant in this group.", example: "123456789012345@lid" }),
+  number: z.string().nullable().openapi({
+    description: "Phone number, digits only; null if WhatsApp does not reveal it.",
+  }),
   isAdmin: z.boolean(),
 }).openapi("GroupParticipant");
 
 const WholeGroup = z.object({
   ...Group.shape,
-  announce: z.boolean().openapi({ description: "Only admins write" }),
+  announce: z.boolean().openapi({ description: "Whether only admins can send messages." }),
   locked: z.boolean().openapi({
-    description: "Only admins change the group's name, description, picture and settings",
+    description: "Whether only admins can change the group's name, description, picture and settings.",
   }),
-  ephemeral: z.int().openapi({ description: "Seconds after which messages disappear; 0: never" }),
+  ephemeral: z.int().openapi({ description: "Seconds after which messages disappear; 0 for never." }),
   participants: z.array(Participant),
 }).openapi("WholeGroup");
 
@@ -49,7 +51,7 @@ const Person = z.string().regex(
   /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid)$/,
   "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; " +
     "or a person's JID (…@s.whatsapp.net, …@lid)",
-).openapi({ description: "Number with country code and no `+`, or a person's JID", example: "34600111222" });
+).openapi({ description: "Phone number with country code, without `+`, or a person's JID.", example: "34600111222" });
 
 /** A list of people without duplicates. */
 export function people({ least, most }: { least: number; most: number }) {
@@ -59,7 +61,7 @@ export function people({ least, most }: { least: number; most: number }) {
 
 /** The result for one of several participants. */
 export const MemberResult = z.object({
-  number: z.string().openapi({ description: "As it was given" }),
+  number: z.string().openapi({ description: "The number as given in the request." }),
   status: z.enum(["ok", "failed"]),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
 }).openapi("ParticipantResult");
@@ -74,8 +76,8 @@ const listGroups = route({
   method: "get",
   path: "/v1/sessions/{id}/groups",
   operationId: "listGroups",
-  summary: "List the groups of the line",
-  description: "The session must be `connected`. An answer is kept for a minute, or until a group changes.",
+  summary: "List groups",
+  description: "The session must be `connected`. Answers are cached for one minute, or until a group changes.",
   ...kept("The groups", z.array(Group)),
 });
 
@@ -85,8 +87,8 @@ const createGroup = route({
   method: "post",
   path: "/v1/sessions/{id}/groups",
   operationId: "createGroup",
-  summary: "Make a group",
-  description: "Participants whom the network does not let in fail each by themselves; `results` says why.",
+  summary: "Create a group",
+  description: "The group is created even if some participants cannot be added; `results` has the outcome for each.",
   body: z.strictObject({ name, participants: people({ least: 0, most: MOST_PARTICIPANTS }) }).openapi("NewGroup"),
   answers: { 201: data("The group", z.object({ ...WholeGroup.shape, results: z.array(MemberResult) })) },
 });
@@ -96,8 +98,8 @@ const getGroup = route({
   method: "get",
   path: "/v1/sessions/{id}/groups/{gid}",
   operationId: "getGroup",
-  summary: "Look at a group",
-  description: "An answer is kept for a minute, or until the group changes.",
+  summary: "Get a group",
+  description: "Answers are cached for one minute, or until the group changes.",
   ...kept("The group", WholeGroup),
 });
 
@@ -106,9 +108,9 @@ const changeGroup = route({
   method: "patch",
   path: "/v1/sessions/{id}/groups/{gid}",
   operationId: "changeGroup",
-  summary: "Change a group's name, description, picture or settings",
-  description:
-    "One query of the network a field, in the order in which they stand here: where it refuses one, those before are done.",
+  summary: "Update a group",
+  description: "Fields are changed one at a time, in the order shown here. If WhatsApp refuses one, the changes " +
+    "before it remain.",
   body: changes("GroupChange", {
     name: name.nullish(),
     description: z.string().max(2_048).nullish(),
@@ -121,7 +123,7 @@ const changeGroup = route({
     picture: Jpeg.nullish(),
   }),
   maxBytes: 2 * 1024 * 1024,
-  answers: { 200: data("The group as it is now", WholeGroup) },
+  answers: { 200: data("The updated group", WholeGroup) },
 });
 
 const leaveGroup = route({
@@ -130,7 +132,7 @@ const leaveGroup = route({
   path: "/v1/sessions/{id}/groups/{gid}",
   operationId: "leaveGroup",
   summary: "Leave a group",
-  answers: { 200: data("The line has left", z.object({ id: GroupJid })) },
+  answers: { 200: data("The session has left the group", z.object({ id: GroupJid })) },
 });
 
 const deleteGroupMessage = route({
@@ -138,12 +140,12 @@ const deleteGroupMessage = route({
   method: "delete",
   path: "/v1/sessions/{id}/groups/{gid}/messages/{messageId}",
   operationId: "deleteGroupMessage",
-  summary: "Delete a message from a group, for everyone",
-  description:
-    "As an admin, what somebody else wrote within 30 days: `messageId` is that of the event. An own one by its " +
-    "`msg_…` id, too, as `POST /v1/messages/{id}/revoke` does. The answer comes when the network has acknowledged it.",
+  summary: "Delete a group message for everyone",
+  description: "Admins can delete messages that others sent within the last 30 days; `messageId` is the one from " +
+    "the event. The session's own messages can also be deleted by their `msg_…` id, as with `POST " +
+    "/v1/messages/{id}/revoke`. The response is sent once WhatsApp has acknowledged the deletion.",
   params: ofOne.params.extend({ messageId: MessageReference }),
-  answers: { 200: data("It is deleted", z.object({ group: GroupJid, messageId: z.string() })) },
+  answers: { 200: data("The message is deleted", z.object({ group: GroupJid, messageId: z.string() })) },
   problems: [...ofOne.problems, "not_revocable"],
 });
 

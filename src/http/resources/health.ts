@@ -10,18 +10,18 @@ const healthz = route({
   ...base,
   path: HEALTH_PATHS.healthz,
   operationId: "getHealth",
-  summary: "Is the process alive",
-  answers: { 200: { description: "It answers", schema: State } },
+  summary: "Check liveness",
+  answers: { 200: { description: "The process is alive", schema: State } },
 });
 
 const readyz = route({
   ...base,
   path: HEALTH_PATHS.readyz,
   operationId: "getReadiness",
-  summary: "Can it take requests",
+  summary: "Check readiness",
   answers: {
-    200: { description: "It can", schema: State },
-    503: { description: "The storage takes no writes, or it is stopping", schema: State },
+    200: { description: "The gateway is ready", schema: State },
+    503: { description: "The storage does not accept writes, or the gateway is stopping", schema: State },
   },
 });
 
@@ -29,8 +29,8 @@ const metricsRoute = route({
   ...base,
   path: HEALTH_PATHS.metrics,
   operationId: "getMetrics",
-  summary: "Counters and gauges for Prometheus",
-  answers: { 200: { description: "Text format 0.0.4", schema: null, contentType: "text/plain" } },
+  summary: "Get Prometheus metrics",
+  answers: { 200: { description: "Metrics in the text format 0.0.4", schema: null, contentType: "text/plain" } },
 });
 
 export const healthResource = { routes: [healthz, readyz, metricsRoute], add: addHealth };

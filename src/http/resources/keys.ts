@@ -13,7 +13,7 @@ import { places } from "./account.ts";
 const MAX_PLACES = 100;
 
 const scopes = z.array(z.enum(SCOPES)).min(1).max(10).openapi({
-  description: "`send`: messages. `read`: everything that is asked with GET. `manage`: the rest",
+  description: "`send`: send messages. `read`: all GET requests. `manage`: everything else.",
   example: ["send", "read"],
 });
 
@@ -23,7 +23,9 @@ const shape = {
   scopes,
   ...places,
   createdAt: Timestamp,
-  lastUsedAt: Timestamp.nullable().openapi({ description: "To the minute; null: never" }),
+  lastUsedAt: Timestamp.nullable().openapi({
+    description: "When the key was last used, to the minute; null for never.",
+  }),
 };
 const Key = z.object(shape).openapi("Key");
 
@@ -41,10 +43,10 @@ const listKeys = route({
   method: "get",
   path: "/v1/account/keys",
   operationId: "listKeys",
-  summary: "List the further keys",
-  description:
-    "Needs the scope `manage` beside `read`. Oldest first. The account's own key is not among them: it has every scope and is managed in the panel.",
-  answers: { 200: data("The keys, without what authenticates", z.array(Key)) },
+  summary: "List API keys",
+  description: "Oldest first. Requires the scope `manage` as well as `read`. The account's own key, which has " +
+    "every scope and is managed in the panel, is not listed.",
+  answers: { 200: data("The keys, without their secret values", z.array(Key)) },
   problems: ["scope_missing"],
 });
 
@@ -53,12 +55,13 @@ const createKey = route({
   method: "post",
   path: "/v1/account/keys",
   operationId: "createKey",
-  summary: "Make a further key",
-  description: "Needs the scope `manage`, and a key that is not bound to domains. A key gives no scope that it lacks.",
+  summary: "Create an API key",
+  description: "Requires the scope `manage` and a key that is not restricted to domains. A key can grant only " +
+    "scopes that it has.",
   body: NewKey,
   // In the handler, because the answer contains the new key: a replay must pass its permission checks too.
   repeats: "handler",
-  answers: { 201: data("The key; `key` is shown here and never again", z.object({ ...shape, key: z.string() })) },
+  answers: { 201: data("The new key; `key` is shown only in this response", z.object({ ...shape, key: z.string() })) },
   problems: ["scope_missing"],
 });
 
@@ -67,9 +70,9 @@ const deleteKey = route({
   method: "delete",
   path: "/v1/account/keys/{id}",
   operationId: "deleteKey",
-  summary: "Delete a further key; it stops working at once",
+  summary: "Delete an API key",
   params: idParams("key", "key"),
-  answers: { 200: data("The key as it was", Key) },
+  answers: { 200: data("The deleted key, which no longer works", Key) },
   problems: ["scope_missing", "not_found"],
 });
 

@@ -8,25 +8,24 @@ const getMedia = route({
   path: "/media/{id}",
   operationId: "getMedia",
   tag: "Files",
-  summary: "Download a file by its link",
-  description:
-    "The link comes in `data.media.url` of `message.received` and works for 24 hours. One `Range` of bytes is " +
-    "honoured. A link that is over, altered or foreign is 404.",
+  summary: "Download a file",
+  description: "The signed link is `data.media.url` of a `message.received` event and is valid for 24 hours. A " +
+    "single byte `Range` is supported. An expired or invalid link returns 404.",
   access: "open",
   params: z.object({ id: z.string().max(100) }),
   query: z.object({
-    expires: z.string().default("").openapi({ description: "Unix seconds" }),
+    expires: z.string().default("").openapi({ description: "When the link expires, in Unix seconds." }),
     signature: z.string().default(""),
   }),
   headers: z.object({
     "range": z.string().optional().openapi({ example: "bytes=0-1023" }),
-    "if-range": z.string().optional().openapi({ description: "The `etag` of what is there already" }),
+    "if-range": z.string().optional().openapi({ description: "The `etag` of a file that was partly downloaded." }),
     "if-none-match": z.string().optional(),
   }),
   answers: {
     200: { description: "The file", schema: null, contentType: "*/*" },
-    206: { description: "The range that was asked for", schema: null, contentType: "*/*" },
-    304: { description: "The file is the one of `if-none-match`", schema: null },
+    206: { description: "The requested range", schema: null, contentType: "*/*" },
+    304: { description: "The file matches `if-none-match`", schema: null },
   },
   problems: ["not_found", "range_not_satisfiable"],
 });

@@ -26,8 +26,8 @@ const MessageError = z.object({ code: z.string().openapi({ example: "number_not_
 const Status = z.object({
   messageId: idOf("message", "msg"),
   status: z.enum(MESSAGE_STATUSES),
-  sentAt: Timestamp.nullable().openapi({ description: "When the network acknowledged it; null until then" }),
-  error: MessageError.nullable().openapi({ description: "Why it failed" }),
+  sentAt: Timestamp.nullable().openapi({ description: "When WhatsApp acknowledged the message; null until then." }),
+  error: MessageError.nullable().openapi({ description: "Why the message failed; null otherwise." }),
 }).openapi("MessageStatus");
 
 const HistoryItem = z.object({
@@ -43,14 +43,14 @@ const HistoryItem = z.object({
   error: MessageError.nullable(),
   priority: z.enum(PRIORITIES),
   sendAt: Timestamp.nullable().openapi({
-    description: "Before this time it does not leave; null: as soon as its turn comes",
+    description: "Earliest time the message is sent; null if it is not scheduled.",
   }),
   createdAt: Timestamp,
   sentAt: Timestamp.nullable(),
   deliveredAt: Timestamp.nullable(),
   readAt: Timestamp.nullable(),
   erasedAt: Timestamp.optional().openapi({
-    description: "Only where the recipient was erased: `to` is empty then, and nothing of the content is left",
+    description: "Present only if the recipient's data was erased: then `to` is empty and the content is gone.",
   }),
   waitsFor: WaitsFor.optional(),
 }).openapi("HistoryItem");
@@ -58,9 +58,8 @@ const HistoryItem = z.object({
 const HistoryPagination = z.object({
   ...Pagination.shape,
   next: z.string().optional().openapi({
-    description:
-      "Only where long messages ended the page before its limit, after 8 MiB: go on with it as `before`, and " +
-      "with pages from 1 again",
+    description: "Present only if the page was cut at 8 MiB because of long messages. To continue, pass it as " +
+      "`before` and start again at page 1.",
   }),
 }).openapi("HistoryPagination");
 
@@ -69,13 +68,13 @@ const LIFE = ["queued", "processing", "sent", "failed", "delivered", "read", "ed
 const MessageRecord = z.object({
   ...HistoryItem.shape,
   life: z.array(z.object({ status: z.enum(LIFE), at: Timestamp })).openapi({
-    description: "What became of it, oldest first; `edited` is the last change after it was sent",
+    description: "Status changes, oldest first. `edited` has the time of the latest edit after sending.",
   }),
   poll: z.object({
-    voters: z.int().openapi({ description: "How many people have chosen anything" }),
+    voters: z.int().openapi({ description: "Number of people who have voted." }),
     options: z.array(z.object({ name: z.string(), votes: z.int() })),
   }).nullable().openapi({
-    description: "What was chosen in a poll, each person's last choice; null for other messages",
+    description: "Results of a poll, counting each voter's latest choice; null for other messages.",
   }),
 }).openapi("MessageRecord");
 
@@ -87,7 +86,7 @@ const getStatus = route({
   method: "get",
   path: "/v1/messages/{id}/status",
   operationId: "getMessageStatus",
-  summary: "Read the status of a message",
+  summary: "Get the status of a message",
   answers: { 200: { description: "The status", schema: Status } },
 });
 
@@ -96,31 +95,34 @@ const listHistory = route({
   method: "get",
   path: "/v1/messages/history",
   operationId: "listMessageHistory",
-  summary: "Read the history",
-  description:
-    "Newest first. A message is on a page when everything that is asked for fits it; an unknown session or " +
-    "bulk has none.",
+  summary: "List messages",
+  description: "Newest first. Filters are combined: a message must match all of them. An unknown session or bulk " +
+    "matches nothing.",
   query: z.object({
     ...pageQuery,
     status: z.enum(MESSAGE_STATUSES).optional(),
-    from: z.iso.date().optional().openapi({ description: "First UTC day, included", example: "2026-01-01" }),
-    to: z.iso.date().optional().openapi({ description: "Last UTC day, included", example: "2026-01-31" }),
-    sessionId: idOf("session", "ses").optional().openapi({ description: "Sent by this session", example: undefined }),
+    from: z.iso.date().optional().openapi({ description: "First UTC day, inclusive.", example: "2026-01-01" }),
+    to: z.iso.date().optional().openapi({ description: "Last UTC day, inclusive.", example: "2026-01-31" }),
+    sessionId: idOf("session", "ses").optional().openapi({
+      description: "Only messages sent by this session.",
+      example: undefined,
+    }),
     recipient: Recipient.optional().openapi({
-      description: "Sent to this number, group or JID, as `to` of the send says it. A number and its " +
-        "`@s.whatsapp.net` JID are the same",
+      description:
+        "Only messages to this recipient, as given in `to`. A number and its `@s.whatsapp.net` JID are the " +
+        "same recipient.",
       example: undefined,
     }),
     type: z.enum(MESSAGE_KINDS).optional(),
-    bulkId: idOf("bulk", "blk").optional().openapi({ description: "Accepted in this bulk", example: undefined }),
+    bulkId: idOf("bulk", "blk").optional().openapi({ description: "Only messages of this bulk.", example: undefined }),
     before: idOf("message", "msg").optional().openapi({
-      description: "Accepted before this message: the `next` of the page before",
+      description: "Only messages accepted before this one: `next` of the previous page.",
       example: undefined,
     }),
   }),
   answers: {
     200: {
-      description: "A page",
+      description: "A page of results",
       schema: z.object({ data: z.array(HistoryItem), pagination: HistoryPagination }),
     },
   },
@@ -134,7 +136,7 @@ const getMessage = route({
   method: "get",
   path: "/v1/messages/{id}",
   operationId: "getMessage",
-  summary: "Read a message and its life",
+  summary: "Get a message",
   answers: { 200: record },
 });
 
@@ -143,10 +145,11 @@ const editMessage = route({
   method: "patch",
   path: "/v1/messages/{id}",
   operationId: "editMessage",
-  summary: "Change a message, or move it in the queue",
-  description: "With `sendAt` or `priority`: only while it is queued; `ttl` counts from the new time. With `text`: " +
-    "One that waits is changed where it stands. One that was sent is changed on the recipients' phones, for " +
-    "15 minutes: the answer comes when the network has acknowledged that. Counts on no quota.",
+  summary: "Edit or reschedule a message",
+  description: "`text` edits the message: in place while it is queued, or on the recipients' phones within 15 " +
+    "minutes of sending; the response then waits for WhatsApp's acknowledgement. `sendAt` and " +
+    "`priority` can be changed only while it is queued; `ttl` counts from the new time. Does not count " +
+    "against the quota.",
   body: z.strictObject({ text: Text.nullish().openapi({ example: "Hello again 👋" }), sendAt, priority })
     .superRefine(({ text, sendAt, priority }, context) => {
       const moves = typeof sendAt === "string" || typeof priority === "string";
@@ -164,16 +167,16 @@ const revokeMessage = route({
   path: "/v1/messages/{id}/revoke",
   operationId: "revokeMessage",
   summary: "Delete a message for everyone",
-  description:
-    "One that waits is cancelled. One that was sent is deleted from the recipients' phones, for 60 hours: the " +
-    "answer comes when the network has acknowledged that. `status` stays `sent`. Counts on no quota.",
+  description: "A queued message is cancelled. A sent one is deleted from the recipients' phones, up to 60 hours " +
+    "after sending; the response waits for WhatsApp's acknowledgement, and `status` stays `sent`. Does " +
+    "not count against the quota.",
   answers: { 200: record },
   problems: ["not_found", "not_revocable", "network_error", "network_timeout"],
 });
 
 const CancelledBulk = z.object({
   bulkId: idOf("bulk", "blk"),
-  cancelled: z.int().openapi({ description: "How many messages were cancelled" }),
+  cancelled: z.int().openapi({ description: "Number of messages cancelled." }),
   messageIds: z.array(idOf("message", "msg")),
 }).openapi("CancelledBulk");
 
@@ -182,15 +185,16 @@ const cancelMessage = route({
   method: "delete",
   path: "/v1/messages/{id}",
   operationId: "cancelMessage",
-  summary: "Cancel a queued message, or what is left of a bulk",
-  description: "The status of each becomes `failed` with error code `cancelled`. What was handed to the network stays.",
+  summary: "Cancel a queued message or bulk",
+  description: "Cancelled messages end as `failed` with the error code `cancelled`. Messages already handed to " +
+    "WhatsApp are not affected.",
   params: z.object({
     id: z.string().regex(/^(msg|blk)_[0-9a-z]{26}$/, "is not the id of a message or a bulk").openapi({
-      description: "Id of the message, or of the bulk",
+      description: "Id of the message or bulk.",
       example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
     }),
   }),
-  answers: { 200: data("The message, or what was cancelled of the bulk", z.union([HistoryItem, CancelledBulk])) },
+  answers: { 200: data("The message, or the cancelled messages of the bulk", z.union([HistoryItem, CancelledBulk])) },
   problems: ["not_found", "not_cancellable"],
 });
 

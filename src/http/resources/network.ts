@@ -23,7 +23,7 @@ export const ofGroup = { ...ofSession, params: z.object({ id: idOf("session", "s
 
 /** Returns the declarations of a route whose answer is cached (`keptAnswer`). */
 export function kept(description: string, data: z.ZodType) {
-  const headers = { age: "Seconds since the network was asked" };
+  const headers = { age: "Age of a cached answer, in seconds." };
   return {
     answers: { 200: { description, schema: z.object({ data }), headers } },
     problems: [...problems, "rate_limited"] satisfies ProblemCode[],
@@ -54,8 +54,8 @@ function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name
 
 /** A picture in a body, for `jpegOf`. */
 export const Jpeg = z.string().max(1_500_000).openapi({
-  description: "A square JPEG of at most 1 MiB in base64; the prefix `data:image/jpeg;base64,` is accepted. " +
-    "An empty text takes the picture away",
+  description: "A square JPEG of at most 1 MiB, in base64, optionally with the prefix `data:image/jpeg;base64,`. " +
+    "An empty string removes the picture.",
 });
 
 /**

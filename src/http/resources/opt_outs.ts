@@ -7,11 +7,11 @@ import type { Services } from "../api/services.ts";
 
 const Record = z.object({
   number: z.string().openapi({
-    description: "Digits; a JID ending in `@lid` where the network never revealed the number",
+    description: "Phone number, digits only, or a JID ending in `@lid` if WhatsApp never revealed the number.",
     example: "34600111222",
   }),
   word: z.string().nullable().openapi({
-    description: "What they wrote; null: you put them on the list",
+    description: "The word the person sent; null if the number was added through the API.",
     example: "STOP",
   }),
   createdAt: Timestamp,
@@ -25,10 +25,12 @@ const listOptOuts = route({
   method: "get",
   path: "/v1/optouts",
   operationId: "listOptOuts",
-  summary: "List who has opted out",
-  description: "In the order of their numbers.",
+  summary: "List opt-outs",
+  description: "Sorted by number.",
   query: z.object(pageQuery),
-  answers: { 200: { description: "A page", schema: z.object({ data: z.array(Record), pagination: Pagination }) } },
+  answers: {
+    200: { description: "A page of results", schema: z.object({ data: z.array(Record), pagination: Pagination }) },
+  },
   problems: [],
 });
 
@@ -37,8 +39,8 @@ const getOptOut = route({
   method: "get",
   path: "/v1/optouts/{number}",
   operationId: "getOptOut",
-  summary: "Ask whether a number has opted out",
-  answers: { 200: data("It has", Record) },
+  summary: "Get an opt-out",
+  answers: { 200: data("The opt-out; 404 if the number has not opted out", Record) },
 });
 
 const putOptOut = route({
@@ -46,11 +48,10 @@ const putOptOut = route({
   method: "put",
   path: "/v1/optouts/{number}",
   operationId: "putOptOut",
-  summary: "Never write to a number again",
-  description:
-    "A send to it is refused from then on with `recipient_opted_out`; what waits for it ends as failed with " +
-    "that code. One that is on the list stays as it is.",
-  answers: { 200: data("It is on the list", Record) },
+  summary: "Opt a number out",
+  description: "From now on, messages to the number are refused with `recipient_opted_out`, and queued ones fail " +
+    "with the same code. An existing opt-out stays unchanged.",
+  answers: { 200: data("The opt-out", Record) },
 });
 
 const deleteOptOut = route({
@@ -58,8 +59,8 @@ const deleteOptOut = route({
   method: "delete",
   path: "/v1/optouts/{number}",
   operationId: "deleteOptOut",
-  summary: "Let a number be written to again",
-  answers: { 200: data("What was on the list", Record) },
+  summary: "Remove an opt-out",
+  answers: { 200: data("The removed opt-out", Record) },
 });
 
 export const optOutResource = { routes: [listOptOuts, getOptOut, putOptOut, deleteOptOut], add: addOptOuts };

@@ -11,15 +11,18 @@ const Base64Url = z.string().max(16_384).regex(/^[A-Za-z0-9_-]+$/, "must be base
 
 const Request = z.object({
   stage: z.enum(["required", "confirm"]).openapi({
-    description: "`required`: sign the challenge. `confirm`: compare the code with the one on the phone",
+    description: "`required`: sign the challenge. `confirm`: compare the code with the one on the phone.",
   }),
   options: z.record(z.string(), z.unknown()).nullable().openapi({
-    description: "The network's WebAuthn request options (`challenge`, `rpId`, `allowCredentials`, …), for " +
-      "`navigator.credentials.get({ publicKey })` on https://web.whatsapp.com; null in stage `confirm`",
+    description: "WhatsApp's WebAuthn request options (`challenge`, `rpId`, `allowCredentials`, …), to pass to " +
+      "`navigator.credentials.get({ publicKey })` on https://web.whatsapp.com; null in stage `confirm`.",
     example: { challenge: "3q2-7w…", rpId: "whatsapp.com", userVerification: "required" },
   }),
-  code: z.string().nullable().openapi({ description: "`XXXX-XXXX` in stage `confirm`, else null", example: null }),
-  expiresAt: Timestamp.openapi({ description: "Then there is a new challenge, or a new QR" }),
+  code: z.string().nullable().openapi({
+    description: "The code, `XXXX-XXXX`, in stage `confirm`; otherwise null.",
+    example: null,
+  }),
+  expiresAt: Timestamp.openapi({ description: "When this challenge is replaced by a new one or by a new QR." }),
 }).openapi("PasskeyRequest");
 
 export const Assertion = z.strictObject({
@@ -33,8 +36,10 @@ export const Assertion = z.strictObject({
     signature: Base64Url,
     userHandle: Base64Url.nullish(),
   }),
-  clientExtensionResults: z.unknown().optional().openapi({ description: "Whatever the browser's extensions say" }),
-}).openapi("PasskeyAssertion", { description: "A WebAuthn credential as `PublicKeyCredential.toJSON()` gives it" });
+  clientExtensionResults: z.unknown().optional().openapi({
+    description: "Output of WebAuthn extensions, passed on unchanged.",
+  }),
+}).openapi("PasskeyAssertion", { description: "A WebAuthn credential as returned by `PublicKeyCredential.toJSON()`." });
 
 const ofOne = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
 const answers = { 200: data("The session after the action", Session) };
@@ -44,11 +49,11 @@ const getPasskey = route({
   method: "get",
   path: "/v1/sessions/{id}/passkey",
   operationId: "getSessionPasskey",
-  summary: "Read what the account's passkey is asked for",
-  description:
-    "Some accounts are linked only with their passkey. While it is asked for, the session's `passkey` is not " +
-    "null. A person signs on https://web.whatsapp.com, where the passkey is bound; the gateway never holds it.",
-  answers: { 200: data("What is asked for", Request) },
+  summary: "Get the passkey request",
+  description: "Some WhatsApp accounts can be linked only with their passkey. While it is required, the session's " +
+    "`passkey` is not null. A person signs the challenge on https://web.whatsapp.com, to which the " +
+    "passkey is bound; the gateway never holds the passkey.",
+  answers: { 200: data("The request", Request) },
   problems: ["not_found"],
 });
 
@@ -57,8 +62,8 @@ const signPasskey = route({
   method: "post",
   path: "/v1/sessions/{id}/passkey",
   operationId: "signSessionPasskey",
-  summary: "Give the signed challenge",
-  description: "A refused signature is followed by a new challenge, or by a new QR.",
+  summary: "Submit the signed challenge",
+  description: "If the signature is refused, a new challenge or a new QR follows.",
   body: z.strictObject({ assertion: Assertion }).openapi("PasskeySignature"),
   answers,
   problems: ["not_found", "passkey_not_requested", "passkey_refused", "network_timeout"],
@@ -69,7 +74,7 @@ const confirmPasskey = route({
   method: "post",
   path: "/v1/sessions/{id}/passkey/confirm",
   operationId: "confirmSessionPasskey",
-  summary: "Confirm that the phone shows the same code",
+  summary: "Confirm the code",
   answers,
   problems: ["not_found", "passkey_not_requested", "passkey_refused", "network_timeout"],
 });

@@ -9,10 +9,12 @@ const QueuedMessage = z.object({
   messageId: idOf("message", "msg"),
   to: z.string(),
   status: z.enum(["queued", "processing"]),
-  position: z.int().openapi({ description: "From 1: the one that leaves next, or is on its way" }),
+  position: z.int().openapi({
+    description: "Position in the queue. 1 is the message being sent, or the next to be sent.",
+  }),
   priority: z.enum(PRIORITIES),
   estimatedDeparture: Timestamp.nullable().openapi({
-    description: "null while the session is not connected, or its queue paused, and where its plan starts no new chats",
+    description: "Null while the session is not connected, its queue is paused, or the plan allows no new chat.",
   }),
   waitsFor: WaitsFor.nullable(),
 }).openapi("QueuedMessage");
@@ -24,11 +26,11 @@ const getQueue = route({
   method: "get",
   path: "/v1/sessions/{id}/queue",
   operationId: "getQueue",
-  summary: "Look at what waits to be sent",
-  description:
-    "In the order of departure, then what is scheduled; the time is an estimate from the pauses, hours and new chats of the plan.",
+  summary: "List queued messages",
+  description: "In sending order, followed by scheduled messages. Times are estimates based on the plan's pauses, " +
+    "sending hours and new-chat limit.",
   query: z.object({ limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }) }),
-  answers: { 200: data("What waits", z.array(QueuedMessage)) },
+  answers: { 200: data("The queued messages", z.array(QueuedMessage)) },
   problems: ["not_found"],
 });
 

@@ -6,18 +6,27 @@ import type { Services } from "../api/services.ts";
 import { Restriction, restrictionOf } from "./sessions.ts";
 
 const Health = z.object({
-  connectedSince: Timestamp.nullable().openapi({ description: "null while it is not connected" }),
-  lastFrameAt: Timestamp.nullable().openapi({ description: "When the network last said anything" }),
-  lastReceivedAt: Timestamp.nullable().openapi({ description: "When a message last came, on this connection" }),
-  lastSentAt: Timestamp.nullable().openapi({ description: "When the network last acknowledged a message" }),
-  pingMs: z.int().nullable().openapi({ description: "How long the network took to answer just now", example: 48 }),
+  connectedSince: Timestamp.nullable().openapi({
+    description: "When the session connected; null while it is not connected.",
+  }),
+  lastFrameAt: Timestamp.nullable().openapi({ description: "When WhatsApp last sent anything on this connection." }),
+  lastReceivedAt: Timestamp.nullable().openapi({
+    description: "When the last message was received on this connection.",
+  }),
+  lastSentAt: Timestamp.nullable().openapi({
+    description: "When WhatsApp last acknowledged a message on this connection.",
+  }),
+  pingMs: z.int().nullable().openapi({
+    description: "Round-trip time to WhatsApp, measured by this request.",
+    example: 48,
+  }),
   restriction: Restriction.nullable(),
   newChats: z.object({ used: z.int(), limit: z.int(), resetsAt: Timestamp.nullable() }).nullable().openapi({
-    description: "How many chats the account may start; null where the network sets no limit or does not tell",
+    description: "New chats that WhatsApp allows; null if it sets no limit or does not report one.",
     example: null,
   }),
   planNewChats: z.object({ used: z.int(), limit: z.int(), resetsAt: Timestamp }).nullable().openapi({
-    description: "How many chats the plan lets the session start today; null: no limit",
+    description: "New chats that the plan allows today; null for no limit.",
     example: null,
   }),
   queue: z.object({
@@ -25,16 +34,20 @@ const Health = z.object({
     oldestSeconds: z.int(),
     waitsFor: WaitsFor.nullable(),
   }),
-  undecryptable: z.int().openapi({ description: "Messages of this connection that could not be read at first" }),
+  undecryptable: z.int().openapi({
+    description: "Messages on this connection that could not be decrypted when they arrived.",
+  }),
   webVersion: z.string().nullable().openapi({
-    description: "The version of WhatsApp Web that is announced",
+    description: "The WhatsApp Web version that the session announces.",
     example: "2.3000.1027934701",
   }),
   webVersionSource: z.string().nullable().openapi({
-    description: "Where that version is from: `setting`, `web.whatsapp.com`, or `built in`",
+    description: "Source of the version: `setting`, `web.whatsapp.com` or `built in`.",
     example: "web.whatsapp.com",
   }),
-  webVersionSince: Timestamp.nullable().openapi({ description: "When it was learned; of one that was not, the start" }),
+  webVersionSince: Timestamp.nullable().openapi({
+    description: "When the version was fetched; for any other source, when the gateway started.",
+  }),
 }).openapi("SessionHealth");
 
 const getSessionHealth = route({
@@ -44,9 +57,9 @@ const getSessionHealth = route({
   method: "get",
   path: "/v1/sessions/{id}/health",
   operationId: "getSessionHealth",
-  summary: "Ask how the line is",
-  description: "Asks the network while the session is connected; times are of the present connection.",
-  answers: { 200: data("Signs of life", Health) },
+  summary: "Get session health",
+  description: "Queries WhatsApp while the session is connected. Times refer to the current connection.",
+  answers: { 200: data("The health of the session", Health) },
   problems: ["not_found"],
 });
 

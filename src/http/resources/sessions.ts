@@ -8,28 +8,31 @@ import { data, idOf, idParams, isoTime, isoTimeOrNull, oneLine, PhoneNumber, Tim
 import type { Services } from "../api/services.ts";
 
 export const Restriction = z.object({
-  kind: z.string().openapi({ description: "As the network names it", example: "DEFAULT" }),
+  kind: z.string().openapi({ description: "WhatsApp's name for the restriction.", example: "DEFAULT" }),
   until: Timestamp.nullable(),
-}).openapi("Restriction", { description: "The account may go on with its chats, and start no new ones" });
+}).openapi("Restriction", {
+  description: "Set while WhatsApp does not allow the number to start new chats. Existing chats continue.",
+});
 
 export const Session = z.object({
   _id: idOf("session", "ses"),
   name: z.string().openapi({ example: "Support line" }),
   status: z.enum(LINE_STATUSES),
   phone: z.string().nullable().openapi({
-    description: "Linked number, digits; null until linked",
+    description: "The linked phone number, digits only; null until linked.",
     example: "34600111222",
   }),
   lastUsed: Timestamp,
   createdAt: Timestamp,
   passkey: z.object({ stage: z.enum(["required", "confirm"]), expiresAt: Timestamp }).nullable().openapi({
-    description: "Beyond the specification: set while the account asks for its passkey, see `GET …/passkey`",
+    description: "Set while linking requires the account's passkey; see `GET /v1/sessions/{id}/passkey`.",
     example: null,
   }),
   restriction: Restriction.nullable().openapi({ example: null }),
-  proxy: z.string().nullable().openapi({ description: "The line's own way out, without its login", example: null }),
+  proxy: z.string().nullable().openapi({ description: "The session's proxy, without its credentials.", example: null }),
   reason: z.string().nullable().openapi({
-    description: "Why it is not connected, or why the last attempt to link it failed; null when all is well",
+    description: "Why the session is not connected, or why the last attempt to link it failed; null if there is no " +
+      "problem.",
     example: null,
   }),
 }).openapi("Session");
@@ -39,24 +42,28 @@ const Name = oneLine(
 ).openapi({ example: "Support line" });
 
 const Proxy = z.string().min(1).max(512).nullish().openapi({
-  description: "The line's own way out, `socks5://user:password@host:port`, `http://…` or `https://…`: everything of " +
-    "the line goes through it and nothing past it; null for none",
+  description: "Proxy for all traffic of the session: `socks5://user:password@host:port`, `http://…` or " +
+    "`https://…`; null for none.",
   example: undefined,
 });
 
 const LinkingResult = z.object({
   status: z.enum(LINE_STATUSES),
   qr: z.string().nullable().openapi({
-    description: "Data URL of a PNG image; null when there is none to scan",
+    description: "The QR as the data URL of a PNG image; null when there is none to scan.",
     example: "data:image/png;base64,iVBORw0KGgo…",
   }),
-  pairingCode: z.string().nullable().openapi({ description: "null when linking is by QR", example: null }),
+  pairingCode: z.string().nullable().openapi({
+    description: "Code to enter on the phone; null when linking by QR.",
+    example: null,
+  }),
 }).openapi("LinkingResult");
 
 const NewSession = z.strictObject({
   name: Name,
   pairingPhone: PhoneNumber.nullish().openapi({
-    description: "Digits with country code; links by a pairing code instead of a QR",
+    description: "Phone number with country code, digits only. If given, the session is linked by pairing code " +
+      "instead of QR.",
     // No example, because the reference's form would send it, and a user who tries the form expects a QR.
     example: undefined,
   }),
@@ -76,9 +83,9 @@ const listSessions = route({
   method: "get",
   path: "/v1/sessions",
   operationId: "listSessions",
-  summary: "List the sessions",
+  summary: "List sessions",
   description: "Oldest first.",
-  answers: { 200: data("The sessions of the account", z.array(Session)) },
+  answers: { 200: data("All sessions of the account", z.array(Session)) },
   problems: [],
 });
 
@@ -88,8 +95,8 @@ const createSession = route({
   path: "/v1/sessions",
   operationId: "createSession",
   summary: "Create a session",
-  description: "Linking begins at once: read the QR, or the pairing code, from `GET /v1/sessions/{id}/qr`. " +
-    "The plan says how many sessions an account may have.",
+  description: "Linking starts at once: get the QR or pairing code from `GET /v1/sessions/{id}/qr`. The plan " +
+    "limits the number of sessions.",
   body: NewSession,
   repeats: "handler",
   answers: { 201: { ...one, description: "The new session" } },
@@ -101,8 +108,9 @@ const updateSession = route({
   method: "patch",
   path: "/v1/sessions/{id}",
   operationId: "updateSession",
-  summary: "Rename the session, or give it a proxy",
-  description: "What is left out stays as it is. With a new proxy, or none, the line connects anew.",
+  summary: "Update a session",
+  description: "Changes the name or the proxy. Omitted fields stay unchanged. Changing or removing the proxy " +
+    "reconnects the session.",
   body: SessionChange,
   answers: changed,
 });
@@ -112,9 +120,10 @@ const getQr = route({
   method: "get",
   path: "/v1/sessions/{id}/qr",
   operationId: "getSessionQr",
-  summary: "Read the QR or the pairing code",
-  description: "While the status is `qr` the code rotates: read it every few seconds until the status is `connected`.",
-  answers: { 200: { description: "How far linking is", schema: LinkingResult } },
+  summary: "Get the QR or pairing code",
+  description: "While the status is `qr`, the QR changes regularly: poll every few seconds until the status is " +
+    "`connected`.",
+  answers: { 200: { description: "The state of linking", schema: LinkingResult } },
 });
 
 const getStatus = route({
@@ -122,7 +131,7 @@ const getStatus = route({
   method: "get",
   path: "/v1/sessions/{id}/status",
   operationId: "getSessionStatus",
-  summary: "Read the status",
+  summary: "Get a session",
   answers: { 200: one },
 });
 
@@ -130,24 +139,25 @@ const reconnect = route({
   ...action,
   path: "/v1/sessions/{id}/reconnect",
   operationId: "reconnectSession",
-  summary: "Force a reconnection",
-  description: "If the session was logged out, a new QR is generated; with a `pairingPhone`, a new code.",
+  summary: "Reconnect a session",
+  description: "If the session was logged out, this starts linking again with a new QR, or with a new pairing code " +
+    "if it was created with a `pairingPhone`.",
 });
 
 const disconnect = route({
   ...action,
   path: "/v1/sessions/{id}/disconnect",
   operationId: "disconnectSession",
-  summary: "Pause the line",
-  description: "Keeps the link: a later reconnect needs no QR. What is queued waits.",
+  summary: "Disconnect a session",
+  description: "The device stays linked, so reconnecting needs no QR. Queued messages wait.",
 });
 
 const logOut = route({
   ...action,
   path: "/v1/sessions/{id}/logout",
   operationId: "logOutSession",
-  summary: "Unlink the device",
-  description: "A new QR or code is needed afterwards. What is queued fails.",
+  summary: "Log out a session",
+  description: "Unlinks the device; linking it again takes a new QR or pairing code. Queued messages fail.",
 });
 
 const deleteSession = route({
@@ -155,8 +165,8 @@ const deleteSession = route({
   method: "delete",
   path: "/v1/sessions/{id}",
   operationId: "deleteSession",
-  summary: "Remove the session",
-  description: "Unlinks the device on the network too. What is queued fails.",
+  summary: "Delete a session",
+  description: "Also unlinks the device from the phone. Queued messages fail.",
   answers: { 200: { ...one, description: "The session after the action: `logged_out`" } },
 });
 
@@ -164,15 +174,16 @@ const pauseQueue = route({
   ...action,
   path: "/v1/sessions/{id}/queue/pause",
   operationId: "pauseQueue",
-  summary: "Hold the queue",
-  description: "What is queued waits and what is accepted joins it; the line stays connected. Kept over restarts.",
+  summary: "Pause the queue",
+  description: "Messages are still accepted and queued, but not sent. The session stays connected. The pause " +
+    "outlasts restarts.",
 });
 
 const resumeQueue = route({
   ...action,
   path: "/v1/sessions/{id}/queue/resume",
   operationId: "resumeQueue",
-  summary: "Let the queue go on",
+  summary: "Resume the queue",
 });
 
 export const sessionResource = {

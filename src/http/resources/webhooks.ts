@@ -12,36 +12,43 @@ const webhookFields = {
   id: idOf("webhook", "whk"),
   url: z.string().openapi({ example: "https://example.com/paloma" }),
   events: z.array(z.enum(EVENT_NAMES)),
-  sessionId: z.string().nullable().openapi({ description: "null: every session of the account" }),
+  sessionId: z.string().nullable().openapi({ description: "Only events of this session; null for all sessions." }),
   active: z.boolean(),
   switchedOff: z.string().nullable().openapi({
-    description: "Why the gateway itself switched it off; null if it did not",
+    description: "Why the gateway disabled the webhook; null if it did not.",
   }),
   failingSince: Timestamp.nullable().openapi({
-    description: "Since when no delivery has succeeded, though attempts at some were used up; null: the last one did",
+    description: "Since when every finished delivery has failed; null if the latest one succeeded.",
   }),
-  previousSecretUntil: Timestamp.nullable().openapi({ description: "Until when the previous secret signs too" }),
+  previousSecretUntil: Timestamp.nullable().openapi({
+    description: "Until when requests are also signed with the previous secret.",
+  }),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 };
 const WebhookRecord = z.object(webhookFields).openapi("Webhook");
 const WebhookWithSecret = z.object({
   ...webhookFields,
-  secret: z.string().openapi({ description: "Verifies signatures; shown in this response only", example: "whsec_…" }),
+  secret: z.string().openapi({
+    description: "Secret for verifying signatures. Shown only in this response.",
+    example: "whsec_…",
+  }),
 }).openapi("WebhookWithSecret");
 
 const url = z.string().max(2048, { abort: true }).check(
   z.url({ protocol: /^https?$/, error: "must be an https URL" }),
 ).openapi({
-  description: "HTTPS address of the client that receives the POSTs; hosts that the operator allows may be plain http",
+  description: "HTTPS URL to which events are posted. Plain HTTP is accepted for hosts that the operator allows.",
   example: "https://example.com/paloma",
 });
 const events = z.array(z.enum(EVENT_NAMES)).min(1).max(100).transform(unique);
 
 const NewWebhook = z.strictObject({
   url,
-  events: events.nullish().openapi({ description: "Left out or null: all" }),
-  sessionId: z.string().min(1).max(100).nullish().openapi({ description: "Left out or null: all sessions" }),
+  events: events.nullish().openapi({ description: "Events to subscribe to. Defaults to all." }),
+  sessionId: z.string().min(1).max(100).nullish().openapi({
+    description: "Restrict the webhook to one session. Defaults to all sessions.",
+  }),
 }).openapi("NewWebhook");
 
 const WebhookChange = z.strictObject({ url: url.nullish(), events: events.nullish(), active: z.boolean().nullish() })
@@ -56,8 +63,8 @@ const listWebhooks = route({
   method: "get",
   path: "/v1/webhooks",
   operationId: "listWebhooks",
-  summary: "List the webhooks",
-  answers: { 200: data("Oldest first", z.array(WebhookRecord)) },
+  summary: "List webhooks",
+  answers: { 200: data("All webhooks, oldest first", z.array(WebhookRecord)) },
   problems: [],
 });
 
@@ -66,7 +73,7 @@ const createWebhook = route({
   method: "post",
   path: "/v1/webhooks",
   operationId: "createWebhook",
-  summary: "Register a webhook",
+  summary: "Create a webhook",
   body: NewWebhook,
   repeats: "handler",
   answers: { 201: data("The webhook with its secret", WebhookWithSecret) },
@@ -78,7 +85,7 @@ const getWebhook = route({
   method: "get",
   path: "/v1/webhooks/{id}",
   operationId: "getWebhook",
-  summary: "Read a webhook",
+  summary: "Get a webhook",
   answers: { 200: data("The webhook", WebhookRecord) },
 });
 
@@ -87,10 +94,11 @@ const updateWebhook = route({
   method: "put",
   path: "/v1/webhooks/{id}",
   operationId: "updateWebhook",
-  summary: "Change a webhook",
-  description: "What is left out stays. While it is not active, events wait and go out in order afterwards.",
+  summary: "Update a webhook",
+  description: "Omitted fields stay unchanged. While a webhook is inactive, its events wait, and are delivered in " +
+    "order once it is active again.",
   body: WebhookChange,
-  answers: { 200: data("The webhook after the change", WebhookRecord) },
+  answers: { 200: data("The updated webhook", WebhookRecord) },
 });
 
 const deleteWebhook = route({
@@ -98,9 +106,9 @@ const deleteWebhook = route({
   method: "delete",
   path: "/v1/webhooks/{id}",
   operationId: "deleteWebhook",
-  summary: "Remove a webhook",
-  description: "What waits for it is dropped, and its delivery log.",
-  answers: { 200: data("The webhook as it was", WebhookRecord) },
+  summary: "Delete a webhook",
+  description: "Pending deliveries and the delivery log are deleted too.",
+  answers: { 200: data("The deleted webhook", WebhookRecord) },
 });
 
 const testWebhook = route({
@@ -109,8 +117,8 @@ const testWebhook = route({
   path: "/v1/webhooks/{id}/test",
   operationId: "testWebhook",
   summary: "Send a test event",
-  description: "`webhook.test` goes to this webhook alone, whatever it subscribes to.",
-  answers: { 200: data("The event's id", z.object({ eventId: z.string() })) },
+  description: "Sends a `webhook.test` event to this webhook only, regardless of its subscriptions.",
+  answers: { 200: data("The id of the event", z.object({ eventId: z.string() })) },
 });
 
 const rotateSecret = route({
@@ -118,8 +126,8 @@ const rotateSecret = route({
   method: "post",
   path: "/v1/webhooks/{id}/rotate-secret",
   operationId: "rotateWebhookSecret",
-  summary: "Make a new secret",
-  description: "The previous one goes on signing beside it until `previousSecretUntil`.",
+  summary: "Rotate the secret",
+  description: "Requests are signed with both the new and the previous secret until `previousSecretUntil`.",
   answers: { 200: data("The webhook with its new secret", WebhookWithSecret) },
 });
 

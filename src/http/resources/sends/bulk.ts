@@ -36,7 +36,7 @@ const BulkItem = z.strictObject({
   to: Recipient,
   text: Text.nullish().openapi({ example: "Hello 👋" }),
   fileUrl: FileUrl.nullish(),
-  caption: Caption.nullish().openapi({ description: "Accompanies the file", example: undefined }),
+  caption: Caption.nullish().openapi({ description: "Caption of the file.", example: undefined }),
   ...manner,
 }).superRefine(({ text, fileUrl, caption }, context) => {
   const isText = typeof text === "string";
@@ -55,12 +55,15 @@ const sendBulk = route({
   ...single,
   path: "/v1/messages/send/bulk",
   operationId: "sendBulk",
-  summary: "Send many messages",
-  description: "All are accepted or none. They leave in their order, with the pauses of the plan between them.",
+  summary: "Send messages in bulk",
+  description: "Either all messages are accepted or none. They are sent in order, with the plan's pauses between " +
+    "them.",
   body: BulkMessage,
   maxBytes: MAX_BULK_BODY,
   longList: { name: "messages", most: MAX_BULK },
-  answers: { 202: { description: "All accepted", schema: BulkAcknowledgement, headers: quotaHeaders } },
+  answers: {
+    202: { description: "All messages are stored and queued", schema: BulkAcknowledgement, headers: quotaHeaders },
+  },
 });
 
 export const bulk = { routes: [sendBulk], add: addBulk };

@@ -16,13 +16,14 @@ export const DAY_SECONDS = 24 * 60 * 60;
 export const MAX_TTL_SECONDS = 7 * DAY_SECONDS;
 
 export const Session = z.string().min(1).max(100).openapi({
-  description: "Sending line; if omitted, the first connected line of the account (the oldest)",
+  description: "Session that sends the message. Defaults to the account's first connected session, which is the " +
+    "oldest.",
   example: "ses_01kf0m3e4v8s2q6w9x1y5z7abc",
 });
 export const sessionId = Session.nullish();
 export const seconds = z.int().min(1).max(MAX_TTL_SECONDS);
 const ttl = seconds.nullish().openapi({
-  description: "Seconds that the message may wait before it ends as failed (`expired`); 24 hours if left out",
+  description: "Seconds the message may wait before it fails as `expired`. Defaults to 24 hours.",
   // Rarely needed members have no example, because the reference's form sends the examples.
   example: undefined,
 });
@@ -31,17 +32,19 @@ const ttl = seconds.nullish().openapi({
 export const FileUrl = z.string().max(2048, { abort: true }).check(
   z.url({ protocol: /^https?$/, error: "must be an http or https URL" }),
 ).openapi({
-  description:
-    "Address of a file, like https://files.example.com/1042.pdf; it is fetched when the turn of its message comes",
+  description: "URL of a file, such as https://files.example.com/1042.pdf. It is downloaded when the message is " +
+    "about to be sent.",
   example: undefined,
 });
 
 export const sendAt = z.iso.datetime({ offset: true }).nullish().openapi({
-  description: "Not before this time, at most 30 days ahead; `ttl` counts from it. It holds up nothing until then",
+  description: "Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled " +
+    "message does not delay others.",
   example: undefined,
 });
 export const priority = z.enum(PRIORITIES).nullish().openapi({
-  description: "What leaves first; `normal` if left out. The order within a chat stays as it was accepted",
+  description: "Messages with a higher priority are sent first. Defaults to `normal`. Within a chat, messages keep " +
+    "the order in which they were accepted.",
   example: undefined,
 });
 
@@ -64,7 +67,7 @@ export function sendTimeOf(sendAt: string | null | undefined, now: number): numb
 
 /** A message id: the gateway's, or the network's as events report it. */
 export const MessageReference = z.string().regex(/^[0-9A-Za-z_.:-]{1,128}$/, "must be the id of a message").openapi({
-  description: "Id of a message: `msg_…`, or the `messageId` of an event",
+  description: "Id of a message: `msg_…`, or the `messageId` of an event.",
   example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
 });
 
@@ -81,26 +84,27 @@ export const typingMs = z.int().min(0).max(MAX_TYPING_MS);
 /** Options of each message, in every send and in each item of a bulk. */
 export const manner = {
   replyTo: MessageReference.nullish().openapi({
-    description: "The message of the same chat that this one answers: `msg_…`, or the `messageId` of an event. " +
-      "Without `sessionId` the answer leaves on that message's line",
+    description: "Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without " +
+      "`sessionId`, the reply is sent by that message's session.",
     example: undefined,
   }),
   mentions: Mentions.nullish().openapi({
-    description: "Who is mentioned: numbers or JIDs, each written as `@number` in the text; `all` in a group",
+    description: "Numbers or JIDs to mention, each written as `@number` in the text, or `all` in a group.",
     example: undefined,
   }),
   viewOnce: z.boolean().nullish().openapi({
-    description: "Whether an image, a video or a sound can be seen or heard once only",
+    description: "Whether an image, video or audio message can be opened only once.",
     example: undefined,
   }),
   linkPreview: z.boolean().nullish().openapi({
-    description: "Whether the first link of a text is shown with its title and picture; true if left out. " +
-      "The gateway fetches the page; one that does not answer within 5 s is shown without",
+    description: "Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the " +
+      "page; if it does not answer within 5 seconds, the message is sent without a preview.",
     example: undefined,
   }),
   typing: typingMs.nullish().openapi({
-    description: "Milliseconds for which the recipient is shown that somebody types, before it leaves: within the " +
-      "pause of the plan where that is long enough",
+    description:
+      'Milliseconds to show "typing…" before the message is sent. Counts towards the plan\'s pause between ' +
+      "messages.",
     example: undefined,
   }),
 };
@@ -117,8 +121,8 @@ export const BulkAcknowledgement = z.object({
 }).openapi("BulkAcknowledgement");
 
 export const quotaHeaders = {
-  "x-quota-daily-remaining": "Messages left this UTC day; absent where the plan sets no limit",
-  "x-quota-monthly-remaining": "Messages left this UTC month; absent where the plan sets no limit",
+  "x-quota-daily-remaining": "Messages left this UTC day. Absent if the plan sets no limit.",
+  "x-quota-monthly-remaining": "Messages left this UTC month. Absent if the plan sets no limit.",
 };
 
 /** Common fields of the routes that send one message. */
@@ -128,7 +132,7 @@ export const single = {
   access: "key",
   repeats: "handler",
   checksKey: true,
-  answers: { 202: { description: "Accepted: it is on disk", schema: Acknowledgement, headers: quotaHeaders } },
+  answers: { 202: { description: "The message is stored and queued", schema: Acknowledgement, headers: quotaHeaders } },
   problems: ["not_found", "session_not_connected", "no_connected_session", "quota_exceeded", "recipient_opted_out"],
 } as const;
 

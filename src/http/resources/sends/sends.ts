@@ -45,9 +45,9 @@ const KIND_REQUESTS: readonly KindRequest[] = [
     kind: "location",
     summary: "Send a location",
     fields: {
-      latitude: z.number().min(-90).max(90).meta({ description: "Degrees, WGS 84", example: 41.3851 }),
-      longitude: z.number().min(-180).max(180).meta({ description: "Degrees, WGS 84", example: 2.1734 }),
-      name: label(1_000).nullish().meta({ description: "Name of the place", example: "Our shop" }),
+      latitude: z.number().min(-90).max(90).meta({ description: "Degrees (WGS 84).", example: 41.3851 }),
+      longitude: z.number().min(-180).max(180).meta({ description: "Degrees (WGS 84).", example: 2.1734 }),
+      name: label(1_000).nullish().meta({ description: "Name of the place.", example: "Our shop" }),
       address: label(1_000).nullish().meta({ example: "Plaça de Catalunya 1, Barcelona" }),
     },
     contentOf: ({ latitude, longitude, name, address }) => ({
@@ -76,7 +76,7 @@ const KIND_REQUESTS: readonly KindRequest[] = [
         .refine((options) => new Set(options).size === options.length, "names an option twice")
         .meta({ uniqueItems: true, example: ["Morning", "Afternoon"] }),
       multiple: z.boolean().nullish().meta({
-        description: "Whether one person may choose several options; false if left out",
+        description: "Whether a voter may choose several options. Defaults to false.",
       }),
     },
     contentOf: ({ question, options, multiple }) => ({ kind: "poll", question, options, multiple: multiple ?? false }),
@@ -110,13 +110,12 @@ const sendReaction = route({
   path: "/v1/messages/send/reaction",
   operationId: "sendReaction",
   summary: "React to a message",
-  description:
-    "Goes out on the line and in the chat of the message. Where several lines of the account know the id of " +
-    "an event, `sessionId` says which one; else it is the oldest.",
+  description: "Sent in the message's chat, by the message's session. If several sessions of the account received " +
+    "the same event, `sessionId` chooses one; otherwise it is the oldest.",
   body: z.strictObject({
     sessionId,
     messageId: MessageReference,
-    emoji: Emoji.meta({ description: "One emoji; an empty string takes the reaction back", example: "👍" }),
+    emoji: Emoji.meta({ description: "One emoji. An empty string removes the reaction.", example: "👍" }),
     ...manner,
     ...options,
   }).openapi("ReactionMessage"),
@@ -126,9 +125,10 @@ const sendForward = route({
   ...single,
   path: "/v1/messages/send/forward",
   operationId: "sendForward",
-  summary: "Send a message on",
-  description: "Texts, files, locations and contact cards that a line of the account sent within 14 days or received " +
-    "within 30. Goes out on the line of the message unless `sessionId` names another. Its `type` is what was sent on. A link keeps the preview that it has.",
+  summary: "Forward a message",
+  description: "Forwards a text, file, location or contact card that a session of the account sent within the last " +
+    "14 days or received within the last 30. The message's own session forwards it unless `sessionId` " +
+    "names another. The `type` is that of the forwarded message, and a link keeps its preview.",
   body: z.strictObject({ sessionId, to: Recipient, messageId: MessageReference, ...manner, ...options }).openapi(
     "ForwardMessage",
   ),

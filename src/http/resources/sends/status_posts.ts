@@ -28,10 +28,13 @@ const StatusMessage = z.strictObject({
   text: Text.nullish().openapi({ example: "We are open today" }),
   file: base64.nullish().openapi({ example: undefined }),
   fileUrl: FileUrl.nullish(),
-  filename: filename.nullish().openapi({ description: "Required with `file`: decides the kind", example: undefined }),
-  caption: Caption.nullish().openapi({ description: "Accompanies an image or a video", example: undefined }),
+  filename: filename.nullish().openapi({
+    description: "Required with `file`. The extension decides the type.",
+    example: undefined,
+  }),
+  caption: Caption.nullish().openapi({ description: "Caption of an image or video.", example: undefined }),
   audience: z.array(PhoneNumber).min(1).max(MAX_AUDIENCE).openapi({
-    description: "Who sees it: numbers. Those without an account are left out",
+    description: "Numbers that can see the status. Numbers that are not on WhatsApp are skipped.",
   }),
   ...manner,
   ...options,
@@ -50,9 +53,8 @@ const sendStatus = route({
   path: "/v1/messages/send/status",
   operationId: "sendStatus",
   summary: "Post a status",
-  description:
-    "A text, or an image, a video or a sound, that its audience sees for a day. History shows it as sent to " +
-    "`status@broadcast`.",
+  description: "A text, image, video or audio file that the audience can see for 24 hours. In the history, its " +
+    "recipient is `status@broadcast`.",
   upload: { contentType: "application/json", schema: StatusMessage },
   maxBytes: MAX_DOCUMENT_BODY,
 });

@@ -44,11 +44,11 @@ export const filename = z.string().min(1, { abort: true }).max(255, { abort: tru
   FILE_NAME,
   "must be a file name",
 ).openapi({
-  description: "Name with extension",
+  description: "File name with extension.",
   example: "invoice-1042.pdf",
 });
 export const base64 = z.string().openapi({
-  description: "Base64; the prefix `data:<mime>;base64,` is accepted. At most 35 MiB decoded",
+  description: "The file in base64, optionally with the prefix `data:<mime>;base64,`. At most 35 MiB decoded.",
   format: "byte",
   minLength: 2,
   example: "JVBERi0xLjQKJSVFT0YK",
@@ -87,7 +87,8 @@ const DOCUMENT_RULES: object = {
 const DocumentMessage = z.strictObject({
   ...inJson,
   filename: filename.nullish().openapi({
-    description: "Name with extension; required with `file`. With `fileUrl` it takes the place of the server's",
+    description: "File name with extension. Required with `file`; with `fileUrl`, replaces the name given by the " +
+      "server.",
   }),
   caption: Caption.nullish(),
 }).superRefine(eitherFile).superRefine(({ file, filename }, context) => {
@@ -101,8 +102,8 @@ const VoiceMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("Voi
 const PdfMessage = z.strictObject({
   file: base64,
   number: Recipient,
-  message: Caption.nullish().openapi({ description: "Text that accompanies the document" }),
-  filename: filename.nullish().openapi({ description: `Name with extension; \`${PDF_NAME}\` if left out` }),
+  message: Caption.nullish().openapi({ description: "Text that accompanies the document." }),
+  filename: filename.nullish().openapi({ description: `File name with extension. Defaults to \`${PDF_NAME}\`.` }),
   ...manner,
   ...options,
 }).openapi("PdfMessage");
@@ -119,7 +120,7 @@ const formManner = {
   mentions: z.string().transform((names) => names === "all" ? names : names.split(",").map((name) => name.trim()))
     .pipe(Mentions).optional().openapi({
       type: "string",
-      description: "Numbers or JIDs with commas between them; `all` in a group",
+      description: "Numbers or JIDs to mention, separated by commas, or `all` in a group.",
       example: undefined,
     }),
   viewOnce: formBoolean,
@@ -140,15 +141,15 @@ const FileMessage = z.strictObject({
   }),
   sendAt: sendAt.unwrap().unwrap().optional(),
   priority: priority.unwrap().unwrap().optional(),
-  file: z.string().openapi({ format: "binary", minLength: 1, description: "Any file type, at most 100 MiB" }),
+  file: z.string().openapi({ format: "binary", minLength: 1, description: "A file of any type, at most 100 MiB." }),
 }).openapi("FileMessage");
 
 const sendFile = route({
   ...single,
   path: "/v1/messages/send/file",
   operationId: "sendFile",
-  summary: "Send a file by multipart upload",
-  description: "The kind in which it arrives is chosen from its extension. At most 100 MiB.",
+  summary: "Send a file as multipart upload",
+  description: "The extension decides whether it is sent as an image, video, audio or document. At most 100 MiB.",
   upload: { contentType: "multipart/form-data", schema: FileMessage },
   maxBytes: MAX_FORM_BODY,
 });
@@ -157,8 +158,9 @@ const sendDocument = route({
   ...single,
   path: "/v1/messages/send/document",
   operationId: "sendDocument",
-  summary: "Send a file given as base64",
-  description: "The kind in which it arrives is chosen from the extension of `filename`. At most 35 MiB decoded.",
+  summary: "Send a file in base64 or by URL",
+  description: "The extension of `filename` decides whether it is sent as an image, video, audio or document. At " +
+    "most 35 MiB decoded.",
   upload: { contentType: "application/json", schema: DocumentMessage },
   maxBytes: MAX_DOCUMENT_BODY,
 });
@@ -168,8 +170,7 @@ const sendSticker = route({
   path: "/v1/messages/send/sticker",
   operationId: "sendSticker",
   summary: "Send a sticker",
-  description:
-    "A WebP image, still or moving, in base64 or by its address. Other images are refused: none is converted.",
+  description: "A static or animated WebP image, in base64 or by URL. Other formats are refused, not converted.",
   upload: { contentType: "application/json", schema: StickerMessage },
   maxBytes: MAX_DOCUMENT_BODY,
 });
@@ -179,8 +180,8 @@ const sendVoice = route({
   path: "/v1/messages/send/voice",
   operationId: "sendVoice",
   summary: "Send a voice note",
-  description: "Opus in an Ogg file, in base64 or by its address. Its length and its waveform are shown before it is " +
-    "played. Other audio is refused: none is converted.",
+  description: "Opus audio in an Ogg file, in base64 or by URL. It is sent with its duration and waveform. Other " +
+    "formats are refused, not converted.",
   upload: { contentType: "application/json", schema: VoiceMessage },
   maxBytes: MAX_DOCUMENT_BODY,
 });
@@ -195,8 +196,9 @@ const sendPdf = route({
   path: "/v1/message/send/pdf",
   access: "key_or_bearer",
   operationId: "sendPdf",
-  summary: "Send a PDF, for invoicing systems",
-  description: "Goes out on the first connected line. The key may also come as `Authorization: Bearer`.",
+  summary: "Send a PDF",
+  description: "For invoicing systems. Sent by the account's first connected session. The key may also be sent as " +
+    "`Authorization: Bearer`.",
   upload: { contentType: "application/json", schema: PdfMessage },
   maxBytes: MAX_DOCUMENT_BODY,
   problems: ["not_found", "no_connected_session", "quota_exceeded", "recipient_opted_out"],
