@@ -98,12 +98,12 @@ export function send(c: ApiContext, answer: Answer | Response): Response {
 export function noRoute(
   c: ApiContext,
   paths: PathIndex,
-  why = "There is nothing here; /docs lists what there is.",
+  why = "There is nothing at this path; see /docs.",
 ): Problem {
   const methods = paths.methodsOf(c.req.path);
   if (methods.length === 0) return new Problem("not_found", why);
   c.get("headers").allow = methods.join(", ");
-  return new Problem("method_not_allowed", `${c.req.path} takes ${methods.join(", ")}.`);
+  return new Problem("method_not_allowed", `${c.req.path} supports ${methods.join(", ")}.`);
 }
 
 export function isSafe({ req: { method } }: ApiContext): boolean {

@@ -103,10 +103,10 @@ export function problemOf(error: unknown): Problem {
   }
   if (error instanceof NetworkTimeout) return new Problem("network_timeout", error.message, { cause: error });
   if (error instanceof PasskeyNotRequested) {
-    return new Problem("passkey_not_requested", "No passkey, or not this step of it, is asked for now.");
+    return new Problem("passkey_not_requested", "This step of the passkey is not requested at the moment.");
   }
   if (error instanceof PasskeyRefused) return new Problem("passkey_refused", error.message);
-  return new Problem("internal_error", "The request failed; its requestId finds the reason in the gateway's log.", {
+  return new Problem("internal_error", "The request failed; the gateway's log has the cause, under its requestId.", {
     cause: error,
   });
 }

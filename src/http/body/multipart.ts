@@ -51,7 +51,7 @@ export async function readFormUpload<Fields>(
         file = await media.write(ReadableStream.from(content), { accountId, maxBytes });
       }
     }
-    if (!file) throw invalid(part, "is required, as a part with a file name");
+    if (!file) throw invalid(part, "is required as a part with a file name");
     if (file.size === 0) throw invalid(part, "is empty");
     return { fields: validate(schema, { ...Object.fromEntries(fields), [part]: "" }), file, filename };
   } catch (error) {

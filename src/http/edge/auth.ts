@@ -79,7 +79,7 @@ function makeCheckPlace(clientAddress: ClientAddress): CheckPlace {
       }
     }
     if (allowedDomains.length > 0 && !domainAllowed(allowedDomains, pageHost(c))) {
-      throw new Problem("domain_not_allowed", "The key may be used from pages of its allowed domains only.");
+      throw new Problem("domain_not_allowed", "The key may be used only from pages of its allowed domains.");
     }
   };
 }
@@ -93,7 +93,7 @@ function readKey(c: ApiContext, form: KeyForm): string {
   throw new Problem(
     "api_key_missing",
     bearer
-      ? "Send the key in the header x-api-key; the Bearer form works on /v1/message/send/pdf alone."
+      ? "Send the key in the header x-api-key; only /v1/message/send/pdf accepts Authorization: Bearer."
       : "Send the key in the header x-api-key.",
   );
 }

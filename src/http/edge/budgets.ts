@@ -37,7 +37,7 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions) {
     /** Requests that work on thousands of rows: cancelling a bulk, redelivering since a time. */
     jobs: new FairSemaphore(JOBS),
     /** Bytes of request bodies in memory. */
-    bodies: new Tally("bytes of bodies", {
+    bodies: new Tally("bytes of request bodies", {
       inAll,
       each: Math.max(MIN_BODY_BYTES, Math.floor(inAll / 4)),
       free: SMALL_BODY_BYTES,
@@ -106,7 +106,7 @@ export class Tally {
       throw new Problem("too_much_at_once", `The account may have ${most} ${this.#what} at a time.`, again);
     }
     if (this.#sum + amount > inAll) {
-      throw new Problem("busy", `The gateway takes ${inAll} ${this.#what} at a time.`, again);
+      throw new Problem("busy", `The gateway accepts ${inAll} ${this.#what} at a time.`, again);
     }
   }
 

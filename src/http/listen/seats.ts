@@ -43,7 +43,7 @@ export const NO_SEAT = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: applic
     title: "Too many connections",
     status: 503,
     code: "too_many_connections",
-    detail: "As many connections are open as the gateway takes; try again in a second.",
+    detail: "The gateway's limit of open connections is reached; try again in a second.",
   });
 
 /** Resolves to the process's limit of open files, less what the gateway itself needs. */

@@ -40,7 +40,7 @@ const getBulk = route({
   method: "get",
   path: "/v1/bulks/{id}",
   operationId: "getBulk",
-  summary: "Get a bulk",
+  summary: "See how far a bulk is",
   answers: { 200: one },
 });
 

@@ -37,7 +37,9 @@ const filters = {
   types: z.string().max(1000).optional().transform(namesOf).openapi({
     type: "string",
     pattern: `^\\s*$|^${ANY_NAME}(,${ANY_NAME})*$`,
-    description: `Event names, separated by commas. Defaults to all: ${EVENT_NAMES.join(", ")}.`,
+    description: `Event names, separated by commas. Defaults to all except \`presence.updated\`. Names: ${
+      EVENT_NAMES.join(", ")
+    }.`,
     example: "message.sent,message.received",
   }),
   sessionId: z.string().max(100).optional(),
@@ -123,7 +125,10 @@ function namesOf(list: string | undefined, context: z.RefinementCtx): EventName[
     const asked = part.trim();
     const name = EVENT_NAMES.find((known) => known === asked);
     if (name) return [name];
-    context.addIssue({ code: "custom", message: `"${asked}" is no event; there are ${EVENT_NAMES.join(", ")}` });
+    context.addIssue({
+      code: "custom",
+      message: `"${asked}" is not an event; the events are ${EVENT_NAMES.join(", ")}`,
+    });
     return [];
   });
 }

@@ -55,7 +55,10 @@ const Person = z.string().regex(
 
 /** A list of people without duplicates. */
 export function people({ least, most }: { least: number; most: number }) {
-  return z.array(Person).min(least).max(most).refine((all) => new Set(all).size === all.length, "names somebody twice")
+  return z.array(Person).min(least).max(most).refine(
+    (all) => new Set(all).size === all.length,
+    "must not name anyone twice",
+  )
     .openapi({ uniqueItems: true });
 }
 

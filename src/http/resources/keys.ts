@@ -105,7 +105,7 @@ function addKeys(api: Api, { keys, idempotency }: Pick<Services, "keys" | "idemp
  */
 function requireManager(caller: Caller): void {
   requireScope(caller, "manage");
-  if (isForPages(caller)) throw new Problem("scope_missing", "A key that is bound to domains manages no keys.");
+  if (isForPages(caller)) throw new Problem("scope_missing", "A key that is restricted to domains cannot manage keys.");
 }
 
 function shown({ createdAt, lastUsedAt, ...key }: AccountKey): z.infer<typeof Key> {

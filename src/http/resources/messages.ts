@@ -154,7 +154,7 @@ const editMessage = route({
     .superRefine(({ text, sendAt, priority }, context) => {
       const moves = typeof sendAt === "string" || typeof priority === "string";
       if (moves !== (typeof text === "string")) return;
-      const message = "give either text alone, or sendAt, priority or both of these";
+      const message = "give either text, or sendAt, priority or both";
       context.addIssue({ code: "custom", path: ["text"], message });
     }).openapi("MessageEdit", { minProperties: 1 }),
   answers: { 200: record },
@@ -269,7 +269,7 @@ function addMessages(
     if (id.startsWith("msg_")) return ok({ data: itemOf(await queued.cancel(caller.account.id, id)) });
     const party = caller.account.id;
     const cancelled = await budgets.jobs.run({ party }, () => queued.cancelBulk(party, id));
-    if (cancelled.length === 0) throw new Problem("not_cancellable", "Nothing of it waits any more.");
+    if (cancelled.length === 0) throw new Problem("not_cancellable", "None of the bulk's messages is queued any more.");
     const messageIds = cancelled.map((message) => message.id);
     return ok({ data: { bulkId: id, cancelled: messageIds.length, messageIds } });
   });

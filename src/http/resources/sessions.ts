@@ -38,7 +38,7 @@ export const Session = z.object({
 }).openapi("Session");
 
 const Name = oneLine(
-  z.string().min(1, { abort: true }).max(100).regex(/\S/, "must have a character that can be seen"),
+  z.string().min(1, { abort: true }).max(100).regex(/\S/, "must have a visible character"),
 ).openapi({ example: "Support line" });
 
 const Proxy = z.string().min(1).max(512).nullish().openapi({

@@ -45,7 +45,9 @@ const events = z.array(z.enum(EVENT_NAMES)).min(1).max(100).transform(unique);
 
 const NewWebhook = z.strictObject({
   url,
-  events: events.nullish().openapi({ description: "Events to subscribe to. Defaults to all." }),
+  events: events.nullish().openapi({
+    description: "Events to subscribe to. Defaults to all except `presence.updated`.",
+  }),
   sessionId: z.string().min(1).max(100).nullish().openapi({
     description: "Restrict the webhook to one session. Defaults to all sessions.",
   }),

@@ -41,7 +41,7 @@ const BulkItem = z.strictObject({
 }).superRefine(({ text, fileUrl, caption }, context) => {
   const isText = typeof text === "string";
   if (isText === (typeof fileUrl === "string")) {
-    context.addIssue({ code: "custom", path: ["text"], message: "either text or fileUrl is required, and not both" });
+    context.addIssue({ code: "custom", path: ["text"], message: "either text or fileUrl is required, but not both" });
   } else if (isText && typeof caption === "string") {
     context.addIssue({ code: "custom", path: ["caption"], message: "accompanies a file, not a text" });
   }

@@ -76,7 +76,7 @@ const Mentioned = z.string().regex(
   "must be a number of 7 to 15 digits, or a JID (…@s.whatsapp.net, …@lid)",
 );
 export const Mentions = z.union([z.literal("all"), z.array(Mentioned).max(MAX_MENTIONS)], {
-  error: () => `must be "all", or a list of at most ${MAX_MENTIONS.toLocaleString("en")} numbers or JIDs`,
+  error: () => `must be "all" or a list of at most ${MAX_MENTIONS.toLocaleString("en")} numbers or JIDs`,
 });
 
 export const typingMs = z.int().min(0).max(MAX_TYPING_MS);
@@ -157,7 +157,7 @@ function textOf(minimum: number, maximum = MAX_TEXT) {
       // Formatted only on error: the first use of a locale takes 15 ms.
       error: () => `has more than ${maximum.toLocaleString("en")} characters`,
     })
-    .refine((text) => text.isWellFormed(), "holds half of a surrogate pair, which is no character");
+    .refine((text) => text.isWellFormed(), "must not contain an unpaired surrogate");
 }
 
 function isLonger(text: string, characters: number): boolean {

@@ -13,7 +13,7 @@ import type { MannerFields } from "./fields.ts";
 
 /** Options that make no sense for a kind of message, and why. */
 const SENSELESS: Partial<Record<OutgoingContent["kind"], Partial<Record<keyof MannerFields, string>>>> = {
-  reaction: { replyTo: "is for what says more than a reaction", mentions: "is for what says more than a reaction" },
+  reaction: { replyTo: "is not supported for reactions", mentions: "is not supported for reactions" },
   status: {
     replyTo: "is for messages in a chat",
     mentions: "is for messages in a chat",
@@ -78,7 +78,7 @@ function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendMan
     if (Array.isArray(value) ? value.length > 0 : value) throw invalid(`${path}${field}`, senseless[field]!);
   }
   if (mentions === "all" && !isGroup(to)) {
-    throw invalid(`${path}mentions`, '"all" are mentioned in groups only');
+    throw invalid(`${path}mentions`, '"all" is allowed in groups only');
   }
   if (mentions?.length) manner.mentions = mentions;
   if (viewOnce) {

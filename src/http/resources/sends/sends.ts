@@ -73,7 +73,7 @@ const KIND_REQUESTS: readonly KindRequest[] = [
     fields: {
       question: label(255).meta({ example: "When may we deliver?" }),
       options: z.array(label(100)).min(2).max(12)
-        .refine((options) => new Set(options).size === options.length, "names an option twice")
+        .refine((options) => new Set(options).size === options.length, "must not name an option twice")
         .meta({ uniqueItems: true, example: ["Morning", "Afternoon"] }),
       multiple: z.boolean().nullish().meta({
         description: "Whether a voter may choose several options. Defaults to false.",
@@ -181,7 +181,7 @@ function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "
     const referred = await references.find(caller.account.id, messageId, { sessionId: null });
     assertSeen(referred, "messageId");
     const { lineId, key: { networkId }, kind, preview } = referred;
-    if (kind === null) throw invalid("messageId", "is a message that cannot be sent on");
+    if (kind === null) throw invalid("messageId", "is a message that cannot be forwarded");
     const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
     const items = [{ to, content, manner: body }];
     return acknowledged(await sender.send(caller, { ...body, sessionId: sessionId ?? lineId }, { items, repeat }));

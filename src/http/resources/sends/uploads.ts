@@ -67,7 +67,7 @@ const FILE_RULES: object = {
 /** Reports an issue unless the body has exactly one of `file` and `fileUrl`. */
 function eitherFile({ file, fileUrl }: WithFile, context: z.core.$RefinementCtx<unknown>): void {
   if ((typeof file === "string") !== (typeof fileUrl === "string")) return;
-  context.addIssue({ code: "custom", path: ["file"], message: "either file or fileUrl is required, and not both" });
+  context.addIssue({ code: "custom", path: ["file"], message: "either file or fileUrl is required, but not both" });
 }
 
 interface WithFile {
@@ -125,7 +125,8 @@ const formManner = {
     }),
   viewOnce: formBoolean,
   linkPreview: formBoolean,
-  typing: z.string().regex(/^\d{1,5}$/, "must be whole milliseconds").transform(Number).pipe(typingMs).optional()
+  typing: z.string().regex(/^\d{1,5}$/, "must be a whole number of milliseconds").transform(Number).pipe(typingMs)
+    .optional()
     .openapi({ type: "integer", minimum: 0, maximum: MAX_TYPING_MS, example: undefined }),
 };
 
@@ -134,11 +135,12 @@ const FileMessage = z.strictObject({
   to: Recipient,
   caption: Caption.optional(),
   ...formManner,
-  ttl: z.string().regex(/^\d{1,6}$/, "must be whole seconds").transform(Number).pipe(seconds).optional().openapi({
-    type: "integer",
-    minimum: 1,
-    maximum: MAX_TTL_SECONDS,
-  }),
+  ttl: z.string().regex(/^\d{1,6}$/, "must be a whole number of seconds").transform(Number).pipe(seconds).optional()
+    .openapi({
+      type: "integer",
+      minimum: 1,
+      maximum: MAX_TTL_SECONDS,
+    }),
   sendAt: sendAt.unwrap().unwrap().optional(),
   priority: priority.unwrap().unwrap().optional(),
   file: z.string().openapi({ format: "binary", minLength: 1, description: "A file of any type, at most 100 MiB." }),
