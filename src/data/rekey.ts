@@ -14,14 +14,14 @@ import { migrate, type Migration } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
 import { adoptNextKey, fitsSecret, nextSecretKey, prove, secretKey, wrongSecretKey } from "./secret_key.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
-import { Change, type Key, type KeyPart, type Row } from "../store/kv.ts";
+import { Change, type Key, type KeyPart, type Mutation, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { accountNamedBy } from "../store/layers/contents.ts";
-import { COMMIT_LIMITS, sizeBound } from "../store/limits.ts";
+import { COMMIT_LIMITS, writeMany } from "../store/limits.ts";
 import { makeSeal, SealError, sealKey } from "../store/seal.ts";
 
 /** A commit of this size takes a few milliseconds of disk time. */
-const ROWS_A_COMMIT = 200;
+const LIMITS = { ...COMMIT_LIMITS, mutations: 200, bytes: COMMIT_LIMITS.bytes / 2 };
 /** Of contents: each row is checked, so that no concurrent change is overwritten. */
 const CONTENTS_A_COMMIT = 8;
 
@@ -77,26 +77,14 @@ export async function rekey(kv: ChunkedKv, { runtime, migrations, from, to }: Re
 }
 
 async function sealAnew(kv: ChunkedKv, anew: (sealed: Uint8Array) => Uint8Array): Promise<number> {
-  let count = 0;
-  let change = new Change();
-  let bytes = 0;
-  async function commit(): Promise<void> {
-    await kv.commit(change);
-    count += change.mutations.length;
-    change = new Change();
-    bytes = 0;
+  async function* turnedRows(): AsyncGenerator<Mutation> {
+    for await (const { key, value } of kv.rows()) {
+      // The proof of the key is rewritten last.
+      const turned = isProof(key) ? value : turn(value, anew);
+      if (turned !== value) yield { kind: "set", key, value: turned };
+    }
   }
-  for await (const { key, value } of kv.rows()) {
-    // The proof of the key is rewritten last.
-    const turned = isProof(key) ? value : turn(value, anew);
-    if (turned === value) continue;
-    const size = sizeBound(turned);
-    if (change.mutations.length === ROWS_A_COMMIT || bytes + size > COMMIT_LIMITS.bytes / 2) await commit();
-    change.set(key, turned);
-    bytes += size;
-  }
-  if (change.mutations.length > 0) await commit();
-  return count;
+  return await writeMany(kv, turnedRows(), { limits: LIMITS });
 }
 
 function isProof(key: Key): boolean {

@@ -5,9 +5,9 @@
 import { join } from "node:path";
 import { throughTempFolder } from "../base/files.ts";
 import { deleteRange } from "../store/delete_range.ts";
-import { Change, type Kv, type Row } from "../store/kv.ts";
+import { Change, type Kv, type Mutation, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
-import { COMMIT_LIMITS, type CommitLoad, isWithin, loadOf } from "../store/limits.ts";
+import { writeMany } from "../store/limits.ts";
 import { backup, BackupError, type BackupSummary, restore, type RestoreOptions } from "./backup.ts";
 import type { DataPaths } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
@@ -94,26 +94,9 @@ async function withPaths<T>(
   );
 }
 
-/** Copies the rows in commits that every engine accepts. */
 async function copyRows(rows: AsyncIterable<Row<unknown>>, to: Kv): Promise<void> {
-  let change = new Change();
-  let load = loadOf(change);
-  for await (const { key, value } of rows) {
-    const own = loadOf(new Change().set(key, value));
-    const sum: CommitLoad = {
-      checks: 0,
-      mutations: load.mutations + 1,
-      keyBytes: load.keyBytes + own.keyBytes,
-      bytes: load.bytes + own.bytes,
-    };
-    // A large value is committed alone, because it is split.
-    const isFull = change.mutations.length > 0 && !isWithin(sum, COMMIT_LIMITS);
-    if (isFull) {
-      await to.commit(change);
-      change = new Change();
-    }
-    change.set(key, value);
-    load = isFull ? own : sum;
+  async function* copies(): AsyncGenerator<Mutation> {
+    for await (const { key, value } of rows) yield { kind: "set", key, value };
   }
-  if (change.mutations.length > 0) await to.commit(change);
+  await writeMany(to, copies());
 }

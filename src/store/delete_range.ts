@@ -1,9 +1,9 @@
 /** Deletes many rows in commits small enough to let other writers in between. */
-import { Change, type Key, type Kv, type Range } from "./kv.ts";
-import { COMMIT_LIMITS, keySize } from "./limits.ts";
+import type { Key, Kv, Mutation, Range } from "./kv.ts";
+import { COMMIT_LIMITS, writeMany } from "./limits.ts";
 
-/** Rows deleted by one commit, unless their keys are long: a few milliseconds of disk time. */
-const ROWS_A_COMMIT = 500;
+/** Five hundred rows a commit take a few milliseconds of disk time. */
+const LIMITS = { ...COMMIT_LIMITS, mutations: 500 };
 
 interface DeleteOptions {
   /** Stops the deletion between two commits. */
@@ -22,27 +22,13 @@ export async function deleteRange(kv: Kv, range: Range<unknown>, options?: Delet
 export async function deleteKeys(
   kv: Kv,
   keys: Iterable<Key> | AsyncIterable<Key>,
-  { signal }: DeleteOptions = {},
+  options?: DeleteOptions,
 ): Promise<number> {
-  let deleted = 0;
-  let change = new Change();
-  let keyBytes = 0;
-  async function commit(): Promise<void> {
-    if (change.mutations.length === 0) return;
-    await kv.commit(change, { background: true });
-    deleted += change.mutations.length;
-    change = new Change();
-    keyBytes = 0;
-  }
-  for await (const key of keys) {
-    if (signal?.aborted) return deleted;
-    const size = keySize(key);
-    if (change.mutations.length === ROWS_A_COMMIT || keyBytes + size > COMMIT_LIMITS.keyBytes) await commit();
-    change.delete(key);
-    keyBytes += size;
-  }
-  if (!signal?.aborted) await commit();
-  return deleted;
+  return await writeMany(kv, deletionsOf(keys), { ...options, limits: LIMITS, background: true });
+}
+
+async function* deletionsOf(keys: Iterable<Key> | AsyncIterable<Key>): AsyncGenerator<Mutation> {
+  for await (const key of keys) yield { kind: "delete", key };
 }
 
 async function* keysIn(kv: Kv, range: Range<unknown>): AsyncGenerator<Key> {

@@ -2,7 +2,7 @@
  * Limits of one commit, and fast upper bounds of the space that keys and values take in the engine. Callers keep to
  * `COMMIT_LIMITS`; an engine with higher limits tells the layers above it.
  */
-import type { Change, Key, KeyPart, Kv } from "./kv.ts";
+import { Change, type CommitOptions, type Key, type KeyPart, type Kv, type Mutation } from "./kv.ts";
 
 export interface CommitLoad {
   checks: number;
@@ -52,11 +52,55 @@ export function assertFits(change: Change, { mostChecks }: Pick<Kv, "mostChecks"
   if (change.mutations.length > mutations) throw new RangeError(`a commit takes at most ${mutations} mutations`);
 }
 
+interface WriteManyOptions extends CommitOptions {
+  /** Limits of each commit; by default those that every engine accepts. */
+  limits?: Readonly<CommitLoad>;
+  /** Stops the writing between two commits. */
+  signal?: AbortSignal;
+}
+
+/** Makes any number of mutations in order, in as many commits as they need. Resolves to the number of those made. */
+export async function writeMany(
+  kv: Pick<Kv, "commit">,
+  mutations: Iterable<Mutation> | AsyncIterable<Mutation>,
+  { limits = COMMIT_LIMITS, signal, ...options }: WriteManyOptions = {},
+): Promise<number> {
+  let made = 0;
+  let change = new Change();
+  let load = loadOf(change);
+  async function commit(): Promise<void> {
+    if (change.isEmpty) return;
+    await kv.commit(change, options);
+    made += change.mutations.length;
+    change = new Change();
+    load = loadOf(change);
+  }
+  for await (const mutation of mutations) {
+    if (signal?.aborted) return made;
+    const own = loadOf({ checks: [], mutations: [mutation] });
+    // A large value, which is split, is committed alone.
+    if (!isWithin(sumOf(load, own), limits)) await commit();
+    change.mutations.push(mutation);
+    load = sumOf(load, own);
+  }
+  if (!signal?.aborted) await commit();
+  return made;
+}
+
+function sumOf(a: CommitLoad, b: CommitLoad): CommitLoad {
+  return {
+    checks: a.checks + b.checks,
+    mutations: a.mutations + b.mutations,
+    keyBytes: a.keyBytes + b.keyBytes,
+    bytes: a.bytes + b.bytes,
+  };
+}
+
 /** Values nested deeper are measured by serialising them. */
 const DEEPEST = 64;
 
 /** Returns the bytes of the encoded key: a type byte and a terminator per part, with zero bytes escaped. */
-export function keySize(key: Key): number {
+function keySize(key: Key): number {
   let size = 0;
   for (const part of key) size += partSize(part);
   return size;
