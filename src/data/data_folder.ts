@@ -220,7 +220,8 @@ export function makeProbe(kv: Kv, clock: Clock): () => Promise<void> {
   }
   return () => {
     const now = clock.now();
-    if (last === null || now - last.at >= PROBE_EVERY_MS) {
+    // The clock may have been set back.
+    if (last === null || Math.abs(now - last.at) >= PROBE_EVERY_MS) {
       last = { at: now, written: write(now) };
       last.written.catch(() => {});
     }
