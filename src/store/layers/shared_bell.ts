@@ -1,7 +1,8 @@
 /** A bell shared by many processes: each has a bell of its own, and a wire carries its rings to the others. */
-import { untilStored } from "../kv.ts";
+import { singleFlight } from "../../base/single_flight.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import type { Bell } from "../bell.ts";
+import { untilStored } from "../kv.ts";
 
 /** After sending, rings are collected this long: under load every commit rings, and each send wakes all processes. */
 const GATHER_MS = 10;
@@ -35,7 +36,6 @@ export async function shareBell(
   const closing = new AbortController();
   /** Topics to send; one that rings twice in the meantime is sent once. */
   const waiting = new Set<string>();
-  let sending: Promise<void> | null = null;
 
   const wire = await openWire({
     rang: (topic) => own.ring(topic),
@@ -53,29 +53,25 @@ export async function shareBell(
     throw error;
   });
 
-  /** Sends until no topic is left; rings of the same turn of the event loop are sent together. */
-  async function send(): Promise<void> {
+  const send = singleFlight(async () => {
+    // Rings of the same turn of the event loop are sent together.
     await null;
+    const topics = [...waiting];
+    waiting.clear();
+    if (topics.length === 0 || closing.signal.aborted) return;
     try {
-      while (waiting.size > 0 && !closing.signal.aborted) {
-        const topics = [...waiting];
-        waiting.clear();
-        await untilStored(() => wire.send(topics), { clock, signal: closing.signal });
-        await sleep(clock, GATHER_MS, closing.signal);
-      }
+      await untilStored(() => wire.send(topics), { clock, signal: closing.signal });
+      await sleep(clock, GATHER_MS, closing.signal);
     } catch (error) {
       if (!closing.signal.aborted) log.error({ err: error }, "a ring could not be sent");
-    } finally {
-      // Synchronously, not in a `finally` of the promise: a ring in between would be left until the next one.
-      sending = null;
     }
-  }
+  });
 
   return {
     ring(topic) {
       own.ring(topic);
       waiting.add(topic);
-      sending ??= send();
+      void send();
     },
     ringAt: (topic, atMs) => own.ringAt(topic, atMs),
     hear(prefix, wake) {
@@ -91,7 +87,7 @@ export async function shareBell(
       closing.abort();
       hearers.clear();
       await own.close();
-      await sending;
+      await send();
       await wire.close();
     },
   };
