@@ -9,7 +9,8 @@ import type { Service } from "../base/service.ts";
 import { Loop } from "../base/single_flight.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
-import { Change, type Kv, type Row } from "../store/kv.ts";
+import { deleteKeys } from "../store/delete_range.ts";
+import { Change, type Key, type Kv, type Row } from "../store/kv.ts";
 import { serialise } from "../store/layers/row_format.ts";
 import type { Seal } from "../store/seal.ts";
 import { type AnswerRow, type CallRow, clusterKeys, type WrittenError } from "./rows.ts";
@@ -151,13 +152,13 @@ function opened<T>(seal: Pick<Seal, "open">, bytes: Uint8Array): T {
 
 /** Deletes calls and answers that nobody collected; resolves to their number. */
 export async function sweepCalls(kv: Kv, now: number): Promise<number> {
-  const change = new Change();
-  for await (const { key, value } of kv.list({ prefix: clusterKeys.calls() }, { limit: 400 })) {
-    if (now - value.askedAt > KEPT_MS) change.delete(key);
+  async function* abandoned(): AsyncGenerator<Key> {
+    for await (const { key, value } of kv.list({ prefix: clusterKeys.calls() })) {
+      if (now - value.askedAt > KEPT_MS) yield key;
+    }
+    for await (const { key, value } of kv.list({ prefix: clusterKeys.answers() })) {
+      if (now - value.at > KEPT_MS) yield key;
+    }
   }
-  for await (const { key, value } of kv.list({ prefix: clusterKeys.answers() }, { limit: 400 })) {
-    if (now - value.at > KEPT_MS) change.delete(key);
-  }
-  if (change.mutations.length > 0) await kv.commit(change);
-  return change.mutations.length;
+  return await deleteKeys(kv, abandoned());
 }

@@ -13,7 +13,7 @@ import type { Place } from "./place.ts";
 import { clusterKeys, type MemberRow, type Silence } from "./rows.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
-import { Change, firstRow, isRow, type Kv, type Row } from "../store/kv.ts";
+import { Change, firstRow, isRow, type Kv, type Row, type Slot } from "../store/kv.ts";
 
 /** Interval at which a member renews its row and checks the others. */
 const RENEW_EVERY_MS = 1_000;
@@ -197,9 +197,7 @@ export class Member implements Service {
     return succeeded;
   }
 
-  async #write(
-    before: { key: Row<MemberRow>["key"]; value: MemberRow | null; version: string | null },
-  ): Promise<boolean> {
+  async #write(before: Slot<MemberRow>): Promise<boolean> {
     const value: MemberRow = {
       beat: (before.value?.beat ?? 0) + 1,
       held: Object.fromEntries(this.leases.map((leases) => [leases.kind, leases.count])),
