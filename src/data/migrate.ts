@@ -15,12 +15,6 @@ export interface Migration {
   run(kv: Kv): Promise<void>;
 }
 
-interface MigrateOptions {
-  runtime: Pick<Runtime, "log">;
-  /** Every step since version 1, in order. */
-  migrations: readonly Migration[];
-}
-
 /** The data was written by a newer Paloma than this one. */
 class SchemaTooNew extends OperatorError {
   readonly code = "data_too_new";
@@ -39,9 +33,14 @@ export function newestOf(migrations: readonly Migration[]): number {
   return migrations.at(-1)?.to ?? 1;
 }
 
-/** Migrates existing data to the newest version; resolves to it. Throws SchemaTooNew before anything is written. */
-export async function migrate(kv: Kv, options: MigrateOptions): Promise<number> {
-  const { migrations } = options;
+/**
+ * Migrates existing data to the newest version; resolves to it. `migrations` holds every step since version 1, in order.
+ * Throws SchemaTooNew before anything is written.
+ */
+export async function migrate(
+  kv: Kv,
+  { runtime: { log }, migrations }: { runtime: Pick<Runtime, "log">; migrations: readonly Migration[] },
+): Promise<number> {
   const newest = newestOf(migrations);
   for (;;) {
     const slot = await kv.get(dataKeys.schemaVersion());
@@ -50,7 +49,7 @@ export async function migrate(kv: Kv, options: MigrateOptions): Promise<number> 
     if (version > newest) throw new SchemaTooNew(version, newest);
     const next = migrations.find((migration) => migration.to > version);
     if (!next) return version;
-    options.runtime.log.info({ from: version, to: next.to }, `converting the data: ${next.about}`);
+    log.info({ from: version, to: next.to }, `converting the data: ${next.about}`);
     await next.run(kv);
     await kv.commit(new Change().check(slot).set(dataKeys.schemaVersion(), next.to));
   }

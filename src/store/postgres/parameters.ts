@@ -118,8 +118,6 @@ interface Write {
   counter: bigint | null;
 }
 
-export const COMMIT = "select version, failed from paloma.commit($1, $2, $3, $4, $5, $6, $7, $8)";
-
 /** Throws TypeError or RangeError for changes that no engine accepts. */
 export function commitParameters(changes: readonly Change[]): Buffer[] {
   const checkChange = new ArrayParameter("int4");

@@ -25,10 +25,10 @@ import { inOrder } from "../layers/order.ts";
 import { isOwnRow } from "../layers/rows.ts";
 import { shareReads } from "../layers/shared_reads.ts";
 import { assertFits, type CommitLoad } from "../limits.ts";
-import { ArrayParameter, COMMIT, commitParameters, valueOfBytes } from "./parameters.ts";
+import { ArrayParameter, commitParameters, valueOfBytes } from "./parameters.ts";
 import { makeConnections } from "./connections.ts";
 import { prepareSchema } from "./schema.ts";
-import { isRace, storeError } from "./store_error.ts";
+import { guarded, isRace, storeError } from "./store_error.ts";
 
 /** Batches of reads, and of commits, in flight at once. With more of them each would be smaller. */
 const FLIGHTS = 3;
@@ -42,6 +42,7 @@ const ROWS_A_ROUND = 200;
 const MOST_RACES = 10;
 
 const COLUMNS = "key, version, value, counter";
+const COMMIT = "select version, failed from paloma.commit($1, $2, $3, $4, $5, $6, $7, $8)";
 
 /** A row of the table, as the client reads it. */
 interface Found {
@@ -183,11 +184,3 @@ function slotOf<T>(key: Key, row: Found | undefined): Slot<T> {
 }
 
 const nameOf = (bytes: Buffer) => bytes.toString("latin1");
-
-async function guarded<T>(run: () => Promise<T>): Promise<T> {
-  try {
-    return await run();
-  } catch (error) {
-    throw storeError(error);
-  }
-}

@@ -54,3 +54,12 @@ export function storeError(error: unknown): unknown {
   if (code === DISK_FULL) return new StoreError("full", "there is no space left for the store", { cause: error });
   return new StoreError("unavailable", `PostgreSQL cannot be used: ${text}`, { cause: error });
 }
+
+/** Settles as `run` does, with its failure translated. */
+export async function guarded<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw storeError(error);
+  }
+}

@@ -10,7 +10,7 @@ import { settledWithin } from "../../base/within.ts";
 import { StoreError } from "../kv.ts";
 import type { OpenWire } from "../layers/shared_bell.ts";
 import { Servers } from "./connections.ts";
-import { isOfOtherServer, storeError } from "./store_error.ts";
+import { guarded, isOfOtherServer, storeError } from "./store_error.ts";
 
 const CHANNEL = "paloma_bell";
 /** PostgreSQL limits a notification to less than 8,000 bytes. */
@@ -38,7 +38,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
   return async (events) => {
     const closing = new AbortController();
     const connect = servers.firstWritable(servers.urls.map((one) => () => connectTo(one)));
-    let client: pg.Client | null = await open();
+    let client: pg.Client | null = await guarded(connect);
     const kept = keep();
 
     /** Reconnects whenever the connection breaks. */
@@ -48,7 +48,7 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
         client = null;
         if (closing.signal.aborted) return;
         try {
-          client = await open();
+          client = await guarded(connect);
           events.missed();
         } catch (error) {
           log.warn({ err: error }, "the bell's connection cannot be made");
@@ -68,14 +68,6 @@ export function postgresWire(url: string, { runtime }: { runtime: Runtime }): Op
         if (!over.aborted) await servers.assertWritable(client).catch(end);
       }
       await hangUp(client);
-    }
-
-    async function open(): Promise<pg.Client> {
-      try {
-        return await connect();
-      } catch (error) {
-        throw storeError(error);
-      }
     }
 
     async function connectTo(url: string): Promise<pg.Client> {
