@@ -157,6 +157,6 @@ function silence(
 
 /** By which names the others knew a worker: it says so in its log. */
 function memberIds(process: Process): Set<string> {
-  const lines = process.stderr().matchAll(/"member":"([0-9a-f]+)"[^\n]*one of those that share the store/g);
+  const lines = process.stderr().matchAll(/"member":"([0-9a-f]+)"[^\n]*joined the cluster/g);
   return new Set([...lines].map(([, id]) => id!));
 }

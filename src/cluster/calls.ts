@@ -109,7 +109,7 @@ export function makeAnswers(options: AnswerOptions): Service {
       await kv.commit(new Change().set(clusterKeys.answer(value.caller, callId), row));
       bell.ring(`${ANSWER_TOPIC}${value.caller}/${callId}`);
     } catch (error) {
-      log.warn({ error: String(error) }, "a question could not be answered");
+      log.warn({ error: String(error) }, "a call could not be answered");
     }
   }
 
@@ -119,7 +119,7 @@ export function makeAnswers(options: AnswerOptions): Service {
         if (answersFor(String(row.key.at(-2)))) void underWay.add(() => take(row));
       }
     } catch (error) {
-      log.warn({ error: String(error) }, "questions could not be read");
+      log.warn({ error: String(error) }, "calls could not be read");
     }
     return LOOK_EVERY_MS;
   });

@@ -304,7 +304,7 @@ export class Leases {
       } catch (error) {
         // By its row the lease is still this member's: the next turn adopts it again.
         this.#uncertain = true;
-        log.warn({ kind, thing, error: String(error) }, "a lease could not be given up");
+        log.warn({ kind, thing, error: String(error) }, "a lease could not be released");
       } finally {
         this.#ending.delete(thing);
         if (this.#held.get(thing) === lease) this.#held.delete(thing);

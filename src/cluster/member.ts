@@ -104,7 +104,10 @@ export class Member implements Service {
       if (this.#self) await this.#depart(this.#self);
     } catch (error) {
       const { log } = this.#options.runtime;
-      log.warn({ error: String(error) }, "the other processes will learn from its silence that this one is gone");
+      log.warn(
+        { error: String(error) },
+        "leaving the cluster failed: the other members will notice by this one's silence",
+      );
     }
   }
 
@@ -132,7 +135,7 @@ export class Member implements Service {
         await this.#tidy(view);
       }
     } catch (error) {
-      log.warn({ error: String(error) }, "the other processes could not be looked at");
+      log.warn({ error: String(error) }, "the other members could not be checked");
     }
     if (this.#isDone || this.#isAsked) return;
     // A slow turn barely delays the next one, because failure detection depends on regular checks.
@@ -167,7 +170,10 @@ export class Member implements Service {
         await this.#write(slot);
         return;
       }
-      runtime.log.warn({ member: this.#id }, "this process was silent for too long: its leases are gone");
+      runtime.log.warn(
+        { member: this.#id },
+        "declared dead by the other members after a silence: this process has lost its leases",
+      );
       this.#self = null;
       await Promise.all(this.leases.map((leases) => leases.lost()));
     }
@@ -176,13 +182,13 @@ export class Member implements Service {
     // A successor takes leases at once: it inherits those of its predecessor.
     this.#joinedAt = await this.#succeed() ? -Infinity : runtime.clock.now();
     await this.#write({ key: clusterKeys.member(this.#id), value: null, version: null });
-    runtime.log.info({ member: this.#id }, "this process is one of those that share the store");
+    runtime.log.info({ member: this.#id }, "joined the cluster");
     callMembers(this.#options.bell);
   }
 
   /** The store has lost acknowledged renewals, and so also other recent commits. */
   async #wasSetBack(): Promise<void> {
-    this.#options.runtime.log.error({ member: this.#id }, "the store has lost what was written last");
+    this.#options.runtime.log.error({ member: this.#id }, "the store has lost its latest commits");
     for (const leases of this.leases) leases.doubt();
     await this.#options.setBack();
   }
@@ -226,7 +232,7 @@ export class Member implements Service {
       const seen = rows.flatMap(({ value: { silent } }) => silent[id]?.version === version ? silent[id].ms : []);
       const ms = Math.max(before?.version === version ? before.ms + watchedMs : 0, ...seen);
       if (id !== this.#id && ms >= DEAD_AFTER_MS && await this.#depart(row)) {
-        log.warn({ member: id, held }, "another process is gone: its leases are taken over");
+        log.warn({ member: id, held }, "another member is dead: its leases are free");
         continue;
       }
       others.set(id, { version, ms });

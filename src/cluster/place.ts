@@ -33,7 +33,10 @@ export async function takePlace(
       release: () => lock.release(),
     };
   } catch (error) {
-    log.info({ error: String(error) }, "the data folder cannot be written: a restart is met as a process that is new");
+    log.info(
+      { error: String(error) },
+      "the data folder cannot be written: leases of this process will outlive it by a timeout",
+    );
     return null;
   }
 }

@@ -83,7 +83,7 @@ export async function assertSound(path: string, clock: Clock): Promise<void> {
   const fault = size === 0 ? "it is empty" : faultOf(path, size);
   if (fault === null) return;
   const advice = "nothing was changed. Restore a backup into an empty folder, or move the file away to begin anew";
-  throw new StoreError("unavailable", `${path} is no sound store (${fault}): ${advice}`);
+  throw new StoreError("unavailable", `${path} is damaged (${fault}): ${advice}`);
 }
 
 async function sizeOf(path: string): Promise<number | null> {

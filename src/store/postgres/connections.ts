@@ -77,7 +77,7 @@ function openPool(
 
   function goOnWithThese(): void {
     pool.options.max = pool.totalCount;
-    log.warn({ connections: pool.totalCount }, "PostgreSQL takes no more connections: those that there are have to do");
+    log.warn({ connections: pool.totalCount }, "PostgreSQL refuses further connections: the open ones are shared");
     asksForMore();
     asksForMore = clock.after(FEWER_FOR_MS, () => pool.options.max = CONNECTIONS);
   }

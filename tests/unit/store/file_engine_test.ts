@@ -26,7 +26,7 @@ async function withStore(run: (path: string) => Promise<void>): Promise<void> {
 const DAMAGES: [name: string, alter: (bytes: Uint8Array) => Uint8Array, said: RegExp][] = [
   ["is empty", () => new Uint8Array(), /it is empty/],
   ["is cut short", (bytes) => bytes.slice(0, bytes.length / 2), /malformed|missing|invalid|out of order/i],
-  ["has pages of something else", (bytes) => bytes.fill(0x41, 3 * 4096, 12 * 4096), /no sound store/],
+  ["has pages of something else", (bytes) => bytes.fill(0x41, 3 * 4096, 12 * 4096), /is damaged/],
   ["is no database", (bytes) => bytes.fill(0x41, 0, 100), /not a database/],
 ];
 

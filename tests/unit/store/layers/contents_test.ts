@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { makeIsSealedAccount } from "../../../src/account/sealed_accounts.ts";
-import { accountKeys, type AccountRecord } from "../../../src/account/rows.ts";
-import { rewriteContents } from "../../../src/data/rekey.ts";
-import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
-import { Change, key, type KeyOf, prefix } from "../../../src/store/kv.ts";
-import type { ChunkedKv } from "../../../src/store/layers/chunk.ts";
-import { withSealedContents } from "../../../src/store/layers/contents.ts";
-import { makeSeal, SealError, sealKey } from "../../../src/store/seal.ts";
-import { type TestRuntime, testRuntime } from "../../support/runtime.ts";
+import { makeIsSealedAccount } from "../../../../src/account/sealed_accounts.ts";
+import { accountKeys, type AccountRecord } from "../../../../src/account/rows.ts";
+import { rewriteContents } from "../../../../src/data/rekey.ts";
+import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
+import { Change, key, type KeyOf, prefix } from "../../../../src/store/kv.ts";
+import type { ChunkedKv } from "../../../../src/store/layers/chunk.ts";
+import { withSealedContents } from "../../../../src/store/layers/contents.ts";
+import { makeSeal, SealError, sealKey } from "../../../../src/store/seal.ts";
+import { type TestRuntime, testRuntime } from "../../../support/runtime.ts";
 
 interface Said {
   accountId: string;
