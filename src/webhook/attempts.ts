@@ -3,8 +3,12 @@
  * separate places, so that hanging or failing endpoints never slow down working ones.
  */
 import type { FairSemaphore } from "../base/fair_semaphore.ts";
+import { retry } from "../base/retry.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
+import { orderOf } from "../event/log.ts";
+import { eventKeys } from "../event/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
+import { type Kv, STORE_PAUSE_MS } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { attemptDelivery } from "./delivery.ts";
 import type { Ended } from "./delivery_writer.ts";
@@ -12,6 +16,8 @@ import { liveSecrets, type WebhookRow } from "./webhook.ts";
 
 /** Pause after a failed attempt, so that an endpoint that refuses at once is not called in a tight loop. */
 const FAILING_REST_MS = 250;
+/** An event read longer ago is looked up again before it is sent: its person may have been erased since. */
+const FRESH_MS = 5_000;
 
 /** Places for the attempts of all webhooks, shared by the accounts. */
 interface Places {
@@ -20,6 +26,7 @@ interface Places {
 }
 
 export interface AttemptsContext {
+  kv: Kv;
   safeFetch: SafeFetch;
   seal: Seal;
   runtime: Runtime;
@@ -27,7 +34,16 @@ export interface AttemptsContext {
 }
 
 /** An attempt that is due. */
-export type Due = Omit<Ended, "outcome">;
+export interface Due extends Omit<Ended, "outcome"> {
+  /** When the event was read, Unix ms. */
+  readAt: number;
+}
+
+/**
+ * What became of a due attempt. `put off`: the webhook was paused, or stopped, before its turn. `gone`: the event was
+ * removed before its turn.
+ */
+export type Fate = "made" | "put off" | "gone";
 
 interface AttemptsOptions {
   webhook: () => WebhookRow;
@@ -43,7 +59,7 @@ export class Attempts {
   readonly #context: AttemptsContext;
   readonly #options: AttemptsOptions;
   /** Attempts in progress or waiting for their turn. */
-  readonly #underWay = new Set<Promise<void>>();
+  readonly #underWay = new Set<Promise<Fate>>();
   /** Whether the last attempt was a success. */
   #works = true;
   #opened: { row: WebhookRow; until: number; secrets: readonly string[] } | null = null;
@@ -58,8 +74,8 @@ export class Attempts {
     this.#works = works;
   }
 
-  /** Makes the attempt when it is its turn. Resolves when it has ended, or was aborted before its turn. */
-  make(due: Due): Promise<void> {
+  /** Makes the attempt when it is its turn, and resolves when it has ended. */
+  make(due: Due): Promise<Fate> {
     const made = this.#inTurn(due).finally(() => this.#underWay.delete(made));
     this.#underWay.add(made);
     return made;
@@ -70,40 +86,47 @@ export class Attempts {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
-  async #inTurn(due: Due): Promise<void> {
+  async #inTurn(due: Due): Promise<Fate> {
     const { places: { working, failing }, runtime: { clock } } = this.#context;
     const { webhook, stopping: signal } = this.#options;
     const { accountId: party, id: lane } = webhook();
     const turn = { party, lane, signal };
     try {
       // The endpoint may have failed while this attempt waited.
-      if (this.#works && await working.run(turn, () => this.#whileItWorks(due))) return;
-      await failing.run(turn, async () => {
-        await this.#request(due);
+      const made = this.#works ? await working.run(turn, () => this.#whileItWorks(due)) : null;
+      return made ?? await failing.run(turn, async () => {
+        const made = await this.#request(due);
         if (!this.#works) await sleep(clock, FAILING_REST_MS, signal);
+        return made;
       });
     } catch (error) {
-      // Stopped before its turn: the next start makes the attempt.
-      if (error !== signal.reason) throw error;
+      if (!signal.aborted) throw error;
+      return "put off";
     }
   }
 
-  /** Makes the attempt if the endpoint still works; resolves to whether it did. */
-  async #whileItWorks(due: Due): Promise<boolean> {
-    if (!this.#works) return false;
-    await this.#request(due);
-    return true;
+  /** Makes the attempt if the endpoint still works; otherwise resolves to null. */
+  async #whileItWorks(due: Due): Promise<Fate | null> {
+    return this.#works ? await this.#request(due) : null;
   }
 
-  async #request(due: Due): Promise<void> {
-    const { webhook, dropping: signal, ended } = this.#options;
+  async #request(due: Due): Promise<Fate> {
+    const { webhook, stopping, dropping: signal, ended } = this.#options;
+    const { kv, runtime: { clock } } = this.#context;
+    if (clock.now() - due.readAt > FRESH_MS) {
+      const key = eventKeys.event(due.event.accountId, orderOf(due.event.id));
+      const { value } = await retry(() => kv.get(key), { clock, pauseMs: STORE_PAUSE_MS, signal: stopping });
+      if (value === null) return "gone";
+    }
     const target = webhook();
+    if (!target.active) return "put off";
     const { url } = target;
     const secrets = () => this.#secretsOf(target);
     const outcome = await attemptDelivery(this.#context, { url, secrets, event: due.event, signal });
-    if (outcome.kind === "stopped") return;
+    if (outcome.kind === "stopped") return "put off";
     this.#works = outcome.kind === "delivered";
     await ended(due, outcome, target);
+    return "made";
   }
 
   /** Returns the signing secrets, unsealed once until the row changes or a rotation ends. */

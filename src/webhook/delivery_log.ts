@@ -53,7 +53,7 @@ export class DeliveryLog {
     { status, before, limit }: DeliveryQuery,
   ): Promise<{ deliveries: Delivery[]; next: string | null }> {
     const { kv } = this.#deps;
-    await existingWebhook(kv, accountId, webhookId);
+    const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
     const prefix = webhookKeys.deliveries(webhookId);
     const end = before === null ? null : orderOfDelivery(webhookId, before);
     if (before !== null && end === null) throw invalid("before", "is not the id of a delivery of this webhook");
@@ -66,7 +66,7 @@ export class DeliveryLog {
       if (deliveries.length === limit) return { deliveries, next: last };
       rows++;
       last = value.id;
-      if (status === null || value.status === status) deliveries.push(value);
+      if (status === null || value.status === status) deliveries.push(shown(value, webhook));
     }
     return { deliveries, next: rows === SCAN_LIMIT ? last : null };
   }
@@ -77,7 +77,7 @@ export class DeliveryLog {
    */
   async redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery> {
     const { kv, clock, owner } = this.#deps;
-    await existingWebhook(kv, accountId, webhookId);
+    const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
     const order = orderOfDelivery(webhookId, deliveryId);
     if (order === null) throw notFound("delivery");
     const delivery = await retryOnConflict(kv, async () => {
@@ -88,7 +88,7 @@ export class DeliveryLog {
       return { change, result: makeDue(change, webhookId, { event: event.value, slot, now: clock.now() }) };
     });
     owner.wake(webhookId);
-    return delivery;
+    return shown(delivery, webhook);
   }
 
   /**
@@ -117,6 +117,11 @@ export class DeliveryLog {
     owner.wake(webhookId);
     return { scheduled };
   }
+}
+
+/** Returns the delivery as shown: what waits for its webhook to be switched on has no next attempt at a known time. */
+function shown(delivery: Delivery, { active }: WebhookRow): Delivery {
+  return active ? delivery : { ...delivery, nextAttemptAt: null };
 }
 
 async function redeliverBatch(

@@ -4,6 +4,8 @@
 import type { LoggedEvent } from "../event/event.ts";
 import { type EventLog, EVENTS_A_READ, orderOf } from "../event/log.ts";
 import { singleFlight } from "../base/single_flight.ts";
+import type { Clock } from "../runtime.ts";
+import type { Fate } from "./attempts.ts";
 import { wants, type WebhookRow } from "./webhook.ts";
 
 /** Concurrent first attempts of one webhook: 240 a second for an endpoint that takes 100 ms. */
@@ -20,7 +22,7 @@ interface LogCursorOptions {
   /** Orders after the cursor whose first attempt has ended and is already written. */
   done: Set<string>;
   /** Makes the first attempt; resolves when it has ended and never rejects. */
-  attempt(event: LoggedEvent): Promise<void>;
+  attempt(event: LoggedEvent, readAt: number): Promise<Fate>;
   /** Called when the cursor has advanced far without any attempt. */
   moved(): void;
   /** Called when the log could not be read. */
@@ -28,12 +30,22 @@ interface LogCursorOptions {
   stopped: AbortSignal;
 }
 
-export function makeLogCursor(events: Pick<EventLog, "following">, options: LogCursorOptions) {
+/** An event that waits for its first attempt. */
+interface Waiting {
+  event: LoggedEvent;
+  /** Unix ms. */
+  readAt: number;
+}
+
+export function makeLogCursor(
+  { events, clock }: { events: Pick<EventLog, "following">; clock: Clock },
+  options: LogCursorOptions,
+) {
   const { webhook, done, attempt, moved, failed, stopped } = options;
   let head = options.cursor;
   let unnoted = 0;
   let running = 0;
-  const queue: LoggedEvent[] = [];
+  const queue: Waiting[] = [];
   const lanes = new Set<string>();
   /** Events in the window, oldest first, each with the order before it. */
   const open = new Map<string, string>();
@@ -47,12 +59,13 @@ export function makeLogCursor(events: Pick<EventLog, "following">, options: LogC
     begin();
     while (mayRun() && queue.length < EVENTS_A_READ && open.size < WINDOW) {
       const read = await events.following(webhook().accountId, head);
+      const readAt = clock.now();
       for (const event of read) {
         const order = orderOf(event.id);
         unnoted++;
         if (wants(webhook(), event) && !done.delete(order)) {
           open.set(order, head);
-          queue.push(event);
+          queue.push({ event, readAt });
         }
         head = order;
       }
@@ -65,7 +78,7 @@ export function makeLogCursor(events: Pick<EventLog, "following">, options: LogC
 
   function begin(): void {
     for (let i = 0; i < queue.length && running < PLACES && mayRun();) {
-      const event = queue[i]!;
+      const { event, readAt } = queue[i]!;
       const lane = laneOf(event);
       if (lanes.has(lane)) {
         i++;
@@ -73,17 +86,20 @@ export function makeLogCursor(events: Pick<EventLog, "following">, options: LogC
       }
       queue.splice(i, 1);
       // The subscription may have changed since the event was read.
-      if (wants(webhook(), event)) void run(event, lane);
+      if (wants(webhook(), event)) void run({ event, readAt }, lane);
       else open.delete(orderOf(event.id));
     }
   }
 
-  async function run(event: LoggedEvent, lane: string): Promise<void> {
+  async function run(waiting: Waiting, lane: string): Promise<void> {
     lanes.add(lane);
     running++;
-    await attempt(event);
+    const fate = await attempt(waiting.event, waiting.readAt);
     lanes.delete(lane);
     running--;
+    // To the front: it precedes whatever else waits in its lane.
+    if (fate === "put off") queue.unshift(waiting);
+    if (fate === "gone") open.delete(orderOf(waiting.event.id));
     begin();
     if (more && queue.length < EVENTS_A_READ) void follow();
   }

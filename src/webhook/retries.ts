@@ -2,12 +2,12 @@
 import type { Clock } from "../runtime.ts";
 import { eventKeys } from "../event/rows.ts";
 import { webhookKeys } from "./rows.ts";
-import { Change, type Kv } from "../store/kv.ts";
+import { Change, type Key, type Kv, type Slot } from "../store/kv.ts";
 import { singleFlight } from "../base/single_flight.ts";
-import type { Due } from "./attempts.ts";
+import type { Due, Fate } from "./attempts.ts";
 import { RETRY_AFTER_MAX_MS } from "./delivery.ts";
 import { givenUp } from "./sweep.ts";
-import type { WebhookRow } from "./webhook.ts";
+import type { Delivery, WebhookRow } from "./webhook.ts";
 
 /**
  * Concurrent scheduled attempts, separate from first attempts, so that a burst of failures does not delay new events.
@@ -17,7 +17,7 @@ const PLACES = 8;
 interface RetriesOptions {
   webhook: () => WebhookRow;
   /** Makes the attempt; never rejects. */
-  attempt(due: Due): Promise<void>;
+  attempt(due: Due): Promise<Fate>;
   /** Arranges a call of `takeUp` at that time, Unix ms. */
   wakeAt(atMs: number): void;
   /** Called when the rows could not be read. */
@@ -57,20 +57,16 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
         kv.get(eventKeys.event(accountId, order)),
         kv.get(webhookKeys.delivery(id, order)),
       ]);
-      if (due.value === null) {
-        // Its outcome was written while the list was read.
-        taken.delete(order);
-      } else if (event.value) {
-        await attempt({ event: event.value, previous: previous.value, number, dueAt });
-      } else {
-        const change = new Change().delete(webhookKeys.dueAttempt(id, dueAt, order));
-        // The event is gone. The sweep marked this delivery as failed, but an attempt in progress overwrote that.
-        if (previous.value?.status === "pending") {
-          change.check(previous).set(webhookKeys.delivery(id, order), givenUp(previous.value, clock.now()));
-        }
-        await kv.commit(change);
-        taken.delete(order);
+      // Null: its outcome was written while the list was read.
+      if (due.value !== null) {
+        const fate = event.value
+          ? await attempt({ event: event.value, previous: previous.value, number, dueAt, readAt: clock.now() })
+          : "gone";
+        // Then `written` ends it.
+        if (fate === "made") return;
+        if (fate === "gone") await giveUp(due.key, previous);
       }
+      taken.delete(order);
     } catch (error) {
       taken.delete(order);
       failed(error);
@@ -78,6 +74,15 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
       running--;
       takeUp();
     }
+  }
+
+  /** The event is gone. The sweep marked its delivery as failed, but an attempt in progress may have overwritten that. */
+  async function giveUp(due: Key, delivery: Slot<Delivery>): Promise<void> {
+    const change = new Change().delete(due);
+    if (delivery.value?.status === "pending") {
+      change.check(delivery).set(delivery.key, givenUp(delivery.value, clock.now()));
+    }
+    await kv.commit(change);
   }
 
   const looking = singleFlight(() => look().catch(failed));

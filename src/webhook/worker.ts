@@ -119,11 +119,11 @@ export class Worker implements Service {
       failed: (error: unknown) => this.#storeFailed(error),
       stopped: this.#stopping.signal,
     };
-    const cursor: Parts["cursor"] = makeLogCursor(events, {
+    const cursor: Parts["cursor"] = makeLogCursor({ events, clock }, {
       ...shared,
       cursor: progress.cursor,
       done,
-      attempt: (event) => this.#attempts.make({ event, previous: null, number: 1, dueAt: null }),
+      attempt: (event, readAt) => this.#attempts.make({ event, previous: null, number: 1, dueAt: null, readAt }),
       moved: () => writer.noteCursor(),
     });
     const retries = makeRetries({ kv, clock }, {

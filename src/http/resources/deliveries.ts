@@ -23,7 +23,9 @@ const DeliveryRecord = z.object({
     error: z.string().nullable(),
   })),
   createdAt: Timestamp,
-  nextAttemptAt: Timestamp.nullable(),
+  nextAttemptAt: Timestamp.nullable().openapi({
+    description: "When the next attempt is due; null when none is, and while the webhook is not active",
+  }),
 }).openapi("Delivery");
 
 const params = idParams("webhook", "whk");

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { Buffer } from "node:buffer";
-import type { NewEvent } from "../../../src/event/event.ts";
+import type { LoggedEvent, NewEvent } from "../../../src/event/event.ts";
+import { eraseEvents } from "../../../src/event/sweep.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import type { Delivery } from "../../../src/webhook/webhook.ts";
 import { type Answer, answering, Receiver } from "../../support/receiver.ts";
@@ -9,6 +10,7 @@ import { ACCOUNT, ALL_EVENTS, SESSION, textEvent, webhookStage, WebhookWorld } f
 import { until } from "../../support/until.ts";
 import { isNewlyFailing } from "../../../src/webhook/failing.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
+import { releaseEvents } from "../../../src/webhook/sweep.ts";
 
 const tls = (name: string) => Deno.readTextFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url));
 const identity = (host: string) => ({ cert: tls(`${host}.cert`), key: tls(`${host}.key`) });
@@ -357,6 +359,79 @@ Deno.test("a paused webhook holds its events and sends them in order when it goe
   await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: true });
   await s.world.until(s.webhook.id, ended(2));
   assert.deepEqual(s.receiver.events.map(({ data }) => data.text), ["text 1", "text 2"]);
+});
+
+/** A hanging endpoint takes 24 of the account's 32 places; of 24 events the second webhook has begun 8, and 16 wait. */
+async function crowdedStage() {
+  const s = await webhookStage({ answer: hang });
+  const receiver = await Receiver.start(hang);
+  const events = Array.from({ length: 24 }, (_, i) => textEvent(i, { chat: `49${i}@s.whatsapp.net` }));
+  await s.world.log(...events);
+  await until(() => s.receiver.requests.length === 24, "places of one webhook");
+  await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: false });
+  const { webhook } = await s.world.webhooks.create(ACCOUNT, { url: receiver.url, ...ALL_EVENTS });
+  const ids = await s.world.log(...events);
+  await until(() => receiver.requests.length === 8 && s.world.dispatcher.waiting() === 16, "attempts that wait");
+  return {
+    world: s.world,
+    receiver,
+    webhook,
+    ids,
+    /** Lets all attempts under way time out. */
+    timeOut: () => s.world.runtime.clock.advance(10_000),
+    async [Symbol.asyncDispose]() {
+      await s[Symbol.asyncDispose]();
+      await receiver.close();
+    },
+  };
+}
+
+Deno.test("attempts that wait for their turn when the webhook is paused are made when it goes on", async () => {
+  await using s = await crowdedStage();
+  await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: false });
+  await s.timeOut();
+  await until(() => s.world.dispatcher.waiting() === 0, "the turns of those that wait");
+  assert.equal(s.receiver.requests.length, 8, "requests to a paused webhook");
+  s.receiver.answer = answering(200);
+  await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: true });
+  await s.world.exhaust(s.webhook.id);
+  await s.world.until(s.webhook.id, ended(24));
+  assert.equal(s.receiver.requests.length, 8 + 24);
+});
+
+Deno.test("events that were erased while their attempts wait are not sent", async () => {
+  await using s = await crowdedStage();
+  const { kv, runtime } = s.world;
+  const erased = new Set(s.ids.slice(20));
+  const among = (events: readonly LoggedEvent[]) => Promise.resolve(events.filter(({ id }) => erased.has(id)));
+  const { change, erased: events } = await eraseEvents(kv, ACCOUNT, { after: null, among });
+  assert.equal(events.length, 4);
+  await releaseEvents({ kv, runtime }, ACCOUNT, events);
+  await kv.commit(change);
+  s.receiver.answer = answering(200);
+  await s.timeOut();
+  const deliveries = await s.world.exhaust(s.webhook.id);
+  await s.world.until(s.webhook.id, ended(24));
+  const sent = new Set(s.receiver.requests.map(({ headers }) => String(headers["webhook-id"])));
+  assert.deepEqual([...erased].filter((id) => sent.has(id)), [], "erased, and sent");
+  assert.equal(sent.size, 20);
+  const lost = deliveries.filter(({ eventId }) => erased.has(eventId));
+  assert.deepEqual(lost.map(({ status }) => status), Array(4).fill("failed"));
+});
+
+Deno.test("while a webhook is switched off its deliveries show no next attempt", async () => {
+  await using s = await webhookStage({ answer: answering(500) });
+  await s.world.log(textEvent(1));
+  const [waiting] = await s.world.until(s.webhook.id, ([now]) => now?.status === "pending");
+  assert.ok(waiting!.nextAttemptAt! > s.world.runtime.clock.now());
+  await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: false });
+  const [paused] = await s.world.deliveries(s.webhook.id);
+  assert.deepEqual([paused!.status, paused!.nextAttemptAt], ["pending", null]);
+  const again = await s.world.deliveryLog.redeliver(ACCOUNT, s.webhook.id, waiting!.id);
+  assert.deepEqual([again.status, again.nextAttemptAt], ["pending", null]);
+  await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: true });
+  s.receiver.answer = answering(200);
+  await s.world.until(s.webhook.id, ended(1));
 });
 
 Deno.test("after a crash at any commit every event arrives, repeated only under its own id", async () => {

@@ -16,7 +16,10 @@ Deno.test("an attempt that is written down while the waiting rows are read is no
   let attempts = 0;
   const retries = makeRetries({ kv, clock }, {
     webhook: () => ({ id: "whk_1", accountId: "acc_1", active: true }) as WebhookRow,
-    attempt: () => Promise.resolve(void attempts++),
+    attempt() {
+      attempts++;
+      return Promise.resolve("made");
+    },
     wakeAt: () => assert.fail("nothing is due later"),
     failed: (error) => assert.fail(String(error)),
     stopped: new AbortController().signal,
@@ -61,6 +64,7 @@ Deno.test("an attempt that a clock years ahead has planned is made once the cloc
       await kv.commit(
         new Change().delete(webhookKeys.dueAttempt("whk_1", dueAt, dueAt === hours(0) ? "0001" : "0002")),
       );
+      return "made";
     },
     wakeAt: (at) => void woken.push(at),
     failed: (error) => assert.fail(String(error)),
