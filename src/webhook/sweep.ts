@@ -5,13 +5,11 @@ import { orderOf } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
-import { Change, firstRow, type Key, type Kv, type PrefixOf } from "../store/kv.ts";
+import { Change, firstRow, type Key, type Kv, type PrefixOf, retryOnConflict, type Slot } from "../store/kv.ts";
 import { type Delivery, newDelivery, wants, type WebhookProgress, type WebhookRow } from "./webhook.ts";
 
 /** Failed deliveries are kept for 30 days; delivered ones are removed together with their event. */
 const FAILED_KEEP_MS = 30 * 24 * 3_600_000;
-/** Deliveries per commit: one with many attempts and long errors takes up to 6 KiB. */
-const WRITTEN_AT_ONCE = 100;
 
 /**
  * Settles the deliveries of events that are about to be removed (called by `sweepEvents`): successful deliveries are
@@ -25,39 +23,43 @@ export async function releaseEvents(
   for await (const { value: webhook } of kv.list({ prefix: webhookKeys.webhooksOfAccount(accountId) })) {
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhook.id));
     if (!progress) continue;
-    for (const some of piecesOf(events, WRITTEN_AT_ONCE)) {
-      const slots = await kv.getMany(some.map((event) => webhookKeys.delivery(webhook.id, orderOf(event.id))));
-      const change = new Change();
-      some.forEach((event, i) => {
-        release(change, { webhook, progress, event, delivery: slots[i]!.value, now: runtime.clock.now() });
+    // Each may be checked; a delivery with many attempts and long errors takes up to 6 KiB.
+    for (const some of piecesOf(events, kv.mostChecks)) {
+      await retryOnConflict(kv, async () => {
+        const slots = await kv.getMany(some.map((event) => webhookKeys.delivery(webhook.id, orderOf(event.id))));
+        const change = new Change();
+        some.forEach((event, i) => {
+          release(change, { webhook, progress, event, slot: slots[i]!, now: runtime.clock.now() });
+        });
+        return { change, result: undefined };
       });
-      if (change.mutations.length > 0) await kv.commit(change);
     }
   }
 }
 
 function release(
   change: Change,
-  { webhook, progress, event, delivery, now }: {
+  { webhook, progress, event, slot, now }: {
     webhook: WebhookRow;
     progress: WebhookProgress;
     event: LoggedEvent;
-    delivery: Delivery | null;
+    slot: Slot<Delivery>;
     now: number;
   },
 ): void {
   const order = orderOf(event.id);
+  const delivery = slot.value;
   if (delivery?.status === "failed") return;
   if (delivery?.status === "delivered") {
-    change.delete(webhookKeys.delivery(webhook.id, order));
+    change.delete(slot.key);
     return;
   }
   const owed = delivery !== null || (webhook.active && order > progress.cursor && wants(webhook, event));
   if (!owed) return;
   const waited = delivery?.nextAttemptAt ?? null;
   if (waited !== null) change.delete(webhookKeys.dueAttempt(webhook.id, waited, order));
-  const given = givenUp(delivery ?? newDelivery(webhook.id, event, now), now);
-  change.set(webhookKeys.delivery(webhook.id, order), given);
+  // Checked: an attempt may end in the meantime.
+  change.check(slot).set(slot.key, givenUp(delivery ?? newDelivery(webhook.id, event, now), now));
 }
 
 /** Returns the delivery as failed because its event was removed before it could be delivered. */

@@ -1,7 +1,7 @@
 /** Long delivery logs against the limits of the real engine. */
 import assert from "node:assert/strict";
 import type { LoggedEvent } from "../../../src/event/event.ts";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog, orderOf } from "../../../src/event/log.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
@@ -84,4 +84,24 @@ Deno.test("events that go leave their deliveries as failed, however often they w
     await releaseEvents({ kv, runtime: testRuntime() }, ACCOUNT, events);
     const deliveries = await Array.fromAsync(kv.list({ prefix: webhookKeys.deliveries(WEBHOOK.id) }));
     assert.deepEqual([...new Set(deliveries.map(({ value }) => value.status))], ["failed"]);
+  }));
+
+Deno.test("a delivery that succeeds while its event goes is not marked as failed", () =>
+  withTriedLog(async (kv, events) => {
+    const key = webhookKeys.delivery(WEBHOOK.id, orderOf(events[0]!.id));
+    let isRead = false;
+    const racing: Kv = {
+      ...kv,
+      async getMany(keys) {
+        const slots = await kv.getMany(keys);
+        const { value } = await kv.get(key);
+        if (!isRead) await kv.commit(new Change().set(key, { ...value!, status: "delivered", nextAttemptAt: null }));
+        isRead = true;
+        return slots;
+      },
+    };
+    await releaseEvents({ kv: racing, runtime: testRuntime() }, ACCOUNT, events);
+    const deliveries = await Array.fromAsync(kv.list({ prefix: webhookKeys.deliveries(WEBHOOK.id) }));
+    assert.ok(!deliveries.some(({ value }) => value.eventId === events[0]!.id), "removed together with its event");
+    assert.equal(deliveries.length, EVENTS - 1);
   }));
