@@ -1,5 +1,7 @@
 /** A server as a process of its own: its start until the first 200, and its memory then. Linux only: it reads `/proc`. */
 import { sleep, systemClock } from "../../src/runtime.ts";
+import { freePort } from "../../tests/support/free_port.ts";
+import { processorMs, residentBytes } from "../proc.ts";
 
 export interface FirstResponse {
   /** From the start of the process to its first 200. */
@@ -22,8 +24,6 @@ interface ServerStart {
 }
 
 const GIVE_UP_MS = 30_000;
-/** The unit of processor time in `/proc`. */
-const TICK_MS = 10;
 
 /** Starts the server, which answers `/healthz` at PALOMA_PORT, on a new PALOMA_DATA_DIR, and ends it. */
 export async function firstResponse({ command, args, restMs }: ServerStart): Promise<FirstResponse> {
@@ -64,18 +64,6 @@ export async function firstResponse({ command, args, restMs }: ServerStart): Pro
   }
 }
 
-async function processorMs(pid: number): Promise<number> {
-  const stat = await Deno.readTextFile(`/proc/${pid}/stat`);
-  // After the name in brackets, which may have spaces: user and system time are fields 14 and 15 of proc(5).
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-}
-
-async function residentBytes(pid: number): Promise<number> {
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(await Deno.readTextFile(`/proc/${pid}/status`)) ?? [];
-  return Number(kilobytes) * 1024;
-}
-
 async function answers(url: string): Promise<boolean> {
   try {
     const response = await fetch(url);
@@ -84,12 +72,4 @@ async function answers(url: string): Promise<boolean> {
   } catch {
     return false;
   }
-}
-
-/** A port that was free a moment ago. */
-function freePort(): number {
-  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  const { port } = listener.addr;
-  listener.close();
-  return port;
 }

@@ -5,8 +5,7 @@ import type { SettingValues } from "../../src/settings.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { runAsChild } from "./child.ts";
-import { countStoreCalls } from "./store_calls.ts";
-import { watchLoad, watchUse } from "./watch_load.ts";
+import { countStoreCalls, watchLoad, watchUse } from "./watch_load.ts";
 
 export interface GatewayReady {
   /** `http://HOST:PORT` */

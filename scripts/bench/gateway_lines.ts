@@ -11,8 +11,7 @@ import { restingMemory, runAsChild } from "./child.ts";
 import type { GatewayReady } from "./gateway.ts";
 import { rest } from "./idle.ts";
 import type { Connected } from "./lines.ts";
-import { countStoreCalls } from "./store_calls.ts";
-import { watchLoad } from "./watch_load.ts";
+import { countStoreCalls, watchLoad } from "./watch_load.ts";
 
 export interface GatewayLines {
   settings: SettingValues;

@@ -10,7 +10,7 @@ import { copyFolder, exportLines, makeLinkedFolder } from "./linked_folder.ts";
 import type { Connected } from "./lines.ts";
 import { type Bench, median } from "./measure.ts";
 import { openSite } from "./network.ts";
-import type { StoreCalls } from "./store_calls.ts";
+import type { StoreCalls } from "./watch_load.ts";
 
 /** Until the after-effects of a start are over: garbage collection, and the first run of every sweep. */
 const SETTLE_MS = 30_000;

@@ -8,7 +8,7 @@
 import { dataFolder } from "../../src/app.ts";
 import { httpClient } from "../../src/cli/client.ts";
 import { makeLog } from "../../src/ops/log.ts";
-import { systemRuntime } from "../../src/runtime.ts";
+import { sleep, systemClock, systemRuntime } from "../../src/runtime.ts";
 import { type Child, startChild } from "./child.ts";
 import type { GatewayReady } from "./gateway.ts";
 import { type LinkedAccount, type LinkedFolder, makeLinkedFolder } from "./linked_folder.ts";
@@ -168,12 +168,12 @@ async function whileNoisy(
   name: NoiseName,
 ): Promise<{ times: QuietTimes; answers: NoiseAnswer; load: GatewayLoad }> {
   await tell(noise, { begin: name });
-  await pause();
+  await sleep(systemClock, PAUSE_MS);
   await gateway.ask(null);
   const times = await measure(stage);
   const load = await gateway.ask<GatewayLoad>(null);
   const answers = await tell(noise, { end: true });
-  await pause();
+  await sleep(systemClock, PAUSE_MS);
   return { times, answers, load };
 }
 
@@ -188,8 +188,4 @@ function measure({ quiet, account }: Stage): Promise<QuietTimes> {
 
 function tell(noise: Child<true>, question: NoiseQuestion): Promise<NoiseAnswer> {
   return noise.ask<NoiseAnswer>(question);
-}
-
-function pause(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 }

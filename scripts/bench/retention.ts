@@ -15,7 +15,7 @@ import { type Bench, type BenchOptions, percentile, type Result } from "./measur
 const RATE = 200;
 /** With the sweep and without it, in turn, so that both meet the same weather. */
 const TURN_MS = 5_000;
-/** FairSemaphore of each whose samples make a round. */
+/** Turns of each whose samples make a round. */
 const TURNS = 6;
 const DAY_MS = 24 * 3_600_000;
 /** Six of the history's sixty days, however many messages they hold. */

@@ -15,9 +15,8 @@ import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder, newPhones
 import { type Bench, median, medians, percentile, type Result } from "./measure.ts";
 import { type NetworkReady, openSite, type Site } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
-import type { StoreCalls } from "./store_calls.ts";
 import { recipientOf, TEXT } from "./sends.ts";
-import type { GatewayUse } from "./watch_load.ts";
+import type { GatewayUse, StoreCalls } from "./watch_load.ts";
 
 const COUNT = 1_000;
 const AT_ONCE = 16;

@@ -224,7 +224,7 @@ class Load {
 /** What was not reported as received exactly once, at the latest. */
 async function notReceivedOnce(stage: Stage, written: string[]): Promise<string[]> {
   const end = systemClock.now() + GIVE_UP_AFTER_MS;
-  const received = new Feed(stage.api.call, "types=message.received");
+  const received = new Feed(stage.api.call, { query: "types=message.received" });
   for (;;) {
     const times = Map.groupBy(await received.readOn(), ({ data }) => data.text);
     const others = written.filter((text) => times.get(text)?.length !== 1);

@@ -8,10 +8,11 @@ export class Feed {
   readonly #query: string;
   #after = "";
 
-  /** `query` narrows it: `types=message.received`. */
-  constructor(call: Client["call"], query = "") {
+  /** `query` narrows it: `types=message.received`. `after`: the cursor from which it is read. */
+  constructor(call: Client["call"], { query = "", after = null }: { query?: string; after?: string | null } = {}) {
     this.#call = call;
     this.#query = query && `&${query}`;
+    this.#after = after ? `&after=${after}` : "";
   }
 
   /** Reads to its present end. A page of few types may end before the feed does: `next` leads on. */

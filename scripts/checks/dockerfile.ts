@@ -7,6 +7,8 @@
  */
 import { dirname, join } from "node:path";
 import { Option } from "commander";
+import { sleep, systemClock } from "../../src/runtime.ts";
+import { freePort } from "../../tests/support/free_port.ts";
 import { parsed, scriptCommand } from "../command.ts";
 
 const HERE = new URL("../..", import.meta.url).pathname;
@@ -186,16 +188,14 @@ async function serveReadOnly(stage: Stage): Promise<void> {
   await run("mount", "-o", "remount,bind,ro", root);
   await run("mount", "--bind", volume, join(root, "data"));
   await run("mount", "-t", "tmpfs", "tmpfs", join(root, "tmp"));
-  const probe = Deno.listen({ port: 0 });
   // The port of the image may be in use on this machine: there is no network namespace here.
-  stage.env.PALOMA_PORT = String((probe.addr as Deno.NetAddr).port);
-  probe.close();
+  stage.env.PALOMA_PORT = String(freePort());
 
   const began = performance.now();
   const child = inContainer(stage, [...stage.entrypoint, ...stage.command]).spawn();
   let healthy = false;
   while (!healthy && performance.now() - began < HEALTHY_WITHIN_MS) {
-    await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+    await sleep(systemClock, ASK_EVERY_MS);
     healthy = (await inContainer(stage, stage.healthcheck).output()).success;
   }
   try {

@@ -14,6 +14,7 @@ import { startChild } from "../bench/child.ts";
 import type { GatewayReady } from "../bench/gateway.ts";
 import { makeLinkedFolder } from "../bench/linked_folder.ts";
 import { openSite } from "../bench/network.ts";
+import { Feed } from "../chaos/feed.ts";
 import type { GatewayLoad } from "../bench/watch_load.ts";
 
 const MOST_HELD_MS = 100;
@@ -110,25 +111,13 @@ async function receive(files: readonly HostileFile[]): Promise<Outcomes> {
       kind,
     });
   }
-  const seen = async () => await everyEvent(from);
+  const feed = new Feed(api.call, { query: "types=message.received", after: from });
   const events = await until(systemClock, async () => {
-    const now = await seen();
+    const now = await feed.readOn();
     return now.length >= files.length ? now : null;
   }, { what: "all files to be received", timeoutMs: 600_000, pauseMs: 1_000 });
   for (const { data: { media } } of events) note(outcomes, media?.url ? "with its file" : `without: ${media?.reason}`);
   return outcomes;
-}
-
-// deno-lint-ignore no-explicit-any -- read as any client would
-async function everyEvent(from: string | null): Promise<any[]> {
-  const events = [];
-  for (let after = from;;) {
-    const query = `types=message.received&limit=1000${after ? `&after=${after}` : ""}`;
-    const { data, next } = await api.call("GET", `/events?${query}`);
-    events.push(...data);
-    if (next === null) return events;
-    after = next;
-  }
 }
 
 async function preview(files: readonly HostileFile[]): Promise<Outcomes> {

@@ -4,9 +4,11 @@
  * Needs Debian's Chromium. Everything is on this machine. Exits 0 when no answer was 429, else 1.
  */
 import { chromium, type Page } from "playwright-core";
+import { sleep, systemClock } from "../../src/runtime.ts";
 import { asOperator, panelOf } from "../../tests/support/panel_pages.ts";
 import { openStage } from "../../tests/support/stage.ts";
 import { parsed, scriptCommand, whole } from "../command.ts";
+import { processorMs } from "../proc.ts";
 
 const command = scriptCommand("open_tabs", "Measures what open tabs of the panel cost an account's customers")
   .option("--lines <n>", "of the account", whole, 50)
@@ -26,10 +28,8 @@ const CUSTOMER = "4917000000001";
 const RATE = 600;
 /** A window of the limit begins with a request, whenever that comes: this many fit into any window. */
 const SENT_A_MINUTE = 590;
-/** Of a clock tick in /proc, the same on every Linux. */
-const TICK_MS = 10;
 
-const wait = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
+const wait = (seconds: number) => sleep(systemClock, seconds * 1000);
 const plan = { sessions: lines, requestsPerMinute: RATE, delayMinMs: 0, delayMaxMs: 0 };
 const stage = await openStage({ plan, env: { PALOMA_LOG_LEVEL: "warn" } });
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
@@ -40,9 +40,9 @@ const idle = async (name: string, without?: number): Promise<number> => {
   // A round of QRs that nobody scans ends after some minutes.
   for (const id of waiting) await stage.api.call("POST", `/sessions/${id}/reconnect`);
   await wait(5);
-  const before = await cpuMs();
+  const before = await processorMs(stage.gateway.pid);
   await wait(idleSeconds);
-  const percent = (await cpuMs() - before) / idleSeconds / 10;
+  const percent = (await processorMs(stage.gateway.pid) - before) / idleSeconds / 10;
   const ratio = without === undefined ? "" : `, ${(percent / without).toFixed(2)} times that of no tab`;
   console.log(`  ${name}: processor ${percent.toFixed(2)} %${ratio}`);
   return percent;
@@ -81,7 +81,7 @@ try {
     `sends for ${minutes} min at ${SENT_A_MINUTE} a minute, the plan's rate being ${RATE}, the two tabs open`,
   );
   const answers = new Map<number, number>();
-  const before = await cpuMs();
+  const before = await processorMs(stage.gateway.pid);
   asked = 0;
   const begun = performance.now();
   const sends: Promise<void>[] = [];
@@ -94,7 +94,7 @@ try {
   const seconds = (performance.now() - begun) / 1000;
   refused = answers.get(429) ?? 0;
   const statuses = [...answers].map(([status, count]) => `${count} times ${status}`).join(", ");
-  const busy = (await cpuMs() - before) / seconds / 10;
+  const busy = (await processorMs(stage.gateway.pid) - before) / seconds / 10;
   console.log(`  ${statuses}; 429: ${refused}; processor ${busy.toFixed(1)} %; the tabs asked ${asked} times`);
 } finally {
   await browser.close();
@@ -108,11 +108,4 @@ async function send(sessionId: string, text: string, answers: Map<number, number
   const response = await stage.request("POST", "/messages/send/text", { headers, body });
   await response.body?.cancel();
   answers.set(response.status, (answers.get(response.status) ?? 0) + 1);
-}
-
-/** Processor time that the gateway has used, milliseconds. */
-async function cpuMs(): Promise<number> {
-  const stat = await Deno.readTextFile(`/proc/${stage.gateway.pid}/stat`);
-  const [user, system] = stat.slice(stat.lastIndexOf(")")).split(" ").slice(12, 14);
-  return (Number(user) + Number(system)) * TICK_MS;
 }

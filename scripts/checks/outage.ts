@@ -8,6 +8,7 @@ import type { Companion } from "../../src/sandbox/world/directory.ts";
 import { type Relay, startRelay } from "../../tests/support/relay.ts";
 import { openStage, type Stage } from "../../tests/support/stage.ts";
 import { parsed, scriptCommand, whole } from "../command.ts";
+import { processorMs } from "../proc.ts";
 
 const command = scriptCommand("outage", "Takes the network away from many lines, and prints when each hears again")
   .option("--lines <n>", "how many", whole, 40)
@@ -55,12 +56,6 @@ async function timed(companions: readonly Companion[], isSo: (companion: Compani
   return [...times, ...Array.from(left, () => Infinity)];
 }
 
-/** What a process has used so far; Linux counts in ticks of 10 ms. */
-function processorSeconds(pid: number): number {
-  const fields = Deno.readTextFileSync(`/proc/${pid}/stat`).split(") ")[1]!.split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
-
 /** The most of these times within one second. */
 function most(times: readonly number[]): number {
   return Math.max(0, ...times.map((from) => times.filter((time) => time >= from && time < from + 1_000).length));
@@ -78,9 +73,9 @@ async function outage(stage: Stage, relay: Relay, companions: readonly Companion
   const during = relay.attempts.filter((time) => time >= begun).length;
   relay.to = network;
   const end = systemClock.now();
-  const used = processorSeconds(stage.gateway.pid);
+  const used = await processorMs(stage.gateway.pid);
   const heard = await timed(companions, ({ mailbox, session }) => session !== null && mailbox.size === 0);
-  const cost = processorSeconds(stage.gateway.pid) - used;
+  const cost = await processorMs(stage.gateway.pid) - used;
   const last = heard.at(-1)!;
   const after = relay.attempts.filter((time) => time >= end);
   console.log(
@@ -90,7 +85,7 @@ async function outage(stage: Stage, relay: Relay, companions: readonly Companion
     `  hear again after ${seconds(heard[0]!)} (first), ${seconds(heard[lines >> 1]!)} (half), ${
       seconds(last)
     } (all); ` +
-      `at most ${most(after)} connected within a second; ${cost.toFixed(1)} s of the gateway's processor`,
+      `at most ${most(after)} connected within a second; ${seconds(cost)} of the gateway's processor`,
   );
   return last <= GOAL_MS;
 }

@@ -3,7 +3,7 @@
  * answer honest ones, from an address of their own: one address has half of the connections at most.
  * Needs bash and curl. Exits 0 when all honest requests were answered and the gateway stopped when asked, else 1.
  */
-import { systemClock } from "../../src/runtime.ts";
+import { sleep, systemClock } from "../../src/runtime.ts";
 import { parsed, scriptCommand, whole } from "../command.ts";
 
 const command = scriptCommand("slow_clients", "Holds a gateway with few open files to its answers beside slow clients")
@@ -31,7 +31,7 @@ ended.then(() => exited = true);
 async function until(done: () => boolean, what: string): Promise<void> {
   for (const end = systemClock.now() + 30_000; !done();) {
     if (exited || systemClock.now() > end) throw new Error(`${what}\n${log.slice(-2_000)}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(systemClock, 50);
   }
 }
 
@@ -62,7 +62,7 @@ async function misbehave(kind: typeof kinds[number]): Promise<void> {
     }
     while (kind === "slow" && !exited && !over) {
       await connection.write(encoder.encode("G"));
-      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await sleep(systemClock, 1_000);
     }
   } catch {
     // The gateway hung up, or accepts no more at the moment.
@@ -80,14 +80,14 @@ let over = false;
 let answered = 0, unanswered = 0, worstMs = 0;
 for (let i = 0; i < clients; i++) {
   void misbehave(kinds[i % kinds.length]!);
-  if (i % 100 === 99) await new Promise((resolve) => setTimeout(resolve, 20));
+  if (i % 100 === 99) await sleep(systemClock, 20);
 }
 for (const end = systemClock.now() + seconds * 1000; systemClock.now() < end && !exited;) {
   const begun = systemClock.now();
   const ok = await askFrom("127.0.0.2");
   ok ? answered++ : unanswered++;
   worstMs = Math.max(worstMs, systemClock.now() - begun);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await sleep(systemClock, 100);
 }
 over = true;
 const died = exited;

@@ -1,5 +1,5 @@
 /**
- * `deno run -A scripts/checks/upload_memory.ts`: how much memory the gateway's process needs for large uploads, one and
+ * How much memory the gateway's process needs for large uploads, one and
  * four at a time, until they are at the phone with the same SHA-256. Linux only: it reads /proc. Exit 1 when a single
  * upload takes more than 1.5 times the file plus 50 MB over the idle process, or four take more than four times that.
  */
@@ -11,6 +11,8 @@ import { pipeline } from "node:stream/promises";
 import { until } from "../../src/cli/client.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import { openStage, type Stage } from "../../tests/support/stage.ts";
+import { parsed, scriptCommand } from "../command.ts";
+import { residentBytes } from "../proc.ts";
 
 const MIB = 1024 ** 2;
 /** The goal's unit. */
@@ -56,6 +58,7 @@ const FORMS: readonly Form[] = [
   },
 ];
 
+parsed(scriptCommand("upload_memory", "Prints how much memory large uploads take, one and four at a time"));
 const stage = await openStage();
 await stage.addPhone(CUSTOMER);
 await stage.linkLine(LINE);
@@ -70,7 +73,7 @@ for (const form of FORMS) {
     const begun = systemClock.now();
     const names = Array.from({ length: count }, (_, i) => `${form.size}-${count}-${i}.bin`);
     await Promise.all(names.map((filename) => upload(stage, form, { filename, size: form.size })));
-    const peak = await memoryOf(stage.gateway.pid, "VmHWM") - idle;
+    const peak = await residentBytes(stage.gateway.pid, "VmHWM") - idle;
     const allowed = count * (1.5 * form.size + 50 * MB);
     failed ||= peak > allowed;
     console.log(
@@ -136,17 +139,11 @@ async function settledMemory(pid: number): Promise<number> {
   let lowest = Infinity;
   for (let still = 0; still < 5; still++) {
     await sleep(systemClock, 500);
-    const now = await memoryOf(pid, "VmRSS");
+    const now = await residentBytes(pid);
     if (now < 0.98 * lowest) still = 0;
     lowest = Math.min(lowest, now);
   }
   return lowest;
-}
-
-/** Bytes. */
-async function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): Promise<number> {
-  const status = await Deno.readTextFile(`/proc/${pid}/status`);
-  return Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(status)?.[1]) * 1024;
 }
 
 /** Resets VmHWM, the peak. */
