@@ -4,6 +4,7 @@ import { Change, StoreError } from "../../../src/store/kv.ts";
 import { expectAnswer } from "../../support/api_table.ts";
 import { type ApiWorld, withApi } from "../../support/api_world.ts";
 import { settle } from "../../support/runtime.ts";
+import { until } from "../../support/until.ts";
 
 const SESSION = "ses_01kf0m3e4v8s2q6w9x1y5z7abc";
 
@@ -274,7 +275,8 @@ Deno.test("a webhook's life: created, changed, tested, rotated, its log read, re
     assert.ok(rotated.previousSecretUntil > rotated.updatedAt);
     await expectAnswer(await world.call("POST", `${at}/test`), { status: 200, contains: [/"eventId":"evt_\w+"/] });
     await expectAnswer(await world.call("PUT", at, { json: { active: true } }), { status: 200 });
-    await world.runtime.clock.advance(1_000);
+    // The worker's code is loaded with the first webhook, whenever that is done.
+    await until(async () => (await (await world.call("GET", `${at}/deliveries`)).json()).data.length, "the attempt");
     const { data: log } = JSON.parse(
       await expectAnswer(await world.call("GET", `${at}/deliveries?limit=5&status=pending`), {
         status: 200,
