@@ -4,12 +4,12 @@
  */
 import { Buffer } from "node:buffer";
 import { controlApp } from "./control/app.ts";
-import type { ControlledNetwork } from "./control/network.ts";
+import type { ControlledNetwork } from "./control/request.ts";
 import type { Account } from "./world/directory.ts";
 import { openGate } from "./server/gate.ts";
 import { startMedia } from "./media/host.ts";
 import { createNoiseIdentity } from "./server/noise.ts";
-import { createPhone, type Phone } from "./phone/phone.ts";
+import { Phone } from "./phone/phone.ts";
 import { RefBook } from "./server/linking/ref_book.ts";
 import { createSwitchboard, type Switchboard } from "./world/switchboard.ts";
 import { createUplink } from "./server/uplink.ts";
@@ -88,7 +88,7 @@ function switchOnPhones(
     addPhone(number, { name = number, passkey, passkeyOptions, business } = {}) {
       if (phones.has(number)) throw invalid("number", "has a phone already");
       const account: Account = directory.open(number, { name, random: runtime.random });
-      const phone = createPhone({ runtime, uplink, number, lid: account.lid, name, passkey });
+      const phone = new Phone({ runtime, uplink, number, lid: account.lid, name, passkey });
       account.phone = phone;
       account.business = business ?? null;
       if (account.passkey && passkeyOptions) account.passkey.options = passkeyOptions;

@@ -1,6 +1,6 @@
 /** What the network of 2026 does to clients and carries between them, as Baileys as it comes meets it, while another line never notices. */
 import assert from "node:assert/strict";
-import { participantHash } from "../../src/sandbox/world/participant_hash.ts";
+import { participantHash } from "../../src/sandbox/world/directory.ts";
 import { type BinaryNode, child } from "../../src/sandbox/world/stanza.ts";
 import { linkedClient, sendText, untilClosed } from "../support/bare_baileys.ts";
 import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";

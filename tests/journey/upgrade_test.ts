@@ -8,8 +8,7 @@ import { httpClient, type Json } from "../../src/cli/client.ts";
 import { dataKeys } from "../../src/data/rows.ts";
 import { makeIds, systemClock, systemRandom } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
-import { KeyStore } from "../../src/sandbox/world/key_store.ts";
-import { Mailbox } from "../../src/sandbox/world/mailbox.ts";
+import { newCompanion } from "../../src/sandbox/world/directory.ts";
 import { denoKvEngine } from "../../src/store/deno_kv/deno_kv.ts";
 import { Change } from "../../src/store/kv.ts";
 import type { UpgradeFolder } from "../fixtures/upgrade/make.ts";
@@ -60,15 +59,11 @@ async function networkOf({ lids, line, companion }: UpgradeFolder, clock: LeapCl
   const bytes = (text: string) => new Uint8Array(Buffer.from(text, "base64"));
   const { id, noisePublic, keyIndex, identity, registrationId, identityKey, signedPreKey, preKey } = companion;
   account.nextDeviceId = id + 1;
-  network.switchboard.addCompanion({
-    id,
-    account,
-    jid: `${line}:${id}@s.whatsapp.net`,
-    lid: account.lid.replace("@", `:${id}@`),
+  const linked = newCompanion({ account, device: id }, {
     noisePublic,
     keyIndex,
     identity: bytes(identity),
-    keys: new KeyStore({
+    keys: {
       registrationId,
       identityKey: bytes(identityKey),
       signedPreKey: {
@@ -77,14 +72,10 @@ async function networkOf({ lids, line, companion }: UpgradeFolder, clock: LeapCl
         signature: bytes(signedPreKey.signature),
       },
       preKeys: [{ id: preKey.id, publicKey: bytes(preKey.publicKey) }],
-    }),
-    mailbox: new Mailbox(),
+    },
     linkedAt: clock.now(),
-    available: false,
-    logins: null,
-    welcomed: true,
-    session: null,
   });
+  network.switchboard.addCompanion(Object.assign(linked, { available: false, welcomed: true }));
   return network;
 }
 

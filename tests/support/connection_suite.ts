@@ -8,7 +8,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
 import pino from "pino";
 import { makeIds, type Runtime, systemRandom, systemRuntime } from "../../src/runtime.ts";
-import type { InboxItem } from "../../src/sandbox/world/inbox.ts";
+import type { InboxItem } from "../../src/sandbox/phone/inbox.ts";
 import type { Phone } from "../../src/sandbox/phone/phone.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
 import type { Connection } from "../../src/whatsapp/connection.ts";

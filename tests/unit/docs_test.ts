@@ -6,7 +6,7 @@ import { FOREIGN, SETTINGS } from "../../src/settings.ts";
 import { openApiDocument } from "../../src/http/docs/openapi.ts";
 import { controlApp } from "../../src/sandbox/control/app.ts";
 import { fault } from "../../src/sandbox/control/faults.ts";
-import type { ControlledNetwork } from "../../src/sandbox/control/network.ts";
+import type { ControlledNetwork } from "../../src/sandbox/control/request.ts";
 import { guides, namedCommands, type Page, ROOT, shellBlocks } from "../support/guides.ts";
 
 /** Read by commands alone, so they are no settings of the gateway. */

@@ -5,12 +5,10 @@
 import { Hono } from "@hono/hono";
 import { notFound, Problem } from "../../errors.ts";
 import { AttachmentError } from "../phone/attachment.ts";
-import { causeFault, fault, liftFaults } from "./faults.ts";
+import { faultRoutes } from "./faults.ts";
 import { groupRoutes } from "./groups.ts";
-import { messageRoutes } from "./messages.ts";
-import type { ControlledNetwork } from "./network.ts";
 import { phoneRoutes } from "./phones.ts";
-import { body, render } from "./request.ts";
+import type { ControlledNetwork } from "./request.ts";
 
 /**
  * Whether the URL's host is this machine by address or `localhost`. Rejects other names that resolve to it, so that no
@@ -32,17 +30,8 @@ export function controlApp(network: ControlledNetwork): Hono {
   });
   app.get("/network", (c) => c.json({ url, rootKey, mediaUrl, ca: caPem }));
   app.route("/phones", phoneRoutes(network));
-  app.route("/phones", messageRoutes(network));
   app.route("/groups", groupRoutes(switchboard));
-  app.post("/faults", async (c) => {
-    const asked = await body(c, fault);
-    causeFault(switchboard, asked);
-    return c.json(asked, 201);
-  });
-  app.delete("/faults/:line", (c) => {
-    liftFaults(switchboard, c.req.param("line"));
-    return c.json({ line: c.req.param("line") });
-  });
+  app.route("/faults", faultRoutes(switchboard));
   app.get("/wire", (c) => c.json(switchboard.wire.entries(c.req.query("line"))));
 
   app.notFound(() => render(notFound("address")));
@@ -57,4 +46,9 @@ export function controlApp(network: ControlledNetwork): Hono {
     return render(new Problem("internal_error", "The sandbox could not do that; its log says why."));
   });
   return app;
+}
+
+function render({ code, status, message, extras }: Problem): Response {
+  const problem = { code, status, detail: message, errors: extras.errors };
+  return Response.json(problem, { status, headers: { "content-type": "application/problem+json" } });
 }

@@ -1,9 +1,11 @@
 /** `POST /faults` injects a fault of the network into one line; `DELETE /faults/{line}` ends the line's faults. */
+import { Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
+import type { Account } from "../world/directory.ts";
 import { STREAM_FAULTS, TIMED_FAULTS } from "../world/faults.ts";
 import { STATUS_FORMS, type Switchboard } from "../world/switchboard.ts";
-import { number } from "./request.ts";
+import { body, number } from "./request.ts";
 
 const DEFAULT_SECONDS = 30;
 /** The server could not process the stanza. */
@@ -38,14 +40,34 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.enum(["demand_token", "deaf", "garble"]), count }),
 ]);
 
-/**
- * Injects a fault. Throws Problem not_found for a line without a phone on this network, validation_failed for a device
- * that the line does not have.
- */
-export function causeFault(network: Switchboard, asked: z.infer<typeof fault>): void {
-  const { directory, faults } = network;
-  const account = directory.account(asked.line);
-  if (!account) throw notFound("line");
+export function faultRoutes(network: Switchboard): Hono {
+  const app = new Hono();
+  const accountOf = (line: string) => {
+    const account = network.directory.account(line);
+    if (!account) throw notFound("line");
+    return account;
+  };
+
+  app.post("/", async (c) => {
+    const asked = await body(c, fault);
+    causeFault(network, accountOf(asked.line), asked);
+    return c.json(asked, 201);
+  });
+  // Ends all faults of the line, active and queued.
+  app.delete("/:line", (c) => {
+    const line = c.req.param("line");
+    const account = accountOf(line);
+    network.faults.lift(line);
+    account.keyless.clear();
+    network.trust.lift(account);
+    return c.json({ line });
+  });
+  return app;
+}
+
+/** Throws Problem validation_failed for a device that the line does not have. */
+function causeFault(network: Switchboard, account: Account, asked: z.infer<typeof fault>): void {
+  const { faults } = network;
   const { number } = account;
   switch (asked.kind) {
     case "silence":
@@ -82,13 +104,4 @@ export function causeFault(network: Switchboard, asked: z.infer<typeof fault>): 
     default:
       return network.breakSessions(account, asked);
   }
-}
-
-/** Ends all faults of the line, active and queued. Throws Problem not_found as above. */
-export function liftFaults(network: Switchboard, line: string): void {
-  const account = network.directory.account(line);
-  if (!account) throw notFound("line");
-  network.faults.lift(line);
-  account.keyless.clear();
-  network.trust.lift(account);
 }

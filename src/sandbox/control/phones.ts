@@ -1,59 +1,132 @@
-/** `/phones`: creates phones, and links companions to them by QR, code and passkey. */
-import { Hono } from "@hono/hono";
+/** `/phones`: creates phones, links companions to them by QR, code and passkey, and acts in their chats. */
+import { type Context, Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
-import type { LinkAnswer } from "../world/linking.ts";
+import { FILE_KINDS } from "../phone/attachment.ts";
+import type { PhoneMessage } from "../phone/compose.ts";
 import type { Phone } from "../phone/phone.ts";
 import type { Account } from "../world/directory.ts";
 import type { Switchboard } from "../world/switchboard.ts";
-import { type ControlledNetwork, newPhone } from "./network.ts";
-import { body, phoneOf } from "./request.ts";
+import type { LinkAnswer } from "../world/uplink.ts";
+import { body, type ControlledNetwork, number, parse, readJson } from "./request.ts";
+
+const newPhone = z.strictObject({
+  number,
+  name: z.string().min(1).max(100).optional(),
+  business: z.strictObject({
+    description: z.string().max(500),
+    category: z.string().max(100),
+    address: z.string().max(200),
+    email: z.string().max(100),
+    website: z.string().max(200),
+  }).partial().optional(),
+  passkey: z.boolean().optional(),
+  passkeyOptions: z.enum(["notification", "query"]).optional(),
+}).refine(({ passkey, passkeyOptions }) => passkey || !passkeyOptions, {
+  path: ["passkeyOptions"],
+  message: "is for phones with a passkey",
+});
+
+const filled = z.string().min(1);
+const addressed = { to: filled, hideNumber: z.boolean().optional() };
+const textMessage = z.strictObject({ ...addressed, text: filled });
+const fileMessage = z.strictObject({
+  ...addressed,
+  file: filled,
+  filename: z.string().optional(),
+  mimetype: z.string().optional(),
+  caption: z.string().optional(),
+  kind: z.enum(FILE_KINDS).optional(),
+});
+const rawMessage = z.strictObject({ ...addressed, message: z.record(z.string(), z.unknown()) });
+
+/** Selects a message: of the phone's inbox, or one that it sent. */
+const named = { id: filled };
 
 export function phoneRoutes(network: ControlledNetwork): Hono {
   const app = new Hono();
   const { switchboard } = network;
 
+  const phoneOf = (c: Context) => {
+    const phone = network.phone(c.req.param("number") ?? "");
+    if (!phone) throw notFound("phone");
+    return phone;
+  };
+  /** Adds a route for an action of a phone; answers with the action's result, or with the request if it has none. */
+  const does = <T extends z.ZodRawShape>(
+    action: string,
+    shape: T,
+    act: (phone: Phone, asked: z.infer<z.ZodObject<T>>) => unknown,
+    status: 200 | 201 = 201,
+  ) =>
+    app.post(`/:number/${action}`, async (c) => {
+      const phone = phoneOf(c);
+      const asked = await body(c, z.strictObject(shape));
+      return c.json(await act(phone, asked) ?? asked, status);
+    });
+  /** Adds a route that lists what the phone has seen, once it has processed everything delivered to it. */
+  const lists = (what: string, list: (phone: Phone) => unknown[]) =>
+    app.get(`/:number/${what}`, async (c) => {
+      const phone = phoneOf(c);
+      await phone.idle();
+      return c.json(list(phone));
+    });
+
   app.get("/", (c) => c.json(switchboard.directory.accounts().map(describeAccount)));
   app.post("/", async (c) => {
     const { number, ...options } = await body(c, newPhone);
-    const phone = network.addPhone(number, options);
-    return c.json(describePhone(switchboard, phone), 201);
+    return c.json(describePhone(switchboard, network.addPhone(number, options)), 201);
   });
-  app.get("/:number", (c) => c.json(describePhone(switchboard, phoneOf(c, network))));
+  app.get("/:number", (c) => c.json(describePhone(switchboard, phoneOf(c))));
 
-  app.post("/:number/scan", async (c) => {
-    const { qr } = await body(c, z.strictObject({ qr: z.string().min(1) }));
-    return c.json(await linkResult(switchboard, await phoneOf(c, network).scan(qr)));
-  });
-  app.post("/:number/enter-code", async (c) => {
-    const { code } = await body(c, z.strictObject({ code: z.string().min(1) }));
-    const answer = await phoneOf(c, network).enterCode(code);
+  does("scan", { qr: filled }, async (phone, { qr }) => linkResult(switchboard, await phone.scan(qr)), 200);
+  does("enter-code", { code: filled }, async (phone, { code }) => {
+    const answer = await phone.enterCode(code);
     if (answer.kind === "no_request") throw notFound("device that waits for a code on this number");
     if (answer.kind === "wrong_code") throw invalid("code", "is not the code that the device shows");
-    return c.json(await linkResult(switchboard, answer));
+    return linkResult(switchboard, answer);
+  }, 200);
+  const signed = (phone: Phone, { options }: { options: unknown }) => ({ assertion: phone.signPasskey(options) });
+  does("passkey/sign", { options: z.unknown() }, signed, 200);
+  app.post("/:number/passkey/confirm", (c) => {
+    const phone = phoneOf(c);
+    phone.confirmPasskey();
+    return c.json(describePhone(switchboard, phone));
   });
 
-  app.post("/:number/join", async (c) => {
-    const phone = phoneOf(c, network);
-    const { invite } = await body(c, z.strictObject({ invite: z.string().min(1) }));
+  app.post("/:number/messages", async (c) => {
+    const phone = phoneOf(c);
+    return c.json(await phone.sendMessage(await messageOf(c)), 201);
+  });
+  lists("messages", (phone) => phone.inbox());
+  lists("chat-states", (phone) => phone.chatStates());
+  does("read", named, (phone, { id }) => phone.read(id), 200);
+  does("vote", { ...named, options: z.array(z.string()) }, (phone, { id, options }) => phone.vote(id, options));
+  does("react", { ...named, emoji: z.string() }, (phone, { id, emoji }) => phone.react(id, emoji));
+  does("edit", { ...named, text: filled }, (phone, { id, text }) => phone.edit(id, text));
+  does("revoke", named, (phone, { id }) => phone.revoke(id));
+  const state = z.enum(["typing", "recording", "paused"]).default("typing");
+  does("typing", { to: filled, state }, (phone, { to, state }) => phone.setTyping(to, state));
+  does("call", { to: filled, video: z.boolean().default(false) }, (phone, { to, video }) => phone.call(to, { video }));
+  does("join", { invite: filled }, (phone, { invite }) => {
     const [link = ""] = invite.split("?");
     const code = link.slice(link.lastIndexOf("/") + 1);
     const joined = switchboard.groupChanges.join(code, switchboard.directory.account(phone.number)!);
     if ("error" in joined) throw invalid("invite", `is refused by the network (${joined.error})`);
-    return c.json({ gid: joined.group.jid, status: joined.waits ? "requested" : "joined" }, 201);
-  });
-
-  app.post("/:number/passkey/sign", async (c) => {
-    const phone = phoneOf(c, network);
-    const { options } = await body(c, z.strictObject({ options: z.unknown() }));
-    return c.json({ assertion: phone.signPasskey(options) });
-  });
-  app.post("/:number/passkey/confirm", (c) => {
-    const phone = phoneOf(c, network);
-    phone.confirmPasskey();
-    return c.json(describePhone(switchboard, phone));
+    return { gid: joined.group.jid, status: joined.waits ? "requested" : "joined" };
   });
   return app;
+}
+
+/**
+ * Reads a message, which has one of three forms. The field that identifies the form decides how the rest is validated.
+ */
+async function messageOf(c: Context): Promise<PhoneMessage> {
+  const json = await readJson(c);
+  const fields = typeof json === "object" && json !== null ? json : {};
+  if ("file" in fields) return parse(fileMessage, json);
+  if ("message" in fields) return parse(rawMessage, json);
+  return parse(textMessage, json);
 }
 
 /** Waits for the companion's proof of identity, so that "linked" is true when the caller reads it. */

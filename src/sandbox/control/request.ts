@@ -1,17 +1,35 @@
-/** Parameters, bodies and problems, handled the same way in all routes of the control API. */
+/** What the routes of the control API share: the network that they operate, and how they read requests. */
 import type { Context } from "@hono/hono";
 import { z } from "zod";
-import { notFound, Problem } from "../../errors.ts";
+import { Problem } from "../../errors.ts";
+import type { MediaHost } from "../media/host.ts";
 import type { Phone } from "../phone/phone.ts";
+import type { BusinessProfile } from "../world/directory.ts";
+import type { Switchboard } from "../world/switchboard.ts";
+
+/** The running network as the control API sees it. */
+export interface ControlledNetwork {
+  /** URL of the WebSocket. */
+  readonly url: string;
+  /** The Noise root key that clients must pin, hex. */
+  readonly rootKey: string;
+  /** Base URL of the media host, and the authority that signed its certificate. */
+  readonly mediaUrl: string;
+  readonly caPem: string;
+  readonly switchboard: Switchboard;
+  readonly media: MediaHost;
+  /** Opens an account with a phone. Throws Problem validation_failed if the number is in use. */
+  addPhone(number: string, options?: {
+    name?: string;
+    passkey?: boolean;
+    /** Whether the request for a passkey carries its options, or the companion has to query them. */
+    passkeyOptions?: "notification" | "query";
+    business?: BusinessProfile;
+  }): Phone;
+  phone(number: string): Phone | null;
+}
 
 export const number = z.string().regex(/^\d{7,15}$/, "must be 7 to 15 digits");
-
-/** Returns the phone in the request's path. Throws Problem not_found. */
-export function phoneOf(c: Context, network: { phone(number: string): Phone | null }): Phone {
-  const phone = network.phone(c.req.param("number") ?? "");
-  if (!phone) throw notFound("phone");
-  return phone;
-}
 
 /** Parses the body with the schema. Throws Problem malformed_json or validation_failed. */
 export async function body<T extends z.ZodType>(c: Context, schema: T): Promise<z.infer<T>> {
@@ -32,9 +50,4 @@ export function parse<T extends z.ZodType>(schema: T, json: unknown): z.infer<T>
   const errors = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   const [first] = errors;
   throw new Problem("validation_failed", `${first?.path || "body"}: ${first?.message}`, { errors });
-}
-
-export function render({ code, status, message, extras }: Problem): Response {
-  const problem = { code, status, detail: message, errors: extras.errors };
-  return Response.json(problem, { status, headers: { "content-type": "application/problem+json" } });
 }

@@ -7,7 +7,7 @@ import { createHash, createSign, generateKeyPairSync, type KeyObject } from "nod
 import { z } from "zod";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
-import type { AssertionJson, ExportedPasskey, PasskeyCredential } from "../world/linking.ts";
+import type { PasskeyCredential } from "../world/uplink.ts";
 
 /** The relying party, and the origin at which a browser may use the passkey. */
 const RP_ID = "whatsapp.com";
@@ -21,6 +21,24 @@ const requestOptions = z.object({
   rpId: z.literal(RP_ID, `must be ${RP_ID}, or a browser refuses`),
   allowCredentials: z.array(z.object({ id: z.string() })).optional(),
 });
+
+/** A passkey with its private key (PKCS #8), in the form that a virtual authenticator accepts. */
+export interface ExportedPasskey {
+  credentialId: string;
+  rpId: string;
+  userHandle: string;
+  privateKey: Uint8Array;
+}
+
+/** A WebAuthn assertion in the form of `PublicKeyCredential.toJSON()`; binary fields are base64url. */
+export interface AssertionJson {
+  id: string;
+  rawId: string;
+  type: "public-key";
+  authenticatorAttachment: "platform";
+  response: { clientDataJSON: string; authenticatorData: string; signature: string; userHandle: string };
+  clientExtensionResults: Record<string, never>;
+}
 
 export class Passkey {
   #id: string;

@@ -1,8 +1,43 @@
-/** Reads the content of a decrypted message: its type, its text, and the file that it refers to. */
-import type { proto } from "@whiskeysockets/baileys";
-import type { MessageContent } from "../world/inbox.ts";
+/**
+ * Reads a decrypted message: its text, the file that it refers to, other details such as locations and polls, or the
+ * earlier message that it changes.
+ */
+import { proto } from "@whiskeysockets/baileys";
 import type { Attachment, PhoneFileKind } from "./attachment.ts";
-import { detailsOf } from "./details.ts";
+
+/** The parts of a message besides its text and file; null, false or empty if absent. */
+interface MessageDetails {
+  /** The message that this one replies to, and the quoted text. */
+  quoted: { id: string; text: string | null } | null;
+  /** JIDs. */
+  mentions: readonly string[];
+  forwarded: boolean;
+  viewOnce: boolean;
+  location: { latitude: number; longitude: number; name: string | null; address: string | null } | null;
+  contacts: { name: string; vcard: string }[] | null;
+  poll: { question: string; options: string[]; multiple: boolean } | null;
+  /** The message that is reacted to; an empty emoji removes the reaction. */
+  reaction: { id: string; emoji: string } | null;
+  linkPreview: { url: string; title: string | null; description: string | null; hasPicture: boolean } | null;
+  /** Length and waveform of a voice note. */
+  voice: { seconds: number; waveform: number[] } | null;
+}
+
+/** The content of a message, except its file. */
+export interface MessageContent extends MessageDetails {
+  /** Name of the protobuf field, such as `conversation` or `documentMessage`; `reaction` for a reaction. */
+  type: string;
+  text: string | null;
+  caption: string | null;
+  filename: string | null;
+  mimetype: string | null;
+  /** Whether the app plays this audio as a voice note. */
+  voiceNote: boolean;
+  /** The size stated in the message, known before the image is downloaded; null if the message states none. */
+  imageSize: { width: number; height: number } | null;
+  /** Whether the message carries a preview to show until the file is downloaded. */
+  hasPreview: boolean;
+}
 
 export interface Content extends MessageContent {
   /** Null if there is no file. `attachment` is null if the message does not say how to download and decrypt it. */
@@ -76,4 +111,77 @@ export function unwrap(message: proto.IMessage, viewOnce = false): { inner: prot
 
 function textOf(message: proto.IMessage): string | null {
   return message.conversation || message.extendedTextMessage?.text || message.reactionMessage?.text || null;
+}
+
+/** An edit or a deletion: the message that it changes, and the new content, or null for a deletion. */
+export interface Amendment {
+  target: proto.IMessageKey;
+  edited: proto.IMessage | null;
+}
+
+const { Type } = proto.Message.ProtocolMessage;
+
+/** Returns the edit or deletion in a message; null if it is neither. */
+export function amendmentOf({ protocolMessage }: proto.IMessage): Amendment | null {
+  const { type, key, editedMessage } = protocolMessage ?? {};
+  if (!key?.id) return null;
+  if (type === Type.REVOKE) return { target: key, edited: null };
+  return type === Type.MESSAGE_EDIT && editedMessage ? { target: key, edited: editedMessage } : null;
+}
+
+/** Returns the details of `inner`, a message without its wrappers; `viewOnce`: one of them was "view once". */
+function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }): MessageDetails {
+  const { locationMessage: place, reactionMessage: reaction, extendedTextMessage: text } = inner;
+  const poll = inner.pollCreationMessage ?? inner.pollCreationMessageV2 ?? inner.pollCreationMessageV3;
+  const cards = inner.contactMessage ? [inner.contactMessage] : inner.contactsArrayMessage?.contacts;
+  const context = contextOf(inner);
+  return {
+    quoted: context?.stanzaId
+      ? { id: context.stanzaId, text: context.quotedMessage ? textIn(context.quotedMessage) : null }
+      : null,
+    mentions: context?.mentionedJid ?? [],
+    forwarded: context?.isForwarded ?? false,
+    viewOnce,
+    location: place
+      ? {
+        latitude: place.degreesLatitude ?? 0,
+        longitude: place.degreesLongitude ?? 0,
+        name: place.name || null,
+        address: place.address || null,
+      }
+      : null,
+    contacts: cards?.map(({ displayName, vcard }) => ({ name: displayName ?? "", vcard: vcard ?? "" })) ?? null,
+    poll: poll
+      ? {
+        question: poll.name ?? "",
+        options: (poll.options ?? []).map(({ optionName }) => optionName ?? ""),
+        multiple: poll.selectableOptionsCount !== 1,
+      }
+      : null,
+    reaction: reaction?.key?.id ? { id: reaction.key.id, emoji: reaction.text ?? "" } : null,
+    linkPreview: text?.matchedText
+      ? {
+        url: text.matchedText,
+        title: text.title || null,
+        description: text.description || null,
+        hasPicture: (text.jpegThumbnail?.length ?? 0) > 0,
+      }
+      : null,
+    voice: inner.audioMessage?.ptt
+      ? { seconds: inner.audioMessage.seconds ?? 0, waveform: [...inner.audioMessage.waveform ?? []] }
+      : null,
+  };
+}
+
+/** Returns what a quotation of the message shows: its text, its caption, a location's name, or a poll's question. */
+function textIn(message: proto.IMessage): string | null {
+  const caption = message.imageMessage?.caption ?? message.videoMessage?.caption ?? message.documentMessage?.caption;
+  const poll = message.pollCreationMessage ?? message.pollCreationMessageV3;
+  return message.conversation || message.extendedTextMessage?.text || caption || message.locationMessage?.name ||
+    message.contactMessage?.displayName || poll?.name || null;
+}
+
+function contextOf(message: proto.IMessage): proto.IContextInfo | null {
+  const parts: ({ contextInfo?: proto.IContextInfo | null } | null)[] = Object.values(message);
+  return parts.find((part) => part?.contextInfo)?.contextInfo ?? null;
 }

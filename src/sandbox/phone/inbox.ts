@@ -3,16 +3,36 @@
  */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
-import type { InboxItem } from "../world/inbox.ts";
 import { ADMIN_REVOKE, type BinaryNode } from "../world/stanza.ts";
 import type { OpenedFile } from "./attachment.ts";
-import { type Content, readContent } from "./content.ts";
-import type { Amendment } from "./details.ts";
+import { type Amendment, type Content, type MessageContent, readContent } from "./content.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { shownAuthor } from "./stanzas.ts";
 
 /** Limit on the total size of encrypted files kept for uploading them again. */
 const KEPT_FILES_BYTES = 64 * 1024 * 1024;
+
+export interface InboxItem extends MessageContent {
+  id: string;
+  /** Sender without device: `<number>@s.whatsapp.net` if the number is known, else the LID. */
+  from: string;
+  /** The group, or the peer of a 1:1 chat. */
+  chat: string;
+  fromMe: boolean;
+  /** SHA-256 of the decrypted file, hex; null without a file, or if it could not be downloaded (see `mediaError`). */
+  sha256: string | null;
+  /** Size of the decrypted file in bytes. */
+  size: number | null;
+  mediaError: string | null;
+  /** The network's time, Unix ms. */
+  timestamp: number;
+  /** How many times a message with this chat, sender and id arrived; those that led to a retry receipt do not count. */
+  copies: number;
+  /** Whether the sender has edited the text since; `text` is the new one. */
+  edited: boolean;
+  /** Whether the sender has deleted it for everyone. */
+  revoked: boolean;
+}
 
 /** A message, with the data needed for later requests about it. */
 export interface Received {

@@ -6,8 +6,7 @@ import { Curve, type KeyPair } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { hkdfSync } from "node:crypto";
 import type { Random } from "../../runtime.ts";
-import type { KeyBundle } from "../world/device.ts";
-import { KEY_TYPE } from "../world/key_store.ts";
+import { KEY_TYPE, type KeyBundle } from "../world/key_store.ts";
 
 /** Number of one-time keys after the first upload and after each refill. */
 const STOCK = 60;

@@ -8,12 +8,12 @@ import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
 import { PNG_DATA_URL, readQrPng } from "../../base/qr_png.ts";
 import { invalid, notFound } from "../../errors.ts";
-import type { CodeAnswer, LinkAnswer, LinkRequest, PasskeyState, QrText } from "../world/linking.ts";
+import type { LinkAnswer, LinkRequest } from "../world/uplink.ts";
+import { PasskeyExchange, type PasskeyState } from "./passkey_exchange.ts";
 import type { Passkey } from "./authenticator.ts";
 import type { PhoneContext } from "./context.ts";
 import type { PhoneKeys } from "./keys.ts";
 import { beginCodeExchange, readCode } from "./pairing_code.ts";
-import { PasskeyExchange } from "./passkey_exchange.ts";
 
 /** Limit for decoding; far more than any QR needs. */
 const QR_MAX_CHARACTERS = 4 * 1024 * 1024;
@@ -21,6 +21,19 @@ const QR_MAX_CHARACTERS = 4 * 1024 * 1024;
 const QR_LINK = "https://wa.me/settings/linked_devices#";
 /** Prefix of the data that the account signature covers, before details and companion identity (protocol constant). */
 const ACCOUNT_SIGNATURE_PREFIX = Buffer.from([6, 0]);
+
+/** The fields of the QR's text, with which the phone links the companion. */
+interface QrText extends LinkRequest {
+  ref: string;
+  noisePublic: Uint8Array;
+  platform: string;
+}
+
+/**
+ * `no_request`: no companion waits for a code on this number. `wrong_code`: the exchange failed, as with a mistyped
+ * code.
+ */
+export type CodeAnswer = LinkAnswer | { kind: "no_request" } | { kind: "wrong_code" };
 
 export class Linker {
   /** Null if links of this account require no passkey. */

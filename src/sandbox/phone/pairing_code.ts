@@ -8,7 +8,7 @@ import { createCipheriv, createDecipheriv, pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
-import type { CodeRequest, CompanionFinish, LinkRequest, PrimaryHello } from "../world/linking.ts";
+import type { CodeRequest, CompanionFinish, LinkRequest, PrimaryHello } from "../world/uplink.ts";
 import { hkdf, type PhoneKeys } from "./keys.ts";
 
 const derive = promisify(pbkdf2);

@@ -7,7 +7,7 @@ import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { Random } from "../../runtime.ts";
-import type { LinkRequest, PasskeyPrimary, PasskeyState } from "../world/linking.ts";
+import type { LinkRequest, PasskeyPrimary } from "../world/uplink.ts";
 import { hkdf } from "./keys.ts";
 
 /** Protocol constants. */
@@ -20,6 +20,13 @@ const HANDOFF_INFO = "shortcake-passkey-handoff-v1";
 const ENCRYPTION_INFO = "Pairing Information Encryption Key";
 /** The characters of codes: no 0, I, O and U. */
 const CODE_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTVWXYZ";
+
+/** The state of linking with a passkey as the phone shows it. In `confirm` the owner has to compare the code. */
+export interface PasskeyState {
+  stage: "required" | "confirm" | "confirmed";
+  /** `XXXX-XXXX`; null before `confirm`. */
+  code: string | null;
+}
 
 interface PasskeyExchangeOptions {
   /** Its secret is the key of the handoff proof; the phone read it from the QR or agreed on it by the code. */

@@ -6,26 +6,20 @@ import type { proto } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
 import { KeyedQueue } from "../../base/single_flight.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { ChatState, InboxItem } from "../world/inbox.ts";
-import type { AssertionJson, CodeAnswer, ExportedPasskey, LinkAnswer, PasskeyState } from "../world/linking.ts";
-import type { Device } from "../world/device.ts";
-import type { PhoneUplink } from "../world/uplink.ts";
-import { isGroup } from "../world/address.ts";
-import { type BinaryNode, messageId } from "../world/stanza.ts";
-import { type ChangeMessage, composeEdit, composeReaction, composeRevocation, composeVote } from "./actions.ts";
-import { Passkey } from "./authenticator.ts";
-import { chatJid, chatWithOthers } from "./chats.ts";
-import { compose, type PhoneMessage } from "./compose.ts";
-import type { PhoneContext } from "./context.ts";
-import { Inbox } from "./inbox.ts";
+import { callOffer, type ChatState, chatState, readReceipt } from "./stanzas.ts";
+import { Inbox, type InboxItem } from "./inbox.ts";
+import { type AssertionJson, type ExportedPasskey, Passkey } from "./authenticator.ts";
+import { type CodeAnswer, Linker } from "./linking.ts";
+import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
+import type { PasskeyState } from "./passkey_exchange.ts";
+import { type BinaryNode, isGroup, messageId } from "../world/stanza.ts";
+import { compose, composeEdit, composeReaction, composeRevocation, composeVote, type PhoneMessage } from "./compose.ts";
+import { chatJid, chatWithOthers, type PhoneContext } from "./context.ts";
 import { bundleOf, makeKeys, refill } from "./keys.ts";
-import { Linker } from "./linking.ts";
 import { Outbox } from "./outbox.ts";
 import { Receiver } from "./receiver.ts";
-import { SenderKeys } from "./sender_keys.ts";
-import { SignalSessions } from "./signal.ts";
+import { SenderKeys, SignalSessions } from "./signal.ts";
 import { type AppStateKey, composeWelcome, saltPatch } from "./welcome.ts";
-import { callOffer, chatState, readReceipt } from "./stanzas.ts";
 
 interface PhoneOptions {
   runtime: Runtime;
@@ -37,14 +31,6 @@ interface PhoneOptions {
   name?: string;
   /** Whether links of this account require a passkey, which the owner has. */
   passkey?: boolean;
-}
-
-/** Creates a phone and publishes its keys, which registers it with the network. */
-export function createPhone(options: PhoneOptions): Phone {
-  const phone = new Phone(options);
-  phone.publishKeys();
-  phone.registerPasskey();
-  return phone;
 }
 
 /** The phone as the network uses it, and its owner through the control API. Throws Problem for bad input. */
@@ -64,6 +50,7 @@ export class Phone implements Device {
   /** The key with which the shared settings are encrypted; the same for all companions. */
   #appStateKey: AppStateKey;
 
+  /** Publishes the phone's keys, which registers it with the network. */
   constructor({ runtime, uplink, number, lid, name = number, passkey = false }: PhoneOptions) {
     this.jid = `${number}@s.whatsapp.net`;
     this.lid = lid;
@@ -86,17 +73,18 @@ export class Phone implements Device {
     this.#receiver = new Receiver(this.#context, {
       inbox: this.#inbox,
       outbox: this.#outbox,
-      publishKeys: () => this.publishKeys(),
+      publishKeys: () => this.#publishKeys(),
     });
     this.#appStateKey = { id: runtime.random.bytes(6), data: runtime.random.bytes(32) };
     this.#linker = new Linker(this.#context, passkey ? new Passkey(runtime.random) : null);
+    this.#publishKeys();
+    if (this.#linker.passkey) uplink.demandPasskey(this, this.#linker.passkey.credential);
   }
 
   welcome(companion: string): void {
-    void this.#inTurn(async () => {
+    this.#turns.add("sending", async () => {
       const about = { key: this.#appStateKey, chats: this.#context.uplink.chatsOf(this) };
       for (const message of await composeWelcome(about, this.#context)) await this.#outbox.tell(companion, message);
-      return "";
     }).catch((error) => {
       this.#context.runtime.log.warn({ err: error, phone: this.number }, "a phone could not welcome its companion");
     });
@@ -107,14 +95,10 @@ export class Phone implements Device {
     uplink.changeSettings(this, saltPatch(this.#appStateKey, uplink.chatsOf(this).nctSalt, runtime.random));
   }
 
-  publishKeys(): void {
+  #publishKeys(): void {
     const { uplink, keys } = this.#context;
     const preKeys = refill(keys);
     if (preKeys.length > 0) uplink.publishKeys(this, bundleOf(keys, preKeys));
-  }
-
-  registerPasskey(): void {
-    if (this.#linker.passkey) this.#context.uplink.demandPasskey(this, this.#linker.passkey.credential);
   }
 
   /** Scans a QR, given as its text or a PNG data URL. */
@@ -184,7 +168,10 @@ export class Phone implements Device {
     return this.#changeOwn(messageId, composeRevocation);
   }
 
-  #changeOwn(id: string, make: (key: proto.IMessageKey) => ChangeMessage): Promise<{ id: string }> {
+  #changeOwn(
+    id: string,
+    make: (key: proto.IMessageKey) => { message: proto.IMessage; edit: string },
+  ): Promise<{ id: string }> {
     return this.#inTurn(() => {
       const sent = this.#outbox.find(id);
       if (!sent) throw notFound("message that this phone sent");

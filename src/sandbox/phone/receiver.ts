@@ -5,17 +5,15 @@
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createCipheriv } from "node:crypto";
-import type { ChatState } from "../world/inbox.ts";
+import { ack, type ChatState, deliveryReceipt, readChatState, retryReceipt } from "./stanzas.ts";
 import { type BinaryNode, child, childrenOf, element } from "../world/stanza.ts";
 import { AttachmentError, receiveFile, upload } from "./attachment.ts";
-import { type Content, readContent, unwrap } from "./content.ts";
+import { amendmentOf, type Content, readContent, unwrap } from "./content.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
-import { amendmentOf } from "./details.ts";
 import type { Inbox, Received } from "./inbox.ts";
 import { addPreKeys, bundleOf, hkdf } from "./keys.ts";
 import type { Outbox } from "./outbox.ts";
 import { signalAddress, unpad } from "./signal.ts";
-import { ack, deliveryReceipt, readChatState, retryReceipt } from "./stanzas.ts";
 
 /** Number of retry receipts per message before the phone gives up. */
 const RETRY_RECEIPTS = 5;

@@ -1,11 +1,9 @@
 /** Builds and reads the small stanzas of a phone: acknowledgements, receipts, typing and calls. */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
-import { isGroup, isLid } from "../world/address.ts";
-import type { Device, KeyBundle } from "../world/device.ts";
+import { type BinaryNode, element, elements, isGroup, isLid, seconds } from "../world/stanza.ts";
+import type { Device } from "../world/uplink.ts";
+import { bundleNodes, type KeyBundle } from "../world/key_store.ts";
 import type { Clock } from "../../runtime.ts";
-import type { ChatState } from "../world/inbox.ts";
-import { bundleNodes } from "../world/key_store.ts";
-import { type BinaryNode, element, elements, seconds } from "../world/stanza.ts";
 import { isOwn, type PhoneContext } from "./context.ts";
 
 /** Returns the acknowledgement of a stanza, after which the network does not deliver it again. */
@@ -74,6 +72,16 @@ export function callOffer(
       ...(video ? [element("video", { enc: "h.264" })] : []),
     ]),
   ]);
+}
+
+/** What a phone sees somebody do in a chat, other than write. */
+export interface ChatState {
+  /** As in `InboxItem`. */
+  from: string;
+  chat: string;
+  state: "typing" | "recording" | "paused";
+  /** Unix ms. */
+  timestamp: number;
 }
 
 /** Reads a `<chatstate>`; returns null for the owner's own, or for a state that no app shows. */

@@ -13,28 +13,16 @@ import {
   result,
   textOf,
 } from "../world/stanza.ts";
-import type { QueryContext } from "./query.ts";
-
-const TEXTS: Record<string, string> = {
-  "400": "bad-request",
-  "403": "forbidden",
-  "404": "item-not-found",
-  "409": "conflict",
-  "410": "gone",
-};
+import type { QueryContext } from "../world/switchboard.ts";
 
 export function answerGroups(query: BinaryNode, context: QueryContext): BinaryNode | null {
   const [asked] = elements(query);
   if (!asked) return null;
   const { groups } = context.network;
   const group = groups.get(query.attrs.to ?? "");
-  if (!group && /^[^@]+@g\.us$/.test(query.attrs.to ?? "")) return refuse(query, "404");
+  if (!group && /^[^@]+@g\.us$/.test(query.attrs.to ?? "")) return refusal(query, "404");
   if (query.attrs.type === "get") return group ? read(query, group, context) : readAny(query, context);
   return group ? change(query, asked, { group, ...context }) : changeAny(query, asked, context);
-}
-
-function refuse(query: BinaryNode, code: string): BinaryNode {
-  return refusal(query, { code: Number(code), text: TEXTS[code] ?? "error" });
 }
 
 /** Answers queries that are not addressed to a group: the account's own groups, and the group of an invite. */
@@ -45,16 +33,16 @@ function readAny(query: BinaryNode, { companion, network }: QueryContext): Binar
   const code = child(query, "invite")?.attrs.code;
   if (code !== undefined) {
     const group = network.groups.byInvite(code);
-    return group ? result(query, [groupNode(group)]) : refuse(query, "410");
+    return group ? result(query, [groupNode(group)]) : refusal(query, "410");
   }
   return null;
 }
 
 function read(query: BinaryNode, group: Group, { companion }: QueryContext): BinaryNode | null {
   const { account } = companion;
-  if (!group.participants.includes(account)) return refuse(query, FORBIDDEN);
+  if (!group.participants.includes(account)) return refusal(query, FORBIDDEN);
   if (child(query, "query")) return result(query, [groupNode(group)]);
-  if (!group.admins.has(account)) return refuse(query, FORBIDDEN);
+  if (!group.admins.has(account)) return refusal(query, FORBIDDEN);
   if (child(query, "invite")) return result(query, [element("invite", { code: group.invite })]);
   if (!child(query, "membership_approval_requests")) return null;
   const requests = [...group.requests].map(([account, at]) =>
@@ -74,7 +62,7 @@ function changeAny(query: BinaryNode, asked: BinaryNode, { companion, network }:
     case "create": {
       const others = accountsOf(asked, network.directory);
       const { subject } = asked.attrs;
-      if (!subject) return refuse(query, "400");
+      if (!subject) return refusal(query, "400");
       const participants = [account, ...others.filter((other) => other !== account)];
       return result(query, [groupNode(network.groupChanges.create({ subject, participants, addressing: "lid" }))]);
     }
@@ -89,14 +77,14 @@ function changeAny(query: BinaryNode, asked: BinaryNode, { companion, network }:
     }
     case "invite": {
       const joined = network.groupChanges.join(asked.attrs.code ?? "", account);
-      if ("error" in joined) return refuse(query, joined.error);
+      if ("error" in joined) return refusal(query, joined.error);
       const { jid } = joined.group;
       return result(query, [
         joined.waits ? element("membership_approval_request", { jid }) : element("group", { jid }),
       ]);
     }
     default:
-      return refuse(query, "404");
+      return refusal(query, "404");
   }
 }
 
@@ -106,7 +94,7 @@ interface ChangeContext extends QueryContext {
 
 function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): BinaryNode | null {
   const { group, companion: { account }, network: { groupChanges, directory } } = context;
-  const done = (allowed: boolean) => allowed ? result(query) : refuse(query, FORBIDDEN);
+  const done = (allowed: boolean) => allowed ? result(query) : refusal(query, FORBIDDEN);
   switch (asked.tag) {
     case "add":
     case "remove":
@@ -115,13 +103,13 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
       const results = groupChanges.change(group, account, asked.tag, accountsOf(asked, directory));
       return results
         ? result(query, [element(asked.tag, {}, resultNodes(group, asked, results))])
-        : refuse(query, FORBIDDEN);
+        : refusal(query, FORBIDDEN);
     }
     case "subject": {
       const subject = textOf(asked);
       return subject
         ? done(groupChanges.set(group, account, { subject }, element("subject", { subject })))
-        : refuse(query, "400");
+        : refusal(query, "400");
     }
     case "description": {
       const text = textOf(child(asked, "body"));
@@ -146,14 +134,14 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
       return done(groupChanges.setApproval(group, account, child(asked, "group_join")?.attrs.state === "on"));
     case "invite": {
       const code = groupChanges.renewInvite(group, account);
-      return code === null ? refuse(query, FORBIDDEN) : result(query, [element("invite", { code })]);
+      return code === null ? refusal(query, FORBIDDEN) : result(query, [element("invite", { code })]);
     }
     case "membership_requests_action": {
       const [decision] = elements(asked);
-      if (!decision) return refuse(query, "400");
+      if (!decision) return refusal(query, "400");
       const accounts = accountsOf(decision, directory);
       const results = groupChanges.decide(group, account, decision.tag === "approve", accounts);
-      if (!results) return refuse(query, FORBIDDEN);
+      if (!results) return refusal(query, FORBIDDEN);
       const decided = element(decision.tag, {}, resultNodes(group, decision, results));
       return result(query, [element(asked.tag, {}, [decided])]);
     }

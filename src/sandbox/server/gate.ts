@@ -7,10 +7,10 @@ import { WebSocketServer } from "ws";
 import { listenOn } from "../../base/listening.ts";
 import type { Companion } from "../world/directory.ts";
 import { streamError } from "../world/faults.ts";
-import { element } from "../world/stanza.ts";
+import type { KeyBundle } from "../world/key_store.ts";
+import { element, uintOf } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import { type CompanionSocket, serveSocket, type SocketOwner } from "./companion_socket.ts";
-import { readPairingData } from "./linking/proof.ts";
 import type { ClientFinish, NoiseIdentity } from "./noise.ts";
 import { Registration, type RegistrationOptions } from "./linking/registration.ts";
 import { openSession } from "./session.ts";
@@ -85,3 +85,11 @@ function refuse(socket: CompanionSocket, reason: number): SocketOwner {
 
 /** Receiver of a connection that has ended. */
 const endedOwner: SocketOwner = { onStanza: () => {}, onClose: () => {} };
+
+/** Reads the pairing data of a `ClientPayload`; returns null if it is incomplete. */
+function readPairingData(data: proto.ClientPayload.IDevicePairingRegistrationData): KeyBundle | null {
+  const { eRegid, eIdent, eSkeyId, eSkeyVal, eSkeySig } = data;
+  if (!eRegid || eIdent?.length !== 32 || !eSkeyId || eSkeyVal?.length !== 32 || !eSkeySig) return null;
+  const signedPreKey = { id: uintOf(eSkeyId), publicKey: eSkeyVal, signature: eSkeySig };
+  return { registrationId: uintOf(eRegid), identityKey: eIdent, signedPreKey, preKeys: [] };
+}

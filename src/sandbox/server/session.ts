@@ -1,11 +1,21 @@
 /** The open session of a linked companion: processes and answers its stanzas, and delivers those waiting for it. */
-import { isGroup, STATUS_CHAT } from "../world/address.ts";
+import {
+  type BinaryNode,
+  bytesOf,
+  child,
+  childrenOf,
+  element,
+  elements,
+  isGroup,
+  seconds,
+  SERVER,
+  STATUS_CHAT,
+} from "../world/stanza.ts";
 import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
 import type { Companion, CompanionSession, Endpoint } from "../world/directory.ts";
 import { streamError } from "../world/faults.ts";
 import { relayReceipt } from "../world/receipts.ts";
 import { answerQuery } from "../queries/table.ts";
-import { type BinaryNode, bytesOf, child, childrenOf, element, elements, seconds, SERVER } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 
 /** The real network waits up to 50 minutes; in a sandbox that is too long. */

@@ -1,13 +1,10 @@
 /** Implements the phones' interface to the network (`world/uplink.ts`). */
-import { isGroup, isLid, parseJid } from "../world/address.ts";
-import type { Device } from "../world/device.ts";
-import type { LinkAnswer } from "../world/linking.ts";
-import type { PhoneUplink } from "../world/uplink.ts";
+import { element, isGroup, isLid, parseJid, seconds } from "../world/stanza.ts";
+import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
 import { type Account, deliver, type Endpoint, endpointsOf, jidOf, PHONE_SETTINGS } from "../world/directory.ts";
 import { KeyStore } from "../world/key_store.ts";
 import type { RefBook } from "./linking/ref_book.ts";
 import { relayReceipt } from "../world/receipts.ts";
-import { element, seconds } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 
 /** Creates the uplink. The phones that use it must have an account. */

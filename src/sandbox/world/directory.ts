@@ -1,11 +1,11 @@
 /** The accounts on the network (a phone with a number and a LID each) and the companions linked to them. */
-import type { Device } from "./device.ts";
-import type { PasskeyCredential } from "./linking.ts";
-import type { KeyStore } from "./key_store.ts";
-import type { Mailbox } from "./mailbox.ts";
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
+import type { Device, PasskeyCredential } from "./uplink.ts";
+import { type KeyBundle, KeyStore } from "./key_store.ts";
+import { Mailbox } from "./mailbox.ts";
 import type { Random } from "../../runtime.ts";
-import { makeJid, parseJid } from "./address.ts";
-import type { BinaryNode } from "./stanza.ts";
+import { type BinaryNode, child, childrenOf, isLid, makeJid, parseJid } from "./stanza.ts";
 
 /** The account of a phone number. */
 export interface Account {
@@ -39,17 +39,17 @@ export interface Account {
   readonly companions: Map<number, Companion>;
   /** Id of the next companion. Never reused, so that the address of an unlinked companion stays unused. */
   nextDeviceId: number;
-  /** Numbers that queried this account's devices and are therefore notified of changes. */
-  readonly watchers: Set<string>;
+  /** Accounts that queried this one's devices and are therefore notified of changes. */
+  readonly watchers: Set<Account>;
 }
 
 /** The business profile as filled in by its owner; absent fields are not shown. */
-interface BusinessProfile {
-  description?: string | undefined;
-  category?: string | undefined;
-  address?: string | undefined;
-  email?: string | undefined;
-  website?: string | undefined;
+export interface BusinessProfile {
+  description?: string;
+  category?: string;
+  address?: string;
+  email?: string;
+  website?: string;
 }
 
 interface AccountPasskey {
@@ -72,7 +72,10 @@ export interface Companion {
   readonly keys: KeyStore;
   readonly mailbox: Mailbox;
   readonly linkedAt: number;
-  /** Whether it makes the account appear online. True after linking until the companion sends `unavailable`. */
+  /**
+   * Whether it makes the account appear online: after linking, and whenever it says so, until it says otherwise or its
+   * session ends.
+   */
   available: boolean;
   /** Login counter that the companion sends at each login; null if it sends none. */
   logins: number | null;
@@ -179,6 +182,26 @@ export function endpointsOf(account: Account): Endpoint[] {
   return [0, ...account.companions.keys()].map((device) => ({ account, device }));
 }
 
+/** Returns the companion at an address as it is when it has just been linked. */
+export function newCompanion(
+  endpoint: Endpoint,
+  { keys, ...linked }: Pick<Companion, "noisePublic" | "keyIndex" | "identity" | "linkedAt"> & { keys: KeyBundle },
+): Companion {
+  return {
+    ...linked,
+    id: endpoint.device,
+    account: endpoint.account,
+    jid: jidOf(endpoint, "pn"),
+    lid: jidOf(endpoint, "lid"),
+    keys: new KeyStore(keys),
+    mailbox: new Mailbox(),
+    available: true,
+    logins: null,
+    welcomed: false,
+    session: null,
+  };
+}
+
 /** Returns an endpoint's address, by number or by LID. */
 export function jidOf({ account, device }: Endpoint, form: "pn" | "lid"): string {
   const { user, server } = parseJid(form === "lid" ? account.lid : account.jid)!;
@@ -191,6 +214,34 @@ export function deliver({ account, device }: Endpoint, stanza: BinaryNode): void
   else account.companions.get(device)?.mailbox.put(stanza);
 }
 
-export function keysOf({ account, device }: Endpoint): KeyStore | null {
-  return device === 0 ? account.phoneKeys : account.companions.get(device)?.keys ?? null;
+/** Length of the hash of a device list, by which sender and network detect that their lists differ. */
+const HASH_BYTES = 6;
+
+/** Returns the hash, version 2: base64 of the first six bytes of the SHA-256 over the sorted `user.0:device@server`. */
+export function participantHash(jids: string[]): string {
+  const devices = jids.map((jid) => {
+    const { user, device, server } = parseJid(jid)!;
+    return `${user}.0:${device}@${server}`;
+  });
+  const hash = createHash("sha256").update(devices.sort().join("")).digest();
+  return `2:${Buffer.from(hash.subarray(0, HASH_BYTES)).toString("base64")}`;
+}
+
+/**
+ * Returns the hash of the network's device list if the sender's list differs from it; null if they agree. The sender's
+ * list is given by the hash that it states, or in a 1:1 chat by the devices that it encrypted for.
+ */
+export function differingHash(
+  message: BinaryNode,
+  { sender, receivers, isGroup }: { sender: Endpoint; receivers: Endpoint[]; isGroup: boolean },
+): string | null {
+  const named = childrenOf(child(message, "participants"), "to").flatMap(({ attrs: { jid } }) => jid ?? []);
+  const form = isLid(named[0]) ? "lid" : "pn";
+  const own = jidOf(sender, form);
+  const implied = isGroup || named.length === 0 ? null : participantHash([own, ...named]);
+  const stated = message.attrs.phash ?? implied;
+  if (!stated) return null;
+  const others = receivers.filter((one) => !isSame(one, sender)).map((one) => jidOf(one, form));
+  const phash = participantHash([own, ...others]);
+  return phash === stated ? null : phash;
 }

@@ -1,9 +1,7 @@
 /** The groups of the network: their members, admins and settings. */
 import { Buffer } from "node:buffer";
-import type { Account, Endpoint } from "./directory.ts";
-import { jidOf } from "./directory.ts";
-import { type BinaryNode, element } from "./stanza.ts";
-import { makeJid } from "./address.ts";
+import { type Account, type Endpoint, jidOf } from "./directory.ts";
+import { type BinaryNode, element, makeJid } from "./stanza.ts";
 import type { Random, Runtime } from "../../runtime.ts";
 
 /** How a group's members are addressed: by LID (today's groups) or by phone number (older ones). */

@@ -1,8 +1,17 @@
 /** The public keys that a device has published, as the network keeps and distributes them. */
 import { createHash } from "node:crypto";
-import type { KeyBundle } from "./device.ts";
 import { bytesOf, child, childrenOf, element, uintBytes, uintOf } from "./stanza.ts";
 import type { BinaryNode } from "./stanza.ts";
+
+/** The public keys that a device publishes, with which others start a Signal session. */
+export interface KeyBundle {
+  registrationId: number;
+  /** 32 bytes, without the type byte. */
+  identityKey: Uint8Array;
+  signedPreKey: { id: number; publicKey: Uint8Array; signature: Uint8Array };
+  /** One-time keys; the network gives each to one requester only. */
+  preKeys: { id: number; publicKey: Uint8Array }[];
+}
 
 /** The type byte of Curve25519 keys in Signal. */
 export const KEY_TYPE = Uint8Array.of(5);

@@ -2,8 +2,7 @@
  * The stanzas waiting for one companion. Each is kept, in order, until the companion acknowledges it, and is delivered
  * again after a reconnect. So nothing is lost if a gateway is killed between receiving and acknowledging.
  */
-import { type BinaryNode, childrenOf, element, elements, SERVER } from "./stanza.ts";
-import { parseJid, STATUS_CHAT } from "./address.ts";
+import { type BinaryNode, childrenOf, element, elements, parseJid, SERVER, STATUS_CHAT } from "./stanza.ts";
 
 export class Mailbox {
   /** Unacknowledged stanzas in order of arrival; a Set keeps the order and deletes in O(1). */

@@ -1,17 +1,22 @@
 /** The network's notifications to companions. Each is kept until the companion acknowledges it. */
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
-import { type Account, type Companion, type Directory, type Endpoint, endpointsOf, jidOf } from "./directory.ts";
-import { participantHash } from "./participant_hash.ts";
+import {
+  type Account,
+  type Companion,
+  type Directory,
+  type Endpoint,
+  endpointsOf,
+  jidOf,
+  participantHash,
+} from "./directory.ts";
 import { type Attributes, type BinaryNode, element, seconds, SERVER } from "./stanza.ts";
 import type { Standing } from "./trust.ts";
 
 export class Notices {
-  #directory: Directory;
   #runtime: Runtime;
 
-  constructor(directory: Directory, runtime: Runtime) {
-    this.#directory = directory;
+  constructor(runtime: Runtime) {
     this.#runtime = runtime;
   }
 
@@ -48,7 +53,6 @@ export class Notices {
    * hashes are those of the device lists after the change.
    */
   devices({ account, id, keyIndex }: Companion, change: "add" | "remove"): void {
-    const watchers = [...account.watchers].flatMap((number) => this.#directory.account(number) ?? []);
     const endpoint = { account, device: id };
     const remaining = endpointsOf(account).filter(({ device }) => device !== id);
     const left = change === "add" ? [...remaining, endpoint] : remaining;
@@ -57,7 +61,7 @@ export class Notices {
       lid: jidOf(endpoint, "lid"),
       "key-index": String(keyIndex),
     });
-    this.tell([account, ...watchers], { from: account.jid, lid: account.lid, type: "devices" }, [
+    this.tell([account, ...account.watchers], { from: account.jid, lid: account.lid, type: "devices" }, [
       element(change, {
         device_hash: participantHash(left.map((one) => jidOf(one, "pn"))),
         device_lid_hash: participantHash(left.map((one) => jidOf(one, "lid"))),

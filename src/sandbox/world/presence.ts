@@ -2,8 +2,7 @@
  * Signals between accounts other than messages: presence, typing and calls. Presence and typing reach only companions
  * that are online and subscribed, and are not stored. A call waits until it is acknowledged.
  */
-import type { Runtime } from "../../runtime.ts";
-import { isGroup, isLid } from "./address.ts";
+import { type BinaryNode, element, isGroup, isLid } from "./stanza.ts";
 import {
   type Account,
   type Companion,
@@ -15,20 +14,13 @@ import {
   jidOf,
 } from "./directory.ts";
 import type { Groups } from "./groups.ts";
-import { type BinaryNode, element } from "./stanza.ts";
-
-interface PresenceParts {
-  directory: Directory;
-  groups: Groups;
-  runtime: Runtime;
-}
 
 export class Presence {
-  #parts: PresenceParts;
+  #parts: { directory: Directory; groups: Groups };
   /** Subscribed companions, each with the address that it subscribed by, by the account or group that they watch. */
   #watchers = new Map<Account | string, Map<Companion, string>>();
 
-  constructor(parts: PresenceParts) {
+  constructor(parts: { directory: Directory; groups: Groups }) {
     this.#parts = parts;
   }
 

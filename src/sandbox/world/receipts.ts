@@ -1,11 +1,10 @@
 /**
  * Relays receipts: "delivered" and "read" to the sender's devices, a retry to the one device that must encrypt again.
  */
-import { isGroup, isLid, STATUS_CHAT } from "./address.ts";
+import { type Attributes, type BinaryNode, element, isGroup, isLid, seconds, STATUS_CHAT } from "./stanza.ts";
 import { deliver, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
 import { addressIn, type Groups } from "./groups.ts";
 import type { Relay } from "./relay.ts";
-import { type Attributes, type BinaryNode, element, seconds } from "./stanza.ts";
 import type { Runtime } from "../../runtime.ts";
 
 /** Receipts for the account's own devices, about a message that another of them sent or read. */

@@ -3,10 +3,6 @@
  * sender sends the same id again because its ack was lost, it is only acknowledged again. Exceptions are a device that
  * asked for a retry and one that needs the sender key that comes with the message.
  */
-import { isGroup, isLid, makeJid, parseJid, STATUS_CHAT } from "./address.ts";
-import { type Account, deliver, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
-import { addressIn, type Group, type Groups } from "./groups.ts";
-import { differingHash } from "./participant_hash.ts";
 import {
   ADMIN_REVOKE,
   type Attributes,
@@ -16,8 +12,24 @@ import {
   childrenOf,
   element,
   elements,
+  isGroup,
+  isLid,
+  makeJid,
+  parseJid,
   seconds,
+  STATUS_CHAT,
 } from "./stanza.ts";
+import {
+  type Account,
+  deliver,
+  differingHash,
+  type Directory,
+  type Endpoint,
+  endpointsOf,
+  isSame,
+  jidOf,
+} from "./directory.ts";
+import { addressIn, type Group, type Groups } from "./groups.ts";
 import type { Trust } from "./trust.ts";
 import type { Clock } from "../../runtime.ts";
 
@@ -47,18 +59,12 @@ interface RelayParts {
 }
 
 export class Relay {
-  #directory: Directory;
-  #groups: Groups;
-  #trust: Trust;
-  #clock: Clock;
+  #parts: RelayParts;
   /** By sender's device jid, then message id: the jids of the devices that have received the message. */
   #relayed = new Map<string, Map<string, Set<string>>>();
 
-  constructor({ directory, groups, trust, clock }: RelayParts) {
-    this.#directory = directory;
-    this.#groups = groups;
-    this.#trust = trust;
-    this.#clock = clock;
+  constructor(parts: RelayParts) {
+    this.#parts = parts;
   }
 
   /**
@@ -76,16 +82,16 @@ export class Relay {
     if (to === STATUS_CHAT) return this.#post(sender, id, message);
     // Messages to channels are accepted; the sandbox has no followers.
     if (to.endsWith("@broadcast") || to.endsWith("@newsletter")) return {};
-    const group = isGroup(to) ? this.#groups.get(to) : null;
+    const group = isGroup(to) ? this.#parts.groups.get(to) : null;
     if (isGroup(to) && !group) return { error: "404" };
     if (group && !group.participants.includes(sender.account)) return { error: "403" };
     if (group?.announce && !group.admins.has(sender.account)) return { error: "403" };
     if (group && message.attrs.edit === ADMIN_REVOKE && !group.admins.has(sender.account)) return { error: "403" };
-    const peer = group ? null : this.#directory.resolve(to);
+    const peer = group ? null : this.#parts.directory.resolve(to);
     if (!group && !peer) return { error: "404" };
 
     const unwanted = peer && message.attrs.category !== "peer"
-      ? this.#trust.refusal(sender.account, peer.account, {
+      ? this.#parts.trust.refusal(sender.account, peer.account, {
         tctoken: bytesOf(child(message, "tctoken")),
         cstoken: bytesOf(child(message, "cstoken")),
         needsToken: options.needsToken ?? false,
@@ -123,7 +129,7 @@ export class Relay {
     const common = childrenOf(message, "enc");
     const attributes = {
       id,
-      t: seconds(this.#clock),
+      t: seconds(this.#parts.clock),
       type: message.attrs.type,
       notify: sender.account.name,
       from: STATUS_CHAT,
@@ -171,7 +177,7 @@ export class Relay {
       return common.length ? [{ endpoint: peer!, encs: common }] : addressed;
     }
     if (message.attrs.participant) {
-      const endpoint = this.#directory.resolve(message.attrs.participant);
+      const endpoint = this.#parts.directory.resolve(message.attrs.participant);
       return endpoint ? [{ endpoint, encs: common }] : [];
     }
     // Every device of a member gets the group's ciphertext, preceded by the sender key if that was encrypted for it.
@@ -185,7 +191,7 @@ export class Relay {
   /** Returns the ciphertexts that are encrypted for single devices. */
   #addressed(message: BinaryNode): Parcel[] {
     return childrenOf(child(message, "participants"), "to").flatMap((to) => {
-      const endpoint = this.#directory.resolve(to.attrs.jid);
+      const endpoint = this.#parts.directory.resolve(to.attrs.jid);
       return endpoint ? [{ endpoint, encs: childrenOf(to, "enc") }] : [];
     });
   }
@@ -194,7 +200,7 @@ export class Relay {
     const { sender, receiver, group, hideNumber } = route;
     const attributes: Attributes = {
       id: message.attrs.id,
-      t: seconds(this.#clock),
+      t: seconds(this.#parts.clock),
       type: message.attrs.type,
       notify: hideNumber ? unnumbered(sender.account) : sender.account.name,
       edit: message.attrs.edit,
@@ -228,7 +234,7 @@ export class Relay {
     const form = isLid(chat) ? "lid" : "pn";
     const from = jidOf(sender, form);
     if (message.attrs.category === "peer") return { from };
-    const recipient = this.#directory.resolve(chat);
+    const recipient = this.#parts.directory.resolve(chat);
     const { user, server } = parseJid(chat)!;
     return {
       from,

@@ -1,6 +1,10 @@
-/** Builds and reads stanzas, on the Baileys package's codec of WhatsApp's binary XML. */
+/**
+ * Builds and reads stanzas, on the Baileys package's codec of WhatsApp's binary XML, and the jids in them:
+ * `<number>@s.whatsapp.net` is a phone (device 0), `<number>:<n>@s.whatsapp.net` a linked device. Both also have an
+ * address under `<lid>@lid`.
+ */
 import { Buffer } from "node:buffer";
-import { type BinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import { type BinaryNode, jidDecode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
 import type { Clock, Random } from "../../runtime.ts";
 
 /** The value of a stanza's `edit` attribute when an admin deletes another member's message. */
@@ -64,8 +68,51 @@ export function result(query: BinaryNode, content?: BinaryNode[]): BinaryNode {
   return element("iq", { id: query.attrs.id, from: query.attrs.to ?? SERVER, type: "result" }, content);
 }
 
+/** The texts that accompany the codes of refusals. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  "400": "bad-request",
+  "401": "not-authorized",
+  "403": "forbidden",
+  "404": "item-not-found",
+  "406": "not-acceptable",
+  "409": "conflict",
+  "410": "gone",
+  "429": "rate-overlimit",
+  "501": "feature-not-implemented",
+};
+
 /** Returns an error answer to a query, with an HTTP-like code. */
-export function refusal(query: BinaryNode, { code, text }: { code: number; text: string }): BinaryNode {
-  const error = element("error", { code: String(code), text });
+export function refusal(query: BinaryNode, code: string): BinaryNode {
+  const error = element("error", { code, text: REFUSALS[code] ?? "error" });
   return element("iq", { id: query.attrs.id, from: query.attrs.to ?? SERVER, type: "error" }, [error]);
+}
+
+interface Address {
+  user: string;
+  /** 0 for the phone itself. */
+  device: number;
+  server: string;
+}
+
+/** The chat of all status posts. */
+export const STATUS_CHAT = "status@broadcast";
+
+/** Parses a jid; returns null if it is not one. */
+export function parseJid(jid: string | undefined): Address | null {
+  const decoded = jid === undefined ? undefined : jidDecode(jid);
+  if (!decoded?.server) return null;
+  const server = decoded.server === "c.us" ? "s.whatsapp.net" : decoded.server;
+  return { user: decoded.user, device: decoded.device ?? 0, server };
+}
+
+export function makeJid(user: string, server: string, device = 0): string {
+  return `${user}${device ? `:${device}` : ""}@${server}`;
+}
+
+export function isGroup(jid: string | undefined): boolean {
+  return jid?.endsWith("@g.us") ?? false;
+}
+
+export function isLid(jid: string | undefined): boolean {
+  return jid?.endsWith("@lid") ?? false;
 }

@@ -1,11 +1,10 @@
 /** The network without its sockets: its accounts, its relay, and its injected faults. */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { STATUS_CHAT } from "./address.ts";
-import type { KeyBundle } from "./device.ts";
-import { type BinaryNode, element, messageId, seconds } from "./stanza.ts";
+import { type BinaryNode, element, messageId, seconds, STATUS_CHAT } from "./stanza.ts";
+import type { KeyBundle } from "./key_store.ts";
 import type { MediaAccess } from "./uplink.ts";
-import { type Account, type Companion, Directory, type Endpoint, keysOf } from "./directory.ts";
+import { type Account, type Companion, Directory, type Endpoint } from "./directory.ts";
 import { Faults, streamError, type StreamFault } from "./faults.ts";
 import { GroupChanges } from "./group_changes.ts";
 import { Groups } from "./groups.ts";
@@ -20,11 +19,17 @@ const LOW_PRE_KEYS = 5;
 
 export type Switchboard = ReturnType<typeof createSwitchboard>;
 
+/** A query's context: the companion that sent it, and the network. */
+export interface QueryContext {
+  companion: Companion;
+  network: Switchboard;
+}
+
 export function createSwitchboard({ runtime, media }: { runtime: Runtime; media: MediaAccess }) {
   const directory = new Directory();
   const groups = new Groups();
   const faults = new Faults(runtime.clock);
-  const notices = new Notices(directory, runtime);
+  const notices = new Notices(runtime);
   const trust = new Trust(runtime, {
     onToken: (issuer, holder, token) => notices.token(issuer, holder, token),
     onStanding: (account) => notices.standing(account, trust.standing(account)),
@@ -46,7 +51,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     trust,
     notices,
     groupChanges: new GroupChanges({ groups, notices, runtime }),
-    presence: new Presence({ directory, groups, runtime }),
+    presence: new Presence({ directory, groups }),
     relay: new Relay({ directory, groups, trust, clock: runtime.clock }),
     wire: new WireLog(),
     /** By device jid: resolves to whether the companion that a phone accepted has proved its identity. */
@@ -60,11 +65,11 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     },
 
     /** Takes keys for one session with a device, and notifies a companion that runs low. Null for an unknown device. */
-    takeKeys(endpoint: Endpoint): KeyBundle | null {
-      const keys = endpoint.account.keyless.has(endpoint.device) ? null : keysOf(endpoint);
-      if (!keys) return null;
+    takeKeys({ account, device }: Endpoint): KeyBundle | null {
+      const companion = account.companions.get(device);
+      const keys = device === 0 ? account.phoneKeys : companion?.keys;
+      if (!keys || account.keyless.has(device)) return null;
       const bundle = keys.take();
-      const companion = endpoint.account.companions.get(endpoint.device);
       if (companion && keys.preKeyCount < LOW_PRE_KEYS) notices.lowKeys(companion);
       return bundle;
     },
@@ -138,14 +143,7 @@ function statusPost(poster: Account, form: StatusForm, { clock, random }: Runtim
     const message = proto.Message.encode({ conversation: "What I did today" }).finish();
     return element("status", { id, t, from: poster.lid, type: "text", notify }, [element("plaintext", {}, message)]);
   }
-  const attributes = {
-    id,
-    t,
-    from: STATUS_CHAT,
-    participant: poster.lid,
-    participant_pn: poster.jid,
-    type: "text",
-    notify,
-  };
+  const author = { participant: poster.lid, participant_pn: poster.jid, notify };
+  const attributes = { id, t, from: STATUS_CHAT, type: "text", ...author };
   return element("message", attributes, [element("enc", { v: "2", type: "skmsg" }, random.bytes(96))]);
 }

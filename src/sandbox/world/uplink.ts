@@ -1,14 +1,20 @@
-/** The interface between the phones (`phone/`) and the server side. */
-import type { BinaryNode } from "@whiskeysockets/baileys";
-import type { Device, KeyBundle } from "./device.ts";
-import type {
-  CodeRequest,
-  CompanionFinish,
-  LinkAnswer,
-  PasskeyCredential,
-  PasskeyPrimary,
-  PrimaryHello,
-} from "./linking.ts";
+/** The interface between the phones (`phone/`) and the server side: what they exchange, also while a companion links. */
+import type { KeyBundle } from "./key_store.ts";
+import type { BinaryNode } from "./stanza.ts";
+
+/** A phone as the network sees it. It receives stanzas immediately; those for a companion wait in its mailbox. */
+export interface Device {
+  /** Its address by phone number. */
+  readonly jid: string;
+  /** Its address by LID. */
+  readonly lid: string;
+  /** Delivers a stanza. Never throws. */
+  deliver(stanza: BinaryNode): void;
+  /** Called when a companion of the account (given by its device jid) has logged in for the first time. */
+  welcome(companion: string): void;
+  /** Called when the account's salt has changed; sends the new one to the companions through the shared settings. */
+  shareSalt(): void;
+}
 
 /** The network as a phone sees it. Implemented by the server side, used by `phone/`. */
 export interface PhoneUplink {
@@ -71,6 +77,72 @@ export interface MediaAccess {
   readonly caPem: string;
   /** Stores a profile picture; returns its URL. */
   keepPicture(picture: Uint8Array): string;
+}
+
+/** A request to link a companion: its identity, and the secret known only to it and the phone. */
+export interface LinkRequest {
+  identityPublic: Uint8Array;
+  advSecret: Uint8Array;
+}
+
+/**
+ * The network's answer to a phone that scanned a QR. `refresh` asks it to scan the QR that is shown next, `passkey`
+ * requires the owner to sign first. `unknown_ref` means that no companion shows this QR any longer, or that another
+ * phone has used it.
+ */
+export type LinkAnswer =
+  | { kind: "linked"; deviceJid: string }
+  | { kind: "refresh" }
+  | { kind: "passkey" }
+  | { kind: "unknown_ref" };
+
+/** The content of a companion's `companion_hello`, and the ref that the network assigned. */
+export interface CodeRequest {
+  ref: string;
+  /** 32 bytes salt, 16 bytes IV, 32 bytes encrypted ephemeral key. */
+  wrappedEphemeral: Uint8Array;
+  noisePublic: Uint8Array;
+}
+
+/** The phone's half of pairing by code (`primary_hello`). */
+export interface PrimaryHello {
+  /** In the same form as the companion's. */
+  wrappedEphemeral: Uint8Array;
+  identityPublic: Uint8Array;
+}
+
+/** The companion's answer (`companion_finish`). */
+export interface CompanionFinish {
+  /** 32 bytes salt, 12 bytes IV, then the AES-GCM of companion identity, primary identity and random bytes. */
+  wrappedKeyBundle: Uint8Array;
+  identityPublic: Uint8Array;
+}
+
+/** A passkey as a relying party stores it. */
+export interface PasskeyCredential {
+  /** Base64url. */
+  readonly id: string;
+  /** A COSE key. */
+  readonly publicKey: Uint8Array;
+  /** Signature counter; a value that does not increase reveals a cloned authenticator. */
+  counter: number;
+}
+
+/** The phone's part in linking one companion with a passkey; called by the network. */
+export interface PasskeyPrimary {
+  /** Asks the owner to sign, for the first time or again. */
+  ask(): void;
+  /** Takes an encoded ProloguePayload whose assertion was valid; returns an encoded PrimaryEphemeralIdentity. */
+  begin(prologue: Uint8Array, handoffProof: Uint8Array | null): Uint8Array;
+  /** Takes the companion's nonce; returns false if it does not match the companion's commitment. */
+  reveal(companionNonce: Uint8Array): boolean;
+  /**
+   * Takes an encoded EncryptedPairingRequest; returns null if it cannot be read. Resolves to the signed identity
+   * (ADVSignedDeviceIdentityHMAC) once the owner has confirmed, or to null if the link fails.
+   */
+  open(encryptedRequest: Uint8Array): Promise<Uint8Array | null> | null;
+  /** Ends the exchange, whatever its outcome. */
+  end(): void;
 }
 
 /*

@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import type { CompanionSocket } from "../companion_socket.ts";
 import type { Account } from "../../world/directory.ts";
-import type { CodeRequest, CompanionFinish, PrimaryHello } from "../../world/linking.ts";
+import type { CodeRequest, CompanionFinish, PrimaryHello } from "../../world/uplink.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
 import { type BinaryNode, bytesOf, child, element, refusal, result, textOf } from "../../world/stanza.ts";
 
@@ -47,7 +47,7 @@ export class CodeLink {
   answer(query: BinaryNode, link: BinaryNode): void {
     if (link.attrs.stage === "companion_hello") return this.#takeHello(query, link);
     if (link.attrs.stage === "companion_finish") return this.#takeFinish(query, link);
-    this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
+    this.#socket.send(refusal(query, "400"));
   }
 
   /** Sends primary_hello; resolves to companion_finish, or to null if the companion does not answer. */
@@ -79,17 +79,14 @@ export class CodeLink {
   #takeHello(query: BinaryNode, link: BinaryNode): void {
     const { network, codeLifetimeMs, expectCode } = this.#options;
     const account = network.directory.resolve(link.attrs.jid)?.account;
-    if (!account) return this.#socket.send(refusal(query, { code: 404, text: "item-not-found" }));
+    if (!account) return this.#socket.send(refusal(query, "404"));
     const refused = network.faults.take(account.number, "refuse_code");
-    if (refused) {
-      const text = refused === "429" ? "rate-overlimit" : "bad-request";
-      return this.#socket.send(refusal(query, { code: Number(refused), text }));
-    }
+    if (refused) return this.#socket.send(refusal(query, refused));
     const wrappedEphemeral = bytesOf(child(link, "link_code_pairing_wrapped_companion_ephemeral_pub"));
     const noisePublic = bytesOf(child(link, "companion_server_auth_key_pub"));
     const isNamed = DISPLAY_NAME.test(textOf(child(link, "companion_platform_display")));
     if (wrappedEphemeral.length !== WRAPPED_KEY_BYTES || noisePublic.length !== 32 || !isNamed) {
-      return this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
+      return this.#socket.send(refusal(query, "400"));
     }
     this.#finish?.(null);
     const ref = expectCode(account);
@@ -116,7 +113,7 @@ export class CodeLink {
     const wrappedKeyBundle = bytesOf(child(link, "link_code_pairing_wrapped_key_bundle"));
     const identityPublic = bytesOf(child(link, "companion_identity_public"));
     if (!this.#finish || identityPublic.length !== 32 || wrappedKeyBundle.length === 0) {
-      return this.#socket.send(refusal(query, { code: 400, text: "bad-request" }));
+      return this.#socket.send(refusal(query, "400"));
     }
     this.#socket.send(result(query));
     this.#finish({ wrappedKeyBundle, identityPublic });

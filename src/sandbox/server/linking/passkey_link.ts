@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
-import type { PasskeyPrimary } from "../../world/linking.ts";
+import type { PasskeyPrimary } from "../../world/uplink.ts";
 import type { Account } from "../../world/directory.ts";
 import { type BinaryNode, bytesOf, child, element, elements, refusal, result } from "../../world/stanza.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
@@ -16,16 +16,14 @@ import { type Challenge, newChallenge, requestOptions, verifies } from "./relyin
  * code again.
  */
 const ATTEMPTS = 5;
-const BAD_REQUEST = { code: 400, text: "bad-request" };
-const NOT_AUTHORIZED = { code: 401, text: "not-authorized" };
+const BAD_REQUEST = "400";
+const NOT_AUTHORIZED = "401";
 /** The companion did not acknowledge a notification, so it seems not to support passkeys. */
-const NOT_ACCEPTABLE = { code: 406, text: "not-acceptable" };
+const NOT_ACCEPTABLE = "406";
 /** The account has an exchange with another companion in progress. */
-const CONFLICT = { code: 409, text: "conflict" };
+const CONFLICT = "409";
 /** The challenge has expired. */
-const GONE = { code: 410, text: "gone" };
-
-type Refusal = { code: number; text: string };
+const GONE = "410";
 
 interface PasskeyLinkOptions {
   network: Switchboard;
@@ -154,7 +152,7 @@ export class PasskeyLink {
   }
 
   /** Checks a prologue, except its assertion; returns null if it is valid. */
-  #wrongPrologue(link: Link, payload: Uint8Array): Refusal | null {
+  #wrongPrologue(link: Link, payload: Uint8Array): string | null {
     if (link.step !== "asked") return BAD_REQUEST;
     if (link.unacknowledged.size > 0) return NOT_ACCEPTABLE;
     if (this.#options.network.runtime.clock.now() >= link.challenge.expiresAt) return GONE;
@@ -191,8 +189,8 @@ export class PasskeyLink {
   }
 
   /** Refuses the query, ends its exchange, and asks the owner to sign again. */
-  #refuse(link: Link, query: BinaryNode, refused: Refusal): void {
-    this.#socket.send(refusal(query, refused));
+  #refuse(link: Link, query: BinaryNode, code: string): void {
+    this.#socket.send(refusal(query, code));
     this.close();
     const refusals = link.refusals + 1;
     if (refusals < ATTEMPTS) this.#ask({ ...link, refusals });

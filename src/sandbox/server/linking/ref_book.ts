@@ -1,7 +1,7 @@
 /** Maps each ref (the first part of a QR, or the id of a code exchange) to the companion that waits with it. */
 import { Buffer } from "node:buffer";
 import type { Random } from "../../../runtime.ts";
-import type { CodeRequest, CompanionFinish, LinkAnswer, PasskeyPrimary, PrimaryHello } from "../../world/linking.ts";
+import type { CodeRequest, CompanionFinish, LinkAnswer, PasskeyPrimary, PrimaryHello } from "../../world/uplink.ts";
 import type { Account } from "../../world/directory.ts";
 
 /**

@@ -5,18 +5,15 @@
  */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
+import { verifySignature } from "libsignal/src/curve.js";
 import { CodeLink } from "./code_link.ts";
 import type { CompanionSocket, SocketOwner } from "../companion_socket.ts";
-import type { KeyBundle } from "../../world/device.ts";
-import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../world/linking.ts";
-import type { Account, Companion } from "../../world/directory.ts";
-import { jidOf } from "../../world/directory.ts";
+import { KEY_TYPE, type KeyBundle } from "../../world/key_store.ts";
+import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../world/uplink.ts";
+import { type Account, type Companion, jidOf, newCompanion } from "../../world/directory.ts";
 import { streamError } from "../../world/faults.ts";
-import { KeyStore } from "../../world/key_store.ts";
-import { Mailbox } from "../../world/mailbox.ts";
 import type { LinkOffer, RefBook, WaitingCompanion } from "./ref_book.ts";
 import { PasskeyLink } from "./passkey_link.ts";
-import { signedByCompanion } from "./proof.ts";
 import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "../../world/stanza.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
 
@@ -113,7 +110,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
     if (link) return this.#code.answer(stanza, link);
     if (this.#passkey.take(stanza)) return;
     if (stanza.attrs.xmlns === "w:p") return this.#socket.send(result(stanza));
-    this.#socket.send(refusal(stanza, { code: 401, text: "not-authorized" }));
+    this.#socket.send(refusal(stanza, "401"));
   }
 
   onClose(): void {
@@ -217,22 +214,39 @@ export class Registration implements SocketOwner, WaitingCompanion {
   }
 
   #companion({ account, device, signed }: Pending, identity: Uint8Array): Companion {
-    const details = proto.ADVDeviceIdentity.decode(signed.details ?? new Uint8Array(0));
-    return {
-      id: device,
-      account,
-      jid: jidOf({ account, device }, "pn"),
-      lid: jidOf({ account, device }, "lid"),
+    const { keyIndex } = proto.ADVDeviceIdentity.decode(signed.details ?? new Uint8Array(0));
+    return newCompanion({ account, device }, {
       noisePublic: this.#request.noisePublic,
-      keyIndex: details.keyIndex ?? device,
+      keyIndex: keyIndex ?? device,
       identity,
-      keys: new KeyStore(this.#request.bundle),
-      mailbox: new Mailbox(),
+      keys: this.#request.bundle,
       linkedAt: this.#options.network.runtime.clock.now(),
-      available: true,
-      logins: null,
-      welcomed: false,
-      session: null,
-    };
+    });
   }
+}
+
+/** Prefix of the data that the companion's signature covers (protocol constant). */
+const DEVICE_SIGNATURE_PREFIX = Uint8Array.of(6, 1);
+
+/** Returns the encoded identity with both signatures; null if the companion's signature is missing or wrong. */
+function signedByCompanion(
+  reply: Uint8Array,
+  offered: proto.IADVSignedDeviceIdentity,
+  companionKey: Uint8Array,
+): Uint8Array | null {
+  const { deviceSignature } = proto.ADVSignedDeviceIdentity.decode(reply);
+  const { details, accountSignatureKey } = offered;
+  if (!deviceSignature?.length || !details || !accountSignatureKey) return null;
+  const signed = Buffer.concat([DEVICE_SIGNATURE_PREFIX, details, companionKey, accountSignatureKey]);
+  if (!isSignedBy(companionKey, signed, deviceSignature)) return null;
+  return proto.ADVSignedDeviceIdentity.encode({ ...offered, deviceSignature }).finish();
+}
+
+/**
+ * Whether `signature` (XEdDSA) over `message` is valid for this key; false for malformed input. Calls libsignal,
+ * because `Curve.verify` of Baileys 7.0.0-rc14 ignores the result and always returns true.
+ */
+function isSignedBy(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
+  if (publicKey.length !== 32 || signature.length !== 64) return false;
+  return verifySignature(Buffer.concat([KEY_TYPE, publicKey]), message, signature);
 }

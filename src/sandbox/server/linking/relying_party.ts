@@ -2,7 +2,7 @@
 import type { AuthenticationResponseJSON } from "@simplewebauthn/server";
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../../runtime.ts";
-import type { PasskeyCredential } from "../../world/linking.ts";
+import type { PasskeyCredential } from "../../world/uplink.ts";
 
 const RP_ID = "whatsapp.com";
 const ORIGIN = "https://web.whatsapp.com";

@@ -9,12 +9,11 @@ import {
 import { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
 import { decryptStanza } from "../../../../src/sandbox/phone/receiver.ts";
-import type { Device } from "../../../../src/sandbox/world/device.ts";
+import type { Device } from "../../../../src/sandbox/world/uplink.ts";
 import type { PhoneMessage } from "../../../../src/sandbox/phone/compose.ts";
 import { type MediaHost, startMedia } from "../../../../src/sandbox/media/host.ts";
 import { bundleOf, makeKeys, refill } from "../../../../src/sandbox/phone/keys.ts";
-import { SenderKeys } from "../../../../src/sandbox/phone/sender_keys.ts";
-import { SignalSessions } from "../../../../src/sandbox/phone/signal.ts";
+import { SenderKeys, SignalSessions } from "../../../../src/sandbox/phone/signal.ts";
 import { systemClock } from "../../../../src/runtime.ts";
 import { SmallNetwork } from "./small_network.ts";
 

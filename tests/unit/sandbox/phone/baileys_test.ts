@@ -9,7 +9,7 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Buffer } from "node:buffer";
 import { createHash, randomBytes } from "node:crypto";
-import type { InboxItem } from "../../../../src/sandbox/world/inbox.ts";
+import type { InboxItem } from "../../../../src/sandbox/phone/inbox.ts";
 import type { Phone } from "../../../../src/sandbox/phone/phone.ts";
 import { startNetwork } from "../../../../src/sandbox/network.ts";
 import { systemClock } from "../../../../src/runtime.ts";

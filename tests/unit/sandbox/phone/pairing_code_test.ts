@@ -10,7 +10,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createHmac, randomBytes } from "node:crypto";
-import type { CompanionFinish, PrimaryHello } from "../../../../src/sandbox/world/linking.ts";
+import type { CompanionFinish, PrimaryHello } from "../../../../src/sandbox/world/uplink.ts";
 import { SmallNetwork } from "./small_network.ts";
 
 /** The companion's half, as Baileys computes it in its socket and in its answer to primary_hello. */

@@ -1,9 +1,16 @@
 /** The least network that phones can talk through: it carries each ciphertext to its device, and tells who is who. */
 import { type BinaryNode, getBinaryNodeChildren, jidDecode, jidNormalizedUser } from "@whiskeysockets/baileys";
-import type { Device, KeyBundle } from "../../../../src/sandbox/world/device.ts";
-import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../../../src/sandbox/world/linking.ts";
-import type { MediaAccess, PhoneUplink } from "../../../../src/sandbox/world/uplink.ts";
-import { createPhone, type Phone } from "../../../../src/sandbox/phone/phone.ts";
+import type {
+  CodeRequest,
+  CompanionFinish,
+  Device,
+  LinkAnswer,
+  MediaAccess,
+  PhoneUplink,
+  PrimaryHello,
+} from "../../../../src/sandbox/world/uplink.ts";
+import type { KeyBundle } from "../../../../src/sandbox/world/key_store.ts";
+import { Phone } from "../../../../src/sandbox/phone/phone.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 // Phones encrypt in this process.
@@ -36,7 +43,7 @@ export class SmallNetwork implements PhoneUplink {
   }
 
   phone(number: string, name?: string): Phone {
-    const phone = createPhone({ runtime: this.runtime, uplink: this, number, lid: `9${number}@lid`, name });
+    const phone = new Phone({ runtime: this.runtime, uplink: this, number, lid: `9${number}@lid`, name });
     this.#phones.push(phone);
     return phone;
   }

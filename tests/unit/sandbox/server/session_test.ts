@@ -1,12 +1,10 @@
 /** A line's open session under faults of its network. */
 import assert from "node:assert/strict";
 import { openSession } from "../../../../src/sandbox/server/session.ts";
-import { type Companion, jidOf } from "../../../../src/sandbox/world/directory.ts";
-import { KeyStore } from "../../../../src/sandbox/world/key_store.ts";
-import { Mailbox } from "../../../../src/sandbox/world/mailbox.ts";
 import { type BinaryNode, element } from "../../../../src/sandbox/world/stanza.ts";
 import { createSwitchboard } from "../../../../src/sandbox/world/switchboard.ts";
 import { testRuntime } from "../../../support/runtime.ts";
+import { testCompanion } from "../companion.ts";
 
 /** A line with an open session, and what becomes of its connection. */
 function scene() {
@@ -14,18 +12,7 @@ function scene() {
   const media = { url: "", host: "", auth: "", caPem: "", keepPicture: () => "" };
   const network = createSwitchboard({ runtime, media });
   const account = network.directory.open("4915100000001", { name: "Shop", random: runtime.random });
-  const self = { account, device: 1 };
-  const keys = new KeyStore({
-    registrationId: 1,
-    identityKey: new Uint8Array(32),
-    signedPreKey: { id: 1, publicKey: new Uint8Array(32), signature: new Uint8Array(64) },
-    preKeys: [],
-  });
-  const companion: Companion = {
-    ...{ id: 1, account, jid: jidOf(self, "pn"), lid: jidOf(self, "lid"), keys, mailbox: new Mailbox(), keyIndex: 1 },
-    ...{ identity: new Uint8Array(0), noisePublic: "", linkedAt: 0, available: true, logins: null, welcomed: true },
-    session: null,
-  };
+  const companion = testCompanion({ account, device: 1 });
   account.companions.set(1, companion);
   const sent: BinaryNode[] = [];
   const ends: unknown[] = [];

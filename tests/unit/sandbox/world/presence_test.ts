@@ -1,33 +1,22 @@
 import assert from "node:assert/strict";
-import { type Account, type Companion, Directory, jidOf } from "../../../../src/sandbox/world/directory.ts";
+import { type Account, type Companion, Directory } from "../../../../src/sandbox/world/directory.ts";
 import { Groups } from "../../../../src/sandbox/world/groups.ts";
-import { KeyStore } from "../../../../src/sandbox/world/key_store.ts";
-import { Mailbox } from "../../../../src/sandbox/world/mailbox.ts";
 import { Presence } from "../../../../src/sandbox/world/presence.ts";
 import { type BinaryNode, element } from "../../../../src/sandbox/world/stanza.ts";
 import { testRuntime } from "../../../support/runtime.ts";
+import { testCompanion } from "../companion.ts";
 
 /** A line, and another that watches it, with what the watcher is sent. */
 function scene() {
   const runtime = testRuntime();
   const directory = new Directory();
-  const presence = new Presence({ directory, groups: new Groups(), runtime });
+  const presence = new Presence({ directory, groups: new Groups() });
   const seen: string[] = [];
   const open = (number: string) => directory.open(number, { name: number, random: runtime.random });
   const link = (account: Account, send: (stanza: BinaryNode) => void): Companion => {
     const device = account.nextDeviceId++;
-    const [jid, lid] = [jidOf({ account, device }, "pn"), jidOf({ account, device }, "lid")];
-    const keys = new KeyStore({
-      registrationId: 1,
-      identityKey: new Uint8Array(32),
-      signedPreKey: { id: 1, publicKey: new Uint8Array(32), signature: new Uint8Array(64) },
-      preKeys: [],
-    });
-    const companion: Companion = {
-      ...{ id: device, account, jid, lid, keys, mailbox: new Mailbox(), identity: new Uint8Array(0), keyIndex: device },
-      ...{ noisePublic: "", linkedAt: 0, available: true, logins: null, welcomed: true },
-      session: { send, end: () => {}, cut: () => {} },
-    };
+    const companion = testCompanion({ account, device });
+    companion.session = { send, end: () => {}, cut: () => {} };
     account.companions.set(device, companion);
     return companion;
   };

@@ -1,20 +1,18 @@
 import assert from "node:assert/strict";
 import {
   type Account,
-  type Companion,
   Directory,
   type Endpoint,
   jidOf,
+  participantHash,
 } from "../../../../src/sandbox/world/directory.ts";
 import { type AddressingMode, Groups } from "../../../../src/sandbox/world/groups.ts";
-import { KeyStore } from "../../../../src/sandbox/world/key_store.ts";
-import { Mailbox } from "../../../../src/sandbox/world/mailbox.ts";
-import { participantHash } from "../../../../src/sandbox/world/participant_hash.ts";
 import { Relay } from "../../../../src/sandbox/world/relay.ts";
 import { relayReceipt } from "../../../../src/sandbox/world/receipts.ts";
 import { Trust } from "../../../../src/sandbox/world/trust.ts";
 import { type BinaryNode, childrenOf, element } from "../../../../src/sandbox/world/stanza.ts";
 import { testRuntime } from "../../../support/runtime.ts";
+import { testCompanion } from "../companion.ts";
 
 /** Accounts whose devices write down what reaches them. */
 function scene() {
@@ -38,22 +36,12 @@ function scene() {
   };
   const link = (account: Account): Endpoint => {
     const device = account.nextDeviceId++;
-    const mailbox = new Mailbox();
     const endpoint = { account, device };
-    const keys = new KeyStore({
-      registrationId: 1,
-      identityKey: new Uint8Array(32),
-      signedPreKey: { id: 1, publicKey: new Uint8Array(32), signature: new Uint8Array(64) },
-      preKeys: [],
-    });
-    const [jid, lid] = [jidOf(endpoint, "pn"), jidOf(endpoint, "lid")];
-    const identity = new Uint8Array(0);
-    const companion: Companion = {
-      ...{ id: device, account, jid, lid, mailbox, keys, identity, keyIndex: device },
-      ...{ noisePublic: "", linkedAt: 0, available: false, logins: null, welcomed: true, session: null },
-    };
+    const companion = testCompanion(endpoint);
     account.companions.set(device, companion);
-    mailbox.attach((stanza) => stanza.tag !== "ib" && arrived.push({ at: `${account.number}:${device}`, stanza }));
+    companion.mailbox.attach((stanza) =>
+      stanza.tag !== "ib" && arrived.push({ at: `${account.number}:${device}`, stanza })
+    );
     return endpoint;
   };
   const line = open("4915100000001");

@@ -11,11 +11,11 @@ import {
   randomBytes,
 } from "node:crypto";
 import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
-import { createPhone, type Phone } from "../../../../../src/sandbox/phone/phone.ts";
+import { Phone } from "../../../../../src/sandbox/phone/phone.ts";
 import { RefBook } from "../../../../../src/sandbox/server/linking/ref_book.ts";
 import { Registration } from "../../../../../src/sandbox/server/linking/registration.ts";
 import { createUplink } from "../../../../../src/sandbox/server/uplink.ts";
-import type { AssertionJson } from "../../../../../src/sandbox/world/linking.ts";
+import type { AssertionJson } from "../../../../../src/sandbox/phone/authenticator.ts";
 import {
   type BinaryNode,
   bytesOf,
@@ -41,14 +41,14 @@ function scene(options: { query?: boolean } = {}) {
   const refs = new RefBook(runtime.random);
   const account = network.directory.open("4915100000001", { name: "Shop", random: runtime.random });
   const uplink = createUplink(network, refs);
-  const phone = createPhone({ runtime, uplink, number: account.number, lid: account.lid, passkey: true });
+  const phone = new Phone({ runtime, uplink, number: account.number, lid: account.lid, passkey: true });
   account.phone = phone;
   if (options.query) account.passkey!.options = "query";
   const companion = () => new TestCompanion(network, refs);
   /** Its account demands no passkey. */
   const secondPhone = (number: string) => {
     const { lid } = network.directory.open(number, { name: "Other", random: runtime.random });
-    return createPhone({ runtime, uplink, number, lid });
+    return new Phone({ runtime, uplink, number, lid });
   };
   return { runtime, network, account, phone, companion, secondPhone };
 }

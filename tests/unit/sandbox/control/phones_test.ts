@@ -1,11 +1,11 @@
-/** What the control API answers of a phone's messages and signals that get nowhere. */
+/** A phone's messages and signals: which get somewhere, and what the control API answers to the others. */
 import assert from "node:assert/strict";
-import { controlApp } from "../../../src/sandbox/control/app.ts";
-import { type SandboxNetwork, startNetwork } from "../../../src/sandbox/network.ts";
-import type { Group } from "../../../src/sandbox/world/groups.ts";
-import { type BinaryNode, childrenOf } from "../../../src/sandbox/world/stanza.ts";
-import { type TestRuntime, testRuntime } from "../../support/runtime.ts";
-import { SmallNetwork } from "./phone/small_network.ts";
+import { controlApp } from "../../../../src/sandbox/control/app.ts";
+import { type SandboxNetwork, startNetwork } from "../../../../src/sandbox/network.ts";
+import type { Group } from "../../../../src/sandbox/world/groups.ts";
+import { type BinaryNode, childrenOf } from "../../../../src/sandbox/world/stanza.ts";
+import { type TestRuntime, testRuntime } from "../../../support/runtime.ts";
+import { SmallNetwork } from "../phone/small_network.ts";
 
 const [ADMIN, ANA, BEN] = ["4917000000001", "4917000000002", "4917000000003"] as const;
 
@@ -60,6 +60,21 @@ onPhones("a message that starts a chat is refused to a phone that may start none
   assert.equal((await write()).status, 201);
   assert.deepEqual(await texts(BEN), ["Hello"]);
 });
+
+onPhones(
+  "the phone of a restricted account goes on in chats that others write in, by number and by LID",
+  async (scene) => {
+    const { runtime, network, texts } = scene;
+    const [ana, ben] = [network.phone(ANA)!, network.phone(BEN)!];
+    await ben.sendMessage({ to: ANA, text: "Is my order ready?" });
+    const { directory, trust } = network.switchboard;
+    trust.restrict(directory.account(ANA)!, runtime.clock.now() + 60_000);
+    await ana.sendMessage({ to: BEN, text: "It is" });
+    const { id } = await ana.sendMessage({ to: ben.lid, text: "Come at noon" });
+    await ana.edit(id, "Come at one");
+    assert.deepEqual(await texts(BEN), ["It is", "Come at one"]);
+  },
+);
 
 onPhones("a message to a group where admins alone write is refused, and the next one is read", async (scene) => {
   const { runtime, group, ask, texts } = scene;

@@ -1,8 +1,8 @@
 /** The control API is for programs on this machine, and for no page that a browser on it has open. */
 import assert from "node:assert/strict";
-import { controlApp } from "../../../src/sandbox/control/app.ts";
-import { startNetwork } from "../../../src/sandbox/network.ts";
-import { testRuntime } from "../../support/runtime.ts";
+import { controlApp } from "../../../../src/sandbox/control/app.ts";
+import { startNetwork } from "../../../../src/sandbox/network.ts";
+import { testRuntime } from "../../../support/runtime.ts";
 
 const PHONE = { method: "POST", body: JSON.stringify({ number: "4917000000001" }) };
 

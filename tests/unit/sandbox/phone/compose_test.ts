@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { type BinaryNode, decryptPollVote, proto } from "@whiskeysockets/baileys";
-import { encryptVote } from "../../../../src/sandbox/phone/actions.ts";
+import { encryptVote } from "../../../../src/sandbox/phone/compose.ts";
 import { ADMIN_REVOKE } from "../../../../src/sandbox/world/stanza.ts";
 import { seededRandom } from "../../../support/runtime.ts";
 import { SmallNetwork } from "./small_network.ts";

@@ -1,9 +1,24 @@
-/** Queries of `usync`: whether a number has an account, and the account's devices and LID. */
-import { makeJid, parseJid } from "../world/address.ts";
+/**
+ * Queries about the devices of accounts. `usync`: whether a number has an account, and the account's devices and LID;
+ * `encrypt`: uploading, counting and checking the companion's own keys, and fetching those of others.
+ */
+import {
+  type BinaryNode,
+  child,
+  childrenOf,
+  element,
+  elements,
+  makeJid,
+  parseJid,
+  refusal,
+  result,
+  seconds,
+  textOf,
+} from "../world/stanza.ts";
 import { type Account, endpointsOf } from "../world/directory.ts";
-import { type BinaryNode, child, element, elements, result, seconds, textOf } from "../world/stanza.ts";
-import type { QueryContext } from "./query.ts";
+import type { QueryContext } from "../world/switchboard.ts";
 import type { Clock } from "../../runtime.ts";
+import { bundleNodes, readBundle, readSignedPreKey } from "../world/key_store.ts";
 
 export function answerUsync(query: BinaryNode, context: QueryContext): BinaryNode | null {
   const usync = child(query, "usync");
@@ -29,7 +44,7 @@ function answerUser(user: BinaryNode, protocols: string[], { companion, network 
     const absent = protocols.includes("contact") ? [element("contact", { type: "out" })] : [];
     return element("user", { jid }, absent);
   }
-  if (protocols.includes("devices")) account.watchers.add(companion.account.number);
+  if (protocols.includes("devices")) account.watchers.add(companion.account);
   const byLid = asked?.server === "lid";
   const answers = protocols.flatMap((protocol) => {
     switch (protocol) {
@@ -65,4 +80,36 @@ function deviceList(account: Account, clock: Clock): BinaryNode {
     element("device-list", { hash: "2:sandbox" }, devices),
     element("key-index-list", { ts: seconds(clock) }),
   ]);
+}
+
+export function answerKeys(query: BinaryNode, context: QueryContext): BinaryNode | null {
+  const { keys } = context.companion;
+  if (query.attrs.type === "set") {
+    const rotated = child(query, "rotate");
+    if (rotated) {
+      const signedPreKey = readSignedPreKey(child(rotated, "skey"));
+      if (!signedPreKey) return refusal(query, "400");
+      keys.rotate(signedPreKey);
+      return result(query);
+    }
+    const bundle = readBundle(query);
+    if (!bundle) return refusal(query, "400");
+    keys.publish(bundle);
+    return result(query);
+  }
+  if (child(query, "count")) return result(query, [element("count", { value: String(keys.preKeyCount) })]);
+  if (child(query, "digest")) return result(query, [keys.digest()]);
+  if (child(query, "key")) return result(query, [element("list", {}, fetchKeys(query, context))]);
+  return null;
+}
+
+function fetchKeys(query: BinaryNode, { network }: QueryContext): BinaryNode[] {
+  return childrenOf(child(query, "key"), "user").map(({ attrs: { jid } }) => {
+    const endpoint = network.directory.resolve(jid);
+    const bundle = endpoint && network.takeKeys(endpoint);
+    if (!bundle) return element("user", { jid }, [element("error", { code: "404", text: "item-not-found" })]);
+    const companion = endpoint.account.companions.get(endpoint.device);
+    const identity = companion ? [element("device-identity", {}, companion.identity)] : [];
+    return element("user", { jid }, [...bundleNodes(bundle), ...identity]);
+  });
 }

@@ -1,8 +1,8 @@
 /** What becomes of groups that their maker leaves, and of those who want to join. */
 import assert from "node:assert/strict";
-import { controlApp } from "../../../src/sandbox/control/app.ts";
-import { startNetwork } from "../../../src/sandbox/network.ts";
-import { testRuntime } from "../../support/runtime.ts";
+import { controlApp } from "../../../../src/sandbox/control/app.ts";
+import { startNetwork } from "../../../../src/sandbox/network.ts";
+import { testRuntime } from "../../../support/runtime.ts";
 
 const [MAKER, ANA, BEN] = ["4917000000001", "4917000000002", "4917000000003"] as const;
 const STRANGER = "4917000000004";
