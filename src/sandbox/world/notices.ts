@@ -1,15 +1,7 @@
 /** The network's notifications to companions. Each is kept until the companion acknowledges it. */
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
-import {
-  type Account,
-  type Companion,
-  type Directory,
-  type Endpoint,
-  endpointsOf,
-  jidOf,
-  participantHash,
-} from "./directory.ts";
+import { type Account, type Companion, type Endpoint, endpointsOf, jidOf, participantHash } from "./directory.ts";
 import { type Attributes, type BinaryNode, element, seconds, SERVER } from "./stanza.ts";
 import type { Standing } from "./trust.ts";
 
