@@ -101,7 +101,8 @@ interface Place {
 }
 
 /**
- * Inserts the messages in one commit. Does nothing if a concurrent import of the same file has inserted them already.
+ * Inserts the messages in one commit. Does nothing if a concurrent import of the same file has inserted them already,
+ * or if the line has been deleted.
  */
 async function putIn(
   { kv, runtime }: Pick<WriteDeps, "kv" | "runtime">,
@@ -111,7 +112,9 @@ async function putIn(
   await retryOnConflict(kv, async () => {
     const change = new Change();
     const progress = await kv.get(lineKeys.imported(importId));
-    if (progress.value?.messages !== at) return { change, result: null };
+    const line = await kv.get(lineKeys.line(lineId));
+    const isGone = line.value === null || line.value.wanted === "deleted";
+    if (isGone || progress.value?.messages !== at) return { change, result: null };
     const slot = await kv.get<Ledger>(messageKeys.ledger(accountId));
     const taken = await kv.getMany(messages.map(({ id }) => messageKeys.message(id)));
     const ledger = slot.value ?? EMPTY_LEDGER;
@@ -141,7 +144,7 @@ async function putIn(
       messages: placed,
       usage: usageAt(ledger.usage, now),
     });
-    change.check(slot).set(slot.key, extended);
+    change.check(line).check(slot).set(slot.key, extended);
     change.check(progress).set(progress.key, { ...progress.value, messages: at + placed.length });
     return { change, result: null };
   });

@@ -171,6 +171,21 @@ Deno.test("an import that dies at any commit and is run again puts each message 
   }
 });
 
+Deno.test("an import whose line is deleted meanwhile leaves no message that nothing would ever end", async () => {
+  const file = await exported(await oldPlace());
+  const world = new World();
+  await world.boot();
+  const { deps, kv } = commandOn(world);
+  deps.link.write = async (lineId) => {
+    await world.lines.want(ACCOUNT, lineId, "deleted");
+  };
+  const importing = importLine(deps, ACCOUNT, { passphrase: PASSPHRASE, file });
+  await assert.rejects(importing, { message: /there is no session/ });
+  assert.deepEqual(await Array.fromAsync(kv.list({ prefix: messageKeys.messages() })), []);
+  assert.equal((await kv.get<Ledger>(messageKeys.ledger(ACCOUNT))).value, null);
+  await world.supervisor.stop();
+});
+
 Deno.test("while a line is exported nothing new is accepted on it, and a file that cannot be written leaves it as it was", async () => {
   const old = await oldPlace();
   const sending = makeSendingLine(makeAccountLines(old.kv));
