@@ -211,7 +211,12 @@ export class Runner implements Service {
       return 0;
     }
     const hold = await this.#holdOn(message);
-    if (connection === null || hold === "paused") return Infinity;
+    if (connection === null) return Infinity;
+    if (hold === "paused") {
+      // Made anew when the queue is resumed: a recipient of a status may have opted out by then.
+      this.#preparation.drop();
+      return Infinity;
+    }
     const opensAt = plan.hours === null ? now : openHours(plan.hours, now).opensAt;
     if (opensAt > now) {
       this.#preparation.drop();
