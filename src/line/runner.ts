@@ -312,8 +312,12 @@ export class Runner implements Service {
     const ended = await Promise.all(ids.map((id) => this.#deps.recorder.dropped(id, error)));
     if (ids.length === 0) return Infinity;
     const { lineId } = this.#line;
-    this.#deps.runtime.log.warn({ lineId, count: ids.length, code: error.code }, "messages of a line were failed");
-    return ended.some(Boolean) ? 0 : TROUBLE_PAUSE_MS;
+    const count = ended.filter(Boolean).length;
+    this.#deps.runtime.log.warn({ lineId, count, code: error.code }, "messages of a line were failed");
+    if (count > 0) return 0;
+    // If they were cancelled in the meantime, others may wait behind them: the line is not idle yet.
+    const [first] = await this.#nextUp.first(1);
+    return first === ids[0] ? TROUBLE_PAUSE_MS : 0;
   }
 
   /** Waits until the time has passed, a scheduled message is due or a wake-up comes, whichever is first. */

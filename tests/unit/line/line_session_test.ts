@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import type { EventData } from "../../../src/event/event.ts";
-import { StoreError } from "../../../src/store/kv.ts";
+import { makeEventLog } from "../../../src/event/log.ts";
+import { Recorder } from "../../../src/message/record.ts";
+import { type Key, StoreError } from "../../../src/store/kv.ts";
 import type { CloseReason } from "../../../src/whatsapp/connection.ts";
 import { ACCOUNT, connectedWorld, World } from "../../support/line_world.ts";
 import { isHeld } from "../../support/garbage.ts";
@@ -330,6 +332,42 @@ Deno.test("a line that was logged out while the gateway died fails its queue at 
   await world.boot();
   await world.clock.advance(100);
   assert.equal((await world.message(id)).error?.code, "session_logged_out");
+  await world.supervisor.stop();
+});
+
+Deno.test("a deletion fails the whole queue, also if messages at its head are cancelled at the same moment", async () => {
+  const world = await connectedWorld();
+  await world.lines.pauseQueue(ACCOUNT, "ses_1", true);
+  const queued = [];
+  for (let i = 0; i < 60; i++) queued.push(await world.accept());
+  const { getMany } = world.kv;
+  const { kv, runtime } = world;
+  const recorder = new Recorder({
+    kv,
+    runtime,
+    events: makeEventLog(kv, runtime),
+    sessionName: () => Promise.resolve(""),
+    files: { remove: () => Promise.resolve() },
+  });
+  let head: string[] = [];
+  world.kv.getMany = async <T>(keys: readonly Key[]) => {
+    const slots = await getMany<T>(keys);
+    if (keys[0]?.[0] !== "message" || keys.length < 2 || head.length > 0) return slots;
+    head = keys.map(([, id]) => String(id));
+    // As a cancelled bulk does: the line is only woken when all of its messages are cancelled.
+    await recorder.cancelled(head);
+    return slots;
+  };
+  const asked = world.lines.want(ACCOUNT, "ses_1", "deleted");
+  await world.clock.advance(100);
+  world.supervisor.taken();
+  await world.clock.advance(10_000);
+  await asked;
+  for (const { id } of queued) {
+    const code = head.includes(id) ? "cancelled" : "session_deleted";
+    assert.equal((await world.message(id)).error?.code, code);
+  }
+  assert.ok(head.length < queued.length);
   await world.supervisor.stop();
 });
 
