@@ -1,7 +1,7 @@
 /** The chats of a line: which of them wrote within a day, and which were active within a year. */
 import { chatOf, isOfMany } from "../message/message.ts";
 import type { Lane } from "../message/rows.ts";
-import { deleteKeys } from "../store/delete_range.ts";
+import { deleteKeys, deleteRange } from "../store/delete_range.ts";
 import { Change, type Key, type Kv, stretchOf } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -43,6 +43,12 @@ export function keepHeard(change: Change, lineId: string, { chats, at }: { chats
 /** Adds to the change that the line wrote to the chat, or the chat to the line, at `at`, Unix ms. */
 export function keepKnown(change: Change, lineId: string, { chat, at }: { chat: string; at: number }): void {
   change.set(lineKeys.knownChat(lineId, chat), at);
+}
+
+/** Forgets all chats of the line, with whom it has written and who has written to it. */
+export async function forgetChats(kv: Kv, lineId: string): Promise<void> {
+  await deleteRange(kv, { prefix: lineKeys.heardOfLine(lineId) });
+  await deleteRange(kv, { prefix: lineKeys.knownChatsOfLine(lineId) });
 }
 
 /** In-memory record of which chats of one line wrote within the last 24 h. */

@@ -177,6 +177,15 @@ export class Departures {
     this.#recorded = Promise.withResolvers();
   }
 
+  /** Keeps only the pause: what else the pacing counts is about a number that the line no longer has. */
+  async forgetNumber(): Promise<void> {
+    const pacing = await this.#read();
+    if (pacing === null) return;
+    const { lastDepartureAt, nextDepartureAt } = pacing;
+    this.#pacing = { lastDepartureAt, nextDepartureAt };
+    await this.#deps.kv.commit(new Change().set(lineKeys.pacing(this.#line.lineId), this.#pacing));
+  }
+
   async #read(): Promise<Pacing | null> {
     const { kv, runtime: { clock, log } } = this.#deps;
     const { key, value: kept } = await kv.get(lineKeys.pacing(this.#line.lineId));

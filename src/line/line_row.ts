@@ -8,6 +8,7 @@ import { LRUCache } from "lru-cache";
 import { atMost } from "../base/at_most.ts";
 import { retry } from "../base/retry.ts";
 import type { Clock, Runtime } from "../runtime.ts";
+import { forgetChats } from "./chats.ts";
 import { lineKeys } from "./rows.ts";
 import type { SessionName } from "../message/receipts.ts";
 import { messageKeys } from "../message/rows.ts";
@@ -190,8 +191,7 @@ function isSamePasskey(one: Line["passkey"], other: Line["passkey"]): boolean {
  */
 export async function deleteLine(kv: Kv, line: Line): Promise<void> {
   await deleteRange(kv, { prefix: lineKeys.seenOfLine(line.id) });
-  await deleteRange(kv, { prefix: lineKeys.heardOfLine(line.id) });
-  await deleteRange(kv, { prefix: lineKeys.knownChatsOfLine(line.id) });
+  await forgetChats(kv, line.id);
   await deleteRange(kv, { prefix: lineKeys.chatsRead(line.id) });
   await deleteRange(kv, { prefix: messageKeys.networkIdsOfLine(line.id) });
   await deleteKeys(kv, [

@@ -249,11 +249,13 @@ export class LineSession implements Service {
   async #linked({ phone }: OwnIdentity): Promise<void> {
     this.#attempts.reset();
     this.#backOff.reset();
+    await this.#meetNumber(phone);
     await this.#row.change("linked", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
   }
 
   async #opened({ phone }: OwnIdentity, connection: Connection): Promise<void> {
     this.#attempts.reset();
+    await this.#meetNumber(phone);
     await this.#row.change("opened", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
     // The connection may have ended during the write.
     if (this.connection.holds(connection)) this.runner.use({ kind: "open", connection });
@@ -307,6 +309,12 @@ export class LineSession implements Service {
   }
 
   // Actions
+
+  /** Forgets the line's last number if this is another one. Call it before the row gets the new number. */
+  async #meetNumber(phone: string): Promise<void> {
+    const before = (await this.#row.read())?.phone ?? phone;
+    if (before !== phone) await this.#row.untilDone(() => this.runner.forgetNumber());
+  }
 
   async #open(line: Line): Promise<void> {
     try {

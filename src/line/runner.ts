@@ -17,6 +17,7 @@ import type { Service } from "../base/service.ts";
 import { sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { TROUBLE_PAUSE_MS } from "./attempts.ts";
+import { forgetChats } from "./chats.ts";
 import { type DepartingLine, Departures } from "./departures.ts";
 import { LINE_TOPIC } from "./live.ts";
 import { type NewChats, newChatsOf } from "./new_chats.ts";
@@ -64,7 +65,7 @@ const ENDING_AT_ONCE = 50;
 export class Runner implements Service {
   readonly #deps: RunnerDeps;
   readonly #line: RunnerLine;
-  readonly #nextUp: NextUp;
+  #nextUp: NextUp;
   readonly #departures: Departures;
   readonly #preparation: Preparation;
   readonly #waker = new Waker();
@@ -79,7 +80,7 @@ export class Runner implements Service {
   constructor(deps: RunnerDeps, line: RunnerLine) {
     this.#deps = deps;
     this.#line = line;
-    this.#nextUp = new NextUp({ kv: deps.kv, clock: deps.runtime.clock }, line.lineId);
+    this.#nextUp = this.#readQueue();
     this.#departures = new Departures(deps, { ...line, signal: this.#stopping.signal });
     this.#preparation = new Preparation(makePrepare(deps, line.lineId), {
       ready: () => this.#waker.wake(),
@@ -124,6 +125,17 @@ export class Runner implements Service {
     this.wake();
   }
 
+  /**
+   * Forgets what the plan counts for the line's last number, and the chats of that number: another one starts its own
+   * warm-up, and nobody knows it. Call it while nothing can be sent. Throws StoreError.
+   */
+  async forgetNumber(): Promise<void> {
+    await this.idle();
+    await this.#departures.forgetNumber();
+    await forgetChats(this.#deps.kv, this.#line.lineId);
+    this.#nextUp = this.#readQueue();
+  }
+
   /** Resolves when no acknowledgement is left to record. */
   recorded(): Promise<void> {
     return this.#departures.recorded();
@@ -137,6 +149,11 @@ export class Runner implements Service {
   /** Resolves when the runner has nothing to do: the queue is empty, a pause runs, or the line is offline. */
   idle(): Promise<void> {
     return this.#waker.idle();
+  }
+
+  #readQueue(): NextUp {
+    const { kv, runtime: { clock } } = this.#deps;
+    return new NextUp({ kv, clock }, this.#line.lineId);
   }
 
   async #run(): Promise<void> {

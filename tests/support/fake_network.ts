@@ -49,6 +49,8 @@ export class FakeNetwork implements Network {
   answerMs: () => number = () => 0;
   /** Opens by itself when the line is linked. */
   opensByItself = true;
+  /** Whose phone links the lines. */
+  owner = ME;
   /** Thrown by `open` while set. */
   broken: Error | null = null;
   readonly clock: Clock;
@@ -158,13 +160,13 @@ export class FakeConnection implements Connection {
 
   opens(): void {
     this.isOpen = true;
-    this.events.open(ME);
+    this.events.open(this.#network.owner);
   }
 
   /** The phone accepts the link; the network then asks for the restart. */
   links(): void {
     this.#network.linked.add(this.options.lineId);
-    this.events.linked(ME);
+    this.events.linked(this.#network.owner);
     this.ends("restart", 515);
   }
 

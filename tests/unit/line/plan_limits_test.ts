@@ -166,6 +166,45 @@ Deno.test("a line that is warmed up starts 10, 20, 40 and 80 new chats a day in 
   assert.equal(newChatsOf(aPlan({ warmUp: true }), null, firstDepartureAt)?.limit, 10, "before the first departure");
 });
 
+Deno.test("a line that is linked to another number starts its warm-up and its chats anew; the same number goes on", async () => {
+  const world = await connectedWorld(PACED);
+  world.plan = { ...world.plan, warmUp: true };
+  await untilUtc(world, 1);
+  const send = async (n: number) => {
+    await world.accept("ses_1", { to: to(n) });
+    await world.clock.advance(MINUTE_MS);
+  };
+  const linkAnew = async () => {
+    world.network.linked.delete("ses_1");
+    world.network.of("ses_1").ends("logged_out", 401);
+    await world.clock.advance(MINUTE_MS);
+    const asked = world.lines.want(ACCOUNT, "ses_1", "connected");
+    await world.clock.advance(10);
+    world.network.of("ses_1").links();
+    await world.clock.advance(10_000);
+    assert.equal((await asked).status, "connected");
+  };
+  await send(1);
+  await world.clock.advance(8 * DAY_MS);
+  await send(2);
+  const limits = async () => {
+    const { used, limit } = (await load(world)).newChats!;
+    return { used, limit };
+  };
+  assert.deepEqual(await limits(), { used: 1, limit: 20 });
+  await linkAnew();
+  await send(1);
+  assert.deepEqual(await limits(), { used: 1, limit: 20 }, "the same number knows the chat");
+
+  world.network.owner = { ...world.network.owner, phone: "34600000009" };
+  await linkAnew();
+  assert.deepEqual(await limits(), { used: 0, limit: 10 });
+  await send(1);
+  assert.deepEqual(await limits(), { used: 1, limit: 10 }, "the chat is new to this number");
+  assert.equal((await world.line()).phone, "34600000009");
+  await world.supervisor.stop();
+});
+
 Deno.test("a plan's typing is shown before each message that does not say so itself, but not before a reaction", async () => {
   const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 5_000 } });
   world.plan = { ...world.plan, typingMs: 2_000 };
