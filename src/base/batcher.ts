@@ -16,7 +16,7 @@ interface BatcherOptions<In> {
 }
 
 interface AddOptions {
-  /** Until this resolves, the item starts no flush but joins one started by others. */
+  /** Until this settles, the item starts no flush but joins one started by others. */
   lingerUntil?: Promise<unknown>;
 }
 
@@ -57,7 +57,8 @@ export class Batcher<In, Out> {
     const entry = { item, settle };
     if (lingerUntil) {
       this.#lingering.push(entry);
-      void lingerUntil.then(() => this.#release(entry));
+      const release = () => this.#release(entry);
+      void lingerUntil.then(release, release);
     } else {
       this.#waiting.push(entry);
       void this.#depart();

@@ -3,6 +3,7 @@
  * processes (promise 7). One poll, which reads no row, serves every subscriber.
  */
 import type { Service } from "../base/service.ts";
+import { Loop } from "../base/single_flight.ts";
 import type { Clock } from "../runtime.ts";
 
 /** A commit by another process is noticed within this time. */
@@ -21,12 +22,10 @@ export function watchChanges(
   { hasChanged, clock }: { hasChanged: () => boolean; clock: Clock },
 ): Changes & Service {
   const hearers = new Set<() => void>();
-  let cancel: (() => void) | null = null;
-
-  function look(): void {
-    cancel = clock.after(LOOK_EVERY_MS, look);
+  const looks = new Loop(clock, () => {
     if (hasChanged()) { for (const hearer of hearers) hearer(); }
-  }
+    return Promise.resolve(LOOK_EVERY_MS);
+  });
 
   return {
     hear(look) {
@@ -34,12 +33,9 @@ export function watchChanges(
       return () => hearers.delete(look);
     },
     start() {
-      cancel ??= clock.after(LOOK_EVERY_MS, look);
+      looks.start(LOOK_EVERY_MS);
       return Promise.resolve();
     },
-    stop() {
-      cancel?.();
-      return Promise.resolve();
-    },
+    stop: () => looks.stop(),
   };
 }
