@@ -1,5 +1,7 @@
 /** The store's contract on PostgreSQL, and what it does when the server goes away. */
 import assert from "node:assert/strict";
+// @ts-types="@types/pg"
+import pg from "pg";
 import { Change, type Kv, StoreError } from "../../src/store/kv.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
@@ -75,6 +77,21 @@ if (WITHOUT_POSTGRES) {
       }
     }
     assert.ok(await a.commit(new Change().set(["k"], unknown)));
+  });
+
+  test("a commit that waits for rows locked by somebody else ends in time, on the server too", async ({ a, url }) => {
+    await a.commit(new Change().set(["k"], "before"));
+    const somebody = new pg.Client(url);
+    await somebody.connect();
+    await somebody.query("begin");
+    await somebody.query("select from paloma.row for update");
+    await assert.rejects(a.commit(new Change().set(["k"], "meanwhile")), { code: "locked" });
+    const { rows: waiting } = await somebody.query(
+      "select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
+    );
+    assert.deepEqual(waiting, []);
+    await somebody.end();
+    assert.ok(await a.commit(new Change().set(["k"], "after")));
   });
 
   test("many who open it at once make its schema once", async () => {
