@@ -7,8 +7,7 @@ import type { Service } from "../base/service.ts";
 import { onDemand } from "../base/single_flight.ts";
 import { ERASURE_TOPIC } from "../erasure/erasures.ts";
 import type { Runtime } from "../runtime.ts";
-import type { Bell } from "../store/bell.ts";
-import type { Changes } from "../store/changes.ts";
+import type { Bell, Changes } from "../store/bell.ts";
 import type { SweepWork } from "./sweep_work.ts";
 
 export interface Sweep {

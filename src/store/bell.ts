@@ -1,3 +1,8 @@
+/** What wakes the readers of rows: the bell, and the watch for commits by processes that ring none. */
+import type { Service } from "../base/service.ts";
+import { Loop } from "../base/single_flight.ts";
+import type { Clock } from "../runtime.ts";
+
 /**
  * The port to the bell (promise 7: rows are the truth; a bell only wakes their readers).
  *
@@ -24,4 +29,42 @@ export interface Bell {
   hear(prefix: string, wake: (topic: string) => void): () => void;
   /** Cancels all pending rings. Idempotent. */
   close(): Promise<void>;
+}
+
+/** A commit by another process is noticed within this time. */
+const LOOK_EVERY_MS = 2_000;
+
+export interface Changes {
+  /**
+   * Calls `look`, which must return at once, soon after a commit, and sometimes without one. Returns the unsubscribe
+   * function.
+   */
+  hear(look: () => void): () => void;
+}
+
+/**
+ * Detects commits by other processes: commands write to the store while the gateway runs, and their bells do not reach
+ * it. One poll, which reads no row, serves every subscriber. `hasChanged`: whether any process has committed since the
+ * last call; true if that is unknown.
+ */
+export function watchChanges(
+  { hasChanged, clock }: { hasChanged: () => boolean; clock: Clock },
+): Changes & Service {
+  const hearers = new Set<() => void>();
+  const looks = new Loop(clock, () => {
+    if (hasChanged()) { for (const hearer of hearers) hearer(); }
+    return Promise.resolve(LOOK_EVERY_MS);
+  });
+
+  return {
+    hear(look) {
+      hearers.add(look);
+      return () => hearers.delete(look);
+    },
+    start() {
+      looks.start(LOOK_EVERY_MS);
+      return Promise.resolve();
+    },
+    stop: () => looks.stop(),
+  };
 }

@@ -19,7 +19,7 @@ import { OptOuts } from "../../src/message/opt_outs.ts";
 import { Recorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
-import { watchChanges } from "../../src/store/changes.ts";
+import { watchChanges } from "../../src/store/bell.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { LineSession, type LineSessionDeps } from "../../src/line/line_session.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";

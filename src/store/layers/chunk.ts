@@ -27,7 +27,7 @@ import {
 import { instanceNumber } from "./order.ts";
 import { CHUNK_BYTES, decodeRow, encodeValue, type Head, headRow } from "./row_format.ts";
 import { type BlobRow, isOwnRow, storeKeys } from "./rows.ts";
-import { assertFits, COMMIT_LIMITS, sizeBound } from "../limits.ts";
+import { assertFits, COMMIT_LIMITS, isWithin, loadOf } from "../limits.ts";
 
 /** Chunks in one staging commit, of 60 KiB each. */
 const CHUNKS_A_COMMIT = 10;
@@ -63,7 +63,8 @@ export function withChunks(kv: Kv, { runtime: { clock } }: { runtime: Pick<Runti
       small.ordered(sequence, (...place) => inChunks(build(...place), { stageId, first }));
     });
     const rows = blobs.flatMap((blob) => blob.rows);
-    if (rows.length > 0 && !fitsTogether(small.mutations, rows)) return await commitStaged(stageId, rows, small);
+    const load = loadOf({ checks: [], mutations: [...small.mutations, ...rows] });
+    if (rows.length > 0 && !isWithin(load, COMMIT_LIMITS)) return await commitStaged(stageId, rows, small);
     small.mutations.push(...rows);
     return await kv.commit(small, options);
   }
@@ -154,18 +155,12 @@ function inChunks(mutations: readonly Mutation[], { stageId, first }: { stageId:
   });
 }
 
-function fitsTogether(...lists: readonly Mutation[][]): boolean {
-  const mutations = lists.flat();
-  const bytes = mutations.reduce((sum, each) => sum + (each.kind === "set" ? sizeBound(each.value) : 0), 0);
-  return mutations.length <= COMMIT_LIMITS.mutations && bytes <= COMMIT_LIMITS.bytes;
-}
-
 /** Splits a value into a blob: the head, for the value's own row at the key `owner`, and the blob's rows. */
 function makeBlob(
   { stageId, index }: Omit<Head, "parts">,
   owner: Key,
   bytes: Uint8Array,
-): Record<"head", Mutation> & Record<"rows", Mutation[]> {
+): { head: Mutation; rows: Mutation[] } {
   const chunks: Uint8Array[] = [];
   // Copies, because the engine would store the whole buffer behind a view.
   for (let i = 0; i < bytes.length; i += CHUNK_BYTES) chunks.push(bytes.slice(i, i + CHUNK_BYTES));

@@ -14,13 +14,13 @@ const STEPS: readonly string[] = [
   `
 create sequence paloma.commit_number;
 
--- A version that no commit had before, also none that was lost when a standby that lagged was promoted, which gives the
--- numbers of the sequence once more: microseconds since 1970, then ten bits of the number.
+-- Returns a version that no commit had before: microseconds since 1970, then ten bits of the sequence's number. The
+-- number alone would repeat after the promotion of a standby that lagged.
 create function paloma.new_version() returns bigint language sql volatile as $$
   select ((extract(epoch from clock_timestamp()) * 1000000)::bigint << 10) | (nextval('paloma.commit_number') & 1023)
 $$;
 
--- A row of the store. The key's bytes sort as the port's keys do; a value is a serialised one or a counter.
+-- A row of the store. The key's bytes sort as the port's keys do. It holds a serialised value or a counter.
 create table paloma.row (
   key bytea primary key,
   version bigint not null,
@@ -29,10 +29,10 @@ create table paloma.row (
   check ((value is null) <> (counter is null))
 );
 
--- Commits many changes in one transaction, each by its own checks: answers the version of what was set, and the
--- numbers of the changes of which a check failed, and nothing was written. A check of no version is one for an absent
--- row. A mutation sets a value (1), sets a counter (2), adds to a counter (3), or deletes (4). Changes write different
--- keys; where they do not, the last one's value stays. Lists are joined by hash, and the table is read by its index.
+-- Commits many changes in one transaction, each with its own checks. Returns the version written, and the numbers of
+-- the changes of which a check failed and nothing was written. A check for null expects no row. A mutation sets a value
+-- (1), sets a counter (2), adds to a counter (3), or deletes (4). If changes write the same key, the last one wins.
+-- Arrays are joined by hash, and the table is read by its index.
 create function paloma.commit(
   check_change int[], check_key bytea[], check_version bigint[],
   change int[], kind int[], key bytea[], value bytea[], counter bigint[]
@@ -45,7 +45,7 @@ declare
   late int[];
   made bytea[];
 begin
-  -- Rows are locked in the order of their keys, so that no two commits wait for each other.
+  -- Rows are locked in the order of their keys, so that commits cannot deadlock.
   with locked as (
     select r.key, r.version from paloma.row r where r.key = any (check_key || commit.key) order by r.key for update
   )
@@ -54,7 +54,7 @@ begin
   left join locked l on l.key = c.key
   where c.version is distinct from l.version;
 
-  -- Nothing can be locked where nothing stands: an absent row is claimed by making it.
+  -- An absent row cannot be locked: it is claimed by inserting it.
   if array_position(check_version, null) is not null then
     with claimed as (
       select distinct on (c.key) c.key, m.value, m.counter
@@ -77,13 +77,13 @@ begin
       and not exists (select from unnest(made) i (key) where i.key = c.key);
     refused := refused || late;
 
-    -- A claim that the change does not set was a claim only.
+    -- Claimed rows that no change sets are removed again.
     delete from paloma.row r where r.key = any (array(
       select i.key from unnest(made) i (key) except
       select m.key from unnest(commit.change, kind, commit.key) m (change, kind, key)
       where m.kind in (1, 2) and m.change <> all (refused)
     ));
-    -- What was written for a change that is refused is written over.
+    -- Rows inserted for a refused change may hold its values, so all are written again below.
     if cardinality(late) > 0 then made := '{}'; end if;
   end if;
 
@@ -100,7 +100,7 @@ begin
   order by m.key, m.change desc
   on conflict (key) do update set version = excluded.version, value = excluded.value, counter = excluded.counter;
 
-  -- Adding to what is no counter leaves neither, which the table refuses.
+  -- Adding to a value violates the table's constraint: the row would have neither a value nor a counter.
   insert into paloma.row as r (key, version, counter)
   select m.key, written, sum(m.counter)
   from unnest(commit.change, kind, commit.key, commit.counter) m (change, kind, key, counter)

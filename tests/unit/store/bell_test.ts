@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { openNative } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
-import { watchChanges } from "../../../src/store/changes.ts";
+import { watchChanges } from "../../../src/store/bell.ts";
 import { testRuntime } from "../../support/runtime.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
 
