@@ -65,52 +65,46 @@ async function openConnections(path: string, options: { runtime: Runtime }): Pro
   if (path === ":memory:") return { writes, reads: writes };
   try {
     narrowExpiryIndex(path, options.runtime);
-    return { writes, reads: await openReads(path, options) };
+    const ask = (reads: Deno.Kv) => reads.get(storeKeys.probe());
+    return { writes, reads: await openAnswering(path, options.runtime.clock, { ask }) };
   } catch (error) {
     writes.close();
     throw error;
   }
 }
 
-/** Opens a second connection to a file that this process has made private and written to. */
-async function openReads(path: string, { runtime }: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
-  return await guarded(async () => {
-    const native = await Deno.openKv(path);
-    await answered(native, native.get(storeKeys.probe()), runtime.clock);
-    return native;
-  });
-}
-
 /** Opens just the file, without the layers of `openDenoKv`. */
 export async function openNative(path: string, options: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
-  return await guarded(async () => {
-    if (path !== ":memory:") await makeFile(path);
-    const native = await Deno.openKv(path);
-    await probe(native, options.runtime.clock);
-    return native;
-  });
+  if (path !== ":memory:") await guarded(() => makeFile(path));
+  return await openAnswering(path, options.runtime.clock);
 }
-
-/** Tests that `native` can write. Otherwise closes it and throws; `late` makes the error for no answer in time. */
-export async function probe(native: Deno.Kv, clock: Clock, late = locked): Promise<void> {
-  await answered(native, writeNothing(native), clock, late);
-}
-
-const locked = () => new Error("database is locked");
 
 /**
- * Waits for a first answer from `native`; if it does not come in time, closes `native` and throws. An instance begins
- * with a sweep of expired rows, which waits forever while another process holds the file locked, and every operation
- * queues behind that sweep: reads too, and closing, which therefore happens once the file is free.
+ * Opens the file or URL and waits until `ask` is answered, by default until it can be written; if that takes too long,
+ * closes it and throws `late()`. An instance begins with a sweep of expired rows, which waits forever while another
+ * process holds the file locked, and every operation queues behind that sweep: reads too, and closing, which therefore
+ * happens once the file is free.
  */
-async function answered(native: Deno.Kv, asked: Promise<unknown>, clock: Clock, late = locked): Promise<void> {
-  try {
-    if (await within(clock, OPENING_MS, asked) === "late") throw late();
-  } catch (error) {
-    const close = () => native.close();
-    asked.then(close, close);
-    throw error;
-  }
+export async function openAnswering(
+  place: string,
+  clock: Clock,
+  { ask = writeNothing, late = () => new Error("database is locked") }: {
+    ask?: (native: Deno.Kv) => Promise<unknown>;
+    late?: () => Error;
+  } = {},
+): Promise<Deno.Kv> {
+  return await guarded(async () => {
+    const native = await Deno.openKv(place);
+    const asked = ask(native);
+    try {
+      if (await within(clock, OPENING_MS, asked) === "late") throw late();
+    } catch (error) {
+      const close = () => native.close();
+      asked.then(close, close);
+      throw error;
+    }
+    return native;
+  });
 }
 
 /**
@@ -185,7 +179,7 @@ export function denoKvEngine({ writes, reads }: Connections, options: { runtime:
   return withOrder(engine, options);
 }
 
-export async function guarded<T>(run: () => Promise<T>): Promise<T> {
+async function guarded<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run();
   } catch (error) {

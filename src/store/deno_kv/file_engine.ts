@@ -73,7 +73,7 @@ const FIRST_PAGE_PAUSE_MS = 100;
  * unreadable. Changes nothing. Must be called before this process opens the file in any other way: closing any
  * descriptor of it drops the process's locks.
  */
-export async function assertSound(path: string, clock: Clock): Promise<void> {
+async function assertSound(path: string, clock: Clock): Promise<void> {
   let size = await sizeOf(path);
   for (let tries = 0; size === 0 && tries < FIRST_PAGE_TRIES; tries++) {
     await sleep(clock, FIRST_PAGE_PAUSE_MS);

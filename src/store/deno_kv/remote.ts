@@ -7,7 +7,7 @@ import { within } from "../../base/within.ts";
 import { type Kv, type ListOptions, type Range, type Row, StoreError } from "../kv.ts";
 import type { ChunkedKv } from "../layers/chunk.ts";
 import { COMMIT_LIMITS } from "../limits.ts";
-import { denoKvEngine, guarded, probe, withLayers } from "./deno_kv.ts";
+import { denoKvEngine, openAnswering, withLayers } from "./deno_kv.ts";
 
 const ANSWER_MS = 10_000;
 /**
@@ -23,12 +23,8 @@ export async function openRemoteDenoKv(url: string, options: { runtime: Runtime 
 }
 
 /** Connects to the server, without the layers. Throws StoreError. */
-export async function openServer(url: string, options: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
-  return await guarded(async () => {
-    const native = await Deno.openKv(url);
-    await probe(native, options.runtime.clock, unanswered);
-    return native;
-  });
+export async function openServer(url: string, { runtime }: { runtime: Pick<Runtime, "clock"> }): Promise<Deno.Kv> {
+  return await openAnswering(url, runtime.clock, { late: unanswered });
 }
 
 /** Returns the engine on such a connection, with a time limit on every operation. */
