@@ -116,7 +116,9 @@ export async function restore(file: string, data: DataPaths, options: RestoreOpt
 
 /** Throws if there is a store, or a leftover log, which the engine would replay into the restored store. */
 async function assertNoStore(store: string, engine: FileEngine): Promise<void> {
-  if (await exists(store)) throw holdsData(store);
+  if (await exists(store)) {
+    throw new BackupError(`${dirname(store)} holds data already: restore into an empty folder`);
+  }
   for (const leftover of engine.leftovers(store)) {
     if (!await exists(leftover)) continue;
     throw new BackupError(
@@ -124,10 +126,6 @@ async function assertNoStore(store: string, engine: FileEngine): Promise<void> {
         "move it away, with what else is left of that store, or restore into an empty folder",
     );
   }
-}
-
-function holdsData(store: string): BackupError {
-  return new BackupError(`${dirname(store)} holds data already: restore into an empty folder`);
 }
 
 /** Writes a file under a temporary name, syncs it to disk, and only then renames it. */

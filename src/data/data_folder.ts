@@ -83,7 +83,9 @@ class HalfRestored extends OperatorError {
   override name = "HalfRestored";
 
   constructor(place: string) {
-    super(`a restore writes into ${place}, or was cut short: make the store anew, and restore again`);
+    super(
+      `a restore into ${place} is in progress or was interrupted: create the store again, empty, and restore again`,
+    );
   }
 }
 

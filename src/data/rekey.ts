@@ -71,20 +71,20 @@ export async function rekey(kv: ChunkedKv, { runtime, migrations, from, to }: Re
   if (!await fitsSecret(kv, old)) return await fitsSecret(kv, next) ? 0 : null;
   await migrate(kv, { runtime, migrations });
   await kv.commit(new Change().set(dataKeys.rekeying(), true));
-  const count = await sealAnew(kv, (value) => next.seal(old.open(value)));
+  const count = await resealAll(kv, (value) => next.seal(old.open(value)));
   await kv.commit(prove(new Change(), next).delete(dataKeys.rekeying()));
   return count;
 }
 
-async function sealAnew(kv: ChunkedKv, anew: (sealed: Uint8Array) => Uint8Array): Promise<number> {
-  async function* turnedRows(): AsyncGenerator<Mutation> {
+async function resealAll(kv: ChunkedKv, reseal: (sealed: Uint8Array) => Uint8Array): Promise<number> {
+  async function* rows(): AsyncGenerator<Mutation> {
     for await (const { key, value } of kv.rows()) {
       // The proof of the key is rewritten last.
-      const turned = isProof(key) ? value : turn(value, anew);
-      if (turned !== value) yield { kind: "set", key, value: turned };
+      const changed = isProof(key) ? value : resealed(value, reseal);
+      if (changed !== value) yield { kind: "set", key, value: changed };
     }
   }
-  return await writeMany(kv, turnedRows(), { limits: LIMITS });
+  return await writeMany(kv, rows(), { limits: LIMITS });
 }
 
 function isProof(key: Key): boolean {
@@ -92,22 +92,22 @@ function isProof(key: Key): boolean {
 }
 
 /** Returns the value with every sealed part re-encrypted; the value itself if there is none. */
-function turn(value: unknown, anew: (sealed: Uint8Array) => Uint8Array): unknown {
-  if (value instanceof Uint8Array) return turnedBytes(value, anew);
+function resealed(value: unknown, reseal: (sealed: Uint8Array) => Uint8Array): unknown {
+  if (value instanceof Uint8Array) return resealedBytes(value, reseal);
   if (Array.isArray(value)) {
-    const turned = value.map((item) => turn(item, anew));
-    return turned.some((item, i) => item !== value[i]) ? turned : value;
+    const changed = value.map((item) => resealed(item, reseal));
+    return changed.some((item, i) => item !== value[i]) ? changed : value;
   }
   if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  const turned = Object.entries(value).map(([name, item]) => ({ name, item, anew: turn(item, anew) }));
-  if (turned.every(({ item, anew }) => item === anew)) return value;
-  return Object.fromEntries(turned.map(({ name, anew }) => [name, anew]));
+  const members = Object.entries(value);
+  const changed = members.map(([name, item]): [string, unknown] => [name, resealed(item, reseal)]);
+  return changed.some(([, item], i) => item !== members[i]![1]) ? Object.fromEntries(changed) : value;
 }
 
 /** Re-encrypts bytes. Those that the old key does not open were never sealed or are already re-encrypted, and stay. */
-function turnedBytes(bytes: Uint8Array, anew: (sealed: Uint8Array) => Uint8Array): Uint8Array {
+function resealedBytes(bytes: Uint8Array, reseal: (sealed: Uint8Array) => Uint8Array): Uint8Array {
   try {
-    return anew(bytes);
+    return reseal(bytes);
   } catch (error) {
     if (error instanceof SealError) return bytes;
     throw error;
@@ -115,8 +115,8 @@ function turnedBytes(bytes: Uint8Array, anew: (sealed: Uint8Array) => Uint8Array
 }
 
 /**
- * Rewrites every row of the account in the families after it was sealed or unsealed, also while a gateway runs; resolves to their number. If
- * interrupted, it can be started again. Rows that change in the meantime are already written as chosen.
+ * Rewrites every row of the account in the families after it opted in or out, also while a gateway runs; resolves to
+ * their number. If interrupted, it can be started again. Rows that change in the meantime are already written as chosen.
  */
 export async function rewriteContents(
   kv: ChunkedKv,

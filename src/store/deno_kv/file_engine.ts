@@ -82,7 +82,7 @@ async function assertSound(path: string, clock: Clock): Promise<void> {
   if (size === null) return;
   const fault = size === 0 ? "it is empty" : faultOf(path, size);
   if (fault === null) return;
-  const advice = "nothing was changed. Restore a backup into an empty folder, or move the file away to begin anew";
+  const advice = "nothing was changed. Restore a backup into an empty folder, or move the file away to start afresh";
   throw new StoreError("unavailable", `${path} is damaged (${fault}): ${advice}`);
 }
 
