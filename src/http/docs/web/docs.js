@@ -12,7 +12,7 @@ try {
   const response = await fetch("openapi.json");
   show(await response.json());
 } catch (error) {
-  main.append(el("p", { class: "error", role: "alert" }, `The reference cannot be shown: ${error}`));
+  main.append(el("p", { class: "error", role: "alert" }, `The reference could not be loaded: ${error}`));
 } finally {
   document.querySelector("#loading").remove();
 }
@@ -29,11 +29,11 @@ function show(api) {
   }
   section(
     "Event types",
-    "What webhooks are sent, and what the feed holds.",
+    "The events that are sent to webhooks and listed in the feed.",
     Object.entries(api.webhooks).map(([name, { post }]) => event(api, name, post)),
   );
   const rows = errors(operations);
-  section("Errors", "Every error is `application/problem+json` with one of these codes.", [table(rows)], rows);
+  section("Errors", "Every error response is `application/problem+json` with one of these codes.", [table(rows)], rows);
   followScroll([...main.querySelectorAll("article")]);
   // The target of a link like #error-quota_exceeded is there only now.
   showTarget();
@@ -82,10 +82,10 @@ function article(api, operation) {
         "div",
         {},
         prose(description),
-        el("p", { class: "soft" }, keyForm(operation)),
+        el("div", { class: "soft" }, prose(keyForm(operation))),
         parameters.length ? [el("h4", {}, "Parameters"), parameterTable(api, parameters)] : null,
         content ? [el("h4", {}, `Body (${type})`), fieldTable(fields)] : null,
-        el("h4", {}, "Answers"),
+        el("h4", {}, "Responses"),
         Object.entries(responses).map(([status, response]) => answer(api, status, response)),
       ),
       el("div", { class: "beside" }, samples, form),
@@ -94,10 +94,10 @@ function article(api, operation) {
 }
 
 function keyForm({ security }) {
-  if (security.length === 0) return "Needs no key.";
+  if (security.length === 0) return "No API key needed.";
   return security.length === 1
-    ? "Key in the header x-api-key."
-    : "Key in the header x-api-key, or as Authorization: Bearer.";
+    ? "API key in the `x-api-key` header."
+    : "API key in the `x-api-key` header, or as `Authorization: Bearer`.";
 }
 
 function parameterTable(api, parameters) {

@@ -33,7 +33,11 @@ function search() {
   for (const section of side.querySelectorAll("section")) {
     section.hidden = wanted.length > 0 && !section.querySelector(":scope > a:not([hidden])");
   }
-  hits.textContent = wanted.length === 0 ? "" : found === 0 ? "Nothing fits." : `${found} found`;
+  hits.textContent = wanted.length === 0
+    ? ""
+    : found === 0
+    ? "No results"
+    : `${found} ${found === 1 ? "result" : "results"}`;
 }
 
 field.addEventListener("input", search);
