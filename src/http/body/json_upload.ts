@@ -11,14 +11,8 @@ import { chunksOf, parseJson } from "./body.ts";
 import { JsonScanner } from "./json_scanner.ts";
 import { validate } from "../api/validation.ts";
 
-/** The validated fields, and the file. */
+/** The validated fields, and the file; null only if the schema does not require it. */
 export interface Upload<Fields> {
-  fields: Fields;
-  file: StoredFile;
-}
-
-/** As `Upload`; `file` may be null if the schema does not require it. */
-export interface JsonUpload<Fields> {
   fields: Fields;
   file: StoredFile | null;
 }
@@ -41,7 +35,7 @@ export interface UploadOptions<Fields> {
 export async function readJsonUpload<Fields>(
   request: Request,
   { part, schema, media, accountId, maxBytes }: UploadOptions<Fields>,
-): Promise<JsonUpload<Fields>> {
+): Promise<Upload<Fields>> {
   const scanner = new JsonScanner(chunksOf(request), part);
   let file: StoredFile | null = null;
   try {

@@ -19,6 +19,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const MAX_BOUNDARY = 70;
 
 interface FormUpload<Fields> extends Upload<Fields> {
+  file: StoredFile;
   /** The name that the client gave; empty if none. */
   filename: string;
 }

@@ -13,43 +13,54 @@ export const NULL = { type: "null" };
 const MAX_MENTIONS = 1_024;
 
 export const DAY_SECONDS = 24 * 60 * 60;
-export const MAX_TTL_SECONDS = 7 * DAY_SECONDS;
+const MAX_TTL_SECONDS = 7 * DAY_SECONDS;
 
-export const Session = z.string().min(1).max(100).openapi({
+const Session = z.string().min(1).max(100).openapi({
   description: "Session that sends the message. Defaults to the account's first connected session, which is the " +
     "oldest.",
   example: "ses_01kf0m3e4v8s2q6w9x1y5z7abc",
 });
 export const sessionId = Session.nullish();
-export const seconds = z.int().min(1).max(MAX_TTL_SECONDS);
-const ttl = seconds.nullish().openapi({
-  description: "Seconds the message may wait before it fails as `expired`. Defaults to 24 hours.",
-  // Rarely needed members have no example, because the reference's form sends the examples.
-  example: undefined,
-});
+
+/** Documentation of optional fields. They have no example, because the reference's form sends the examples. */
+const rare = (description: string) => ({ description, example: undefined });
+const TTL = rare("Seconds the message may wait before it fails as `expired`. Defaults to 24 hours.");
+const REPLY_TO = rare(
+  "Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is " +
+    "sent by that message's session.",
+);
+const VIEW_ONCE = rare("Whether an image, video or audio message can be opened only once.");
+const LINK_PREVIEW = rare(
+  "Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does " +
+    "not answer within 5 seconds, the message is sent without a preview.",
+);
+const TYPING = rare(
+  'Milliseconds to show "typing…" before the message is sent. Counts towards the plan\'s pause between messages.',
+);
+
+const seconds = z.int().min(1).max(MAX_TTL_SECONDS);
 
 // Checks the length first: parsing 30 MB as a URL takes half a second.
 export const FileUrl = z.string().max(2048, { abort: true }).check(
   z.url({ protocol: /^https?$/, error: "must be an http or https URL" }),
-).openapi({
-  description: "URL of a file, such as https://files.example.com/1042.pdf. It is downloaded when the message is " +
+).openapi(rare(
+  "URL of a file, such as https://files.example.com/1042.pdf. It is downloaded when the message is " +
     "about to be sent.",
-  example: undefined,
-});
+));
 
-export const sendAt = z.iso.datetime({ offset: true }).nullish().openapi({
-  description: "Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled " +
+const SendAt = z.iso.datetime({ offset: true }).openapi(rare(
+  "Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled " +
     "message does not delay others.",
-  example: undefined,
-});
-export const priority = z.enum(PRIORITIES).nullish().openapi({
-  description: "Messages with a higher priority are sent first. Defaults to `normal`. Within a chat, messages keep " +
+));
+export const sendAt = SendAt.nullish();
+const Priority = z.enum(PRIORITIES).openapi(rare(
+  "Messages with a higher priority are sent first. Defaults to `normal`. Within a chat, messages keep " +
     "the order in which they were accepted.",
-  example: undefined,
-});
+));
+export const priority = Priority.nullish();
 
 /** Options of every send. */
-export const options = { ttl, sendAt, priority };
+export const options = { ttl: seconds.nullish().openapi(TTL), sendAt, priority };
 export type SendOptions = z.infer<z.ZodObject<typeof options & { sessionId: typeof sessionId }>>;
 
 const MAX_AHEAD_MS = 30 * DAY_SECONDS * 1000;
@@ -75,38 +86,42 @@ const Mentioned = z.string().regex(
   /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid)$/,
   "must be a number of 7 to 15 digits, or a JID (…@s.whatsapp.net, …@lid)",
 );
-export const Mentions = z.union([z.literal("all"), z.array(Mentioned).max(MAX_MENTIONS)], {
+const Mentions = z.union([z.literal("all"), z.array(Mentioned).max(MAX_MENTIONS)], {
   error: () => `must be "all" or a list of at most ${MAX_MENTIONS.toLocaleString("en")} numbers or JIDs`,
 });
 
-export const typingMs = z.int().min(0).max(MAX_TYPING_MS);
+const typingMs = z.int().min(0).max(MAX_TYPING_MS);
 
 /** Options of each message, in every send and in each item of a bulk. */
 export const manner = {
-  replyTo: MessageReference.nullish().openapi({
-    description: "Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without " +
-      "`sessionId`, the reply is sent by that message's session.",
-    example: undefined,
-  }),
-  mentions: Mentions.nullish().openapi({
-    description: "Numbers or JIDs to mention, each written as `@number` in the text, or `all` in a group.",
-    example: undefined,
-  }),
-  viewOnce: z.boolean().nullish().openapi({
-    description: "Whether an image, video or audio message can be opened only once.",
-    example: undefined,
-  }),
-  linkPreview: z.boolean().nullish().openapi({
-    description: "Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the " +
-      "page; if it does not answer within 5 seconds, the message is sent without a preview.",
-    example: undefined,
-  }),
-  typing: typingMs.nullish().openapi({
-    description:
-      'Milliseconds to show "typing…" before the message is sent. Counts towards the plan\'s pause between ' +
-      "messages.",
-    example: undefined,
-  }),
+  replyTo: MessageReference.nullish().openapi(REPLY_TO),
+  mentions: Mentions.nullish().openapi(
+    rare("Numbers or JIDs to mention, each written as `@number` in the text, or `all` in a group."),
+  ),
+  viewOnce: z.boolean().nullish().openapi(VIEW_ONCE),
+  linkPreview: z.boolean().nullish().openapi(LINK_PREVIEW),
+  typing: typingMs.nullish().openapi(TYPING),
+};
+
+const formBoolean = z.enum(["true", "false"]).transform((word) => word === "true").optional()
+  .openapi({ type: "string", enum: ["true", "false"] });
+
+/** `manner` and `options` for a form, in which all values are text. */
+export const inForm = {
+  replyTo: MessageReference.optional().openapi(REPLY_TO),
+  mentions: z.string().transform((names) => names === "all" ? names : names.split(",").map((name) => name.trim()))
+    .pipe(Mentions).optional().openapi({
+      type: "string",
+      ...rare("Numbers or JIDs to mention, separated by commas, or `all` in a group."),
+    }),
+  viewOnce: formBoolean.openapi(VIEW_ONCE),
+  linkPreview: formBoolean.openapi(LINK_PREVIEW),
+  typing: z.string().regex(/^\d{1,5}$/, "must be a whole number of milliseconds").transform(Number).pipe(typingMs)
+    .optional().openapi({ type: "integer", minimum: 0, maximum: MAX_TYPING_MS, ...TYPING }),
+  ttl: z.string().regex(/^\d{1,6}$/, "must be a whole number of seconds").transform(Number).pipe(seconds)
+    .optional().openapi({ type: "integer", minimum: 1, maximum: MAX_TTL_SECONDS, ...TTL }),
+  sendAt: SendAt.optional(),
+  priority: Priority.optional(),
 };
 
 export type MannerFields = z.infer<z.ZodObject<typeof manner>>;
@@ -167,12 +182,3 @@ function isLonger(text: string, characters: number): boolean {
   for (const _ of text) count++;
   return count > characters;
 }
-
-/** No flags, so that the reference can show it. */
-const EMOJI = /\p{Extended_Pictographic}|\p{Regional_Indicator}{2}|[0-9#*]\u{fe0f}?\u{20e3}/u;
-
-/** One emoji, counted in graphemes, as people and apps do. The segmenter is made on use, because it loads a locale. */
-export const Emoji = z.string().max(64).refine(
-  (text) => text === "" || (EMOJI.test(text) && [...new Intl.Segmenter().segment(text)].length === 1),
-  "is not one emoji",
-);

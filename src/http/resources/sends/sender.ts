@@ -11,7 +11,7 @@ import type { ApiContext } from "../../api/route.ts";
 import { repeatable } from "../../api/idempotency.ts";
 import type { Answer } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
-import type { JsonUpload } from "../../body/json_upload.ts";
+import type { Upload } from "../../body/json_upload.ts";
 import { DAY_SECONDS, type MannerFields, type SendOptions, sendTimeOf } from "./fields.ts";
 import { type Item, resolve } from "./manner.ts";
 
@@ -26,7 +26,7 @@ interface Outgoing {
 }
 
 /** The validated fields of an upload, and its file. */
-type SendUpload = JsonUpload<SendOptions & MannerFields> & { filename?: string };
+type SendUpload = Upload<SendOptions & MannerFields> & { filename?: string };
 
 type Needed = Pick<
   Services,

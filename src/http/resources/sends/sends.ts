@@ -11,7 +11,7 @@ import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber, Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { bulk } from "./bulk.ts";
-import { Emoji, label, manner, MessageReference, options, sessionId, single, Text } from "./fields.ts";
+import { label, manner, MessageReference, options, sessionId, single, Text } from "./fields.ts";
 import { assertSeen } from "./manner.ts";
 import { acknowledged, makeSender, type Sender } from "./sender.ts";
 import { statusPosts } from "./status_posts.ts";
@@ -104,6 +104,15 @@ const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, fields, contentOf }) => {
   });
   return { route: declared, contentOf };
 });
+
+/** No flags, so that the reference can show it. */
+const EMOJI = /\p{Extended_Pictographic}|\p{Regional_Indicator}{2}|[0-9#*]\u{fe0f}?\u{20e3}/u;
+
+/** One emoji, counted in graphemes, as people and apps do. The segmenter is made on use, because it loads a locale. */
+const Emoji = z.string().max(64).refine(
+  (text) => text === "" || (EMOJI.test(text) && [...new Intl.Segmenter().segment(text)].length === 1),
+  "is not one emoji",
+);
 
 const sendReaction = route({
   ...single,

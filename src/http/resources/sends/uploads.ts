@@ -1,7 +1,6 @@
 /** Sends with a file in the request: as a form, in base64, and as the PDF of an invoicing system. */
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../../account/account.ts";
-import { MAX_TYPING_MS } from "../../../account/plan.ts";
 import { safeFilename } from "../../../media/filename.ts";
 import { type FileContent, fileContent, remoteContent } from "../../../message/kinds/file.ts";
 import { type Api, route } from "../../api/route.ts";
@@ -10,24 +9,7 @@ import type { Services } from "../../api/services.ts";
 import { MIB } from "../../body/body.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
 import { readFormUpload } from "../../body/multipart.ts";
-import {
-  Caption,
-  FileUrl,
-  manner,
-  MAX_TTL_SECONDS,
-  Mentions,
-  MessageReference,
-  NULL,
-  options,
-  priority,
-  seconds,
-  sendAt,
-  Session,
-  sessionId,
-  single,
-  STRING,
-  typingMs,
-} from "./fields.ts";
+import { Caption, FileUrl, inForm, manner, NULL, options, sessionId, single, STRING } from "./fields.ts";
 import type { Sender } from "./sender.ts";
 
 /** "About 35 MB" (spec, Limits), for the decoded file. */
@@ -108,41 +90,11 @@ const PdfMessage = z.strictObject({
   ...options,
 }).openapi("PdfMessage");
 
-const formBoolean = z.enum(["true", "false"]).transform((word) => word === "true").optional().openapi({
-  type: "string",
-  enum: ["true", "false"],
-  example: undefined,
-});
-
-/** `manner` for a form, in which all values are text. */
-const formManner = {
-  replyTo: MessageReference.optional(),
-  mentions: z.string().transform((names) => names === "all" ? names : names.split(",").map((name) => name.trim()))
-    .pipe(Mentions).optional().openapi({
-      type: "string",
-      description: "Numbers or JIDs to mention, separated by commas, or `all` in a group.",
-      example: undefined,
-    }),
-  viewOnce: formBoolean,
-  linkPreview: formBoolean,
-  typing: z.string().regex(/^\d{1,5}$/, "must be a whole number of milliseconds").transform(Number).pipe(typingMs)
-    .optional()
-    .openapi({ type: "integer", minimum: 0, maximum: MAX_TYPING_MS, example: undefined }),
-};
-
 const FileMessage = z.strictObject({
-  sessionId: Session.optional(),
+  sessionId: sessionId.unwrap().unwrap().optional(),
   to: Recipient,
   caption: Caption.optional(),
-  ...formManner,
-  ttl: z.string().regex(/^\d{1,6}$/, "must be a whole number of seconds").transform(Number).pipe(seconds).optional()
-    .openapi({
-      type: "integer",
-      minimum: 1,
-      maximum: MAX_TTL_SECONDS,
-    }),
-  sendAt: sendAt.unwrap().unwrap().optional(),
-  priority: priority.unwrap().unwrap().optional(),
+  ...inForm,
   file: z.string().openapi({ format: "binary", minLength: 1, description: "A file of any type, at most 100 MiB." }),
 }).openapi("FileMessage");
 
