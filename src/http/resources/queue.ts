@@ -1,9 +1,10 @@
-/** The queue of a line. */
+/** The queue of a line: what waits, and holding it. */
 import { z } from "@hono/zod-openapi";
 import { PRIORITIES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, idOf, idParams, isoTimeOrNull, queryInt, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+import { Session, sessionOf } from "./sessions.ts";
 
 const QueuedMessage = z.object({
   messageId: idOf("message", "msg"),
@@ -19,10 +20,11 @@ const QueuedMessage = z.object({
   waitsFor: WaitsFor.nullable(),
 }).openapi("QueuedMessage");
 
+const ofOne = { tag: "Sessions", access: "key", params: idParams("session", "ses"), problems: ["not_found"] } as const;
+const action = { ...ofOne, method: "post", answers: { 200: data("The session after the action", Session) } } as const;
+
 const getQueue = route({
-  tag: "Sessions",
-  access: "key",
-  params: idParams("session", "ses"),
+  ...ofOne,
   method: "get",
   path: "/v1/sessions/{id}/queue",
   operationId: "getQueue",
@@ -31,12 +33,27 @@ const getQueue = route({
     "sending hours and new-chat limit.",
   query: z.object({ limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }) }),
   answers: { 200: data("The queued messages", z.array(QueuedMessage)) },
-  problems: ["not_found"],
 });
 
-export const queueResource = { routes: [getQueue], add: addQueue };
+const pauseQueue = route({
+  ...action,
+  path: "/v1/sessions/{id}/queue/pause",
+  operationId: "pauseQueue",
+  summary: "Pause the queue",
+  description: "Messages are still accepted and queued, but not sent. The session stays connected. The pause " +
+    "outlasts restarts.",
+});
 
-function addQueue(api: Api, { forecast, budgets }: Pick<Services, "forecast" | "budgets">): void {
+const resumeQueue = route({
+  ...action,
+  path: "/v1/sessions/{id}/queue/resume",
+  operationId: "resumeQueue",
+  summary: "Resume the queue",
+});
+
+export const queueResource = { routes: [getQueue, pauseQueue, resumeQueue], add: addQueue };
+
+function addQueue(api: Api, { forecast, lines, budgets }: Pick<Services, "forecast" | "lines" | "budgets">): void {
   api.on(getQueue, async ({ caller, params, query }) => {
     const party = caller.account.id;
     const queued = await budgets.reads.run({ party }, () => forecast.queue(party, params.id, { limit: query.limit }));
@@ -52,4 +69,10 @@ function addQueue(api: Api, { forecast, budgets }: Pick<Services, "forecast" | "
       })),
     });
   });
+
+  for (const [declared, isPaused] of [[pauseQueue, true], [resumeQueue, false]] as const) {
+    api.on(declared, async ({ caller, params }) => {
+      return ok({ data: sessionOf(await lines.pauseQueue(caller.account.id, params.id, isPaused)) });
+    });
+  }
 }

@@ -170,22 +170,6 @@ const deleteSession = route({
   answers: { 200: { ...one, description: "The session after the action: `logged_out`" } },
 });
 
-const pauseQueue = route({
-  ...action,
-  path: "/v1/sessions/{id}/queue/pause",
-  operationId: "pauseQueue",
-  summary: "Pause the queue",
-  description: "Messages are still accepted and queued, but not sent. The session stays connected. The pause " +
-    "outlasts restarts.",
-});
-
-const resumeQueue = route({
-  ...action,
-  path: "/v1/sessions/{id}/queue/resume",
-  operationId: "resumeQueue",
-  summary: "Resume the queue",
-});
-
 export const sessionResource = {
   routes: [
     listSessions,
@@ -197,8 +181,6 @@ export const sessionResource = {
     disconnect,
     logOut,
     deleteSession,
-    pauseQueue,
-    resumeQueue,
   ],
   add: addSessions,
 };
@@ -235,8 +217,6 @@ function addSessions(api: Api, { lines, idempotency, budgets }: Needed): void {
     [disconnect, (...of) => lines.want(...of, "paused")],
     [logOut, (...of) => lines.want(...of, "logged_out")],
     [deleteSession, (...of) => lines.want(...of, "deleted")],
-    [pauseQueue, (...of) => lines.pauseQueue(...of, true)],
-    [resumeQueue, (...of) => lines.pauseQueue(...of, false)],
   ];
   for (const [route, act] of answeredByLine) {
     api.on(route, async ({ caller, params }) => ok({ data: sessionOf(await act(caller.account.id, params.id)) }));
