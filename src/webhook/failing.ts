@@ -11,7 +11,10 @@ const FAILING_AFTER = 3;
 /** … and at most this often while it continues. */
 const FAILING_AGAIN_MS = 3_600_000;
 
-/** A webhook without a successful delivery for this long is switched off; its owner's changes restart the time. */
+/**
+ * A webhook without a successful delivery for this long is switched off, if that many have failed; its owner's changes
+ * restart the time.
+ */
 const OFF_AFTER_MS = 3 * 24 * 3_600_000;
 
 export interface DeliveryContext {
@@ -36,8 +39,13 @@ export function isNewlyFailing({ failedInARow, announcedAt }: WebhookProgress, n
 }
 
 /** Returns why the webhook should be switched off after failing for so long; null if it should not. */
-export function reasonToGiveUp(webhook: WebhookRow, { failingSince }: WebhookProgress, now: number): string | null {
-  if (failingSince === null || now - Math.max(failingSince, webhook.updatedAt) < OFF_AFTER_MS) return null;
+export function reasonToGiveUp(
+  webhook: WebhookRow,
+  { failingSince, failedInARow }: WebhookProgress,
+  now: number,
+): string | null {
+  if (failingSince === null || failedInARow < FAILING_AFTER) return null;
+  if (now - Math.max(failingSince, webhook.updatedAt) < OFF_AFTER_MS) return null;
   return `Nothing was delivered since ${new Date(failingSince).toISOString()}.`;
 }
 

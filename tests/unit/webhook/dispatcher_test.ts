@@ -237,11 +237,12 @@ Deno.test("an endpoint that fails for three days is switched off, and the event 
   };
   await fail(1);
   const since = new Date(clock.now()).toISOString();
-  await clock.advance(3 * 24 * 3_600_000 - 600_000);
   await fail(2);
+  await clock.advance(3 * 24 * 3_600_000 - 600_000);
+  await fail(3);
   assert.equal((await s.world.webhooks.get(ACCOUNT, s.webhook.id)).active, true);
   await clock.advance(600_000);
-  await s.world.log(textEvent(3));
+  await s.world.log(textEvent(4));
   await until(() => other.requests.length === 1, "webhook.disabled");
   const { active, switchedOff } = await s.world.webhooks.get(ACCOUNT, s.webhook.id);
   assert.equal(active, false);
@@ -251,9 +252,20 @@ Deno.test("an endpoint that fails for three days is switched off, and the event 
   // Switched on again it has three days again, and gets what waited.
   await s.world.webhooks.update(ACCOUNT, s.webhook.id, { active: true });
   await s.world.exhaust(s.webhook.id);
-  await fail(4);
+  await fail(5);
   assert.equal((await s.world.webhooks.get(ACCOUNT, s.webhook.id)).active, true);
   await other.close();
+});
+
+Deno.test("an endpoint that fails now and then, with days between, stays on", async () => {
+  await using s = await webhookStage({ answer: answering(500) });
+  for (const number of [1, 2]) {
+    await s.world.log(textEvent(number));
+    await s.world.until(s.webhook.id, (now) => now.length === number);
+    await s.world.exhaust(s.webhook.id);
+    assert.equal((await s.world.webhooks.get(ACCOUNT, s.webhook.id)).active, true);
+    await s.world.runtime.clock.advance(4 * 24 * 3_600_000);
+  }
 });
 
 Deno.test("an endpoint that hangs does not delay its neighbour", async () => {
