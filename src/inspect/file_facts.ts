@@ -21,9 +21,7 @@ export async function inspectFile(request: string): Promise<void> {
   const { file, memoryBytes }: InspectRequest = JSON.parse(request);
   const watch = await watchMemory(memoryBytes);
   try {
-    const facts = file === null
-      ? pictureFacts(new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer()))
-      : await fileFacts(file);
+    const facts = await fileFacts(file ?? new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer()));
     const text = JSON.stringify({
       ...facts,
       jpegThumbnail: base64(facts.jpegThumbnail),
@@ -55,13 +53,14 @@ function base64(bytes: Uint8Array | undefined): string | undefined {
 }
 
 /**
- * Reads the file in the caller's process; for an untrusted file ask an inspector. Throws only when the file
- * can't be read.
+ * Reads a file, or an image given as bytes, in the caller's process; for an untrusted file ask an inspector. Throws only
+ * when the file can't be read.
  */
-export async function fileFacts(file: UntrustedFile): Promise<FileFacts> {
+export async function fileFacts(file: UntrustedFile | Uint8Array): Promise<FileFacts> {
+  if (file instanceof Uint8Array) return imageFacts(file);
   switch (file.kind) {
     case "image":
-      return await imageFacts(file);
+      return imageFacts(await readHead(file.path, file.size <= WHOLE_IMAGE_BYTES ? file.size : IMAGE_HEAD_BYTES));
     case "sticker":
       return { ...imageSize(await readHead(file.path, Math.min(file.size, IMAGE_HEAD_BYTES))) };
     case "voice":
@@ -74,12 +73,8 @@ export async function fileFacts(file: UntrustedFile): Promise<FileFacts> {
   }
 }
 
-async function imageFacts({ path, size }: UntrustedFile): Promise<FileFacts> {
-  return pictureFacts(await readHead(path, size <= WHOLE_IMAGE_BYTES ? size : IMAGE_HEAD_BYTES));
-}
-
 /** Size and preview of an image, given whole or as its first bytes. */
-export function pictureFacts(bytes: Uint8Array): FileFacts {
+function imageFacts(bytes: Uint8Array): FileFacts {
   const dimensions = imageSize(bytes);
   const jpegThumbnail = dimensions && thumbnail(bytes, dimensions);
   return { ...dimensions, ...(jpegThumbnail ? { jpegThumbnail } : {}) };
@@ -106,7 +101,7 @@ async function lengthOf({ path }: UntrustedFile): Promise<FileFacts> {
 const PDF_TOKEN = /obj|\/Type\s*\/Pages|\/Count\s+\d{1,9}/g;
 
 /** The root of the page tree states how many pages there are, unless it lies in a compressed stream. */
-export function pageFacts(pdf: string): FileFacts {
+function pageFacts(pdf: string): FileFacts {
   let pageCount = 0;
   let object = { isTree: false, count: 0 };
   const close = () => {
@@ -129,7 +124,7 @@ const DECODED_BYTES = 256 * 1024;
 const OPUS_RATE = 48_000;
 
 /** Resolves to the duration and waveform of a voice note; without those that can't be decoded. Never throws. */
-export async function voiceFacts(bytes: Uint8Array): Promise<{ seconds?: number; waveform?: Uint8Array }> {
+async function voiceFacts(bytes: Uint8Array): Promise<FileFacts> {
   const seconds = secondsOf(bytes);
   const waveform = bytes.length <= DECODED_BYTES ? await waveformOf(bytes).catch(() => null) : null;
   return { ...(seconds ? { seconds } : {}), ...(waveform ? { waveform } : {}) };

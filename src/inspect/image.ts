@@ -100,7 +100,7 @@ export function thumbnail(bytes: Uint8Array, size: ImageSize): Uint8Array | null
 }
 
 /** Returns the preview that cameras embed in the second directory of the EXIF data. */
-export function embedded(data: Buffer): Uint8Array | null {
+function embedded(data: Buffer): Uint8Array | null {
   if (data.length < 4 || data.readUInt16BE(0) !== 0xffd8) return null;
   for (const { marker, start, end } of jpegSegments(data)) {
     if (marker !== 0xe1 || data.toString("latin1", start, start + 4) !== "Exif") continue;

@@ -3,10 +3,20 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import jpeg from "jpeg-js";
 import { PNG } from "pngjs";
-import { fileFacts, pageFacts } from "../../../src/inspect/file_facts.ts";
+import { fileFacts } from "../../../src/inspect/file_facts.ts";
+import { imageSize, thumbnail } from "../../../src/inspect/image.ts";
+import type { FileFacts, UntrustedFile } from "../../../src/inspect/inspection.ts";
 import { systemClock } from "../../../src/runtime.ts";
-import { embedded, imageSize, thumbnail } from "../../../src/inspect/image.ts";
+import { voiceNote } from "../../support/sample_files.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
+
+async function factsOf(kind: UntrustedFile["kind"], content: Uint8Array | string): Promise<FileFacts> {
+  await using temp = await tempFolder();
+  const path = `${temp.path}/file`;
+  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : new Uint8Array(content);
+  await Deno.writeFile(path, bytes);
+  return await fileFacts({ path, size: bytes.length, mimetype: "application/octet-stream", kind });
+}
 
 function pixels(width: number, height: number): Uint8Array {
   return new Uint8Array(width * height * 4).map((_, i) => i % 4 === 3 ? 255 : i % 251);
@@ -71,7 +81,7 @@ Deno.test("a camera's own preview is taken as it is", () => {
 Deno.test("a preview that claims to lie elsewhere is not taken", () => {
   const photo = withPreview(jpegOf(64, 48), jpegOf(16, 12));
   photo.writeUInt32LE(60_000, 12 + 24);
-  assert.equal(embedded(photo), null);
+  assert.deepEqual(imageSize(thumbnail(photo, { width: 64, height: 48 })!), { width: 64, height: 48 });
 });
 
 for (const [title, image] of [["a PNG", pngOf(640, 480)], ["a JPEG", jpegOf(640, 480)]] as const) {
@@ -99,11 +109,11 @@ Deno.test("an interlaced PNG and a JPEG of very many scans go without a preview"
   assert.equal(thumbnail(Buffer.concat([photo.subarray(0, -2), ...scans]), { width: 64, height: 48 }), null);
 });
 
-Deno.test("a PDF of 64,000 page trees that never end is read in one pass", () => {
+Deno.test("a PDF of 64,000 page trees that never end is read in one pass", async () => {
   const trees = "/Type/Pages ".repeat(64_000);
   const begun = systemClock.now();
-  assert.equal(pageFacts("1 0 obj <<" + trees).pageCount, undefined);
-  assert.equal(pageFacts("1 0 obj << /Count 4 " + trees).pageCount, 4);
+  assert.equal((await factsOf("document", "1 0 obj <<" + trees)).pageCount, undefined);
+  assert.equal((await factsOf("document", "1 0 obj << /Count 4 " + trees)).pageCount, 4);
   assert.ok(systemClock.now() - begun < 5_000, "it took as long as the square of its length");
 });
 
@@ -119,18 +129,28 @@ const PDFS: [title: string, pdf: string, pages: number | undefined][] = [
 ];
 
 for (const [title, pdf, pages] of PDFS) {
-  Deno.test(`${title} tells ${pages ?? "no"} pages`, () => assert.equal(pageFacts(pdf).pageCount, pages));
+  Deno.test(`${title} tells ${pages ?? "no"} pages`, async () => {
+    assert.equal((await factsOf("document", pdf)).pageCount, pages);
+  });
 }
 
 Deno.test("each kind of file tells what it can, and nothing else", async () => {
-  await using temp = await tempFolder();
-  const path = `${temp.path}/file`;
-  await Deno.writeFile(path, new Uint8Array(pngOf(20, 10)));
-  const body = { path, size: pngOf(20, 10).length, mimetype: "application/octet-stream" };
-  const image = await fileFacts({ ...body, kind: "image" });
+  const png = pngOf(20, 10);
+  const image = await factsOf("image", png);
   assert.equal(image.width, 20);
   assert.ok(image.jpegThumbnail);
-  assert.deepEqual(await fileFacts({ ...body, kind: "video" }), {});
-  assert.deepEqual(await fileFacts({ ...body, kind: "audio" }), {});
-  assert.deepEqual(await fileFacts({ ...body, kind: "document" }), {});
+  assert.deepEqual(await fileFacts(png), image);
+  for (const kind of ["video", "audio", "document"] as const) assert.deepEqual(await factsOf(kind, png), {});
+});
+
+Deno.test("a voice note has its length and a waveform, silent where it is silent", async () => {
+  const { seconds, waveform } = await factsOf("voice", voiceNote(4));
+  assert.equal(seconds, 4);
+  assert.equal(waveform?.length, 64);
+  assert.ok(waveform!.subarray(0, 30).every((height) => height === 0), String(waveform));
+  assert.equal(Math.max(...waveform!), 100);
+});
+
+Deno.test("a voice note that cannot be decoded goes without a waveform", async () => {
+  assert.deepEqual(await factsOf("voice", "no sound at all, but long enough for a page"), {});
 });

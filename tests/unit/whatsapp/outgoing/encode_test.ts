@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac } from "node:crypto";
 import { getMediaKeys, type proto } from "@whiskeysockets/baileys";
-import { fileFacts, pictureFacts } from "../../../../src/inspect/file_facts.ts";
+import { fileFacts } from "../../../../src/inspect/file_facts.ts";
 import { encode } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
 import type { Upload } from "../../../../src/whatsapp/baileys/outgoing/media_upload.ts";
 import type { FileBody, OutgoingBody } from "../../../../src/whatsapp/outgoing.ts";
@@ -21,7 +21,7 @@ async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; u
     source: () => Promise.resolve(null),
     runtime: testRuntime(),
     signal: new AbortController().signal,
-    inspect: async (file) => file instanceof Uint8Array ? pictureFacts(file) : await fileFacts(file),
+    inspect: fileFacts,
     upload: (file) => {
       uploads.push(file);
       return Promise.resolve({ url: "https://media.example/x", directPath: "/v/x" });
