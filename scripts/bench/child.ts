@@ -92,3 +92,8 @@ export async function restingMemory(): Promise<number> {
   }
   return Deno.memoryUsage().rss;
 }
+
+/** Unix ms: comparable between processes of one machine, unlike `performance.now` alone, and finer than `Date.now`. */
+export function wallClock(): number {
+  return performance.timeOrigin + performance.now();
+}

@@ -2,7 +2,7 @@
 import { type Client, httpClient } from "../../src/cli/client.ts";
 import { followEvents } from "../../src/cli/listen.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
-import { runAsChild } from "./child.ts";
+import { runAsChild, wallClock } from "./child.ts";
 import { percentile } from "./measure.ts";
 import { recipientOf, TEXT } from "./sends.ts";
 
@@ -152,9 +152,4 @@ async function make(
 
 function spreadOf(values: readonly number[]): Spread {
   return { p50: percentile(values, 50), p99: percentile(values, 99) };
-}
-
-/** Comparable between processes of one machine, and finer than `Date.now`. */
-function wallClock(): number {
-  return performance.timeOrigin + performance.now();
 }

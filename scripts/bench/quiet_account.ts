@@ -1,7 +1,7 @@
 /** A quiet account as a process of a bench: sends a text now and then, awaits its webhook, and reports the times. */
 import { createServer } from "node:http";
 import { listenOn } from "../../src/base/listening.ts";
-import { runAsChild } from "./child.ts";
+import { runAsChild, wallClock } from "./child.ts";
 
 export interface QuietAccount {
   /** `http://HOST:PORT/v1` */
@@ -94,9 +94,4 @@ async function measure(
     sent: sent.map(({ messageId, asked }) => Math.max(0, cameOf(messageId).sentAt - asked)),
     webhook: sent.map(({ messageId }) => Math.max(0, cameOf(messageId).at - cameOf(messageId).sentAt)),
   };
-}
-
-/** Comparable between processes of one machine, and finer than `Date.now`. */
-function wallClock(): number {
-  return performance.timeOrigin + performance.now();
 }

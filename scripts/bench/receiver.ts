@@ -1,7 +1,7 @@
 /** A receiver of webhooks as a process: answers at once, and reports when each event first came. */
 import { createServer } from "node:http";
 import { listenOn } from "../../src/base/listening.ts";
-import { runAsChild } from "./child.ts";
+import { runAsChild, wallClock } from "./child.ts";
 
 export interface ReceiverReady {
   url: string;
@@ -27,7 +27,7 @@ if (import.meta.main) {
     let came = () => {};
     const server = createServer((request, response) => {
       const id = String(request.headers["webhook-id"]);
-      const now = performance.timeOrigin + performance.now();
+      const now = wallClock();
       if (at.has(id)) repeated++;
       else at.set(id, now);
       came();

@@ -17,7 +17,7 @@ import { attemptDelivery } from "../../src/webhook/delivery.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import { makeSecret } from "../../src/webhook/sign.ts";
 import { Webhooks } from "../../src/webhook/webhooks.ts";
-import { type Child, startChild } from "./child.ts";
+import { type Child, startChild, wallClock } from "./child.ts";
 import { type Bench, type BenchOptions, median, percentile, type Result } from "./measure.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 
@@ -203,11 +203,6 @@ async function flow(
 async function delaysSince(stage: Stage, began: readonly { id: string; at: number }[]): Promise<number[]> {
   const { at } = await arrivals(stage, began.length);
   return began.map((event) => at[event.id]! - event.at);
-}
-
-/** Comparable between processes of one machine, unlike `performance.now` alone, and finer than `Date.now`. */
-function wallClock(): number {
-  return performance.timeOrigin + performance.now();
 }
 
 /** An incoming text, each from another chat, so that there are as many lanes as events. */

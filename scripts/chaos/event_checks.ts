@@ -1,5 +1,31 @@
-/** Checks what a flood of events left behind: in the feed, at the webhook, and at the phones. */
-import type { Json } from "../../src/cli/client.ts";
+/** Reads an account's feed, and checks what a flood of events left behind: in it, at the webhook, and at the phones. */
+import type { Client, Json } from "../../src/cli/client.ts";
+
+/** The whole event feed of an account, as a client reads it. */
+export class Feed {
+  /** All that was read so far, oldest first. */
+  readonly events: Json[] = [];
+  readonly #call: Client["call"];
+  readonly #query: string;
+  #after = "";
+
+  /** `query` narrows it: `types=message.received`. `after`: the cursor from which it is read. */
+  constructor(call: Client["call"], { query = "", after = null }: { query?: string; after?: string | null } = {}) {
+    this.#call = call;
+    this.#query = query && `&${query}`;
+    this.#after = after ? `&after=${after}` : "";
+  }
+
+  /** Reads to its present end. A page of few types may end before the feed does: `next` leads on. */
+  async readOn(): Promise<Json[]> {
+    for (;;) {
+      const { data, next } = await this.#call("GET", `/events?limit=1000${this.#query}${this.#after}`);
+      this.events.push(...data);
+      if (next === null) return this.events;
+      this.#after = `&after=${next}`;
+    }
+  }
+}
 
 /** A message that a phone wrote. */
 export interface Written {
@@ -88,7 +114,7 @@ export function* checkPhones(inboxes: Map<string, Json[]>, accepted: Accepted[])
 }
 
 /** Says what is missing, what is superfluous, and the first that is out of place. */
-function* compare(what: string, got: string[], wanted: string[]): Iterable<string> {
+export function* compare(what: string, got: readonly string[], wanted: readonly string[]): Iterable<string> {
   const missing = wanted.filter((one) => !got.includes(one));
   const extra = got.filter((one, i) => !wanted.includes(one) || got.indexOf(one) < i);
   if (missing.length > 0) yield `${what}: ${missing.length} missing, the first is ${missing[0]}`;

@@ -8,8 +8,15 @@ import { listenOn } from "../../src/base/listening.ts";
 import { type Json, until } from "../../src/cli/client.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
 import { type LinkedLine, openStage, type Stage } from "../../tests/support/stage.ts";
-import { type Accepted, checkFeed, checkPhones, checkWebhook, type Posted, type Written } from "./event_checks.ts";
-import { Feed } from "./feed.ts";
+import {
+  type Accepted,
+  checkFeed,
+  checkPhones,
+  checkWebhook,
+  Feed,
+  type Posted,
+  type Written,
+} from "./event_checks.ts";
 
 interface EventFloodOptions {
   /** How many incoming, and as many outgoing, spread over the kills. */

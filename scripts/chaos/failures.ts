@@ -8,7 +8,7 @@ import { DatabaseSync } from "node:sqlite";
 import { GIVE_UP_AFTER_MS, until } from "../../src/cli/client.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
 import { type LinkedLine, openStage, type Stage, type StageOptions } from "../../tests/support/stage.ts";
-import { Feed } from "./feed.ts";
+import { Feed } from "./event_checks.ts";
 import { type AcceptedText, checkArrivals } from "./paced_checks.ts";
 
 interface FailureOptions {

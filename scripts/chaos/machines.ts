@@ -10,7 +10,7 @@ import { makeLog } from "../../src/ops/log.ts";
 import { sleep, systemClock, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import { type Process, RolesStage, type StoreName } from "../../tests/support/roles_stage.ts";
 import { type Blow, type Fleet, strike } from "./blows.ts";
-import { Feed } from "./feed.ts";
+import { compare, Feed } from "./event_checks.ts";
 import { type FailOver, Holders, judgeFailOver, type LineTimes } from "./fail_over.ts";
 
 interface MachinesOptions {
@@ -146,13 +146,13 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
   const times: LineTimes[] = [];
   for (const [number, lineId] of lines) {
     const wanted = Array.from({ length: perLine }, (_, i) => textOf(number, i));
-    broken.push(...differences(`line ${number}`, inbox.map(({ text }) => text).filter(isOf(number)), wanted));
+    broken.push(...compare(`line ${number}`, inbox.map(({ text }) => text).filter(isOf(number)), wanted));
     const first = new Map<string, number>();
     for (const { line, id, time } of wire) if (line === number && !first.has(id)) first.set(id, time);
     if (first.size !== perLine) broken.push(`line ${number}: ${first.size} ids on the wire for ${perLine} messages`);
     const received = events.filter(({ event, sessionId }) => event === "message.received" && sessionId === lineId);
     broken.push(
-      ...differences(`received by ${number}`, received.map(({ data }) => data.messageId), written.get(number)!),
+      ...compare(`received by ${number}`, received.map(({ data }) => data.messageId), written.get(number)!),
     );
     times.push({ lineId, acceptedAt: acceptedAt.get(number)!, sentAt: [...first.values()] });
   }
@@ -205,15 +205,3 @@ async function untilAll(
 
 const textOf = (number: string, i: number) => `${number} ${String(i).padStart(5, "0")}`;
 const isOf = (number: string) => (text: string) => text.startsWith(`${number} `);
-
-/** Whether the two say the same in the same order, each once. */
-function* differences(what: string, found: readonly string[], wanted: readonly string[]): Iterable<string> {
-  const there = new Set(found);
-  const missing = wanted.filter((one) => !there.has(one)).length;
-  if (missing > 0) yield `${what}: ${missing} of ${wanted.length} are missing`;
-  if (there.size !== found.length) yield `${what}: ${found.length - there.size} came twice`;
-  const first = found.findIndex((one, i) => one !== wanted[i]);
-  if (missing === 0 && there.size === found.length && first >= 0) {
-    yield `${what}: out of order, ${found[first]} stands where ${wanted[first]} belongs`;
-  }
-}

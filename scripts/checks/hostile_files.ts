@@ -14,7 +14,7 @@ import { startChild } from "../bench/child.ts";
 import type { GatewayReady } from "../bench/gateway.ts";
 import { makeLinkedFolder } from "../bench/linked_folder.ts";
 import { openSite } from "../bench/network.ts";
-import { Feed } from "../chaos/feed.ts";
+import { Feed } from "../chaos/event_checks.ts";
 import type { GatewayLoad } from "../bench/watch_load.ts";
 
 const MOST_HELD_MS = 100;
