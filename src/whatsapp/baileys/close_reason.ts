@@ -61,6 +61,9 @@ const FORGED_LINK = "The linking phone did not prove its identity: its signature
 const BAD_CERTIFICATE = /^(invalid noise|noise (intermediate )?certificate|certification match failed)/;
 const BAD_LINK = /^(Invalid account signature|Failed to verify account signature)/;
 
+/** The beginning of the library's message for a connection that was never made, with the system's word for why. */
+const NOT_REACHED = /^WebSocket Error \((?:connect|getaddrinfo) ([A-Z_]+)/;
+
 /** Returns a reason with the sentence for its kind. */
 export function closeReason(kind: CloseReason["kind"], code: number | null = null): CloseReason {
   return { kind, code, detail: DETAILS[kind] };
@@ -90,6 +93,8 @@ export function reasonOf(error: unknown): CloseReason {
   const code = statusOf(error);
   const distrust = distrustOf(error);
   if (distrust) return distrust;
+  const unreached = NOT_REACHED.exec(message)?.[1];
+  if (unreached) return { ...closeReason("lost"), detail: `WhatsApp cannot be reached (${unreached}).` };
   if (code === null || !/^(Stream Errored|Connection Failure)/.test(message)) return closeReason("lost");
   const refusal = REFUSALS[code];
   if (!refusal) return closeReason(KINDS[code] ?? "unavailable", code);

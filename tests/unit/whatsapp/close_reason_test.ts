@@ -41,6 +41,18 @@ Deno.test("codes that the library gives to a dropped or silent socket are lost, 
   assert.equal(reasonOf(undefined).kind, "lost");
 });
 
+Deno.test("a network that cannot be reached is no lost connection: the reason says what the system said", () => {
+  for (
+    const [message, cause] of [
+      ["WebSocket Error (connect ECONNREFUSED 127.0.0.1:1)", "ECONNREFUSED"],
+      ["WebSocket Error (getaddrinfo ENOTFOUND web.whatsapp.com)", "ENOTFOUND"],
+    ] as const
+  ) {
+    const detail = `WhatsApp cannot be reached (${cause}).`;
+    assert.deepEqual(reasonOf(ended(message, 408)), { kind: "lost", code: null, detail });
+  }
+});
+
 Deno.test("a ban for a while is tried again at its end, and after an hour at the soonest", () => {
   const banned = (data: unknown) => reasonOf(Object.assign(ended("Connection Failure", 402), { data })).retryAfterMs;
   assert.equal(banned({ reason: "402", expire: "86400" }), 86_400_000);

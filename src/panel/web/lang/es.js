@@ -647,6 +647,7 @@ export default {
   "Another client took over this link.": "Otro cliente se quedó con este vínculo.",
   "The network says that the link is gone.": "La red dice que el vínculo ya no existe.",
   "The link is gone.": "El vínculo ya no existe.",
+  "WhatsApp cannot be reached ({cause}).": "No se puede conectar con WhatsApp ({cause}).",
   "The connection to the network was lost.": "Se perdió la conexión con la red.",
   "The network is not available now.": "La red no está disponible ahora.",
   "The network did not answer.": "La red no respondió.",

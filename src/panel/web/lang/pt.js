@@ -645,6 +645,7 @@ export default {
   "Another client took over this link.": "Outro cliente assumiu este vínculo.",
   "The network says that the link is gone.": "A rede diz que o vínculo não existe mais.",
   "The link is gone.": "O vínculo não existe mais.",
+  "WhatsApp cannot be reached ({cause}).": "Não é possível conectar ao WhatsApp ({cause}).",
   "The connection to the network was lost.": "A conexão com a rede se perdeu.",
   "The network is not available now.": "A rede não está disponível agora.",
   "The network did not answer.": "A rede não respondeu.",

@@ -88,6 +88,7 @@ export default [
   "The network says that the link is gone.",
   "The link is gone.",
   "The connection to the network was lost.",
+  "WhatsApp cannot be reached ({cause}).",
   "The network is not available now.",
   "The network did not answer.",
   "The network asked to connect again.",
