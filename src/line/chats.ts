@@ -7,7 +7,7 @@ import type { Incoming } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { type Person, Traces } from "../whatsapp/person.ts";
 import { lineKeys } from "./rows.ts";
-import { KEEP_SEEN_MS, seenAt, seenFrom } from "./seen.ts";
+import { KEEP_SEEN_MS, seenFrom, withoutAuthor } from "./seen.ts";
 
 /** A message to a chat that wrote within this time is a reply. */
 const REPLY_WITHIN_MS = 24 * 3_600_000;
@@ -185,7 +185,9 @@ export async function eraseChats(
     const [, , chat = "", networkId = ""] = key.map(String);
     if (traces.isOf(chat)) change.delete(key);
     // The row of a group message stays, without its author, so that the message is not emitted again.
-    else if (traces.isOf(seenFrom(value) ?? "")) change.set(lineKeys.seen(lineId, chat, networkId), seenAt(value));
+    else if (traces.isOf(seenFrom(value) ?? "")) {
+      change.set(lineKeys.seen(lineId, chat, networkId), withoutAuthor(value));
+    }
   }
   return { change, next };
 }

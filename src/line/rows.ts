@@ -7,7 +7,7 @@ import { key, prefix } from "../store/kv.ts";
  * When a message was emitted, Unix ms, with its author if that is not the chat itself: `me`, or a JID in a group. With
  * `reportedAt`: when it was only reported as undecryptable.
  */
-export type SeenRow = number | { reportedAt: number } | { at: number; from: string };
+export type SeenRow = number | { reportedAt: number; from?: string } | { at: number; from: string };
 
 export const lineKeys = {
   /** A line. Stays after its deletion is requested, until its session has unlinked it. */

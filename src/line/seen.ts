@@ -4,7 +4,7 @@
  *
  * A message that cannot be decrypted is reported as such after a while. Its sender may send it again under
  * the same id hours later, when the phone is back online. The readable message is then emitted too, once,
- * and replaces the report's row.
+ * and replaces the report's row. The sender must be the same: the members of a group know each other's message ids.
  */
 import { deleteKeys } from "../store/delete_range.ts";
 import { type Key, type Kv, type Slot, stretchOf } from "../store/kv.ts";
@@ -22,9 +22,14 @@ const ROWS_A_TURN = 10_000;
 
 /** Returns the row for a message that is emitted at `now`, Unix ms. */
 export function seenRow({ undecryptable, fromMe, participant }: Incoming, now: number): SeenRow {
-  if (undecryptable) return { reportedAt: now };
   const from = fromMe ? ME : participant;
+  if (undecryptable) return from === null ? { reportedAt: now } : { reportedAt: now, from };
   return from === null ? now : { at: now, from };
+}
+
+/** Returns the row without its author. */
+export function withoutAuthor(row: SeenRow): SeenRow {
+  return typeof row === "object" && "reportedAt" in row ? { reportedAt: row.reportedAt } : seenAt(row);
 }
 
 /** Returns when the row was written, Unix ms. */
@@ -34,12 +39,22 @@ export function seenAt(row: SeenRow): number {
 
 /** Returns the author of the message: `ME` for the line's owner, a JID in a group, else null for the chat itself. */
 export function seenFrom(row: SeenRow): string | null {
-  return typeof row === "object" && "from" in row ? row.from : null;
+  return typeof row === "object" ? row.from ?? null : null;
 }
 
 /** Returns whether the message is to be emitted, given its seen row: it is new, or readable after a mere report. */
-export function isNews({ undecryptable }: Pick<Incoming, "undecryptable">, { value }: Slot<SeenRow>): boolean {
-  return value === null || (!undecryptable && typeof value === "object" && "reportedAt" in value);
+export function isNews(message: Incoming, { value }: Slot<SeenRow>): boolean {
+  if (value === null) return true;
+  if (message.undecryptable || typeof value !== "object" || !("reportedAt" in value)) return false;
+  const { from } = value;
+  if (from === undefined) return true;
+  const author = message.fromMe ? ME : message.participant;
+  // Where the group names its members in another way now, the author can't be compared.
+  return author === from || (author !== null && from !== ME && author !== ME && serverOf(author) !== serverOf(from));
+}
+
+function serverOf(jid: string): string {
+  return jid.slice(jid.indexOf("@"));
 }
 
 /**

@@ -26,6 +26,15 @@ export function numberIn(...jids: (string | null | undefined)[]): string | null 
   return phone ? digitsOf(phone) : null;
 }
 
+/**
+ * Whether two addresses may name the same person or chat. A number and a LID can't be compared, so they may. People
+ * choose the ids of their messages, so an id alone does not say whose message it is.
+ */
+export function mayBeSame(one: string, other: string): boolean {
+  return areJidsSameUser(one, other) ||
+    Boolean(isPnUser(one) && isLidUser(other)) || Boolean(isLidUser(one) && isPnUser(other));
+}
+
 /** Whether a participant was given as an address, not as a number. */
 export function isAddress(given: string): boolean {
   return isPnUser(given) === true || isLidUser(given) === true;

@@ -305,6 +305,20 @@ Deno.test("a message that was reported as unreadable is emitted once it can be r
   await world.supervisor.stop();
 });
 
+Deno.test("a group's member can't take the place of another's unreadable message by its id", async () => {
+  const world = await connectedWorld();
+  const line = world.network.of("ses_1");
+  const readable = incoming(world, { chat: "1@g.us", participant: "77@lid" });
+  const forged = { ...readable, participant: "88@lid", text: "forged" };
+  const report = { ...readable, type: "unknown" as const, text: null, undecryptable: true };
+  for (const message of [report, forged, readable, forged]) await line.receive(message);
+  const emitted = (await world.events("message.received")).map(({ data }) =>
+    data as unknown as Record<string, unknown>
+  );
+  assert.deepEqual(emitted.map(({ participant, text }) => [participant, text]), [["77@lid", null], ["77@lid", "hola"]]);
+  await world.supervisor.stop();
+});
+
 Deno.test("a report yields to the message that came just before it", async () => {
   const world = await connectedWorld();
   const readable = incoming(world);

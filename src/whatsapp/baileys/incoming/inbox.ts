@@ -6,6 +6,7 @@
  * the next login, so that it no longer blocks its chat. A malformed message is dropped, so that a poison message never
  * stops the line.
  */
+import { isJidGroup } from "@whiskeysockets/baileys";
 import { KeyedQueue } from "../../../base/single_flight.ts";
 import { detached, errorName } from "../../../base/retry.ts";
 import { type Runtime, sleep } from "../../../runtime.ts";
@@ -13,6 +14,7 @@ import { StoreError, untilStored } from "../../../store/kv.ts";
 import type { ConnectionEvents, Settle } from "../../connection.ts";
 import type { Incoming } from "../../incoming.ts";
 import { withoutDevice } from "../../person.ts";
+import { mayBeSame } from "../jids.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
 import type { Journal, JournalEntry, UndecryptedEntry } from "./journal.ts";
 
@@ -85,8 +87,20 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
     }
   }
 
+  /** Whether it bears the id of someone else's message in the same chat, whose second attempt may still arrive. */
+  function isImpostor(entry: JournalEntry): boolean {
+    return unread.values().some(({ entry: lost }) =>
+      lost.attrs.id === entry.attrs.id && mayBeSame(chatOf(lost), chatOf(entry)) &&
+      !mayBeSame(authorOf(lost), authorOf(entry))
+    );
+  }
+
   async function handOver(entry: JournalEntry): Promise<void> {
     if (ended.signal.aborted) return;
+    if (isImpostor(entry)) {
+      log.warn({ networkId: entry.attrs.id }, "a message with the id of another person's message was dropped");
+      return await journal.done(entry);
+    }
     const messages = await read(entry, decode(entry, context)) ?? [];
     const last = messages.at(-1);
     const original = await journal.originalOf(entry, messages);
@@ -105,9 +119,9 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
   /**
    * The phone resends in a stanza of its own, which may name the chat by number where the lost stanza used the `@lid`.
    */
-  async function settleResent({ networkId }: Incoming): Promise<void> {
-    const stanzas = [...unread.values()].map(({ entry }) => entry).filter(({ attrs }) => attrs.id === networkId);
-    for (const { stanza } of stanzas) await settleUnread(stanza);
+  async function settleResent(message: Incoming): Promise<void> {
+    const lost = [...unread.values()].map(({ entry }) => entry).filter((entry) => mayBeOf(entry, message));
+    for (const { stanza } of lost) await settleUnread(stanza);
   }
 
   /** Ends the wait for a stanza: its message arrived after all, or its loss was reported. */
@@ -157,6 +171,21 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
   };
 }
 
-function chatOf({ attrs }: { attrs: Record<string, string> }): string {
+type Stanza = Pick<UndecryptedEntry, "attrs">;
+
+function chatOf({ attrs }: Stanza): string {
   return withoutDevice(attrs.recipient ?? attrs.from ?? "");
+}
+
+function authorOf({ attrs }: Stanza): string {
+  return attrs.participant ?? attrs.from ?? "";
+}
+
+/** Whether the message may be the one that was lost with the stanza. */
+export function mayBeOf(lost: Stanza, { networkId, chat, participant }: Incoming): boolean {
+  if (lost.attrs.id !== networkId) return false;
+  // For its recipients, a message to a broadcast list is one of its author's chat.
+  return isJidGroup(chatOf(lost)) || lost.attrs.participant === undefined
+    ? mayBeSame(chatOf(lost), chat) && (participant === null || mayBeSame(authorOf(lost), participant))
+    : mayBeSame(authorOf(lost), chat);
 }

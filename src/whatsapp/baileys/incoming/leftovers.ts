@@ -13,6 +13,7 @@ import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
 import { ownJids } from "../jids.ts";
 import type { LineRows } from "../rows.ts";
 import { incomingMedia } from "./media.ts";
+import { mayBeOf } from "./inbox.ts";
 import { Journal } from "./journal.ts";
 import type { MediaHost } from "../media_host.ts";
 import { makeSentStore } from "../outgoing/sent_store.ts";
@@ -48,12 +49,14 @@ export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]
     const context = contextOf(auth, options);
     const left = await new Journal(options, auth, clock).leftovers();
     const came = await Promise.all(left.decrypted.map((entry) => readable(() => decode(entry, context), [])));
-    const ids = new Set(came.flat().map(({ networkId }) => networkId));
-    const lost = left.undecrypted.filter(({ attrs }) => attrs.category !== "peer" && !ids.has(attrs.id!));
+    const messages = came.flat();
+    const lost = left.undecrypted.filter((entry) =>
+      entry.attrs.category !== "peer" && !messages.some((message) => mayBeOf(entry, message))
+    );
     const reports = await Promise.all(
       lost.map(({ attrs }) => readable(async () => [await decodeUndecryptable(attrs, context)], [])),
     );
-    return [...came, ...reports].flat();
+    return [...messages, ...reports.flat()];
   }, []);
 }
 

@@ -66,14 +66,23 @@ function entry(text: string, { from = FRIEND, id = text } = {}): JournalEntry {
 }
 
 /** What the owner's phone answers when it is asked for messages that this device could not read. */
-function resentByPhone(id: string, { from, text }: { from: string; text: string }): JournalEntry {
-  const message = { key: { remoteJid: from, id, fromMe: false }, message: { conversation: text } };
+function resentByPhone(
+  id: string,
+  { from, participant, text }: { from: string; participant?: string; text: string },
+): JournalEntry {
+  const message = { key: { remoteJid: from, participant, id, fromMe: false }, message: { conversation: text } };
   const webMessageInfoBytes = proto.WebMessageInfo.encode(proto.WebMessageInfo.fromObject(message)).finish();
   const answer = { peerDataOperationResult: [{ placeholderMessageResendResponse: { webMessageInfoBytes } }] };
   const attrs = { id: "ANSWER", from: ME, t: "1768478400", category: "peer" };
   const protocolMessage = { peerDataOperationRequestResponseMessage: answer };
   const plaintext = encodeWAMessage(proto.Message.fromObject({ protocolMessage }));
   return { part: "part of ANSWER", stanza: `${ME}||ANSWER`, sequence: 1, attrs, plaintext };
+}
+
+/** A stanza of a member in a group. */
+function ofMember(id: string, participant: string): Pick<JournalEntry, "stanza" | "attrs"> {
+  const from = "1@g.us";
+  return { stanza: `${from}|${participant}|${id}`, attrs: { id, from, participant, t: "1768478400" } };
 }
 
 function undecrypted(id: string, since: number): UndecryptedEntry {
@@ -240,6 +249,33 @@ Deno.test("a message of another chat that happens to have the same id does not s
   inbox.decrypted(entry("other", { id: "L6", from: "553@s.whatsapp.net" }));
   await runtime.clock.advance(61_000);
   assert.deepEqual(received.map(({ text, undecryptable }) => [text, undecryptable]), [["other", false], [null, true]]);
+});
+
+Deno.test("a message that bears the id of another member's unreadable one is dropped: the attempt to come would count as its double", async () => {
+  const { inbox, texts, done, runtime } = scene();
+  inbox.open();
+  const lost = ofMember("LOST", "77:3@lid");
+  inbox.undecrypted({ ...lost, since: runtime.clock.now() });
+  inbox.decrypted({ ...entry("forged", { id: "LOST" }), ...ofMember("LOST", "88:1@lid") });
+  inbox.decrypted({ ...entry("again", { id: "LOST" }), ...lost, part: "part of again" });
+  inbox.decrypted({ ...entry("another", { id: "FINE" }), ...ofMember("FINE", "88:1@lid") });
+  await settle(10);
+  assert.deepEqual(texts(), ["again", "another"]);
+  assert.deepEqual(done, ["part of LOST", "part of again", "part of FINE"]);
+});
+
+Deno.test("a message that the owner's phone sent again ends no wait for another member's of the same id", async () => {
+  const { inbox, received, runtime } = scene();
+  inbox.open();
+  for (const member of ["77:3@lid", "88:1@lid"]) {
+    inbox.undecrypted({ ...ofMember("LOST", member), since: runtime.clock.now() });
+  }
+  inbox.decrypted(resentByPhone("LOST", { from: "1@g.us", participant: "88@lid", text: "here it is" }));
+  await runtime.clock.advance(61_000);
+  assert.deepEqual(received.map(({ participant, undecryptable }) => [participant, undecryptable]), [
+    ["88@lid", false],
+    ["77@lid", true],
+  ]);
 });
 
 Deno.test("what the owner's phone told the device, and could not be read, is no message that was lost", async () => {

@@ -63,6 +63,15 @@ Deno.test("nobody sends again what did not decrypt: it is reported, unless it ca
   ]);
 });
 
+Deno.test("a message of another chat that has the id of one that did not decrypt does not stand for it", async () => {
+  const journal = [row(1, "A", "554@s.whatsapp.net")];
+  const left = await leftoversOf(await scene({ journal, undecryptable: [{ id: "A" }] }));
+  assert.deepEqual(left.map(({ chat, undecryptable }) => [chat, undecryptable]), [
+    ["554@s.whatsapp.net", false],
+    [ANA, true],
+  ]);
+});
+
 Deno.test("one that makes no sense keeps back none of the others", async () => {
   const left = await leftoversOf(
     await scene({ journal: [{ ...row(1, "POISON"), plaintext: Uint8Array.of(200, 200, 200, 1) }, row(2, "A")] }),
