@@ -12,6 +12,7 @@ import type { CloseReason, ConnectionEvents } from "../connection.ts";
 import type { OpenOptions } from "../network.ts";
 import { isLinked, openAuthState } from "./auth_state.ts";
 import { renewKeys } from "./renewed_keys.ts";
+import { dropOldName } from "./chats/contacts.ts";
 import { closeReason, reasonOf, VERSION_REFUSED } from "./close_reason.ts";
 import { makeCause } from "./incoming/cause.ts";
 import { Decryption } from "./incoming/decryption.ts";
@@ -175,6 +176,7 @@ export class SocketLife {
       });
       markOffline(stanza);
       dropCertificate(stanza);
+      dropOldName(stanza, auth.creds);
     });
     ev.on("creds.update", () => {
       // The library takes every update without a name for a change of name, and sends a presence that makes the line

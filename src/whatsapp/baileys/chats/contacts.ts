@@ -2,6 +2,7 @@
  * People as the network describes them, the blocklist, the line's own profile, and presence and read receipts in chats.
  */
 import {
+  type AuthenticationCreds,
   type BinaryNode,
   getBinaryNodeChild,
   getBinaryNodeChildren,
@@ -18,7 +19,7 @@ import type { BusinessCard, Chats, ChatState, Contacts } from "../../contacts.ts
 import type { Incoming } from "../../incoming.ts";
 import { NetworkRefusal } from "../../network_error.ts";
 import { answerOf } from "../answer.ts";
-import { numberIn, type OwnJids } from "../jids.ts";
+import { isOwn, numberIn, type OwnJids, ownJids } from "../jids.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
 import { iq } from "../stanza.ts";
 import { pictureQuery } from "./groups.ts";
@@ -134,9 +135,25 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
     if (creds.myAppStateKeyId) await ask(socket.updateProfileName(name), "change the name").catch(() => {});
     // The library may hold the event back for a while, but the presence carries the name as it is now.
     creds.me = { ...creds.me!, name };
+    Object.assign(creds, { renamedAt: runtime.clock.now() } satisfies Renamed);
     socket.ev.emit("creds.update", { me: creds.me });
     await ask(socket.sendPresenceUpdate("unavailable"), "accept the new name");
   }
+}
+
+/** In the line's credentials: when the line was last renamed here, Unix ms. */
+interface Renamed {
+  renamedAt?: number;
+}
+
+/**
+ * Removes the sender's name from a message that another device of the owner sent before the line was renamed here. The
+ * library would take the old name for a new one. Must be called before the library sees the message.
+ */
+export function dropOldName({ attrs }: BinaryNode, creds: AuthenticationCreds & Renamed): void {
+  const { from = "", participant = from, t } = attrs;
+  if (creds.renamedAt === undefined || !creds.me || !isOwn(participant, ownJids(creds))) return;
+  if (Number(t) * 1000 <= creds.renamedAt) delete attrs.notify;
 }
 
 const PRESENCE: Readonly<Record<ChatState, WAPresence>> = {
