@@ -31,7 +31,7 @@ import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
 import type { Bell } from "./store/bell.ts";
 import type { Change, Kv } from "./store/kv.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
-import { type LinkCopy, type Network, networkOnDemand } from "./whatsapp/network.ts";
+import { type LinkCopy, type Network, networkOnDemand, noteSetback } from "./whatsapp/network.ts";
 import type { Media } from "./roles/ground.ts";
 import type { NetworkOptions, RoleName, RoleOptions } from "./roles/role.ts";
 
@@ -69,10 +69,7 @@ async function openBell({ store }: Pick<Config, "store">, runtime: Runtime): Pro
 const restoring = (runtime: Runtime) => ({
   engine,
   runtime,
-  async mark(kv: Kv) {
-    const { noteSetback } = await import("./whatsapp/setback.ts");
-    await noteSetback(kv, runtime);
-  },
+  mark: (kv: Kv) => noteSetback(kv, runtime),
 });
 
 /** What backs up and restores data that lies elsewhere, or files that do; null where all of it lies in the folder. */

@@ -3,8 +3,7 @@
  * Members are only ever added; any other change would be a new version, announced in the changelog.
  */
 import { z } from "zod";
-import { PRESENCE_STATES } from "../whatsapp/notices.ts";
-import { INCOMING_TYPES } from "../whatsapp/incoming.ts";
+import { INCOMING_TYPES, PRESENCE_STATES } from "../whatsapp/incoming.ts";
 
 const Time = z.iso.datetime().describe("ISO 8601, UTC.");
 const MessageId = z.string().describe("The gateway's id of the message, as returned by the send.");

@@ -13,7 +13,7 @@ import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { LiveLines } from "./live.ts";
-import { NetworkRefusal, NetworkTimeout } from "../whatsapp/network_error.ts";
+import { NetworkRefusal, NetworkTimeout } from "../whatsapp/connection.ts";
 import type { IncomingChange } from "../whatsapp/incoming.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
 import type { Referred } from "./references.ts";

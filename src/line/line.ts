@@ -17,8 +17,7 @@
 
 import { readProxy, shownProxy } from "../egress/proxy_address.ts";
 import type { Seal } from "../store/seal.ts";
-import type { Restriction } from "../whatsapp/connection.ts";
-import type { PasskeyRequest } from "../whatsapp/passkey.ts";
+import type { PasskeyRequest, Restriction } from "../whatsapp/connection.ts";
 
 /** The session states of the specification. */
 export const LINE_STATUSES = ["initializing", "qr", "pairing", "connected", "disconnected", "logged_out"] as const;

@@ -9,9 +9,15 @@ import type { MessageError } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
 import type { Service } from "../base/service.ts";
 import { settledWithin } from "../base/within.ts";
-import type { CloseReason, Connection, ConnectionEvents, OwnIdentity, Restriction } from "../whatsapp/connection.ts";
+import type {
+  CloseReason,
+  Connection,
+  ConnectionEvents,
+  OwnIdentity,
+  PasskeyRequest,
+  Restriction,
+} from "../whatsapp/connection.ts";
 import type { Network } from "../whatsapp/network.ts";
-import type { PasskeyRequest } from "../whatsapp/passkey.ts";
 import { BackOff } from "./back_off.ts";
 import { DELETED_REASON, EXPORTED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
 import { LineConnection, type LineConnectionDeps } from "./line_connection.ts";

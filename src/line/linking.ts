@@ -1,12 +1,12 @@
 /** Linking a line, as its owner sees it: the QR or code to show, and the steps of the account's passkey. */
 import { notFound } from "../errors.ts";
-import type { Connection } from "../whatsapp/connection.ts";
 import {
+  type Connection,
   type PasskeyAssertion,
   PasskeyNotRequested,
   PasskeyRefused,
   type PasskeyRequest,
-} from "../whatsapp/passkey.ts";
+} from "../whatsapp/connection.ts";
 import type { AccountLines } from "./account_lines.ts";
 import type { Line, LineStatus } from "./line.ts";
 import { qrDataUrl } from "./line_row.ts";

@@ -3,7 +3,7 @@ import type { EventBody } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Clock } from "../runtime.ts";
 import { Change, type Kv } from "../store/kv.ts";
-import type { GroupNow, Notice } from "../whatsapp/notices.ts";
+import type { GroupNow, Notice } from "../whatsapp/incoming.ts";
 import { lineKeys } from "./rows.ts";
 
 interface NoticeDeps {

@@ -14,9 +14,13 @@ import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { type Kv, StoreError } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import type { Connection } from "../whatsapp/connection.ts";
-import { NetworkRefusal, NetworkTimeout } from "../whatsapp/network_error.ts";
-import { PasskeyNotRequested, PasskeyRefused } from "../whatsapp/passkey.ts";
+import {
+  type Connection,
+  NetworkRefusal,
+  NetworkTimeout,
+  PasskeyNotRequested,
+  PasskeyRefused,
+} from "../whatsapp/connection.ts";
 import type { LiveConnection, LiveLines } from "./live.ts";
 import type { Supervisor } from "./supervisor.ts";
 

@@ -10,7 +10,7 @@ import { LINE_KIND, makeLineAnswers, ringQueue } from "../line/remote.ts";
 import { lineKeys } from "../line/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import { sharedWebhooks, WEBHOOK_KIND, webhookThings } from "../webhook/remote.ts";
-import { noteSetback } from "../whatsapp/setback.ts";
+import { noteSetback } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 import {
   addWorkerGauges,

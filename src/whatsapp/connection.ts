@@ -1,5 +1,5 @@
 /**
- * One connection of one line: the calls it takes, and the events it reports.
+ * One connection of one line: the calls it takes, the errors of these calls, and the events it reports.
  *
  * Contract: a `Connection` reports through `ConnectionEvents` until it has reported `closed`, exactly once. After that,
  * every call answers at once as if the line were offline. The network never throws into the caller's event handlers.
@@ -8,10 +8,8 @@
 import type { Change } from "../store/kv.ts";
 import type { Chats, Contacts, NumberCheck } from "./contacts.ts";
 import type { Groups } from "./groups.ts";
-import type { Incoming, Receipt } from "./incoming.ts";
-import type { Notice } from "./notices.ts";
+import type { Incoming, Notice, Receipt } from "./incoming.ts";
 import type { Outgoing, Prepared } from "./outgoing.ts";
-import type { PasskeyAssertion, PasskeyRequest } from "./passkey.ts";
 
 export interface Connection {
   /**
@@ -145,4 +143,61 @@ export interface AnnouncedVersion {
   source: string;
   /** When the version was learned, Unix ms. */
   since: number;
+}
+
+/** What a person must do with the account's passkey before linking can continue. */
+export type PasskeyRequest =
+  | {
+    /** Sign the challenge on `https://web.whatsapp.com`, the origin that the passkey is bound to. */
+    stage: "required";
+    /** WebAuthn request options as the network gave them: `challenge`, `rpId`, `allowCredentials`, … */
+    options: Record<string, unknown>;
+    /** Unix ms. After that a new challenge follows, or linking starts over. */
+    expiresAt: number;
+    /** Why the last signature was rejected, in one sentence; null for the first request. */
+    refusal: string | null;
+  }
+  /** Compare this code (`XXXX-XXXX`) with the one on the phone. */
+  | { stage: "confirm"; code: string; expiresAt: number };
+
+/** A signed challenge in the form of `PublicKeyCredential.toJSON()`: binary fields are base64url. */
+export interface PasskeyAssertion {
+  id: string;
+  rawId: string;
+  type: "public-key";
+  authenticatorAttachment?: string | null;
+  response: {
+    clientDataJSON: string;
+    authenticatorData: string;
+    signature: string;
+    userHandle?: string | null;
+  };
+  clientExtensionResults: Record<string, unknown>;
+}
+
+/** Thrown when no passkey is being requested, or not this step of it. */
+export class PasskeyNotRequested extends Error {
+  override name = "PasskeyNotRequested";
+}
+
+/** Thrown when the signature was rejected. The message is one sentence that clients may read. */
+export class PasskeyRefused extends Error {
+  override name = "PasskeyRefused";
+}
+
+/** The network refused, or there is no connection to ask through. The message is one sentence that clients may read. */
+export class NetworkRefusal extends Error {
+  override name = "NetworkRefusal";
+  /** The network's number for the reason, if it gave one. */
+  readonly code: number | null;
+
+  constructor(message: string, { code = null, cause }: { code?: number | null; cause?: unknown } = {}) {
+    super(message, { cause });
+    this.code = code;
+  }
+}
+
+/** The network did not answer in time. The message is one sentence that clients may read. */
+export class NetworkTimeout extends Error {
+  override name = "NetworkTimeout";
 }

@@ -1,12 +1,13 @@
 /**
  * The port to the messaging network. Nothing above `whatsapp/` knows which library is below (promise 8). Each topic has
- * its own file: a line's connection, outgoing and incoming messages, groups, contacts, notices, passkeys, errors.
+ * its own file: a line's connection, outgoing messages, what arrives, groups, contacts.
  */
 import { onDemand } from "../base/single_flight.ts";
-import type { Key } from "../store/kv.ts";
+import { Change, type Key, key, type Kv } from "../store/kv.ts";
 import type { AnnouncedVersion, Connection, ConnectionEvents, Restriction } from "./connection.ts";
 import type { Recalled } from "./incoming.ts";
 import type { Traces } from "./person.ts";
+import type { Runtime } from "../runtime.ts";
 
 /** Opens connections, and stores the credentials and Signal keys that link a line. */
 export interface Network {
@@ -90,4 +91,21 @@ export function networkOnDemand(load: () => Promise<Network>): Network {
     // Expired rows can wait until the first line loads the engine.
     sweep: async () => await engine.made()?.sweep() ?? 0,
   };
+}
+
+/** A random name for the last setback of the store. */
+const setbackKey = () => key<string>("setback");
+
+/**
+ * Records that the store was set back: a backup was restored, or a database lost its last commits. From now on, no line
+ * sends with keys that were in the store before: they may be older than messages already sent, and recipients silently
+ * drop a message encrypted with a key that they have seen. Throws StoreError.
+ */
+export async function noteSetback(kv: Kv, { ids }: Pick<Runtime, "ids">): Promise<void> {
+  await kv.commit(new Change().set(setbackKey(), ids.network()));
+}
+
+/** Returns the name of the last setback; null if the store was never set back. Throws StoreError. */
+export async function lastSetback(kv: Kv): Promise<string | null> {
+  return (await kv.get(setbackKey())).value;
 }

@@ -2,18 +2,17 @@
  * The contract of the port in `src/whatsapp/`, for any engine: each test runs on a simulated network of its own, with
  * phones as witnesses. A factory opens the engine; the suite's clock moves only when told.
  */
-import { Change, type Kv } from "../../src/store/kv.ts";
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
 import { Buffer } from "node:buffer";
 import pino from "pino";
+import { Change, type Kv } from "../../src/store/kv.ts";
 import { makeIds, type Runtime, systemRandom, systemRuntime } from "../../src/runtime.ts";
 import type { InboxItem } from "../../src/sandbox/phone/inbox.ts";
 import type { Phone } from "../../src/sandbox/phone/phone.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
-import type { Connection } from "../../src/whatsapp/connection.ts";
+import { type Connection, NetworkRefusal } from "../../src/whatsapp/connection.ts";
 import type { Network } from "../../src/whatsapp/network.ts";
-import { NetworkRefusal } from "../../src/whatsapp/network_error.ts";
 import type { FileBody, Outgoing, OutgoingBody, SendOutcome } from "../../src/whatsapp/outgoing.ts";
 import { LeapClock } from "./leap_clock.ts";
 import { LineEvents } from "./line_events.ts";

@@ -1,18 +1,18 @@
 /** A messaging network at the port: a test says what happens, and sees what the product asked of it. */
 import { type Clock, sleep } from "../../src/runtime.ts";
-import type {
-  CloseReason,
-  Connection,
-  ConnectionEvents,
-  ConnectionHealth,
-  OwnIdentity,
+import {
+  type CloseReason,
+  type Connection,
+  type ConnectionEvents,
+  type ConnectionHealth,
+  NetworkTimeout,
+  type OwnIdentity,
+  PasskeyNotRequested,
 } from "../../src/whatsapp/connection.ts";
 import type { NumberCheck } from "../../src/whatsapp/contacts.ts";
 import type { Incoming, Recalled } from "../../src/whatsapp/incoming.ts";
 import type { Network, OpenOptions } from "../../src/whatsapp/network.ts";
-import { NetworkTimeout } from "../../src/whatsapp/network_error.ts";
 import type { Outgoing, Prepared, SendOutcome, Unsent } from "../../src/whatsapp/outgoing.ts";
-import { PasskeyNotRequested } from "../../src/whatsapp/passkey.ts";
 import type { Traces } from "../../src/whatsapp/person.ts";
 import { fakeChats, fakeContacts, fakeGroups } from "./fake_chats.ts";
 

@@ -1,9 +1,13 @@
 /** What a connection reported, in order, with promises in place of polling. */
 import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
-import type { Notice } from "../../src/whatsapp/notices.ts";
-import type { CloseReason, ConnectionEvents, OwnIdentity, Restriction } from "../../src/whatsapp/connection.ts";
-import type { Incoming, Receipt } from "../../src/whatsapp/incoming.ts";
-import type { PasskeyRequest } from "../../src/whatsapp/passkey.ts";
+import type { Incoming, Notice, Receipt } from "../../src/whatsapp/incoming.ts";
+import type {
+  CloseReason,
+  ConnectionEvents,
+  OwnIdentity,
+  PasskeyRequest,
+  Restriction,
+} from "../../src/whatsapp/connection.ts";
 
 export type Reported =
   | { event: "qr"; text: string }

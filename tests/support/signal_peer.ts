@@ -15,7 +15,7 @@ import {
   unpadRandomMax16,
 } from "@whiskeysockets/baileys";
 import pino from "pino";
-import { quietLogger } from "../../src/whatsapp/baileys/repairs/quiet_logger.ts";
+import { quietLogger } from "../../src/whatsapp/baileys/repairs/containment.ts";
 
 type Repository = ReturnType<SocketConfig["makeSignalRepository"]>;
 

@@ -3,8 +3,7 @@ import { Buffer } from "node:buffer";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { CATALOGUE, Problem, type ProblemCode } from "../../errors.ts";
 import { StoreError } from "../../store/kv.ts";
-import { NetworkRefusal, NetworkTimeout } from "../../whatsapp/network_error.ts";
-import { PasskeyNotRequested, PasskeyRefused } from "../../whatsapp/passkey.ts";
+import { NetworkRefusal, NetworkTimeout, PasskeyNotRequested, PasskeyRefused } from "../../whatsapp/connection.ts";
 import type { Taken } from "../edge/budgets.ts";
 import type { ApiContext } from "./route.ts";
 

@@ -1,7 +1,7 @@
 /** The passkey of an account that is being linked: the challenge to sign, and its signature. */
 import { z } from "@hono/zod-openapi";
 import type { Lines } from "../../line/lines.ts";
-import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/passkey.ts";
+import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/connection.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, idParams, isoTime, Timestamp } from "../api/schemas.ts";
 import { Session, sessionOf } from "./sessions.ts";

@@ -1,7 +1,7 @@
 /** Derives why a connection ended from the library's error and the network's close codes. */
-import { statusOf } from "./answer.ts";
+import { statusOf } from "./stanza.ts";
 import type { CloseReason } from "../connection.ts";
-import { UntrustedServer } from "./repairs/noise.ts";
+import { UntrustedServer } from "./repairs/handshake.ts";
 
 /**
  * What the codes of the network mean.

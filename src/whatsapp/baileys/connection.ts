@@ -1,8 +1,6 @@
 /** The port `Connection` on Baileys: the calls that a line takes while its socket lives (`socket_life.ts`). */
-import type { Connection, ConnectionEvents } from "../connection.ts";
-import { NetworkRefusal } from "../network_error.ts";
+import { type Connection, type ConnectionEvents, NetworkRefusal, PasskeyNotRequested } from "../connection.ts";
 import type { Outgoing, Prepared } from "../outgoing.ts";
-import { PasskeyNotRequested } from "../passkey.ts";
 import type { Cause } from "./incoming/cause.ts";
 import type { LineSocket } from "./socket.ts";
 import { ping } from "./vitals.ts";

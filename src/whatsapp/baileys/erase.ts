@@ -7,10 +7,9 @@ import { BufferJSON } from "@whiskeysockets/baileys";
 import { deleteKeys } from "../../store/delete_range.ts";
 import { Change, type Key, type Kv, stretchOf } from "../../store/kv.ts";
 import type { Traces } from "../person.ts";
-import { expiryOf } from "./expiry.ts";
+import { expiryOf, type LineRows, networkKeys } from "./rows.ts";
 import { SEEN_DAYS } from "./incoming/journal.ts";
 import { RECIPIENT_DAYS } from "./outgoing/recipients.ts";
-import { type LineRows, networkKeys } from "./rows.ts";
 
 /** Rows read per call. */
 const READ_AT_ONCE = 300;

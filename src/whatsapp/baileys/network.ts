@@ -14,23 +14,19 @@ import { forgetLine, isLinked, openAuthState, readCreds } from "./auth_state.ts"
 import { connectLine } from "./connection.ts";
 import type { Way } from "./socket.ts";
 import { eraseKeys, eraseTraces } from "./erase.ts";
-import { forgetEnds, sweepExpired } from "./expiry.ts";
+import { forgetEnds, networkKeys, sweepExpired } from "./rows.ts";
 import { makeRounds } from "../../base/single_flight.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { type CountStray, makeCountStray } from "./incoming/strays.ts";
 import { numberIn } from "./jids.ts";
 import { keptLidOf, keptPhoneOf } from "./incoming/numbers.ts";
-import { recall } from "./incoming/originals.ts";
-import { networkKeys } from "./rows.ts";
+import { recall } from "./stored_messages.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { containStrayRejections, silenceLibsignal } from "./repairs/containment.ts";
 import { repairTokens } from "./repairs/codec.ts";
-import { repairCurve } from "./repairs/curve.ts";
-import { repairDerivation, repairGrowth, repairQueue, repairTrials } from "./repairs/libsignal.ts";
-import { repairLogins } from "./repairs/logins.ts";
-import { repairNoise } from "./repairs/noise.ts";
-import { repairSenderKeys } from "./repairs/sender_keys.ts";
+import { repairCurve, repairLogins, repairNoise } from "./repairs/handshake.ts";
+import { repairDerivation, repairGrowth, repairQueue, repairSenderKeys, repairTrials } from "./repairs/signal.ts";
 import { makeWebVersions, shownVersion } from "./web_version.ts";
 
 /**

@@ -1,5 +1,5 @@
 /**
- * Retires the sending keys after the store was set back (`setback.ts`). The next message to each chat then starts a new
+ * Retires the sending keys after the store was set back (`network.ts`). The next message to each chat then starts a new
  * session, and the next one to each group carries a new sender key. Messages that others encrypt with the old keys are
  * still decrypted.
  */
@@ -7,10 +7,10 @@ import { batchesOf } from "../../base/batches.ts";
 import type { Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../../store/delete_range.ts";
 import { Change, type Key } from "../../store/kv.ts";
-import { lastSetback } from "../setback.ts";
+import { lastSetback } from "../network.ts";
 import { decode, encode, isLinked, readCreds } from "./auth_state.ts";
 import type { OwnJids } from "./jids.ts";
-import { senderKeyName } from "./outgoing/reach.ts";
+import { senderKeyName } from "./outgoing/devices.ts";
 import { type LineRows, networkKeys } from "./rows.ts";
 
 /** A session takes a few KB, so this stays well below the limits of a commit. */

@@ -18,7 +18,7 @@ import { SALT_ID } from "./incoming/history.ts";
 import type { Inbox } from "./incoming/inbox.ts";
 import type { Decryption } from "./incoming/decryption.ts";
 import type { Journal, Leftovers } from "./incoming/journal.ts";
-import { findReceived } from "./incoming/originals.ts";
+import { findStored, sentIn } from "./stored_messages.ts";
 import { takeIncoming } from "./incoming/receiving.ts";
 import { leaveFiles, makeSettings, type Settings } from "./incoming/settings.ts";
 import { type CountStray, takeStrays } from "./incoming/strays.ts";
@@ -30,12 +30,11 @@ import { makeDevices } from "./outgoing/devices.ts";
 import { makeGroupCache } from "./outgoing/group_cache.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
 import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
-import { Sender, type SenderDeps } from "./outgoing/sender.ts";
-import { makeSentStore, sentIn } from "./outgoing/sent_store.ts";
+import { Sender } from "./outgoing/sender.ts";
 import { makeStanding, type Standing } from "./outgoing/standing.ts";
 import { identityOf, ownJids, ownName } from "./jids.ts";
-import { countLogin } from "./repairs/logins.ts";
-import { quietLogger } from "./repairs/quiet_logger.ts";
+import { countLogin } from "./repairs/handshake.ts";
+import { quietLogger } from "./repairs/containment.ts";
 import { keepTrustedTokens } from "./repairs/isolation.ts";
 import type { VitalSigns } from "./vitals.ts";
 import type { WebVersion } from "./web_version.ts";
@@ -134,7 +133,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
 
   const groups = makeGroupCache(() => socket, runtime);
   const devices = makeDevices({ creds: auth.creds, clock, lidMapping: () => socket.signalRepository.lidMapping });
-  const sent = makeSentStore({ kv, seal, lineId, runtime });
+  const line = { kv, seal, lineId };
   const ahead = makeAhead();
   if (isLinked(auth.creds)) countLogin(auth.creds);
   const socket = makeWASocket({
@@ -146,7 +145,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     logger: quietLogger(log),
     makeSignalRepository: (...args) =>
       ahead.around(reportRefusals(options.decryption.makeSignalRepository(...args), cause, owner.broken)),
-    getMessage: (key) => sentIn(key, { sent, keys: auth.keys }),
+    getMessage: (key) => sentIn(key, { line, keys: auth.keys }),
     cachedGroupMetadata: groups.cached,
     userDevicesCache: devices.cache,
   });
@@ -170,12 +169,12 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   });
   const sender = new Sender({
     lineId,
-    source: makeSource({ kv, seal, runtime }),
+    source: (of) => findStored({ kv, seal, lineId: of.lineId }, of.networkId),
     socket,
     recipients,
     groups,
     devices,
-    sent,
+    seal,
     ahead,
     auth,
     upload: uploadTo(mediaHost, socket),
@@ -203,7 +202,6 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
       const { participants: _, ...group } = await talk.groups.get(id);
       return group;
     },
-    sent,
     host: mediaHost,
     journal,
     left,
@@ -225,13 +223,6 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const link = { socket, auth, browser: BROWSER, runtime, pairingPhone, refreshHandled: shared.refreshHandled };
   const pairing = new Pairing(link, linkingEvents(owner, auth, log));
   return { socket, auth, settings, sender, recipients, inbox, talk, pairing, standing, version };
-}
-
-/** Finds a message that any line of this store has sent or received. */
-function makeSource({ kv, seal, runtime }: Pick<SocketGround, "kv" | "seal" | "runtime">): SenderDeps["source"] {
-  return async ({ lineId, networkId }) =>
-    (await makeSentStore({ kv, seal, lineId, runtime }).find(networkId))?.message ??
-      (await findReceived({ kv, seal, lineId }, networkId))?.message ?? null;
 }
 
 /** Reports the progress of linking as events of the connection. */

@@ -12,11 +12,10 @@ import type { CloseReason, ConnectionEvents } from "../connection.ts";
 import type { OpenOptions } from "../network.ts";
 import { isLinked, openAuthState } from "./auth_state.ts";
 import { renewKeys } from "./renewed_keys.ts";
-import { dropOldName } from "./chats/contacts.ts";
 import { closeReason, reasonOf, VERSION_REFUSED } from "./close_reason.ts";
 import { makeCause } from "./incoming/cause.ts";
 import { Decryption } from "./incoming/decryption.ts";
-import { dropCertificate, markOffline, serializeFrames } from "./incoming/frames.ts";
+import { correctMessage, serializeFrames } from "./incoming/strays.ts";
 import { Journal } from "./incoming/journal.ts";
 import { identityOf, ownJids } from "./jids.ts";
 import { cut, type LineSocket, openSocket, type SocketGround, type Way } from "./socket.ts";
@@ -174,9 +173,7 @@ export class SocketLife {
       void detached(messageMutex.mutex(() => noted), (failure) => {
         this.#log.warn(failure, "an unreadable message could not be recorded");
       });
-      markOffline(stanza);
-      dropCertificate(stanza);
-      dropOldName(stanza, auth.creds);
+      correctMessage(stanza, auth.creds);
     });
     ev.on("creds.update", () => {
       // The library takes every update without a name for a change of name, and sends a presence that makes the line

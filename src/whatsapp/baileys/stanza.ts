@@ -1,7 +1,13 @@
-/** Builds and reads stanzas, and withholds stanzas from the library. */
+/**
+ * Builds and reads stanzas, withholds them from the library, and resolves queries to the network's answer or the port's
+ * error. The library's errors are Booms; they are read here without importing that package.
+ */
 import { Buffer } from "node:buffer";
 import type { EventEmitter } from "node:events";
 import { type BinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import type { Clock } from "../../runtime.ts";
+import { within } from "../../base/within.ts";
+import { NetworkRefusal, NetworkTimeout } from "../connection.ts";
 
 /** Builds a query, to the network itself unless `to` names a group. */
 export function iq(
@@ -18,6 +24,11 @@ export function bytesIn(node: BinaryNode | undefined): Buffer {
   return Buffer.from(typeof content === "string" ? content : "");
 }
 
+/**
+ * The longest message or call id accepted. Senders choose their ids; a longer one than any app makes is unfit as a key.
+ */
+export const LONGEST_ID = 200;
+
 type Listener = (stanza: BinaryNode) => void;
 
 /** Withholds stanzas that match `isOurs` from the present listeners of `event`, above all from the library's. */
@@ -29,4 +40,43 @@ export function withhold(
   const listeners: Listener[] = ws.listeners(event);
   ws.removeAllListeners(event);
   for (const listener of listeners) ws.on(event, (stanza: BinaryNode) => void (isOurs(stanza) || listener(stanza)));
+}
+
+/** Longer than any answer takes, and below the library's own limit. */
+const ANSWER_MS = 20_000;
+/** The status with which the library reports a timeout. */
+export const TIMED_OUT = 408;
+
+/**
+ * Resolves to the answer of the query `asked`. `what` completes the sentence "The messaging network did not …". Throws
+ * NetworkRefusal with the network's code, or NetworkTimeout.
+ */
+export async function answerOf<T>(
+  clock: Clock,
+  asked: Promise<T>,
+  what: string,
+  { withinMs = ANSWER_MS }: { withinMs?: number } = {},
+): Promise<T> {
+  const late = (cause?: unknown) => new NetworkTimeout(`The messaging network did not ${what} in time.`, { cause });
+  const answer = await within(clock, withinMs, asked).catch((cause) => {
+    if (cause instanceof NetworkRefusal || cause instanceof NetworkTimeout) throw cause;
+    if (statusOf(cause) === TIMED_OUT) throw late(cause);
+    const code = queryError(cause) || null;
+    const reason = code === null ? "" : ` (${code} ${String(cause.message).slice(0, 60)})`;
+    throw new NetworkRefusal(`The messaging network did not ${what}${reason}.`, { cause, code });
+  });
+  if (answer === "late") throw late();
+  return answer;
+}
+
+/** Returns the error code in the network's answer to a query; null if something else failed. */
+export function queryError(error: unknown): number | null {
+  return error instanceof Error && "data" in error && typeof error.data === "number" ? error.data : null;
+}
+
+/** Returns the status that the library gave the error; null if it has none. */
+export function statusOf(error: unknown): number | null {
+  const output = error instanceof Error && "output" in error ? error.output : null;
+  if (typeof output !== "object" || output === null || !("statusCode" in output)) return null;
+  return typeof output.statusCode === "number" ? output.statusCode : null;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { StoreError } from "../../../src/store/kv.ts";
-import { NetworkRefusal, NetworkTimeout } from "../../../src/whatsapp/network_error.ts";
+import { NetworkRefusal, NetworkTimeout } from "../../../src/whatsapp/connection.ts";
 import { expectAnswer, problem } from "../../support/api_table.ts";
 import { type ApiWorld, withApi } from "../../support/api_world.ts";
 

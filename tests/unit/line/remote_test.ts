@@ -4,7 +4,7 @@ import v8 from "node:v8";
 import { makeAsk, sweepCalls } from "../../../src/cluster/calls.ts";
 import { clusterKeys } from "../../../src/cluster/rows.ts";
 import { makeLineAnswers, makeRemoteLines } from "../../../src/line/remote.ts";
-import { NetworkRefusal, NetworkTimeout } from "../../../src/whatsapp/network_error.ts";
+import { NetworkRefusal, NetworkTimeout } from "../../../src/whatsapp/connection.ts";
 import { Problem } from "../../../src/errors.ts";
 import { connectedWorld } from "../../support/line_world.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";

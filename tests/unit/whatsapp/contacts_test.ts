@@ -1,7 +1,8 @@
 /** The line's own profile, without a socket. */
 import assert from "node:assert/strict";
 import { type AuthenticationCreds, initAuthCreds, type WASocket } from "@whiskeysockets/baileys";
-import { dropOldName, makeContacts, makeNames } from "../../../src/whatsapp/baileys/chats/contacts.ts";
+import { makeContacts, makeNames } from "../../../src/whatsapp/baileys/chats/contacts.ts";
+import { correctMessage } from "../../../src/whatsapp/baileys/incoming/strays.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 /** The profile of a line called "Old", and what leaves it. */
@@ -38,7 +39,7 @@ Deno.test("what the owner's phone sent before a line was renamed does not give i
   /** The name in a message, as the library gets it. */
   const nameIn = (attrs: Record<string, string>, t: number) => {
     const stanza = { tag: "message", attrs: { from: "551@s.whatsapp.net", notify: "Old", t: String(t), ...attrs } };
-    dropOldName(stanza, creds);
+    correctMessage(stanza, creds);
     return stanza.attrs.notify;
   };
   assert.equal(nameIn({}, seconds), "Old", "the line was never renamed");

@@ -5,7 +5,7 @@ import type { proto } from "@whiskeysockets/baileys";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 import { openAuthState } from "../../../src/whatsapp/baileys/auth_state.ts";
 import { renewKeys } from "../../../src/whatsapp/baileys/renewed_keys.ts";
-import { noteSetback } from "../../../src/whatsapp/setback.ts";
+import { noteSetback } from "../../../src/whatsapp/network.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 

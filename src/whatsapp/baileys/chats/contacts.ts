@@ -2,7 +2,6 @@
  * People as the network describes them, the blocklist, the line's own profile, and presence and read receipts in chats.
  */
 import {
-  type AuthenticationCreds,
   type BinaryNode,
   getBinaryNodeChild,
   getBinaryNodeChildren,
@@ -17,11 +16,10 @@ import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { BusinessCard, Chats, ChatState, Contacts } from "../../contacts.ts";
 import type { Incoming } from "../../incoming.ts";
-import { NetworkRefusal } from "../../network_error.ts";
-import { answerOf } from "../answer.ts";
-import { isOwn, numberIn, type OwnJids, ownJids } from "../jids.ts";
+import { NetworkRefusal } from "../../connection.ts";
+import { answerOf, iq } from "../stanza.ts";
+import { numberIn, type OwnJids } from "../jids.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
-import { iq } from "../stanza.ts";
 import { pictureQuery } from "./groups.ts";
 
 const NAMES_KEPT = 5_000;
@@ -142,18 +140,8 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
 }
 
 /** In the line's credentials: when the line was last renamed here, Unix ms. */
-interface Renamed {
+export interface Renamed {
   renamedAt?: number;
-}
-
-/**
- * Removes the sender's name from a message that another device of the owner sent before the line was renamed here. The
- * library would take the old name for a new one. Must be called before the library sees the message.
- */
-export function dropOldName({ attrs }: BinaryNode, creds: AuthenticationCreds & Renamed): void {
-  const { from = "", participant = from, t } = attrs;
-  if (creds.renamedAt === undefined || !creds.me || !isOwn(participant, ownJids(creds))) return;
-  if (Number(t) * 1000 <= creds.renamedAt) delete attrs.notify;
 }
 
 const PRESENCE: Readonly<Record<ChatState, WAPresence>> = {

@@ -17,7 +17,7 @@ import type { Incoming, IncomingChange, IncomingMedia } from "../../incoming.ts"
 import { contentOf, type MediaContent, type MediaKind, namedBy } from "./content.ts";
 import type { HistoryNotification } from "./history.ts";
 import type { PhoneOf } from "./numbers.ts";
-import { type FindPoll, isOfChat, readVote } from "./polls.ts";
+import { isOfChat, type Poll, readVote } from "./polls.ts";
 import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
 
 /** The last second that a JavaScript date can represent. */
@@ -28,7 +28,7 @@ export interface DecodeContext {
   clock: Pick<Clock, "now">;
   /** Returns the phone-number JID behind a `@lid` that wrote in `chat`; null if the network does not reveal it. */
   phoneOf: PhoneOf;
-  findPoll: FindPoll;
+  findPoll(networkId: string): Promise<Poll | null>;
   /** Whether any of the addresses belongs to an admin; false if the network does not say. Never rejects. */
   isAdmin(group: string, addresses: readonly string[]): Promise<boolean>;
   media(message: WAMessage, kind: MediaKind, file: MediaContent): IncomingMedia;

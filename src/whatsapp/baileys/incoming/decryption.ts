@@ -19,8 +19,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { StoreError } from "../../../store/kv.ts";
 import type { AuthState } from "../auth_state.ts";
-import { isolate, makeAlone } from "../repairs/isolation.ts";
-import { boundNames } from "../repairs/memory.ts";
+import { boundNames, isolate, makeAlone } from "../repairs/isolation.ts";
 import type { Journal, JournalEntry, StanzaPart, UndecryptedEntry } from "./journal.ts";
 
 interface DecryptionEvents {

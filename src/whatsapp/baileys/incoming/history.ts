@@ -3,18 +3,18 @@
  * linking, so it takes from the history only what lets the line write to the account's chats: the tokens that the other
  * sides gave (`tctoken`), and the salt for tokens to all other chats (`cstoken`).
  */
-import { errorName } from "../../../base/retry.ts";
 import { Buffer } from "node:buffer";
 import { promisify } from "node:util";
 import { unzip, type ZlibOptions } from "node:zlib";
 import { jidNormalizedUser, type proto, type SignalKeyStoreWithTransaction } from "@whiskeysockets/baileys";
 import { buildMergedTcTokenIndexWrite } from "@whiskeysockets/baileys/lib/Utils/tc-token-utils.js";
 import protobuf from "protobufjs/minimal.js";
+import { errorName } from "../../../base/retry.ts";
 import type { Clock, Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { KeyData } from "../auth_state.ts";
 import type { MediaHost } from "../media_host.ts";
-import { downloadMedia } from "./media_download.ts";
+import { downloadMedia } from "./media.ts";
 
 /**
  * Limits of one file, and of one part of the history when inflated. A phone splits a larger history into more parts.

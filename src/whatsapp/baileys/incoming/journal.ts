@@ -12,9 +12,8 @@ import type { Clock } from "../../../runtime.ts";
 import { Change } from "../../../store/kv.ts";
 import type { Incoming } from "../../incoming.ts";
 import type { AuthState, KeyData } from "../auth_state.ts";
-import { expireAfter } from "../expiry.ts";
-import { type LineRows, networkKeys } from "../rows.ts";
-import { changeOriginal, findSealed, keepOriginal, type SealedOriginal } from "./originals.ts";
+import { expireAfter, type LineRows, networkKeys } from "../rows.ts";
+import { changeOriginal, findSealed, keepOriginal, type SealedOriginal } from "../stored_messages.ts";
 
 /** A part of a message stanza. Most stanzas have one. */
 export interface StanzaPart {

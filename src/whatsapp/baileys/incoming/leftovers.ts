@@ -16,9 +16,8 @@ import { incomingMedia } from "./media.ts";
 import { mayBeOf } from "./inbox.ts";
 import { Journal } from "./journal.ts";
 import type { MediaHost } from "../media_host.ts";
-import { makeSentStore } from "../outgoing/sent_store.ts";
 import { keptPhoneOf } from "./numbers.ts";
-import { makeFindPoll } from "./polls.ts";
+import { findPoll } from "./polls.ts";
 
 interface LeftoversOptions extends LineRows {
   runtime: Pick<Runtime, "clock" | "log">;
@@ -79,7 +78,7 @@ function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): Decod
   return {
     me: ownJids(creds),
     clock: runtime.clock,
-    findPoll: makeFindPoll({ ...options, sent: makeSentStore(options) }),
+    findPoll: (networkId) => findPoll(options, networkId),
     phoneOf: (lid) => keptPhoneOf(keys, lid),
     isAdmin: () => Promise.resolve(false),
     media: (message, kind, file) => incomingMedia(source, message, { kind, file }),

@@ -2,7 +2,6 @@
  * Calls, group changes and presence. The network is told that a call or change was received only once the receiver has
  * committed it (promise 4). The library would acknowledge it at once, so these stanzas are withheld from it.
  */
-import { detached } from "../../../base/retry.ts";
 import {
   areJidsSameUser,
   type BinaryNode,
@@ -14,14 +13,14 @@ import {
   jidNormalizedUser,
   type WASocket,
 } from "@whiskeysockets/baileys";
+import { detached } from "../../../base/retry.ts";
 import { KeyedQueue } from "../../../base/single_flight.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { GroupNow, MembersChange, Notice, PresenceState } from "../../notices.ts";
-import { memberOf } from "../chats/members.ts";
+import type { GroupNow, MembersChange, Notice, PresenceState } from "../../incoming.ts";
+import { memberOf } from "../chats/groups.ts";
 import { numberIn } from "../jids.ts";
-import { withhold } from "../stanza.ts";
+import { LONGEST_ID, withhold } from "../stanza.ts";
 import type { PhoneOf } from "./numbers.ts";
-import { LONGEST_ID } from "./strays.ts";
 
 const MEMBER_CHANGES: readonly MembersChange[] = ["add", "remove", "promote", "demote", "leave"];
 const SETTINGS = new Set([

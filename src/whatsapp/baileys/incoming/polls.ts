@@ -5,12 +5,11 @@
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { decryptPollVote, isJidGroup, jidNormalizedUser, proto } from "@whiskeysockets/baileys";
-import type { SentStore } from "../outgoing/sent_store.ts";
+import { findReceived, findSent } from "../stored_messages.ts";
 import type { LineRows } from "../rows.ts";
 import { pollIn } from "./content.ts";
-import { findReceived } from "./originals.ts";
 
-interface Poll {
+export interface Poll {
   /** JID of the chat; null if unknown. */
   chat: string | null;
   secret: Uint8Array;
@@ -22,19 +21,15 @@ interface Poll {
 }
 
 /** Finds a poll; null if it was never seen, or too long ago. Throws StoreError, SealError. */
-export type FindPoll = (networkId: string) => Promise<Poll | null>;
-
-export function makeFindPoll(options: LineRows & { sent: Pick<SentStore, "find"> }): FindPoll {
-  return async (networkId) => {
-    // Sent messages take precedence, because senders choose the ids of received ones and could reuse such an id.
-    const sent = await options.sent.find(networkId);
-    if (sent) return pollOf(sent.message, { chat: sent.chat, authors: [] });
-    const received = await findReceived(options, networkId);
-    if (!received) return null;
-    const { chat, participant, number, fromMe } = received;
-    const authors = fromMe ? [] : [participant ?? chat, ...(number ? [`${number}@s.whatsapp.net`] : [])];
-    return pollOf(received.message, { chat, authors });
-  };
+export async function findPoll(line: LineRows, networkId: string): Promise<Poll | null> {
+  // Sent messages take precedence, because senders choose the ids of received ones and could reuse such an id.
+  const sent = await findSent(line, networkId);
+  if (sent) return pollOf(sent.message, { chat: sent.chat, authors: [] });
+  const received = await findReceived(line, networkId);
+  if (!received) return null;
+  const { chat, participant, number, fromMe } = received;
+  const authors = fromMe ? [] : [participant ?? chat, ...(number ? [`${number}@s.whatsapp.net`] : [])];
+  return pollOf(received.message, { chat, authors });
 }
 
 /** Returns what is needed to read votes on the message; null if it is not a poll, or came without its secret. */

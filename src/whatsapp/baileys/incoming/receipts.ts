@@ -14,7 +14,7 @@ import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { Receipt } from "../../incoming.ts";
 import { isOwn, type OwnJids, ownJids } from "../jids.ts";
-import { LONGEST_ID } from "./strays.ts";
+import { LONGEST_ID } from "../stanza.ts";
 
 /** The meaning of a receipt's type for a message that the line sent. Other types do not concern its status. */
 const STATUS: ReadonlyMap<string, Receipt["status"]> = new Map([

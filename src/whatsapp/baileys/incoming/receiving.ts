@@ -6,12 +6,11 @@ import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { untilStored } from "../../../store/kv.ts";
 import type { ConnectionEvents } from "../../connection.ts";
-import type { GroupNow } from "../../notices.ts";
-import { hasAdmin } from "../chats/members.ts";
+import type { GroupNow } from "../../incoming.ts";
+import { hasAdmin } from "../chats/groups.ts";
 import { ownJids } from "../jids.ts";
 import type { MediaHost } from "../media_host.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
-import type { SentStore } from "../outgoing/sent_store.ts";
 import type { LineRows } from "../rows.ts";
 import type { Cause } from "./cause.ts";
 import { takeHistory } from "./history.ts";
@@ -20,7 +19,7 @@ import type { Journal, Leftovers } from "./journal.ts";
 import { incomingMedia } from "./media.ts";
 import { takeNotices } from "./notices.ts";
 import { makePhoneOf, type PhoneOf } from "./numbers.ts";
-import { makeFindPoll } from "./polls.ts";
+import { findPoll } from "./polls.ts";
 import { takeReceipts } from "./receipts.ts";
 
 /** Short, because the chat waits for the answer. */
@@ -32,7 +31,6 @@ interface ReceivingOptions extends LineRows {
   groups: GroupCache;
   /** The group in its current state. Throws if the network does not return it. */
   groupNow: (id: string) => Promise<GroupNow>;
-  sent: SentStore;
   host: MediaHost;
   journal: Journal;
   /** What the journal still holds from earlier connections. */
@@ -71,7 +69,7 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
         return ownJids(creds);
       },
       clock,
-      findPoll: makeFindPoll(options),
+      findPoll: (networkId) => findPoll(options, networkId),
       phoneOf,
       isAdmin,
       media: (message, kind, file) => incomingMedia(mediaSource, message, { kind, file }),

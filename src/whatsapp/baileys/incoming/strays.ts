@@ -10,17 +10,21 @@
  * - `<downgrade_webclient>` only concerns links that are not complete. The library ends every connection on it.
  * - `<success>` logs in a linked line. Before that, the library would take the line for connected without a number.
  */
-import { detached } from "../../../base/retry.ts";
+import type { EventEmitter } from "node:events";
 import {
   type AuthenticationCreds,
   type BinaryNode,
   isJidStatusBroadcast,
   type WASocket,
 } from "@whiskeysockets/baileys";
+import PQueue from "p-queue";
+import { detached } from "../../../base/retry.ts";
 import type { Log } from "../../../runtime.ts";
 import { isLinked } from "../auth_state.ts";
+import type { Renamed } from "../chats/contacts.ts";
+import { isOwn, ownJids } from "../jids.ts";
 import { encodePlainly, isMistaken } from "../repairs/codec.ts";
-import { withhold } from "../stanza.ts";
+import { LONGEST_ID, withhold } from "../stanza.ts";
 
 /** Tags that the library or this adapter handles. */
 const TAGS = new Set([
@@ -58,11 +62,6 @@ const NOTIFICATIONS = new Set([
 /** Maximum number of pairs of tag and type that are counted separately: the network could invent any number. */
 const MOST_PAIRS = 100;
 const LONGEST_NAME = 40;
-/**
- * The longest message or call id accepted. Senders choose their ids; a longer one than any app makes is unfit as a key.
- */
-export const LONGEST_ID = 200;
-
 /** Counts a stanza that has no handler. */
 export type CountStray = (stanza: { tag: string; type: string }) => void;
 
@@ -149,4 +148,36 @@ function ackOf({ tag, attrs }: BinaryNode, me: string | undefined): BinaryNode {
       ...(tag === "message" && me ? { from: me } : {}),
     },
   };
+}
+
+/**
+ * Keeps incoming frames in order, so that a chat keeps its order (promise 4). Puts a queue before the library's listener for received data, which must be the only one at that time. The library
+ * inflates a deflated frame in the background and processes the next piece meanwhile, so a plain frame could overtake a
+ * deflated one. `failed` is called for a piece that can't be read; the following ones are still read.
+ */
+export function serializeFrames(
+  ws: Pick<EventEmitter, "listeners" | "off" | "on">,
+  run: (work: () => Promise<void>) => Promise<void>,
+  failed: (error: unknown) => void,
+): void {
+  const [receive] = ws.listeners("message");
+  ws.off("message", receive!);
+  const queue = new PQueue({ concurrency: 1 });
+  ws.on("message", (data: Uint8Array) => void queue.add(() => run(async () => await receive!(data))).catch(failed));
+}
+
+/** Corrects what the library would take wrongly in a message. Must be called before the library sees it. */
+export function correctMessage(message: BinaryNode, creds: AuthenticationCreds & Renamed): void {
+  const { attrs } = message;
+  // The library processes messages missed while offline one at a time, but others in parallel, where they could
+  // overtake. With the mark, every message waits for its turn.
+  attrs.offline ??= "0";
+  // The certificate of a business sender's name, which nothing here uses. The library reads it before it decrypts the
+  // message, and refuses a message whose certificate is malformed. The network then drops the message for good.
+  if (Array.isArray(message.content)) message.content = message.content.filter(({ tag }) => tag !== "verified_name");
+  // The line's name in a message that another device sent before the line was renamed: the library would take it for a
+  // new one.
+  const { from = "", participant = from, t } = attrs;
+  if (creds.renamedAt === undefined || !creds.me || !isOwn(participant, ownJids(creds))) return;
+  if (Number(t) * 1000 <= creds.renamedAt) delete attrs.notify;
 }

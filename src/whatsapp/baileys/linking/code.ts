@@ -15,8 +15,7 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Random } from "../../../runtime.ts";
 import type { AuthState } from "../auth_state.ts";
-import { queryError } from "../answer.ts";
-import { iq } from "../stanza.ts";
+import { iq, queryError } from "../stanza.ts";
 
 const CODE_BYTES = 5;
 const SALT_BYTES = 32;

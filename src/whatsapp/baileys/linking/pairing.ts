@@ -12,7 +12,6 @@
  * For an account with a passkey, the network requests the passkey instead (`passkey.ts`). From then on, nobody scans or
  * types anything.
  */
-import { detached } from "../../../base/retry.ts";
 import { Buffer } from "node:buffer";
 import {
   type BinaryNode,
@@ -24,8 +23,9 @@ import {
   type WABrowserDescription,
   type WASocket,
 } from "@whiskeysockets/baileys";
+import { detached } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { PasskeyRequest } from "../../passkey.ts";
+import type { PasskeyRequest } from "../../connection.ts";
 import type { AuthState } from "../auth_state.ts";
 import { bytesIn, withhold } from "../stanza.ts";
 import { ping } from "../vitals.ts";

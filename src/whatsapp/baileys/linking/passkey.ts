@@ -19,11 +19,15 @@ import { Buffer } from "node:buffer";
 import { type BinaryNode, getBinaryNodeChild } from "@whiskeysockets/baileys";
 import { errorName } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { NetworkTimeout } from "../../network_error.ts";
-import { type PasskeyAssertion, PasskeyNotRequested, PasskeyRefused, type PasskeyRequest } from "../../passkey.ts";
+import {
+  NetworkTimeout,
+  type PasskeyAssertion,
+  PasskeyNotRequested,
+  PasskeyRefused,
+  type PasskeyRequest,
+} from "../../connection.ts";
 import type { AuthState } from "../auth_state.ts";
-import { queryError } from "../answer.ts";
-import { bytesIn, iq } from "../stanza.ts";
+import { bytesIn, iq, queryError } from "../stanza.ts";
 import { type Companion, handoffKey, handoffProof, makeAdvSecret, makeCompanion, pairingRequest } from "./companion.ts";
 
 const HANDOFF_MS = 5 * 60_000;

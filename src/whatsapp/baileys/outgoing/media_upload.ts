@@ -1,11 +1,11 @@
 /** Encrypts files, and uploads them to the hosts that the network names. */
 import { Buffer } from "node:buffer";
-import { getMediaKeys, MEDIA_PATH_MAP, type WASocket } from "@whiskeysockets/baileys";
 import { createCipheriv, createHash, createHmac } from "node:crypto";
 import { access } from "node:fs/promises";
+import { getMediaKeys, MEDIA_PATH_MAP, type WASocket } from "@whiskeysockets/baileys";
 import type { Random } from "../../../runtime.ts";
 import type { MediaKind } from "../incoming/content.ts";
-import { MAC_BYTES } from "../incoming/media_download.ts";
+import { MAC_BYTES } from "../incoming/media.ts";
 import type { MediaHost } from "../media_host.ts";
 
 /** The location of an uploaded file, as its message states it. */

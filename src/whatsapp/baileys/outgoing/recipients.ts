@@ -5,13 +5,12 @@ import { atMost } from "../../../base/at_most.ts";
 import { piecesOf } from "../../../base/batches.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { AuthState } from "../auth_state.ts";
-import { expireAfter, isKept } from "../expiry.ts";
+import { expireAfter, isKept, networkKeys } from "../rows.ts";
 import { digitsOf } from "../jids.ts";
-import { networkKeys } from "../rows.ts";
 import { Change, type Kv } from "../../../store/kv.ts";
 import type { NumberCheck } from "../../contacts.ts";
-import { NetworkTimeout } from "../../network_error.ts";
-import { answerOf } from "../answer.ts";
+import { NetworkTimeout } from "../../connection.ts";
+import { answerOf } from "../stanza.ts";
 
 /** People seldom change or leave. A number without an account is queried every time. */
 export const RECIPIENT_DAYS = 7;

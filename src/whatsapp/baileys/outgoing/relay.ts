@@ -7,16 +7,14 @@ import { errorName } from "../../../base/retry.ts";
 import { within } from "../../../base/within.ts";
 import type { Log, Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
-import { NetworkRefusal, NetworkTimeout } from "../../network_error.ts";
+import { NetworkRefusal, NetworkTimeout } from "../../connection.ts";
 import type { Outgoing, SendOutcome, Unsent } from "../../outgoing.ts";
-import { queryError, statusOf, TIMED_OUT } from "../answer.ts";
+import { queryError, statusOf, TIMED_OUT } from "../stanza.ts";
 import { pollIn } from "../incoming/content.ts";
-import { keepNoRecent } from "../repairs/memory.ts";
-import type { Devices } from "./devices.ts";
+import { type Devices, NoDevice, rotateSenderKey } from "./devices.ts";
 import { OriginalGone } from "./encode.ts";
 import type { GroupCache } from "./group_cache.ts";
 import { UploadFailed } from "./media_upload.ts";
-import { NoDevice, rotateSenderKey } from "./reach.ts";
 import type { Standing } from "./standing.ts";
 
 /** The server acknowledges within a second. After this time, the ack is considered lost. */
@@ -184,4 +182,17 @@ function describe(error: unknown): string {
   if (error instanceof NoDevice) return "The recipient has no device with keys now.";
   if (error instanceof UploadFailed) return "The file could not be uploaded.";
   return "The message could not be prepared.";
+}
+
+/** The part of the library's manager that is repaired. */
+type RecentMessages = Pick<NonNullable<WASocket["messageRetryManager"]>, "addRecentMessage">;
+
+/**
+ * Keeps the library from remembering messages. It holds a line's last 512 for five minutes, to answer retry receipts.
+ * That includes received messages, not only those that the line sent, for which the store is asked
+ * (`stored_messages.ts`). The sender of a received message could request it and so have it sent in the line's name,
+ * even to a group.
+ */
+export function keepNoRecent(recent: RecentMessages | null): void {
+  if (recent) recent.addRecentMessage = () => {};
 }

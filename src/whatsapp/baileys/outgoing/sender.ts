@@ -6,22 +6,22 @@ import { isJidGroup, isLidUser, isPnUser, jidNormalizedUser, type proto } from "
 import { detached, errorName } from "../../../base/retry.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 import { type Runtime, sleep } from "../../../runtime.ts";
+import type { Seal } from "../../../store/seal.ts";
 import { LINGER_MS } from "../../../store/kv.ts";
 import { type Outgoing, type Prepared, STATUS_CHAT } from "../../outgoing.ts";
 import type { AuthState } from "../auth_state.ts";
 import type { Ahead } from "./ahead.ts";
-import type { Devices } from "./devices.ts";
+import { type Devices, NoDevice, type Reached, reachGroup, reachPerson } from "./devices.ts";
 import { encode, type EncodeTools } from "./encode.ts";
 import type { Upload } from "./media_upload.ts";
-import { NoDevice, type Reached, reachGroup, reachPerson } from "./reach.ts";
 import type { Recipients } from "./recipients.ts";
 import { OFFLINE, Relay, type RelayDeps, unsent } from "./relay.ts";
-import type { SentStore } from "./sent_store.ts";
+import { keepSent } from "../stored_messages.ts";
 
-export interface SenderDeps extends RelayDeps {
+interface SenderDeps extends RelayDeps {
   recipients: Recipients;
   devices: Pick<Devices, "forget" | "isKeyless">;
-  sent: Pick<SentStore, "keep">;
+  seal: Seal;
   ahead: Pick<Ahead, "encrypt">;
   auth: Pick<AuthState, "lingering">;
   lineId: string;
@@ -43,7 +43,7 @@ export class Sender {
 
   /** As specified by `Connection.prepare`. Never rejects. */
   async prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared> {
-    const { isOpen, groups, sent, runtime } = this.#deps;
+    const { isOpen, groups, seal, lineId, runtime } = this.#deps;
     if (!isOpen()) return OFFLINE;
     try {
       const jid = await this.#recipientOf(message.to);
@@ -61,7 +61,10 @@ export class Sender {
       let encrypted: Promise<void> | undefined;
       return {
         kind: "ready",
-        keep: (change) => sent.keep(change, message.networkId, { chat: jid, message: content }),
+        keep: (change) => {
+          const sent = { networkId: message.networkId, chat: jid, message: content };
+          keepSent(change, sent, { seal, lineId, now: runtime.clock.now() });
+        },
         type: () => this.#type(jid),
         leavesNext: () => {
           if (reached && isOpen()) encrypted ??= this.#encryptAhead({ jid, reached }, content, leaving);

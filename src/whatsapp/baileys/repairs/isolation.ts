@@ -18,10 +18,15 @@ import {
   type SignalKeyStoreWithTransaction,
   type SignalRepositoryWithLIDStore,
 } from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
+import { atMost } from "../../../base/at_most.ts";
 import { StoreError } from "../../../store/kv.ts";
 
 /** Id of the library's row that lists all chats with tokens. */
 const INDEX = "__index";
+
+/** Maximum number of names that one line caches, two per person: enough for all members of a group. */
+const MOST_NAMES = 10_000;
 
 /** Runs `work` in a separate transaction, one at a time for each peer or group. Throws StoreError if a read failed. */
 type Alone = <T>(jid: string, work: () => Promise<T>) => Promise<T>;
@@ -94,4 +99,12 @@ export function keepTrustedTokens(keys: SignalKeyStoreWithTransaction): void {
     const { [INDEX]: _, ...tctoken } = data.tctoken;
     return outside(() => set({ tctoken }));
   };
+}
+
+/**
+ * Limits the mapping cache. The library remembers every number and `@lid` for three days, and each timer keeps alive
+ * the key transaction in which it was started, with the sessions read there. The mappings are in the store as well.
+ */
+export function boundNames(lidMapping: SignalRepositoryWithLIDStore["lidMapping"]): void {
+  Object.assign(lidMapping, { mappingCache: new LRUCache<string, string>(atMost(MOST_NAMES)) });
 }

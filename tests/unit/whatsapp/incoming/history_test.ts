@@ -4,7 +4,7 @@ import { deflateSync } from "node:zlib";
 import { addTransactionCapability, proto, type SignalDataSet } from "@whiskeysockets/baileys";
 import { StoreError } from "../../../../src/store/kv.ts";
 import { readHistory, takeHistory } from "../../../../src/whatsapp/baileys/incoming/history.ts";
-import { quietLogger } from "../../../../src/whatsapp/baileys/repairs/quiet_logger.ts";
+import { quietLogger } from "../../../../src/whatsapp/baileys/repairs/containment.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 const NOW_S = 1_790_000_000;

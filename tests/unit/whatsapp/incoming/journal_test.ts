@@ -3,18 +3,17 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { type BinaryNode, encodeWAMessage, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
 import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
-import { networkKeys } from "../../../../src/whatsapp/baileys/rows.ts";
+import { networkKeys, sweepExpired } from "../../../../src/whatsapp/baileys/rows.ts";
 import { Change, StoreError } from "../../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { forgetLine, openAuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
-import { sweepExpired } from "../../../../src/whatsapp/baileys/expiry.ts";
 import { Decryption } from "../../../../src/whatsapp/baileys/incoming/decryption.ts";
 import {
   Journal,
   type JournalEntry,
   type UndecryptedEntry,
 } from "../../../../src/whatsapp/baileys/incoming/journal.ts";
-import { recall } from "../../../../src/whatsapp/baileys/incoming/originals.ts";
+import { recall } from "../../../../src/whatsapp/baileys/stored_messages.ts";
 import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
 import { plainIncoming } from "../../../support/incoming.ts";
 import { type FailingKv, failingKv } from "../../../support/failing_kv.ts";

@@ -6,8 +6,8 @@ import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { Change } from "../../../../src/store/kv.ts";
 import { decode } from "../../../../src/whatsapp/baileys/incoming/decode.ts";
-import { keepOriginal } from "../../../../src/whatsapp/baileys/incoming/originals.ts";
-import { makeFindPoll, readVote } from "../../../../src/whatsapp/baileys/incoming/polls.ts";
+import { keepOriginal, keepSent } from "../../../../src/whatsapp/baileys/stored_messages.ts";
+import { findPoll, readVote } from "../../../../src/whatsapp/baileys/incoming/polls.ts";
 import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
 import { MemoryKv } from "../../../support/memory_kv.ts";
 import { testRuntime } from "../../../support/runtime.ts";
@@ -91,9 +91,6 @@ Deno.test("a poll that came in is found again, with its secret sealed, and so is
     pollCreationMessageV3: { options: [{ optionName: "a" }], selectableOptionsCount: 1 },
     messageContextInfo: { messageSecret: SECRET },
   };
-  const sent = {
-    find: (id: string) => Promise.resolve(id === "SENT" ? { chat: "2@g.us", message: sentPoll } : undefined),
-  };
   const poll = {
     ephemeralMessage: {
       message: { pollCreationMessage: { name: "?", options: [{ optionName: "tea" }, { optionName: "coffee" }] } },
@@ -115,8 +112,10 @@ Deno.test("a poll that came in is found again, with its secret sealed, and so is
   keepOriginal(change, incoming("OWN", { fromMe: true }), kept(poll));
   keepOriginal(change, incoming("T1", { type: "conversation" }), kept({ conversation: "hi" }));
   keepOriginal(change, incoming("SENT", {}), kept(forged));
+  const sent = { networkId: "SENT", chat: "2@g.us", message: sentPoll };
+  keepSent(change, sent, { seal, lineId: "ses_1", now: runtime.clock.now() });
   await kv.commit(change);
-  const find = makeFindPoll({ kv, seal, lineId: "ses_1", sent });
+  const find = (networkId: string) => findPoll({ kv, seal, lineId: "ses_1" }, networkId);
   const options = ["tea", "coffee"];
   assert.deepEqual(await find("P1"), {
     chat: "1@g.us",
@@ -126,7 +125,13 @@ Deno.test("a poll that came in is found again, with its secret sealed, and so is
     authors: ["222@lid", "552@s.whatsapp.net"],
   });
   assert.deepEqual(await find("OWN"), { chat: "1@g.us", secret: SECRET, options, selectable: 0, authors: [] });
-  assert.deepEqual(await find("SENT"), { chat: "2@g.us", secret: SECRET, options: ["a"], selectable: 1, authors: [] });
+  assert.deepEqual(await find("SENT"), {
+    chat: "2@g.us",
+    secret: new Uint8Array(SECRET),
+    options: ["a"],
+    selectable: 1,
+    authors: [],
+  });
   for (const none of ["T1", "UNKNOWN"]) assert.equal(await find(none), null);
   for await (const { value } of kv.list<Uint8Array>({ prefix: ["wa"] as never })) {
     assert.ok(!Buffer.from(value).includes(SECRET.toString("base64")));

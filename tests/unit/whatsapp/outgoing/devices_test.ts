@@ -1,8 +1,12 @@
 /** The devices of people: those without keys, changes that are announced under another address, and the line's own. */
 import assert from "node:assert/strict";
 import { initAuthCreds } from "@whiskeysockets/baileys";
-import { makeDevices } from "../../../../src/whatsapp/baileys/outgoing/devices.ts";
-import { NoDevice, reachPerson, rotateSenderKey } from "../../../../src/whatsapp/baileys/outgoing/reach.ts";
+import {
+  makeDevices,
+  NoDevice,
+  reachPerson,
+  rotateSenderKey,
+} from "../../../../src/whatsapp/baileys/outgoing/devices.ts";
 import { ManualClock, settle } from "../../../support/runtime.ts";
 
 const NUMBER = "4917000000001";

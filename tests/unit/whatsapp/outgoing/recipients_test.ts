@@ -1,10 +1,9 @@
 /** The addresses of numbers are asked for once a week, and go when they are not believed any more. */
 import assert from "node:assert/strict";
-import { sweepExpired } from "../../../../src/whatsapp/baileys/expiry.ts";
+import { networkKeys, sweepExpired } from "../../../../src/whatsapp/baileys/rows.ts";
 import { eraseTraces } from "../../../../src/whatsapp/baileys/erase.ts";
 import { AuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
 import { makeRecipients } from "../../../../src/whatsapp/baileys/outgoing/recipients.ts";
-import { networkKeys } from "../../../../src/whatsapp/baileys/rows.ts";
 import { Traces } from "../../../../src/whatsapp/person.ts";
 import { StoreError } from "../../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";

@@ -1,9 +1,9 @@
 /** Signatures by Curve25519 keys, against a vector that others published, and the library's own answer beside it. */
 import assert from "node:assert/strict";
-import { Curve } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
+import { Curve } from "@whiskeysockets/baileys";
 import { verifySignature } from "libsignal/src/curve.js";
-import { repairCurve } from "../../../../src/whatsapp/baileys/repairs/curve.ts";
+import { repairCurve } from "../../../../src/whatsapp/baileys/repairs/handshake.ts";
 
 /** From the tests of Signal's own libraries (Curve25519Test, testSignature): made by another implementation. */
 const KEY = Buffer.from("05ab7e717d4a163b7d9a1d8071dfe9dcf8cdcd1cea3339b6356be84d887e322c64", "hex");

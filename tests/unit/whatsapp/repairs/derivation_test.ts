@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import crypto from "libsignal/src/crypto.js";
-import { repairDerivation } from "../../../../src/whatsapp/baileys/repairs/libsignal.ts";
+import { repairDerivation } from "../../../../src/whatsapp/baileys/repairs/signal.ts";
 
 type Derivation = NonNullable<Parameters<typeof repairDerivation>[0]>;
 

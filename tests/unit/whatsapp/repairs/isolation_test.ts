@@ -1,10 +1,15 @@
 /** A session changes in a transaction of its own, on disk at once, whatever transaction the library is in. */
 import assert from "node:assert/strict";
+import type { Buffer } from "node:buffer";
 import type { SignalDataSet, SignalKeyStore } from "@whiskeysockets/baileys";
+import { LIDMappingStore } from "@whiskeysockets/baileys/lib/Signal/lid-mapping.js";
+import { MessageRetryManager } from "@whiskeysockets/baileys/lib/Utils/message-retry-manager.js";
+import pino from "pino";
 import { StoreError } from "../../../../src/store/kv.ts";
-import { makeAlone } from "../../../../src/whatsapp/baileys/repairs/isolation.ts";
+import { boundNames, keepTrustedTokens, makeAlone } from "../../../../src/whatsapp/baileys/repairs/isolation.ts";
 import { settle } from "../../../support/runtime.ts";
 import { memoryKeys, withTransactions } from "../../../support/signal_peer.ts";
+import { keepNoRecent } from "../../../../src/whatsapp/baileys/outgoing/relay.ts";
 
 const PHONE = "5511922222222@s.whatsapp.net";
 const LID = "222@lid";
@@ -108,4 +113,76 @@ Deno.test("nothing is written where the LID behind a number could not be read: i
   const alone = makeAlone(store, lidMapping, () => refused.reads);
   await assert.rejects(alone(PHONE, async () => await store.set(row("a session under the number"))), StoreError);
   assert.deepEqual(commits, []);
+});
+
+// What the library notes of tokens after its transaction was over is kept.
+
+const CHAT = "222@lid";
+const BYTES = new Uint8Array([1]) as Buffer;
+const NOTE = { token: BYTES, senderTimestamp: 1_800_000_000 };
+
+Deno.test("a token that was given is known after the transaction of the send", async () => {
+  const memory = memoryKeys();
+  const store = withTransactions(memory);
+  keepTrustedTokens(store);
+  const answered = Promise.withResolvers<void>();
+  let noted = Promise.resolve();
+  await store.transaction(async () => {
+    assert.deepEqual(await store.get("tctoken", [CHAT]), {});
+    noted = answered.promise.then(async () => {
+      await store.set({ tctoken: { [CHAT]: NOTE, __index: { token: BYTES } } });
+    });
+  }, "a send");
+  answered.resolve();
+  await noted;
+  assert.deepEqual(await memory.get("tctoken", [CHAT, "__index"]), { [CHAT]: NOTE });
+});
+
+Deno.test("inside of a transaction a token that came meanwhile is seen", async () => {
+  const store = withTransactions(memoryKeys());
+  keepTrustedTokens(store);
+  const token = { token: BYTES, timestamp: "1800000000" };
+  await store.transaction(async () => {
+    await store.get("tctoken", [CHAT]);
+    await new Promise<void>((resolve) => queueMicrotask(resolve));
+    await store.set({ tctoken: { [CHAT]: token } });
+    assert.deepEqual(await store.get("tctoken", [CHAT]), { [CHAT]: token });
+  }, "a send");
+});
+
+Deno.test("other keys stay in their transaction", async () => {
+  const memory = memoryKeys();
+  const store = withTransactions(memory);
+  keepTrustedTokens(store);
+  const session = new Uint8Array([1]);
+  await store.transaction(async () => {
+    await store.set({ session: { "222.0": session } });
+    assert.deepEqual(await memory.get("session", ["222.0"]), {});
+  }, "a send");
+  assert.deepEqual(await memory.get("session", ["222.0"]), { "222.0": session });
+});
+
+Deno.test("the library remembers no message, for it would send those of others to whoever asks", () => {
+  const manager = new MessageRetryManager(pino({ level: "silent" }), 5);
+  keepNoRecent(manager);
+  manager.addRecentMessage("ana@lid", "3A", { conversation: "hello" });
+  assert.equal(manager.getRecentMessage("ana@lid", "3A"), undefined);
+  manager.clear();
+});
+
+Deno.test("of the names of people the library remembers the last ones, and asks the store for the others", async () => {
+  const asked: string[] = [];
+  const keys = {
+    get(_type: string, ids: string[]) {
+      asked.push(...ids);
+      return Promise.resolve(Object.fromEntries(ids.map((id) => [id, `9${id}`])));
+    },
+  };
+  const store = new LIDMappingStore(keys as never, pino({ level: "silent" }));
+  boundNames(store);
+  const lidOf = (i: number) => store.getLIDForPN(`${34_600_000_000 + i}@s.whatsapp.net`);
+  for (let i = 0; i <= 5_000; i++) assert.equal(await lidOf(i), `9${34_600_000_000 + i}@lid`);
+  assert.equal(asked.length, 5_001);
+  for (const i of [5_000, 0]) await lidOf(i);
+  assert.deepEqual(asked.slice(5_001), ["34600000000"]);
 });

@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { SessionRecord } from "libsignal";
 import pino from "pino";
-import { silenceLibsignal } from "../../../../src/whatsapp/baileys/repairs/containment.ts";
-import { quietLogger } from "../../../../src/whatsapp/baileys/repairs/quiet_logger.ts";
+import { quietLogger, silenceLibsignal } from "../../../../src/whatsapp/baileys/repairs/containment.ts";
 
 interface Entry {
   registrationId: number;

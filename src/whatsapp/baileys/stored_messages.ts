@@ -1,19 +1,31 @@
 /**
- * Received messages, sealed, so that they can be quoted, reacted to and forwarded as soon as their event is visible,
- * and after a restart. Each is written in the commit that removes it from the journal, which is also the commit of its
- * event.
+ * Messages stored encoded and sealed, also across restarts. Received ones can be quoted, reacted to and forwarded as
+ * soon as their event is visible: each is written in the commit that removes it from the journal, which is also the
+ * commit of its event. From sent ones, retry receipts are answered.
  */
 import { Buffer } from "node:buffer";
-import { BufferJSON, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
-import type { Incoming, IncomingChange, IncomingType, Recalled } from "../../incoming.ts";
-import type { ForwardableKind } from "../../outgoing.ts";
-import type { Change } from "../../../store/kv.ts";
-import type { Seal } from "../../../store/seal.ts";
-import { expireAfter, POLL_KEPT_DAYS } from "../expiry.ts";
-import { type LineRows, networkKeys } from "../rows.ts";
+import {
+  BufferJSON,
+  jidNormalizedUser,
+  proto,
+  type SignalKeyStore,
+  unpadRandomMax16,
+  type WAMessageKey,
+} from "@whiskeysockets/baileys";
+import type { Incoming, IncomingChange, IncomingType, Recalled } from "../incoming.ts";
+import type { ForwardableKind } from "../outgoing.ts";
+import type { Change } from "../../store/kv.ts";
+import type { Seal } from "../../store/seal.ts";
+import { expireAfter, type LineRows, networkKeys, POLL_KEPT_DAYS } from "./rows.ts";
+import { pollIn } from "./incoming/content.ts";
+import { keptNamesOf } from "./incoming/numbers.ts";
 
-/** As long as the message's event can be read. */
-const KEPT_DAYS = 30;
+/** A received message: as long as its event can be read. */
+const RECEIVED_DAYS = 30;
+/**
+ * A sent message: a phone that was offline asks when it returns. The network keeps messages for it no longer than this.
+ */
+const SENT_DAYS = 14;
 
 interface Original extends Pick<Incoming, "chat" | "participant" | "fromMe" | "number" | "text" | "type"> {
   filename: string | null;
@@ -63,7 +75,7 @@ export function keepOriginal(
     message,
   };
   const row = networkKeys.waReceived(lineId, id);
-  const days = type === "pollCreationMessage" ? POLL_KEPT_DAYS : KEPT_DAYS;
+  const days = type === "pollCreationMessage" ? POLL_KEPT_DAYS : RECEIVED_DAYS;
   expireAfter(change, { row, lineId, kind: "received", id, days, now })
     .set(row, sealed(seal, original));
 }
@@ -114,4 +126,55 @@ export async function findSealed({ kv, seal, lineId }: LineRows, networkId: stri
 function withoutGroupKeys(message: proto.IMessage): proto.IMessage {
   const { senderKeyDistributionMessage: _, fastRatchetKeySenderKeyDistributionMessage: __, ...said } = message;
   return said;
+}
+
+interface Sent {
+  /** JID of the chat; null if unknown. */
+  chat: string | null;
+  message: proto.IMessage;
+}
+
+/** Adds the row of a message that is sent to the JID `chat`. */
+export function keepSent(
+  change: Change,
+  { networkId: id, chat, message }: { networkId: string; chat: string; message: proto.IMessage },
+  { seal, lineId, now }: { seal: Seal; lineId: string; now: number },
+): void {
+  const row = networkKeys.waSent(lineId, id);
+  const days = pollIn(message) ? POLL_KEPT_DAYS : SENT_DAYS;
+  expireAfter(change, { row, lineId, kind: "sent", id, days, now })
+    .set(row, seal.seal(proto.Message.encode(inEnvelope(chat, message)).finish()));
+}
+
+/** Finds a sent message; null if it was never sent, or too long ago. Throws StoreError, SealError. */
+export async function findSent({ kv, seal, lineId }: LineRows, networkId: string): Promise<Sent | null> {
+  const { value } = await kv.get(networkKeys.waSent(lineId, networkId));
+  if (!value) return null;
+  const kept = proto.Message.decode(seal.open(value));
+  const { destinationJid: chat, message } = kept.deviceSentMessage ?? {};
+  // Older gateways stored the message without an envelope.
+  return { chat: chat ?? null, message: message ?? kept };
+}
+
+/** Finds a message that the line sent or received. Null and errors as in `findReceived`. */
+export async function findStored(line: LineRows, networkId: string): Promise<proto.IMessage | null> {
+  return ((await findSent(line, networkId)) ?? (await findReceived(line, networkId)))?.message ?? null;
+}
+
+/** Wraps a message the way the network does for the account's other devices. */
+function inEnvelope(chat: string, message: proto.IMessage): proto.IMessage {
+  return { deviceSentMessage: { destinationJid: jidNormalizedUser(chat), message } };
+}
+
+/**
+ * Finds the message that the line sent under this id, but only if it went to this chat. Everyone who received a message
+ * knows its id, and could otherwise have it sent to any group that the line is in.
+ */
+export async function sentIn(
+  { id, remoteJid }: Pick<WAMessageKey, "id" | "remoteJid">,
+  { line, keys }: { line: LineRows; keys: SignalKeyStore },
+): Promise<proto.IMessage | undefined> {
+  if (!id || !remoteJid) return undefined;
+  const found = await findSent(line, id);
+  return found?.chat && (await keptNamesOf(keys, remoteJid)).includes(found.chat) ? found.message : undefined;
 }

@@ -1,7 +1,7 @@
 /** Files are fetched from the network's host and no other, and decrypted as they stream. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { downloadMedia } from "../../../../src/whatsapp/baileys/incoming/media_download.ts";
+import { downloadMedia } from "../../../../src/whatsapp/baileys/incoming/media.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
 import { MediaTrouble } from "../../../../src/whatsapp/incoming.ts";
 import { ManualClock } from "../../../support/runtime.ts";

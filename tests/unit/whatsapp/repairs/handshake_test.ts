@@ -1,5 +1,6 @@
 /** The handshake with servers that prove who they are, and with those that don't. */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import {
   Curve,
   type KeyPair,
@@ -8,12 +9,10 @@ import {
   proto,
   WA_CERT_DETAILS,
 } from "@whiskeysockets/baileys";
-import { Buffer } from "node:buffer";
 import pino from "pino";
 import { createNoiseIdentity, createNoiseResponder, type NoiseIdentity } from "../../../../src/sandbox/server/noise.ts";
 import { reasonOf } from "../../../../src/whatsapp/baileys/close_reason.ts";
-import { repairCurve } from "../../../../src/whatsapp/baileys/repairs/curve.ts";
-import { repairNoise } from "../../../../src/whatsapp/baileys/repairs/noise.ts";
+import { repairCurve, repairNoise } from "../../../../src/whatsapp/baileys/repairs/handshake.ts";
 
 const NOW = Date.parse("2026-08-01T00:00:00Z");
 const DAY_S = 24 * 60 * 60;

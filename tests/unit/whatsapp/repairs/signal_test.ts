@@ -1,8 +1,17 @@
 /** Reading a message by trial leaves the sessions that do not fit as they are. */
 import assert from "node:assert/strict";
-import { SessionCipher } from "libsignal";
+import { AsyncLocalStorage } from "node:async_hooks";
+import { Buffer } from "node:buffer";
+import { ProtocolAddress, SessionBuilder, SessionCipher, type SignalStorage } from "libsignal";
+import { encodeWAMessage, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
 import { silenceLibsignal } from "../../../../src/whatsapp/baileys/repairs/containment.ts";
-import { repairGrowth, repairTrials } from "../../../../src/whatsapp/baileys/repairs/libsignal.ts";
+import {
+  repairDerivation,
+  repairGrowth,
+  repairQueue,
+  repairSenderKeys,
+  repairTrials,
+} from "../../../../src/whatsapp/baileys/repairs/signal.ts";
 import { type SignalPeer, signalPeer } from "../../../support/signal_peer.ts";
 
 silenceLibsignal();
@@ -141,3 +150,105 @@ Deno.test("a session does not grow with the messages that its other side skips",
     assert.ok(sizes[2]! <= sizes[1]! + 5_000, `${sizes[1]} bytes have become ${sizes[2]}`);
     assert.equal(await line.decrypt(friend.jid, skipped!), "skipped");
   }));
+
+// Keys of group messages: a sender keeps none that nobody needs, and a receiver those of skipped messages.
+
+const GROUP = "1-2@g.us";
+
+async function send(from: SignalPeer, text: string) {
+  const data = encodeWAMessage({ conversation: text });
+  return await from.repository.encryptGroupMessage({ group: GROUP, meId: from.jid, data });
+}
+
+/** Sends 41 messages, of which the receiver reads some, in this order; resolves to the size of the sender's row after each. */
+async function talk(sender: SignalPeer, receiver: SignalPeer, order: readonly number[]): Promise<number[]> {
+  const messages = [await send(sender, "0")];
+  const item = {
+    groupId: GROUP,
+    axolotlSenderKeyDistributionMessage: messages[0]!.senderKeyDistributionMessage,
+  };
+  await receiver.repository.processSenderKeyDistributionMessage({ authorJid: sender.jid, item });
+  const sizes: number[] = [];
+  for (let i = 1; i <= 40; i++) {
+    messages.push(await send(sender, String(i)));
+    const [row] = Object.values(await sender.keys.get("sender-key", [`${GROUP}::111_1::0`]));
+    sizes.push(row!.length);
+  }
+  for (const i of order) {
+    const { ciphertext: msg } = messages[i]!;
+    const plaintext = await receiver.repository.decryptGroupMessage({ group: GROUP, authorJid: sender.jid, msg });
+    assert.equal(proto.Message.decode(unpadRandomMax16(plaintext)).conversation, String(i));
+  }
+  return sizes;
+}
+
+const pair = () => [signalPeer("111@lid"), signalPeer("222@lid")] as const;
+
+Deno.test("a sender's row does not grow, and a late message is read, once", async () => {
+  const asIs = await talk(...pair(), [0, 5, 40]);
+  assert.ok(asIs[39]! > asIs[9]! + 3_000, "when this fails, the repair has become needless");
+  await assert.rejects(talk(...pair(), [0, 5, 4]), TypeError, "when this fails, the repair has become needless");
+  repairDerivation();
+  repairSenderKeys();
+  const sizes = await talk(...pair(), [0, 5, 40, 4, 39]);
+  assert.ok(sizes[39]! <= sizes[9]! + 100, `${sizes[9]} bytes have become ${sizes[39]}`);
+  await assert.rejects(talk(...pair(), [0, 5, 5]));
+  await assert.rejects(talk(...pair(), [5, 4, 4]));
+});
+
+// Work with a peer runs in the transaction that asked for it, whoever else works with the same peer.
+
+const PEER = new ProtocolAddress("111_1", 0);
+const transaction = new AsyncLocalStorage<string>();
+
+class Repaired extends SessionCipher {}
+class RepairedBuilder extends SessionBuilder {}
+// Classes of our own, so that the library's stay as they are.
+Repaired.prototype.queueJob = SessionCipher.prototype.queueJob;
+RepairedBuilder.prototype.initOutgoing = SessionBuilder.prototype.initOutgoing;
+repairQueue(Repaired.prototype, RepairedBuilder.prototype);
+
+/** In which transactions the library asks, for each of two that work with the same peer at once. */
+async function contexts(work: (storage: SignalStorage) => Promise<unknown>): Promise<[string, string]> {
+  const hold = Promise.withResolvers<void>();
+  const seen: string[] = [];
+  const storage = (held: Promise<void>) =>
+    ({
+      async isTrustedIdentity() {
+        await held;
+        seen.push(transaction.getStore()!);
+        return false;
+      },
+      async loadSession() {
+        await held;
+        seen.push(transaction.getStore()!);
+        return null;
+      },
+      getOurIdentity: () => ({}),
+    }) as unknown as SignalStorage;
+  const refused = (promise: Promise<unknown>) => assert.rejects(promise);
+  const first = transaction.run("first", () => refused(work(storage(hold.promise))));
+  const second = transaction.run("second", () => refused(work(storage(Promise.resolve()))));
+  hold.resolve();
+  await Promise.all([first, second]);
+  return seen as [string, string];
+}
+
+const KEYS = { identityKey: new Uint8Array(33) } as Parameters<SessionBuilder["initOutgoing"]>[0];
+
+Deno.test("encrypting for a peer with whom another line works runs in its own transaction", async () => {
+  const encrypt = (storage: SignalStorage) => new Repaired(storage, PEER).encrypt(Buffer.from("hi"));
+  assert.deepEqual(await contexts(encrypt), ["first", "second"]);
+});
+
+Deno.test("starting a session with such a peer runs in its own transaction too", async () => {
+  const start = (storage: SignalStorage) => new RepairedBuilder(storage, PEER).initOutgoing(KEYS);
+  assert.deepEqual(await contexts(start), ["first", "second"]);
+});
+
+Deno.test("the library by itself mixes them up: when this fails, the repair has become needless", async () => {
+  const encrypt = (storage: SignalStorage) => new SessionCipher(storage, PEER).encrypt(Buffer.from("hi"));
+  const start = (storage: SignalStorage) => new SessionBuilder(storage, PEER).initOutgoing(KEYS);
+  assert.deepEqual(await contexts(encrypt), ["first", "first"]);
+  assert.deepEqual(await contexts(start), ["first", "first"]);
+});

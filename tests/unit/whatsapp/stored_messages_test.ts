@@ -1,0 +1,75 @@
+/** What is kept of a message that came in can be quoted and sent on: what it says, and nothing else that came with it. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { proto } from "@whiskeysockets/baileys";
+import { Change } from "../../../src/store/kv.ts";
+import { makeSeal, sealKey } from "../../../src/store/seal.ts";
+import { findReceived, findSent, keepOriginal, keepSent } from "../../../src/whatsapp/baileys/stored_messages.ts";
+import { forwarded } from "../../../src/whatsapp/baileys/outgoing/manner.ts";
+import { plainIncoming } from "../../support/incoming.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
+import { testRuntime } from "../../support/runtime.ts";
+import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
+import { networkKeys, sweepExpired } from "../../../src/whatsapp/baileys/rows.ts";
+
+Deno.test("a message that brought its sender's key for a group is sent on without the key", async () => {
+  const kv = new MemoryKv();
+  const runtime = testRuntime();
+  const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
+  const senderKey = { groupId: "1-2@g.us", axolotlSenderKeyDistributionMessage: Buffer.alloc(60, 7) };
+  const location = { degreesLatitude: 1, degreesLongitude: 2 };
+  const message = {
+    senderKeyDistributionMessage: senderKey,
+    fastRatchetKeySenderKeyDistributionMessage: senderKey,
+    locationMessage: location,
+  };
+  const plaintext = new Uint8Array([...proto.Message.encode(message).finish(), 1]);
+  const change = new Change();
+  const kept = { seal, lineId: "ses_1", plaintext, now: runtime.clock.now() };
+  keepOriginal(change, plainIncoming({ networkId: "A1", type: "locationMessage" }), kept);
+  await kv.commit(change);
+  const original = (await findReceived({ kv, seal, lineId: "ses_1" }, "A1"))!.message;
+  assert.deepEqual(Object.keys(original), ["locationMessage"]);
+  const words = { text: "a name, which is no text", caption: null };
+  assert.deepEqual(forwarded(original, words).locationMessage, {
+    ...location,
+    contextInfo: { isForwarded: true, forwardingScore: 1 },
+  });
+});
+
+Deno.test("a message that was edited is sent on with the words that it has now", () => {
+  const text = { text: "now", caption: null };
+  assert.equal(forwarded({ conversation: "before" }, text).extendedTextMessage?.text, "now");
+  assert.equal(forwarded({ extendedTextMessage: { text: "before" } }, text).extendedTextMessage?.text, "now");
+  const image = { imageMessage: { url: "https://x", caption: "before" } };
+  assert.equal(forwarded(image, { text: null, caption: "now" }).imageMessage?.caption, "now");
+});
+
+// Sent messages are kept, sealed, for receivers that ask again, and swept when nobody will.
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+Deno.test("a sent message is found by its network id, by another instance too, until it is swept", async () => {
+  const runtime = testRuntime();
+  const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
+  const kv = await openDenoKv(":memory:", { runtime });
+  try {
+    const message = proto.Message.fromObject({ conversation: "a very private sentence" });
+    const change = new Change();
+    const now = runtime.clock.now();
+    keepSent(change, { networkId: "3EB0", chat: "7@lid", message }, { seal, lineId: "ses_1", now });
+    await kv.commit(change);
+    const find = (networkId: string, lineId = "ses_1") => findSent({ kv, seal, lineId }, networkId);
+    const found = await find("3EB0");
+    assert.deepEqual([found?.chat, found?.message.conversation], ["7@lid", "a very private sentence"]);
+    assert.equal(await find("3EB1"), null);
+    assert.equal(await find("3EB0", "ses_2"), null);
+    const { value } = await kv.get(networkKeys.waSent("ses_1", "3EB0"));
+    assert.equal(Buffer.from(value!).includes("private"), false);
+    assert.equal(await sweepExpired(kv, now + 14 * DAY_MS), 0);
+    assert.equal(await sweepExpired(kv, now + 15 * DAY_MS), 1);
+    assert.equal(await find("3EB0"), null);
+  } finally {
+    kv.close();
+  }
+});
