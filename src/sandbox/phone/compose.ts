@@ -9,6 +9,7 @@ import { FILE_KINDS, type PhoneFileKind, sendFile, type Transfers } from "./atta
 import { createCipheriv, createHash } from "node:crypto";
 import type { Random } from "../../runtime.ts";
 import { isGroup, isLid } from "../world/stanza.ts";
+import { pollOf, unwrap } from "./content.ts";
 import type { PhoneContext } from "./context.ts";
 import type { Received } from "./inbox.ts";
 import { hkdf } from "./keys.ts";
@@ -107,12 +108,12 @@ function droppedFrom(json: object, read: object): string[] | null {
 
 /** Returns the stanza's `type` and the `mediatype` of its ciphertexts, which the network sees in plain text. */
 export function wireType(message: proto.IMessage): { type: string; mediaType: string | null } {
-  const content = message.documentWithCaptionMessage?.message ?? message;
+  const { inner: content } = unwrap(message);
   const mediaType = MEDIA_TYPES.find(([field]) => content[field])?.[1] ?? null;
   if (content.audioMessage) return { type: "media", mediaType: content.audioMessage.ptt ? "ptt" : "audio" };
   if (mediaType) return { type: "media", mediaType };
   if (content.reactionMessage) return { type: "reaction", mediaType };
-  if (content.pollCreationMessage || content.pollUpdateMessage) return { type: "poll", mediaType };
+  if (pollOf(content) || content.pollUpdateMessage) return { type: "poll", mediaType };
   return { type: "text", mediaType };
 }
 

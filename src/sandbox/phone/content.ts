@@ -132,12 +132,12 @@ export function amendmentOf({ protocolMessage }: proto.IMessage): Amendment | nu
 /** Returns the details of `inner`, a message without its wrappers; `viewOnce`: one of them was "view once". */
 function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }): MessageDetails {
   const { locationMessage: place, reactionMessage: reaction, extendedTextMessage: text } = inner;
-  const poll = inner.pollCreationMessage ?? inner.pollCreationMessageV2 ?? inner.pollCreationMessageV3;
+  const poll = pollOf(inner);
   const cards = inner.contactMessage ? [inner.contactMessage] : inner.contactsArrayMessage?.contacts;
   const context = contextOf(inner);
   return {
     quoted: context?.stanzaId
-      ? { id: context.stanzaId, text: context.quotedMessage ? textIn(context.quotedMessage) : null }
+      ? { id: context.stanzaId, text: context.quotedMessage ? textIn(unwrap(context.quotedMessage).inner) : null }
       : null,
     mentions: context?.mentionedJid ?? [],
     forwarded: context?.isForwarded ?? false,
@@ -173,12 +173,15 @@ function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }): 
   };
 }
 
+export function pollOf(message: proto.IMessage): proto.Message.IPollCreationMessage | null {
+  return message.pollCreationMessage ?? message.pollCreationMessageV2 ?? message.pollCreationMessageV3 ?? null;
+}
+
 /** Returns what a quotation of the message shows: its text, its caption, a location's name, or a poll's question. */
 function textIn(message: proto.IMessage): string | null {
   const caption = message.imageMessage?.caption ?? message.videoMessage?.caption ?? message.documentMessage?.caption;
-  const poll = message.pollCreationMessage ?? message.pollCreationMessageV3;
   return message.conversation || message.extendedTextMessage?.text || caption || message.locationMessage?.name ||
-    message.contactMessage?.displayName || poll?.name || null;
+    message.contactMessage?.displayName || pollOf(message)?.name || null;
 }
 
 function contextOf(message: proto.IMessage): proto.IContextInfo | null {

@@ -100,9 +100,12 @@ export class Inbox {
       )
       : this.find({ ...stanza, attrs: { ...stanza.attrs, id: target.id! } }, destination);
     if (!original || original.item.revoked) return;
-    const content = edited && readContent(edited);
-    if (!content) original.item.revoked = true;
-    else Object.assign(original.item, { text: content.text, caption: content.caption, edited: true });
+    if (!edited) {
+      original.item.revoked = true;
+    } else {
+      const { text = null, caption = null } = readContent(edited) ?? {};
+      Object.assign(original.item, { text, caption, edited: true });
+    }
   }
 
   items(): InboxItem[] {

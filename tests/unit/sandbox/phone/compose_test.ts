@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import { type BinaryNode, decryptPollVote, proto } from "@whiskeysockets/baileys";
+import { type BinaryNode, decryptPollVote, getBinaryNodeChild, proto } from "@whiskeysockets/baileys";
 import { encryptVote } from "../../../../src/sandbox/phone/compose.ts";
 import { ADMIN_REVOKE } from "../../../../src/sandbox/world/stanza.ts";
 import { seededRandom } from "../../../support/runtime.ts";
@@ -157,6 +157,49 @@ Deno.test("an admin deletes what others wrote in a group; nobody does in a chat 
       assert.equal(ben.inbox().find((item) => item.id === id)?.revoked, isDone, `${to} ${participant}`);
     }
   }
+});
+
+Deno.test("a stanza states the type of a poll or file in it, of every version and in every wrapper", async () => {
+  const { network, send } = scene();
+  const poll = { name: "Lunch?", options: [{ optionName: "Soup" }], selectableOptionsCount: 1 };
+  const imageMessage = { mimetype: "image/jpeg" };
+  for (
+    const [message, type, mediatype] of [
+      [{ pollCreationMessage: poll }, "poll", undefined],
+      [{ pollCreationMessageV3: poll }, "poll", undefined],
+      [{ viewOnceMessageV2: { message: { imageMessage } } }, "media", "image"],
+      [{ ephemeralMessage: { message: { conversation: "Hello" } } }, "text", undefined],
+    ] as const
+  ) {
+    await send(message);
+    const stanza = network.sent.findLast(({ tag }) => tag === "message")!;
+    const to = getBinaryNodeChild(getBinaryNodeChild(stanza, "participants"), "to");
+    const enc = getBinaryNodeChild(to, "enc");
+    assert.deepEqual([stanza.attrs.type, enc?.attrs.mediatype], [type, mediatype]);
+  }
+});
+
+Deno.test("a quotation shows the caption of a wrapped file and the question of every poll", async () => {
+  const { send } = scene();
+  const quoting = async (quotedMessage: Record<string, unknown>) => {
+    const contextInfo = { stanzaId: "3EB0AA", quotedMessage };
+    return (await send({ extendedTextMessage: { text: "reply", contextInfo } })).quoted?.text;
+  };
+  const documentMessage = { fileName: "a.pdf", caption: "The invoice" };
+  assert.equal(await quoting({ documentWithCaptionMessage: { message: { documentMessage } } }), "The invoice");
+  assert.equal(await quoting({ pollCreationMessageV2: { name: "Lunch?" } }), "Lunch?");
+});
+
+Deno.test("an edit that leaves nothing of a message is no deletion", async () => {
+  const { network, ana, ben, send } = scene();
+  const { id } = await send({ conversation: "first" });
+  const key = { remoteJid: ben.jid, fromMe: true, id };
+  await ana.sendMessage({
+    to: ben.number,
+    message: { protocolMessage: { key, type: 14, editedMessage: { messageContextInfo: {} } } },
+  });
+  await network.idle();
+  assert.equal(ben.inbox()[0]?.revoked, false);
 });
 
 Deno.test("typing is seen by the other side, and leaves no message", async () => {
