@@ -34,7 +34,7 @@ export async function composeWelcome(
   phone: PhoneContext,
 ): Promise<proto.IMessage[]> {
   const conversations = chats.tokens.map(({ jid, lid, token, at }) => ({
-    id: jid,
+    id: jid ?? lid,
     lidJid: lid,
     tcToken: token,
     tcTokenTimestamp: Math.floor(at / 1000),

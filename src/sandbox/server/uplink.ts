@@ -22,11 +22,12 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
 
     submit(from, message) {
       const account = accountOf(from);
-      const { error } = relay.submit({ account, device: 0 }, message, { hideNumber: isLid(message.attrs.from) });
+      const hideNumber = isLid(message.attrs.from);
+      const { error } = relay.submit({ account, device: 0 }, message, { hideNumber });
       if (error) return error;
       // Writing to somebody allows them to answer.
       const peer = directory.resolve(message.attrs.to)?.account;
-      if (peer) network.trust.issue(account, peer);
+      if (peer) network.trust.issue(account, peer, { hideNumber });
       return null;
     },
 
@@ -95,8 +96,8 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
 
     chatsOf(phone) {
       const account = accountOf(phone);
-      const tokens = network.trust.tokensFor(account).map(({ issuer, token, at }) => {
-        return { jid: issuer.jid, lid: issuer.lid, token, at };
+      const tokens = network.trust.tokensFor(account).map(({ issuer, hidden, ...given }) => {
+        return { ...given, jid: hidden ? null : issuer.jid, lid: issuer.lid };
       });
       return { tokens, nctSalt: network.trust.saltOf(account) };
     },

@@ -70,9 +70,10 @@ export class Notices {
   }
 
   /** Notifies the holder's companions of a token that allows it to write to the issuer. */
-  token(issuer: Account, holder: Account, token: Uint8Array): void {
+  token(issuer: Account, holder: Account, { token, hidden }: { token: Uint8Array; hidden: boolean }): void {
     const t = seconds(this.#runtime.clock);
-    this.tell([holder], { from: issuer.jid, sender_lid: issuer.lid, type: "privacy_token" }, [
+    const from = hidden ? issuer.lid : issuer.jid;
+    this.tell([holder], { from, sender_lid: issuer.lid, type: "privacy_token" }, [
       element("tokens", {}, [element("token", { jid: holder.jid, type: "trusted_contact", t }, token)]),
     ]);
   }

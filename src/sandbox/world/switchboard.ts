@@ -31,7 +31,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
   const faults = new Faults(runtime.clock);
   const notices = new Notices(runtime);
   const trust = new Trust(runtime, {
-    onToken: (issuer, holder, token) => notices.token(issuer, holder, token),
+    onToken: (issuer, holder, issued) => notices.token(issuer, holder, issued),
     onStanding: (account) => notices.standing(account, trust.standing(account)),
   });
 

@@ -27,6 +27,14 @@ export interface Standing {
   started: number;
 }
 
+interface IssuedToken {
+  token: Uint8Array;
+  /** Unix ms. */
+  at: number;
+  /** Whether the issuer has hidden its number from the holder. */
+  hidden: boolean;
+}
+
 interface AccountTrust {
   restrictedUntil: number;
   cap: NewChatCap | null;
@@ -34,8 +42,8 @@ interface AccountTrust {
   started: Set<Account>;
   /** Accounts that gave this one a token; chats with them are not new. */
   known: Set<Account>;
-  /** Tokens given by this account, by the account that may write to it, and when (Unix ms). */
-  issued: Map<Account, { token: Uint8Array; at: number }>;
+  /** Tokens given by this account, by the account that may write to it. */
+  issued: Map<Account, IssuedToken>;
   /** The salt from which the account makes tokens for chats without a `tctoken`. */
   salt: Uint8Array;
 }
@@ -50,7 +58,7 @@ interface ShownTokens {
 
 interface TrustEvents {
   /** Called when the account gave the holder a token, so that the holder's companions are notified. */
-  onToken(issuer: Account, holder: Account, token: Uint8Array): void;
+  onToken(issuer: Account, holder: Account, issued: IssuedToken): void;
   onStanding(account: Account): void;
 }
 
@@ -64,18 +72,27 @@ export class Trust {
     this.#events = events;
   }
 
-  /** Gives the holder a token to write to the issuer. If the holder has blocked the issuer, a later message does so. */
-  issue(issuer: Account, holder: Account): void {
-    if (issuer === holder || holder.blocked.has(issuer) || this.#of(issuer).issued.has(holder)) return;
+  /**
+   * Gives the holder a token to write to the issuer, unless it has one. If the holder has blocked the issuer, a later
+   * message does so. With `hideNumber` the holder knows the issuer only by LID.
+   */
+  issue(issuer: Account, holder: Account, { hideNumber = false } = {}): void {
+    if (issuer === holder || holder.blocked.has(issuer)) return;
+    const { issued } = this.#of(issuer);
+    const given = issued.get(holder);
+    if (given) {
+      given.hidden &&= hideNumber;
+      return;
+    }
     const { random, clock } = this.#runtime;
-    const token = random.bytes(TOKEN_BYTES);
-    this.#of(issuer).issued.set(holder, { token, at: clock.now() });
+    const token = { token: random.bytes(TOKEN_BYTES), at: clock.now(), hidden: hideNumber };
+    issued.set(holder, token);
     this.#of(holder).known.add(issuer);
     this.#events.onToken(issuer, holder, token);
   }
 
-  /** Returns the tokens that others gave this holder, and when. */
-  tokensFor(holder: Account): { issuer: Account; token: Uint8Array; at: number }[] {
+  /** Returns the tokens that others gave this holder. */
+  tokensFor(holder: Account): (IssuedToken & { issuer: Account })[] {
     return [...this.#accounts].flatMap(([issuer, { issued }]) => {
       const given = issued.get(holder);
       return given ? [{ issuer, ...given }] : [];

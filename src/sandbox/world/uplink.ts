@@ -60,8 +60,8 @@ export interface PhoneUplink {
 
 /** The tokens that others gave an account, and the salt from which it makes its own for everybody else. */
 export interface ChatTokens {
-  /** `at` is Unix ms. */
-  tokens: { jid: string; lid: string; token: Uint8Array; at: number }[];
+  /** `jid` is null where the other has hidden its number; `at` is Unix ms. */
+  tokens: { jid: string | null; lid: string; token: Uint8Array; at: number }[];
   nctSalt: Uint8Array;
 }
 

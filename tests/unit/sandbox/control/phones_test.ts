@@ -5,6 +5,7 @@ import { type SandboxNetwork, startNetwork } from "../../../../src/sandbox/netwo
 import type { Group } from "../../../../src/sandbox/world/groups.ts";
 import { type BinaryNode, childrenOf } from "../../../../src/sandbox/world/stanza.ts";
 import { type TestRuntime, testRuntime } from "../../../support/runtime.ts";
+import { testCompanion } from "../companion.ts";
 import { SmallNetwork } from "../phone/small_network.ts";
 
 const [ADMIN, ANA, BEN] = ["4917000000001", "4917000000002", "4917000000003"] as const;
@@ -198,6 +199,27 @@ for (const addressing of ["lid", "pn"] as const) {
     },
   );
 }
+
+onPhones(
+  "the token of a phone that hid its number does not name it either, until it writes by number",
+  async (scene) => {
+    const { network: { switchboard }, ask } = scene;
+    const ben = switchboard.directory.account(BEN)!;
+    const companion = testCompanion({ account: ben, device: 1 });
+    ben.companions.set(1, companion);
+    ben.keyless.add(1);
+    const sent: BinaryNode[] = [];
+    companion.mailbox.attach((stanza) => sent.push(stanza));
+    const told = () => switchboard.trust.tokensFor(ben).map(({ hidden }) => hidden);
+    await ask("POST", `/phones/${ANA}/messages`, { to: BEN, text: "Guess who", hideNumber: true });
+    const [token] = sent.filter(({ attrs }) => attrs.type === "privacy_token");
+    assert.equal(token?.attrs.from, switchboard.directory.account(ANA)!.lid);
+    assert.doesNotMatch(JSON.stringify(sent), new RegExp(ANA));
+    assert.deepEqual(told(), [true]);
+    await ask("POST", `/phones/${ANA}/messages`, { to: BEN, text: "It is me" });
+    assert.deepEqual(told(), [false]);
+  },
+);
 
 Deno.test("a file that the media host does not take is the network's error", async () => {
   const network = await startNetwork({ runtime: testRuntime() });
