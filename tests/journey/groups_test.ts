@@ -1,6 +1,7 @@
 /** A line's groups, worked through the API, with phones in them as witnesses. */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
+import { approvalNode } from "../../src/sandbox/world/groups.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
 
 const LINE = "4915200000001";
@@ -146,7 +147,7 @@ onStage("invitations are given, revoked and followed, and requests to join are a
 
   const { groups: all, groupChanges } = stage.network.switchboard;
   const group = all.get(own)!;
-  assert.equal(groupChanges.setApproval(group, group.creator, true), true);
+  assert.equal(groupChanges.set(group, group.creator, { approval: true }, approvalNode(true)), true);
   for (const number of [ANA, BEN]) await stage.control.call("POST", `/phones/${number}/join`, { invite: fresh.invite });
   const { data: waiting } = await stage.api.call("GET", `${groups}/${own}/requests`);
   assert.deepEqual(waiting.map(({ number }: Json) => number).sort(), [ANA, BEN]);

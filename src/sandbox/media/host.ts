@@ -22,25 +22,20 @@ export interface MediaHost extends MediaAccess {
   close(): Promise<void>;
 }
 
-interface MediaOptions {
-  runtime: Runtime;
-  /** Resolves when an upload of this line may be answered; by default immediately. */
-  taken?: (line: string) => Promise<void>;
-}
-
-/** Starts the host on a free port of 127.0.0.1. */
-export async function startMedia({ runtime, taken = () => Promise.resolve() }: MediaOptions): Promise<MediaHost> {
+/**
+ * Starts the host on a free port of 127.0.0.1. `taken` resolves when an upload of this line may be answered; by default
+ * immediately.
+ */
+export async function startMedia(
+  { runtime, taken = () => Promise.resolve() }: { runtime: Runtime; taken?: (line: string) => Promise<void> },
+): Promise<MediaHost> {
   const { caPem, certPem, keyPem } = await makeServerCertificate(runtime);
   const folder = await Deno.makeTempDir({ prefix: "paloma-sandbox-media-" });
   const files = new FileShelf(folder, runtime);
   const auth = Buffer.from(runtime.random.bytes(24)).toString("base64url");
   const stop = new AbortController();
-  const host: HostState = {
-    files,
-    auth,
-    pictures: new Map(),
-    taken,
-  };
+  // Profile pictures by path: unencrypted, and available to everybody who knows the URL.
+  const pictures = new Map<string, Uint8Array>();
   const server = Deno.serve(
     {
       hostname: "127.0.0.1",
@@ -54,7 +49,7 @@ export async function startMedia({ runtime, taken = () => Promise.resolve() }: M
         return new Response(null, { status: 500 });
       },
     },
-    (request) => answer(request, host),
+    (request) => answer(request, { files, auth, pictures, taken }),
   );
   const address = `127.0.0.1:${server.addr.port}`;
   return {
@@ -64,7 +59,7 @@ export async function startMedia({ runtime, taken = () => Promise.resolve() }: M
     caPem,
     keepPicture(picture) {
       const path = `${PICTURE_PATH}${Buffer.from(runtime.random.bytes(12)).toString("hex")}.jpg`;
-      host.pictures.set(path, picture);
+      pictures.set(path, picture);
       return `https://${address}${path}`;
     },
     paths: () => files.paths(),
@@ -78,14 +73,15 @@ export async function startMedia({ runtime, taken = () => Promise.resolve() }: M
   };
 }
 
-interface HostState extends Required<Pick<MediaOptions, "taken">> {
-  files: FileShelf;
-  auth: string;
-  /** Profile pictures by path: unencrypted, and available to everybody who knows the URL. */
-  pictures: Map<string, Uint8Array>;
-}
-
-async function answer(request: Request, { files, auth, pictures, taken }: HostState): Promise<Response> {
+async function answer(
+  request: Request,
+  { files, auth, pictures, taken }: {
+    files: FileShelf;
+    auth: string;
+    pictures: ReadonlyMap<string, Uint8Array>;
+    taken: (line: string) => Promise<void>;
+  },
+): Promise<Response> {
   const { pathname, searchParams, origin } = new URL(request.url);
   if (request.method === "POST") {
     const token = UPLOAD_PATH.exec(pathname)?.[1];
@@ -116,18 +112,11 @@ const VALID_DAYS = 365;
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const ISSUER = "CN=Paloma sandbox CA";
 
-interface ServerCertificate {
-  /** The certificate authority that clients must trust. */
-  caPem: string;
-  certPem: string;
-  keyPem: string;
-}
-
 /**
- * Creates a certificate for a server on 127.0.0.1, and an authority that issues it. Both are new at every start and
- * stay in memory.
+ * Creates a certificate for a server on 127.0.0.1, and an authority that issues it, which clients must trust. Both are
+ * new at every start and stay in memory.
  */
-export async function makeServerCertificate({ clock, random }: Runtime): Promise<ServerCertificate> {
+export async function makeServerCertificate({ clock, random }: Runtime) {
   const [authority, server] = await Promise.all([makeKeyPair(), makeKeyPair()]);
   const certify = async (subject: string, publicKey: CryptoKey, extensions: x509.Extension[]): Promise<string> => {
     const certificate = await x509.X509CertificateGenerator.create({

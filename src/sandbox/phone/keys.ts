@@ -34,30 +34,22 @@ export function makeKeys(random: Random): PhoneKeys {
   };
 }
 
-/** Returns new one-time keys to publish; none while the supply suffices. */
-export function refill(keys: PhoneKeys): KeyBundle["preKeys"] {
-  return keys.preKeys.size < LOW_STOCK ? addPreKeys(keys, STOCK - keys.preKeys.size) : [];
+/** Returns a bundle with new one-time keys to publish; null while the supply suffices. */
+export function refill(keys: PhoneKeys): KeyBundle | null {
+  return keys.preKeys.size < LOW_STOCK ? newBundle(keys, STOCK - keys.preKeys.size) : null;
 }
 
-/** Creates `count` one-time keys; returns their public halves. */
-export function addPreKeys(keys: PhoneKeys, count: number): KeyBundle["preKeys"] {
-  return Array.from({ length: count }, () => {
+/** Creates `count` one-time keys; returns the bundle to publish, with them and the long-lived public keys. */
+export function newBundle(keys: PhoneKeys, count: number): KeyBundle {
+  const preKeys = Array.from({ length: count }, () => {
     const id = keys.nextPreKeyId++;
     const pair = Curve.generateKeyPair();
     keys.preKeys.set(id, pair);
     return { id, publicKey: pair.public };
   });
-}
-
-/** Returns the bundle to publish: the long-lived public keys with the given one-time keys. */
-export function bundleOf(keys: PhoneKeys, preKeys: KeyBundle["preKeys"]): KeyBundle {
   const { id, keyPair, signature } = keys.signedPreKey;
-  return {
-    registrationId: keys.registrationId,
-    identityKey: keys.identity.public,
-    signedPreKey: { id, publicKey: keyPair.public, signature },
-    preKeys,
-  };
+  const signedPreKey = { id, publicKey: keyPair.public, signature };
+  return { registrationId: keys.registrationId, identityKey: keys.identity.public, signedPreKey, preKeys };
 }
 
 /** Returns a public key with its type byte, the form in which Signal signs and sends it. */

@@ -71,17 +71,10 @@ export class Outbox {
 
   /** Sends a peer message to one of the phone's own companions; it appears in no chat. */
   async tell(companion: string, message: proto.IMessage): Promise<void> {
-    const { runtime, uplink, self } = this.#phone;
-    const id = messageId(runtime.random);
+    const { runtime, uplink, self, name } = this.#phone;
     const enc = await this.#encrypt(companion, message);
-    const attributes = {
-      id,
-      from: self.jid,
-      to: companion,
-      type: "protocol",
-      category: "peer",
-      notify: this.#phone.name,
-    };
+    const peer = { to: companion, type: "protocol", category: "peer" };
+    const attributes = { ...peer, id: messageId(runtime.random), from: self.jid, notify: name };
     if (enc) uplink.submit(self, element("message", attributes, [enc, element("meta", { appdata: "default" })]));
   }
 
@@ -131,10 +124,7 @@ export class Outbox {
     const theirs = isOwn(this.#phone, sent.chat) ? [] : readers;
     const ours = uplink.devicesOf(self.jid).filter((device) => device !== self.jid);
     const copy = deviceSent(sent.chat, sent.message);
-    const nodes = [
-      ...await this.#toEach(theirs, sent.message),
-      ...await this.#toEach(ours, copy),
-    ];
+    const nodes = [...await this.#toEach(theirs, sent.message), ...await this.#toEach(ours, copy)];
     return { content: [element("participants", {}, nodes)], holders: null };
   }
 

@@ -15,7 +15,7 @@ import type { PasskeyState } from "./passkey_exchange.ts";
 import { type BinaryNode, isGroup, messageId } from "../world/stanza.ts";
 import { compose, composeEdit, composeReaction, composeRevocation, composeVote, type PhoneMessage } from "./compose.ts";
 import { chatJid, chatWithOthers, type PhoneContext } from "./context.ts";
-import { bundleOf, makeKeys, refill } from "./keys.ts";
+import { makeKeys, refill } from "./keys.ts";
 import { Outbox } from "./outbox.ts";
 import { Receiver } from "./receiver.ts";
 import { SenderKeys, SignalSessions } from "./signal.ts";
@@ -57,27 +57,14 @@ export class Phone implements Device {
     this.number = number;
     this.name = name;
     const keys = makeKeys(runtime.random);
-    const sessions = new SignalSessions(keys);
-    this.#context = {
-      runtime,
-      uplink,
-      media: uplink.media,
-      self: this,
-      name,
-      keys,
-      sessions,
-      senderKeys: new SenderKeys(),
-    };
+    const [sessions, senderKeys] = [new SignalSessions(keys), new SenderKeys()];
+    this.#context = { runtime, uplink, media: uplink.media, self: this, name, keys, sessions, senderKeys };
     this.#inbox = new Inbox(this.#context);
     this.#outbox = new Outbox(this.#context);
-    this.#receiver = new Receiver(this.#context, {
-      inbox: this.#inbox,
-      outbox: this.#outbox,
-      publishKeys: () => this.#publishKeys(),
-    });
+    this.#receiver = new Receiver(this.#context, { inbox: this.#inbox, outbox: this.#outbox });
     this.#appStateKey = { id: runtime.random.bytes(6), data: runtime.random.bytes(32) };
     this.#linker = new Linker(this.#context, passkey ? new Passkey(runtime.random) : null);
-    this.#publishKeys();
+    uplink.publishKeys(this, refill(keys)!);
     if (this.#linker.passkey) uplink.demandPasskey(this, this.#linker.passkey.credential);
   }
 
@@ -93,12 +80,6 @@ export class Phone implements Device {
   shareSalt(): void {
     const { uplink, runtime } = this.#context;
     uplink.changeSettings(this, saltPatch(this.#appStateKey, uplink.chatsOf(this).nctSalt, runtime.random));
-  }
-
-  #publishKeys(): void {
-    const { uplink, keys } = this.#context;
-    const preKeys = refill(keys);
-    if (preKeys.length > 0) uplink.publishKeys(this, bundleOf(keys, preKeys));
   }
 
   /** Scans a QR, given as its text or a PNG data URL. */

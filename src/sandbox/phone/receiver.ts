@@ -11,7 +11,7 @@ import { AttachmentError, receiveFile, upload } from "./attachment.ts";
 import { amendmentOf, type Content, readContent, unwrap } from "./content.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import type { Inbox, Received } from "./inbox.ts";
-import { addPreKeys, bundleOf, hkdf } from "./keys.ts";
+import { hkdf, newBundle, refill } from "./keys.ts";
 import type { Outbox } from "./outbox.ts";
 import { signalAddress, unpad } from "./signal.ts";
 
@@ -21,22 +21,17 @@ const RETRY_RECEIPTS = 5;
 /** Number of typing states kept for the control API. */
 const STATES_KEPT = 1_000;
 
-interface ReceiverParts {
-  inbox: Inbox;
-  outbox: Outbox;
-  /** Publishes new one-time keys if many have been used. */
-  publishKeys(): void;
-}
-
 export class Receiver {
   readonly #phone: PhoneContext;
-  readonly #parts: ReceiverParts;
+  readonly #inbox: Inbox;
+  readonly #outbox: Outbox;
   readonly #retryReceipts = new Map<string, number>();
   readonly #states: ChatState[] = [];
 
-  constructor(phone: PhoneContext, parts: ReceiverParts) {
+  constructor(phone: PhoneContext, { inbox, outbox }: { inbox: Inbox; outbox: Outbox }) {
     this.#phone = phone;
-    this.#parts = parts;
+    this.#inbox = inbox;
+    this.#outbox = outbox;
   }
 
   /** Returns the typing states seen in chats, oldest first. */
@@ -51,18 +46,19 @@ export class Receiver {
     if (stanza.tag === "chatstate") return this.#see(stanza);
     uplink.send(self, ack(stanza));
     if (stanza.tag !== "receipt") return;
-    if (stanza.attrs.type === "retry") await this.#parts.outbox.resend(stanza);
+    if (stanza.attrs.type === "retry") await this.#outbox.resend(stanza);
     if (stanza.attrs.type === "server-error" && isOwn(this.#phone, stanza.attrs.from ?? "")) {
-      uplink.send(self, await reupload(this.#phone, stanza, this.#parts.inbox.withId(stanza.attrs.id ?? "")));
+      uplink.send(self, await reupload(this.#phone, stanza, this.#inbox.withId(stanza.attrs.id ?? "")));
     }
   }
 
   async #receiveMessage(stanza: BinaryNode): Promise<void> {
-    const { uplink, self } = this.#phone;
+    const { uplink, self, keys } = this.#phone;
     const decrypted = await decryptStanza(this.#phone, stanza);
-    this.#parts.publishKeys();
+    const bundle = refill(keys);
+    if (bundle) uplink.publishKeys(self, bundle);
     const destination = decrypted.kind === "message" ? decrypted.destination : stanza.attrs.recipient ?? null;
-    const known = this.#parts.inbox.find(stanza, destination);
+    const known = this.#inbox.find(stanza, destination);
     if (known) {
       known.item.copies++;
     } else if (decrypted.kind === "failed") {
@@ -70,7 +66,7 @@ export class Receiver {
     } else if (decrypted.kind === "message") {
       const amendment = amendmentOf(unwrap(decrypted.message).inner);
       const content = amendment ? null : readContent(decrypted.message);
-      if (amendment) this.#parts.inbox.amend(stanza, destination, amendment);
+      if (amendment) this.#inbox.amend(stanza, destination, amendment);
       // Peer messages between a companion and its phone appear in no chat.
       if (content && stanza.attrs.category !== "peer") await this.#keep(stanza, destination, content);
     }
@@ -81,10 +77,10 @@ export class Receiver {
   async #keep(stanza: BinaryNode, destination: string | null, content: Content): Promise<void> {
     try {
       const file = content.file && await receiveFile(content.file, this.#phone);
-      this.#parts.inbox.add(stanza, destination, { content, file, mediaError: null });
+      this.#inbox.add(stanza, destination, { content, file, mediaError: null });
     } catch (error) {
       if (!(error instanceof AttachmentError)) throw error;
-      this.#parts.inbox.add(stanza, destination, { content, file: null, mediaError: error.message });
+      this.#inbox.add(stanza, destination, { content, file: null, mediaError: error.message });
     }
   }
 
@@ -102,8 +98,7 @@ export class Receiver {
     this.#retryReceipts.set(key, count);
     runtime.log.debug({ phone: self.jid, id, count, err: error }, "a phone could not decrypt a message");
     if (count <= RETRY_RECEIPTS) {
-      const bundle = bundleOf(keys, addPreKeys(keys, 1));
-      uplink.send(self, retryReceipt(stanza, { self, bundle, count }));
+      uplink.send(self, retryReceipt(stanza, { self, bundle: newBundle(keys, 1), count }));
     }
     uplink.send(self, ack(stanza));
   }

@@ -1,7 +1,7 @@
 /** Queries of `w:g2`: reading, creating and changing groups, and joining by an invite. */
-import type { Account } from "../world/directory.ts";
+import type { Account, Directory } from "../world/directory.ts";
 import { FORBIDDEN, type MemberResult } from "../world/group_changes.ts";
-import { addressIn, type Group, groupNode, participantNode } from "../world/groups.ts";
+import { addressIn, approvalNode, type Group, groupNode, participantNode } from "../world/groups.ts";
 import {
   type BinaryNode,
   bytesOf,
@@ -94,7 +94,8 @@ interface ChangeContext extends QueryContext {
 
 function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): BinaryNode | null {
   const { group, companion: { account }, network: { groupChanges, directory } } = context;
-  const done = (allowed: boolean) => allowed ? result(query) : refusal(query, FORBIDDEN);
+  const set = (changed: Parameters<typeof groupChanges.set>[2], notice: BinaryNode) =>
+    groupChanges.set(group, account, changed, notice) ? result(query) : refusal(query, FORBIDDEN);
   switch (asked.tag) {
     case "add":
     case "remove":
@@ -107,31 +108,29 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
     }
     case "subject": {
       const subject = textOf(asked);
-      return subject
-        ? done(groupChanges.set(group, account, { subject }, element("subject", { subject })))
-        : refusal(query, "400");
+      return subject ? set({ subject }, element("subject", { subject })) : refusal(query, "400");
     }
     case "description": {
       const text = textOf(child(asked, "body"));
       const id = asked.attrs.id ?? "";
       const body = element("description", { id }, [element("body", {}, bytesOf(child(asked, "body")))]);
-      return done(groupChanges.set(group, account, { description: text ? { id, text } : null }, body));
+      return set({ description: text ? { id, text } : null }, body);
     }
     case "announcement":
     case "not_announcement":
-      return done(groupChanges.set(group, account, { announce: asked.tag === "announcement" }, element(asked.tag)));
+      return set({ announce: asked.tag === "announcement" }, element(asked.tag));
     case "locked":
     case "unlocked":
-      return done(groupChanges.set(group, account, { locked: asked.tag === "locked" }, element(asked.tag)));
+      return set({ locked: asked.tag === "locked" }, element(asked.tag));
     case "ephemeral":
     case "not_ephemeral": {
-      const ephemeral = Number(asked.attrs.expiration ?? 0);
-      return done(
-        groupChanges.set(group, account, { ephemeral }, element(asked.tag, { expiration: asked.attrs.expiration })),
-      );
+      const { expiration } = asked.attrs;
+      return set({ ephemeral: Number(expiration ?? 0) }, element(asked.tag, { expiration }));
     }
-    case "membership_approval_mode":
-      return done(groupChanges.setApproval(group, account, child(asked, "group_join")?.attrs.state === "on"));
+    case "membership_approval_mode": {
+      const approval = child(asked, "group_join")?.attrs.state === "on";
+      return set({ approval }, approvalNode(approval));
+    }
     case "invite": {
       const code = groupChanges.renewInvite(group, account);
       return code === null ? refusal(query, FORBIDDEN) : result(query, [element("invite", { code })]);
@@ -151,9 +150,9 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
 }
 
 /** Returns the accounts of the participants in a node, without those that do not exist. */
-function accountsOf(node: BinaryNode, directory: QueryContext["network"]["directory"]): Account[] {
-  const accounts = childrenOf(node, "participant").map(({ attrs }) => directory.resolve(attrs.jid)?.account ?? null);
-  return [...new Set(accounts)].filter((account) => account !== null);
+function accountsOf(node: BinaryNode, directory: Directory): Account[] {
+  const accounts = childrenOf(node, "participant").flatMap(({ attrs }) => directory.resolve(attrs.jid)?.account ?? []);
+  return [...new Set(accounts)];
 }
 
 /** Returns one result per participant; those who are not on the network get a 404 under the requested address. */

@@ -4,7 +4,6 @@ import type { Account } from "./directory.ts";
 import {
   addressIn,
   type AddressingMode,
-  approvalNode,
   type Group,
   groupNode,
   type Groups,
@@ -31,19 +30,15 @@ export interface MemberResult {
 }
 
 export class GroupChanges {
-  #groups: Groups;
-  #notices: Notices;
-  #runtime: Runtime;
+  #parts: { groups: Groups; notices: Notices; runtime: Runtime };
 
-  constructor({ groups, notices, runtime }: { groups: Groups; notices: Notices; runtime: Runtime }) {
-    this.#groups = groups;
-    this.#notices = notices;
-    this.#runtime = runtime;
+  constructor(parts: { groups: Groups; notices: Notices; runtime: Runtime }) {
+    this.#parts = parts;
   }
 
   /** Creates a group. The first participant is its creator and admin. */
   create(details: { subject: string; participants: readonly Account[]; addressing: AddressingMode }): Group {
-    const group = this.#groups.create(details, this.#runtime);
+    const group = this.#parts.groups.create(details, this.#parts.runtime);
     this.#tell(group.participants, group, group.creator, element("create", { type: "new" }, [groupNode(group)]));
     return group;
   }
@@ -96,24 +91,20 @@ export class GroupChanges {
     return true;
   }
 
-  setApproval(group: Group, actor: Account, approval: boolean): boolean {
-    return this.set(group, actor, { approval }, approvalNode(approval));
-  }
-
   /** Replaces the invite; returns null if the actor is not an admin. */
   renewInvite(group: Group, actor: Account): string | null {
-    const invite = newInvite(this.#runtime.random);
+    const invite = newInvite(this.#parts.runtime.random);
     const done = group.admins.has(actor) && this.set(group, actor, { invite }, element("invite", { code: invite }));
     return done ? invite : null;
   }
 
   /** Joins by an invite, or requests to join if admins must approve. Returns the group, or the code of a refusal. */
   join(code: string, account: Account): { group: Group; waits: boolean } | { error: string } {
-    const group = this.#groups.byInvite(code);
+    const group = this.#parts.groups.byInvite(code);
     if (!group) return { error: GONE };
     if (group.participants.includes(account)) return { error: ALREADY_IN };
     if (group.approval) {
-      group.requests.set(account, this.#runtime.clock.now());
+      group.requests.set(account, this.#parts.runtime.clock.now());
       const request = element("created_membership_requests", { request_method: "invite_link" }, [
         participantNode(group, account),
       ]);
@@ -169,7 +160,7 @@ export class GroupChanges {
 
   #tell(accounts: Iterable<Account>, group: Group, actor: Account, node: BinaryNode): void {
     const lidMode = group.addressing === "lid";
-    this.#notices.tell(accounts, {
+    this.#parts.notices.tell(accounts, {
       from: group.jid,
       type: "w:gp2",
       participant: addressIn(group, { account: actor, device: 0 }),

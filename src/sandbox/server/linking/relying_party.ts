@@ -56,11 +56,7 @@ export async function verifies(
       expectedOrigin: ORIGIN,
       expectedRPID: RP_ID,
       requireUserVerification: true,
-      credential: {
-        id: credential.id,
-        publicKey: Uint8Array.from(credential.publicKey),
-        counter: credential.counter,
-      },
+      credential: { ...credential, publicKey: Uint8Array.from(credential.publicKey) },
     });
     if (verified) credential.counter = authenticationInfo.newCounter;
     return verified && authenticationInfo.credentialID === credential.id;

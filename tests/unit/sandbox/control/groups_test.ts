@@ -132,7 +132,7 @@ Deno.test("who waits to be let in, and is added meanwhile, is in the group once"
     const { directory, groupChanges } = network.switchboard;
     const [maker, ana] = [directory.account(MAKER)!, directory.account(ANA)!];
     const group = groupChanges.create({ subject: "Friends", participants: [maker], addressing: "lid" });
-    groupChanges.setApproval(group, maker, true);
+    group.approval = true;
     groupChanges.join(group.invite, ana);
     groupChanges.change(group, maker, "add", [ana]);
     assert.deepEqual(groupChanges.decide(group, maker, true, [ana]), [{ account: ana, error: "404" }]);

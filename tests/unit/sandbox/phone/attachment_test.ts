@@ -12,7 +12,7 @@ import { decryptStanza } from "../../../../src/sandbox/phone/receiver.ts";
 import type { Device } from "../../../../src/sandbox/world/uplink.ts";
 import type { PhoneMessage } from "../../../../src/sandbox/phone/compose.ts";
 import { type MediaHost, startMedia } from "../../../../src/sandbox/media/host.ts";
-import { bundleOf, makeKeys, refill } from "../../../../src/sandbox/phone/keys.ts";
+import { makeKeys, refill } from "../../../../src/sandbox/phone/keys.ts";
 import { SenderKeys, SignalSessions } from "../../../../src/sandbox/phone/signal.ts";
 import { systemClock } from "../../../../src/runtime.ts";
 import { SmallNetwork } from "./small_network.ts";
@@ -155,7 +155,7 @@ function joinCompanion(network: SmallNetwork, user: string) {
     welcome() {},
     shareSalt() {},
   };
-  network.join(device, bundleOf(keys, refill(keys)));
+  network.join(device, refill(keys)!);
   const sessions = new SignalSessions(keys);
   const { runtime, media } = network;
   const ways = { runtime, uplink: network, media };
