@@ -3,12 +3,11 @@ import { type Context, Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import { FILE_KINDS } from "../phone/attachment.ts";
-import type { PhoneMessage } from "../phone/compose.ts";
 import type { Phone } from "../phone/phone.ts";
 import type { Account } from "../world/directory.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import type { LinkAnswer } from "../world/uplink.ts";
-import { body, type ControlledNetwork, number, parse, readJson } from "./request.ts";
+import { body, type ControlledNetwork, number } from "./request.ts";
 
 const newPhone = z.strictObject({
   number,
@@ -96,7 +95,7 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
 
   app.post("/:number/messages", async (c) => {
     const phone = phoneOf(c);
-    return c.json(await phone.sendMessage(await messageOf(c)), 201);
+    return c.json(await phone.sendMessage(await body(c, messageForm)), 201);
   });
   lists("messages", (phone) => phone.inbox());
   lists("chat-states", (phone) => phone.chatStates());
@@ -118,15 +117,10 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
   return app;
 }
 
-/**
- * Reads a message, which has one of three forms. The field that identifies the form decides how the rest is validated.
- */
-async function messageOf(c: Context): Promise<PhoneMessage> {
-  const json = await readJson(c);
+/** A message has one of three forms. The field that identifies the form decides how the rest is validated. */
+function messageForm(json: unknown) {
   const fields = typeof json === "object" && json !== null ? json : {};
-  if ("file" in fields) return parse(fileMessage, json);
-  if ("message" in fields) return parse(rawMessage, json);
-  return parse(textMessage, json);
+  return "file" in fields ? fileMessage : "message" in fields ? rawMessage : textMessage;
 }
 
 /** Waits for the companion's proof of identity, so that "linked" is true when the caller reads it. */

@@ -31,21 +31,12 @@ export interface ControlledNetwork {
 
 export const number = z.string().regex(/^\d{7,15}$/, "must be 7 to 15 digits");
 
-/** Parses the body with the schema. Throws Problem malformed_json or validation_failed. */
-export async function body<T extends z.ZodType>(c: Context, schema: T): Promise<z.infer<T>> {
-  return parse(schema, await readJson(c));
-}
-
-export async function readJson(c: Context): Promise<unknown> {
-  try {
-    return await c.req.json();
-  } catch {
+/** Parses the body with the schema, or with that of its form. Throws Problem malformed_json or validation_failed. */
+export async function body<T extends z.ZodType>(c: Context, schema: T | ((json: unknown) => T)): Promise<z.infer<T>> {
+  const json: unknown = await c.req.json().catch(() => {
     throw new Problem("malformed_json", "The body must be JSON.");
-  }
-}
-
-export function parse<T extends z.ZodType>(schema: T, json: unknown): z.infer<T> {
-  const parsed = schema.safeParse(json);
+  });
+  const parsed = (typeof schema === "function" ? schema(json) : schema).safeParse(json);
   if (parsed.success) return parsed.data;
   const errors = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   const [first] = errors;

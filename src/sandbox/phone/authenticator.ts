@@ -22,24 +22,6 @@ const requestOptions = z.object({
   allowCredentials: z.array(z.object({ id: z.string() })).optional(),
 });
 
-/** A passkey with its private key (PKCS #8), in the form that a virtual authenticator accepts. */
-export interface ExportedPasskey {
-  credentialId: string;
-  rpId: string;
-  userHandle: string;
-  privateKey: Uint8Array;
-}
-
-/** A WebAuthn assertion in the form of `PublicKeyCredential.toJSON()`; binary fields are base64url. */
-export interface AssertionJson {
-  id: string;
-  rawId: string;
-  type: "public-key";
-  authenticatorAttachment: "platform";
-  response: { clientDataJSON: string; authenticatorData: string; signature: string; userHandle: string };
-  clientExtensionResults: Record<string, never>;
-}
-
 export class Passkey {
   #id: string;
   #userHandle: string;
@@ -58,14 +40,17 @@ export class Passkey {
     return { id: this.#id, publicKey: coseKey(this.#publicKey), counter: 0 };
   }
 
-  /** Exports the passkey for a virtual authenticator in a browser. */
-  export(): ExportedPasskey {
+  /** Exports the passkey with its private key (PKCS #8), in the form that a virtual authenticator accepts. */
+  export() {
     const privateKey = this.#privateKey.export({ type: "pkcs8", format: "der" });
     return { credentialId: this.#id, rpId: RP_ID, userHandle: this.#userHandle, privateKey };
   }
 
-  /** Signs the challenge. Throws Problem validation_failed for options that match no passkey in a browser. */
-  sign(options: unknown): AssertionJson {
+  /**
+   * Signs the challenge; returns the assertion in the form of `PublicKeyCredential.toJSON()`, with binary fields in
+   * base64url. Throws Problem validation_failed for options that match no passkey in a browser.
+   */
+  sign(options: unknown) {
     const parsed = requestOptions.safeParse(options);
     if (!parsed.success) {
       const [issue] = parsed.error.issues;
@@ -85,8 +70,8 @@ export class Passkey {
     return {
       id: this.#id,
       rawId: this.#id,
-      type: "public-key",
-      authenticatorAttachment: "platform",
+      type: "public-key" as const,
+      authenticatorAttachment: "platform" as const,
       response: {
         clientDataJSON: clientData.toString("base64url"),
         authenticatorData: authenticatorData.toString("base64url"),

@@ -5,8 +5,24 @@
 import { proto } from "@whiskeysockets/baileys";
 import type { Attachment, PhoneFileKind } from "./attachment.ts";
 
-/** The parts of a message besides its text and file; null, false or empty if absent. */
-interface MessageDetails {
+/** The content of a message; parts that are absent are null, false or empty. */
+export interface Content {
+  /** Name of the protobuf field, such as `conversation` or `documentMessage`; `reaction` for a reaction. */
+  type: string;
+  text: string | null;
+  caption: string | null;
+  filename: string | null;
+  mimetype: string | null;
+  /** Whether the app plays this audio as a voice note. */
+  voiceNote: boolean;
+  /** The size stated in the message, known before the image is downloaded. */
+  imageSize: { width: number; height: number } | null;
+  /** Whether the message carries a preview to show until the file is downloaded. */
+  hasPreview: boolean;
+  /** `attachment` is null if the message does not say how to download and decrypt the file. */
+  file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> | null } | null;
+  /** The secret with which votes on the poll are encrypted. */
+  secret: Uint8Array | null;
   /** The message that this one replies to, and the quoted text. */
   quoted: { id: string; text: string | null } | null;
   /** JIDs. */
@@ -21,29 +37,6 @@ interface MessageDetails {
   linkPreview: { url: string; title: string | null; description: string | null; hasPicture: boolean } | null;
   /** Length and waveform of a voice note. */
   voice: { seconds: number; waveform: number[] } | null;
-}
-
-/** The content of a message, except its file. */
-export interface MessageContent extends MessageDetails {
-  /** Name of the protobuf field, such as `conversation` or `documentMessage`; `reaction` for a reaction. */
-  type: string;
-  text: string | null;
-  caption: string | null;
-  filename: string | null;
-  mimetype: string | null;
-  /** Whether the app plays this audio as a voice note. */
-  voiceNote: boolean;
-  /** The size stated in the message, known before the image is downloaded; null if the message states none. */
-  imageSize: { width: number; height: number } | null;
-  /** Whether the message carries a preview to show until the file is downloaded. */
-  hasPreview: boolean;
-}
-
-export interface Content extends MessageContent {
-  /** Null if there is no file. `attachment` is null if the message does not say how to download and decrypt it. */
-  file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> | null } | null;
-  /** The secret with which votes on the poll are encrypted. */
-  secret: Uint8Array | null;
 }
 
 /** Fields with data about the message rather than its content. */
@@ -130,7 +123,7 @@ export function amendmentOf({ protocolMessage }: proto.IMessage): Amendment | nu
 }
 
 /** Returns the details of `inner`, a message without its wrappers; `viewOnce`: one of them was "view once". */
-function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }): MessageDetails {
+function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }) {
   const { locationMessage: place, reactionMessage: reaction, extendedTextMessage: text } = inner;
   const poll = pollOf(inner);
   const cards = inner.contactMessage ? [inner.contactMessage] : inner.contactsArrayMessage?.contacts;

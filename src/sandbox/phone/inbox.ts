@@ -5,14 +5,14 @@ import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
 import { ADMIN_REVOKE, type BinaryNode } from "../world/stanza.ts";
 import type { OpenedFile } from "./attachment.ts";
-import { type Amendment, type Content, type MessageContent, readContent } from "./content.ts";
+import { type Amendment, type Content, readContent } from "./content.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import { shownAuthor } from "./stanzas.ts";
 
 /** Limit on the total size of encrypted files kept for uploading them again. */
 const KEPT_FILES_BYTES = 64 * 1024 * 1024;
 
-export interface InboxItem extends MessageContent {
+export interface InboxItem extends Omit<Content, "file" | "secret"> {
   id: string;
   /** Sender without device: `<number>@s.whatsapp.net` if the number is known, else the LID. */
   from: string;

@@ -33,7 +33,7 @@ interface QrText extends LinkRequest {
  * `no_request`: no companion waits for a code on this number. `wrong_code`: the exchange failed, as with a mistyped
  * code.
  */
-export type CodeAnswer = LinkAnswer | { kind: "no_request" } | { kind: "wrong_code" };
+type CodeAnswer = LinkAnswer | { kind: "no_request" } | { kind: "wrong_code" };
 
 export class Linker {
   /** Null if links of this account require no passkey. */

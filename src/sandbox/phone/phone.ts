@@ -8,8 +8,8 @@ import { KeyedQueue } from "../../base/single_flight.ts";
 import type { Runtime } from "../../runtime.ts";
 import { callOffer, type ChatState, chatState, readReceipt } from "./stanzas.ts";
 import { Inbox, type InboxItem } from "./inbox.ts";
-import { type AssertionJson, type ExportedPasskey, Passkey } from "./authenticator.ts";
-import { type CodeAnswer, Linker } from "./linking.ts";
+import { Passkey } from "./authenticator.ts";
+import { Linker } from "./linking.ts";
 import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
 import type { PasskeyState } from "./passkey_exchange.ts";
 import { type BinaryNode, isGroup, messageId } from "../world/stanza.ts";
@@ -88,7 +88,7 @@ export class Phone implements Device {
   }
 
   /** Enters the code that a companion shows. */
-  enterCode(typed: string): Promise<CodeAnswer> {
+  enterCode(typed: string) {
     return this.#linker.enterCode(typed);
   }
 
@@ -98,7 +98,7 @@ export class Phone implements Device {
   }
 
   /** Signs WebAuthn request options, as the owner's browser would. Throws Problem not_found without a passkey. */
-  signPasskey(options: unknown): AssertionJson {
+  signPasskey(options: unknown) {
     return this.#linker.ownPasskey().sign(options);
   }
 
@@ -108,7 +108,7 @@ export class Phone implements Device {
   }
 
   /** Exports the passkey. Throws Problem not_found without one. */
-  exportPasskey(): ExportedPasskey {
+  exportPasskey() {
     return this.#linker.ownPasskey().export();
   }
 

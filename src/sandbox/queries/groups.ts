@@ -1,6 +1,6 @@
 /** Queries of `w:g2`: reading, creating and changing groups, and joining by an invite. */
 import type { Account, Directory } from "../world/directory.ts";
-import { FORBIDDEN, type MemberResult } from "../world/group_changes.ts";
+import type { MemberResult } from "../world/group_changes.ts";
 import { addressIn, approvalNode, type Group, groupNode, participantNode } from "../world/groups.ts";
 import {
   type BinaryNode,
@@ -40,9 +40,9 @@ function readAny(query: BinaryNode, { companion, network }: QueryContext): Binar
 
 function read(query: BinaryNode, group: Group, { companion }: QueryContext): BinaryNode | null {
   const { account } = companion;
-  if (!group.participants.includes(account)) return refusal(query, FORBIDDEN);
+  if (!group.participants.includes(account)) return refusal(query, "403");
   if (child(query, "query")) return result(query, [groupNode(group)]);
-  if (!group.admins.has(account)) return refusal(query, FORBIDDEN);
+  if (!group.admins.has(account)) return refusal(query, "403");
   if (child(query, "invite")) return result(query, [element("invite", { code: group.invite })]);
   if (!child(query, "membership_approval_requests")) return null;
   const requests = [...group.requests].map(([account, at]) =>
@@ -95,7 +95,7 @@ interface ChangeContext extends QueryContext {
 function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): BinaryNode | null {
   const { group, companion: { account }, network: { groupChanges, directory } } = context;
   const set = (changed: Parameters<typeof groupChanges.set>[2], notice: BinaryNode) =>
-    groupChanges.set(group, account, changed, notice) ? result(query) : refusal(query, FORBIDDEN);
+    groupChanges.set(group, account, changed, notice) ? result(query) : refusal(query, "403");
   switch (asked.tag) {
     case "add":
     case "remove":
@@ -104,7 +104,7 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
       const results = groupChanges.change(group, account, asked.tag, accountsOf(asked, directory));
       return results
         ? result(query, [element(asked.tag, {}, resultNodes(group, asked, results))])
-        : refusal(query, FORBIDDEN);
+        : refusal(query, "403");
     }
     case "subject": {
       const subject = textOf(asked);
@@ -133,14 +133,14 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
     }
     case "invite": {
       const code = groupChanges.renewInvite(group, account);
-      return code === null ? refusal(query, FORBIDDEN) : result(query, [element("invite", { code })]);
+      return code === null ? refusal(query, "403") : result(query, [element("invite", { code })]);
     }
     case "membership_requests_action": {
       const [decision] = elements(asked);
       if (!decision) return refusal(query, "400");
       const accounts = accountsOf(decision, directory);
       const results = groupChanges.decide(group, account, decision.tag === "approve", accounts);
-      if (!results) return refusal(query, FORBIDDEN);
+      if (!results) return refusal(query, "403");
       const decided = element(decision.tag, {}, resultNodes(group, decision, results));
       return result(query, [element(asked.tag, {}, [decided])]);
     }

@@ -1,11 +1,14 @@
 /** Implements the phones' interface to the network (`world/uplink.ts`). */
 import { element, isGroup, isLid, parseJid, seconds } from "../world/stanza.ts";
 import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
-import { type Account, deliver, type Endpoint, endpointsOf, jidOf, PHONE_SETTINGS } from "../world/directory.ts";
+import { type Account, deliver, type Endpoint, endpointsOf, jidOf } from "../world/directory.ts";
 import { KeyStore } from "../world/key_store.ts";
 import type { RefBook } from "./linking/ref_book.ts";
 import { relayReceipt } from "../world/receipts.ts";
 import type { Switchboard } from "../world/switchboard.ts";
+
+/** The collection of shared settings to which the sandbox's phones write. */
+const PHONE_SETTINGS = "regular_high";
 
 /** Creates the uplink. The phones that use it must have an account. */
 export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {

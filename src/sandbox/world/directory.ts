@@ -104,9 +104,6 @@ export interface Endpoint {
 /** Device id of an account's first companion. */
 export const FIRST_DEVICE_ID = 1;
 
-/** The collection of shared settings to which the sandbox's phones write. */
-export const PHONE_SETTINGS = "regular_high";
-
 /** Privacy settings of a new account: everything is open to everybody. */
 const FRESH_PRIVACY = {
   readreceipts: "all",

@@ -1,20 +1,12 @@
 /** Changes to groups: who may make them, what they do, and who is notified. */
 import type { Runtime } from "../../runtime.ts";
 import type { Account } from "./directory.ts";
-import {
-  addressIn,
-  type AddressingMode,
-  type Group,
-  groupNode,
-  type Groups,
-  newInvite,
-  participantNode,
-} from "./groups.ts";
+import { addressIn, type Group, groupNode, type Groups, newInvite, participantNode } from "./groups.ts";
 import type { Notices } from "./notices.ts";
 import { type BinaryNode, element } from "./stanza.ts";
 
 /** Error codes of the network for refused changes. */
-export const FORBIDDEN = "403";
+const FORBIDDEN = "403";
 const NOT_FOUND = "404";
 const ALREADY_IN = "409";
 const GONE = "410";
@@ -37,7 +29,7 @@ export class GroupChanges {
   }
 
   /** Creates a group. The first participant is its creator and admin. */
-  create(details: { subject: string; participants: readonly Account[]; addressing: AddressingMode }): Group {
+  create(details: Parameters<Groups["create"]>[0]): Group {
     const group = this.#parts.groups.create(details, this.#parts.runtime);
     this.#tell(group.participants, group, group.creator, element("create", { type: "new" }, [groupNode(group)]));
     return group;

@@ -4,14 +4,12 @@ import { type Account, type Endpoint, jidOf } from "./directory.ts";
 import { type BinaryNode, element, makeJid } from "./stanza.ts";
 import type { Random, Runtime } from "../../runtime.ts";
 
-/** How a group's members are addressed: by LID (today's groups) or by phone number (older ones). */
-export type AddressingMode = "lid" | "pn";
-
 const INVITE_BYTES = 16;
 
 export interface Group {
   readonly jid: string;
-  readonly addressing: AddressingMode;
+  /** How its members are addressed: by LID (today's groups) or by phone number (older ones). */
+  readonly addressing: "lid" | "pn";
   /** Unix ms. */
   readonly createdAt: number;
   /** The first of the initial participants. */
@@ -43,7 +41,7 @@ export class Groups {
 
   /** Creates a group; `participants` must not be empty. */
   create(
-    details: { subject: string; participants: readonly Account[]; addressing: AddressingMode },
+    details: Pick<Group, "subject" | "participants" | "addressing">,
     { clock, random }: Runtime,
   ): Group {
     let jid: string;

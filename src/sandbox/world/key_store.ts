@@ -1,6 +1,6 @@
 /** The public keys that a device has published, as the network keeps and distributes them. */
 import { createHash } from "node:crypto";
-import { bytesOf, child, childrenOf, element, uintBytes, uintOf } from "./stanza.ts";
+import { bytesOf, child, childrenOf, element, uintOf } from "./stanza.ts";
 import type { BinaryNode } from "./stanza.ts";
 
 /** The public keys that a device publishes, with which others start a Signal session. */
@@ -105,4 +105,9 @@ export function readBundle(stanza: BinaryNode, keys: BinaryNode | undefined = st
     .map((key) => ({ id: uintOf(bytesOf(child(key, "id"))), publicKey: bytesOf(child(key, "value")) }))
     .filter(({ publicKey }) => publicKey.length === 32);
   return { registrationId: uintOf(registration), identityKey, signedPreKey, preKeys };
+}
+
+/** Returns the value as a big-endian unsigned integer. */
+function uintBytes(value: number, length: number): Uint8Array {
+  return Uint8Array.from({ length }, (_, i) => Math.floor(value / 256 ** (length - 1 - i)) % 256);
 }

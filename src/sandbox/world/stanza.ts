@@ -49,10 +49,6 @@ export function uintOf(bytes: Uint8Array): number {
   return bytes.reduce((value, byte) => value * 256 + byte, 0);
 }
 
-export function uintBytes(value: number, length: number): Uint8Array {
-  return Uint8Array.from({ length }, (_, i) => Math.floor(value / 256 ** (length - 1 - i)) % 256);
-}
-
 /** Returns the current time as stanzas state it: Unix seconds. */
 export function seconds(clock: Clock): string {
   return String(Math.floor(clock.now() / 1000));

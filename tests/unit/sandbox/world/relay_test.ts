@@ -6,7 +6,7 @@ import {
   jidOf,
   participantHash,
 } from "../../../../src/sandbox/world/directory.ts";
-import { type AddressingMode, Groups } from "../../../../src/sandbox/world/groups.ts";
+import { type Group, Groups } from "../../../../src/sandbox/world/groups.ts";
 import { Relay } from "../../../../src/sandbox/world/relay.ts";
 import { relayReceipt } from "../../../../src/sandbox/world/receipts.ts";
 import { Trust } from "../../../../src/sandbox/world/trust.ts";
@@ -105,7 +105,7 @@ Deno.test("a device of somebody else gets nothing, even where it is named", () =
   assert.deepEqual(arrived.map(({ at }) => at), [ana.number]);
 });
 
-for (const addressing of ["lid", "pn"] as AddressingMode[]) {
+for (const addressing of ["lid", "pn"] as Group["addressing"][]) {
   Deno.test(`in a group by ${addressing} all devices get the ciphertext, and a key where one was encrypted`, () => {
     const { relay, groups, runtime, line, ana, ben, companion, arrived } = scene();
     const group = groups.create({ subject: "Team", participants: [ana, line, ben], addressing }, runtime);

@@ -15,7 +15,6 @@ import { Phone } from "../../../../../src/sandbox/phone/phone.ts";
 import { RefBook } from "../../../../../src/sandbox/server/linking/ref_book.ts";
 import { Registration } from "../../../../../src/sandbox/server/linking/registration.ts";
 import { createUplink } from "../../../../../src/sandbox/server/uplink.ts";
-import type { AssertionJson } from "../../../../../src/sandbox/phone/authenticator.ts";
 import {
   type BinaryNode,
   bytesOf,
@@ -153,7 +152,7 @@ class TestCompanion {
 
   /** The prologue, with a handoff proof unless that is left out. */
   async prologue(
-    assertion: AssertionJson,
+    assertion: ReturnType<Phone["signPasskey"]>,
     { payload, proof = true }: { payload?: Uint8Array; proof?: boolean } = {},
   ): Promise<BinaryNode> {
     payload ??= (await this.fetchRef(), this.payload());
@@ -309,7 +308,10 @@ Deno.test("options that do not come with the request are there for the asking", 
 });
 
 /** Assertions that are not the owner's answer to the challenge, made from the right one. */
-const FORGERIES: Record<string, (right: AssertionJson, phone: Phone) => AssertionJson> = {
+const FORGERIES: Record<
+  string,
+  (right: ReturnType<Phone["signPasskey"]>, phone: Phone) => ReturnType<Phone["signPasskey"]>
+> = {
   "another challenge": (_, phone) =>
     phone.signPasskey({ challenge: randomBytes(32).toString("base64url"), rpId: "whatsapp.com" }),
   "another page's origin": (_, phone) => forge(phone, { origin: "https://web.whatsapp.com.example.org" }),
@@ -330,7 +332,7 @@ const FORGERIES: Record<string, (right: AssertionJson, phone: Phone) => Assertio
 function forge(
   phone: Phone,
   change: { origin?: string; rpId?: string; flags?: number; type?: string; key?: Uint8Array },
-): AssertionJson {
+): ReturnType<Phone["signPasskey"]> {
   const { credentialId, privateKey } = phone.exportPasskey();
   const challenge = forgedChallenge;
   const { origin = "https://web.whatsapp.com", rpId = "whatsapp.com", flags = 5, type = "webauthn.get" } = change;
