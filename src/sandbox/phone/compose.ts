@@ -5,7 +5,7 @@
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
-import { FILE_KINDS, type PhoneFileKind, sendFile, type Transfers } from "./attachment.ts";
+import { type PhoneFileKind, sendFile, type Transfers } from "./attachment.ts";
 import { createCipheriv, createHash } from "node:crypto";
 import type { Random } from "../../runtime.ts";
 import { isGroup, isLid } from "../world/stanza.ts";
@@ -49,7 +49,6 @@ async function composeFile(
   context: Transfers,
 ): Promise<proto.IMessage> {
   const kind = message.kind ?? "document";
-  if (!FILE_KINDS.includes(kind)) throw invalid("kind", `must be one of ${FILE_KINDS.join(", ")}`);
   const base64 = message.file.replace(/^data:[^,]*;base64,/, "");
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(base64)) throw invalid("file", "is not base64");
   const content = Buffer.from(base64, "base64");

@@ -10,7 +10,7 @@ import { CodeLink } from "./code_link.ts";
 import type { CompanionSocket, SocketOwner } from "../companion_socket.ts";
 import { KEY_TYPE, type KeyBundle } from "../../world/key_store.ts";
 import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../world/uplink.ts";
-import { type Account, type Companion, jidOf, newCompanion } from "../../world/directory.ts";
+import { type Account, jidOf, newCompanion } from "../../world/directory.ts";
 import { streamError } from "../../world/faults.ts";
 import type { LinkOffer, RefBook, WaitingCompanion } from "./ref_book.ts";
 import { PasskeyLink } from "./passkey_link.ts";
@@ -201,27 +201,24 @@ export class Registration implements SocketOwner, WaitingCompanion {
   #takeProof(answer: BinaryNode): void {
     const pending = this.#pending;
     if (!pending || answer.attrs.id !== pending.queryId) return;
+    const { network } = this.#options;
     pending.cancelTimeout();
     const identityNode = child(child(answer, "pair-device-sign"), "device-identity");
     const identity = signedByCompanion(bytesOf(identityNode), pending.signed, this.#request.bundle.identityKey);
     if (!identity) {
-      this.#options.network.runtime.log.warn({ line: pending.account.number }, "a companion's proof was not accepted");
+      network.runtime.log.warn({ line: pending.account.number }, "a companion's proof was not accepted");
       return this.#socket.end(element("stream:error", { code: "401" }, [element("not-authorized")]));
     }
-    this.#options.network.addCompanion(this.#companion(pending, identity));
-    pending.settle(true);
-    this.#socket.end(streamError("restart")!);
-  }
-
-  #companion({ account, device, signed }: Pending, identity: Uint8Array): Companion {
-    const { keyIndex } = proto.ADVDeviceIdentity.decode(signed.details ?? new Uint8Array(0));
-    return newCompanion({ account, device }, {
+    const { keyIndex } = proto.ADVDeviceIdentity.decode(pending.signed.details ?? new Uint8Array(0));
+    network.addCompanion(newCompanion(pending, {
       noisePublic: this.#request.noisePublic,
-      keyIndex: keyIndex ?? device,
+      keyIndex: keyIndex ?? pending.device,
       identity,
       keys: this.#request.bundle,
-      linkedAt: this.#options.network.runtime.clock.now(),
-    });
+      linkedAt: network.runtime.clock.now(),
+    }));
+    pending.settle(true);
+    this.#socket.end(streamError("restart")!);
   }
 }
 
