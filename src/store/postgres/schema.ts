@@ -111,9 +111,9 @@ begin
   return query select written, refused;
 end $$;
 `,
-  // Shorter than the client waits: it cannot end a statement on the server, where those that wait would pile up.
+  // Less than the client waits: when it gives up, the statement goes on waiting, and many would pile up.
   `alter function paloma.commit(int[], bytea[], bigint[], int[], int[], bytea[], bytea[], bigint[])
-     set lock_timeout = '5s'`,
+     set lock_timeout = '7s'`,
 ];
 
 /** Creates or migrates the schema. Throws StoreError if a newer Paloma has made it. */
