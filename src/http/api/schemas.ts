@@ -84,6 +84,11 @@ export const Pagination = z.object({
   total: z.int().openapi({ description: "Number of items on all pages." }),
 }).openapi("Pagination");
 
+/** Returns the answer with a page of a list. */
+export function pageOf(item: z.ZodType, pagination: z.ZodType = Pagination) {
+  return { description: "A page of results", schema: z.object({ data: z.array(item), pagination }) };
+}
+
 /** Returns a time, Unix ms, as ISO 8601 UTC. */
 export function isoTime(at: number): string {
   return new Date(at).toISOString();
@@ -97,8 +102,7 @@ export function isoTimeOrNull(at: number | null): string | null {
 export const WaitsFor = z.object({
   kind: z.enum(HOLDS).openapi({
     description: "`schedule`: waits for its `sendAt`. `paused`: the queue is paused. `hours`: outside the plan's " +
-      "sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats " +
-      "for now.",
+      "sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats for now.",
   }),
   until: Timestamp.nullable().openapi({ description: "When sending resumes; null if no time is known." }),
 }).openapi("WaitsFor", {

@@ -100,9 +100,8 @@ function headersOf({ method, headers }: Route): { headers?: z.ZodObject } {
   return {
     headers: z.object({
       "idempotency-key": z.string().regex(KEY).optional().openapi({
-        description:
-          "Makes the request safe to retry: for 24 hours, the same key with the same body returns the first " +
-          "response.",
+        description: "Makes the request safe to retry: for 24 hours, the same key with the same body returns the " +
+          "first response.",
       }),
     }),
   };

@@ -77,8 +77,8 @@ const editAccount = route({
   path: "/v1/account",
   operationId: "editAccount",
   summary: "Update the account",
-  description: "Sets the opt-out words. A word counts when a person sends it to a session and nothing else; case " +
-    "and surrounding punctuation are ignored.",
+  description: "Sets the opt-out words. A word counts when a person sends it to a session and nothing else; case and " +
+    "surrounding punctuation are ignored.",
   body: z.strictObject({
     optOutWords: z.array(
       z.string().trim().min(1, { abort: true }).max(40).refine(

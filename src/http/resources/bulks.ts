@@ -1,7 +1,7 @@
 /** Accepted bulks: their progress, and cancelling the rest. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
-import { data, idOf, idParams, isoTime, isoTimeOrNull, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
+import { data, idOf, idParams, isoTime, isoTimeOrNull, pageOf, pageQuery, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const Bulk = z.object({
@@ -29,9 +29,7 @@ const listBulks = route({
   summary: "List bulks",
   description: "Newest first.",
   query: z.object(pageQuery),
-  answers: {
-    200: { description: "A page of results", schema: z.object({ data: z.array(Bulk), pagination: Pagination }) },
-  },
+  answers: { 200: pageOf(Bulk) },
   problems: [],
 });
 
@@ -50,8 +48,8 @@ const cancelBulk = route({
   path: "/v1/bulks/{id}",
   operationId: "cancelBulk",
   summary: "Cancel the rest of a bulk",
-  description: "Messages not yet handed to WhatsApp end as `failed` with the error code `cancelled`, and their " +
-    "quota is returned. If there is nothing left to cancel, the call succeeds.",
+  description: "Messages not yet handed to WhatsApp end as `failed` with the error code `cancelled`, and their quota " +
+    "is returned. If there is nothing left to cancel, the call succeeds.",
   answers: { 200: { ...one, description: "The bulk after cancelling" } },
 });
 

@@ -25,9 +25,9 @@ const readChat = route({
   path: "/v1/sessions/{id}/chats/{chat}/read",
   operationId: "readChat",
   summary: "Mark messages as read",
-  description: "`chat` is the one from the event. Without `messageId`, marks everything received since the chat " +
-    "was last read, up to the newest 500 messages. If read receipts are off in the session's privacy " +
-    "settings, the sender is not notified.",
+  description: "`chat` is the one from the event. Without `messageId`, marks everything received since the chat was " +
+    "last read, up to the newest 500 messages. If read receipts are off in the session's privacy settings, the " +
+    "sender is not notified.",
   body: z.strictObject({
     messageId: z.string().min(1).max(128).nullish().openapi({
       description: "`messageId` of a `message.received` event.",

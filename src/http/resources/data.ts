@@ -9,8 +9,8 @@ import {
   isoTime,
   isoTimeOrNull,
   NumberOrLid,
+  pageOf,
   pageQuery,
-  Pagination,
   Timestamp,
 } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -36,11 +36,11 @@ const eraseNumber = route({
   path: "/v1/data/{number}",
   operationId: "eraseNumber",
   summary: "Erase a number's data",
-  description: "Queued messages to the number are cancelled. Messages to it remain as empty records with " +
-    "`erasedAt`, so that totals stay correct; mentions in messages to others and to groups are removed. " +
-    "Events about it are deleted, along with received files, receipts, votes, and the sessions' data " +
-    "about its chats, including those under its `@lid`. An opt-out is kept. Repeating the request while " +
-    "the erasure runs returns its progress. Requires the scope `manage`.",
+  description: "Queued messages to the number are cancelled. Messages to it remain as empty records with `erasedAt`, " +
+    "so that totals stay correct; mentions in messages to others and to groups are removed. Events about it are " +
+    "deleted, along with received files, receipts, votes, and the sessions' data about its chats, including those " +
+    "under its `@lid`. An opt-out is kept. Repeating the request while the erasure runs returns its progress. " +
+    "Requires the scope `manage`.",
   params: z.object({ number: NumberOrLid }),
   answers: {
     200: data("The erasure is complete", Erasure),
@@ -57,9 +57,7 @@ const listErasures = route({
   summary: "List erasures",
   description: "Running erasures first, then completed ones, newest first. None of them contains the erased number.",
   query: z.object(pageQuery),
-  answers: {
-    200: { description: "A page of results", schema: z.object({ data: z.array(Erasure), pagination: Pagination }) },
-  },
+  answers: { 200: pageOf(Erasure) },
   problems: [],
 });
 

@@ -24,7 +24,7 @@ const DeliveryRecord = z.object({
   })),
   createdAt: Timestamp,
   nextAttemptAt: Timestamp.nullable().openapi({
-    description: "When the next attempt is due; null when none is, and while the webhook is not active",
+    description: "When the next attempt is due; null if none is, or while the webhook is not active.",
   }),
 }).openapi("Delivery");
 

@@ -74,9 +74,9 @@ const streamEvents = route({
   path: "/v1/events/stream",
   operationId: "streamEvents",
   summary: "Stream events",
-  description: "Server-sent events as they happen: `id` is the event's id, `event` its name, and `data` the event " +
-    "as in the feed. After an interruption, `Last-Event-ID` (or `after`) resumes the stream. A comment " +
-    "every 15 seconds keeps the connection alive. The stream ends when its key is no longer valid.",
+  description: "Server-sent events as they happen: `id` is the event's id, `event` its name, and `data` the event as " +
+    "in the feed. After an interruption, `Last-Event-ID` (or `after`) resumes the stream. A comment every 15 seconds " +
+    "keeps the connection alive. The stream ends when its key is no longer valid.",
   query: z.object(filters),
   headers: z.object({ "last-event-id": z.string().optional().openapi({ description: "Id of the last event seen." }) }),
   answers: { 200: { description: "The stream", schema: null, contentType: "text/event-stream" } },

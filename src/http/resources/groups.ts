@@ -144,8 +144,8 @@ const deleteGroupMessage = route({
   path: "/v1/sessions/{id}/groups/{gid}/messages/{messageId}",
   operationId: "deleteGroupMessage",
   summary: "Delete a group message for everyone",
-  description: "Admins can delete messages that others sent within the last 30 days; `messageId` is the one from " +
-    "the event. The session's own messages can also be deleted by their `msg_…` id, as with `POST " +
+  description: "Admins can delete messages that others sent within the last 30 days; `messageId` is the one from the " +
+    "event. The session's own messages can also be deleted by their `msg_…` id, as with `POST " +
     "/v1/messages/{id}/revoke`. The response is sent once WhatsApp has acknowledged the deletion.",
   params: ofOne.params.extend({ messageId: MessageReference }),
   answers: { 200: data("The message is deleted", z.object({ group: GroupJid, messageId: z.string() })) },

@@ -44,8 +44,8 @@ const listKeys = route({
   path: "/v1/account/keys",
   operationId: "listKeys",
   summary: "List API keys",
-  description: "Oldest first. Requires the scope `manage` as well as `read`. The account's own key, which has " +
-    "every scope and is managed in the panel, is not listed.",
+  description: "Oldest first. Requires the scope `manage` as well as `read`. The account's own key, which has every " +
+    "scope and is managed in the panel, is not listed.",
   answers: { 200: data("The keys, without their secret values", z.array(Key)) },
   problems: ["scope_missing"],
 });
@@ -56,8 +56,8 @@ const createKey = route({
   path: "/v1/account/keys",
   operationId: "createKey",
   summary: "Create an API key",
-  description: "Requires the scope `manage` and a key that is not restricted to domains. A key can grant only " +
-    "scopes that it has.",
+  description: "Requires the scope `manage` and a key that is not restricted to domains. A key can grant only scopes " +
+    "that it has.",
   body: NewKey,
   // In the handler, because the answer contains the new key: a replay must pass its permission checks too.
   repeats: "handler",

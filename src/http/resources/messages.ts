@@ -11,6 +11,7 @@ import {
   idParams,
   isoTime,
   isoTimeOrNull,
+  pageOf,
   pageQuery,
   Pagination,
   Recipient,
@@ -108,9 +109,8 @@ const listHistory = route({
       example: undefined,
     }),
     recipient: Recipient.optional().openapi({
-      description:
-        "Only messages to this recipient, as given in `to`. A number and its `@s.whatsapp.net` JID are the " +
-        "same recipient.",
+      description: "Only messages to this recipient, as given in `to`. A number and its `@s.whatsapp.net` JID are " +
+        "the same recipient.",
       example: undefined,
     }),
     type: z.enum(MESSAGE_KINDS).optional(),
@@ -120,12 +120,7 @@ const listHistory = route({
       example: undefined,
     }),
   }),
-  answers: {
-    200: {
-      description: "A page of results",
-      schema: z.object({ data: z.array(HistoryItem), pagination: HistoryPagination }),
-    },
-  },
+  answers: { 200: pageOf(HistoryItem, HistoryPagination) },
   problems: ["not_found"],
 });
 
@@ -147,9 +142,8 @@ const editMessage = route({
   operationId: "editMessage",
   summary: "Edit or reschedule a message",
   description: "`text` edits the message: in place while it is queued, or on the recipients' phones within 15 " +
-    "minutes of sending; the response then waits for WhatsApp's acknowledgement. `sendAt` and " +
-    "`priority` can be changed only while it is queued; `ttl` counts from the new time. Does not count " +
-    "against the quota.",
+    "minutes of sending; the response then waits for WhatsApp's acknowledgement. `sendAt` and `priority` can be " +
+    "changed only while it is queued; `ttl` counts from the new time. Does not count against the quota.",
   body: z.strictObject({ text: Text.nullish().openapi({ example: "Hello again 👋" }), sendAt, priority })
     .superRefine(({ text, sendAt, priority }, context) => {
       const moves = typeof sendAt === "string" || typeof priority === "string";
@@ -168,8 +162,8 @@ const revokeMessage = route({
   operationId: "revokeMessage",
   summary: "Delete a message for everyone",
   description: "A queued message is cancelled. A sent one is deleted from the recipients' phones, up to 60 hours " +
-    "after sending; the response waits for WhatsApp's acknowledgement, and `status` stays `sent`. Does " +
-    "not count against the quota.",
+    "after sending; the response waits for WhatsApp's acknowledgement, and `status` stays `sent`. Does not count " +
+    "against the quota.",
   answers: { 200: record },
   problems: ["not_found", "not_revocable", "network_error", "network_timeout"],
 });

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import type { OptOut } from "../../message/rows.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { data, isoTime, NumberOrLid, pageQuery, Pagination, Timestamp } from "../api/schemas.ts";
+import { data, isoTime, NumberOrLid, pageOf, pageQuery, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const Record = z.object({
@@ -28,9 +28,7 @@ const listOptOuts = route({
   summary: "List opt-outs",
   description: "Sorted by number.",
   query: z.object(pageQuery),
-  answers: {
-    200: { description: "A page of results", schema: z.object({ data: z.array(Record), pagination: Pagination }) },
-  },
+  answers: { 200: pageOf(Record) },
   problems: [],
 });
 

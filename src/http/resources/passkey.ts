@@ -51,8 +51,8 @@ const getPasskey = route({
   operationId: "getSessionPasskey",
   summary: "Get the passkey request",
   description: "Some WhatsApp accounts can be linked only with their passkey. While it is required, the session's " +
-    "`passkey` is not null. A person signs the challenge on https://web.whatsapp.com, to which the " +
-    "passkey is bound; the gateway never holds the passkey.",
+    "`passkey` is not null. A person signs the challenge on https://web.whatsapp.com, to which the passkey is bound; " +
+    "the gateway never holds the passkey.",
   answers: { 200: data("The request", Request) },
   problems: ["not_found"],
 });

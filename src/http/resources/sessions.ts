@@ -42,8 +42,8 @@ const Name = oneLine(
 ).openapi({ example: "Support line" });
 
 const Proxy = z.string().min(1).max(512).nullish().openapi({
-  description: "Proxy for all traffic of the session: `socks5://user:password@host:port`, `http://…` or " +
-    "`https://…`; null for none.",
+  description: "Proxy for all traffic of the session: `socks5://user:password@host:port`, `http://…` or `https://…`; " +
+    "null for none.",
   example: undefined,
 });
 
@@ -95,8 +95,8 @@ const createSession = route({
   path: "/v1/sessions",
   operationId: "createSession",
   summary: "Create a session",
-  description: "Linking starts at once: get the QR or pairing code from `GET /v1/sessions/{id}/qr`. The plan " +
-    "limits the number of sessions.",
+  description: "Linking starts at once: get the QR or pairing code from `GET /v1/sessions/{id}/qr`. The plan limits " +
+    "the number of sessions.",
   body: NewSession,
   repeats: "handler",
   answers: { 201: { ...one, description: "The new session" } },

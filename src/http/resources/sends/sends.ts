@@ -136,8 +136,8 @@ const sendForward = route({
   operationId: "sendForward",
   summary: "Forward a message",
   description: "Forwards a text, file, location or contact card that a session of the account sent within the last " +
-    "14 days or received within the last 30. The message's own session forwards it unless `sessionId` " +
-    "names another. The `type` is that of the forwarded message, and a link keeps its preview.",
+    "14 days or received within the last 30. The message's own session forwards it unless `sessionId` names another. " +
+    "The `type` is that of the forwarded message, and a link keeps its preview.",
   body: z.strictObject({ sessionId, to: Recipient, messageId: MessageReference, ...manner, ...options }).openapi(
     "ForwardMessage",
   ),
