@@ -138,6 +138,7 @@ const CORS_RESPONSE_HEADERS = [
   "ratelimit-limit",
   "ratelimit-remaining",
   "ratelimit-reset",
+  "age",
 ].join(", ");
 const PREFLIGHT_SECONDS = "600";
 
