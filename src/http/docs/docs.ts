@@ -83,6 +83,7 @@ const ORDER = [
   "backup",
   "upgrade",
   "proxy",
+  "machines",
   "migrate",
 ];
 

@@ -62,8 +62,9 @@ export function followScroll(articles) {
   const observer = new IntersectionObserver((changes) => {
     for (const { target, isIntersecting } of changes) isIntersecting ? seen.add(target) : seen.delete(target);
     const here = articles.find((article) => seen.has(article));
-    if (!here) return;
     side.querySelector('[aria-current="true"]')?.removeAttribute("aria-current");
+    // None at the errors.
+    if (!here) return;
     const link = links.get(here.id);
     link.setAttribute("aria-current", "true");
     const { offsetTop, offsetHeight } = link;
