@@ -16,6 +16,8 @@ const ANSWER_MS = 10_000;
  */
 const MOST_LATE_COMMITS = 8;
 const MOST_LATE_READS = 100;
+/** How long a late operation counts: on a connection that died unnoticed, its answer may never come. */
+const LATE_FOR_MS = 120_000;
 
 /** Opens the store at `url`. The runtime reads the access token from `DENO_KV_ACCESS_TOKEN`. Throws StoreError. */
 export async function openRemoteDenoKv(url: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
@@ -51,14 +53,16 @@ export function remoteEngine(native: Deno.Kv, { runtime }: { runtime: Pick<Runti
 
 /** Returns a function that runs operations with a time limit, and refuses them while `mostLate` late ones still run. */
 function inTime(clock: Clock, mostLate: number): <T>(run: () => Promise<T>) => Promise<T> {
-  let late = 0;
+  /** The late operations that run, oldest first, and when each became late. */
+  const late = new Map<Promise<unknown>, number>();
   return async (run) => {
-    if (late >= mostLate) throw unanswered();
+    for (const [operation, since] of late) if (clock.now() - since >= LATE_FOR_MS) late.delete(operation);
+    if (late.size >= mostLate) throw unanswered();
     const answer = run();
     const answered = await within(clock, ANSWER_MS, answer);
     if (answered !== "late") return answered;
-    late++;
-    const end = () => void late--;
+    late.set(answer, clock.now());
+    const end = () => void late.delete(answer);
     answer.then(end, end);
     throw unanswered();
   };
