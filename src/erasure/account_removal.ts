@@ -5,7 +5,7 @@
 import { accountKeys } from "../account/rows.ts";
 import { erasureKeys } from "./rows.ts";
 import { eventKeys } from "../event/rows.ts";
-import { endLines } from "../line/line_row.ts";
+import { endLines } from "../line/account_lines.ts";
 import { lineKeys } from "../line/rows.ts";
 import { mediaKeys } from "../media/rows.ts";
 import type { MediaStore } from "../media/store.ts";

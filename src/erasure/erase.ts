@@ -9,14 +9,14 @@
 import type { LoggedEvent } from "../event/event.ts";
 import { eraseEvents } from "../event/sweep.ts";
 import { eraseChats } from "../line/chats.ts";
-import { lineIdsOf } from "../line/line_row.ts";
+import { lineIdsOf } from "../line/account_lines.ts";
 import { mediaKeys } from "../media/rows.ts";
 import type { MediaStore } from "../media/store.ts";
 import { eraseMessages, unindexChats } from "../message/history/erase.ts";
 import { ledgerOf } from "../message/history/ledger.ts";
 import { LineQueue } from "../message/queue/queue.ts";
 import { CANCELLED, type Recorder } from "../message/record.ts";
-import { settleRefunds } from "../message/refund.ts";
+import { settleRefunds } from "../message/history/counts.ts";
 import { messageKeys } from "../message/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";

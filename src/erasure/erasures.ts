@@ -1,7 +1,7 @@
 /** Requests to erase a person from an account, and their records. */
 import { readUntil } from "../base/within.ts";
 import { notFound, Problem } from "../errors.ts";
-import { lineIdsOf } from "../line/line_row.ts";
+import { lineIdsOf } from "../line/account_lines.ts";
 import { lineKeys } from "../line/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";

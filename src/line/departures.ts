@@ -16,8 +16,7 @@ import type { Connection } from "../whatsapp/connection.ts";
 import type { SendOutcome } from "../whatsapp/outgoing.ts";
 import { LONGEST_REST_MS, survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./attempts.ts";
 import { keepKnown } from "./chats.ts";
-import { oneMoreChat } from "./new_chats.ts";
-import { afterDeparture, atStart, delaysOf, type Pacing, whileDeparting } from "./pacing.ts";
+import { afterDeparture, atStart, delaysOf, oneMoreChat, type Pacing, whileDeparting } from "./pacing.ts";
 import { askNetwork, type Ready } from "./prepare.ts";
 import { lineKeys } from "./rows.ts";
 

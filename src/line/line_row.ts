@@ -55,31 +55,6 @@ export function makeSessionNames(kv: Kv, clock: Clock): SessionNames {
   };
 }
 
-/** Returns the ids of an account's lines in order of creation, without those that are being deleted. */
-export async function lineIdsOf(kv: Kv, accountId: string): Promise<string[]> {
-  const rows = await Array.fromAsync(kv.list({ prefix: lineKeys.linesOfAccount(accountId) }));
-  return rows.map((row) => row.value);
-}
-
-/**
- * Marks every line of the account for deletion. Resolves to how many still exist, because a session has to unlink each.
- */
-export async function endLines(kv: Kv, accountId: string): Promise<number> {
-  for (const lineId of await lineIdsOf(kv, accountId)) {
-    await retryOnConflict(kv, async () => {
-      const slot = await kv.get(lineKeys.line(lineId));
-      if (slot.value === null) return { change: new Change(), result: null };
-      const { createdAt, generation } = slot.value;
-      const change = new Change().check(slot).delete(lineKeys.lineOfAccount(accountId, createdAt, lineId));
-      change.set(slot.key, { ...slot.value, wanted: "deleted", generation: generation + 1 });
-      return { change, result: null };
-    });
-  }
-  let left = 0;
-  for await (const { value } of kv.list({ prefix: lineKeys.lines() })) if (value.accountId === accountId) left++;
-  return left;
-}
-
 interface LineRowDeps {
   kv: Kv;
   events: EventLog;

@@ -18,11 +18,10 @@ import type {
   Restriction,
 } from "../whatsapp/connection.ts";
 import type { Network } from "../whatsapp/network.ts";
-import { BackOff } from "./back_off.ts";
+import { BackOff, LinkAttempts } from "./back_off.ts";
 import { DELETED_REASON, EXPORTED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
 import { LineConnection, type LineConnectionDeps } from "./line_connection.ts";
 import { deleteLine, LineRow } from "./line_row.ts";
-import { LinkAttempts } from "./link_attempts.ts";
 import { MOVED } from "./moved_queue.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner.ts";

@@ -1,45 +1,33 @@
 /** The lines as the HTTP layer uses them: it writes the wanted state, and sessions bring it about (promise 5). */
 import type { Accounts } from "../account/accounts.ts";
+import { readUntil } from "../base/within.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import { readProxy } from "../egress/proxy_address.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Clock, Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import { type AccountLines, makeAccountLines } from "./account_lines.ts";
-import { type Line, openedProxy, sealedProxy, type Wanted } from "./line.ts";
+import {
+  type AccountLines,
+  LineRegister,
+  makeAccountLines,
+  makeSendingLine,
+  type SendingLine,
+} from "./account_lines.ts";
+import {
+  DELETED_REASON,
+  type Line,
+  type LineStatus,
+  NOTHING_TO_LINK,
+  openedProxy,
+  sealedProxy,
+  type Wanted,
+} from "./line.ts";
+import type { SessionNames } from "./line_row.ts";
 import { type Linking, makeLinking } from "./linking.ts";
 import type { LiveConnection, LiveLines, Vitals } from "./live.ts";
-import { isReached, makeUntil } from "./reached.ts";
-import { LineRegister } from "./register.ts";
-import type { SessionNames } from "./line_row.ts";
 import { lineKeys } from "./rows.ts";
-import { makeSendingLine, type SendingLine } from "./sending_line.ts";
-
-export interface Lines extends Pick<AccountLines, "list" | "get">, SendingLine, Linking {
-  /** Creates a line. Throws Problem session_limit_reached if the plan allows no more (checked in the same commit). */
-  create(accountId: string, options: NewLineOptions): Promise<Line>;
-  /**
-   * Writes the wanted state and waits up to a few seconds for it, so that a client that disconnects a line sees
-   * `disconnected` in the answer. Resolves to the line as it is then; for a deleted line, to its last record, unlinked.
-   */
-  want(accountId: string, lineId: string, wanted: Wanted): Promise<Line>;
-  /** Pauses or resumes the line's queue; the line stays connected. Throws Problem not_found. */
-  pauseQueue(accountId: string, lineId: string, paused: boolean): Promise<Line>;
-  /**
-   * Changes the name or the proxy; undefined fields stay as they are. A line that is wanted connected reconnects
-   * through the new proxy. Throws Problem not_found, validation_failed.
-   */
-  update(accountId: string, lineId: string, changes: { name?: string; proxy?: string | null }): Promise<Line>;
-  /** Returns the line's vitals, asking its connection if there is one. Throws Problem not_found, NetworkTimeout. */
-  health(accountId: string, lineId: string): Promise<Vitals & Pick<Line, "restriction">>;
-  /**
-   * Returns the line's live connection. Throws Problem not_found, session_not_connected. Calls of the connection reject
-   * with NetworkRefusal, NetworkTimeout.
-   */
-  connection(accountId: string, lineId: string): Promise<LiveConnection>;
-}
 
 interface NewLineOptions {
   name: string;
@@ -60,12 +48,45 @@ interface LinesDeps {
   names: Pick<SessionNames, "changed">;
 }
 
-export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names }: LinesDeps): Lines {
+/** How long the answer waits at most. */
+const REACHED_WITHIN_MS = 5_000;
+
+/** The statuses in which a wanted state is reached. A deletion is complete when the row is gone. */
+const LEADS_TO: Readonly<Record<Wanted, readonly LineStatus[]>> = {
+  connected: ["connected", "qr", "pairing"],
+  paused: ["disconnected", "logged_out"],
+  exporting: ["disconnected", "logged_out"],
+  logged_out: ["logged_out"],
+  exported: ["logged_out"],
+  deleted: [],
+};
+
+/** The fields of the last record of a deleted line. */
+const DELETED = { ...NOTHING_TO_LINK, status: "logged_out", linked: false, reason: DELETED_REASON } as const;
+
+export type Lines = ReturnType<typeof makeLines>;
+
+export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names }: LinesDeps) {
   const lines = makeAccountLines(kv);
   const { row, used } = lines;
   const sending = makeSendingLine(lines);
-  const until = makeUntil({ kv, clock: runtime.clock, live });
   const register = new LineRegister({ kv, runtime, accounts, offer: (change, lineId) => live.offer(change, lineId) });
+
+  /** Resolves to the line once `done` is true of it, it is gone, or a few seconds have passed. */
+  async function until(last: Line, done: (now: Line) => boolean): Promise<Line> {
+    let line = last;
+    const read = async () => {
+      const { value } = await kv.get(lineKeys.line(last.id));
+      line = value ?? line;
+      return value;
+    };
+    const now = await readUntil(read, (row) => row === null || done(row), {
+      clock: runtime.clock,
+      withinMs: REACHED_WITHIN_MS,
+      watch: (changed) => live.watch(last.id, changed),
+    });
+    return now ?? { ...line, ...DELETED };
+  }
 
   /** Checks and seals a proxy's address. Throws Problem validation_failed. */
   async function proxyOf(text: string | null): Promise<Line["proxy"]> {
@@ -92,40 +113,42 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
     return await until(written, (now) => isReached(now, written));
   }
 
-  /** Returns the live connection of a line that is connected. Throws Problem not_found, session_not_connected. */
-  async function connectionOf(accountId: string, lineId: string): Promise<LiveConnection> {
-    const { value: line } = await row(accountId, lineId);
-    const connection = live.connection(lineId);
-    if (line.status === "connected" && connection) return connection;
-    throw new Problem("session_not_connected", `The session is ${line.status}; this needs it to be connected.`);
-  }
-
   return {
     list: lines.list,
     get: lines.get,
     ...sending,
     ...makeLinking({ lines, live, until, connect: (accountId, lineId) => bringAbout(accountId, lineId, "connected") }),
 
-    async health(accountId, lineId) {
+    /** Returns the line's vitals, asking its connection if there is one. Throws Problem not_found, NetworkTimeout. */
+    async health(accountId: string, lineId: string): Promise<Vitals & Pick<Line, "restriction">> {
       const { value: { restriction } } = await row(accountId, lineId);
       return { ...await live.vitals(lineId), restriction: restriction ?? null };
     },
 
-    async create(accountId, { name, pairingPhone, proxy: address = null, commitWith }) {
+    /** Creates a line. Throws Problem session_limit_reached if the plan allows no more (checked in the same commit). */
+    async create(
+      accountId: string,
+      { name, pairingPhone, proxy: address = null, commitWith }: NewLineOptions,
+    ): Promise<Line> {
       const proxy = await proxyOf(address);
       const line = await register.create(accountId, { name, pairingPhone, proxy, commitWith });
       live.reconcile(line);
       return line;
     },
 
-    async want(accountId, lineId, wanted) {
+    /**
+     * Writes the wanted state and waits up to a few seconds for it, so that a client that disconnects a line sees
+     * `disconnected` in the answer. Resolves to the line as it is then; for a deleted line, to its last record, unlinked.
+     */
+    async want(accountId: string, lineId: string, wanted: Wanted): Promise<Line> {
       // Read first: the deletion of a line removes this row too.
       const before = (await kv.get(lineKeys.lineUsed(lineId))).value;
       const line = await bringAbout(accountId, lineId, wanted);
       return await used({ ...line, lastUsed: before ?? line.lastUsed });
     },
 
-    async pauseQueue(accountId, lineId, paused) {
+    /** Pauses or resumes the line's queue; the line stays connected. Throws Problem not_found. */
+    async pauseQueue(accountId: string, lineId: string, paused: boolean): Promise<Line> {
       const { value: line } = await row(accountId, lineId);
       const at = lineKeys.queuePaused(lineId);
       await kv.commit(paused ? new Change().set(at, true) : new Change().delete(at));
@@ -133,7 +156,15 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
       return await used(line);
     },
 
-    async update(accountId, lineId, { name, proxy }) {
+    /**
+     * Changes the name or the proxy; undefined fields stay as they are. A line that is wanted connected reconnects
+     * through the new proxy. Throws Problem not_found, validation_failed.
+     */
+    async update(
+      accountId: string,
+      lineId: string,
+      { name, proxy }: { name?: string; proxy?: string | null },
+    ): Promise<Line> {
       const asked = proxy === undefined ? null : { proxy: await proxyOf(proxy) };
       const line = await retryOnConflict<Line>(kv, async () => {
         const slot = await row(accountId, lineId);
@@ -154,6 +185,22 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
       return await used(await until(line, (now) => isReached(now, line)));
     },
 
-    connection: connectionOf,
+    /**
+     * Returns the line's live connection. Throws Problem not_found, session_not_connected. Calls of the connection
+     * reject with NetworkRefusal, NetworkTimeout.
+     */
+    async connection(accountId: string, lineId: string): Promise<LiveConnection> {
+      const { value: line } = await row(accountId, lineId);
+      const connection = live.connection(lineId);
+      if (line.status === "connected" && connection) return connection;
+      throw new Problem("session_not_connected", `The session is ${line.status}; this needs it to be connected.`);
+    },
   };
+}
+
+/**
+ * Returns whether the line has reached the state that was wanted in that generation, or has halted on the way there.
+ */
+function isReached(now: Line, { generation, wanted }: Line): boolean {
+  return now.observedGeneration >= generation && (LEADS_TO[wanted].includes(now.status) || now.halted);
 }

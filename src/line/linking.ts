@@ -11,7 +11,6 @@ import type { AccountLines } from "./account_lines.ts";
 import type { Line, LineStatus } from "./line.ts";
 import { qrDataUrl } from "./line_row.ts";
 import type { LiveLines } from "./live.ts";
-import type { Until } from "./reached.ts";
 
 /** The state of linking: the spec's "Session QR / pairing result". */
 interface LinkingState {
@@ -23,7 +22,8 @@ interface LinkingState {
 interface LinkingDeps {
   lines: Pick<AccountLines, "row" | "used">;
   live: Pick<LiveLines, "present">;
-  until: Until;
+  /** Waits until `done` is true of the line, for a few seconds at most. */
+  until: (last: Line, done: (now: Line) => boolean) => Promise<Line>;
   /** Begins a new round of linking. */
   connect: (accountId: string, lineId: string) => Promise<Line>;
 }

@@ -7,7 +7,7 @@ import { usageAt } from "../account/quota.ts";
 import type { SharedMediaStore } from "../media/fair_shares.ts";
 import { commitSized, loadOf } from "../message/commit_size.ts";
 import { attachmentOf, storedFile, withAttachment } from "../message/content.ts";
-import { enqueue } from "../message/queue/enqueue.ts";
+import { enqueue } from "../message/queue/place.ts";
 import { EMPTY_LEDGER, extendLedger } from "../message/history/ledger.ts";
 import type { Message, MessageError } from "../message/message.ts";
 import { LineQueue } from "../message/queue/queue.ts";

@@ -12,8 +12,7 @@ import type { Clock } from "../runtime.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import { Chats, chatsOf, newAmong, writtenAt } from "./chats.ts";
-import { newChatsOf } from "./new_chats.ts";
-import type { Pacing } from "./pacing.ts";
+import { newChatsOf, type Pacing } from "./pacing.ts";
 
 /**
  * Prevents starvation (docs/queue.md): every tenth departure is that of the message that has waited longest, whatever

@@ -1,16 +1,18 @@
 /**
- * The pauses between departures (promise 2): the gap on the wire between two departures of a line lies within its
- * plan's [min, max], also across restarts.
+ * The pace of a line: the pauses between its departures, and the new chats that it may start per day (promise 2).
  *
- * The gateway cannot see the moment at which a message departs, only two moments around it: when it handed the message
- * over, and when the server's answer arrived. The pause counts from the answer, so `min` holds by construction. It is
- * drawn short of `max` by a slack that leaves room for the answer, a late timer and the encryption of a text. Longer
- * work, above all an upload, is done during the pause (`preparation.ts`); it stretches the gap past `max` only if it
- * takes longer than the pause.
+ * The gap on the wire between two departures lies within the plan's [min, max], also across restarts. The gateway cannot
+ * see the moment at which a message departs, only two moments around it: when it handed the message over, and when the
+ * server's answer arrived. The pause counts from the answer, so `min` holds by construction. It is drawn short of `max`
+ * by a slack that leaves room for the answer, a late timer and the encryption of a text. Longer work, above all an
+ * upload, is done during the pause (`preparation.ts`); it stretches the gap past `max` only if it takes longer than the
+ * pause. A failed attempt counts as a departure too: lines that ask the network for non-existent numbers without a pause
+ * get blocked.
  *
- * A failed attempt counts as a departure too: lines that ask the network for non-existent numbers
- * without a pause get blocked.
+ * New chats have the plan's limit per day, and a lower one in the line's first weeks if the plan has a warm-up. A chat is
+ * new while neither side has written in it. It counts when its first message departs, whatever the outcome.
  */
+import { dayAt } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";
 import type { Random } from "../runtime.ts";
 
@@ -37,7 +39,7 @@ export interface Pacing {
   departures?: number;
   /** When the line's first message departed, Unix ms. */
   firstDepartureAt?: number;
-  /** How many new chats were started on the last day with any, `YYYY-MM-DD` (`new_chats.ts`). */
+  /** How many new chats were started on the last day with any, `YYYY-MM-DD`. */
   newChats?: { day: string; started: number };
 }
 
@@ -99,4 +101,36 @@ export function nextDeparture(pacing: Pacing | null, now: number, delays: Delays
   const { lastDepartureAt, nextDepartureAt } = pacing;
   const within = Math.max(lastDepartureAt + delays.minMs, Math.min(nextDepartureAt, lastDepartureAt + delays.maxMs));
   return Math.min(within, now + delays.maxMs);
+}
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+/** New chats per day in the first, second, third and fourth week after a line's first departure. */
+const WARM_UP = [10, 20, 40, 80];
+
+export interface NewChats {
+  used: number;
+  limit: number;
+  /** When the next day begins, Unix ms. */
+  resetsAt: number;
+}
+
+/** Returns the day's use and limit; null if the plan sets no limit at the moment. */
+export function newChatsOf(plan: Plan, pacing: Pacing | null, now: number): NewChats | null {
+  const limit = Math.min(
+    plan.newChatsDaily ?? Infinity,
+    plan.warmUp ? rampAt(pacing?.firstDepartureAt ?? now, now) : Infinity,
+  );
+  if (limit === Infinity) return null;
+  const { day, endsAt } = dayAt(plan.hours?.timeZone ?? "UTC", now);
+  return { used: pacing?.newChats?.day === day ? pacing.newChats.started : 0, limit, resetsAt: endsAt };
+}
+
+/** Returns the day's count plus one, for the line's pacing row. */
+export function oneMoreChat(plan: Plan, pacing: Pacing | null, now: number): NonNullable<Pacing["newChats"]> {
+  const { day } = dayAt(plan.hours?.timeZone ?? "UTC", now);
+  return { day, started: (pacing?.newChats?.day === day ? pacing.newChats.started : 0) + 1 };
+}
+
+function rampAt(firstDepartureAt: number, now: number): number {
+  return WARM_UP[Math.max(0, Math.floor((now - firstDepartureAt) / WEEK_MS))] ?? Infinity;
 }

@@ -5,34 +5,31 @@
  * - Order is kept within a chat. Chats do not wait for each other, so a slow download delays only its own chat.
  * - The network delivers a message again after a reconnect or a crash: duplicates are dropped by (line, chat, id). A
  *   message that was only reported as undecryptable is emitted a second time once it can be read (`seen.ts`).
- * - Messages that the owner writes on the phone have an event of their own, `message.echo`. So have votes, and edits and
- *   deletions by senders who may make them (`authorship.ts`). A message that could not be decrypted has type `unknown`
- *   and `undecryptable: true`.
+ * - Messages that the owner writes on the phone have an event of their own, `message.echo`. So have votes, edits and
+ *   deletions (by senders who may make them), calls, group changes and presence. A message that could not be decrypted
+ *   has type `unknown` and `undecryptable: true`.
  * - A message that cannot be kept because of its own content is logged and dropped: a poison message never stops a line.
  */
-import PQueue from "p-queue";
+import { Batcher, type Settled } from "../base/batcher.ts";
+import { KeyedQueue } from "../base/single_flight.ts";
 import type { EventBody, EventData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
-import { KeyedQueue } from "../base/single_flight.ts";
 import { keepFile } from "../media/store.ts";
 import type { OptOuts } from "../message/opt_outs.ts";
-import { keepReceipts, receiptsOfOneCommit, type SessionName } from "../message/receipts.ts";
+import { keepReceipts, keepVote, receiptsOfOneCommit, type SessionName } from "../message/receipts.ts";
 import { messageKeys } from "../message/rows.ts";
-import { keepVote } from "../message/votes.ts";
 import type { Runtime } from "../runtime.ts";
-import { lineKeys, type SeenRow } from "./rows.ts";
 import { Change, type Kv, type Slot, StoreError, untilStored } from "../store/kv.ts";
-import { Batcher, type Settled } from "../base/batcher.ts";
 import type { Settle } from "../whatsapp/connection.ts";
-import type { Incoming, IncomingChange, Notice, Receipt } from "../whatsapp/incoming.ts";
-import { amendSent } from "./amendments.ts";
-import { mayChange } from "./authorship.ts";
-import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
+import type { GroupNow, Incoming, IncomingChange, Notice, Receipt } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
+import { amendSent } from "./amendments.ts";
+import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
 import type { Lookups } from "./lookups.ts";
-import { keepNotice } from "./notices.ts";
-import { isNews, MAX_MESSAGE_AGE_MS, seenRow } from "./seen.ts";
+import { lineKeys, type SeenRow } from "./rows.ts";
+import { isNews, MAX_MESSAGE_AGE_MS, mayChange, ME, seenRow } from "./seen.ts";
+import PQueue from "p-queue";
 
 export interface ReceiverDeps {
   kv: Kv;
@@ -93,8 +90,7 @@ export class Receiver {
     if (notice.kind === "group" || notice.kind === "members") {
       for (const about of ["groups", `group ${notice.chat}`]) this.#deps.lookups.forget(lineId, about);
     }
-    const { kv, events, sessionName, runtime: { clock } } = this.#deps;
-    return this.#untilStored(() => keepNotice({ kv, clock, events, sessionName }, this.#line, notice));
+    return this.#untilStored(() => this.#keepNotice(notice));
   }
 
   /** Abandons what is not kept yet; the network, or the adapter's journal, delivers it again. */
@@ -204,6 +200,20 @@ export class Receiver {
     }
   }
 
+  /** Appends the event of a notice, in the commit that marks it as seen, unless it was kept before. */
+  async #keepNotice(notice: Notice): Promise<void> {
+    const { kv, events, sessionName, runtime: { clock } } = this.#deps;
+    const { id: sessionId, accountId } = this.#line;
+    const change = new Change();
+    if (notice.id !== null) {
+      const seen = await kv.get(lineKeys.seen(sessionId, notice.chat, notice.id));
+      if (seen.value !== null) return;
+      change.check(seen).set(seen.key, { at: clock.now(), from: ME });
+    }
+    events.append(change, { accountId, sessionId, sessionName: await sessionName(sessionId), ...noticeBody(notice) });
+    if (await kv.commit(change)) events.committed(accountId);
+  }
+
   /** Retries for as long as the store fails. Rethrows any other error: it concerns the message itself. */
   #untilStored<T>(work: () => Promise<T>): Promise<T> {
     const { clock, log } = this.#deps.runtime;
@@ -240,4 +250,27 @@ function dataOf(message: Incoming, taken: Taken): EventData<"message.received"> 
     ...(message.ad === null ? {} : { ad: message.ad }),
     ...(Object.keys(details).length > 0 ? { details } : {}),
   };
+}
+
+function noticeBody(notice: Notice): EventBody {
+  const { chat } = notice;
+  switch (notice.kind) {
+    case "call": {
+      const { callId, number, video } = notice;
+      return { event: "call.received", data: { callId, chat, number, video } };
+    }
+    case "group":
+      return { event: "group.updated", data: { group: shown(notice.group) } };
+    case "members": {
+      const { action, participants } = notice;
+      return { event: "group.participants", data: { group: shown(notice.group), action, participants } };
+    }
+    case "presence":
+      return { event: "presence.updated", data: { chat, number: notice.number, state: notice.state } };
+  }
+}
+
+/** Returns the group as the API shows it. */
+function shown({ createdAt, ...group }: GroupNow) {
+  return { ...group, ...(createdAt === undefined ? {} : { createdAt: new Date(createdAt).toISOString() }) };
 }

@@ -1,14 +1,19 @@
 /**
- * The seen rows, one for each incoming message by (line, chat, id), so that a message is emitted once,
- * however often it is delivered.
+ * The seen rows, one for each incoming message by (line, chat, id), so that a message is emitted once, however often it
+ * is delivered. They also tell who wrote a message, and which messages of a chat are unread.
  *
- * A message that cannot be decrypted is reported as such after a while. Its sender may send it again under
- * the same id hours later, when the phone is back online. The readable message is then emitted too, once,
- * and replaces the report's row. The sender must be the same: the members of a group know each other's message ids.
+ * A message that cannot be decrypted is reported as such after a while. Its sender may send it again under the same id
+ * hours later, when the phone is back online. The readable message is then emitted too, once, and replaces the report's
+ * row. The sender must be the same: the members of a group know each other's message ids.
  */
+import { notFound } from "../errors.ts";
+import { messageKeys } from "../message/rows.ts";
+import type { Clock } from "../runtime.ts";
 import { deleteKeys } from "../store/delete_range.ts";
-import { type Key, type Kv, type Slot, stretchOf } from "../store/kv.ts";
-import type { Incoming } from "../whatsapp/incoming.ts";
+import { Change, type Key, type Kv, type Slot, stretchOf } from "../store/kv.ts";
+import type { ReadMessage } from "../whatsapp/contacts.ts";
+import type { Incoming, IncomingChange } from "../whatsapp/incoming.ts";
+import type { Network } from "../whatsapp/network.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 
 /** Older messages are not emitted: a phone that comes back after weeks must not flood the client. */
@@ -75,4 +80,117 @@ export function makeSweepSeen(kv: Kv, { rowsATurn = ROWS_A_TURN }: { rowsATurn?:
     next = stretch.next;
     return removed;
   };
+}
+
+interface AuthorshipDeps {
+  kv: Kv;
+  network: Pick<Network, "recall">;
+}
+
+interface Said {
+  chat: string;
+  /** `ME` for the line's owner, else the author's JID, with its digits if they are known. */
+  author: typeof ME | { jid: string; number: string | null };
+}
+
+/**
+ * Returns whether the sender may change the message: a stanza may name any message, no matter who wrote it. Its author
+ * and the line's owner may, and an admin may delete in the group. Changes to a message that the line does not know are let through, because its author is unknown. Throws
+ * StoreError, SealError.
+ */
+export async function mayChange(
+  deps: AuthorshipDeps,
+  lineId: string,
+  { incoming, change }: { incoming: Incoming; change: IncomingChange },
+): Promise<boolean> {
+  if (incoming.fromMe || change.kind === "vote") return true;
+  const { chat, participant, number } = incoming;
+  const said = await saidBefore(deps, lineId, { chat, target: change.target });
+  if (said === null) return true;
+  if (change.kind === "deleted" && change.byAdmin && said.chat === chat) return true;
+  if (said.author === ME) return false;
+  return said.author.jid === (participant ?? chat) || (number !== null && said.author.number === number);
+}
+
+/** Finds the chat and author of a message. Null if the message is unknown or was only reported as undecryptable. */
+async function saidBefore(
+  { kv, network }: AuthorshipDeps,
+  lineId: string,
+  { chat, target }: { chat: string; target: string },
+): Promise<Said | null> {
+  const { value: messageId } = await kv.get(messageKeys.messageOfNetworkId(lineId, target));
+  if (messageId !== null) {
+    const { value: ours } = await kv.get(messageKeys.message(messageId));
+    return { chat: ours?.to ?? chat, author: ME };
+  }
+  const recalled = await network.recall(lineId, target);
+  const original = recalled && {
+    chat: recalled.chat,
+    author: recalled.fromMe ? ME : { jid: recalled.participant ?? recalled.chat, number: recalled.number },
+  } as const;
+  if (original?.chat === chat) return original;
+  // Senders choose their message ids, so a recalled message of another chat may share this id. The seen row of this
+  // chat tells who wrote the message here.
+  const { value: row } = await kv.get(lineKeys.seen(lineId, chat, target));
+  if (row === null || (typeof row === "object" && "reportedAt" in row)) return original;
+  const from = seenFrom(row) ?? chat;
+  return { chat, author: from === ME ? ME : { jid: from, number: null } };
+}
+
+/** Limit of messages marked as read at once, the newest ones; older messages of the chat count as read with them. */
+const MOST_AT_ONCE = 500;
+/** Rows read per chat. A group with more messages than this in a month hardly depends on the gateway to be read. */
+const ROWS_READ = 20_000;
+
+export class Unread {
+  readonly #deps: { kv: Kv; clock: Clock };
+
+  constructor(deps: { kv: Kv; clock: Clock }) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns the message with this id, or, if that is null, all messages since the chat was last read. `chats`
+   * are the possible names of the chat. `done` records that they were read. Throws Problem not_found for a
+   * message that is not in the chat.
+   */
+  async of(
+    lineId: string,
+    { chats, networkId }: { chats: readonly string[]; networkId: string | null },
+  ): Promise<{ messages: ReadMessage[]; done(): Promise<void> }> {
+    const { clock, kv } = this.#deps;
+    if (networkId !== null) {
+      return { messages: await this.#one(lineId, chats, networkId), done: () => Promise.resolve() };
+    }
+    const now = clock.now();
+    const found: (ReadMessage & { at: number })[] = [];
+    for (const chat of chats) {
+      const readAt = (await kv.get(lineKeys.chatRead(lineId, chat))).value ?? 0;
+      found.push(...await Array.fromAsync(this.#since(lineId, chat, readAt)));
+    }
+    const newest = found.sort((a, b) => a.at - b.at).slice(-MOST_AT_ONCE);
+    const change = new Change();
+    for (const chat of chats) change.set(lineKeys.chatRead(lineId, chat), now);
+    return {
+      messages: newest.map(({ at: _, ...message }) => message),
+      done: async () => void await kv.commit(change),
+    };
+  }
+
+  async #one(lineId: string, chats: readonly string[], networkId: string): Promise<ReadMessage[]> {
+    for (const chat of chats) {
+      const { value } = await this.#deps.kv.get(lineKeys.seen(lineId, chat, networkId));
+      if (value === null) continue;
+      const from = seenFrom(value);
+      return from === ME ? [] : [{ chat, networkId, participant: from }];
+    }
+    throw notFound("message in this chat");
+  }
+
+  async *#since(lineId: string, chat: string, readAt: number): AsyncGenerator<ReadMessage & { at: number }> {
+    for await (const row of this.#deps.kv.list({ prefix: lineKeys.seenOfChat(lineId, chat) }, { limit: ROWS_READ })) {
+      const [at, from] = [seenAt(row.value), seenFrom(row.value)];
+      if (at >= readAt && from !== ME) yield { chat, networkId: String(row.key.at(-1)), participant: from, at };
+    }
+  }
 }

@@ -5,8 +5,7 @@
  */
 import type { Service } from "../base/service.ts";
 import { Loop, type OnDemand, onDemand } from "../base/single_flight.ts";
-import { busyLines } from "../message/queue/busy_lines.ts";
-import { expireMessages, nextExpiry } from "../message/expiry.ts";
+import { busyLines, expireMessages, nextExpiry } from "../message/queue/across_lines.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell, Changes } from "../store/bell.ts";
 import { Change, type Kv } from "../store/kv.ts";

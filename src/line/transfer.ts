@@ -14,7 +14,7 @@ import type { LinkCopy } from "../whatsapp/network.ts";
 import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, openedProxy, sealedProxy, type Wanted } from "./line.ts";
 import { type MovedMessage, readQueue, writeQueue } from "./moved_queue.ts";
 import type { Pacing } from "./pacing.ts";
-import { LineRegister } from "./register.ts";
+import { LineRegister } from "./account_lines.ts";
 import { lineKeys } from "./rows.ts";
 
 /** A transfer that cannot be done; the message says why, and what to do. */

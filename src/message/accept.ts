@@ -17,7 +17,7 @@ import { Flushes } from "./flushes.ts";
 import { EMPTY_LEDGER } from "./history/ledger.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
 import { type Accepted, LineChanged, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
-import { removeStaged } from "./staged_bulk.ts";
+import { removeStaged } from "./bulk.ts";
 
 /** How often the commit is tried if another process keeps conflicting with it. */
 const TRIES = 20;

@@ -9,8 +9,7 @@ import { Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, nameOfKey, type Slot } from "../store/kv.ts";
 import { fitsOneCommit, type Load, loadOf } from "./commit_size.ts";
-import { enqueue } from "./queue/enqueue.ts";
-import { positionAt } from "./queue/place.ts";
+import { enqueue, positionAt } from "./queue/place.ts";
 import { EMPTY_LEDGER, extendLedger, lastPositionOf } from "./history/ledger.ts";
 import type { Message } from "./message.ts";
 import { OPTED_OUT, optedOutAmong, recipientsOf } from "./opt_outs.ts";
@@ -25,7 +24,7 @@ import {
   type SendCommand,
   type SendItem,
 } from "./send.ts";
-import { publishStaged, stage, writeStaged } from "./staged_bulk.ts";
+import { publishStaged, stage, writeStaged } from "./bulk.ts";
 
 export interface AcceptOptions {
   kv: Kv;

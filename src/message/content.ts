@@ -2,10 +2,9 @@
 import { keysOf } from "../base/typed_keys.ts";
 import type { StoredFile } from "../media/store.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
-import { FILE_KINDS, type FileContent } from "./kinds/file.ts";
+import { FILE_KINDS, type FileContent, status, type StatusContent } from "./kinds/file.ts";
 import type { Attachment, Kind, Preview, RemoteFile } from "./kinds/kind.ts";
 import { PLAIN_KINDS, type PlainContent } from "./kinds/plain.ts";
-import { status, type StatusContent } from "./kinds/status.ts";
 
 export type OutgoingContent = PlainContent | FileContent | StatusContent;
 

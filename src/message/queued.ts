@@ -4,10 +4,9 @@ import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { messageIdsOf, ownBulk } from "./bulk.ts";
 import { ownMessage } from "./history/ledger.ts";
 import { chatOf, type Message, type Priority } from "./message.ts";
-import { movePlace } from "./queue/enqueue.ts";
-import { positionAt } from "./queue/place.ts";
+import { movePlace, positionAt } from "./queue/place.ts";
 import type { Recorder } from "./record.ts";
-import { settleRefunds } from "./refund.ts";
+import { settleRefunds } from "./history/counts.ts";
 import type { Lane } from "./rows.ts";
 
 interface CancelDeps {

@@ -1,14 +1,16 @@
 /**
- * Receipts of sent messages from the recipients' phones: one "delivered" and one "read", in a group per participant.
- * Each is reported as `message.status` in the commit that keeps it (promise 4).
+ * What recipients' phones report about sent messages: receipts, and votes in polls.
+ *
+ * There is one receipt for "delivered" and one for "read", in a group per participant. Each is reported as
+ * `message.status` in the commit that keeps it (promise 4).
  */
-import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
-import { messageKeys } from "./rows.ts";
+import type { EventLog } from "../event/log.ts";
 import { type Clock, sleep } from "../runtime.ts";
 import { Change, isRow, type KeyOf, type Kv, LINGER_MS, nameOfKey, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/incoming.ts";
 import { hasEnded, isOfMany, type Message } from "./message.ts";
+import { messageKeys } from "./rows.ts";
 
 /** Resolves to the current name of a session, for its events; "" if the session is gone. */
 export type SessionName = (sessionId: string) => Promise<string>;
@@ -130,5 +132,44 @@ export function statusBody(message: Message, { status, participant, at }: Said):
   return {
     event: "message.status",
     data: { messageId, networkId, status, participant, at: new Date(at).toISOString() },
+  };
+}
+
+interface Vote {
+  messageId: string;
+  /** The voter's digits, if the network revealed them. */
+  number: string | null;
+  jid: string;
+  /** Names of the chosen options; an empty list withdraws an earlier choice. */
+  options: readonly string[];
+}
+
+/** Adds a vote to the change, replacing the person's last one. Votes of a chat arrive in order. */
+export function keepVote(change: Change, { messageId, number, jid, options }: Vote): void {
+  change.set(messageKeys.vote(messageId, number ?? jid), [...options]);
+  // A choice made before the number was known is stored under the JID.
+  if (number !== null && number !== jid) change.delete(messageKeys.vote(messageId, jid));
+}
+
+interface PollTally {
+  /** Number of people with a current choice. */
+  voters: number;
+  /** In the order of the poll. */
+  options: { name: string; votes: number }[];
+}
+
+/** Resolves to the tally of a poll; null for any other message. Throws StoreError. */
+export type TallyOf = (message: Message) => Promise<PollTally | null>;
+
+export function makeTallyOf(kv: Kv): TallyOf {
+  return async ({ id, content }) => {
+    if (content.kind !== "poll") return null;
+    const votes = new Map(content.options.map((name) => [name, 0]));
+    let voters = 0;
+    for await (const { value } of kv.list({ prefix: messageKeys.votesOf(id) })) {
+      if (value.length > 0) voters++;
+      for (const name of value) votes.set(name, (votes.get(name) ?? 0) + 1);
+    }
+    return { voters, options: content.options.map((name) => ({ name, votes: votes.get(name)! })) };
   };
 }

@@ -14,8 +14,8 @@ import { storedFile } from "./content.ts";
 import { moveStatus } from "./history/status_index.ts";
 import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
 import { countEnd, finishBulk } from "./bulk.ts";
-import { giveBack } from "./refund.ts";
-import { dequeue } from "./queue/enqueue.ts";
+import { giveBack } from "./history/counts.ts";
+import { dequeue } from "./queue/place.ts";
 import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipts.ts";
 
 export const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };

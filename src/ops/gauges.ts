@@ -2,7 +2,7 @@
 import type { LineStatus } from "../line/line.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QueuedCount } from "../message/history/counts.ts";
-import { oldestWaiting } from "../message/queue/busy_lines.ts";
+import { oldestWaiting } from "../message/queue/across_lines.ts";
 import { aheadMs, type Clock } from "../runtime.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";

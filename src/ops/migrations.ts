@@ -8,7 +8,7 @@ import { NO_DEPARTURE } from "../line/pacing.ts";
 import { lineKeys } from "../line/rows.ts";
 import { mediaKeys } from "../media/rows.ts";
 import { hasEnded, type Message } from "../message/message.ts";
-import { addTurn } from "../message/queue/enqueue.ts";
+import { addTurn } from "../message/queue/place.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
 import { Change, key, prefix, type PrefixOf, type Row } from "../store/kv.ts";
 

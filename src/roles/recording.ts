@@ -1,5 +1,5 @@
 /** Makes the recorder of messages' outcomes. Needed only by modules that are themselves loaded on demand. */
-import { lineIdsOf } from "../line/line_row.ts";
+import { lineIdsOf } from "../line/account_lines.ts";
 import { OptOuts } from "../message/opt_outs.ts";
 import { Recorder } from "../message/record.ts";
 import { measuredMoves } from "../ops/metrics.ts";

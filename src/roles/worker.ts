@@ -5,7 +5,7 @@
 import { inOrder, type Service, together } from "../base/service.ts";
 import { type Ownership, soleOwnership } from "../line/ownership.ts";
 import { Supervisor } from "../line/supervisor.ts";
-import { removeAllStaged } from "../message/staged_bulk.ts";
+import { removeAllStaged } from "../message/bulk.ts";
 import { addGauges } from "../ops/gauges.ts";
 import { makeMaintenance, sweeps } from "../ops/maintenance.ts";
 import { measuredWebhooks } from "../ops/metrics.ts";

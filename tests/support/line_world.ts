@@ -1,7 +1,8 @@
 /** Lines on a network and a store that tests hold in their hands; a crash keeps the disk, the clock and the network. */
 import { Change, type Kv } from "../../src/store/kv.ts";
 import { eventKeys } from "../../src/event/rows.ts";
-import { lineIdsOf, makeSessionNames } from "../../src/line/line_row.ts";
+import { lineIdsOf } from "../../src/line/account_lines.ts";
+import { makeSessionNames } from "../../src/line/line_row.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeEventLog } from "../../src/event/log.ts";
@@ -13,8 +14,7 @@ import { Queued } from "../../src/message/queued.ts";
 import type { OutgoingContent } from "../../src/message/content.ts";
 import type { Message } from "../../src/message/message.ts";
 import type { FetchAttachment } from "../../src/message/fetch_attachment.ts";
-import { enqueue } from "../../src/message/queue/enqueue.ts";
-import { positionAt } from "../../src/message/queue/place.ts";
+import { enqueue, positionAt } from "../../src/message/queue/place.ts";
 import { OptOuts } from "../../src/message/opt_outs.ts";
 import { Recorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";

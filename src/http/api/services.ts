@@ -10,7 +10,7 @@ import type { Lines } from "../../line/lines.ts";
 import type { Amendments } from "../../line/amendments.ts";
 import type { References } from "../../line/references.ts";
 import type { Lookups } from "../../line/lookups.ts";
-import type { Unread } from "../../line/unread.ts";
+import type { Unread } from "../../line/seen.ts";
 import type { ServeMedia } from "../../media/serve.ts";
 import type { DiskShares, SharedMediaStore } from "../../media/fair_shares.ts";
 import type { Accept } from "../../message/accept.ts";
@@ -21,7 +21,7 @@ import type { History } from "../../message/history/history.ts";
 import type { QuotaView } from "../../message/history/counts.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { TallyOf } from "../../message/votes.ts";
+import type { TallyOf } from "../../message/receipts.ts";
 import type { DeliveryLog } from "../../webhook/delivery_log.ts";
 import type { Webhooks } from "../../webhook/webhooks.ts";
 

@@ -1,19 +1,20 @@
 /**
- * Kinds with a file. Image, video, audio and document differ only in their name until they are encoded; stickers and
- * voice notes accept one format each.
+ * Kinds with a file, and status posts, which may have one. Image, video, audio and document differ only in their name
+ * until they are encoded; stickers and voice notes accept one format each.
  */
-import { Buffer } from "node:buffer";
 import { percentDecoded, safeFilename } from "../../media/filename.ts";
 import type { StoredFile } from "../../media/store.ts";
-import type { FileKind } from "../../whatsapp/outgoing.ts";
+import type { FileKind, PostedBody } from "../../whatsapp/outgoing.ts";
 import type { Attachment, Kind, RemoteFile } from "./kind.ts";
+import { text, type TextContent } from "./plain.ts";
+import { Buffer } from "node:buffer";
 
 export interface FileContent<File = StoredFile | RemoteFile> extends Attachment<File> {
   kind: FileKind;
   caption: string | null;
 }
 
-export const file: Kind<FileContent> = {
+const file: Kind<FileContent> = {
   preview: ({ caption, filename }) => ({ text: null, caption, filename }),
   characters: ({ caption, filename, file }) =>
     (caption ?? "").length + filename.length + ("url" in file ? file.url.length : 0),
@@ -124,3 +125,30 @@ function fileKind(filename: string): { kind: FileKind; mimetype: string } {
     ["document", "application/octet-stream"];
   return { kind, mimetype };
 }
+
+export interface StatusContent {
+  kind: "status";
+  of: TextContent | FileContent;
+  /** Digits. */
+  audience: string[];
+}
+
+function kindOf({ of }: StatusContent): Kind<StatusContent["of"]> {
+  return of.kind === "text" ? text : file;
+}
+
+export const status: Kind<StatusContent> = {
+  preview: (content) => kindOf(content).preview(content.of),
+  characters: (content) => kindOf(content).characters(content.of) + content.audience.join("").length,
+  body: (content, pathOf) => ({
+    kind: "status",
+    of: kindOf(content).body(content.of, pathOf) as PostedBody,
+    audience: content.audience,
+  }),
+  attachment: ({ of }) => of.kind === "text" ? null : of,
+  refusal: (_, { of }) => of.kind === "document" ? "must be an image, a video or a sound to be posted" : null,
+  withAttachment(content, fetched) {
+    const of = kindOf(content).withAttachment?.(content.of, fetched) ?? content.of;
+    return { ...content, of };
+  },
+};

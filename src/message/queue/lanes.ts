@@ -4,8 +4,7 @@ import type { Clock } from "../../runtime.ts";
 import { Change, firstRow, type Key, type Kv, prefix, type Row } from "../../store/kv.ts";
 import { type Message, PRIORITIES, type Priority } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
-import { addTurn, rowOf } from "./enqueue.ts";
-import { isPlaceOf, keyAfter } from "./place.ts";
+import { addTurn, isPlaceOf, keyAfter, rowOf } from "./place.ts";
 
 /** Returns the current lane of messages to the chat. `held` messages may not leave. */
 export type LaneOf = (chat: string) => Lane | Promise<Lane>;

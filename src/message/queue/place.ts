@@ -1,8 +1,11 @@
 /**
- * The place of a message in its line's queue, as the keys of queue rows encode it
- * (docs/decisions/0014-order-of-the-queue.md).
+ * The place of a message in its line's queue, as the keys of its rows encode it
+ * (docs/decisions/0014-order-of-the-queue.md). The rows are written in the commit that accepts the message, and removed
+ * in the commit that ends it.
  */
-import type { Key, Row } from "../../store/kv.ts";
+import { dropFile, keepFile } from "../../media/store.ts";
+import type { Change, Key, Row } from "../../store/kv.ts";
+import { attachmentOf, storedFile } from "../content.ts";
 import { chatOf, hasEnded, type Message } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 
@@ -46,4 +49,90 @@ export function isSameLane(one: Row<QueueRow>, other: Row<QueueRow>): boolean {
 /** Returns the key right after this one, whose last part must be an integer. */
 export function keyAfter(key: Key): Key {
   return [...key.slice(0, -1), Number(key.at(-1)) + 1];
+}
+
+/**
+ * Adds new messages to the change, with their rows in the queue or the schedule, their files' rows and
+ * their expiries. All go to the cold lane: this code does not read which chats wrote lately, and the runner
+ * moves replies later (`Lanes`).
+ */
+export function enqueue(change: Change, messages: readonly Message[]): void {
+  for (const message of messages) {
+    change.set(messageKeys.message(message.id), message);
+    addPlace(change, message);
+    keepFileOf(change, message);
+  }
+  addExpiries(change, messages);
+}
+
+/** Removes the queue rows and the file's row of a message that ends. `lane` is its current lane, if known. */
+export function dequeue(change: Change, message: Message, lane?: Lane): void {
+  removePlace(change, message, lane);
+  const file = storedFile(message.content);
+  if (file) dropFile(change, file.fileId);
+}
+
+/** Undoes `enqueue` for a message of a staged bulk. */
+export function removeQueued(change: Change, message: Message): void {
+  dequeue(change, message);
+  // The messages of a bulk expire together, so they share one row, which is named after the first of them.
+  change.delete(messageKeys.message(message.id)).delete(messageKeys.expiry(message.expiresAt, message.id));
+}
+
+/** Moves the rows of a waiting message to its new place and expiry. `lane` is the current lane of its chat. */
+export function movePlace(change: Change, before: Message, { message, lane }: { message: Message; lane: Lane }): void {
+  removePlace(change, before);
+  if (message.sendAt === null) addTurn(change, message, lane);
+  else addPlace(change, message);
+  if (message.expiresAt === before.expiresAt) return;
+  // Named after the revision too: the message's first row may be shared, and must not be overwritten.
+  change.set(messageKeys.expiry(message.expiresAt, `${message.id}.${message.revision}`), [message.id]);
+}
+
+/** Adds the message's rows to the queue, among the messages that may leave. */
+export function addTurn(change: Change, message: Message, lane: Lane): void {
+  const { sessionId, priority } = message;
+  const row = rowOf(message);
+  change.set(messageKeys.queue(sessionId, priority, lane, message), row);
+  change.set(messageKeys.chatQueue(sessionId, row.chat, message), row);
+}
+
+/** Adds the row of the message's file, if it has one in the media store. */
+export function keepFileOf(change: Change, { content, accountId }: Message): void {
+  const file = storedFile(content);
+  if (!file) return;
+  const { mimetype, filename } = attachmentOf(content)!;
+  const { fileId: id, size, sha256 } = file;
+  keepFile(change, { id, accountId, size, sha256, mimetype, filename, expiresAt: null });
+}
+
+function addPlace(change: Change, message: Message): void {
+  const { sessionId, sendAt, historyNumber } = message;
+  if (sendAt === null) addTurn(change, message, "cold");
+  else change.set(messageKeys.schedule(sessionId, sendAt, historyNumber), rowOf(message));
+}
+
+/** Removes the message from the schedule and the queue: from the known lane, or else from all lanes. */
+function removePlace(change: Change, message: Message, known?: Lane): void {
+  const { sessionId, priority, to, sendAt, historyNumber } = message;
+  if (sendAt !== null) change.delete(messageKeys.schedule(sessionId, sendAt, historyNumber));
+  for (const lane of known ? [known] : LANES) change.delete(messageKeys.queue(sessionId, priority, lane, message));
+  change.delete(messageKeys.chatQueue(sessionId, chatOf(to), message));
+}
+
+/** Returns the value of each of a message's queue rows. */
+export function rowOf({ id, to, bulkId }: Message): QueueRow {
+  return { messageId: id, chat: chatOf(to), bulkId };
+}
+
+/**
+ * Adds the expiries of these messages to the change. Messages that expire within the same second share a row, which
+ * stays until then. Nearly all have left by that time, and a row for each would be a third of the writes of an accept.
+ */
+function addExpiries(change: Change, messages: readonly Message[]): void {
+  const bySecond = Map.groupBy(messages, ({ expiresAt }) => Math.floor(expiresAt / 1000));
+  for (const together of bySecond.values()) {
+    const last = Math.max(...together.map(({ expiresAt }) => expiresAt));
+    change.set(messageKeys.expiry(last, together[0]!.id), together.map(({ id }) => id));
+  }
 }

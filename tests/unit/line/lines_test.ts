@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { newLine } from "../../../src/line/line.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
-import { makeSendingLine } from "../../../src/line/sending_line.ts";
+import { makeSendingLine } from "../../../src/line/account_lines.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld, World } from "../../support/line_world.ts";
 import { settle } from "../../support/runtime.ts";

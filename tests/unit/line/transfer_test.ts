@@ -1,10 +1,9 @@
 /** A line moves with what waits on it: each message once, under its id, whatever dies on the way. */
 import assert from "node:assert/strict";
 import { exportLine, importLine } from "../../../src/line/transfer.ts";
-import { makeAccountLines } from "../../../src/line/account_lines.ts";
+import { makeAccountLines, makeSendingLine } from "../../../src/line/account_lines.ts";
 import { EXPORTED_REASON, type Line, openedProxy, sealedProxy } from "../../../src/line/line.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
-import { makeSendingLine } from "../../../src/line/sending_line.ts";
 import { utcDay } from "../../../src/account/quota.ts";
 import { Problem } from "../../../src/errors.ts";
 import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";

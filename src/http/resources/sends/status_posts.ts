@@ -1,8 +1,7 @@
 /** Status posts: a text or a file for an audience. */
 import { z } from "@hono/zod-openapi";
 import { safeFilename } from "../../../media/filename.ts";
-import { fileContent, remoteContent } from "../../../message/kinds/file.ts";
-import type { StatusContent } from "../../../message/kinds/status.ts";
+import { fileContent, remoteContent, type StatusContent } from "../../../message/kinds/file.ts";
 import { STATUS_CHAT } from "../../../whatsapp/outgoing.ts";
 import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber } from "../../api/schemas.ts";

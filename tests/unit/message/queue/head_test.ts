@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { QueueHead } from "../../../../src/message/queue/head.ts";
 import { Lanes } from "../../../../src/message/queue/lanes.ts";
-import { dequeue } from "../../../../src/message/queue/enqueue.ts";
+import { dequeue } from "../../../../src/message/queue/place.ts";
 import type { Message } from "../../../../src/message/message.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
 import { Change, type Kv } from "../../../../src/store/kv.ts";

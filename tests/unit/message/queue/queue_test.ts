@@ -1,7 +1,7 @@
 /** What readers of a queue do about rows that a race has left behind. */
 import assert from "node:assert/strict";
 import type { Message } from "../../../../src/message/message.ts";
-import { movePlace } from "../../../../src/message/queue/enqueue.ts";
+import { movePlace } from "../../../../src/message/queue/place.ts";
 import { LineQueue } from "../../../../src/message/queue/queue.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
 import { Change, firstRow, type Kv } from "../../../../src/store/kv.ts";

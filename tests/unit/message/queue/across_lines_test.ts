@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { busyLines, oldestWaiting } from "../../../../src/message/queue/busy_lines.ts";
+import { busyLines, oldestWaiting } from "../../../../src/message/queue/across_lines.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
 import { Change } from "../../../../src/store/kv.ts";
 import { MemoryDisk, MemoryKv } from "../../../support/memory_kv.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { removeAllStaged } from "../../../src/message/staged_bulk.ts";
+import { removeAllStaged } from "../../../src/message/bulk.ts";
 import type { Ledger } from "../../../src/message/rows.ts";
 import { LineQueue } from "../../../src/message/queue/queue.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
