@@ -88,8 +88,6 @@ export async function endLines(kv: Kv, accountId: string): Promise<number> {
 /** Size of the cache. Deleted lines need no invalidation: they are never requested again, and get evicted. */
 const MOST_REMEMBERED = 10_000;
 
-export type SendingLine = ReturnType<typeof makeSendingLine>;
-
 export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">) {
   /** Cache of line rows as they were last read. */
   const remembered = new LRUCache<string, Row<Line>>(atMost(MOST_REMEMBERED));
@@ -152,8 +150,8 @@ interface LineChange {
 export class LineRegister {
   readonly #deps: RegisterDeps;
   /**
-   * Serializes changes of an account's line count: concurrent ones would conflict, all but
-   * one in each round of retries.
+   * Serializes changes of an account's line count: concurrent ones would conflict, all but one in each round of
+   * retries.
    */
   readonly #counting = new KeyedQueue();
 

@@ -136,8 +136,8 @@ export class Amendments {
 }
 
 /**
- * Records what came in about a message that the API sent: its owner changes or deletes it on the phone, an admin deletes it
- * from the group. Throws StoreError.
+ * Records an edit or deletion that did not come through the API: by the owner on the phone, or by an admin of the group.
+ * Throws StoreError.
  */
 export async function amendSent(
   { kv, now }: { kv: Kv; now: number },

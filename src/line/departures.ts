@@ -34,7 +34,7 @@ interface DeparturesDeps {
   recorder: Recorder;
 }
 
-export interface DepartingLine {
+interface DepartingLine {
   lineId: string;
   /** Called when the connection gave no answer to a message: it may be dead without having noticed. */
   suspect(connection: Connection): void;

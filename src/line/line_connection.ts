@@ -16,7 +16,7 @@ import { type Line, openedProxy } from "./line.ts";
 const CLOSE_WITHIN_MS = 5_000;
 const UNLINK_WITHIN_MS = 15_000;
 
-export interface LineConnectionDeps {
+interface LineConnectionDeps {
   network: Pick<Network, "open">;
   seal: Pick<Seal, "open">;
   runtime: Pick<Runtime, "clock" | "log">;

@@ -9,6 +9,7 @@ import type { MessageError } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
 import type { Service } from "../base/service.ts";
 import { settledWithin } from "../base/within.ts";
+import type { Seal } from "../store/seal.ts";
 import type {
   CloseReason,
   Connection,
@@ -20,13 +21,14 @@ import type {
 import type { Network } from "../whatsapp/network.ts";
 import { BackOff, LinkAttempts } from "./back_off.ts";
 import { DELETED_REASON, EXPORTED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
-import { LineConnection, type LineConnectionDeps } from "./line_connection.ts";
+import { LineConnection } from "./line_connection.ts";
 import { deleteLine, LineRow } from "./line_row.ts";
 import { MOVED } from "./moved_queue.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner.ts";
 
-export interface LineSessionDeps extends RunnerDeps, ReceiverDeps, Pick<LineConnectionDeps, "seal"> {
+export interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
+  seal: Pick<Seal, "open">;
   events: EventLog;
   network: Network;
 }

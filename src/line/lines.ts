@@ -5,16 +5,10 @@ import { EgressError } from "../egress/egress_error.ts";
 import { readProxy } from "../egress/proxy_address.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
-import type { Clock, Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import {
-  type AccountLines,
-  LineRegister,
-  makeAccountLines,
-  makeSendingLine,
-  type SendingLine,
-} from "./account_lines.ts";
+import { LineRegister, makeAccountLines, makeSendingLine } from "./account_lines.ts";
 import {
   DELETED_REASON,
   type Line,
@@ -25,7 +19,7 @@ import {
   type Wanted,
 } from "./line.ts";
 import type { SessionNames } from "./line_row.ts";
-import { type Linking, makeLinking } from "./linking.ts";
+import { makeLinking } from "./linking.ts";
 import type { LiveConnection, LiveLines, Vitals } from "./live.ts";
 import { lineKeys } from "./rows.ts";
 
@@ -138,7 +132,8 @@ export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names 
 
     /**
      * Writes the wanted state and waits up to a few seconds for it, so that a client that disconnects a line sees
-     * `disconnected` in the answer. Resolves to the line as it is then; for a deleted line, to its last record, unlinked.
+     * `disconnected` in the answer. Resolves to the line as it is then; for a deleted line, to its last record,
+     * unlinked.
      */
     async want(accountId: string, lineId: string, wanted: Wanted): Promise<Line> {
       // Read first: the deletion of a line removes this row too.

@@ -28,8 +28,6 @@ interface LinkingDeps {
   connect: (accountId: string, lineId: string) => Promise<Line>;
 }
 
-export type Linking = ReturnType<typeof makeLinking>;
-
 export function makeLinking({ lines, live, until, connect }: LinkingDeps) {
   /** Runs one passkey step, and waits until the line's row shows the next step, or why this one was refused. */
   async function passkeyStep(

@@ -1,16 +1,16 @@
 /**
  * The pace of a line: the pauses between its departures, and the new chats that it may start per day (promise 2).
  *
- * The gap on the wire between two departures lies within the plan's [min, max], also across restarts. The gateway cannot
- * see the moment at which a message departs, only two moments around it: when it handed the message over, and when the
- * server's answer arrived. The pause counts from the answer, so `min` holds by construction. It is drawn short of `max`
- * by a slack that leaves room for the answer, a late timer and the encryption of a text. Longer work, above all an
- * upload, is done during the pause (`preparation.ts`); it stretches the gap past `max` only if it takes longer than the
- * pause. A failed attempt counts as a departure too: lines that ask the network for non-existent numbers without a pause
- * get blocked.
+ * The gap on the wire between two departures lies within the plan's [min, max], also across restarts. The gateway
+ * cannot see the moment at which a message departs, only two moments around it: when it handed the message over, and
+ * when the server's answer arrived. The pause counts from the answer, so `min` holds by construction. It is drawn short
+ * of `max` by a slack that leaves room for the answer, a late timer and the encryption of a text. Longer work, above
+ * all an upload, is done during the pause (`preparation.ts`); it stretches the gap past `max` only if it takes longer
+ * than the pause. A failed attempt counts as a departure too: lines that ask the network for non-existent numbers
+ * without a pause get blocked.
  *
- * New chats have the plan's limit per day, and a lower one in the line's first weeks if the plan has a warm-up. A chat is
- * new while neither side has written in it. It counts when its first message departs, whatever the outcome.
+ * New chats have the plan's limit per day, and a lower one in the line's first weeks if the plan has a warm-up. A chat
+ * is new while neither side has written in it. It counts when its first message departs, whatever the outcome.
  */
 import { dayAt } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";

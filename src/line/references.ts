@@ -1,10 +1,10 @@
 /**
- * Looks up messages that other messages refer to: quoted, reacted to, or forwarded. They are found by the id that
- * the API or an event gave them.
+ * Looks up messages that other messages refer to: quoted, reacted to, or forwarded. They are found by the id that the
+ * API or an event gave them.
  */
 import { notFound } from "../errors.ts";
 import { previewOf, typeOf } from "../message/content.ts";
-import type { Preview } from "../message/kinds/kind.ts";
+import type { Preview } from "../message/kinds/plain.ts";
 import { chatOf, type Message } from "../message/message.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Kv } from "../store/kv.ts";

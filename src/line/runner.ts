@@ -18,7 +18,7 @@ import { sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { TROUBLE_PAUSE_MS } from "./attempts.ts";
 import { forgetChats } from "./chats.ts";
-import { type DepartingLine, Departures } from "./departures.ts";
+import { Departures } from "./departures.ts";
 import { LINE_TOPIC } from "./live.ts";
 import { delaysOf, type NewChats, newChatsOf, nextDeparture, type Pacing } from "./pacing.ts";
 import { NextUp } from "./next_up.ts";
@@ -36,8 +36,11 @@ export interface RunnerDeps extends PrepareDeps {
   plan(accountId: string): Promise<Plan>;
 }
 
-interface RunnerLine extends Pick<DepartingLine, "lineId" | "suspect"> {
+interface RunnerLine {
+  lineId: string;
   accountId: string;
+  /** Called when the connection gave no answer to a message: it may be dead without having noticed. */
+  suspect(connection: Connection): void;
 }
 
 /** What the state of the line's connection allows. */

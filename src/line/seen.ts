@@ -95,8 +95,8 @@ interface Said {
 
 /**
  * Returns whether the sender may change the message: a stanza may name any message, no matter who wrote it. Its author
- * and the line's owner may, and an admin may delete in the group. Changes to a message that the line does not know are let through, because its author is unknown. Throws
- * StoreError, SealError.
+ * and the line's owner may, and an admin may delete in the group. Changes to a message that the line does not know are
+ * let through, because its author is unknown. Throws StoreError, SealError.
  */
 export async function mayChange(
   deps: AuthorshipDeps,

@@ -3,8 +3,14 @@ import { keysOf } from "../base/typed_keys.ts";
 import type { StoredFile } from "../media/store.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
 import { FILE_KINDS, type FileContent, status, type StatusContent } from "./kinds/file.ts";
-import type { Attachment, Kind, Preview, RemoteFile } from "./kinds/kind.ts";
-import { PLAIN_KINDS, type PlainContent } from "./kinds/plain.ts";
+import {
+  type Attachment,
+  type Kind,
+  PLAIN_KINDS,
+  type PlainContent,
+  type Preview,
+  type RemoteFile,
+} from "./kinds/plain.ts";
 
 export type OutgoingContent = PlainContent | FileContent | StatusContent;
 
@@ -37,8 +43,8 @@ export function charactersIn(content: OutgoingContent): number {
 }
 
 /**
- * Returns what is handed to the connection. `pathOf` returns the path of a stored file. Throws
- * if the file was not fetched.
+ * Returns what is handed to the connection. `pathOf` returns the path of a stored file. Throws if the file was not
+ * fetched.
  */
 export function bodyOf(content: OutgoingContent, pathOf: (fileId: string) => string): OutgoingBody {
   return kindOf(content).body(content, pathOf);

@@ -14,7 +14,7 @@ import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict, untilStored } from "../store/kv.ts";
 import { HEAD_BYTES, refusalOf, remoteFile, withAttachment } from "./content.ts";
 import { keepFileOf } from "./queue/place.ts";
-import type { Attachment } from "./kinds/kind.ts";
+import type { Attachment } from "./kinds/plain.ts";
 import type { Message } from "./message.ts";
 import type { Recorder } from "./record.ts";
 import { messageKeys } from "./rows.ts";

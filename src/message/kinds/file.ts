@@ -5,8 +5,7 @@
 import { percentDecoded, safeFilename } from "../../media/filename.ts";
 import type { StoredFile } from "../../media/store.ts";
 import type { FileKind, PostedBody } from "../../whatsapp/outgoing.ts";
-import type { Attachment, Kind, RemoteFile } from "./kind.ts";
-import { text, type TextContent } from "./plain.ts";
+import { type Attachment, type Kind, type RemoteFile, text, type TextContent } from "./plain.ts";
 import { Buffer } from "node:buffer";
 
 export interface FileContent<File = StoredFile | RemoteFile> extends Attachment<File> {
@@ -59,8 +58,8 @@ const voice: Kind<FileContent> = {
 export const FILE_KINDS = { image: file, video: file, audio: file, document: file, sticker, voice };
 
 /**
- * Returns a content whose kind and mimetype follow from the name's extension; if that is
- * unknown, with the given mimetype.
+ * Returns a content whose kind and mimetype follow from the name's extension; if that is unknown, with the given
+ * mimetype.
  */
 export function fileContent<File>(
   file: File,
@@ -72,8 +71,8 @@ export function fileContent<File>(
 }
 
 /**
- * Returns the content of a file that is still to be fetched: the filename, or else the name
- * in its URL, decides the kind.
+ * Returns the content of a file that is still to be fetched: the filename, or else the name in its URL, decides the
+ * kind.
  */
 export function remoteContent(
   url: string,
