@@ -38,7 +38,7 @@ export function withoutAuthor(row: SeenRow): SeenRow {
 }
 
 /** Returns when the row was written, Unix ms. */
-export function seenAt(row: SeenRow): number {
+function seenAt(row: SeenRow): number {
   return typeof row === "number" ? row : "at" in row ? row.at : row.reportedAt;
 }
 
