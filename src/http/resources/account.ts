@@ -93,7 +93,7 @@ const editAccount = route({
 
 export const accountResource = { routes: [getAccount, editAccount], add: addAccount };
 
-function addAccount(api: Api, { quotaView, accounts }: Pick<Services, "quotaView" | "accounts">): void {
+function addAccount(api: Api, { quotaView, accounts }: Services): void {
   api.on(editAccount, async ({ caller, body: { optOutWords } }) => {
     const account = await accounts.update(caller.account.id, { optOutWords });
     return ok({ data: recordOf({ ...caller, account }, await quotaView(caller)) });

@@ -55,9 +55,7 @@ const cancelBulk = route({
 
 export const bulkResource = { routes: [listBulks, getBulk, cancelBulk], add: addBulks };
 
-type Needed = Pick<Services, "history" | "queued" | "forecast" | "budgets">;
-
-function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Needed): void {
+function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Services): void {
   async function bulkOf(accountId: string, bulkId: string): Promise<z.infer<typeof Bulk>> {
     const { bulk, queued, sent, failed, etaAt } = await forecast.bulk(accountId, bulkId);
     const { sessionId, total, createdAt } = bulk;

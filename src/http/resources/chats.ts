@@ -40,7 +40,7 @@ const readChat = route({
 
 export const chatResource = { routes: [setPresence, readChat], add: addChats };
 
-function addChats(api: Api, { lines, unread }: Pick<Services, "lines" | "unread">): void {
+function addChats(api: Api, { lines, unread }: Services): void {
   api.on(setPresence, async ({ caller, params: { id, chat }, body: { state } }) => {
     const { chats } = await lines.connection(caller.account.id, id);
     await chats.show(jidOf(chat), state);

@@ -131,7 +131,7 @@ export const contactResource = {
   add: addContacts,
 };
 
-function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
+function addContacts(api: Api, { lines, lookups }: Services): void {
   api.on(checkNumber, async ({ caller, params, body }) => {
     const connection = await lines.connection(caller.account.id, params.id);
     const { exists, jid } = await connection.checkNumber(body.number);

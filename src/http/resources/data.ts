@@ -74,7 +74,7 @@ const getErasure = route({
 
 export const dataResource = { routes: [eraseNumber, listErasures, getErasure], add: addData };
 
-function addData(api: Api, { erasures, budgets }: Pick<Services, "erasures" | "budgets">): void {
+function addData(api: Api, { erasures, budgets }: Services): void {
   api.on(eraseNumber, async ({ caller, params: { number } }) => {
     const erasure = await erasures.begin(caller.account.id, { name: number, keyId: caller.key?.id ?? null });
     return { status: erasure.doneAt === null ? 202 : 200, body: { data: shown(erasure) } };

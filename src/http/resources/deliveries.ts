@@ -79,7 +79,7 @@ const redeliverSince = route({
 
 export const deliveryResource = { routes: [listDeliveries, redeliver, redeliverSince], add: addDeliveries };
 
-function addDeliveries(api: Api, { deliveries, budgets }: Pick<Services, "deliveries" | "budgets">): void {
+function addDeliveries(api: Api, { deliveries, budgets }: Services): void {
   api.on(listDeliveries, async ({ caller, params, query: { status = null, before = null, limit } }) => {
     const party = caller.account.id;
     const asked = { status, before, limit };

@@ -85,9 +85,7 @@ const streamEvents = route({
 
 export const eventResource = { routes: [listEvents, streamEvents], add: addEvents };
 
-type Needed = Pick<Services, "events" | "runtime" | "stopping" | "budgets">;
-
-function addEvents(api: Api, services: Needed): void {
+function addEvents(api: Api, services: Services): void {
   const { events, budgets, runtime } = services;
   const tails = new Tails(events, runtime.clock);
   const cursorOf = async (accountId: string, after: string | null, path = "after") => {

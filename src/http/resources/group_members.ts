@@ -99,7 +99,7 @@ export const groupMemberResource = {
   add: addGroupMembers,
 };
 
-function addGroupMembers(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
+function addGroupMembers(api: Api, { lines, lookups }: Services): void {
   api.on(changeParticipants, async ({ caller, params: { id, gid }, body: { action, participants } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const results = await groups.changeMembers(gid, action, participants);

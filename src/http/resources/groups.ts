@@ -157,9 +157,7 @@ export const groupResource = {
   add: addGroups,
 };
 
-type Needed = Pick<Services, "lines" | "lookups" | "amendments" | "references">;
-
-function addGroups(api: Api, { lines, lookups, amendments, references }: Needed): void {
+function addGroups(api: Api, { lines, lookups, amendments, references }: Services): void {
   api.on(listGroups, async ({ caller, params: { id } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const ask = async () => (await groups.list()).map(groupOf);

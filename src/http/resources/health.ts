@@ -1,6 +1,7 @@
 /** The routes of `health.ts`, for the reference. */
 import { z } from "@hono/zod-openapi";
 import { type Api, route } from "../api/route.ts";
+import type { Services } from "../api/services.ts";
 import { HEALTH_PATHS, makeHealth } from "../health.ts";
 
 const State = z.object({ status: z.enum(["ok", "stopping", "storage_unavailable"]) }).openapi("Health");
@@ -35,7 +36,7 @@ const metricsRoute = route({
 
 export const healthResource = { routes: [healthz, readyz, metricsRoute], add: addHealth };
 
-function addHealth(api: Pick<Api, "onOpen">, services: Parameters<typeof makeHealth>[0]): void {
+function addHealth(api: Api, services: Services): void {
   const health = makeHealth(services);
   api.onOpen(healthz, health.healthz);
   api.onOpen(readyz, health.readyz);

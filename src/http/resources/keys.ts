@@ -78,7 +78,7 @@ const deleteKey = route({
 
 export const keyResource = { routes: [listKeys, createKey, deleteKey], add: addKeys };
 
-function addKeys(api: Api, { keys, idempotency }: Pick<Services, "keys" | "idempotency">): void {
+function addKeys(api: Api, { keys, idempotency }: Services): void {
   api.on(listKeys, async ({ caller }) => {
     requireManager(caller);
     return ok({ data: (await keys.list(caller.account.id)).map(shown) });

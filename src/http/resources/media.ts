@@ -32,7 +32,7 @@ const getMedia = route({
 
 export const mediaResource = { routes: [getMedia], add: addMedia };
 
-function addMedia(api: Api, { serveMedia }: Pick<Services, "serveMedia">): void {
+function addMedia(api: Api, { serveMedia }: Services): void {
   api.onOpen(getMedia, ({ c, params, query }) => {
     const method = c.req.method === "HEAD" ? "HEAD" : "GET";
     const header = (name: string) => c.req.header(name) ?? null;

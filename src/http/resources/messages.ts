@@ -197,15 +197,9 @@ export const messageResource = {
   add: addMessages,
 };
 
-type Needed = Pick<
-  Services,
-  "history" | "queued" | "amendments" | "tallyOf" | "forecast" | "runtime" | "budgets"
->;
+function addMessages(api: Api, services: Services): void {
+  const { history, queued, amendments, tallyOf, forecast, runtime, budgets } = services;
 
-function addMessages(
-  api: Api,
-  { history, queued, amendments, tallyOf, forecast, runtime, budgets }: Needed,
-): void {
   /** Resolves to the message with its life and, for a poll, its votes. */
   async function recordOf(message: Message): Promise<z.infer<typeof MessageRecord>> {
     const waitsFor = (await forecast.waits([message])).get(message.id);

@@ -63,7 +63,7 @@ const deleteOptOut = route({
 
 export const optOutResource = { routes: [listOptOuts, getOptOut, putOptOut, deleteOptOut], add: addOptOuts };
 
-function addOptOuts(api: Api, { optOuts, budgets }: Pick<Services, "optOuts" | "budgets">): void {
+function addOptOuts(api: Api, { optOuts, budgets }: Services): void {
   api.on(listOptOuts, async ({ caller, query }) => {
     const party = caller.account.id;
     const { optOuts: found, total } = await budgets.reads.run({ party }, () => optOuts.page(party, query));

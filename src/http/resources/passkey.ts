@@ -1,9 +1,9 @@
 /** The passkey of an account that is being linked: the challenge to sign, and its signature. */
 import { z } from "@hono/zod-openapi";
-import type { Lines } from "../../line/lines.ts";
 import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/connection.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, idParams, isoTime, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
 import { Session, sessionOf } from "./sessions.ts";
 
 /** Bytes in the encoding of WebAuthn's JSON. */
@@ -81,7 +81,7 @@ const confirmPasskey = route({
 
 export const passkeyResource = { routes: [getPasskey, signPasskey, confirmPasskey], add: addPasskey };
 
-function addPasskey(api: Api, { lines }: { lines: Pick<Lines, "passkey" | "signPasskey" | "confirmPasskey"> }) {
+function addPasskey(api: Api, { lines }: Services): void {
   api.on(getPasskey, async ({ caller, params }) => {
     return ok({ data: requestOf(await lines.passkey(caller.account.id, params.id)) });
   });

@@ -53,7 +53,7 @@ const resumeQueue = route({
 
 export const queueResource = { routes: [getQueue, pauseQueue, resumeQueue], add: addQueue };
 
-function addQueue(api: Api, { forecast, lines, budgets }: Pick<Services, "forecast" | "lines" | "budgets">): void {
+function addQueue(api: Api, { forecast, lines, budgets }: Services): void {
   api.on(getQueue, async ({ caller, params, query }) => {
     const party = caller.account.id;
     const queued = await budgets.reads.run({ party }, () => forecast.queue(party, params.id, { limit: query.limit }));

@@ -65,9 +65,7 @@ const getSessionHealth = route({
 
 export const sessionHealthResource = { routes: [getSessionHealth], add: addSessionHealth };
 
-type Needed = Pick<Services, "lines" | "forecast" | "budgets">;
-
-function addSessionHealth(api: Api, { lines, forecast, budgets }: Needed): void {
+function addSessionHealth(api: Api, { lines, forecast, budgets }: Services): void {
   api.on(getSessionHealth, async ({ caller, params }) => {
     const party = caller.account.id;
     const { connection, connectedSince, restriction } = await lines.health(party, params.id);

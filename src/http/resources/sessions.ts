@@ -185,9 +185,7 @@ export const sessionResource = {
   add: addSessions,
 };
 
-type Needed = Pick<Services, "lines" | "idempotency" | "budgets">;
-
-function addSessions(api: Api, { lines, idempotency, budgets }: Needed): void {
+function addSessions(api: Api, { lines, idempotency, budgets }: Services): void {
   api.on(listSessions, async ({ caller }) => {
     const party = caller.account.id;
     return ok({ data: (await budgets.reads.run({ party }, () => lines.list(party))).map(sessionOf) });

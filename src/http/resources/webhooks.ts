@@ -146,7 +146,7 @@ export const webhookResource = {
   add: addWebhooks,
 };
 
-function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, "webhooks" | "idempotency">): void {
+function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
   api.on(listWebhooks, async ({ caller }) => ok({ data: (await webhooks.list(caller.account.id)).map(recordOf) }));
 
   api.on(createWebhook, async ({ caller, body: { url, events = null, sessionId = null }, repeat }) => {

@@ -28,14 +28,9 @@ interface Outgoing {
 /** The validated fields of an upload, and its file. */
 type SendUpload = Upload<SendOptions & MannerFields> & { filename?: string };
 
-type Needed = Pick<
-  Services,
-  "lines" | "accept" | "replay" | "media" | "diskShares" | "metrics" | "references" | "runtime"
->;
-
 export type Sender = ReturnType<typeof makeSender>;
 
-export function makeSender(services: Needed) {
+export function makeSender(services: Services) {
   const { lines, accept, replay, media, diskShares, metrics, references, runtime } = services;
 
   /**

@@ -173,7 +173,7 @@ function addSends(api: Api, services: Services): void {
 }
 
 /** Reactions and forwards, which refer to another message. */
-function addReferring(api: Api, sender: Sender, { references }: Pick<Services, "references">): void {
+function addReferring(api: Api, sender: Sender, { references }: Services): void {
   api.on(sendReaction, async ({ caller, body, repeat }) => {
     const { sessionId, messageId, emoji } = body;
     const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });

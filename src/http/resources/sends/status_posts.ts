@@ -60,7 +60,7 @@ const sendStatus = route({
 
 export const statusPosts = { routes: [sendStatus], add: addStatusPosts };
 
-function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
+function addStatusPosts(api: Api, sender: Sender, { media }: Services): void {
   api.on(sendStatus, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, {
       part: "file",

@@ -160,7 +160,7 @@ const sendPdf = route({
 
 export const uploads = { routes: [sendFile, sendDocument, sendSticker, sendVoice, sendPdf], add: addUploads };
 
-function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
+function addUploads(api: Api, sender: Sender, { media }: Services): void {
   const form = ({ account }: Caller) => ({ part: "file", media, accountId: account.id, maxBytes: MAX_FORM_FILE_BYTES });
   const document = (caller: Caller) => ({ ...form(caller), maxBytes: MAX_DOCUMENT_BYTES });
 
