@@ -4,7 +4,7 @@
  */
 import type { z } from "@hono/zod-openapi";
 import { Buffer } from "node:buffer";
-import { invalid, type Problem } from "../../errors.ts";
+import { invalid } from "../../errors.ts";
 import type { SharedMediaStore } from "../../media/fair_shares.ts";
 import type { StoredFile } from "../../media/store.ts";
 import { chunksOf, parseJson } from "./body.ts";
@@ -106,7 +106,7 @@ export class Base64Decoder {
       const comma = start.indexOf(",");
       if (comma < 0 && start.length < MAX_PREFIX) return false;
       if (comma < 0 || !/;base64$/i.test(start.slice(0, comma))) {
-        throw this.#wrong("has a data: prefix that does not end with ;base64,");
+        throw invalid(this.#path, "has a data: prefix that does not end with ;base64,");
       }
       this.#waiting = start.slice(comma + 1);
     }
@@ -116,7 +116,7 @@ export class Base64Decoder {
 
   #decode(lastChunkHandling: "stop-before-partial" | "loose"): Uint8Array<ArrayBuffer> {
     const text = this.#waiting;
-    if (this.#padded && text.replace(BLANKS, "") !== "") throw this.#wrong("is padded in the wrong place");
+    if (this.#padded && text.replace(BLANKS, "") !== "") throw invalid(this.#path, "is padded in the wrong place");
     const bytes = new Uint8Array(Math.ceil(text.length * 3 / 4));
     try {
       const { read, written } = bytes.setFromBase64(text, { lastChunkHandling });
@@ -124,12 +124,8 @@ export class Base64Decoder {
       this.#waiting = text.slice(read);
       return bytes.subarray(0, written);
     } catch {
-      throw this.#wrong(whatIsWrong(text));
+      throw invalid(this.#path, whatIsWrong(text));
     }
-  }
-
-  #wrong(message: string): Problem {
-    return invalid(this.#path, message);
   }
 }
 

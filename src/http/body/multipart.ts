@@ -217,7 +217,7 @@ function decoded(bytes: Uint8Array, name: string, charset = "utf-8"): string {
   }
 }
 
-function notForm(cause?: unknown): Problem {
+function notForm(): Problem {
   const message = "is not complete multipart/form-data";
-  return new Problem("validation_failed", `The body ${message}.`, { errors: [{ path: "body", message }], cause });
+  return new Problem("validation_failed", `The body ${message}.`, { errors: [{ path: "body", message }] });
 }
