@@ -130,7 +130,7 @@ export function readConfig({ PORT, ...given }: SettingValues, written = (name: S
     problems.push(`PALOMA_SECRET_KEY: is required with ${written("PALOMA_STORE")}, the same on every machine`);
   }
   if (config.store?.startsWith("http") && !values.DENO_KV_ACCESS_TOKEN) {
-    problems.push(`${written("PALOMA_STORE")}: needs DENO_KV_ACCESS_TOKEN beside it`);
+    problems.push(`${written("PALOMA_STORE")}: needs DENO_KV_ACCESS_TOKEN to be set`);
   }
   if (problems.length > 0) throw new SettingsError(problems);
   return config;
@@ -145,7 +145,7 @@ function readBucket(
   const { host, pathname, searchParams } = new URL(media);
   const given = (name: keyof SettingValues) => values[name]?.trim() || null;
   const [accessKeyId, secretAccessKey] = [given("AWS_ACCESS_KEY_ID"), given("AWS_SECRET_ACCESS_KEY")];
-  if (!accessKeyId || !secretAccessKey) refuse("needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY beside it");
+  if (!accessKeyId || !secretAccessKey) refuse("needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to be set");
   return {
     bucket: host,
     prefix: pathname.split("/").filter(Boolean).map((part) => `${part}/`).join(""),

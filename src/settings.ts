@@ -52,7 +52,7 @@ function url(...protocols: string[]): Read<string> {
 /** What paths are added to. */
 function baseUrl(...protocols: string[]): Read<string> {
   const isBase = (value: string) => isUrl(value, protocols) && !/[?#]/.test(value);
-  return as(text(isBase, `is not a URL with ${protocols.join(" or ")}, and without ? and #`), withoutEndSlashes);
+  return as(text(isBase, `is not a URL with ${protocols.join(" or ")}, without ? and #`), withoutEndSlashes);
 }
 
 /** Parses the URL of a store. Problems never show its password. */
@@ -103,43 +103,44 @@ export const ROWS = {
   PALOMA_PORT: { argument: "<number>", about: "port to listen on; PORT works too (8080)", read: port, fallback: 8080 },
   PALOMA_DATA_DIR: {
     argument: "<folder>",
-    about: "where everything is kept (./data)",
+    about: "folder for all data (./data)",
     read: (path) => path,
     fallback: join(".", "data"),
   },
   PALOMA_STORE: {
     argument: "<url>",
-    about: "postgres://…@host[,host…]/… or the http(s)://… of a Deno KV, for many machines (else the data folder)",
+    about:
+      "postgres://…@host[,host…]/… or http(s)://… of a Deno KV, shared by several machines (default: the data folder)",
     read: storeUrl,
     fallback: null,
   },
   PALOMA_MEDIA: {
     argument: "<url>",
-    about: "s3://bucket/prefix?endpoint=…&region=…, with the usual AWS variables (else the data folder)",
-    read: text(isBucketUrl, "is not like s3://bucket/prefix?endpoint=https://…&region=…"),
+    about: "s3://bucket/prefix?endpoint=…&region=… for files, with the usual AWS variables (default: the data folder)",
+    read: text(isBucketUrl, "is not a URL like s3://bucket/prefix?endpoint=https://…&region=…"),
     fallback: null,
   },
   PALOMA_PUBLIC_URL: {
     argument: "<url>",
-    about: "base of links that clients follow",
+    about: "base URL of links in answers and events (default: host and port)",
     read: baseUrl("http:", "https:"),
     fallback: null,
   },
   PALOMA_SECRET_KEY: {
     argument: "<key>",
-    about: "encrypts credentials at rest (else made once in the data folder)",
+    about: "key that encrypts credentials at rest (default: created once in the data folder)",
     read: passing((key) => key.length >= 16, "needs at least 16 characters"),
     fallback: null,
   },
   PALOMA_LOG_LEVEL: {
     argument: "<level>",
-    about: LOG_LEVELS.join(", "),
+    about: `${LOG_LEVELS.join(", ")} (info)`,
     read: logLevel,
     fallback: "info" as const,
   },
   PALOMA_TRUSTED_PROXIES: {
     argument: "<cidrs>",
-    about: "CIDRs whose X-Forwarded-For is believed",
+    about: "CIDRs of proxies whose X-Forwarded-For is trusted (none)",
     read: list(isNetwork, "is neither an address nor a CIDR"),
     fallback: [],
   },
@@ -151,67 +152,67 @@ export const ROWS = {
   },
   PALOMA_MAX_CONNECTIONS_PER_ADDRESS: {
     argument: "<number>",
-    about: "maximum from one address that is not a trusted proxy (half of all)",
+    about: "maximum open connections from one address, except trusted proxies (half of all)",
     read: count,
     fallback: null,
   },
   PALOMA_MAX_BODIES: {
     argument: "<size>",
-    about: "memory for request bodies; at most a quarter for one account (128MB)",
+    about: "memory for request bodies, at most a quarter for one account (128MB)",
     read: size,
     fallback: 128e6,
   },
   PALOMA_MEDIA_DISK: {
     argument: "<size>",
-    about: "disk space for files; beyond it, the accounts that use the most lose files early (10GB)",
+    about: "disk space for files; beyond it, the accounts that use most lose files early (10GB)",
     read: size,
     fallback: 10e9,
   },
   PALOMA_OUTBOUND_ALLOW: {
     argument: "<hosts>",
-    about: "private hosts or CIDRs, optionally with :port, that webhooks and fileUrl may reach",
+    about: "private hosts or CIDRs, optionally with :port, that webhooks and fileUrl may reach (none)",
     read: list(
       (entry) => {
         const { place } = splitPort(entry);
         return isNetwork(place) || isHost(place.replace(/^\*\./, ""));
       },
-      "is no address, CIDR or host name, with or without a port (and without scheme or path)",
+      "is not an address, CIDR or host name (without scheme or path; a port is optional)",
     ),
     fallback: [],
   },
   PALOMA_MIN_FREE_DISK: {
     argument: "<size>",
-    about: "with less free disk than this, sends are refused (256MB)",
+    about: "free disk space below which sends are refused (256MB)",
     read: size,
     fallback: 256e6,
   },
   PALOMA_WHATSAPP_URL: {
     argument: "<url>",
-    about: "address of the messaging network",
+    about: "URL of the messaging network (WhatsApp's own)",
     read: url("ws:", "wss:"),
     fallback: null,
   },
   PALOMA_WHATSAPP_ROOT_KEY: {
     argument: "<hex>",
-    about: "its Noise root key",
+    about: "Noise root key of the messaging network (WhatsApp's own)",
     read: passing((key) => /^[0-9a-f]{64}$/i.test(key), "needs 64 hexadecimal digits"),
     fallback: null,
   },
   PALOMA_WHATSAPP_MEDIA_URL: {
     argument: "<url>",
-    about: "base for media downloads",
+    about: "base URL for media downloads (WhatsApp's own)",
     read: baseUrl("https:", "http:"),
     fallback: null,
   },
   PALOMA_WHATSAPP_CA: {
     argument: "<file>",
-    about: "PEM file for media hosts",
-    read: text(isCertificateFile, "is no readable file with certificates in PEM form"),
+    about: "PEM file with certificates of media hosts",
+    read: text(isCertificateFile, "is not a readable file with certificates in PEM form"),
     fallback: null,
   },
   PALOMA_WHATSAPP_VERSION: {
     argument: "<a.b.c>",
-    about: "web version to announce",
+    about: "WhatsApp Web version to announce (the latest)",
     read: text((value) => /^\d+\.\d+\.\d+$/.test(value), "is not a version like 2.3000.1043857760"),
     fallback: null,
   },

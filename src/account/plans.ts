@@ -108,7 +108,7 @@ function errorsOf(plan: Plan): FieldError[] {
     errors.push({ path, message: `must be a whole number from ${least} to ${most}` });
   };
   if (!/^[a-z0-9][a-z0-9_-]{0,39}$/.test(plan.name)) {
-    errors.push({ path: "name", message: "must be 1 to 40 of a-z, 0-9, _ and -" });
+    errors.push({ path: "name", message: "must be 1 to 40 characters: a-z, 0-9, _ and -" });
   }
   whole("sessions", 0, 1_000_000);
   whole("daily", 0, 1_000_000_000);
@@ -121,7 +121,7 @@ function errorsOf(plan: Plan): FieldError[] {
   whole("newChatsDaily", 0, 1_000_000_000);
   whole("typingMs", 0, MAX_TYPING_MS);
   if (plan.delayMinMs > plan.delayMaxMs) {
-    errors.push({ path: "delayMinMs", message: "must not be above the longest pause" });
+    errors.push({ path: "delayMinMs", message: "must not exceed the maximum pause" });
   }
   const wrong = plan.hours && hoursRefusal(plan.hours);
   if (wrong) errors.push({ path: "hours", message: wrong });

@@ -6,12 +6,12 @@ import { Exit, printResult, table } from "./output.ts";
 import { OF_DATA, withSettings } from "./settings.ts";
 
 export function addAccountCommand(root: Command): void {
-  const account = root.command("account").description("accounts and their API keys");
+  const account = root.command("account").description("manage accounts and their API keys");
   const sub = (usage: string, about: string) =>
     withSettings(account.command(usage).description(about), OF_DATA).option("--json", "print JSON");
 
-  sub("create", "make an account and print its API key")
-    .requiredOption("--name <name>", "what to call it")
+  sub("create", "create an account and print its API key")
+    .requiredOption("--name <name>", "its name")
     .option("--plan <plan>", "its plan", "free")
     .action((options) =>
       withNewData(options, async ({ accounts }) => {
@@ -24,7 +24,7 @@ export function addAccountCommand(root: Command): void {
       })
     );
 
-  sub("list", "every account").action((options) =>
+  sub("list", "list all accounts").action((options) =>
     withData(options, async ({ accounts }) => {
       const all = await accounts.list();
       printResult(options, all.map(view), () =>
@@ -35,7 +35,7 @@ export function addAccountCommand(root: Command): void {
     })
   );
 
-  sub("show <id>", "one account with its API key").action((id: string, options) =>
+  sub("show <id>", "show an account and its API key").action((id: string, options) =>
     withData(options, async ({ accounts }) => {
       const found = await existing(accounts, id);
       const apiKey = await accounts.apiKey(id);
@@ -59,13 +59,13 @@ export function addAccountCommand(root: Command): void {
     });
   };
 
-  change("set-plan <id> <plan>", "change its plan", ([, plan]) => ({ plan }));
-  change("rename <id> <name>", "change its name", ([, name]) => ({ name }));
-  change("deactivate <id>", "its key stops working", () => ({ active: false }));
-  change("activate <id>", "its key works again", () => ({ active: true }));
-  change("expire <id>", "end its subscription, now or at a date", (_, { at, now }) => ({ expiresAt: expiry(at, now) }))
-    .option("--at <date>", "ISO 8601 date or time; `never` lifts the end");
-  change("restrict <id>", "limit where its key may be used; an empty value lifts the limit", (_, options) => {
+  change("set-plan <id> <plan>", "move it to another plan", ([, plan]) => ({ plan }));
+  change("rename <id> <name>", "rename it", ([, name]) => ({ name }));
+  change("deactivate <id>", "stop its key from working", () => ({ active: false }));
+  change("activate <id>", "let its key work again", () => ({ active: true }));
+  change("expire <id>", "end its subscription, now or on a date", (_, { at, now }) => ({ expiresAt: expiry(at, now) }))
+    .option("--at <date>", "ISO 8601 date or time, or `never`");
+  change("restrict <id>", "limit where its key may be used; an empty value removes the limit", (_, options) => {
     if (options.allowedIps === undefined && options.allowedDomains === undefined) {
       throw new Exit(2, "Give --allowed-ips, --allowed-domains, or both.");
     }
@@ -84,14 +84,14 @@ export function addAccountCommand(root: Command): void {
         await existing(accounts, id);
         const changed = await accounts.update(id, { sealed });
         const rows = await dataFolder.rewriteContents(data, id, runtime);
-        printResult(options, { ...view(changed), rows }, () => `${describe(changed)}\n${rows} rows written anew.`);
+        printResult(options, { ...view(changed), rows }, () => `${describe(changed)}\n${rows} rows rewritten.`);
       })
     );
 
-  choose("seal <id>", "encrypt its message contents at rest, existing ones included; sends cost more", true);
-  choose("unseal <id>", "store its message contents in plain text again", false);
+  choose("seal <id>", "encrypt its message contents at rest, including existing ones; sending costs more", true);
+  choose("unseal <id>", "store its message contents unencrypted again", false);
 
-  sub("delete <id>", "unlink its lines and remove it with all its data; the running gateway does it").action((
+  sub("delete <id>", "delete it with all its lines and data; the running gateway does the work").action((
     id: string,
     options,
   ) =>
@@ -102,12 +102,12 @@ export function addAccountCommand(root: Command): void {
         options,
         { accountId: id, deleted: true },
         () =>
-          `Account ${id} is gone; within a minute the gateway unlinks its lines and removes the rest, or when it runs next.`,
+          `Account ${id} is deleted. The gateway unlinks its lines and removes its data within a minute, or when it next runs.`,
       );
     })
   );
 
-  sub("rotate-key <id>", "make a new API key; the old one stops working at once").action((id: string, options) =>
+  sub("rotate-key <id>", "create a new API key; the old one stops working at once").action((id: string, options) =>
     withData(options, async ({ accounts }) => {
       await existing(accounts, id);
       const apiKey = await accounts.rotateKey(id);

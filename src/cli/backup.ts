@@ -12,7 +12,7 @@ import { configOf, OF_DATA_AND_FILES, withSettings } from "./settings.ts";
 
 /** The key stays out of the file, so that a stolen backup opens no credential. */
 const KEEP_THE_KEY =
-  "The secret key is not in it: keep secret.key of the data folder (or PALOMA_SECRET_KEY) in another safe place.";
+  "The secret key is not included: keep secret.key of the data folder (or PALOMA_SECRET_KEY) in another safe place.";
 /** Names of the backups that `--into` makes and rotates. */
 const ROTATED = /^paloma-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}Z\.backup$/;
 /** Names of temporary files that a killed backup leaves, possibly unsealed. */
@@ -30,13 +30,13 @@ interface BackupOptions extends Record<string, unknown> {
 export function addBackupCommands(root: Command): void {
   withPassphrase(
     withSettings(
-      root.command("backup").description("copy everything into one new file, also while a gateway runs"),
+      root.command("backup").description("copy all data into one new file, even while a gateway runs"),
       OF_DATA_AND_FILES,
     ),
   )
-    .argument("[file]", "it must not exist, and its folder must")
-    .option("--into <folder>", "in place of a file: name it by the time in this folder, and keep the newest few")
-    .option("--keep <n>", "how many of them", "7")
+    .argument("[file]", "a file that does not exist yet, in a folder that does")
+    .option("--into <folder>", "instead of a file: name it by the time, in this folder, and keep only the newest")
+    .option("--keep <n>", "with --into: how many to keep", "7")
     .option("--json", "print JSON")
     .action(async (given: string | undefined, options: BackupOptions) => {
       const file = target(given, options);
@@ -82,12 +82,16 @@ export function addBackupCommands(root: Command): void {
           return await dataFolder.restore(plain, config, silentRuntime);
         })
         : await dataFolder.restore(file, config, silentRuntime);
-      printResult(options, { file, ...summary }, () => `Restored ${describe(summary)}. It needs the same secret key.`);
+      printResult(
+        options,
+        { file, ...summary },
+        () => `Restored ${describe(summary)}. The gateway needs the same secret key as before.`,
+      );
     });
 }
 
 function target(file: string | undefined, { into, keep }: BackupOptions): string {
-  if ((file === undefined) === (into === undefined)) throw new Exit(2, "Give a file, or --into a folder.");
+  if ((file === undefined) === (into === undefined)) throw new Exit(2, "Give either a file or --into with a folder.");
   if (!/^[1-9]\d{0,3}$/.test(keep)) throw new Exit(2, `--keep: "${keep}" is not a number from 1`);
   if (file !== undefined) return file;
   return join(into!, nameAt(systemClock.now()));

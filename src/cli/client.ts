@@ -28,7 +28,7 @@ export function httpClient(base: string, headers: Record<string, string> = {}): 
       try {
         return JSON.parse(text);
       } catch {
-        throw new Exit(1, `${base} is no API of Paloma: ${method} ${path} answered ${text.slice(0, SHOWN)}`);
+        throw new Exit(1, `${base} is not a Paloma API: ${method} ${path} answered ${text.slice(0, SHOWN)}`);
       }
     },
   };
@@ -53,7 +53,7 @@ export async function until<T>(
   for (;;) {
     const answer = await ask();
     if (answer !== null && answer !== undefined) return answer;
-    if (clock.now() > end) throw new Exit(1, `Waited ${timeoutMs / 1000} s in vain for ${what}.`);
+    if (clock.now() > end) throw new Exit(1, `Gave up after ${timeoutMs / 1000} s of waiting for ${what}.`);
     await sleep(clock, pauseMs);
   }
 }

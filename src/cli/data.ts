@@ -25,7 +25,7 @@ export async function withNewData<T>(options: object, use: (data: Data) => Promi
   const isThere = await hasData(config);
   return await withFolder(config, async (data) => {
     const place = config.store === null ? resolve(config.dataDir) : placeOf(config);
-    const made = config.store === null ? "a new folder was made" : "it begins with this";
+    const made = config.store === null ? "created it" : "initialized it";
     if (!isThere) printError(`There was no data in ${place}: ${made}.`);
     return await use(data);
   });
@@ -35,7 +35,7 @@ export async function withNewData<T>(options: object, use: (data: Data) => Promi
 export async function assertData(config: Config): Promise<void> {
   if (await hasData(config)) return;
   const setting = config.store === null ? "PALOMA_DATA_DIR (--data-dir)" : "PALOMA_STORE (--store)";
-  throw new Exit(1, `There is no data in ${placeOf(config)}: is ${setting} right? paloma serve begins new data.`);
+  throw new Exit(1, `There is no data in ${placeOf(config)}: check ${setting}. paloma serve creates new data.`);
 }
 
 /** Resolves to whether the store has been created. Throws OperatorError if the system refuses access. */

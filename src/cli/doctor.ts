@@ -17,7 +17,7 @@ interface Finding extends Found {
 }
 
 export function addDoctorCommand(root: Command): void {
-  withSettings(root.command("doctor").description("look for what keeps the gateway from working"))
+  withSettings(root.command("doctor").description("check for problems that keep the gateway from working"))
     .option("--json", "print JSON")
     .action(async (options) => {
       const findings = await examine(configOf(options));
@@ -51,7 +51,7 @@ async function foundBy(look: () => Found | Promise<Found>): Promise<Found> {
   try {
     return await look();
   } catch (error) {
-    return bad(error instanceof Error ? error.message : String(error), "mend that first, then ask again");
+    return bad(error instanceof Error ? error.message : String(error), "fix this first, then run the doctor again");
   }
 }
 
@@ -66,24 +66,24 @@ function checkSettings({ host, publicUrl, store, trustedProxies }: Config): Foun
   const unknown = Object.keys(Deno.env.toObject()).filter(isUnknown);
   if (unknown.length > 0) {
     return bad(
-      `of the environment, what is no setting is ignored: ${unknown.sort().join(", ")}`,
-      "paloma serve --help",
+      `unknown variables in the environment are ignored: ${unknown.sort().join(", ")}`,
+      "paloma serve --help lists the settings",
     );
   }
   const open = host !== "127.0.0.1" && host !== "::1" && host !== "localhost";
   if (open && trustedProxies.length === 0) {
     return well(
-      `can be used; other machines reach ${host} without TLS`,
+      `valid; other machines can reach ${host} without TLS`,
       "put a proxy in front (docs/proxy.md), or leave PALOMA_HOST at 127.0.0.1",
     );
   }
   if (trustedProxies.length > 0 && publicUrl === null) {
-    return well("can be used; links to media carry the gateway's own address", "set PALOMA_PUBLIC_URL to the proxy's");
+    return well("valid; links to media carry the gateway's own address", "set PALOMA_PUBLIC_URL to the proxy's");
   }
   if (store !== null && publicUrl === null) {
-    return well("can be used; links to received files name the worker, which serves none", "set PALOMA_PUBLIC_URL");
+    return well("valid; links to received files point to the worker, which serves none", "set PALOMA_PUBLIC_URL");
   }
-  return well("can be used");
+  return well("valid");
 }
 
 /** Checks the WhatsApp Web version that the running gateway announces, according to its metrics. */
@@ -91,7 +91,7 @@ async function checkWebVersion(config: Config): Promise<Found> {
   const metrics = await (await ask(`${localUrl(config)}/metrics`))?.text() ?? "";
   const metric = (name: string) => metrics.split("\n").find((line) => line.startsWith(name)) ?? "";
   const [, version, source] = /"([\d.]+) \(([^()"]+)\)"/.exec(metric("paloma_whatsapp_web_version{")) ?? [];
-  if (version === undefined) return well("none is announced yet: no line of a running gateway has connected");
+  if (version === undefined) return well("none yet: no line of a running gateway has connected");
   const age = Number(metric("paloma_whatsapp_web_version_age_seconds ").split(" ")[1] ?? 0);
   const text = `${version}, ${source === "web.whatsapp.com" ? "from" : "by"} ${source}, for ${
     (age / HOUR_S).toFixed(1)
@@ -99,7 +99,7 @@ async function checkWebVersion(config: Config): Promise<Found> {
   if (source !== "built in" || config.whatsapp.url !== null) return well(text);
   return well(
     text,
-    "web.whatsapp.com did not say a newer one: new links may be refused; PALOMA_WHATSAPP_VERSION sets it",
+    "web.whatsapp.com did not report a newer one; if new links are refused, set PALOMA_WHATSAPP_VERSION",
   );
 }
 
@@ -108,7 +108,7 @@ async function checkReach(address: string): Promise<Found> {
   const { host } = url;
   const trouble = await connectTo(url);
   if (trouble === null) return well(`${host} answers`);
-  return bad(`${host} cannot be reached: ${trouble}`, "is there a firewall or no DNS? Lines need it at port 443");
+  return bad(`${host} cannot be reached: ${trouble}`, "check firewall and DNS: lines need it on port 443");
 }
 
 /** Compares the clock with the date that the network's web server reports. */
@@ -117,9 +117,9 @@ async function checkClock(address: string, clock: Clock): Promise<Found> {
   const answer = await ask(url, "HEAD");
   await answer?.body?.cancel();
   const date = Date.parse(answer?.headers.get("date") ?? "");
-  if (Number.isNaN(date)) return well("could not be compared: nobody said the time");
+  if (Number.isNaN(date)) return well("could not be compared: the network reported no time");
   const off = clock.now() - date;
   const text = `${(Math.abs(off) / 1000).toFixed(0)} s ${off < 0 ? "behind" : "ahead of"} the network`;
   if (Math.abs(off) <= CLOCK_MAY_BE_OFF_MS) return well(text);
-  return bad(text, "set the clock (timedatectl set-ntp true): certificates and links are held against it");
+  return bad(text, "set the clock (timedatectl set-ntp true): certificates and links are checked against it");
 }

@@ -31,8 +31,8 @@ const TRY_TIMEOUT_MS = 10_000;
 /** Permission bits of everybody but the owner. */
 const OTHERS = 0o077;
 
-const NO_FOLDER = "paloma serve makes it; or is PALOMA_DATA_DIR (--data-dir) another?";
-const NO_ROWS = "paloma serve, api or account create begins it; or is PALOMA_STORE (--store) another?";
+const NO_FOLDER = "paloma serve creates it; or check PALOMA_DATA_DIR (--data-dir)";
+const NO_ROWS = "paloma serve, api or account create initializes it; or check PALOMA_STORE (--store)";
 
 export async function checksOfData(config: Config): Promise<Check[]> {
   const { dataDir, media, store } = config;
@@ -62,13 +62,13 @@ export async function checksOfData(config: Config): Promise<Check[]> {
   ];
 }
 
-const NO_BUCKET = "api and worker have no place for them (503); serve keeps them in its data folder";
+const NO_BUCKET = "api and worker have nowhere to store files (503); serve stores them in its data folder";
 
 /** Decrypts every account's key, to detect one encrypted with another secret key. */
 async function checkAccounts({ accounts }: DataFolder, place: string): Promise<Found> {
   const all = await accounts.list();
   for (const { id } of all) await accounts.apiKey(id);
-  const count = `${all.length} account${all.length === 1 ? "" : "s"}, keys open`;
+  const count = `${all.length} account${all.length === 1 ? "" : "s"}, keys can be decrypted`;
   return well(
     `${place} can be read and written, ${count}`,
     all.length === 0 ? "paloma account create --name NAME --plan own" : null,
@@ -78,15 +78,15 @@ async function checkAccounts({ accounts }: DataFolder, place: string): Promise<F
 /** Checks the permissions of the folder only: its files are made private whenever they are opened. */
 async function checkRights(dataDir: string): Promise<Found> {
   const { mode } = await Deno.stat(dataDir);
-  if (mode === null || (mode & OTHERS) === 0) return well("only the owner reads the data folder");
-  return bad(`${dataDir} can be read by others, with the files in media/`, `chmod 700 ${dataDir}`);
+  if (mode === null || (mode & OTHERS) === 0) return well("only the owner can read the data folder");
+  return bad(`${dataDir} can be read by other users, including the files in media/`, `chmod 700 ${dataDir}`);
 }
 
 function checkDisk({ dataDir, minFreeDisk }: Config): Found {
   const free = freeBytesOf(dataDir);
   const text = `${(free / 1e9).toFixed(1)} GB free, sends are refused below ${(minFreeDisk / 1e9).toFixed(2)} GB`;
-  if (free < minFreeDisk) return bad(text, "make room, or lower PALOMA_MIN_FREE_DISK");
-  return well(text, free < 4 * minFreeDisk ? "that is not much: make room before it is needed" : null);
+  if (free < minFreeDisk) return bad(text, "free up space, or lower PALOMA_MIN_FREE_DISK");
+  return well(text, free < 4 * minFreeDisk ? "free up space soon" : null);
 }
 
 /** Puts, gets and deletes an object. Listing would be cheaper, but needs a permission that the gateway does not. */
@@ -100,10 +100,10 @@ async function checkBucket(config: BucketConfig): Promise<Found> {
     return null;
   })().catch((error) => error instanceof Error ? error.message : String(error));
   const trouble = await within(systemClock, TRY_TIMEOUT_MS, tried);
-  if (trouble === null) return well(`files can be put into ${config.bucket}, fetched and deleted`);
+  if (trouble === null) return well(`files can be stored in ${config.bucket}, read and deleted`);
   return bad(
     `${config.bucket}: ${trouble === "late" ? "no answer in time" : trouble}`,
-    "are endpoint, region and keys right, and may they put, get and delete?",
+    "check endpoint, region and keys, and that the keys may put, get and delete",
   );
 }
 
@@ -111,15 +111,15 @@ async function checkGateway(config: Config): Promise<Found> {
   const { dataFolder } = await import("../app.ts");
   try {
     (await dataFolder.lock(config.dataDir)).release();
-    return well("none runs on this folder", "paloma serve");
+    return well("none is running on this folder", "paloma serve");
   } catch (error) {
     if (!(error instanceof AlreadyRunning)) throw error;
   }
   const answer = await readiness(config);
   if (answer.isReady) return well(answer.text);
   return bad(
-    `runs on this folder, and ${answer.text}`,
-    "is PALOMA_PORT the one that it was started with? Else its log says why it is not ready",
+    `one is running on this folder, but ${answer.text}`,
+    "check that PALOMA_PORT is the port it was started with; otherwise its log says why it is not ready",
   );
 }
 
@@ -129,7 +129,9 @@ async function checkGateway(config: Config): Promise<Found> {
 async function checkPort(config: Config): Promise<Found> {
   const { isReady, isThere, text } = await readiness(config);
   if (isReady) return well(text);
-  return isThere ? bad(text, "its log says why it is not ready") : well(text, "ask where one runs, or start one here");
+  return isThere
+    ? bad(text, "its log says why it is not ready")
+    : well(text, "start one here, unless one is running on another machine");
 }
 
 async function readiness(config: Config): Promise<{ isReady: boolean; isThere: boolean; text: string }> {
@@ -138,13 +140,13 @@ async function readiness(config: Config): Promise<{ isReady: boolean; isThere: b
   await answer?.body?.cancel();
   if (answer === null) return { isReady: false, isThere: false, text: `${url} does not answer` };
   const isReady = answer.status === 200;
-  const text = isReady ? `runs, ready at ${localUrl(config)}` : `${url} answers ${answer.status}`;
+  const text = isReady ? `ready at ${localUrl(config)}` : `${url} answers ${answer.status}`;
   return { isReady, isThere: true, text };
 }
 
 async function checkWorkers({ kv }: DataFolder): Promise<Found> {
   const running = await membersAtWork(kv, systemClock);
-  if (running.length === 0) return well("none runs: nothing is sent or received", "paloma worker");
+  if (running.length === 0) return well("none is running: nothing is sent or received", "paloma worker");
   const lines = running.map(({ held }) => held[LINE_KIND] ?? 0).sort((a, b) => b - a);
   return well(`running: ${running.length}, with lines: ${lines.join(", ")}`);
 }
@@ -162,9 +164,9 @@ async function checkWebhooks({ kv }: DataFolder): Promise<Found> {
     if (trouble !== null) silent.push(`${url.host} (${trouble})`);
   }));
   if (silent.length === 0) {
-    return well(targets.size === 0 ? "there are none" : `hosts that take connections: ${targets.size}`);
+    return well(targets.size === 0 ? "there are none" : `hosts that accept connections: ${targets.size}`);
   }
-  return bad(`cannot be reached: ${silent.join(", ")}`, "events wait in the log; redeliver them when the host is back");
+  return bad(`cannot be reached: ${silent.join(", ")}`, "events stay in the log: redeliver them once the host is back");
 }
 
 /** Resolves to the response; null if there is none in time. */

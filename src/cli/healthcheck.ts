@@ -7,7 +7,7 @@ const TIMEOUT_MS = 5_000;
 
 export function addHealthcheckCommand(root: Command): void {
   withSettings(
-    root.command("healthcheck").description("exit 0 when the gateway on this host and port is ready"),
+    root.command("healthcheck").description("exit with 0 if the gateway on this host and port is ready"),
     OF_PORT,
   )
     .option("--json", "print JSON")
@@ -25,6 +25,6 @@ async function ask(url: string): Promise<{ ok: boolean; status: number; body: st
     return { ok: answer.ok, status: answer.status, body: await answer.text() };
   } catch (error) {
     const why = error instanceof Error ? error.message : error;
-    throw new Exit(1, `${url} does not answer: start the gateway, or name its --host and --port (${why})`);
+    throw new Exit(1, `${url} does not answer: start the gateway, or check --host and --port (${why})`);
   }
 }

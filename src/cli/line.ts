@@ -14,44 +14,48 @@ interface LineOptions extends Record<string, unknown> {
 }
 
 export function addLineCommand(root: Command): void {
-  const line = root.command("line").description("move a line to another gateway without a new QR");
+  const line = root.command("line").description("move a line to another gateway without a new QR code");
   const sub = (usage: string, about: string) =>
     withPassphrase(withSettings(line.command(usage).description(about), OF_DATA_AND_FILES))
       .option("--json", "print JSON");
 
-  sub("export <id> <file>", "write what links the line and what waits on it, and give both up here").action(
-    async (id: string, file: string, options: LineOptions) => {
-      const passphrase = await neededPassphrase(options);
-      const [{ dataFolder }, { exportLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
-      const config = configOf(options);
-      await assertData(config);
-      const { store, dataDir } = config;
-      // If no gateway runs, none may start during the export. On a shared store the line's owner may be on any machine.
-      const lock = store !== null ? null : await unlessRunning(dataFolder.lock(dataDir));
-      try {
-        await withData(options, async (data) => {
-          const media = await dataFolder.media(config, data);
-          const deps = { ...data, media, link: await dataFolder.linkCopy(data) };
-          const { line: { name }, messages } = await toNewFile(
-            file,
-            (write) => exportLine(deps, id, { passphrase, gatewayRuns: lock === null, write }),
-          );
-          printResult(
-            options,
-            { sessionId: id, name, messages, file },
-            () =>
-              `${file} links ${name} and holds ${messages} that wait. Keep it and its passphrase apart, import it at ` +
-              "one place alone, and delete it then.",
-          );
-        });
-      } finally {
-        lock?.release();
-      }
-    },
-  );
+  sub("export <id> <file>", "write the line's link and its waiting messages to a new file, and give them up here")
+    .action(
+      async (id: string, file: string, options: LineOptions) => {
+        const passphrase = await neededPassphrase(options);
+        const [{ dataFolder }, { exportLine }] = await Promise.all([
+          import("../app.ts"),
+          import("../line/transfer.ts"),
+        ]);
+        const config = configOf(options);
+        await assertData(config);
+        const { store, dataDir } = config;
+        // If no gateway runs, none may start during the export. On a shared store the line's owner may be on any machine.
+        const lock = store !== null ? null : await unlessRunning(dataFolder.lock(dataDir));
+        try {
+          await withData(options, async (data) => {
+            const media = await dataFolder.media(config, data);
+            const deps = { ...data, media, link: await dataFolder.linkCopy(data) };
+            const { line: { name }, messages } = await toNewFile(
+              file,
+              (write) => exportLine(deps, id, { passphrase, gatewayRuns: lock === null, write }),
+            );
+            printResult(
+              options,
+              { sessionId: id, name, messages, file },
+              () =>
+                `${file} links ${name} and holds ${messages} that wait. Keep it and its passphrase apart, import it at ` +
+                "one place alone, and delete it then.",
+            );
+          });
+        } finally {
+          lock?.release();
+        }
+      },
+    );
 
-  sub("import <file>", "make a line of an exported one; it connects as soon as a gateway runs")
-    .requiredOption("--account <id>", "whose line it becomes")
+  sub("import <file>", "create a line from an exported one; it connects as soon as a gateway runs")
+    .requiredOption("--account <id>", "the account that it will belong to")
     .action(async (file: string, options: LineOptions) => {
       const passphrase = await neededPassphrase(options);
       const sealed = await Deno.readFile(file);
@@ -108,6 +112,6 @@ async function createFile(path: string): Promise<Deno.FsFile> {
     return await Deno.open(path, { createNew: true, write: true, mode: 0o600 });
   } catch (error) {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
-    throw new Exit(1, `${path} exists already: nothing is overwritten.`);
+    throw new Exit(1, `${path} already exists, and is not overwritten.`);
   }
 }

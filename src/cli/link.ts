@@ -20,14 +20,14 @@ interface LinkOptions extends Record<string, unknown> {
 }
 
 export function addLinkCommand(root: Command): void {
-  withSettings(root.command("link <name>").description("link a line: shows the QR here, and waits for the phone"), [
+  withSettings(root.command("link <name>").description("link a line: show the QR code here and wait for the phone"), [
     ...OF_PORT,
     ...OF_DATA,
   ])
-    .option("--number <digits>", "link by a pairing code for this phone number instead")
-    .option("--url <url>", "base address of the API (of the gateway on this machine)")
-    .option("--key <key>", "API key [PALOMA_API_KEY] (of the only account in the data folder)")
-    .option("--json", "one line of JSON for each state")
+    .option("--number <digits>", "link this phone number with a pairing code instead")
+    .option("--url <url>", "base URL of the API (default: the gateway on this machine)")
+    .option("--key <key>", "API key [PALOMA_API_KEY] (default: of the only account)")
+    .option("--json", "print one line of JSON for each state")
     .action(async (name: string, options: LinkOptions) => {
       const api = httpClient(apiUrl(options.url, options), {
         "x-api-key": options.key ?? Deno.env.get("PALOMA_API_KEY") ?? await onlyKey(options),
@@ -47,7 +47,7 @@ async function onlyKey(options: LinkOptions): Promise<string> {
   return await withData(options, async ({ accounts }) => {
     const [account, another] = await accounts.list();
     if (!account) throw new Exit(1, "There is no account yet: paloma account create --name NAME --plan own");
-    if (another) throw new Exit(2, "There are several accounts: say whose line it is with --key, or PALOMA_API_KEY.");
+    if (another) throw new Exit(2, "There are several accounts: choose one with --key, or PALOMA_API_KEY.");
     return await accounts.apiKey(account.id);
   });
 }
@@ -57,7 +57,7 @@ async function sessionNamed(api: Client, body: { name: string; pairingPhone?: st
   const { data: sessions } = await api.call("GET", "/sessions");
   const named = sessions.filter(({ name }: Json) => name === body.name);
   const linked = named.find(({ status }: Json) => status === "connected");
-  if (linked) throw new Exit(1, `${body.name} is linked already: session ${linked._id}`);
+  if (linked) throw new Exit(1, `${body.name} is already linked: session ${linked._id}`);
   const [known] = named;
   if (!known || body.pairingPhone !== undefined) {
     // Left by an earlier attempt, and never linked.
@@ -92,8 +92,8 @@ async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkO
   if (pairingCode === null) print(await drawing(text!));
   printError(
     pairingCode === null
-      ? "On the phone: WhatsApp › Linked devices › Link a device, and point the camera here. Ctrl-C ends it."
-      : `On the phone ${number}: WhatsApp › Linked devices › Link with phone number, and type  ${pairingCode}`,
+      ? "On the phone: WhatsApp › Linked devices › Link a device, then point the camera here. Press Ctrl-C to stop."
+      : `On the phone ${number}: WhatsApp › Linked devices › Link with phone number, then enter  ${pairingCode}`,
   );
 }
 

@@ -22,22 +22,24 @@ interface ListenOptions {
 
 export function addListenCommand(root: Command): void {
   root.command("listen")
-    .description("print events as they happen; with --webhook through a real webhook, checking its signatures")
-    .option("--url <url>", "base address of the API (of the gateway on this machine)")
+    .description("print events as they happen, from the stream or, with --webhook, from a real webhook")
+    .option("--url <url>", "base URL of the API (default: the gateway on this machine)")
     .option("--key <key>", "API key [PALOMA_API_KEY]")
-    .option("--events <names>", "event names, separated by commas (all)")
-    .option("--session <id>", "one session (all)")
-    .option("--after <cursor>", "id of the last event seen, `now`, or `start` for the oldest that is kept", "now")
-    .option("--webhook", "register a webhook for as long as this runs, and check the signatures of each request")
-    .option("--port <port>", "where the webhook listens on 127.0.0.1 (any)", "0")
-    .option("--forward <url>", "with --webhook: hand each request on as it came, and answer as that endpoint does")
-    .option("--json", "one line of JSON an event")
+    .option("--events <names>", "event names, separated by commas (default: all)")
+    .option("--session <id>", "only this session (default: all)")
+    .option("--after <cursor>", "ID of the last event seen, `now`, or `start` for the oldest stored one", "now")
+    .option("--webhook", "register a webhook while this runs, and check the signatures of each request")
+    .option("--port <port>", "port of the webhook on 127.0.0.1; 0 for any", "0")
+    .option("--forward <url>", "with --webhook: forward each request unchanged, and return that endpoint's status")
+    .option("--json", "print one line of JSON per event")
     .action((options: ListenOptions) => {
       const key = options.key ?? Deno.env.get("PALOMA_API_KEY");
       if (!key) throw new Exit(2, "An API key is needed: --key, or PALOMA_API_KEY in the environment.");
-      if (options.forward && !options.webhook) throw new Exit(2, "--forward goes with --webhook.");
+      if (options.forward && !options.webhook) throw new Exit(2, "--forward needs --webhook.");
       if (options.forward) assertHttp("--forward", options.forward);
-      if (!/^\d{1,5}$/.test(options.port) || Number(options.port) > 65_535) throw new Exit(2, "--port is no port.");
+      if (!/^\d{1,5}$/.test(options.port) || Number(options.port) > 65_535) {
+        throw new Exit(2, `--port: "${options.port}" is not a port number (0 to 65535)`);
+      }
       // `--port` is the webhook's here, not the setting of that name.
       const asked = { ...options, key, url: apiUrl(options.url, {}) };
       return options.webhook ? listenByWebhook(asked) : listenToStream(asked, systemClock);
@@ -57,8 +59,8 @@ async function listenToStream({ url, key, events, session, after, json }: Asked,
     sessionId: session ?? null,
     after: after === "start" ? null : after,
     signal: ended.signal,
-    opened: () => printError(`Listening to ${url}. Ctrl-C ends it.`),
-    broke: (reason, pauseMs) => printError(`The stream broke (${reason}); going on in ${pauseMs / 1000} s.`),
+    opened: () => printError(`Listening to ${url}. Press Ctrl-C to stop.`),
+    broke: (reason, pauseMs) => printError(`The stream broke (${reason}); reconnecting in ${pauseMs / 1000} s.`),
   });
   for await (const event of stream) {
     print(json ? jsonLine(event) : `${timeOf(event.createdAt)} ${describeEvent(event)}`);
@@ -86,7 +88,7 @@ async function listenByWebhook({ url, key, events, session, port, forward, json 
     },
   });
   try {
-    printError(`Webhook ${webhook.id} listens on ${webhook.url}. Ctrl-C removes it.`);
+    printError(`Webhook ${webhook.id} listens on ${webhook.url}. Press Ctrl-C to remove it.`);
     await Promise.race([asked, unread.promise]);
   } finally {
     await webhook.end();
@@ -100,7 +102,10 @@ async function openWebhook(options: Parameters<typeof openTemporaryWebhook>[0]) 
     return await openTemporaryWebhook(options);
   } catch (error) {
     if (!(error instanceof Exit) || !error.message.includes("validation_failed")) throw error;
-    throw new Exit(1, `${error.message}\nThe gateway calls this machine only with PALOMA_OUTBOUND_ALLOW=127.0.0.1.`);
+    throw new Exit(
+      1,
+      `${error.message}\nThe gateway may call this machine only if PALOMA_OUTBOUND_ALLOW contains 127.0.0.1.`,
+    );
   }
 }
 

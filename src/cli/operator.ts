@@ -6,8 +6,8 @@ import { printResult } from "./output.ts";
 import { configOf, localUrl, OF_DATA, OF_PORT, withSettings } from "./settings.ts";
 
 export function addOperatorCommand(root: Command): void {
-  const operator = root.command("operator").description("operators' access to the panel");
-  withSettings(operator.command("link").description("print a one-time link that makes an operator's login"), [
+  const operator = root.command("operator").description("give operators access to the panel");
+  withSettings(operator.command("link").description("print a one-time link for creating an operator's login"), [
     "PALOMA_PUBLIC_URL",
     ...OF_PORT,
     ...OF_DATA,
@@ -19,7 +19,7 @@ export function addOperatorCommand(root: Command): void {
         const { token, expiresAt } = await makeLinks({ kv, runtime }).make({ kind: "operator" });
         const url = linkUrl(`${config.publicUrl ?? localUrl(config)}/panel`, { kind: "operator" }, token);
         const until = new Date(expiresAt).toISOString();
-        printResult(options, { url, expiresAt: until }, () => `${url}\nGood once, until ${until}.`);
+        printResult(options, { url, expiresAt: until }, () => `${url}\nIt works once, until ${until}.`);
       })
     );
 }

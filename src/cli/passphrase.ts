@@ -7,7 +7,7 @@ const SHORTEST = 12;
 export function withPassphrase(command: Command): Command {
   return command.option(
     "--passphrase-file <file>",
-    "holds what the file is sealed under; else PALOMA_PASSPHRASE in the environment",
+    "file with the passphrase that encrypts the export or backup (default: PALOMA_PASSPHRASE)",
   );
 }
 

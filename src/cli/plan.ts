@@ -8,9 +8,9 @@ import { Exit, printResult, table } from "./output.ts";
 import { OF_DATA, withSettings } from "./settings.ts";
 
 export function addPlanCommand(root: Command): void {
-  const plan = root.command("plan").description("the plan catalogue");
+  const plan = root.command("plan").description("manage the plan catalogue");
 
-  withSettings(plan.command("list").description("every plan"), OF_DATA)
+  withSettings(plan.command("list").description("list all plans"), OF_DATA)
     .option("--json", "print JSON")
     .action((options) =>
       withData(options, async ({ plans }) => {
@@ -19,32 +19,42 @@ export function addPlanCommand(root: Command): void {
       })
     );
 
-  withSettings(plan.command("set <name>").description("make or change a plan; what is left out stays"), OF_DATA)
-    .option("--sessions <n>", "sessions an account may have", (text) => wholeNumber("--sessions", text))
-    .option("--daily <n>", "messages in a UTC day, or none")
-    .option("--monthly <n>", "messages in a UTC month, or none")
+  withSettings(
+    plan.command("set <name>").description("create or change a plan; options left out stay as they are"),
+    OF_DATA,
+  )
+    .option("--sessions <n>", "maximum sessions of an account", (text) => wholeNumber("--sessions", text))
+    .option("--daily <n>", "messages per UTC day, or none for no limit")
+    .option("--monthly <n>", "messages per UTC month, or none for no limit")
     .option(
       "--delay-min <duration>",
-      "shortest pause between two messages of a line, like 5s or 500ms",
+      "minimum pause between two messages of a line, such as 5s or 500ms",
       (text) => duration("--delay-min", text),
     )
-    .option("--delay-max <duration>", "longest pause", (text) => duration("--delay-max", text))
-    .option("--requests-per-minute <n>", "rate limit of a key, or none")
-    .option("--webhooks <n>", "webhooks an account may have", (text) => wholeNumber("--webhooks", text))
+    .option("--delay-max <duration>", "maximum pause", (text) => duration("--delay-max", text))
+    .option("--requests-per-minute <n>", "rate limit of a key, or none for no limit")
+    .option("--webhooks <n>", "maximum webhooks of an account", (text) => wholeNumber("--webhooks", text))
     .option(
       "--event-streams <n>",
-      "event streams an account may have open",
+      "maximum open event streams of an account",
       (text) => wholeNumber("--event-streams", text),
     )
-    .option("--hours <hours>", 'when messages may leave, like "mon-fri 09:00-18:00 Europe/Madrid", or none')
-    .option("--new-chats-daily <n>", "new chats that a line may start in a day, or none")
-    .option("--warm-up", "fewer new chats in the first four weeks of a line")
-    .option("--no-warm-up", "as many at once")
-    .option("--typing <duration>", 'show "typing" before each message', (text) => duration("--typing", text))
+    .option(
+      "--hours <hours>",
+      'when messages may be sent, such as "mon-fri 09:00-18:00 Europe/Madrid", or none for any time',
+    )
+    .option("--new-chats-daily <n>", "new chats that a line may start per day, or none for no limit")
+    .option("--warm-up", "allow fewer new chats in the first four weeks of a line")
+    .option("--no-warm-up", "allow the full number from the start")
+    .option(
+      "--typing <duration>",
+      'how long to show "typing" before each message',
+      (text) => duration("--typing", text),
+    )
     .option("--json", "print JSON")
     .action((name: string, options) =>
       withNewData(options, async ({ plans }) => {
-        if (options.delayMin > options.delayMax) throw new Exit(2, "--delay-min is longer than --delay-max");
+        if (options.delayMin > options.delayMax) throw new Exit(2, "--delay-min must not exceed --delay-max");
         const value = await namingFlags(plans.set({
           name,
           sessions: options.sessions,
@@ -64,12 +74,12 @@ export function addPlanCommand(root: Command): void {
       })
     );
 
-  withSettings(plan.command("delete <name>").description("remove a plan that no account is on"), OF_DATA)
+  withSettings(plan.command("delete <name>").description("delete a plan that no account uses"), OF_DATA)
     .option("--json", "print JSON")
     .action((name: string, options) =>
       withData(options, async ({ plans }) => {
         await plans.remove(name);
-        printResult(options, { name, deleted: true }, () => `Plan ${name} is gone.`);
+        printResult(options, { name, deleted: true }, () => `Plan ${name} is deleted.`);
       })
     );
 }

@@ -39,7 +39,7 @@ export async function parse(args: readonly string[], json: boolean): Promise<voi
 export async function program(args: readonly string[], json: boolean): Promise<Command> {
   const root = new Command("paloma")
     .description(
-      "A self-hosted messaging gateway: link WhatsApp lines, send with plain HTTP, hear back by signed webhooks.",
+      "A self-hosted messaging gateway: link WhatsApp lines, send over plain HTTP, receive signed webhooks.",
     )
     .version(VERSION, "-V, --version", "print the version")
     .exitOverride()
@@ -60,10 +60,12 @@ export async function program(args: readonly string[], json: boolean): Promise<C
 
 /** Adds `paloma sandbox`: the whole product on a simulated network, without a phone. */
 function addSandboxCommand(root: Command): void {
-  withSettings(root.command("sandbox").description("a simulated network, the gateway on it, an account, a linked line"))
-    .option("--demo", "send and receive on it, print what happened, and exit")
-    .option("--network-only", "the simulated network alone, for a gateway of your own")
-    .option("--json", "print one line of JSON when all is ready")
+  withSettings(
+    root.command("sandbox").description("run a simulated network with a gateway, an account and a linked line"),
+  )
+    .option("--demo", "send and receive some messages, print what happened, and exit")
+    .option("--network-only", "run only the simulated network, for a gateway of your own")
+    .option("--json", "print one line of JSON once all is ready")
     .action(async (options) => {
       const { runNetwork, runSandbox } = await import("./run_sandbox.ts");
       await (options.networkOnly ? runNetwork : runSandbox)(options);
@@ -81,7 +83,7 @@ function addVersionCommand(root: Command): void {
 
 /** Adds `paloma openapi`, which needs no running gateway. */
 function addOpenapiCommand(root: Command): void {
-  root.command("openapi").description("print the OpenAPI document").option("--json", "on one line")
+  root.command("openapi").description("print the OpenAPI document").option("--json", "print it on one line")
     .action(async (options) => {
       const { openApiDocument } = await import("../http/docs/openapi.ts");
       print(JSON.stringify(openApiDocument(), null, options.json ? 0 : 2));

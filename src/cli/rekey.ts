@@ -9,14 +9,14 @@ const NEW_KEY = "PALOMA_NEW_SECRET_KEY";
 
 export function addRekeyCommand(root: Command): void {
   withSettings(
-    root.command("rekey").description("re-encrypt everything under a new secret key, while no gateway runs"),
+    root.command("rekey").description("re-encrypt all data under a new secret key, while no gateway runs"),
     OF_DATA,
   )
     .option("--json", "print JSON")
     .addHelpText(
       "after",
-      `\nThe folder's own key is replaced by a new one. Where PALOMA_SECRET_KEY is set, the new key is read from ${NEW_KEY}.\n` +
-        "Links to files that were made before are good for nothing afterwards. A run that was cut short is run again.",
+      `\nThe key in the data folder is replaced by a new one. If PALOMA_SECRET_KEY is set, the new key is read from ${NEW_KEY}.\n` +
+        "Existing links to files stop working. If a run is interrupted, run it again.",
     )
     .action(async (options) => {
       const config = configOf(options);
@@ -29,7 +29,7 @@ export function addRekeyCommand(root: Command): void {
         printResult(
           options,
           { rows },
-          () => `${rows} rows were sealed anew. ` + (to === null ? "The new key is in place." : CONFIGURED),
+          () => `${rows} rows were re-encrypted. ` + (to === null ? "The new key is in place." : CONFIGURED),
         );
       } finally {
         lock?.release();
@@ -37,12 +37,12 @@ export function addRekeyCommand(root: Command): void {
     });
 }
 
-const CONFIGURED = `From now on PALOMA_SECRET_KEY has to be what ${NEW_KEY} is.`;
+const CONFIGURED = `From now on, set PALOMA_SECRET_KEY to the value of ${NEW_KEY}.`;
 
 function newKey(configured: string | null): string | null {
   const given = Deno.env.get(NEW_KEY)?.trim() || null;
   if ((given === null) !== (configured === null)) {
-    throw new Exit(2, `${NEW_KEY} goes with PALOMA_SECRET_KEY: set both, or neither for a key in the data folder.`);
+    throw new Exit(2, `${NEW_KEY} goes with PALOMA_SECRET_KEY: set both, or neither if the key is in the data folder.`);
   }
   if (given === null) return null;
   return ROWS.PALOMA_SECRET_KEY.read(given, (why) => {

@@ -37,7 +37,7 @@ export async function runNetwork(options: SandboxOptions): Promise<void> {
         "",
         ...Object.entries(settings).map(([name, value]) => `  export ${name}=${value}`),
         "",
-        `Control API: ${network.controlUrl}      Ctrl-C ends it.`,
+        `Control API: ${network.controlUrl}      Press Ctrl-C to stop.`,
       ].join("\n"));
     await asked;
   });
@@ -68,7 +68,7 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
       const gateway = await startGateway({ config, runtime });
       try {
         const ended = asked.then(() => {
-          if (options.demo) throw new Exit(1, "The demo was ended before it was done.");
+          if (options.demo) throw new Exit(1, "The demo was stopped before it finished.");
         });
         await Promise.race([ended, show(options, { gateway, network, runtime, started })]);
         if (!options.demo) await ended;
@@ -93,13 +93,13 @@ async function assertOwnData(config: Config): Promise<void> {
     const own = new Set(all.filter(({ plan }) => plan === PLAN).map(({ id }) => id));
     const place = placeOf(config);
     if (config.store !== null && (own.size === 0 || own.size < all.length)) {
-      throw new Exit(1, `${place} is not a sandbox's own: give it an empty store, or none (--store)`);
+      throw new Exit(1, `${place} is not a sandbox's own: use an empty store, or none (--store)`);
     }
     for await (const { value: { accountId, phone, status } } of kv.list({ prefix: lineKeys.lines() })) {
       if (phone === null || status === "logged_out" || own.has(accountId)) continue;
       throw new Exit(
         1,
-        `${place} has lines that are linked elsewhere, and would be lost: name another with --data-dir`,
+        `${place} has lines that are linked elsewhere, and would be lost: use another folder (--data-dir)`,
       );
     }
   });
@@ -217,10 +217,10 @@ function welcome(
     curl -s ${baseUrl}/messages/send/text -H 'x-api-key: ${apiKey}' \\
       -H 'content-type: application/json' -d '{"to":"${CUSTOMER}","text":"Hello from Paloma"}'
 
-  and look at what that phone received:
+  and see what that phone received:
 
     curl -s ${controlUrl}/phones/${CUSTOMER}/messages
 
-  Ctrl-C ends it.
+  Press Ctrl-C to stop.
 `;
 }

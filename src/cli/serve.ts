@@ -8,17 +8,17 @@ import { untilAsked } from "./signals.ts";
 
 export function addServeCommands(root: Command, [name]: readonly string[]): void {
   const isDefault = name === undefined || name.startsWith("-");
-  const serve = root.command("serve", { isDefault }).description("the gateway (also with no command)");
+  const serve = root.command("serve", { isDefault }).description("run the gateway (also with no command)");
   runAs(serve, "serve");
-  const api = root.command("api").description("only HTTP and the panel, with workers on a shared store");
+  const api = root.command("api").description("run only the HTTP API and the panel, beside workers on a shared store");
   runAs(api, "api");
-  const worker = root.command("worker").description("only lines and webhooks, with an API on a shared store");
+  const worker = root.command("worker").description("run only lines and webhooks, beside an API on a shared store");
   runAs(worker, "worker");
 }
 
 function runAs(command: Command, role: RoleName): void {
   withSettings(command)
-    .option("--json", "print one line of JSON when it listens")
+    .option("--json", "print one line of JSON once it is listening")
     .action((options) => serve(role, options));
 }
 
@@ -28,7 +28,7 @@ export async function serve(role: RoleName, options: { json?: boolean } = {}): P
   if (role !== "serve" && config.store === null) {
     throw new Exit(
       2,
-      `paloma ${role} needs a store that processes share: set PALOMA_STORE (--store), or use paloma serve`,
+      `paloma ${role} needs a store that processes share: set PALOMA_STORE (--store), or run paloma serve`,
     );
   }
   const [{ startGateway }, { openLog, quietConsole }] = await Promise.all([
@@ -43,7 +43,7 @@ export async function serve(role: RoleName, options: { json?: boolean } = {}): P
   const { baseUrl, panelUrl } = gateway;
   if (role === "worker") {
     const url = baseUrl.replace(/\/v1$/, "");
-    printResult(options, { url }, () => `A worker of Paloma runs; its health is at ${url}/healthz`);
+    printResult(options, { url }, () => `The Paloma worker is running; its health is at ${url}/healthz`);
     await asked;
     return await gateway.stop();
   }
@@ -76,7 +76,7 @@ function welcome({ baseUrl, panelUrl, operatorLink, accounts }: Running): string
   if (operatorLink !== null) {
     lines.push(
       "",
-      "The panel has no operator yet. Open this within an hour, once, to make the login:",
+      "The panel has no operator yet. To create the login, open this link within an hour (it works once):",
       `  ${operatorLink}`,
     );
   }
@@ -86,7 +86,7 @@ function welcome({ baseUrl, panelUrl, operatorLink, accounts }: Running): string
       "New here? In another terminal: paloma account create --name NAME --plan own, then paloma link NAME",
     );
   } else if (operatorLink !== null) {
-    lines.push("", `Accounts here: ${accounts.join(", ")}`);
+    lines.push("", `Accounts: ${accounts.join(", ")}`);
   }
   return lines.join("\n");
 }

@@ -5,7 +5,7 @@ import { reachable } from "../http/listen/serve.ts";
 import { Exit } from "./output.ts";
 import { FOREIGN, type SettingName, SETTINGS, type SettingValues } from "../settings.ts";
 
-const HEADING = "Settings (also from the environment, under the name in brackets):";
+const HEADING = "Settings (or environment variables, in brackets):";
 
 /** Settings with which a command finds and opens the data. */
 export const OF_DATA = ["PALOMA_DATA_DIR", "PALOMA_STORE", "PALOMA_SECRET_KEY"] as const;
@@ -24,7 +24,7 @@ export function withSettings(
 ): Command {
   taking.set(command, new Set(shown));
   if (shown.length < SETTINGS.length) {
-    command.addHelpText("after", "\nAll other settings are taken too: paloma serve --help");
+    command.addHelpText("after", "\nIt accepts all other settings, too: paloma serve --help");
   }
   return command;
 }

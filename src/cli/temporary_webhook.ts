@@ -70,7 +70,7 @@ export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Pr
     take(request, response).catch(() => response.destroy());
   });
   const bound = await listenOn(server, { port }).catch(() => {
-    throw new Exit(1, `Port ${port} cannot be listened on.`);
+    throw new Exit(1, `Cannot listen on port ${port}.`);
   });
   const url = `http://127.0.0.1:${bound}/`;
   const close = () => {

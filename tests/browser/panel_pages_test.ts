@@ -103,8 +103,8 @@ inBrowser(
       const dialogs: [path: string, button: string][] = [
         ["/lines", "Link a line"],
         ["/webhooks", "Add a webhook"],
-        ["/key", "Regenerate"],
-        ["/people", "Invite somebody"],
+        ["/key", "Regenerate key"],
+        ["/people", "Invite someone"],
       ];
       for (const [path, name] of dialogs) {
         await open(page, accountPage(stage, path));
@@ -147,7 +147,7 @@ inBrowser(
       await phone.getByLabel("Para", { exact: true }).fill("12");
       await phone.getByRole("textbox", { name: "Texto" }).fill("hola");
       await phone.getByRole("button", { name: "Enviar" }).click();
-      await phone.locator(".wrong").getByText("debe ser un número de 7 a 15 cifras").waitFor();
+      await phone.locator(".wrong").getByText("debe ser un número de 7 a 15 dígitos").waitFor();
       const { data: { _id } } = await stage.api.call("POST", "/sessions", { name: "Segunda" });
       await phone.goto(accountPage(stage, `/lines/${_id}`));
       // As where its phone has scanned the QR a moment ago.
@@ -179,15 +179,15 @@ inBrowser(
         const [cookie] = await page.context().cookies();
         assert.deepEqual([cookie!.name, cookie!.secure, cookie!.httpOnly], ["__Host-paloma", true, true]);
         await page.goto(`${root}/panel/accounts/${stage.accountId}/lines`);
-        await page.locator("main").getByText("No line yet").waitFor();
+        await page.locator("main").getByText("No lines yet").waitFor();
         // Seen by the stream alone: nobody asks again.
         await stage.linkLine(LINE);
         await page.locator("main .badge", { hasText: "connected" }).waitFor();
         await page.getByRole("link", { name: "Webhooks" }).click();
-        await page.getByText("No webhook yet").waitFor();
+        await page.getByText("No webhooks yet").waitFor();
         assert.equal(page.url(), `${root}/panel/accounts/${stage.accountId}/webhooks`);
         await page.reload();
-        await page.getByText("No webhook yet").waitFor();
+        await page.getByText("No webhooks yet").waitFor();
         await page.goto(`${root}/docs`);
         await page.locator("#sendText").getByText("Try it").waitFor();
         await page.getByRole("link", { name: "Webhooks and events" }).click();

@@ -40,7 +40,7 @@ inPanel(
     await page.getByRole("heading", { name: "Gateway" }).waitFor();
     await page.locator("main").getByRole("link", { name: "stage", exact: true }).click();
     await page.getByRole("link", { name: "People" }).click();
-    await button(page, "Invite somebody").click();
+    await button(page, "Invite someone").click();
     const invitation = await page.locator("dialog code").textContent();
     stage.secrets.add(invitation!.split("#")[1]!);
 
@@ -49,7 +49,7 @@ inPanel(
     await bob.getByRole("heading", { name: "stage" }).waitFor();
     assert.equal(await bob.getByText("Operator", { exact: true }).count(), 0);
     await bob.goto(`${panelOf(stage)}/gateway/plans`);
-    await bob.getByRole("heading", { name: "There is no such page" }).waitFor();
+    await bob.getByRole("heading", { name: "Page not found" }).waitFor();
     assert.equal(await button(bob, "New plan").count(), 0, "what only an operator may do");
     await bob.goBack();
     // Somebody else signs in in the same browser: the other tab is theirs then, too.
@@ -71,7 +71,7 @@ inPanel(
     await bob.getByText("There is no such account").first().waitFor();
     assert.ok(!(await bob.locator("body").innerText()).includes("other"));
     await bob.goto(link);
-    await bob.getByRole("heading", { name: "This link is over" }).waitFor();
+    await bob.getByRole("heading", { name: "This link is no longer valid" }).waitFor();
   },
 );
 
@@ -89,7 +89,7 @@ inPanel(
     await page.getByRole("link", { name: "Messages", exact: true }).click();
     followed.resolve();
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    await page.getByText("Your sign-in has ended").waitFor();
+    await page.getByText("Your session has ended").waitFor();
     const { pathname } = new URL(accountPage(stage, "/messages"));
     assert.equal(`/panel${new URL(page.url()).searchParams.get("next")}`, pathname);
     await signIn(page, "root@example.com");
@@ -100,11 +100,11 @@ inPanel(
     await stranger.goto(accountPage(stage, "/key"));
     for (let i = 0; i < 5; i++) {
       await signIn(stranger, "root@example.com", `wrong password ${i}`);
-      await stranger.getByRole("alert").getByText("is wrong").waitFor();
+      await stranger.getByRole("alert").getByText("is incorrect").waitFor();
       await stranger.getByLabel("Password", { exact: true }).fill("");
     }
     await signIn(stranger, "root@example.com");
-    await stranger.getByRole("alert").getByText("Too many wrong tries").waitFor();
+    await stranger.getByRole("alert").getByText("Too many failed attempts").waitFor();
   },
 );
 
@@ -130,7 +130,7 @@ inPanel(
     await button(page, "Link again").click();
     await scanFrom(page, stage, { number: LINE, done: connected });
 
-    await button(page, "Pause").click();
+    await button(page, "Disconnect").click();
     await badge(page, "disconnected").waitFor();
     await stage.addPhone(CUSTOMER);
     await stage.api.call("POST", "/messages/send/text", {
@@ -143,10 +143,10 @@ inPanel(
     await page.locator("main").getByText(`1. +${CUSTOMER}`, { exact: true }).waitFor();
     await page.getByRole("heading", { name: "Queue (251)" }).waitFor();
     await button(page, "Delete").click();
-    await page.getByText("251 messages wait on this line and will fail.").waitFor();
+    await page.getByText("251 messages are waiting on this line and will fail.").waitFor();
     await page.locator("dialog").getByRole("button", { name: "Delete" }).click();
     await page.getByText("“Front desk” was deleted.").waitFor();
-    await page.getByText("No line yet").waitFor();
+    await page.getByText("No lines yet").waitFor();
     assert.deepEqual((await stage.control.call("GET", `/phones/${LINE}`)).devices, []);
 
     const { data: other } = await stage.api.call("POST", "/sessions", { name: "Back office" });
@@ -156,7 +156,7 @@ inPanel(
     assertQuiet();
     await stage.api.call("DELETE", `/sessions/${other._id}`);
     await page.getByText("“Back office” was deleted.").waitFor();
-    await page.getByText("No line yet").waitFor();
+    await page.getByText("No lines yet").waitFor();
   },
 );
 
@@ -166,9 +166,9 @@ inPanel("a line is linked by the code on the page", async ({ page, assertQuiet }
   await page.goto(accountPage(stage, "/lines"));
   await button(page, "Link a line").first().click();
   await page.getByLabel("Name").fill("By code");
-  await page.getByLabel("Code typed on the phone").check();
+  await page.getByLabel("Pairing code").check();
   // As an address book gives it: with a space, a hyphen and marks that nobody sees.
-  await page.getByLabel("The phone's number").fill(
+  await page.getByLabel("Phone number").fill(
     `\u202a00${LINE.slice(0, 2)} ${LINE.slice(2, 6)}\u2011${LINE.slice(6)}\u202c`,
   );
   await button(page, "Link").click();
@@ -200,9 +200,9 @@ inPanel(
     assertQuiet();
     // Only what is behind the `#` differs, for which no browser loads a page.
     await customer.evaluate("location.hash = 'none'");
-    await customer.getByText("This link is over").waitFor();
+    await customer.getByText("This link is no longer valid").waitFor();
     await customer.goto(link);
-    await customer.getByText("This link is over").waitFor();
+    await customer.getByText("This link is no longer valid").waitFor();
   },
 );
 
@@ -229,9 +229,9 @@ inPanel(
     await focusBy(page, "stage");
     await type("Enter");
     await comes("stage");
-    await focusBy(page, "Try a send");
+    await focusBy(page, "Send a message");
     await type("Enter");
-    await comes("Try a send");
+    await comes("Send a message");
     await page.getByRole("heading", { name: "Message", exact: true }).waitFor();
     await focusBy(page, "to");
     await type(`+${CUSTOMER}`);
@@ -250,7 +250,7 @@ inPanel(
     await page.getByText(text).first().click();
     await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "Thank you" });
     await page.locator(".turn").getByText("Thank you").waitFor();
-    const answer = page.getByLabel("Answer");
+    const answer = page.getByLabel("Reply");
     await answer.fill("You are welcome");
     await answer.press("Enter");
     await page.locator(".turn.mine").getByText("You are welcome").waitFor();
@@ -278,9 +278,9 @@ inPanel(
       await route.abort();
     }, { times: 1 });
     await button(page, "Send again").click();
-    await page.locator(".toast", { hasText: "does not answer" }).waitFor();
+    await page.locator(".toast", { hasText: "is not responding" }).waitFor();
     await button(page, "Send again").click();
-    await page.getByText("Queued once more.").waitFor();
+    await page.getByText("Message queued again.").waitFor();
     assert.equal((await stage.api.call("GET", "/messages/history")).pagination.total, 2);
   },
 );
@@ -299,7 +299,7 @@ inPanel(
       await route.abort();
     }, { times: 1 });
     await button(page, "Send").click();
-    await page.locator("form").getByText("The gateway does not answer").waitFor();
+    await page.locator("form").getByText("The gateway is not responding").waitFor();
     await page.getByRole("textbox", { name: "Text" }).fill("At six");
     const answered = page.waitForResponse(/send\/text$/);
     await button(page, "Send").click();
@@ -322,14 +322,14 @@ inPanel(
       }, [method, below, body && JSON.stringify(body)] as [string, string, string | undefined]);
     await ask("PATCH", `/operator/accounts/${stage.accountId}`, { expiresAt: Date.parse(at) });
     await page.reload();
-    await button(page, "Change").click();
+    await button(page, "Edit").click();
     await page.getByLabel("Name").fill("Renamed");
     await page.locator("dialog option").first().waitFor({ state: "attached" });
     await button(page, "Save").click();
     await page.getByRole("link", { name: "Renamed" }).waitFor();
     assert.equal((await stage.api.call("GET", "/account")).data.expiresAt, at);
 
-    await button(page, "Change").click();
+    await button(page, "Edit").click();
     await page.getByLabel("Subscription ends").evaluate((field) => Object.assign(field, { value: "20260-01-01" }));
     await button(page, "Save").click();
     assert.equal(await page.locator("dialog input:invalid").count(), 1, "a slip of the finger is not never");
@@ -340,7 +340,7 @@ inPanel(
     await button(page, "New plan").click();
     await page.getByLabel("Name").fill(plans.data[0].name);
     await button(page, "Save").click();
-    await page.locator("dialog").getByText("There is a plan of this name").waitFor();
+    await page.locator("dialog").getByText("There is already a plan with this name").waitFor();
     assert.deepEqual(await ask("GET", "/operator/plans"), plans);
     await page.getByLabel("Name").fill("small");
     await page.getByLabel("Lines", { exact: true }).fill("");
@@ -362,7 +362,7 @@ inPanel(
     await button(page, "Remove").click();
     await page.locator("dialog").getByRole("button", { name: "Remove" }).click();
     await page.locator("tbody tr").waitFor({ state: "detached" });
-    assert.equal(await page.getByText("Nobody opted out").count(), 0);
+    assert.equal(await page.getByText("No opt-outs").count(), 0);
     await page.getByRole("link", { name: "Newer" }).click();
     await page.locator("tbody tr").nth(49).waitFor();
   },
@@ -388,17 +388,17 @@ inPanel(
     const chat = (name: string) => list.getByRole("link", { name });
     const all = list.getByRole("link").nth(names.length - 1);
     await all.waitFor();
-    await page.getByLabel("Find a chat").fill("customer c");
+    await page.getByLabel("Search chats").fill("customer c");
     await chat("Customer A").waitFor({ state: "detached" });
     assert.equal(await list.getByRole("link").count(), 1);
-    await page.getByLabel("Find a chat").fill("");
+    await page.getByLabel("Search chats").fill("");
 
     await all.waitFor();
     await chat("Customer A").scrollIntoViewIfNeeded();
     const place = await list.evaluate((element) => element.scrollTop);
     assert.ok(place > 0);
     await chat("Customer A").click();
-    const answer = page.getByLabel("Answer");
+    const answer = page.getByLabel("Reply");
     const half = "half an answer";
     await page.locator("textarea:focus").waitFor();
     await page.keyboard.type(half);
@@ -438,7 +438,7 @@ inPanel(
     assert.equal(await turns.evaluate((it) => it.scrollTop), 10);
     assert.ok(await fromEnd() > 100);
     await stage.api.call("POST", `/sessions/${sessionId}/disconnect`);
-    await page.getByText("an answer waits until it is").waitFor();
+    await page.getByText("Your reply will wait until it is").waitFor();
   },
 );
 
@@ -475,7 +475,7 @@ inPanel(
     await asOperator(page, stage);
     await page.setViewportSize({ width: 390, height: 700 });
     await page.goto(`${panelOf(stage)}/me`);
-    await page.getByRole("heading", { name: "Where you are signed in" }).waitFor();
+    await page.getByRole("heading", { name: "Active sessions" }).waitFor();
     await page.evaluate("document.querySelector('main').style.minHeight = '3000px'");
     await page.evaluate("scrollTo(0, 1500)");
     const menu = button(page, "Menu");
@@ -511,7 +511,7 @@ inPanel(
         return range.getBoundingClientRect().left;
       })`);
     assert.ok(latin < hebrew, "what follows stands to the left");
-    await page.getByLabel("Answer").fill("a".repeat(65_537));
+    await page.getByLabel("Reply").fill("a".repeat(65_537));
     await button(page, "Send").click();
     await page.getByRole("alert").getByText("has more than 65,536 characters", { exact: true }).waitFor();
 
@@ -519,13 +519,13 @@ inPanel(
     const { messageId } = await stage.api.call("POST", "/messages/send/text", { to: CUSTOMER, text: "later", sendAt });
     stage.secrets.add("later");
     await page.goto(accountPage(stage, `/messages/${messageId}`));
-    await page.getByText("its time", { exact: true }).waitFor();
+    await page.getByText("its scheduled time", { exact: true }).waitFor();
     await page.locator(`dd time[datetime="${sendAt}"]`).waitFor();
 
     const { data: gone } = await stage.api.call("POST", "/sessions", { name: "Gone" });
     await stage.api.call("DELETE", `/sessions/${gone._id}`);
     await page.goto(accountPage(stage, `/chats/${gone._id}`));
-    await page.getByText("could not be loaded").waitFor();
+    await page.getByText("Could not load").waitFor();
     await page.getByLabel("Line").selectOption({ label: `line ${LINE}` });
     await page.getByRole("navigation", { name: "Chats" }).getByRole("link").waitFor();
   },
@@ -545,8 +545,8 @@ inPanel(
     await asOperator(page, stage);
     await page.goto(accountPage(stage, `/lines/${sessionId}`));
     await button(page, "Show 180 more").click();
-    await page.getByRole("link", { name: "All 2,101 among the messages" }).click();
-    await page.getByText("2,101 in all").waitFor();
+    await page.getByRole("link", { name: "See all 2,101 messages" }).click();
+    await page.getByText("2,101 in total").waitFor();
     await page.getByLabel("Search").fill("needle");
     await page.getByRole("cell", { name: "the needle" }).waitFor();
     await page.getByLabel("Search").fill("no such thing");
@@ -566,24 +566,24 @@ inPanel(
       await page.getByLabel("Address").fill(`http://127.0.0.1:${receiver.port}/hook`);
       await button(page, "Add").click();
       stage.secrets.add((await page.locator("dialog code").textContent())!);
-      await button(page, "I have it").click();
+      await button(page, "Done, I saved it").click();
       await page.getByRole("link", { name: "Webhooks", exact: true }).first().click();
       await page.getByRole("cell", { name: "all", exact: true }).waitFor();
       await page.goBack();
-      await button(page, "Send a test").click();
+      await button(page, "Send test event").click();
       await page.locator(".steps .badge", { hasText: "failed" }).first().waitFor();
       // 410 asks to be left alone: the gateway has switched it off.
-      await button(page, "Switch on").click();
-      await button(page, "Switch off").waitFor();
+      await button(page, "Turn on").click();
+      await button(page, "Turn off").waitFor();
       receiver.answer = (response) => void response.writeHead(200).end();
-      await button(page, "Deliver again").first().click();
+      await button(page, "Redeliver").first().click();
       await page.locator(".steps .badge", { hasText: "delivered" }).first().waitFor();
       assert.ok(receiver.requests.length >= 2);
-      await page.getByLabel("State").selectOption("waits");
-      await page.getByText("Nothing fits").waitFor();
-      assert.equal(await page.getByText("No delivery yet").count(), 0);
+      await page.getByLabel("Status").selectOption("waiting");
+      await page.getByText("No matches").waitFor();
+      assert.equal(await page.getByText("No deliveries yet").count(), 0);
       await page.goto(accountPage(stage, "/messages?page=2"));
-      await page.getByText("Nothing fits").waitFor();
+      await page.getByText("No matches").waitFor();
       assertQuiet();
     } finally {
       await receiver.close();
@@ -598,7 +598,7 @@ inPanel(
     stage.secrets.add(webhook.secret);
     await asOperator(page, stage);
     await page.goto(accountPage(stage, `/webhooks/${webhook.id}`));
-    await button(page, "Change").click();
+    await button(page, "Edit").click();
     await page.getByLabel("message.failed").waitFor();
     for (const event of await page.getByRole("checkbox").all()) await event.uncheck();
     await button(page, "Save").click();
@@ -619,28 +619,28 @@ inPanel(
     assert.ok(!(await page.content()).includes(stage.apiKey));
     await button(page, "Show the key").click();
     await page.locator("code", { hasText: stage.apiKey }).waitFor();
-    await button(page, "Regenerate").click();
-    await page.getByText("stops working at once").waitFor();
-    await button(page, "Make a new key").click();
+    await button(page, "Regenerate key").click();
+    await page.getByText("stops working immediately").waitFor();
+    await button(page, "Create new key").click();
     await page.getByText("This key works now").waitFor();
     const apiKey = (await page.locator(".secret code").textContent())!;
     stage.secrets.add(apiKey);
     assert.equal((await stage.request("GET", "/account")).status, 401);
     assert.equal((await stage.request("GET", "/account", { headers: { "x-api-key": apiKey } })).status, 200);
 
-    await page.getByLabel("Allowed addresses").fill("nowhere");
+    await page.getByLabel("Allowed IP addresses").fill("nowhere");
     await button(page, "Save").click();
     // What was refused has the focus.
     await page.locator("[name=allowedIps][aria-invalid=true]:focus").waitFor();
-    await page.getByLabel("Allowed addresses").fill("192.0.2.0/24");
+    await page.getByLabel("Allowed IP addresses").fill("192.0.2.0/24");
     await button(page, "Save").click();
-    await page.getByText("Your own address is not on the list").waitFor();
+    await page.getByText("Your own IP address is not on the list").waitFor();
     await button(page, "Back to the list").click();
     await page.getByText("lock out 127.0.0.1").waitFor();
     assert.equal((await stage.request("GET", "/account", { headers: { "x-api-key": apiKey } })).status, 200);
-    await page.getByLabel("Allowed addresses").fill("127.0.0.0/8");
+    await page.getByLabel("Allowed IP addresses").fill("127.0.0.0/8");
     await button(page, "Save").click();
-    await page.getByText("Saved; in force now.").waitFor();
+    await page.getByText("Saved.").waitFor();
   },
 );
 
@@ -657,19 +657,19 @@ inPanel(
     await page.getByLabel("read everything").check();
     // However often it is pressed, it is one key.
     await button(page, "Add").dblclick();
-    await page.getByRole("heading", { name: "Keep this key" }).waitFor();
+    await page.getByRole("heading", { name: "Save this key" }).waitFor();
     const apiKey = (await page.locator("dialog code").textContent())!;
     stage.secrets.add(apiKey);
     const ask = async (method: string, path: string) =>
       (await stage.request(method, path, { headers: { "x-api-key": apiKey } })).status;
     assert.deepEqual([await ask("GET", "/sessions"), await ask("POST", "/sessions")], [200, 403]);
-    await button(page, "I have it").click();
+    await button(page, "Done, I saved it").click();
     await page.getByRole("cell", { name: "read everything" }).waitFor();
     assert.equal(await page.locator("tbody tr").count(), 1);
     assert.ok(!(await page.content()).includes(apiKey));
     await button(page, "Remove").click();
     await page.locator("dialog").getByRole("button", { name: "Remove" }).click();
-    await page.getByText("No further key").waitFor();
+    await page.getByText("No additional keys").waitFor();
     assert.equal(await ask("GET", "/sessions"), 401);
   },
 );
@@ -685,16 +685,16 @@ inPanel("an open page says that the gateway is gone, and goes on when it is back
   await renaming.getByLabel("Name", { exact: true }).fill("Renamed while it was gone");
   await stage.gateway.stop();
   await button(renaming, "Save").click();
-  const refused = renaming.locator("dialog").getByText("The gateway does not answer");
+  const refused = renaming.locator("dialog").getByText("The gateway is not responding");
   await refused.waitFor();
-  await page.getByText("Offline: the gateway does not answer").waitFor();
+  await page.getByText("Offline: the gateway is not responding").waitFor();
   await button(page, "Sign out").click();
-  await page.locator(".toast").getByText("The gateway does not answer").waitFor();
+  await page.locator(".toast").getByText("The gateway is not responding").waitFor();
   // A page that was never open comes as soon as it can be fetched; nobody was signed out.
   await page.getByRole("link", { name: "Events" }).click();
   await stage.gateway.start();
   await page.getByText("Waiting for events").waitFor();
-  await page.getByText("Offline: the gateway does not answer").waitFor({ state: "detached" });
+  await page.getByText("Offline: the gateway is not responding").waitFor({ state: "detached" });
   await refused.waitFor({ state: "detached" });
   await button(renaming, "Save").click();
   await renaming.getByRole("heading", { name: "Renamed while it was gone" }).waitFor();
@@ -753,7 +753,7 @@ inPanel(
     const bytes = Uint8Array.from(bits.match(/.{8}/g)!, (byte) => parseInt(byte, 2));
     const code = (steps: number) => totpCode(bytes, Math.floor(systemClock.now() / 30_000) + steps);
     await page.getByLabel("Code", { exact: true }).fill(code(0));
-    await button(page, "Switch on").click();
+    await button(page, "Turn on").click();
     await page.locator("main").getByText("on", { exact: true }).waitFor();
     await button(page, "Sign out").first().click();
     await button(page, "Sign in with a passkey").click();
@@ -777,29 +777,29 @@ inPanel(
     await stage.addPhone(CUSTOMER);
     await asOperator(page, stage);
     await page.goto(accountPage(stage, `/lines/${sessionId}`));
-    await button(page, "Hold the queue").click();
-    await page.getByText("Nothing leaves until you resume").waitFor();
+    await button(page, "Pause queue").click();
+    await page.getByText("Nothing is sent until you resume").waitFor();
     const messages = Array.from({ length: 3 }, (_, i) => ({ to: CUSTOMER, text: `one of the bulk, number ${i}` }));
     await stage.api.call("POST", "/messages/send/bulk", { sessionId, messages });
-    await page.getByRole("cell", { name: "the queue is held" }).first().waitFor();
+    await page.getByRole("cell", { name: "the queue to be resumed" }).first().waitFor();
 
     await page.getByRole("link", { name: "Bulks" }).click();
-    await page.getByRole("img", { name: "0 sent, 0 failed, 3 wait" }).waitFor();
+    await page.getByRole("img", { name: "0 sent, 0 failed, 3 waiting" }).waitFor();
     await page.getByRole("link", { name: "Bulk of 3" }).click();
-    await page.getByRole("link", { name: "Its messages" }).click();
-    await page.getByText("3 in all").waitFor();
-    await page.getByRole("link", { name: "Its progress" }).click();
-    await button(page, "Cancel what waits").click();
-    await page.locator("dialog").getByRole("button", { name: "Cancel what waits" }).click();
-    await page.getByRole("img", { name: "0 sent, 3 failed, 0 wait" }).waitFor();
+    await page.getByRole("link", { name: "Show messages" }).click();
+    await page.getByText("3 in total").waitFor();
+    await page.getByRole("link", { name: "Show progress" }).click();
+    await button(page, "Cancel waiting messages").click();
+    await page.locator("dialog").getByRole("button", { name: "Cancel waiting messages" }).click();
+    await page.getByRole("img", { name: "0 sent, 3 failed, 0 waiting" }).waitFor();
     await page.goto(accountPage(stage, `/lines/${sessionId}`));
     await button(page, "Resume").click();
-    await button(page, "Hold the queue").waitFor();
+    await button(page, "Pause queue").waitFor();
 
     await page.getByRole("link", { name: "Opt-outs" }).click();
-    await page.getByLabel("Words that opt a sender out").fill("STOP\nBAJA");
+    await page.getByLabel("Words that opt the sender out").fill("STOP\nBAJA");
     await button(page, "Save").click();
-    await page.getByText("Saved; in force now.").waitFor();
+    await page.getByText("Saved.").waitFor();
     await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "stop" });
     const row = page.getByRole("row", { name: `+${CUSTOMER}` });
     await row.waitFor();
@@ -812,13 +812,13 @@ inPanel(
     assert.deepEqual([refused.status, (await refused.json()).code], [403, "recipient_opted_out"]);
     await row.getByRole("button", { name: "Remove" }).click();
     await page.locator("dialog").getByRole("button", { name: "Remove" }).click();
-    await page.getByText("Nobody opted out").waitFor();
+    await page.getByText("No opt-outs").waitFor();
     const taken = await send();
     assert.equal(taken.status, 202);
     await taken.body?.cancel();
     await page.getByLabel("Number").last().fill(`+${CUSTOMER}`);
-    await button(page, "Erase for good").click();
-    await page.locator("dialog").getByRole("button", { name: "Erase for good" }).click();
+    await button(page, "Erase permanently").click();
+    await page.locator("dialog").getByRole("button", { name: "Erase permanently" }).click();
     await page.locator("dialog").waitFor({ state: "detached" });
     assert.equal(await page.locator("[name=erased]").inputValue(), "", "the number stays nowhere");
     await page.locator(".toast", { hasText: "rased" }).waitFor();

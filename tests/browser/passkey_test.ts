@@ -78,7 +78,7 @@ inBrowser(
       await button(page, "Link a line").first().click();
       await page.getByLabel("Name").fill("With a passkey");
       await button(page, "Link").click();
-      const asked = page.getByText("WhatsApp asks for the passkey");
+      const asked = page.getByText("WhatsApp asks for this account's passkey");
       await scanFrom(page, stage, { number: LINE, done: asked });
 
       const refused = await signingTab(page);
@@ -98,7 +98,7 @@ inBrowser(
       assert.equal(new URL(tab.url()).hash, "", "the signature is not kept in the history");
       await page.locator("main .badge", { hasText: "connected" }).first().waitFor();
       await tab.reload();
-      await tab.getByText("Nobody waits for this signature").waitFor();
+      await tab.getByText("No page is waiting for this signature").waitFor();
 
       const stranger = await page.context().newPage();
       await stranger.goto(`${SITE}#paloma-passkey=%7B%22answerTo%22%3A%22javascript%3Aalert(1)%22%7D`);
@@ -121,11 +121,14 @@ inBrowser(
 
       const customer = await another();
       await customer.goto(link);
-      await scanFrom(customer, stage, { number: LINE, done: customer.getByText("WhatsApp asks for the passkey") });
-      await customer.getByText("Without it").click();
-      const field = customer.getByLabel("The signature");
+      await scanFrom(customer, stage, {
+        number: LINE,
+        done: customer.getByText("WhatsApp asks for this account's passkey"),
+      });
+      await customer.getByText("Without the extension").click();
+      const field = customer.getByLabel("Signature");
       await field.fill("nothing of the kind");
-      await button(customer, "Hand it in").click();
+      await button(customer, "Submit").click();
       await customer.getByText("must be an object").waitFor();
 
       await standIn(customer.context());
@@ -136,7 +139,7 @@ inBrowser(
       const snippet = (await customer.locator("pre").textContent())!;
       const copied = await site.evaluate(`(async () => { const copy = (text) => text; return ${snippet}; })()`);
       await field.fill(copied as string);
-      await button(customer, "Hand it in").click();
+      await button(customer, "Submit").click();
       await customer.getByText("You can close this page").waitFor();
     }),
   { elsewhere: new URL(SITE).hostname },

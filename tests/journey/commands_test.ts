@@ -114,10 +114,14 @@ onStage(
         [["account", "expire", stage.accountId, "--at", "soon"], 2, /"soon" is not a date/],
         [["account", "expire", stage.accountId, "--at", "01.02.2027"], 2, /"01.02.2027" is not a date/],
         [["account", "expire", stage.accountId, "--at", "2027-02-30"], 2, /"2027-02-30" is not a date/],
-        [["plan", "set", "own", "--delay-min", "1m"], 2, /--delay-min must not be above the longest pause/],
+        [["plan", "set", "own", "--delay-min", "1m"], 2, /--delay-min must not exceed the maximum pause/],
         [["account", "restrict", stage.accountId], 2, /--allowed-ips, --allowed-domains/],
         [["account", "restrict", stage.accountId, "--allowed-ips", "300.1.1.1"], 2, /300\.1\.1\.1/],
-        [["plan", "set", "odd", "--sessions", "1", "--delay-min", "9s", "--delay-max", "1s"], 2, /longer than/],
+        [
+          ["plan", "set", "odd", "--sessions", "1", "--delay-min", "9s", "--delay-max", "1s"],
+          2,
+          /--delay-min must not exceed/,
+        ],
         [["plan", "set", "odd", "--daily", "5"], 2, /--sessions is needed for a new plan; --delay-min is needed/],
         [["account", "create", "--name", "two\nlines"], 2, /must be one line/],
         [["account", "show", stage.accountId, "--data-dir", "/no/such/folder"], 1, /no data in \/no\/such\/folder/],
@@ -153,12 +157,12 @@ Deno.test("a mistyped data folder is found out: looking makes none, and what mak
   ) {
     const { code, stdout, stderr } = await tryCommand(args, env);
     assert.deepEqual([code, stdout], [1, ""], args.join(" "));
-    assert.match(stderr, /^There is no data in \S+dtaa: is PALOMA_DATA_DIR \(--data-dir\) right\?/);
+    assert.match(stderr, /^There is no data in \S+dtaa: check PALOMA_DATA_DIR \(--data-dir\)\./);
   }
   assert.deepEqual([...Deno.readDirSync(folder.path)], []);
   const create = ["account", "create", "--name", "first"];
   const { code, stderr } = await tryCommand(create, env);
-  assert.deepEqual([code, stderr], [0, `There was no data in ${dataDir}: a new folder was made.\n`]);
+  assert.deepEqual([code, stderr], [0, `There was no data in ${dataDir}: created it.\n`]);
   assert.equal((await tryCommand(create, env)).stderr, "");
 });
 

@@ -62,7 +62,7 @@ onStage("`paloma link` shows QRs until the phone has scanned one, and finds the 
   await linkByQr(systemClock, { api, control, sessionId: linked.data._id, phone: OTHER });
   const twin = await tryCommand(["link", "Shop"], { ...stage.env, PALOMA_PORT: port });
   assert.equal(twin.code, 1);
-  assert.match(twin.stderr, new RegExp(`Shop is linked already: session ${linked.data._id}`));
+  assert.match(twin.stderr, new RegExp(`Shop is already linked: session ${linked.data._id}`));
 });
 
 onStage(
@@ -134,7 +134,7 @@ Deno.test("a gateway that does not run, or is none, is a sentence and no stack",
   for (
     const [port, says] of [
       [freePort(), "cannot be reached: "],
-      [page.addr.port, "is no API of Paloma: GET /sessions answered <html>"],
+      [page.addr.port, "is not a Paloma API: GET /sessions answered <html>"],
     ] as const
   ) {
     const { code, stderr } = await tryCommand(["link", "line", "--key", "pk_any", "--port", `${port}`], {});
@@ -155,7 +155,7 @@ Deno.test("help of a command beside the gateway shows the settings that it needs
   const { stdout } = await tryCommand(["account", "list", "--help"], {});
   assert.match(
     stdout,
-    /--data-dir[^]*--store[^]*--secret-key[^]*All other settings are taken too: paloma serve --help/,
+    /--data-dir[^]*--store[^]*--secret-key[^]*It accepts all other settings, too: paloma serve --help/,
   );
   assert.doesNotMatch(stdout, /--whatsapp-url|--max-bodies/);
   const { code, stderr } = await tryCommand(["account", "list", "--max-bodies", "much"], {});

@@ -91,7 +91,7 @@ Deno.test({
       for (const args of [["account", "list"], ["plan", "list"]]) {
         const { code, stderr } = await tryCommand(args, env);
         assert.equal(code, 1);
-        assert.match(stderr, /^There is no data in postgres:\S+: is PALOMA_STORE \(--store\) right\?/);
+        assert.match(stderr, /^There is no data in postgres:\S+: check PALOMA_STORE \(--store\)\./);
       }
       await runCommand(["restore", `${temp.path}/a.backup`], env);
       assert.match(await runCommand(["account", "list"], env), /restored/);

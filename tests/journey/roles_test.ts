@@ -77,12 +77,14 @@ async function walk(t: Deno.TestContext, stage: RolesStage): Promise<void> {
     const findings = new Map(JSON.parse(stdout).map(({ check, detail, hint }: Json) => [check, `${detail} → ${hint}`]));
     for (
       const [check, says] of [
-        ["settings", "can be used; links to received files name the worker, which serves none → set PALOMA_PUBLIC_URL"],
+        ["settings", "valid; links to received files point to the worker, which serves none → set PALOMA_PUBLIC_URL"],
         [
           "store",
-          `${stage.env.PALOMA_STORE!.replace(/\/\/.*@/, "//")} can be read and written, 1 account, keys open → null`,
+          `${
+            stage.env.PALOMA_STORE!.replace(/\/\/.*@/, "//")
+          } can be read and written, 1 account, keys can be decrypted → null`,
         ],
-        ["gateway", `runs, ready at ${one.url} → null`],
+        ["gateway", `ready at ${one.url} → null`],
         ["workers", "running: 2, with lines: 0, 0 → null"],
       ]
     ) assert.equal(findings.get(check), says);

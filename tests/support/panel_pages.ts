@@ -22,15 +22,15 @@ export async function operatorLink(stage: Stage): Promise<string> {
 /** Opens a one-time link and makes a login of it. */
 export async function join(page: Page, link: string, login: string): Promise<void> {
   await page.goto(link);
-  await page.getByLabel("Login").fill(login);
+  await page.getByLabel("Username").fill(login);
   await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
-  await page.getByLabel("The same again").fill(PASSWORD);
-  await page.getByRole("button", { name: "Make the login" }).click();
+  await page.getByLabel("Repeat password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Create login" }).click();
   await page.getByRole("navigation", { name: "Pages" }).waitFor();
 }
 
 export async function signIn(page: Page, login: string, password = PASSWORD): Promise<void> {
-  await page.getByLabel("Login").fill(login);
+  await page.getByLabel("Username").fill(login);
   await page.getByLabel("Password", { exact: true }).fill(password);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
 }
@@ -72,7 +72,7 @@ async function drawn(picture: Locator): Promise<Buffer> {
 /** Has the panel make a link by which somebody else links the line; it is shown until its dialog is closed. */
 export async function customerLink(page: Page, stage: Stage, sessionId: string): Promise<string> {
   await page.goto(accountPage(stage, `/lines/${sessionId}`));
-  await page.getByRole("button", { name: "Let somebody else link it", exact: true }).click();
+  await page.getByRole("button", { name: "Let someone else link it", exact: true }).click();
   const link = (await page.locator("dialog code").textContent())!;
   stage.secrets.add(link.split("#")[1]!);
   return link;

@@ -95,7 +95,7 @@ Deno.test("what paths are added to has neither query nor fragment", () => {
   for (const name of ["PALOMA_PUBLIC_URL", "PALOMA_WHATSAPP_MEDIA_URL"] as const) {
     for (const end of ["?from=mail", "/#/", "/paloma?"]) {
       const [problem] = problemsOf({ [name]: `https://example.com${end}` });
-      assert.match(problem ?? "none", / is not a URL with .* and without \? and #$/);
+      assert.match(problem ?? "none", / is not a URL with .*, without \? and #$/);
     }
   }
   assert.equal(
@@ -136,7 +136,7 @@ Deno.test("a shared store needs the secret key of all its machines, and is a ser
     ["postgres://u:secret@/x?host=db1,db2", /is not a URL$/],
     ["postgres:///x?host=db1,db2&password=secret", /put them before the database/],
     ["postgres://u:secret@db/x?ssl_mode=verify-full", /ssl_mode would be overlooked: .* by sslmode=verify-full$/],
-    ["https://kv.example/path", /PALOMA_STORE: needs DENO_KV_ACCESS_TOKEN beside it$/],
+    ["https://kv.example/path", /PALOMA_STORE: needs DENO_KV_ACCESS_TOKEN to be set$/],
     ["postgres://u:secret@db1,db2/x?target_session_attrs=standby", /target_session_attrs=standby is not read-write/],
   ];
   for (const [PALOMA_STORE, why] of faults) {
@@ -187,7 +187,7 @@ Deno.test("a bucket is a URL with the usual variables of AWS beside it", () => {
     region: "us-east-1",
   });
   for (const PALOMA_MEDIA of ["https://files", "s3://", "s3://files?bucket=x", "s3://files?endpoint=files"]) {
-    assert.match(problemsOf({ ...keys, PALOMA_MEDIA }).join(), /^PALOMA_MEDIA: .* is not like s3:/);
+    assert.match(problemsOf({ ...keys, PALOMA_MEDIA }).join(), /^PALOMA_MEDIA: .* is not a URL like s3:/);
   }
   assert.match(problemsOf({ PALOMA_MEDIA: "s3://files" }).join(), /needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/);
 });

@@ -41,7 +41,7 @@ export function addAccountPages(parts: Parts): void {
     const allowedIps = parseAllowedIps(body.allowedIps);
     const allowedDomains = parseAllowedDomains(body.allowedDomains);
     if (!body.elsewhere && !ipAllowed(allowedIps, address)) {
-      throw invalid("allowedIps", `This would lock out ${address}, where you are now.`);
+      throw invalid("allowedIps", `This would lock out ${address}, your current address.`);
     }
     await accounts.update(account.id, { allowedIps, allowedDomains });
     await did("key_places_changed");

@@ -11,7 +11,7 @@ import type { Parts } from "./parts.ts";
 
 const Login = z.string().trim().toLowerCase().min(2).max(100).regex(
   /^[^\s\p{C}]+$/u,
-  "must have no spaces: a name or an e-mail address",
+  "must be a name or an e-mail address, without spaces",
 );
 /** A password as typed; the rules on its length apply only when it is set. */
 export const Password = z.string().max(1000);
@@ -83,7 +83,7 @@ export function addEntry(parts: Parts): void {
     const accountId = link.value.kind === "member" ? link.value.accountId : null;
     const change = new Change().check(link).delete(link.key);
     const person = await people.create(change, { login, accountId, passwordHash });
-    if (!await kv.commit(change)) throw new Refusal("link_dead", "This link was used a moment ago.");
+    if (!await kv.commit(change)) throw new Refusal("link_dead", "This link has just been used.");
     return await letIn(asked, person, "joined");
   });
 
@@ -93,11 +93,11 @@ export function addEntry(parts: Parts): void {
     const person = await people.byLogin(login);
     const attempt = (prove: () => Promise<boolean>) => throttle.attempt(asked.address, person ?? { login }, prove);
     const isRight = await attempt(() => passwords.verify(password, person?.passwordHash ?? null));
-    if (!isRight || person === null) return await failed(asked, login, "The login or the password is wrong.");
+    if (!isRight || person === null) return await failed(asked, login, "The username or password is incorrect.");
     if (person.totp?.confirmed) {
-      if (!code) throw new Refusal("second_factor_required", "Give the code of your authenticator app too.");
+      if (!code) throw new Refusal("second_factor_required", "Enter the code of your authenticator app.");
       const isTaken = await attempt(() => takeCode(person, code.replaceAll(/\s/g, "")));
-      if (!isTaken) return await failed(asked, login, "The code is wrong, or was used already.");
+      if (!isTaken) return await failed(asked, login, "The code is wrong or has already been used.");
     }
     throttle.succeeded(asked.address, login);
     return await letIn(asked, person, "signed_in");
@@ -116,7 +116,9 @@ export function addEntry(parts: Parts): void {
     const shown = { login: `passkey ${response.id.slice(0, 100)}` };
     const signIn = () => passkeys.signIn(guard.origin(asked.c), response);
     const person = await throttle.attempt(asked.address, shown, signIn);
-    if (person === null) return await failed(asked, "(passkey)", "Nobody has this passkey here, or it did not sign.");
+    if (person === null) {
+      return await failed(asked, "(passkey)", "This passkey is not registered here, or its signature is not valid.");
+    }
     return await letIn(asked, person, "signed_in_by_passkey");
   });
 

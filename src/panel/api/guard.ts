@@ -134,7 +134,7 @@ export function makeGuard(deps: GuardDeps): Guard {
     if (!isOwnMachine(c) && !await people.hasOperator()) {
       throw new Refusal(
         "not_permitted",
-        "Until there is an operator, the panel opens on the gateway's own machine only, or through a tunnel to it.",
+        "Until there is an operator, the panel can only be opened on the gateway's own machine, or through a tunnel to it.",
       );
     }
     if (c.req.method === "GET" || c.req.method === "HEAD") return;
@@ -185,7 +185,7 @@ export function makeGuard(deps: GuardDeps): Guard {
     operator: (route, handle) =>
       register(route, async (c) => {
         const found = await admitPerson(c);
-        if (found.visitor.person.accountId !== null) throw new Refusal("not_permitted", "This is for operators.");
+        if (found.visitor.person.accountId !== null) throw new Refusal("not_permitted", "Only operators may do this.");
         return found;
       }, handle),
     account: (route, handle) =>

@@ -19,7 +19,7 @@ export function addMe(parts: Parts): void {
     const { passwordHash } = person;
     if (passwordHash === null) return;
     const isRight = await throttle.attempt(address, person, () => passwords.verify(password, passwordHash));
-    if (!isRight) throw invalid(field, "This is not your password.");
+    if (!isRight) throw invalid(field, "Wrong password.");
   };
 
   guard.person({ method: "GET", path: "/me" }, async ({ visitor: { person, signInId } }) => ({
@@ -62,7 +62,9 @@ function addSecondFactors({ guard, people, passkeys, runtime }: Parts, checkPass
     await checkPassword(asked, asked.body.password);
     const secret = makeTotpSecret(runtime.random);
     await people.update(person.id, (person) => {
-      if (person.totp?.confirmed) throw new Refusal("totp_in_use", "An authenticator app is set up: remove it first.");
+      if (person.totp?.confirmed) {
+        throw new Refusal("totp_in_use", "An authenticator app is already set up. Remove it first.");
+      }
       return { ...person, totp: { secret: people.seal.seal(secret), confirmed: false, lastStep: 0 } };
     });
     return { data: { secret: base32(secret), qr: await qrDataUrl(totpUri(secret, person.login)) } };
@@ -77,7 +79,7 @@ function addSecondFactors({ guard, people, passkeys, runtime }: Parts, checkPass
       now: runtime.clock.now(),
       lastStep: totp.lastStep,
     });
-    if (step === null) throw invalid("code", "The code is wrong: is the clock of the phone right?");
+    if (step === null) throw invalid("code", "Wrong code. Check that the phone's clock is right.");
     await people.update(id, (person) => ({ ...person, totp: { ...totp, confirmed: true, lastStep: step } }));
     await did("totp_added");
     return { data: {} };
@@ -105,7 +107,7 @@ function addSecondFactors({ guard, people, passkeys, runtime }: Parts, checkPass
   guard.person({ method: "DELETE", path: "/me/passkeys/:id" }, async ({ visitor: { person }, param, did }) => {
     const left = person.passkeys.filter(({ id }) => id !== param("id"));
     if (left.length === person.passkeys.length) throw notFound("passkey");
-    if (left.length === 0 && person.passwordHash === null) throw invalid("id", "It is your only way in.");
+    if (left.length === 0 && person.passwordHash === null) throw invalid("id", "It is your only way to sign in.");
     await people.update(person.id, (person) => ({ ...person, passkeys: left }));
     await did("passkey_removed");
     return { data: {} };

@@ -36,7 +36,7 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
   });
 
   guard.operator({ method: "DELETE", path: `${OPERATORS}/:id` }, async ({ visitor, param, did }) => {
-    if (param("id") === visitor.person.id) throw invalid("id", "This is you: somebody else has to do it.");
+    if (param("id") === visitor.person.id) throw invalid("id", "You cannot remove yourself. Ask another operator.");
     await remove(null, param("id"), visitor.person);
     await did("operator_removed", null);
     return { data: {} };

@@ -51,7 +51,7 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
 }
 
 export const deadLink = () =>
-  new Refusal("link_dead", "This link was used already, or its time is over. Ask for another.");
+  new Refusal("link_dead", "This link has expired or has already been used. Ask for a new one.");
 
 /** Returns the URL of a link. */
 export function linkUrl(panelUrl: string, { kind }: Pick<Purpose, "kind">, token: string): string {

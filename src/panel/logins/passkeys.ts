@@ -78,8 +78,10 @@ export function makePasskeys({ kv, people, runtime }: { kv: Kv; people: People; 
         });
       if (!verified.verified) throw invalid("response", "The passkey could not be verified.");
       const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
-      if (await people.byPasskey(id)) throw invalid("response", "This passkey is somebody's already.");
-      if (person.passkeys.length >= MOST_PASSKEYS) throw invalid("response", "Remove a passkey first.");
+      if (await people.byPasskey(id)) throw invalid("response", "This passkey is already registered.");
+      if (person.passkeys.length >= MOST_PASSKEYS) {
+        throw invalid("response", "You have the maximum number of passkeys. Remove one first.");
+      }
       const createdAt = clock.now();
       const passkey = { id, name, publicKey, counter, transports, createdAt, lastUsedAt: null };
       return await people.update(person.id, (person) => ({ ...person, passkeys: [...person.passkeys, passkey] }));

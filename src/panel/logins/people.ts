@@ -52,7 +52,7 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
     /** Adds the creation of a person to `change`. Throws Refusal login_taken. */
     async create(change: Change, { login, accountId, passwordHash }: NewPerson): Promise<Person> {
       const slot = await kv.get(panelKeys.login(login));
-      if (slot.value !== null) throw new Refusal("login_taken", `Somebody else signs in as ${login}.`);
+      if (slot.value !== null) throw new Refusal("login_taken", `The username ${login} is already taken.`);
       const person: Person = {
         id: runtime.ids.next("usr"),
         login,

@@ -48,7 +48,7 @@ export function makeSignIns({ kv, people, runtime }: { kv: Kv; people: People; r
       await retryOnConflict(kv, async () => {
         const slot = await kv.get(panelKeys.person(person.id));
         if (slot.value === null || slot.value.passwordHash !== person.passwordHash) {
-          throw new Refusal("sign_in_failed", "The login or the password is wrong.");
+          throw new Refusal("sign_in_failed", "The username or password is incorrect.");
         }
         const before = slot.value.addresses ?? [];
         const addresses = [...new Set([subscriberOf(address), ...before])].slice(0, MOST_ADDRESSES);

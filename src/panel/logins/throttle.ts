@@ -32,7 +32,7 @@ export function makeThrottle(clock: Clock) {
     for (const [name, most] of addresses.includes(subscriberOf(address)) ? [ofPair, from] : [ofPair, from, as]) {
       if (failures.count(name) < most) continue;
       const seconds = failures.secondsLeft(name);
-      throw new Refusal("too_many_attempts", `Too many wrong tries; wait ${Math.ceil(seconds / 60)} min.`, {
+      throw new Refusal("too_many_attempts", `Too many failed attempts. Try again in ${Math.ceil(seconds / 60)} min.`, {
         retryAfterSeconds: seconds,
       });
     }

@@ -46,7 +46,7 @@ export async function call(method, below, { body, once, form } = {}) {
     });
   } catch {
     offline.set(true);
-    throw new CallError({ code: "offline", detail: t("The gateway does not answer.") }, 0);
+    throw new CallError({ code: "offline", detail: t("The gateway is not responding.") }, 0);
   }
   const answer = await response.json().catch(() => ({}));
   // The answer comes from a proxy, because the gateway is down.
@@ -55,7 +55,10 @@ export async function call(method, below, { body, once, form } = {}) {
   if (response.ok) return answer;
   // Without a person the app opens the sign-in page, once for all calls of a page.
   if (answer.code === "sign_in_required") session.set({ ...session.get(), person: null });
-  throw new CallError(gone ? { code: "offline", detail: t("The gateway does not answer.") } : answer, response.status);
+  throw new CallError(
+    gone ? { code: "offline", detail: t("The gateway is not responding.") } : answer,
+    response.status,
+  );
 }
 
 export async function loadSession() {

@@ -41,7 +41,7 @@ const accountPages = (account) => [
   ["message", t("Messages"), `/accounts/${account}/messages`],
   ["bulk", t("Bulks"), `/accounts/${account}/bulks`],
   ["chat", t("Chats"), `/accounts/${account}/chats`],
-  ["send", t("Try a send"), `/accounts/${account}/send`],
+  ["send", t("Send a message"), `/accounts/${account}/send`],
   ["hook", t("Webhooks"), `/accounts/${account}/webhooks`],
   ["event", t("Events"), `/accounts/${account}/events`],
   ["stop", t("Opt-outs"), `/accounts/${account}/opt-outs`],
@@ -72,7 +72,7 @@ function Pages({ pages, pathname }) {
 
 export function Offline() {
   return useStore(offline) &&
-    html`<div class="offline" role="alert">${t("Offline: the gateway does not answer. Trying again…")}</div>`;
+    html`<div class="offline" role="alert">${t("Offline: the gateway is not responding. Retrying…")}</div>`;
 }
 
 export function Frame({ account, person, pathname, children }) {
@@ -104,7 +104,7 @@ export function Frame({ account, person, pathname, children }) {
   } width="26" height="26" alt="" />Paloma</a>`;
   return html`
     <div class="frame" onKeyDown=${({ key }) => key === "Escape" && close()}>
-      <a class="skip" href="#main">${t("To the content")}</a>
+      <a class="skip" href="#main">${t("Skip to content")}</a>
       <header class="bar">${brand}
         <button type="button" ref=${menu} aria-expanded=${open} aria-controls="side" onClick=${() =>
           setOpen(!open)}>${t(
@@ -127,7 +127,7 @@ export function Frame({ account, person, pathname, children }) {
               ? "page"
               : undefined}><${Icon} name="person" />${person.login}</a></li>
             <li><a href=${new URL("../../docs", import.meta.url)
-              .href} target="_blank" rel="noopener"><${Icon} name="list" />${t("Reference")}</a></li>
+              .href} target="_blank" rel="noopener"><${Icon} name="list" />${t("API reference")}</a></li>
           </ul>
           <${Work} kind="plain small" run=${signOut}>${t("Sign out")}</${Work}>
         </div>

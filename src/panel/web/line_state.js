@@ -4,10 +4,10 @@ import { t } from "./i18n.js";
 import { Badge } from "./ui.js";
 
 const wordOf = ({ status, passkey }) =>
-  passkey ? t("waits for the passkey") : ({
+  passkey ? t("waiting for passkey") : ({
     initializing: t("starting"),
-    qr: t("waits for a scan"),
-    pairing: t("waits for the code"),
+    qr: t("waiting for QR scan"),
+    pairing: t("waiting for code"),
     connected: t("connected"),
     disconnected: t("disconnected"),
     logged_out: t("logged out"),
@@ -32,5 +32,5 @@ export const byTrouble = (lines) => lines.toSorted((a, b) => rank(a) - rank(b));
 export function LineState({ line }) {
   return html`<span class="row"><${Badge} kind=${kindOf(line)}>${wordOf(line)}</${Badge}>${
     line.restriction && html`<${Badge} kind="warn">${t("restricted")}</${Badge}>`
-  }${isDegraded(line) ? html`<${Badge} kind="warn">${t("hears nothing")}</${Badge}>` : ""}</span>`;
+  }${isDegraded(line) ? html`<${Badge} kind="warn">${t("receives nothing")}</${Badge}>` : ""}</span>`;
 }

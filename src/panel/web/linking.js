@@ -11,7 +11,7 @@ export function Linking({ status, qr, pairingCode, reason: why, again }) {
   const reason = why && said(why);
   const open = t("On the phone, open WhatsApp › Linked devices.");
   const before = reason &&
-    html`<p class="note warn">${qr || pairingCode ? t("{reason} This is a new one.", { reason }) : reason}</p>`;
+    html`<p class="note warn">${qr || pairingCode ? t("{reason} Here is a new code.", { reason }) : reason}</p>`;
   if (pairingCode) {
     return html`
       ${before}
@@ -20,25 +20,25 @@ export function Linking({ status, qr, pairingCode, reason: why, again }) {
         <ol>
           <li>${open}</li>
           <li>${t("Tap “Link a device”, then “Link with phone number instead”.")}</li>
-          <li>${t("Type this code.")}</li>
+          <li>${t("Enter this code.")}</li>
         </ol>
       </div>
     `;
   }
   if (!qr && ["disconnected", "logged_out"].includes(status)) {
     return html`
-      <p class="note warn" role="status">${reason ?? t("Nobody scanned it in time.")}</p>
+      <p class="note warn" role="status">${reason ?? t("The QR code was not scanned in time.")}</p>
       <div>
-        <${Work} kind="primary" run=${again}>${t("Begin again")}</${Work}></div>
+        <${Work} kind="primary" run=${again}>${t("Start again")}</${Work}></div>
     `;
   }
   return html`${before}<div class="linking">
     ${
     qr
       ? html`<img class="qr" src=${qr} alt=${t("QR code to scan")} width="264" height="264" />`
-      : html`<div class="hold" role="status">${t("Asking the network…")}</div>`
+      : html`<div class="hold" role="status">${t("Waiting for WhatsApp…")}</div>`
   }
     <ol><li>${open}</li><li>${t("Tap “Link a device” and point the camera here.")}</li>
-      <li>${t("Keep it there until the line is connected: the picture may change in between.")}</li></ol>
+      <li>${t("Hold it there until the line is connected. The QR code may change meanwhile.")}</li></ol>
   </div>`;
 }

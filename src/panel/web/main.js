@@ -132,7 +132,7 @@ function App() {
     ? html`<${Loading} />`
     : html`
       <div class="empty">
-        <${Title}>${t("There is no such page")}</${Title}><a href=${href("/")}>${t("To the start")}</a></div>
+        <${Title}>${t("Page not found")}</${Title}><a href=${href("/")}>${t("Back to home")}</a></div>
     `;
   if (open) {
     return html`

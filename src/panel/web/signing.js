@@ -16,7 +16,7 @@ export function Signing({ passkey, give, confirm }) {
         <p>${t("Compare this code with the one on the phone.")}</p>
         <p class="code">${passkey.code}</p>
         <div>
-          <${Work} kind="primary" run=${confirm}>${t("They are the same")}</${Work}></div></div>
+          <${Work} kind="primary" run=${confirm}>${t("The codes match")}</${Work}></div></div>
     `
     : html`<${Sign} ...${passkey} give=${give} />`;
 }
@@ -35,27 +35,27 @@ function Sign({ options, expiresAt, give }) {
   return html`
     <div class="stack">
       <p>${t(
-        "WhatsApp asks for the passkey of this account, until {time}. It can be used on web.whatsapp.com only.",
+        "WhatsApp asks for this account's passkey (until {time}). It can only be used on web.whatsapp.com.",
         { time: when(expiresAt) },
       )}</p>
       <div class="stack tight">
-        <h3>${t("With the Paloma extension")}</h3>
-        <p class="soft">${t("A tab of web.whatsapp.com opens, asks whether to sign, and comes back here.")}</p>
+        <h3>${t("With the Paloma browser extension")}</h3>
+        <p class="soft">${t("Opens web.whatsapp.com in a new tab, asks you to sign, and brings you back here.")}</p>
         <div><a class=${`button primary ${busy ? "busy" : ""}`} target="_blank" rel="noopener"
           href=${siteFor(options)}>${t("Sign on web.whatsapp.com")}</a></div>
         <div role="alert">${error && html`<p class="note bad">${error.message}</p>`}</div>
       </div>
       <details>
-        <summary>${t("Without it")}</summary>
+        <summary>${t("Without the extension")}</summary>
         <div class="stack">
           <ol class="stack tight steps-text">
-            <li>${t("Open web.whatsapp.com in the browser that has the passkey, and its console (F12).")}</li>
-            <li>${t("Run this there, and use the passkey. It copies the signature:")}</li>
+            <li>${t("Open web.whatsapp.com in the browser that has the passkey, and open its console (F12).")}</li>
+            <li>${t("Run this there and use the passkey. It copies the signature:")}</li>
           </ol>
           <pre class="note" tabindex="0">${snippet(options)}</pre>
-          <${Form} submit=${({ assertion }) => give(pasted(assertion))} button=${t("Hand it in")}>${(wrong) =>
+          <${Form} submit=${({ assertion }) => give(pasted(assertion))} button=${t("Submit")}>${(wrong) =>
             html`
-              <${Field} as="textarea" label=${t("The signature")} name="assertion" required
+              <${Field} as="textarea" label=${t("Signature")} name="assertion" required
                 wrong=${wrong("assertion")} />
             `}</${Form}>
         </div>

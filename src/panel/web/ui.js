@@ -299,7 +299,7 @@ export function Loaded({ state: { data, error, reload }, back, children }) {
     }${children(data)}`;
   }
   if (!error) return html`<${Loading} />`;
-  const title = t("This could not be loaded");
+  const title = t("Could not load this page");
   const again = isGone ? "" : html`<${Work} run=${reload}>${t("Try again")}</${Work}>`;
   if (back) return html`<${Head} back=${back} title=${title} text=${error.message}>${again}</${Head}>`;
   return html`
@@ -335,8 +335,8 @@ export function LinkOver() {
   return html`
     <div class="card">
       <div class="empty" role="alert">
-        <${Title}>${t("This link is over")}</${Title}>
-        <p>${t("It was used already, or its time is over. Ask whoever sent it for another.")}</p>
+        <${Title}>${t("This link is no longer valid")}</${Title}>
+        <p>${t("It has expired or has already been used. Ask the sender for a new one.")}</p>
       </div>
     </div>
   `;
@@ -348,9 +348,12 @@ export function OneTimeLink({ token, page, until }) {
   return html`
     <div class="stack tight">
       <${Secret} text=${url} />
-      <p class="hint">${t("Good once, until {time}. Whoever has it can use it: send it to that person alone.", {
-        time: when(until),
-      })}</p>
+      <p class="hint">${t(
+        "Works once, until {time}. Anyone who has this link can use it, so send it only to that person.",
+        {
+          time: when(until),
+        },
+      )}</p>
     </div>
   `;
 }

@@ -37,14 +37,14 @@ export const kindWord = (kind) =>
     image: t("Image"),
     video: t("Video"),
     audio: t("Audio"),
-    voice: t("Voice note"),
+    voice: t("Voice message"),
     document: t("Document"),
     sticker: t("Sticker"),
     location: t("Location"),
     contact: t("Contact"),
     poll: t("Poll"),
     reaction: t("Reaction"),
-    status: t("Status"),
+    status: t("Status update"),
   })[kind] ?? kind;
 
 export const priorityWord = (priority) =>
@@ -53,7 +53,7 @@ export const priorityWord = (priority) =>
 /** What a message waits for, if not only its turn. */
 export function waitWord(waitsFor, line) {
   if (!waitsFor) return line.status === "connected" ? t("its turn") : t("the line to be connected");
-  const words = { schedule: t("its time"), paused: t("the queue is held") };
+  const words = { schedule: t("its scheduled time"), paused: t("the queue to be resumed") };
   const word = words[waitsFor.kind] ?? waitsFor.kind.replaceAll("_", " ");
   return waitsFor.until && waitsFor.kind !== "schedule" ? `${word} (${when(waitsFor.until)})` : word;
 }
@@ -64,7 +64,7 @@ export const farthest = ({ status, error, deliveredAt, readAt }) =>
 
 export const deliveryWord = (status) =>
   ({
-    pending: t("waits"),
+    pending: t("waiting"),
     delivered: t("delivered"),
     succeeded: t("delivered"),
     failed: t("failed"),
@@ -77,7 +77,11 @@ export const webhookKind = ({ active, failingSince }) => !active ? "warn" : fail
 
 /** Formats a number; a JID stays as it is, except that of status posts. */
 export const phone = (to) =>
-  /^\d+$/.test(to) ? `+${to}` : to === "status@broadcast" ? t("Status") : to.replace(/^(\d+)@s\.whatsapp\.net$/, "+$1");
+  /^\d+$/.test(to)
+    ? `+${to}`
+    : to === "status@broadcast"
+    ? t("Status update")
+    : to.replace(/^(\d+)@s\.whatsapp\.net$/, "+$1");
 
 export const isGroup = (chat) => chat.endsWith("@g.us");
 

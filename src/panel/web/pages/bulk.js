@@ -10,7 +10,7 @@ export function Bulk({ account, bulk: id }) {
   const bulk = useApi(account, `/bulks/${id}`, ["messages"]);
   const cancel = async () => {
     await api(account, "DELETE", `/bulks/${id}`);
-    toast(t("What waited is cancelled."));
+    toast(t("The waiting messages were cancelled."));
     await bulk.reload();
   };
   return html`<${Loaded} state=${bulk} back=${[`/accounts/${account}/bulks`, t("Bulks")]}>${(
@@ -22,27 +22,27 @@ export function Bulk({ account, bulk: id }) {
           n: number(total),
         })}>
             ${queued > 0 && html`
-              <${Ask} title=${t("Cancel what waits?")} button=${t("Cancel what waits")} run=${cancel}
+              <${Ask} title=${t("Cancel the waiting messages?")} button=${t("Cancel waiting messages")} run=${cancel}
                 text=${html`<p>${
-                  t("{n} messages are not sent; their quota is given back.", { n: number(queued) })
-                }</p>`}>${t("Cancel what waits")}</${Ask}>
+                  t("{n} messages will not be sent and no longer count towards the quota.", { n: number(queued) })
+                }</p>`}>${t("Cancel waiting messages")}</${Ask}>
             `}
           </${Head}>
           <${Card} pad title=${t("Progress")}><div class="stack">
             <${Progress} total=${total} queued=${queued} sent=${sent} failed=${failed} />
-            <dl class="facts"><dt>${t("sent")}</dt><dd>${number(sent)}</dd><dt>${t("failed")}</dt><dd>${number(
+            <dl class="facts"><dt>${t("Sent")}</dt><dd>${number(sent)}</dd><dt>${t("Failed")}</dt><dd>${number(
               failed,
-            )}</dd><dt>${t("waits")}</dt><dd>${number(queued)}</dd>
-              <dt>${t("Done about")}</dt><dd><${Done} queued=${queued} eta=${eta} /></dd><dt>${t(
+            )}</dd><dt>${t("Waiting")}</dt><dd>${number(queued)}</dd>
+              <dt>${t("Estimated end")}</dt><dd><${Done} queued=${queued} eta=${eta} /></dd><dt>${t(
                 "Accepted",
               )}</dt><dd><${Time} at=${createdAt} /></dd><dt>${t(
-                "Id",
+                "ID",
               )}</dt><dd class="mono">${id}</dd></dl>
             <div class="row"><a class="button" href=${href(`/accounts/${account}/messages?bulkId=${id}`)}>${t(
-              "Its messages",
+              "Show messages",
             )}</a>
               <a class="button" href=${href(`/accounts/${account}/lines/${sessionId}`)}>${t(
-                "Its line",
+                "Show line",
               )}</a></div></div></${Card}>
         </div>
     `}</${Loaded}>`;
@@ -51,13 +51,13 @@ export function Bulk({ account, bulk: id }) {
 /** When the last message of a bulk is expected to leave. */
 export function Done({ queued, eta }) {
   if (queued > 0 && eta) return html`<${Time} at=${eta} />`;
-  return html`<span class="soft">${queued > 0 ? t("its line sends nothing now") : t("done")}</span>`;
+  return html`<span class="soft">${queued > 0 ? t("the line is not sending") : t("done")}</span>`;
 }
 
 /** How much of a bulk has left, and how much of it failed. */
 export function Progress({ total, queued, sent, failed }) {
   const of = (n) => Math.round(n / Math.max(1, total) * 1000) / 10;
-  const words = t("{sent} sent, {failed} failed, {queued} wait", {
+  const words = t("{sent} sent, {failed} failed, {queued} waiting", {
     sent: number(sent),
     failed: number(failed),
     queued: number(queued),

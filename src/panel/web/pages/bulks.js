@@ -19,14 +19,14 @@ export function Bulks({ account, query }) {
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   return html`
     <div class="stack">
-      <${Head} title=${t("Bulks")} text=${t("Many messages handed over at once; each leaves in its turn.")} />
+      <${Head} title=${t("Bulks")} text=${t("Many messages submitted at once, sent one after another.")} />
       <${Card}>
         <${Loaded} state=${bulks}>${({ data: rows, pagination: { total } }) =>
           html`${
             total === 0
               ? html`
-                <${Empty} title=${t("No bulk yet")}>
-                  <p>${t("What your systems send with POST /v1/messages/send/bulk appears here.")}</p>
+                <${Empty} title=${t("No bulks yet")}>
+                  <p>${t("Messages that your systems send with POST /v1/messages/send/bulk appear here.")}</p>
                   </${Empty}>
               `
               : html`<${Table} caption=${t("Bulks")} rows=${rows} keyOf=${(row) => row.bulkId} columns=${[
@@ -35,11 +35,11 @@ export function Bulks({ account, query }) {
                     t("Bulk of {n}", { n: number(row.total) })
                   }</a>`],
                 [t("Progress"), (row) => html`<${Progress} ...${row} />`],
-                [t("sent"), (row) =>
+                [t("Sent"), (row) =>
                   number(row.sent)],
-                [t("failed"), (row) =>
+                [t("Failed"), (row) =>
                   row.failed > 0 ? html`<${Badge} kind="bad">${number(row.failed)}</${Badge}>` : "0"],
-                [t("Done about"), (row) =>
+                [t("Estimated end"), (row) =>
                   html`<${Done} ...${row} />`],
                 [t("Line"), (row) =>
                   html`<span class="clip">${nameOf(row.sessionId)}</span>`],
@@ -47,7 +47,7 @@ export function Bulks({ account, query }) {
               ]} />`
           }
           <${Pages} page=${page} next=${page * LIMIT < total ? page + 1 : null} text=${
-            t("{n} in all", { n: number(total) })
+            t("{n} in total", { n: number(total) })
           } />`}</${Loaded}>
       </${Card}>
     </div>

@@ -26,7 +26,7 @@ export function Chats({ account, line: chosen, chat }) {
         const line = chosen ?? list.find(({ status }) => status === "connected")?._id ?? list[0]?._id;
         const about = list.find(({ _id }) => _id === line);
         return html`
-          <${Head} title=${t("Chats")} text=${t("What was sent and received on a line, as far as it is kept.")}>
+          <${Head} title=${t("Chats")} text=${t("The stored messages of a line, sent and received.")}>
             ${list.some(({ _id }) => _id !== line) &&
               html`<${Select} label=${t("Line")} value=${line} onChange=${({ target }) =>
                 go(`/accounts/${account}/chats/${target.value}`)} options=${
@@ -40,7 +40,7 @@ export function Chats({ account, line: chosen, chat }) {
             `
             : html`
               <${Card}>
-                <${Empty} title=${t("No line yet")}><a class="button primary" href=${href(
+                <${Empty} title=${t("No lines yet")}><a class="button primary" href=${href(
                   `/accounts/${account}/lines`,
                 )}>${t("Link a line")}</a></${Empty}></${Card}>
             `}
@@ -71,8 +71,8 @@ function OfLine({ account, line, chat, about }) {
     total === 0 && wanted === ALL && !chat
       ? html`
         <${Card}>
-          <${Empty} title=${t("No chat yet")}>
-            <p>${t("Chats appear when something is sent or received.")}</p>
+          <${Empty} title=${t("No chats yet")}>
+            <p>${t("Chats appear once a message is sent or received.")}</p>
             </${Empty}>
             </${Card}>
       `
@@ -106,12 +106,12 @@ function List({ chats, total, wanted, want, nameOf, open, to }) {
   return html`
     <nav aria-label=${t("Chats")}>
       <form class="find" role="search" onSubmit=${(event) => event.preventDefault()}>
-        <input type="search" aria-label=${t("Find a chat")} placeholder=${t("name or number")} value=${typed}
+        <input type="search" aria-label=${t("Search chats")} placeholder=${t("name or number")} value=${typed}
           onInput=${({ target }) => setTyped(target.value)} />
         <label class="check"><input type="checkbox" checked=${wanted.wrote} onChange=${({ target }) =>
-          want({ ...wanted, wrote: target.checked })} />${t("Only who has written")}</label>
+          want({ ...wanted, wrote: target.checked })} />${t("Only chats with replies")}</label>
       </form>
-      ${total === 0 && html`<p class="empty" role="status">${t("Nothing fits")}</p>`}
+      ${total === 0 && html`<p class="empty" role="status">${t("No matches")}</p>`}
       <ul>${chats.map(({ chat, name, last }) =>
         html`
           <li key=${chat}><a href=${to(chat)} aria-current=${chat === open ? "page" : undefined}>
@@ -196,19 +196,19 @@ function Turns({ account, line, chat, nameOf, about }) {
           )}>${t("All chats")}</a></header>
       <${Loaded} state=${turns}>${(rows) =>
         html`<ol class="turns" ref=${list} tabindex="0" aria-label=${t("Messages")} onScroll=${onScroll}>${
-          rows.length === 0 && html`<li class="empty">${t("Nothing is kept of this chat.")}</li>`
+          rows.length === 0 && html`<li class="empty">${t("No messages of this chat are stored.")}</li>`
         }${rows.map((turn) => html`<${Turn} key=${turn.id} turn=${turn} />`)}</ol>`}</${Loaded}>
         <div role="status">${about && about.status !== "connected" && html`
           <p class="note warn inset">${about.phone && about.status !== "logged_out"
-            ? t("The line is not connected: an answer waits until it is.")
-            : t("The line is not linked: nothing can be sent on it.")} <a href=${href(
+            ? t("The line is not connected. Your reply will wait until it is.")
+            : t("The line is not linked, so it cannot send.")} <a href=${href(
               `/accounts/${account}/lines/${line}`,
-            )}>${t("To the line")}</a></p>
+            )}>${t("Open the line")}</a></p>
         `}</div>
         <div role="alert">${error && html`<p class="note bad inset">${error.fields?.text ?? error.message}</p>`}</div>
         <form class="answer" onSubmit=${answer}><textarea name="text" rows="1" required ref=${box} aria-label=${t(
-          "Answer",
-        )} placeholder=${t("Answer")} onKeyDown=${onKeyDown} onInput=${keep}></textarea>
+          "Reply",
+        )} placeholder=${t("Reply")} onKeyDown=${onKeyDown} onInput=${keep}></textarea>
           <button class="primary" aria-disabled=${busy}>${t("Send")}</button></form>
       </section>
   `;
@@ -233,7 +233,7 @@ function File({ turn: { type, url }, called }) {
   if (!url) return html`<em class="soft">${called}</em>`;
   const { origin, searchParams } = new URL(url);
   if (Number(searchParams.get("expires")) * 1000 < Date.now()) {
-    return html`<em class="soft">${t("{file} (no longer kept)", { file: called })}</em>`;
+    return html`<em class="soft">${t("{file} (no longer available)", { file: called })}</em>`;
   }
   const isPicture = ["imageMessage", "stickerMessage"].includes(type) && origin === location.origin;
   return html`<a href=${url} target="_blank" rel="noopener">${

@@ -43,10 +43,10 @@ export function Events({ account }) {
   };
   return html`
     <div class="stack">
-      <${Head} title=${t("Events")} text=${t("Live: what your webhooks receive, the moment it happens.")}>
+      <${Head} title=${t("Events")} text=${t("What your webhooks receive, as it happens.")}>
         <button type="button" aria-pressed=${held !== null} onClick=${() => setHeld(held ? null : live.data)}>${held
-          ? t("Go on")
-          : t("Hold")}</button>
+          ? t("Resume updates")
+          : t("Pause updates")}</button>
         <${Work} run=${clear}>${t("Clear")}</${Work}></${Head}>
         <${Card}>
           <div class="filters"><${Select} label=${t("Event")} value=${type} onChange=${({ target }) =>

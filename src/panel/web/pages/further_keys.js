@@ -9,7 +9,7 @@ import { Ask, Card, Dialog, Empty, Field, Form, Loaded, Secret, Table, Time, use
 const KEYS = "/account/keys";
 
 const scopeWord = (scope) =>
-  ({ send: t("send messages"), read: t("read everything"), manage: t("manage all else") })[scope] ?? scope;
+  ({ send: t("send messages"), read: t("read everything"), manage: t("manage everything else") })[scope] ?? scope;
 
 /** The entries of a field, separated by spaces, commas or line breaks. */
 export const entries = (text) => text.split(/[\s,]+/).filter(Boolean);
@@ -22,19 +22,19 @@ export function FurtherKeys({ account }) {
     await keys.reload();
   };
   return html`
-    <${Card} title=${t("Further keys")} actions=${html`<button type="button" class="small" onClick=${() =>
+    <${Card} title=${t("Additional keys")} actions=${html`<button type="button" class="small" onClick=${() =>
       setAdding(true)}>${t("Add a key")}</button>`}>
       <${Loaded} state=${keys}>${(rows) =>
         rows.length === 0
           ? html`
-            <${Empty} title=${t("No further key")}>
-              <p>${t("For parts of your system that may do less: only send, for one.")}</p>
+            <${Empty} title=${t("No additional keys")}>
+              <p>${t("For parts of your system that need fewer permissions, such as only sending.")}</p>
               </${Empty}>
           `
-          : html`<${Table} caption=${t("Further keys")} rows=${rows} columns=${[
+          : html`<${Table} caption=${t("Additional keys")} rows=${rows} columns=${[
             [t("Name"), (row) => html`<strong class="break">${row.name}</strong>`],
-            [t("May"), (row) => row.scopes.map(scopeWord).join(", ")],
-            [t("Where"), (row) =>
+            [t("Permissions"), (row) => row.scopes.map(scopeWord).join(", ")],
+            [t("Allowed from"), (row) =>
               html`<span class="break">${
                 [...row.allowedIps, ...row.allowedDomains].join(", ") || t("anywhere")
               }</span>`],
@@ -45,7 +45,7 @@ export function FurtherKeys({ account }) {
             ["", (row) =>
               html`
                 <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.name })} button=${t("Remove")}
-                  text=${html`<p>${t("It stops working at once, everywhere it is used.")}</p>`}
+                  text=${html`<p>${t("It stops working immediately, everywhere.")}</p>`}
                   run=${remove(row.id)}>${t("Remove")}</${Ask}>
               `, "end"],
           ]} />`}</${Loaded}>
@@ -66,10 +66,12 @@ function NewKey({ account, reload, close }) {
   };
   if (made) {
     return html`
-      <${Dialog} key="made" title=${t("Keep this key")} close=${close}>
-        <p>${t("It is shown this once.")}</p>
+      <${Dialog} key="made" title=${t("Save this key")} close=${close}>
+        <p>${t("It is shown only once.")}</p>
         <${Secret} text=${made} />
-        <div class="row end"><button type="button" class="primary" onClick=${close}>${t("I have it")}</button></div>
+        <div class="row end"><button type="button" class="primary" onClick=${close}>${t(
+          "Done, I saved it",
+        )}</button></div>
         </${Dialog}>
     `;
   }
@@ -79,7 +81,7 @@ function NewKey({ account, reload, close }) {
         html`
           <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
           <fieldset>
-            <legend>${t("May")}</legend>
+            <legend>${t("Permissions")}</legend>
             ${["send", "read", "manage"].map((scope) =>
               html`
                 <label class="check"
@@ -97,11 +99,15 @@ function NewKey({ account, reload, close }) {
 /** The fields of a form for where a key may be used, filled with the current values. */
 export function placeFields(wrong, { allowedIps = [], allowedDomains = [] } = {}) {
   return html`
-    <${Field} as="textarea" label=${t("Allowed addresses")} hint=${t("IPs or CIDRs, one a line; none is any.")}
+    <${Field} as="textarea" label=${t("Allowed IP addresses")} hint=${t(
+      "IP addresses or CIDR ranges, one per line. Leave empty to allow any.",
+    )}
       name="allowedIps" rows="3" spellcheck="false" placeholder="203.0.113.0/24" defaultValue=${allowedIps.join("\n")}
       wrong=${wrong("allowedIps")} />
-    <${Field} as="textarea" label=${t("Allowed domains of calling pages")}
-      hint=${t("One a line, subdomains count; none is any.")} name="allowedDomains" rows="3" spellcheck="false"
+    <${Field} as="textarea" label=${t("Allowed web domains")}
+      hint=${t(
+        "One per line, subdomains included. Leave empty to allow any.",
+      )} name="allowedDomains" rows="3" spellcheck="false"
       placeholder="shop.example.com" defaultValue=${allowedDomains.join("\n")} wrong=${wrong("allowedDomains")} />
   `;
 }

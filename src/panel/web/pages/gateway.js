@@ -23,7 +23,9 @@ export function Gateway() {
     ];
     // A store on a server monitors its own disk.
     const { freeBytes, totalBytes, storeBytes } = data.disk ?? {};
-    if (data.disk) figures.push([t("Free disk"), bytes(freeBytes), t("of {limit}", { limit: bytes(totalBytes) })]);
+    if (data.disk) {
+      figures.push([t("Free disk space"), bytes(freeBytes), t("of {limit}", { limit: bytes(totalBytes) })]);
+    }
     return html`
       <div class="stack">
         <${Head} title=${t("Gateway")} text=${t("Paloma {version}, up since {time}", {
@@ -33,7 +35,7 @@ export function Gateway() {
               <${NewAccount} reload=${overview.reload} /></${Head}>
             ${freeBytes < LOW_DISK_BYTES &&
               html`<p class="note bad">${
-                t("The disk is nearly full: make room. Sending stops before it is full, and goes on when there is room.")
+                t("The disk is nearly full. Free up space: sending stops before it is full and resumes when there is room.")
               }</p>`}
             <div class="grid">${figures.map(([name, value, of]) =>
               html`
@@ -48,15 +50,15 @@ export function Gateway() {
             <${Card} title=${t("Accounts")} actions=${html`<a href=${href("/gateway/accounts")}>${
               t("All")
             }</a>`}><${AccountTable} rows=${data.accounts.slice(0, 8)} /></${Card}>
-            <${Card} title=${t("What runs here")} pad><dl class="facts">
+            <${Card} title=${t("System")} pad><dl class="facts">
               <dt>${t("Version")}</dt><dd>${data.version}</dd><dt>Deno</dt><dd>${data.deno}</dd>
               <dt>${t("WhatsApp Web version")}</dt><dd>${data.webVersion ?? t("the latest")}</dd>
               <dt>${t("Memory")}</dt><dd>${bytes(data.memoryBytes)}</dd>
               ${data.disk && html`
-                <dt>${t("Store")}</dt>
+                <dt>${t("Data size")}</dt>
                 <dd>${bytes(storeBytes)}</dd>
               `}
-              <dt>${t("Started")}</dt><dd><${Time} at=${data.startedAt} /></dd></dl></${Card}>
+              <dt>${t("Running since")}</dt><dd><${Time} at=${data.startedAt} /></dd></dl></${Card}>
           </div>
     `;
   }}</${Loaded}>`;

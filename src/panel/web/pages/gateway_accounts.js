@@ -10,7 +10,7 @@ export function Accounts() {
   const overview = useData("/operator/overview");
   return html`
     <div class="stack">
-      <${Head} title=${t("Accounts")} text=${t("Each with its own key, lines and quota; none sees another.")}>
+      <${Head} title=${t("Accounts")} text=${t("Each has its own key, lines and quota, and cannot see the others.")}>
         <${NewAccount} reload=${overview.reload} />
         </${Head}>
         <${Loaded} state=${overview}>${({ accounts }) =>
@@ -27,8 +27,8 @@ export function AccountTable({ rows, reload }) {
   const now = Date.now();
   if (rows.length === 0) {
     return html`
-      <${Empty} title=${t("No account yet")}>
-        <p>${t("An account has an API key, lines and a plan. Make the first one.")}</p>
+      <${Empty} title=${t("No accounts yet")}>
+        <p>${t("An account has its own API key, lines and plan. Create the first one.")}</p>
         </${Empty}>
     `;
   }
@@ -37,7 +37,7 @@ export function AccountTable({ rows, reload }) {
     [t("Name"), (row) => html`<a class="main break" href=${href(`/accounts/${row.id}`)}>${row.name}</a>`],
     [t("Plan"), (row) => row.plan],
     [
-      t("State"),
+      t("Status"),
       (row) =>
         !row.active
           ? html`<${Badge} kind="bad">${t("deactivated")}</${Badge}>`
@@ -74,7 +74,7 @@ export function NewAccount() {
     ${
     open && html`
       <${Dialog} title=${t("New account")} close=${() => setOpen(false)}>
-        <${Form} submit=${create} button=${t("Make it")} cancel=${() => setOpen(false)}>${(wrong) =>
+        <${Form} submit=${create} button=${t("Create")} cancel=${() => setOpen(false)}>${(wrong) =>
           html`
             <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
             <${PlanField} wrong=${wrong("plan")} />
@@ -97,7 +97,7 @@ function Change({ row, reload }) {
     setOpen(false);
   };
   return html`<span class="row end"><button type="button" class="small" onClick=${() => setOpen(true)}>${
-    t("Change")
+    t("Edit")
   }</button>
     ${
     row.active
@@ -106,13 +106,13 @@ function Change({ row, reload }) {
           "Deactivate",
         )} run=${() => patch({ active: false })}
           text=${html`<p>${
-            t("Its key stops working at once. Its lines stay linked, and what is queued goes out.")
+            t("Its key stops working immediately. Its lines stay linked, and queued messages are still sent.")
           }</p>`}>${t("Deactivate")}</${Ask}>
       `
       : html`
         <${Ask} kind="small" title=${t("Activate {name}?", { name: row.name })} button=${t("Activate")} run=${() =>
           patch({ active: true })}
-          text=${html`<p>${t("Its key works again at once.")}</p>`}>${t("Activate")}</${Ask}>
+          text=${html`<p>${t("Its key works again immediately.")}</p>`}>${t("Activate")}</${Ask}>
       `
   }
     ${
@@ -127,7 +127,7 @@ function Change({ row, reload }) {
             <${Field} label=${t(
               "Subscription ends",
             )} type="date" max="9999-12-31" name="ends" defaultValue=${day} hint=${t(
-              "Empty: never. At midnight UTC.",
+              "At midnight UTC. Leave empty for no end.",
             )}
               wrong=${wrong("expiresAt")} />
           `}</${Form}></${Dialog}>

@@ -11,26 +11,26 @@ const PAGE = 50;
 function actionWord(action) {
   const [name, ...rest] = action.split(": ");
   const words = {
-    joined: t("made their login"),
-    sign_in_failed: t("was refused"),
+    joined: t("created their login"),
+    sign_in_failed: t("failed to sign in"),
     signed_in: t("signed in"),
     signed_in_by_passkey: t("signed in with a passkey"),
     signed_out: t("signed out"),
-    sign_in_ended: t("ended a sign-in"),
+    sign_in_ended: t("ended a session"),
     password_changed: t("changed their password"),
     totp_added: t("added an authenticator app"),
     totp_removed: t("removed the authenticator app"),
     passkey_added: t("added a passkey"),
     passkey_removed: t("removed a passkey"),
-    key_shown: t("looked at the API key"),
-    key_regenerated: t("made a new API key"),
-    key_places_changed: t("changed where the key works"),
-    customer_link_made: t("made a link for a customer"),
-    person_invited: t("invited somebody"),
-    person_removed: t("removed somebody"),
+    key_shown: t("viewed the API key"),
+    key_regenerated: t("created a new API key"),
+    key_places_changed: t("changed where the key may be used"),
+    customer_link_made: t("created a link for a customer"),
+    person_invited: t("invited someone"),
+    person_removed: t("removed someone"),
     operator_invited: t("invited an operator"),
     operator_removed: t("removed an operator"),
-    account_created: t("made the account"),
+    account_created: t("created the account"),
     account_changed: t("changed the account"),
     plan_set: t("changed the plan"),
   };
@@ -55,21 +55,21 @@ export function AuditLog() {
   const nameOf = (id) => accounts.data?.accounts.find((account) => account.id === id)?.name ?? id;
   return html`
     <div class="stack">
-      <${Head} title=${t("Audit log")} text=${t("Who did what in the panel, newest first; kept for a year.")} />
+      <${Head} title=${t("Audit log")} text=${t("Actions in the panel, newest first. Kept for one year.")} />
       <${Loaded} state=${log}>${({ rows, isWhole }) => {
         return html`<${Card}>${
           rows.length === 0
-            ? html`<${Empty} title=${t("Nothing yet")} />`
+            ? html`<${Empty} title=${t("No entries yet")} />`
             : html`<${Table} caption=${t("Audit log")} rows=${rows} columns=${[
-              [t("What"), (row) => html`<span class="break">${actionWord(row.action)}</span>`],
-              [t("Who"), (row) => html`<span class="break">${row.login ?? "–"}</span>`],
+              [t("Action"), (row) => html`<span class="break">${actionWord(row.action)}</span>`],
+              [t("User"), (row) => html`<span class="break">${row.login ?? "–"}</span>`],
               [t("Account"), (row) =>
                 row.accountId
                   ? html`<span class="break">${nameOf(row.accountId)}</span>`
                   : html`<span class="soft">${t("Gateway")}</span>`],
               [t("Address"), (row) =>
                 html`<span class="mono">${row.address}</span>`],
-              [t("When"), (row) =>
+              [t("Time"), (row) =>
                 html`<${Time} at=${row.at} />`],
             ]} />`
         }

@@ -10,14 +10,14 @@ export function Deliveries() {
   return html`
     <div class="stack">
       <${Head} title=${t("Failed deliveries")} text=${t(
-        "Events that a webhook's target would not take, after every retry.",
+        "Events that could not be delivered after all retries.",
       )} />
       <${Loaded} state=${failed}>${(rows) =>
         html`<${Card}>${
           rows.length === 0
             ? html`
-              <${Empty} title=${t("None")}>
-                <p>${t("Every event reached its target.")}</p>
+              <${Empty} title=${t("No failed deliveries")}>
+                <p>${t("Every event was delivered.")}</p>
                 </${Empty}>
             `
             : html`<${Table} caption=${t("Failed deliveries")} rows=${rows} keyOf=${(row) =>
@@ -33,7 +33,7 @@ export function Deliveries() {
                 html`<span class="small break">${
                   row.attempts.at(-1)?.status ?? said(row.attempts.at(-1)?.error) ?? "–"
                 }</span>`],
-              [t("When"), (row) =>
+              [t("Time"), (row) =>
                 html`<${Time} at=${row.createdAt} />`],
             ]} />`
         }</${Card}>`}</${Loaded}>

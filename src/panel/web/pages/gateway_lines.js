@@ -11,13 +11,13 @@ export function AllLines() {
   const lines = useData("/operator/lines", ["lines"]);
   return html`
     <div class="stack">
-      <${Head} title=${t("All lines")} text=${t("Of every account, those in trouble first.")} />
+      <${Head} title=${t("All lines")} text=${t("The lines of all accounts, those with problems first.")} />
       <${Loaded} state=${lines}>${(rows) =>
         html`<${Card}>${
           rows.length === 0
             ? html`
-              <${Empty} title=${t("No line yet")}>
-                <p>${t("Lines are linked on an account's own pages.")}</p>
+              <${Empty} title=${t("No lines yet")}>
+                <p>${t("Lines are linked on each account's pages.")}</p>
                 </${Empty}>
             `
             : html`<${Table} caption=${t("All lines")} rows=${byTrouble(rows)} columns=${[
@@ -32,7 +32,7 @@ export function AllLines() {
                 t("Account"),
                 (row) => html`<a class="break" href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`,
               ],
-              [t("State"), (row) => html`<${LineState} line=${row} />`],
+              [t("Status"), (row) => html`<${LineState} line=${row} />`],
               [t("Number"), (row) => row.phone ? html`<span class="nowrap">${phone(row.phone)}</span>` : "–"],
               [t("Reason"), (row) => row.reason ? html`<span class="soft small break">${said(row.reason)}</span>` : ""],
               [t("Last used"), (row) => html`<${Time} at=${row.lastUsed} />`],

@@ -27,7 +27,7 @@ export function Plans() {
   return html`
     <div class="stack">
       <${Head} title=${t("Plans")} text=${t(
-        "How many lines and messages an account may have, and the pauses between messages.",
+        "The limits of an account: lines, messages, and pauses between messages.",
       )}>
           <button type="button" class="primary" onClick=${() => setEdited(NEW)}>${t("New plan")}</button></${Head}>
         <${Loaded} state=${plans}>${(rows) =>
@@ -37,13 +37,13 @@ export function Plans() {
                 [t("Name"), (row) => html`<strong>${row.name}</strong>`],
                 [t("Accounts"), (row) => number(row.accounts)],
                 [t("Lines"), (row) => number(row.sessions)],
-                [t("A day"), (row) => limit(row.daily)],
-                [t("A month"), (row) => limit(row.monthly)],
-                [t("Pause, seconds"), (row) => `${row.delayMinMs / 1000} – ${row.delayMaxMs / 1000}`],
-                [t("Requests a minute"), (row) => limit(row.requestsPerMinute)],
+                [t("Per day"), (row) => limit(row.daily)],
+                [t("Per month"), (row) => limit(row.monthly)],
+                [t("Pause (seconds)"), (row) => `${row.delayMinMs / 1000} – ${row.delayMaxMs / 1000}`],
+                [t("Requests per minute"), (row) => limit(row.requestsPerMinute)],
                 ["", (row) =>
                   html`<button type="button" class="small" onClick=${() =>
-                    setEdited(row)}>${t("Change")}</button>`, "end"],
+                    setEdited(row)}>${t("Edit")}</button>`, "end"],
               ]} />
               </${Card}>
           `}</${Loaded}>
@@ -57,7 +57,7 @@ export function Plans() {
 function Edit({ plan, others, close, reload }) {
   const save = async (values) => {
     if (!plan.name && others?.some(({ name }) => name === values.name)) {
-      throw new CallError({ errors: [{ path: "name", message: t("There is a plan of this name.") }] }, 0);
+      throw new CallError({ errors: [{ path: "name", message: t("There is already a plan with this name.") }] }, 0);
     }
     await call("PUT", `/operator/plans/${encodeURIComponent(plan.name || values.name)}`, {
       body: {
@@ -79,7 +79,7 @@ function Edit({ plan, others, close, reload }) {
   const limit = (name, label, wrong) =>
     html`
       <${Field} label=${label} name=${name} type="number" min="0" defaultValue=${plan[name] ?? ""} hint=${t(
-        "Empty: no limit.",
+        "Leave empty for no limit.",
       )}
         wrong=${wrong(name)} />
     `;
@@ -89,40 +89,40 @@ function Edit({ plan, others, close, reload }) {
         html`
           ${!plan.name &&
             html`<${Field} label=${t("Name")} name="name" required pattern="[a-z0-9][a-z0-9_\\-]*" hint=${
-              t("Small letters, digits, - and _.")
+              t("Lowercase letters, digits, - and _.")
             } wrong=${wrong("name")} />`}
           <${Field} label=${t("Lines")} name="sessions" type="number" min="0" required defaultValue=${plan.sessions}
             wrong=${wrong("sessions")} />
-          <div class="grid">${limit("daily", t("Messages a day"), wrong)}${limit(
+          <div class="grid">${limit("daily", t("Messages per day"), wrong)}${limit(
             "monthly",
-            t("Messages a month"),
+            t("Messages per month"),
             wrong,
           )}
             <${Field} label=${t(
-              "Shortest pause, seconds",
+              "Minimum pause (seconds)",
             )} name="delayMinMs" type="number" step="any" min="0" required defaultValue=${plan.delayMinMs /
               1000} wrong=${wrong(
                 "delayMinMs",
               )} />
             <${Field} label=${t(
-              "Longest pause, seconds",
+              "Maximum pause (seconds)",
             )} name="delayMaxMs" type="number" step="any" min="0" required defaultValue=${plan.delayMaxMs /
               1000} wrong=${wrong(
                 "delayMaxMs",
               )} /></div>
-          ${limit("requestsPerMinute", t("Requests a minute"), wrong)}
-          <${Field} label=${t("Hours")} name="hours" defaultValue=${plan.hours ?? ""} hint=${t(
-            "Like mon-fri 09:00-18:00 Europe/Madrid. Empty: at any time.",
+          ${limit("requestsPerMinute", t("Requests per minute"), wrong)}
+          <${Field} label=${t("Sending hours")} name="hours" defaultValue=${plan.hours ?? ""} hint=${t(
+            "For example mon-fri 09:00-18:00 Europe/Madrid. Leave empty for any time.",
           )} wrong=${wrong("hours")} />
-          <div class="grid">${limit("newChatsDaily", t("New chats a day and line"), wrong)}
+          <div class="grid">${limit("newChatsDaily", t("New chats per line and day"), wrong)}
             <${Field} label=${t(
-              "Shows “typing”, seconds",
+              "Show “typing” for (seconds)",
             )} name="typingMs" type="number" step="any" min="0" required max="20" defaultValue=${plan.typingMs /
               1000} wrong=${wrong(
                 "typingMs",
               )} /></div>
           <label class="check"><input type="checkbox" name="warmUp" defaultChecked=${plan.warmUp} /> ${t(
-            "Fewer new chats in a line's first four weeks",
+            "Warm-up: fewer new chats in a line's first four weeks",
           )}</label>
         `}</${Form}></${Dialog}>
   `;

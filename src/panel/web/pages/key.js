@@ -21,7 +21,7 @@ export function Key({ account }) {
     `  -H 'content-type: application/json' -d '{"to":"34600111222","text":"Hello"}'`;
   return html`
     <div class="stack">
-      <${Head} title=${t("API key")} text=${t("Your systems send it in the header x-api-key.")} />
+      <${Head} title=${t("API key")} text=${t("Your systems send it in the x-api-key header.")} />
       <${Card} title=${t("Key")} pad>
         <div class="stack">
           ${key ? html`<${Secret} text=${key} />` : html`
@@ -33,14 +33,14 @@ export function Key({ account }) {
               )}</${Work}></div>
           `}
           ${fresh &&
-            html`<p class="note good" role="status">${t("This key works now; the one before does not any more.")}</p>`}
-          <div class="row"><${Ask} title=${t("Make a new key?")} button=${t("Make a new key")} run=${regenerate}
-              text=${html`<p>${t("The present one stops working at once, everywhere it is used.")}</p>`}>${t(
-                "Regenerate",
+            html`<p class="note good" role="status">${t("This key works now. The previous one no longer does.")}</p>`}
+          <div class="row"><${Ask} title=${t("Create a new key?")} button=${t("Create new key")} run=${regenerate}
+              text=${html`<p>${t("The current key stops working immediately, everywhere.")}</p>`}>${t(
+                "Regenerate key",
               )}</${Ask}>${key &&
                 html`<button type="button" onClick=${() => setKey(null)}>${t("Hide")}</button>`}</div>
         </div></${Card}>
-        <${Card} title=${t("Use it")} pad><pre tabindex="0">${sample}</pre></${Card}>
+        <${Card} title=${t("Example")} pad><pre tabindex="0">${sample}</pre></${Card}>
         <${Loaded} state=${about}>${(data) =>
           html`<${Places} base=${base} data=${data} reload=${about.reload} />`}</${Loaded}>
         <${FurtherKeys} account=${account} />
@@ -53,7 +53,7 @@ function Places({ base, data, reload }) {
   const put = async (places, elsewhere) => {
     await call("PUT", `${base}/key/places`, { body: { ...places, ...(elsewhere && { elsewhere }) } });
     setLeft(null);
-    toast(t("Saved; in force now."));
+    toast(t("Saved."));
     await reload();
   };
   const save = async ({ allowedIps, allowedDomains }) => {
@@ -66,11 +66,13 @@ function Places({ base, data, reload }) {
     }
   };
   return html`
-    <${Card} title=${t("Where the key works")} pad>
+    <${Card} title=${t("Where the key may be used")} pad>
       <${Form} submit=${save} button=${t("Save")}>${(wrong) => placeFields(wrong, data)}</${Form}>
         ${left && html`
-          <${Dialog} title=${t("Your own address is not on the list")} close=${() => setLeft(null)}>
-            <p>${t("Calls with the key from where you are now would be refused. Is it used elsewhere only?")}</p>
+          <${Dialog} title=${t("Your own IP address is not on the list")} close=${() => setLeft(null)}>
+            <p>${t(
+              "Requests with this key from where you are now would be refused. Save only if the key is used elsewhere.",
+            )}</p>
             <div
               class="row end"><button type="button" onClick=${() => setLeft(null)}>${t(
                 "Back to the list",

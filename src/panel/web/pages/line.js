@@ -64,10 +64,10 @@ export function Line({ account, line: id }) {
               html`<p class="note warn">${
                 data.restriction.until
                   ? t(
-                    "WhatsApp restricts this number until {time}: messages to people who have not written first wait.",
+                    "WhatsApp restricts this number until {time}. Messages to people who have not written first will wait.",
                     { time: when(data.restriction.until) },
                   )
-                  : t("WhatsApp restricts this number: messages to people who have not written first wait.")
+                  : t("WhatsApp restricts this number. Messages to people who have not written first will wait.")
               }</p>`}
             ${isLinking && html`<${LinkNow} account=${account} line=${data} />`}
             ${!unlinked && html`<${Health} account=${account} line=${data} health=${health.data} />`}
@@ -80,12 +80,12 @@ export function Line({ account, line: id }) {
 function Degraded({ line }) {
   return html`
     <div class="note warn">
-      <p><strong>${t("This line is connected, and hears nothing.")}</strong> ${said(line.reason)}</p>
+      <p><strong>${t("This line is connected but receives nothing.")}</strong> ${said(line.reason)}</p>
       <p>${t(
-        "It was connected anew once, which did not help. Messages still leave; what people write does not come in.",
+        "The gateway reconnected it once, without success. Messages are still sent, but incoming ones do not arrive.",
       )}</p>
       <p>${t(
-        "Open WhatsApp on the phone of this line: where messages come in there, log the line out here and link it again. Where they do not, the number itself is in trouble.",
+        "Open WhatsApp on this line's phone. If messages arrive there, log the line out here and link it again. If not, the problem is with the number itself.",
       )}</p>
     </div>
   `;
@@ -101,7 +101,7 @@ function LinkNow({ account, line }) {
   const give = async () => setLink((await call("POST", `/accounts/${account}/lines/${line._id}/customer-link`)).data);
   const passkey = line.passkey;
   return html`<${Card} title=${t("Link this line")} pad actions=${html`<${Work} kind="small" run=${give}>${
-    t("Let somebody else link it")
+    t("Let someone else link it")
   }</${Work}>`}>
     ${
     passkey ? html`<${Passkey} account=${account} line=${line} />` : html`<${Loaded} state=${linking}>${(data) =>
@@ -115,7 +115,7 @@ function LinkNow({ account, line }) {
     ${
     link && html`
       <${Dialog} title=${t("A link for your customer")} close=${() => setLink(null)}>
-        <p>${t("Whoever opens it sees the QR of this line and nothing else. It is dead once the line is linked.")}</p>
+        <p>${t("Anyone who opens it sees only this line's QR code. It stops working once the line is linked.")}</p>
         <${OneTimeLink} token=${link.token} page="/link-line" until=${link.expiresAt} />
         </${Dialog}>
     `
@@ -128,7 +128,7 @@ function Passkey({ account, line }) {
   const asked = useApi(account, below, ["lines"], [line.passkey.stage, line.passkey.expiresAt]);
   const give = async (assertion) => {
     await api(account, "POST", below, { body: { assertion } });
-    toast(t("Taken: the phone goes on."));
+    toast(t("Signature accepted. Continue on the phone."));
   };
   return html`<${Loaded} state=${asked}>${(passkey) =>
     html`<${Signing} passkey=${passkey} give=${give} confirm=${() =>
@@ -144,7 +144,11 @@ function Actions({ account, line, linked, waits, reload }) {
   };
   const lost = waits > 0 &&
     html`<p class="note warn">${
-      tn("1 message waits on this line and will fail.", "{n} messages wait on this line and will fail.", waits)
+      tn(
+        "1 message is waiting on this line and will fail.",
+        "{n} messages are waiting on this line and will fail.",
+        waits,
+      )
     }</p>`;
   const rename = async ({ name }) => {
     await api(account, "PATCH", one, { body: { name } });
@@ -164,7 +168,7 @@ function Actions({ account, line, linked, waits, reload }) {
   };
   return html`
     ${line.status === "connected"
-      ? html`<${Work} run=${command("disconnect")}>${t("Pause")}</${Work}>`
+      ? html`<${Work} run=${command("disconnect")}>${t("Disconnect")}</${Work}>`
       : (line.status === "logged_out" || (line.status === "disconnected" && line.phone)) && html`
         <${Work} kind="primary" run=${command("reconnect")}>${line.status === "logged_out"
           ? t("Link again")
@@ -174,11 +178,11 @@ function Actions({ account, line, linked, waits, reload }) {
     ${linked && html`
       <${Ask} title=${t("Log out “{name}”?", { name: line.name })} button=${t("Log out")} run=${command("logout")}
         text=${html`<p>${
-          t("The device is unlinked from the phone. A new QR is needed to link it again.")
+          t("The device is unlinked from the phone. Linking it again needs a new QR code.")
         }</p>${lost}`}>${t("Log out")}</${Ask}>
     `}
     <${Ask} title=${t("Delete “{name}”?", { name: line.name })} button=${t("Delete")} run=${remove} text=${html`<p>${
-      t("The line is unlinked and removed. Its messages stay in the history.")
+      t("The line is unlinked and deleted. Its messages stay in the history.")
     }</p>${lost}`}>${t(
       "Delete",
     )}</${Ask}>
@@ -206,7 +210,7 @@ function Health({ account, line, health: data }) {
             </dd>
           `}
           ${data && html`
-            <dt>${t("Last sign of the network")}</dt><dd><${Time} at=${data.lastFrameAt} />${data.pingMs !== null &&
+            <dt>${t("Last network activity")}</dt><dd><${Time} at=${data.lastFrameAt} />${data.pingMs !== null &&
               html`<span class="soft">${` (${number(data.pingMs)} ms)`}</span>`}</dd>
             <dt>${t("Last sent")}</dt><dd>
               <${Time} at=${data.lastSentAt} />
@@ -220,10 +224,10 @@ function Health({ account, line, health: data }) {
                 used: number(data.newChats.used),
                 limit: number(data.newChats.limit),
               })}${data.newChats.resetsAt &&
-                html`, ${t("anew from {time}", { time: when(data.newChats.resetsAt) })}`}</dd>
+                html`, ${t("resets {time}", { time: when(data.newChats.resetsAt) })}`}</dd>
             `}
             ${data.undecryptable > 0 && html`
-              <dt>${t("Could not be decrypted")}</dt>
+              <dt>${t("Undecryptable")}</dt>
               <dd>${number(data.undecryptable)}</dd>
             `}
             ${data.webVersion && html`
@@ -231,10 +235,10 @@ function Health({ account, line, health: data }) {
               <dd class="mono">${data.webVersion}</dd>
             `}
           `}
-          <dt>${t("Linked as")}</dt><dd>${line.phone ? phone(line.phone) : "–"}</dd>
+          <dt>${t("Linked number")}</dt><dd>${line.phone ? phone(line.phone) : "–"}</dd>
           <dt>${t("Last used")}</dt><dd><${Time} at=${line.lastUsed} /></dd>
           <dt>${t("Created")}</dt><dd><${Time} at=${line.createdAt} /></dd>
-          <dt>${t("Id")}</dt><dd class="mono">${line._id}</dd>
+          <dt>${t("ID")}</dt><dd class="mono">${line._id}</dd>
         </dl>
       </${Card}>
   `;
@@ -259,15 +263,16 @@ function Queue({ account, line, queue, health }) {
   const actions = line.phone &&
     (paused
       ? html`<${Work} kind="small primary" run=${hold("resume")}>${t("Resume")}</${Work}>`
-      : html`<${Work} kind="small" run=${hold("pause")}>${t("Hold the queue")}</${Work}>`);
+      : html`<${Work} kind="small" run=${hold("pause")}>${t("Pause queue")}</${Work}>`);
   return html`
     <${Card} title=${waiting > 0 ? `${t("Queue")} (${number(waiting)})` : t("Queue")} actions=${actions}>
-      ${paused && html`<p class="note warn inset">${t("Nothing leaves until you resume.")}</p>`}
+      ${paused &&
+        html`<p class="note warn inset">${t("The queue is paused. Nothing is sent until you resume it.")}</p>`}
       <${Loaded} state=${queue}>${(rows) =>
         rows.length === 0
           ? html`
-            <${Empty} title=${t("Nothing waits")}>
-              <p>${t("What is sent leaves one by one, with the pauses of the plan.")}</p>
+            <${Empty} title=${t("The queue is empty")}>
+              <p>${t("Messages are sent one by one, with the pauses of the plan.")}</p>
               </${Empty}>
           `
           : html`
@@ -278,14 +283,14 @@ function Queue({ account, line, queue, health }) {
                   href(`/accounts/${account}/messages/${row.messageId}`)
                 }>${chatName(row.to, groups)}</a></span>`],
               [
-                t("State"),
+                t("Status"),
                 (row) =>
                   html`<${Badge} kind=${messageKind(row.status)}>${messageWord(row.status)}</${Badge}>`,
               ],
               [t("Priority"), (row) =>
                 priorityWord(row.priority)],
-              [t("Waits for"), (row) => html`<span class="soft">${waitWord(row.waitsFor, line)}</span>`],
-              [t("Leaves about"), (row) => html`<${Time} at=${row.estimatedDeparture} />`],
+              [t("Waiting for"), (row) => html`<span class="soft">${waitWord(row.waitsFor, line)}</span>`],
+              [t("Estimated send time"), (row) => html`<${Time} at=${row.estimatedDeparture} />`],
               ["", (row) =>
                 row.status === "queued"
                   ? html`<${Work} kind="small danger" run=${() =>
@@ -297,7 +302,7 @@ function Queue({ account, line, queue, health }) {
             ${all && waiting > rows.length &&
               html`<footer class="pager"><a class="button" href=${
                 href(`/accounts/${account}/messages?sessionId=${line._id}&status=queued`)
-              }>${t("All {n} among the messages", { n: number(waiting) })}</a></footer>`}
+              }>${t("See all {n} messages", { n: number(waiting) })}</a></footer>`}
           `}</${Loaded}></${Card}>
   `;
 }

@@ -15,17 +15,17 @@ export function Lines({ account }) {
   return html`
     <div class="stack">
       <${Head} title=${t("Lines")} text=${t(
-        "One phone number each. What is sent goes out on them, what comes in arrives on them.",
+        "The WhatsApp numbers that send and receive your messages.",
       )}>${add}</${Head}>
         <${Loaded} state=${lines}>${(rows) =>
           html`<${Card}>${
             rows.length === 0
-              ? html`<${Empty} title=${t("No line yet")}><p>${
-                t("Link a WhatsApp number by scanning a QR with its phone, as you would link WhatsApp Web.")
+              ? html`<${Empty} title=${t("No lines yet")}><p>${
+                t("Link a WhatsApp number by scanning a QR code with its phone, as with WhatsApp Web.")
               }</p>${add}</${Empty}>`
               : html`<${Table} caption=${t("Lines")} rows=${rows} keyOf=${(row) => row._id} columns=${[
                 [t("Name"), (row) => html`<a class="main break" href=${href(to(row))}>${row.name}</a>`],
-                [t("State"), (row) => html`<${LineState} line=${row} />`],
+                [t("Status"), (row) => html`<${LineState} line=${row} />`],
                 [t("Number"), (row) =>
                   row.phone
                     ? html`<span class="nowrap">${phone(row.phone)}</span>`
@@ -53,21 +53,21 @@ function NewLine({ account, close }) {
       <${Form} submit=${create} button=${t("Link")} cancel=${close}>${(wrong) =>
         html`
           <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Office")} hint=${t(
-            "For you: it stands in lists and in events.",
+            "Only for you: shown in lists and in events.",
           )}
             wrong=${wrong("name")} />
           <fieldset>
-            <legend>${t("How")}</legend>
+            <legend>${t("Link with")}</legend>
             <div class="choice">
               <label><input type="radio" name="how" value="qr" checked=${how === "qr"} onChange=${() =>
                 setHow("qr")} />${t("QR code")}</label>
               <label><input type="radio" name="how" value="code" checked=${how === "code"} onChange=${() =>
-                setHow("code")} />${t("Code typed on the phone")}</label>
+                setHow("code")} />${t("Pairing code")}</label>
             </div>
           </fieldset>
           ${how === "code" && html`
             <${Field} label=${t(
-              "The phone's number",
+              "Phone number",
             )} name="number" inputmode="tel" required placeholder="34600111222" autocomplete="tel"
               hint=${t("With the country code.")}
               wrong=${wrong("pairingPhone")} />

@@ -39,11 +39,11 @@ export function LinkLine() {
             : html`
               <${Title}>${t("Link “{name}”", { name: data.name })}</${Title}>
               <p class="soft">${t(
-                "You link your WhatsApp number as a device of this service. You can unlink it on your phone at any time.",
+                "This links your WhatsApp number to this service as a device. You can unlink it on your phone at any time.",
               )}</p>
               ${data.qr &&
                 html`<p class="soft">${
-                  t("Open it on another screen than that phone's: its camera has to see the picture.")
+                  t("Open this page on another screen: the phone's camera has to scan the code.")
                 }</p>`}
               ${data.passkey
                 ? html`

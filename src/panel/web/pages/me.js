@@ -33,7 +33,7 @@ export function Me() {
 
 function Look() {
   const [chosen, setChosen] = useState(theme());
-  const names = { auto: t("As the system"), light: t("Light"), dark: t("Dark") };
+  const names = { auto: t("Same as system"), light: t("Light"), dark: t("Dark") };
   return html`
     <${Card} title=${t("This browser")} pad>
       <div class="form">
@@ -41,7 +41,7 @@ function Look() {
           ${Object.entries(LANGUAGES).map(([code, name]) =>
             html`<option value=${code} lang=${code} selected=${code === language.get()}>${name}</option>`
           )}</${Field}>
-        <${Select} label=${t("Colours")} value=${chosen} onChange=${({ target }) => {
+        <${Select} label=${t("Appearance")} value=${chosen} onChange=${({ target }) => {
           setTheme(target.value);
           setChosen(target.value);
         }} options=${THEMES.map((name) => [name, names[name]])} />
@@ -53,15 +53,15 @@ function Password() {
   const change = async ({ present, password }, form) => {
     await call("PUT", "/me/password", { body: { present, password } });
     form.reset();
-    toast(t("Changed. Other browsers are signed out."));
+    toast(t("Password changed. Your other browsers are signed out."));
   };
   return html`
     <${Card} title=${t("Password")} pad>
-      <${Form} submit=${change} button=${t("Change")}>${(wrong) =>
+      <${Form} submit=${change} button=${t("Change password")}>${(wrong) =>
         html`
           <${Whose} />
           <${Field} label=${t(
-            "Present password",
+            "Current password",
           )} name="present" type="password" autocomplete="current-password" required
             wrong=${wrong("present")} />
           <${Field} label=${t(
@@ -78,7 +78,7 @@ function Second({ data, reload }) {
   return html`<${Card} title=${t("Security")}>
     <ul class="steps">
       <li><div class="grow"><strong>${t("Authenticator app")}</strong><br /><span class="soft small">${
-    t("A code of six digits, asked for after the password.")
+    t("A six-digit code, asked for after the password.")
   }</span></div>
         ${
     data.totp
@@ -95,10 +95,10 @@ function Second({ data, reload }) {
         <li key=${key.id}>
           <div
             class="grow"><strong class="break">${key.name}</strong><br /><span class="soft small">${t(
-              "Passkey, last used",
+              "Passkey, last used:",
             )} <${Time} at=${key.lastUsedAt} /></span></div>
           <${Ask} kind="small danger" title=${t("Remove this passkey?")} button=${t("Remove")} text=${html`<p>${
-            t("It does not open the panel any more.")
+            t("It can no longer be used to sign in.")
           }</p>`}
             run=${async () => {
               await call("DELETE", `/me/passkeys/${encodeURIComponent(key.id)}`);
@@ -109,8 +109,8 @@ function Second({ data, reload }) {
   }
       <li><div class="grow"><strong>${t("Passkey")}</strong><br /><span class="soft small">${
     canPasskey()
-      ? t("Signs you in by fingerprint, face or the device's PIN.")
-      : t("Needs https, or localhost, and a name in the address: browsers take none for numbers.")
+      ? t("Sign in with your fingerprint, face or device PIN.")
+      : t("Passkeys need HTTPS (or localhost) and a host name: browsers do not accept them for IP addresses.")
   }</span></div>
         <button type="button" class="small" disabled=${!canPasskey()} onClick=${() => setOpen("passkey")}>${
     t("Add a passkey")
@@ -169,11 +169,11 @@ function Totp({ close, reload }) {
     `;
   }
   return html`<${Dialog} key="code" title=${t("Set up an authenticator app")} close=${close}>
-    <p>${t("Scan this with the app, or type the secret, then give the code that it shows.")}</p>
+    <p>${t("Scan this with the app or type in the secret, then enter the code that the app shows.")}</p>
     <img class="qr" src=${made.qr} alt=${
     t("QR code for the app")
   } width="220" height="220" /><${Secret} text=${made.secret} />
-    <${Form} button=${t("Switch on")} cancel=${close} submit=${async ({ code }) => {
+    <${Form} button=${t("Turn on")} cancel=${close} submit=${async ({ code }) => {
     await call("POST", "/me/totp/confirm", { body: { code } });
     close();
     await reload();
@@ -186,17 +186,17 @@ function Totp({ close, reload }) {
 
 function SignIns({ data, reload }) {
   return html`
-    <${Card} title=${t("Where you are signed in")}>
-      <${Table} caption=${t("Where you are signed in")} rows=${data.signIns} columns=${[
+    <${Card} title=${t("Active sessions")}>
+      <${Table} caption=${t("Active sessions")} rows=${data.signIns} columns=${[
         [
           t("Browser"),
           (row) =>
             html`<span>${browser(row.userAgent)} ${
-              row.current && html`<${Badge} kind="good">${t("this one")}</${Badge}>`
+              row.current && html`<${Badge} kind="good">${t("this browser")}</${Badge}>`
             }</span>`,
         ],
         [t("Address"), (row) => html`<span class="mono">${row.address}</span>`],
-        [t("Seen"), (row) => html`<${Time} at=${row.seenAt} />`],
+        [t("Last active"), (row) => html`<${Time} at=${row.seenAt} />`],
         ["", (row) =>
           !row.current && html`
             <${Ask} kind="small danger" title=${t("Sign this browser out?")} button=${t("Sign out")} text=${html`<p>${

@@ -24,7 +24,7 @@ export function Message({ account, message: id }) {
       const [path, what] = data.type === "text" ? ["text", { text }] : ["forward", { messageId: id }];
       const body = { sessionId, to, ...what };
       const { messageId } = await post(`/messages/send/${path}`, { body });
-      toast(t("Queued once more."));
+      toast(t("Message queued again."));
       go(`/accounts/${account}/messages/${messageId}`);
     };
     return html`
@@ -50,17 +50,17 @@ export function Message({ account, message: id }) {
                       ? html`<a href=${href(`/accounts/${account}/lines/${line._id}`)}>${line.name}</a>`
                       : data.sessionId}</dd>
                     ${data.status === "queued" && line && html`
-                      <dt>${t("Waits for")}</dt>
+                      <dt>${t("Waiting for")}</dt>
                       <dd>${waitWord(data.waitsFor, line)}</dd>
                     `}
                     ${data.status === "queued" && data.sendAt && html`
-                      <dt>${t("Leaves about")}</dt>
+                      <dt>${t("Estimated send time")}</dt>
                       <dd>
                         <${Time} at=${data.sendAt} />
                       </dd>
                     `}
-                    <dt>${t("Id")}</dt><dd class="mono">${data.messageId}</dd>
-                    <dt>${t("Job")}</dt><dd class="mono">${data.jobId}</dd>
+                    <dt>${t("ID")}</dt><dd class="mono">${data.messageId}</dd>
+                    <dt>${t("Job ID")}</dt><dd class="mono">${data.jobId}</dd>
                     ${data.bulkId && html`
                       <dt>${t("Bulk")}</dt>
                       <dd class="mono"><a href=${href(`/accounts/${account}/bulks/${data.bulkId}`)}>${data

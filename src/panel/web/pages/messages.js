@@ -42,21 +42,23 @@ export function Messages({ account, query }) {
   const filtered = q !== "" || filters.size > 0 || page !== "1";
   return html`
     <div class="stack">
-      <${Head} title=${t("Messages")} text=${t("What was sent, newest first, and what became of it.")}>
-          <a class="button primary" href=${href(`/accounts/${account}/send`)}>${t("Try a send")}</a></${Head}>
+      <${Head} title=${t("Messages")} text=${t("Sent messages and their status, newest first.")}>
+          <a class="button primary" href=${href(`/accounts/${account}/send`)}>${t("Send a message")}</a></${Head}>
         <${Card}>
           <form class="filters" role="search" onSubmit=${(event) => event.preventDefault()}>
             <${Search} value=${q} />
-            ${choice("status", t("State"), STATUSES.map((status) => [status, messageWord(status)]))}
+            ${choice("status", t("Status"), STATUSES.map((status) => [status, messageWord(status)]))}
             ${choice("sessionId", t("Line"), (lines.data ?? []).map(({ _id, name }) => [_id, name]))}
-            ${choice("type", t("Kind"), KINDS.map((kind) => [kind, kindWord(kind)]))}
+            ${choice("type", t("Type"), KINDS.map((kind) => [kind, kindWord(kind)]))}
             <${Field} label=${t("From (UTC)")} type="date" value=${rest.from ?? ""} onChange=${set("from")} />
             <${Field} label=${t("To (UTC)")} type="date" value=${rest.to ?? ""} onChange=${set("to")} />
           </form>
           ${rest.bulkId && html`
             <p
-              class="note inset">${t("Of one bulk.")} <a href=${href(`/accounts/${account}/bulks/${rest.bulkId}`)}>${t(
-                "Its progress",
+              class="note inset">${t("Messages of one bulk.")} <a href=${href(
+                `/accounts/${account}/bulks/${rest.bulkId}`,
+              )}>${t(
+                "Show progress",
               )}</a> · <button type="button" class="link" onClick=${() => setQuery({ bulkId: "", page: "" })}>${t(
                 "Show all messages",
               )}</button></p>
@@ -64,14 +66,14 @@ export function Messages({ account, query }) {
           <${Loaded} state=${messages}>${({ rows, next, total }) =>
             html`
               ${rows.length === 0
-                ? html`<${Empty} title=${filtered ? t("Nothing fits") : t("No message yet")}>${
+                ? html`<${Empty} title=${filtered ? t("No matches") : t("No messages yet")}>${
                   filtered
                     ? html`<p>${
                       q !== "" && next
-                        ? t("The older ones have not been searched yet.")
-                        : t("Try fewer words, or other days.")
+                        ? t("Older messages have not been searched yet.")
+                        : t("Try fewer words or other dates.")
                     }</p>`
-                    : html`<a class="button" href=${href(`/accounts/${account}/send`)}>${t("Try a send")}</a>`
+                    : html`<a class="button" href=${href(`/accounts/${account}/send`)}>${t("Send a message")}</a>`
                 }</${Empty}>`
                 : html`<${Table} caption=${t("Messages")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
                   [t("To"), (row) =>
@@ -80,7 +82,7 @@ export function Messages({ account, query }) {
                     }</a>`],
                   [t("Content"), (row) =>
                     html`<span class="clip">${contentOf(row)}</span>`],
-                  [t("State"), (row) =>
+                  [t("Status"), (row) =>
                     html`<${Badge} kind=${messageKind(farthest(row))}>${messageWord(farthest(row))}</${Badge}>`],
                   [t("Line"), (row) =>
                     html`<span class="clip">${nameOf(row.sessionId)}</span>`],
@@ -88,7 +90,7 @@ export function Messages({ account, query }) {
                     html`<${Time} at=${row.createdAt} />`],
                 ]} />`}
               ${q === ""
-                ? html`<${Pages} page=${Number(page)} next=${next} text=${t("{n} in all", { n: number(total) })} />`
+                ? html`<${Pages} page=${Number(page)} next=${next} text=${t("{n} in total", { n: number(total) })} />`
                 : html`<${Pager} newer=${page === "1" ? null : { page: "" }} older=${next && { page: next }} />`}
             `}</${Loaded}>
         </${Card}>
@@ -121,7 +123,7 @@ function Search({ value }) {
     <div class="wide">
       <${Field} label=${t("Search")} type="search" value=${typed ?? value} onInput=${({ target }) =>
         setTyped(target.value)} placeholder=${t(
-          "number, text, file, id",
+          "number, text, file, ID",
         )} />
     </div>
   `;

@@ -24,26 +24,26 @@ export function OptOuts({ account, query }) {
   };
   return html`
     <div class="stack">
-      <${Head} title=${t("Opt-outs")} text=${t("A send to one of these numbers is refused.")} />
+      <${Head} title=${t("Opt-outs")} text=${t("Messages to these numbers are refused.")} />
       <div class="two">
         <${Card} title=${t("Numbers")}>
           <${Loaded} state=${outs}>${({ data: rows, pagination }) =>
             pagination.total === 0
               ? html`
-                <${Empty} title=${t("Nobody opted out")}>
-                  <p>${t("Whoever writes one of your words is added here by itself.")}</p>
+                <${Empty} title=${t("No opt-outs")}>
+                  <p>${t("Anyone who sends one of your opt-out words is added automatically.")}</p>
                   </${Empty}>
               `
               : html`
                 <${Table} caption=${t("Opt-outs")} rows=${rows} keyOf=${(row) => row.number} columns=${[
                   [t("Number"), (row) => phone(row.number)],
-                  [t("Word"), (row) => row.word ?? html`<span class="soft">${t("put here by you")}</span>`],
-                  [t("When"), (row) => html`<${Time} at=${row.createdAt} />`],
+                  [t("Word"), (row) => row.word ?? html`<span class="soft">${t("added manually")}</span>`],
+                  [t("Time"), (row) => html`<${Time} at=${row.createdAt} />`],
                   ["", (row) =>
                     html`
                       <${Ask} kind="small danger" title=${t("Remove {name}?", { name: phone(row.number) })} button=${t(
                         "Remove",
-                      )} text=${html`<p>${t("Messages can be sent to this number again.")}</p>`}
+                      )} text=${html`<p>${t("You can send messages to this number again.")}</p>`}
                         run=${async () => {
                           await api(account, "DELETE", `/optouts/${encodeURIComponent(row.number)}`);
                           await outs.reload();
@@ -83,19 +83,21 @@ function Erase({ account }) {
           events: number(events),
           files: number(files),
         })
-        : t("It is being erased; this goes on by itself."),
+        : t("The data is being erased in the background."),
     );
     // The number must not stay on the page either.
     asked.form.reset();
     close();
   };
   return html`
-    <${Card} title=${t("Erase a number")} pad>
+    <${Card} title=${t("Erase a number's data")} pad>
       <div class="stack tight">
         <p class="soft">${t(
-          "Everything that is kept of it goes, for good. Messages stay as empty records; an opt-out stays.",
+          "Permanently erases everything stored about a number. Messages remain as empty records, and an opt-out remains.",
         )}</p>
-        <${Form} submit=${({ erased }, form) => setAsked({ erased, form })} button=${t("Erase for good")} danger>${() =>
+        <${Form} submit=${({ erased }, form) => setAsked({ erased, form })} button=${t(
+          "Erase permanently",
+        )} danger>${() =>
           html`
             <${Field} label=${t(
               "Number",
@@ -103,9 +105,9 @@ function Erase({ account }) {
           `}</${Form}>
       </div>
       ${asked !== null && html`
-        <${Dialog} title=${t("Erase {name}?", { name: phone(recipientOf(asked.erased)) })} close=${close}>
-          <p>${t("Its messages, events and files can't be brought back.")}</p>
-          <${Form} submit=${erase} button=${t("Erase for good")} danger cancel=${close}>${() => ""}</${Form}>
+        <${Dialog} title=${t("Erase all data of {name}?", { name: phone(recipientOf(asked.erased)) })} close=${close}>
+          <p>${t("Its messages, events and files cannot be recovered.")}</p>
+          <${Form} submit=${erase} button=${t("Erase permanently")} danger cancel=${close}>${() => ""}</${Form}>
           </${Dialog}>
       `}
       </${Card}>
@@ -117,15 +119,15 @@ function Words({ account }) {
   const save = async ({ words }) => {
     const optOutWords = words.split(/[\n,]+/).map((word) => word.trim()).filter(Boolean);
     await api(account, "PATCH", "/account", { body: { optOutWords } });
-    toast(t("Saved; in force now."));
+    toast(t("Saved."));
   };
   return html`
-    <${Card} title=${t("Words")} pad>
+    <${Card} title=${t("Opt-out words")} pad>
       <${Loaded} state=${about}>${({ optOutWords = [] }) =>
         html`<${Form} submit=${save} button=${t("Save")}>${(wrong) =>
           html`
-            <${Field} as="textarea" label=${t("Words that opt a sender out")} name="words" rows="3" hint=${t(
-              "One a line.",
+            <${Field} as="textarea" label=${t("Words that opt the sender out")} name="words" rows="3" hint=${t(
+              "One per line.",
             )} defaultValue=${optOutWords.join("\n")}
               wrong=${wrong("optOutWords")} />
           `}</${Form}>`}</${Loaded}></${Card}>

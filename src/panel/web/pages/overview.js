@@ -17,14 +17,14 @@ export function Overview({ account }) {
   const usage = useData(`${base}/usage?days=${DAYS}`, ["messages"]);
   return html`
     <div class="stack">
-      <${Loaded} state=${about} back=${["/", t("To the start")]}>${(data) =>
+      <${Loaded} state=${about} back=${["/", t("Back to home")]}>${(data) =>
         html`
           <${Head} title=${data.name} text=${t("Plan {plan}", { plan: data.plan.name })}>
-              <a class="button primary" href=${href(`${base}/send`)}>${t("Try a send")}</a>
+              <a class="button primary" href=${href(`${base}/send`)}>${t("Send a message")}</a>
             </${Head}>
             ${data.expiresAt && new Date(data.expiresAt) < new Date() &&
               html`<p class="note bad">${
-                t("The subscription has expired: nothing can be sent until it is prolonged.")
+                t("The subscription has expired. Nothing can be sent until it is renewed.")
               }</p>`}
             <${Steps} base=${base} lines=${lines.data} webhooks=${webhooks.data} sent=${data.used.monthly} />
             <div class="grid">
@@ -38,7 +38,7 @@ export function Overview({ account }) {
             <${Card} title=${t("Lines")} actions=${html`<a href=${href(`${base}/lines`)}>${t("All")}</a>`}>
               <${Loaded} state=${lines}>${(list) =>
                 list.length === 0
-                  ? html`<${Empty} title=${t("No line yet")}><a class="button" href=${href(`${base}/lines`)}>${
+                  ? html`<${Empty} title=${t("No lines yet")}><a class="button" href=${href(`${base}/lines`)}>${
                     t("Link a line")
                   }</a></${Empty}>`
                   : html`<ul class="steps">${
@@ -67,8 +67,8 @@ function Steps({ base, lines, webhooks, sent }) {
   if (!lines || !webhooks) return null;
   const steps = [
     [lines.some(({ phone }) => phone), t("Link a line"), `${base}/lines`],
-    [sent > 0, t("Try a send"), `${base}/send`],
-    [webhooks.length > 0, t("Hear back: register a webhook"), `${base}/webhooks`],
+    [sent > 0, t("Send a message"), `${base}/send`],
+    [webhooks.length > 0, t("Add a webhook to receive events"), `${base}/webhooks`],
   ];
   if (steps.every(([done]) => done)) return null;
   return html`
@@ -131,7 +131,7 @@ function Chart({ days }) {
       <div class="legend">${Object.entries(names).map(([kind, name]) =>
         html`<span class=${kind}><i></i>${name} <strong>${number(total(kind))}</strong></span>`
       )}
-          <span class="grow"></span><span>${t("most in a day: {n}", {
+          <span class="grow"></span><span>${t("busiest day: {n}", {
             n: number(Math.max(...all.map(({ sent, failed, received }) => Math.max(sent + failed, received)))),
           })}</span></div>
     </div>

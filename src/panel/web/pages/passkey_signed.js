@@ -22,15 +22,17 @@ export function PasskeySigned() {
   }, []);
   return html`
     <div class="card">
-      <div class="pad stack" role="status">${taken === null ? html`<p>${t("Handing it over…")}</p>` : taken
+      <div class="pad stack" role="status">${taken === null
+        ? html`<p>${t("Passing on the signature…")}</p>`
+        : taken
         ? html`
           <${Title}>${t("Signed")}</${Title}>
-          <p>${t("The line goes on in the tab where you began. You can close this one.")}</p>
+          <p>${t("Linking continues in the tab where you started. You can close this one.")}</p>
         `
         : html`
-          <${Title}>${t("Nobody waits for this signature")}</${Title}>
+          <${Title}>${t("No page is waiting for this signature")}</${Title}>
           <p>${t(
-            "The page that asked for it is closed, or asks for another by now. Open the line and sign once more.",
+            "The page that asked for it was closed or has asked again since. Open the line and sign again.",
           )}</p>
         `}</div>
     </div>

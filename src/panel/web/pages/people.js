@@ -16,13 +16,13 @@ function PeopleList({ below, title, text, invite }) {
         <${Loaded} state=${people}>${(rows) =>
           html`<${Card}>${
             rows.length === 0
-              ? html`<div class="empty"><strong>${t("Nobody yet")}</strong><p>${
-                t("Make a link and send it to the person: it lets them choose a login, once.")
+              ? html`<div class="empty"><strong>${t("No one yet")}</strong><p>${
+                t("Create a link and send it to them. With it they choose a username and a password.")
               }</p></div>`
               : html`<${Table} caption=${title} rows=${rows} columns=${[
-                [t("Login"), (row) =>
+                [t("Username"), (row) =>
                   html`<strong>${row.login}</strong> ${row.you && html`<${Badge}>${t("you")}</${Badge}>`}`],
-                [t("Last signed in"), (row) =>
+                [t("Last sign-in"), (row) =>
                   html`<${Time} at=${row.lastSignInAt} />`],
                 [t("Created"), (row) =>
                   html`<${Time} at=${row.createdAt} />`],
@@ -30,7 +30,7 @@ function PeopleList({ below, title, text, invite }) {
                   !row.you && html`
                     <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.login })} button=${t(
                       "Remove",
-                    )} text=${html`<p>${t("They are signed out everywhere, at once.")}</p>`}
+                    )} text=${html`<p>${t("They are signed out everywhere immediately.")}</p>`}
                       run=${async () => {
                         await call("DELETE", `${below}/${row.id}`);
                         await people.reload();
@@ -40,7 +40,7 @@ function PeopleList({ below, title, text, invite }) {
           }</${Card}>`}</${Loaded}>
         ${link && html`
           <${Dialog} title=${invite} close=${() => setLink(null)}>
-            <p>${t("Send this link to the person. It lets them choose a login and a password, once.")}</p>
+            <p>${t("Send this link to the person. With it they choose a username and a password.")}</p>
             <${OneTimeLink} token=${link.token} page="/welcome" until=${link.expiresAt} />
             </${Dialog}>
         `}
@@ -50,14 +50,14 @@ function PeopleList({ below, title, text, invite }) {
 
 export function People({ account }) {
   return html`
-    <${PeopleList} below=${`/accounts/${account}/people`} title=${t("People")} invite=${t("Invite somebody")}
-      text=${t("They see this account's lines and messages, and nothing of any other.")} />
+    <${PeopleList} below=${`/accounts/${account}/people`} title=${t("People")} invite=${t("Invite someone")}
+      text=${t("They can see the lines and messages of this account only.")} />
   `;
 }
 
 export function Operators() {
   return html`
     <${PeopleList} below="/operator/people" title=${t("Operators")} invite=${t("Invite an operator")}
-      text=${t("They run the gateway: every account, plan and line.")} />
+      text=${t("They manage the gateway: every account, plan and line.")} />
   `;
 }

@@ -28,7 +28,7 @@ export function Send({ account }) {
   };
   return html`
     <div class="stack">
-      <${Head} title=${t("Try a send")} text=${t("As your systems would, through the same queue.")} />
+      <${Head} title=${t("Send a message")} text=${t("Goes through the same queue as the messages of your systems.")} />
       <${Loaded} state=${lines}>${(list) => {
         const linked = list.filter(({ phone, status }) => phone && status !== "logged_out");
         if (linked.length === 0) {
@@ -47,11 +47,11 @@ export function Send({ account }) {
                   <${Select} label=${t("Line")} name="sessionId" wrong=${wrong("sessionId")}
                     options=${linked.map(({ _id, name, phone: of }) => [_id, `${name} (${phone(of)})`])} />
                   <${Field} label=${t("To")} name="to" required inputmode="tel" placeholder="34600111222" hint=${t(
-                    "Number with country code, or the JID of a group.",
+                    "Number with country code, or a group's JID.",
                   )}
                     wrong=${wrong("to") ?? wrong("number")} />
                   <fieldset>
-                    <legend>${t("Kind")}</legend>
+                    <legend>${t("Type")}</legend>
                     <div class="choice">
                     <label><input type="radio" name="kind" checked=${kind === "text"} onChange=${() =>
                       setKind("text")} />${t("Text")}</label>
@@ -67,10 +67,10 @@ export function Send({ account }) {
                       <${Field} label=${t("Caption")} key="caption" name="caption" wrong=${wrong("caption")} />
                     `}
                 `}</${Form}></${Card}>
-                  <${Card} title=${t("What became of it")}>${sent.length === 0
+                  <${Card} title=${t("Result")}>${sent.length === 0
                     ? html`
                       <${Empty} title=${t("Nothing sent yet")}>
-                        <p>${t("The states of your message appear here as they come.")}</p>
+                        <p>${t("Follow the status of your message here.")}</p>
                         </${Empty}>
                     `
                     : html`<ul class="steps">${

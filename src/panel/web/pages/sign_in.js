@@ -18,9 +18,9 @@ export function SignIn({ query }) {
         <div class="pad stack">
           <${Title}>${t("Welcome")}</${Title}>
           <p>${t(
-            "Nobody can sign in yet. The gateway printed a one-time link when it started: open that link to make your login.",
+            "No one can sign in yet. When it started, the gateway printed a one-time link: open it to create your login.",
           )}</p>
-          <p class="soft">${t("It is gone? Make another on the gateway's machine:")}</p>
+          <p class="soft">${t("Lost the link? Create another on the gateway's machine:")}</p>
           <pre class="note">paloma operator link</pre>
         </div>
       </div>
@@ -46,12 +46,12 @@ export function SignIn({ query }) {
         <${Title}>${t("Sign in")}</${Title}>
         ${query.ended &&
           html`<p class="note" role="status">${
-            t("Your sign-in has ended: sign in, and you are back where you were.")
+            t("Your session has ended. Sign in to pick up where you left off.")
           }</p>`}
         <${Form} submit=${signIn} button=${t("Sign in")}>${(wrong) =>
           html`
             <${Field} label=${t(
-              "Login",
+              "Username",
             )} name="login" autocomplete="username" autocapitalize="none" required wrong=${wrong("login")} />
             <${Field} label=${t("Password")} name="password" type="password" autocomplete="current-password" required
               wrong=${wrong("password")} />
@@ -63,7 +63,7 @@ export function SignIn({ query }) {
             `}
           `}</${Form}>
         ${canPasskey() && html`<${Work} run=${byPasskey}>${t("Sign in with a passkey")}</${Work}>`}
-        <p class="hint">${t("Forgotten? Whoever runs the gateway can make you a new link.")}</p>
+        <p class="hint">${t("Forgot your password? An operator of the gateway can send you a new link.")}</p>
       </div></div>
   `;
 }

@@ -53,19 +53,19 @@ export function Webhook({ account, webhook: id, query }) {
       <div class="stack">
         <${Head} back=${[`/accounts/${account}/webhooks`, t("Webhooks")]} title=${data.url}>
           <${Badge} kind=${webhookKind(data)}>${webhookWord(data)}</${Badge}>
-            <${Work} kind="primary" run=${test}>${t("Send a test")}</${Work}>
+            <${Work} kind="primary" run=${test}>${t("Send test event")}</${Work}>
             <${Work} run=${() => change({ active: !data.active })}>${data.active
-              ? t("Switch off")
-              : t("Switch on")}</${Work}>
-            <button type="button" onClick=${() => setEditing(true)}>${t("Change")}</button>
-            <${Ask} title=${t("Make a new secret?")} button=${t("Make a new secret")} kind="" text=${html`<p>${
-              t("The present one goes on signing beside it for a day, so that you can change over.")
+              ? t("Turn off")
+              : t("Turn on")}</${Work}>
+            <button type="button" onClick=${() => setEditing(true)}>${t("Edit")}</button>
+            <${Ask} title=${t("Create a new secret?")} button=${t("Create new secret")} kind="" text=${html`<p>${
+              t("The current secret also keeps signing for a day, so that you have time to switch.")
             }</p>`}
               run=${async () => setSecret((await api(account, "POST", `${one}/rotate-secret`)).data.secret)}>${t(
                 "New secret",
               )}</${Ask}>
             <${Ask} title=${t("Delete this webhook?")} button=${t("Delete")} text=${html`<p>${
-              t("What waits for it is dropped, and its delivery log.")
+              t("Its delivery log and any waiting events are deleted.")
             }</p>`}
               run=${async () => {
                 await api(account, "DELETE", one);
@@ -74,44 +74,44 @@ export function Webhook({ account, webhook: id, query }) {
           </${Head}>
           ${data.switchedOff &&
             html`<p class="note bad">${
-              t("The gateway switched it off: {reason}", { reason: said(data.switchedOff) })
+              t("The gateway turned it off: {reason}", { reason: said(data.switchedOff) })
             }</p>`}
           ${data.active && data.failingSince &&
             html`<p class="note bad">${
-              t("No delivery has succeeded since {time}: the attempts below say why.", {
+              t("No delivery has succeeded since {time}. See the attempts below.", {
                 time: when(data.failingSince),
               })
             }</p>`}
           ${data.previousSecretUntil &&
-            html`<p class="note">${t("Two secrets sign until {time}.", { time: when(data.previousSecretUntil) })}</p>`}
+            html`<p class="note">${
+              t("Both the old and the new secret sign until {time}.", { time: when(data.previousSecretUntil) })
+            }</p>`}
           <${Card} title=${t(
             "Deliveries",
           )} actions=${html`<${Again} account=${account} id=${id} reload=${deliveries.reload} />`}>
-            <div class="filters"><${Select} label=${t("State")} value=${query.status ?? ""} onChange=${({ target }) =>
+            <div class="filters"><${Select} label=${t("Status")} value=${query.status ?? ""} onChange=${({ target }) =>
               setQuery({ status: target.value, before: "" })} options=${[
               ["", t("all")],
               ...DELIVERY_STATES.map((status) => [status, deliveryWord(status)]),
             ]} /></div>
             <${Loaded} state=${deliveries}>${({ data: rows, next }) =>
               rows.length === 0
-                ? (query.status ? html`<${Empty} title=${t("Nothing fits")} />` : html`
-                  <${Empty} title=${t("No delivery yet")}>
-                    <p>${t("Each event that is posted appears here with every attempt.")}</p>
+                ? (query.status ? html`<${Empty} title=${t("No matches")} />` : html`
+                  <${Empty} title=${t("No deliveries yet")}>
+                    <p>${t("Every event appears here with all its attempts.")}</p>
                     </${Empty}>
                 `)
                 : html`
-                  <ul class="steps">${rows.map((row) =>
-                    html`<${Delivery} key=${row.id} row=${row} again=${async () => {
-                      await api(account, "POST", `${one}/deliveries/${row.id}/redeliver`);
-                      toast(t("It is delivered again."));
-                      await deliveries.reload();
-                    }} />`
-                  )}</ul>
+                  <ul class="steps">${rows.map((row) => html`<${Delivery} key=${row.id} row=${row} again=${async () => {
+                    await api(account, "POST", `${one}/deliveries/${row.id}/redeliver`);
+                    toast(t("Redelivery scheduled."));
+                    await deliveries.reload();
+                  }} />`)}</ul>
                   <${Pager} older=${next && { before: next }} />
                 `}</${Loaded}>
           </${Card}>
           ${editing && html`
-            <${Dialog} title=${t("Change")} close=${() => setEditing(false)}>
+            <${Dialog} title=${t("Edit")} close=${() => setEditing(false)}>
               <${Form} button=${t("Save")} cancel=${() => setEditing(false)} submit=${async (values) => {
                 await change({ url: values.url, events: chosenEvents(values) });
                 setEditing(false);
@@ -124,8 +124,8 @@ export function Webhook({ account, webhook: id, query }) {
                 `}</${Form}></${Dialog}>
           `}
           ${secret && html`
-            <${Dialog} title=${t("Keep this secret")} close=${() => setSecret(null)}>
-              <p>${t("It proves that a request comes from here, and is shown this once.")}</p>
+            <${Dialog} title=${t("Save this secret")} close=${() => setSecret(null)}>
+              <p>${t("Use it to verify that a request comes from this gateway. It is shown only once.")}</p>
               <${Secret} text=${secret} />
               </${Dialog}>
           `}
@@ -138,17 +138,17 @@ function Again({ account, id, reload }) {
   const submit = async ({ since }) => {
     const body = { since: new Date(since).toISOString() };
     const { data } = await api(account, "POST", `/webhooks/${id}/redeliver`, { body });
-    toast(t("{n} deliveries were scheduled.", { n: data.scheduled }));
+    toast(t("{n} redeliveries scheduled.", { n: data.scheduled }));
     setOpen(false);
     await reload();
   };
-  return html`<button type="button" class="small" onClick=${() => setOpen(true)}>${t("Deliver again since…")}</button>
+  return html`<button type="button" class="small" onClick=${() => setOpen(true)}>${t("Redeliver since…")}</button>
     ${
     open && html`
-      <${Dialog} title=${t("Deliver again")} close=${() => setOpen(false)}>
-        <${Form} submit=${submit} button=${t("Deliver again")} cancel=${() => setOpen(false)}>${(wrong) =>
+      <${Dialog} title=${t("Redeliver")} close=${() => setOpen(false)}>
+        <${Form} submit=${submit} button=${t("Redeliver")} cancel=${() => setOpen(false)}>${(wrong) =>
           html`
-            <${Field} label=${t("Everything since")} name="since" type="datetime-local" required wrong=${wrong(
+            <${Field} label=${t("Events since")} name="since" type="datetime-local" required wrong=${wrong(
               "since",
             )} />
           `}</${Form}></${Dialog}>
@@ -178,6 +178,6 @@ function Delivery({ row, again }) {
           )}
           ${row.nextAttemptAt &&
             html`<li>${t("Next attempt: {time}", { time: when(row.nextAttemptAt) })}</li>`}</ul></details>
-      </div><${Work} kind="small" run=${again}>${t("Deliver again")}</${Work}></li>
+      </div><${Work} kind="small" run=${again}>${t("Redeliver")}</${Work}></li>
   `;
 }

@@ -16,18 +16,18 @@ export function Webhooks({ account }) {
   return html`
     <div class="stack">
       <${Head} title=${t("Webhooks")} text=${t(
-        "Each event is posted to them, signed, and tried again when your side is down.",
+        "Each event is sent to your URL, signed, and retried if your server is down.",
       )}>${add}</${Head}>
         <${Loaded} state=${webhooks}>${(rows) =>
           html`<${Card}>${
             rows.length === 0
-              ? html`<${Empty} title=${t("No webhook yet")}><p>${
-                t("Register an address of yours, and hear of every message that is sent, delivered, read or received.")
+              ? html`<${Empty} title=${t("No webhooks yet")}><p>${
+                t("Add your URL to be notified when a message is sent, delivered, read or received.")
               }</p>${add}</${Empty}>`
               : html`<${Table} caption=${t("Webhooks")} rows=${rows} columns=${[
                 [t("Address"), (row) =>
                   html`<a class="main break" href=${href(`/accounts/${account}/webhooks/${row.id}`)}>${row.url}</a>`],
-                [t("State"), (row) =>
+                [t("Status"), (row) =>
                   html`<${Badge} kind=${webhookKind(row)}>${webhookWord(row)}</${Badge}>`],
                 [t("Events"), (row) =>
                   usualEvents().every((name) =>
@@ -55,10 +55,12 @@ function NewWebhook({ account, close }) {
   if (made) {
     const leave = () => go(`/accounts/${account}/webhooks/${made.id}`);
     return html`
-      <${Dialog} key="made" title=${t("Keep this secret")} close=${leave}>
-        <p>${t("It proves that a request comes from here, and is shown this once.")}</p>
+      <${Dialog} key="made" title=${t("Save this secret")} close=${leave}>
+        <p>${t("Use it to verify that a request comes from this gateway. It is shown only once.")}</p>
         <${Secret} text=${made.secret} />
-        <div class="row end"><button type="button" class="primary" onClick=${leave}>${t("I have it")}</button></div>
+        <div class="row end"><button type="button" class="primary" onClick=${leave}>${t(
+          "Done, I saved it",
+        )}</button></div>
         </${Dialog}>
     `;
   }
@@ -77,7 +79,9 @@ export const chosenEvents = (values) => eventNames().filter((name) => values[nam
 
 /** The choice of events, for a new webhook (without `chosen`) or for an existing one. */
 export function EventChoice({ chosen, wrong }) {
-  return html`<fieldset><legend>${chosen ? t("Events") : t("Events (none marked: all)")}</legend><div class="grid">${
+  return html`<fieldset><legend>${
+    chosen ? t("Events") : t("Events (all if none is selected)")
+  }</legend><div class="grid">${
     eventNames().map((name) =>
       html`
         <label class="check"

@@ -11,7 +11,7 @@ export function Welcome() {
   const link = useLoad(async () => (await call("POST", "/welcome", { body: { token } })).data, []);
   const join = async ({ login, password, again }) => {
     if (password !== again) {
-      throw new CallError({ errors: [{ path: "again", message: t("The two passwords differ.") }] }, 0);
+      throw new CallError({ errors: [{ path: "again", message: t("The passwords do not match.") }] }, 0);
     }
     const { data } = await call("POST", "/join", { body: { token, login, password } });
     await loadSession();
@@ -23,21 +23,21 @@ export function Welcome() {
       <div class="card">
         <div class="pad stack">
           <${Title}>${kind === "operator"
-            ? t("Make the operator's login")
+            ? t("Create the operator's login")
             : t("Join {name}", { name: accountName })}</${Title}>
           <p class="soft">${kind === "operator"
-            ? t("An operator runs the gateway: accounts, plans, and every line.")
-            : t("You will see this account's lines and messages, and nothing of any other.")}</p>
-          <${Form} submit=${join} button=${t("Make the login")}>${(wrong) =>
+            ? t("An operator manages the gateway: accounts, plans and every line.")
+            : t("You will see the lines and messages of this account only.")}</p>
+          <${Form} submit=${join} button=${t("Create login")}>${(wrong) =>
             html`
-              <${Field} label=${t("Login")} name="login" autocomplete="username" autocapitalize="none" required
+              <${Field} label=${t("Username")} name="login" autocomplete="username" autocapitalize="none" required
                 hint=${t("A name or an e-mail address.")} wrong=${wrong("login")} />
               <${Field} label=${t(
                 "Password",
               )} name="password" type="password" autocomplete="new-password" required minlength="10"
-                hint=${t("At least 10 characters; a sentence is easy to keep in mind.")} wrong=${wrong("password")} />
+                hint=${t("At least 10 characters. A sentence is easy to remember.")} wrong=${wrong("password")} />
               <${Field} label=${t(
-                "The same again",
+                "Repeat password",
               )} name="again" type="password" autocomplete="new-password" required wrong=${wrong("again")} />
             `}</${Form}>
         </div></div>
