@@ -2,8 +2,8 @@
 import { Buffer } from "node:buffer";
 import { invalid, notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { accountKeys, type AccountRecord, type PlanRecord } from "./rows.ts";
-import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot } from "../store/kv.ts";
+import { accountKeys, type AccountRecord } from "./rows.ts";
+import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import type { Account, AccountChange, Caller } from "./account.ts";
 import { hashApiKey, keyUnknown, makeApiKey } from "./api_key.ts";
@@ -69,8 +69,9 @@ export class Accounts {
       ...key,
     };
     await retryOnConflict(this.#kv, async () => {
-      const change = new Change().check(await this.#planRow(plan)).set(accountKeys.account(account.id), account);
-      return { change: change.set(accountKeys.apiKey(account.keyHash), account.id), result: null };
+      const change = new Change().set(accountKeys.account(account.id), account);
+      await this.#assign(change, plan);
+      return { change: change.set(accountKeys.apiKey(account.keyHash), account.id), result: undefined };
     });
     return { account: publicPart(account), apiKey };
   }
@@ -168,11 +169,11 @@ export class Accounts {
     return isRow(slot) && going.value === null ? slot : null;
   }
 
-  /** The plan's row, which commits that assign the plan check: it may be removed at the same time. */
-  async #planRow(name: string): Promise<Slot<PlanRecord>> {
-    const slot = await this.#kv.get(accountKeys.plan(name));
-    if (slot.value === null) throw invalid("plan", `there is no plan "${name}"`);
-    return slot;
+  /** Adds the assignment of the plan. The commit fails if the plan is removed meanwhile, and a removal after it. */
+  async #assign(change: Change, plan: string): Promise<void> {
+    const slot = await this.#kv.get(accountKeys.plan(plan));
+    if (slot.value === null) throw invalid("plan", `there is no plan "${plan}"`);
+    change.check(slot).add(accountKeys.planChanges(), 1);
   }
 
   async #change(accountId: string, edit: (record: AccountRecord) => AccountRecord): Promise<AccountRecord> {
@@ -180,7 +181,7 @@ export class Accounts {
       const row = await this.#record(accountId);
       const next = edit(row.value);
       const change = new Change().check(row).set(accountKeys.account(accountId), next);
-      if (next.plan !== row.value.plan) change.check(await this.#planRow(next.plan)).add(accountKeys.planChanges(), 1);
+      if (next.plan !== row.value.plan) await this.#assign(change, next.plan);
       if (next.keyHash !== row.value.keyHash) {
         change.delete(accountKeys.apiKey(row.value.keyHash)).set(accountKeys.apiKey(next.keyHash), accountId);
       }

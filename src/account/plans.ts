@@ -41,18 +41,15 @@ export class Plans {
    * Removes a plan; a removed default plan is not added again. Throws Problem not_found, or PlanInUse if it is in use.
    */
   async remove(name: string): Promise<void> {
-    const row = accountKeys.plan(name);
-    const removed = await retryOnConflict(this.#kv, async () => {
-      const slot = await this.#kv.get(row);
+    await retryOnConflict(this.#kv, async () => {
+      const slot = await this.#kv.get(accountKeys.plan(name));
       if (slot.value === null) throw notFound("plan");
+      // Counts every assignment too, so that the commit fails if an account gets the plan while the accounts are searched.
+      const changes = await this.#kv.get(accountKeys.planChanges());
       if (await this.#isUsed(name)) throw new PlanInUse(name);
-      const change = new Change().check(slot).delete(row).set(accountKeys.removedPlan(name), true);
-      return { change, result: slot.value };
+      const change = new Change().check(slot).check(changes).delete(slot.key).set(accountKeys.removedPlan(name), true);
+      return { change, result: undefined };
     });
-    // An account may have been moved to the plan just before it was removed; later moves no longer find the plan.
-    if (!await this.#isUsed(name)) return;
-    await this.#kv.commit(new Change().checkAbsent(row).set(row, removed));
-    throw new PlanInUse(name);
   }
 
   /** Adds the default plans to the change that begins a new data folder. */

@@ -53,7 +53,7 @@ export const accountKeys = {
   /** The plan catalogue. */
   plan: (name: string) => key<PlanRecord>("plan", name),
   plans: () => prefix<PlanRecord>("plan"),
-  /** Counts changes of plans and of accounts' plans; whatever depends on a plan watches it. */
+  /** Counts changes of plans and assignments to accounts; whatever depends on a plan watches it. */
   planChanges: () => key<bigint>("plan_changes", "count"),
   /** Marks a plan that the operator removed, so that a default plan is not added again. */
   removedPlan: (name: string) => key<true>("removed_plan", name),

@@ -102,3 +102,20 @@ Deno.test("an account and the removal of its plan at once: whoever is first wins
       assert.notEqual(await plans.get((await accounts.get(account.id))!.plan), null);
     }
   }));
+
+Deno.test("an account made while its plan is being removed keeps it, also if the process ends just then", () =>
+  withSendWorld(async ({ kv, accounts }) => {
+    await new Plans(kv).set({ name: "gone", sessions: 1, delayMinMs: 0, delayMaxMs: 0 });
+    let isMade = false;
+    const late = failingKv({
+      ...kv,
+      async commit(change: Change) {
+        if (!isMade) await accounts.create({ name: "late", plan: "gone" });
+        isMade = true;
+        return await kv.commit(change);
+      },
+    });
+    late.fails = () => isMade;
+    await assert.rejects(new Plans(late).remove("gone"));
+    assert.notEqual(await new Plans(kv).get("gone"), null);
+  }));
