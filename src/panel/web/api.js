@@ -1,6 +1,6 @@
 // Calls to the gateway. URLs are relative to this file, so the panel works below any path of a proxy.
 import { said, t } from "./i18n.js";
-import { makeStore } from "./store.js";
+import { makeStore } from "./html.js";
 
 const root = new URL("../", import.meta.url);
 /** True while the gateway does not answer. */

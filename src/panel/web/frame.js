@@ -1,9 +1,8 @@
 // The frame of every page: navigation, and a notice while the gateway does not answer.
 import { call, offline, session } from "./api.js";
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, useEffect, useRef, useState, useStore } from "./html.js";
 import { t } from "./i18n.js";
 import { go, href } from "./router.js";
-import { useStore } from "./store.js";
 import { Work } from "./ui.js";
 
 const ICONS = {

@@ -1,7 +1,34 @@
-// Preact with tagged templates, in which all components are written.
+// Preact with tagged templates, in which all components are written, and values to which they can subscribe.
 import { h } from "./lib/preact.js";
+import { useEffect, useState } from "./lib/hooks.js";
 import htm from "./lib/htm.js";
 
 export { render } from "./lib/preact.js";
 export { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./lib/hooks.js";
 export const html = htm.bind(h);
+
+/** Returns a value to which components can subscribe. */
+export function makeStore(value) {
+  const listeners = new Set();
+  return {
+    get: () => value,
+    set(next) {
+      if (next === value) return;
+      value = next;
+      for (const listen of [...listeners]) listen(value);
+    },
+    subscribe(listen) {
+      listeners.add(listen);
+      return () => listeners.delete(listen);
+    },
+  };
+}
+
+export function useStore(store) {
+  const [value, set] = useState(store.get());
+  useEffect(() => {
+    set(store.get());
+    return store.subscribe(set);
+  }, [store]);
+  return value;
+}

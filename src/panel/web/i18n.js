@@ -1,6 +1,6 @@
 // Texts in the reader's language. The English sentence is the key; each language is one file that maps it.
 import SAID from "./lang/said.js";
-import { makeStore } from "./store.js";
+import { makeStore } from "./html.js";
 
 export const LANGUAGES = { en: "English", es: "Español", pt: "Português" };
 const KEY = "paloma.language";

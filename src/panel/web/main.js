@@ -1,11 +1,10 @@
 // The entry point: loads the language and the session, then the page for the URL.
 import { loadSession, offline, session } from "./api.js";
 import { Frame, Offline } from "./frame.js";
-import { html, render, useEffect, useRef, useState } from "./html.js";
+import { html, render, useEffect, useRef, useState, useStore } from "./html.js";
 import { language, startLanguage, t } from "./i18n.js";
 import { follow } from "./live.js";
 import { go, href, match, place } from "./router.js";
-import { useStore } from "./store.js";
 import { startTheme } from "./theme.js";
 import { Loading, Title, Toasts } from "./ui.js";
 
@@ -15,7 +14,7 @@ import { Loading, Title, Toasts } from "./ui.js";
  */
 const OPEN = [
   ["/sign-in", "sign_in", "SignIn"],
-  ["/welcome", "welcome", "Welcome"],
+  ["/welcome", "sign_in", "Welcome"],
   ["/link-line", "link_line", "LinkLine"],
   ["/passkey-signed", "passkey_signed", "PasskeySigned"],
 ];
@@ -25,9 +24,9 @@ const INSIDE = [
   ["/accounts/:account/lines", "lines", "Lines"],
   ["/accounts/:account/lines/:line", "line", "Line"],
   ["/accounts/:account/messages", "messages", "Messages"],
-  ["/accounts/:account/messages/:message", "message", "Message"],
+  ["/accounts/:account/messages/:message", "messages", "Message"],
   ["/accounts/:account/bulks", "bulks", "Bulks"],
-  ["/accounts/:account/bulks/:bulk", "bulk", "Bulk"],
+  ["/accounts/:account/bulks/:bulk", "bulks", "Bulk"],
   ["/accounts/:account/chats", "chats", "Chats", ["account"]],
   ["/accounts/:account/chats/:line", "chats", "Chats", ["account"]],
   ["/accounts/:account/chats/:line/:chat", "chats", "Chats", ["account"]],
@@ -43,8 +42,8 @@ const OPERATORS = [
   ["/gateway", "gateway", "Gateway"],
   ["/gateway/accounts", "gateway_accounts", "Accounts"],
   ["/gateway/plans", "gateway_plans", "Plans"],
-  ["/gateway/lines", "gateway_lines", "AllLines"],
-  ["/gateway/deliveries", "gateway_deliveries", "Deliveries"],
+  ["/gateway/lines", "lines", "AllLines"],
+  ["/gateway/deliveries", "gateway", "Deliveries"],
   ["/gateway/people", "people", "Operators"],
   ["/gateway/audit", "gateway_audit", "AuditLog"],
 ];

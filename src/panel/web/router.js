@@ -1,6 +1,5 @@
 // Real URLs without page loads. Paths are relative to `/panel`, wherever that is.
-import { useEffect } from "./html.js";
-import { makeStore } from "./store.js";
+import { makeStore, useEffect } from "./html.js";
 
 /** After this time the page is no longer scrolled, because somebody may be reading it. */
 const GROWN_WITHIN_MS = 3_000;

@@ -1,9 +1,8 @@
 // The components that pages are built from.
 import { api, CallError, offline } from "./api.js";
-import { html, useEffect, useRef, useState } from "./html.js";
+import { html, makeStore, useEffect, useRef, useState, useStore } from "./html.js";
 import { exactly, t, when } from "./i18n.js";
 import { href, withQuery } from "./router.js";
-import { makeStore, useStore } from "./store.js";
 
 const TOAST_MS = 6_000;
 const toasts = makeStore([]);

@@ -1,9 +1,9 @@
-// The gateway at a glance: what runs, what waits, and how much disk space is left.
+// The gateway at a glance: what runs, what waits, how much disk space is left; and the failed deliveries of all accounts.
 import { html } from "../html.js";
-import { bytes, number, t, when } from "../i18n.js";
+import { bytes, number, said, t, when } from "../i18n.js";
 import { useData, useEvery } from "../live.js";
 import { href } from "../router.js";
-import { Card, Head, Loaded, Time } from "../ui.js";
+import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
 import { AccountTable, NewAccount } from "./gateway_accounts.js";
 
 /** Queues, memory and disk change without an event. */
@@ -62,4 +62,40 @@ export function Gateway() {
           </div>
     `;
   }}</${Loaded}>`;
+}
+
+export function Deliveries() {
+  const failed = useData("/operator/deliveries");
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Failed deliveries")} text=${t(
+        "Events that could not be delivered after all retries.",
+      )} />
+      <${Loaded} state=${failed}>${(rows) =>
+        html`<${Card}>${
+          rows.length === 0
+            ? html`
+              <${Empty} title=${t("No failed deliveries")}>
+                <p>${t("Every event was delivered.")}</p>
+                </${Empty}>
+            `
+            : html`<${Table} caption=${t("Failed deliveries")} rows=${rows} keyOf=${(row) =>
+              row.webhookId + row.id} columns=${[
+              [t("Event"), (row) =>
+                html`<a class="main mono" href=${
+                  href(`/accounts/${row.accountId}/webhooks/${row.webhookId}?status=failed`)
+                }>${row.event}</a>`],
+              [t("Account"), (row) => html`<span class="break">${row.accountName}</span>`],
+              [t("Address"), (row) =>
+                html`<span class="clip">${row.url}</span>`],
+              [t("Last answer"), (row) =>
+                html`<span class="small break">${
+                  row.attempts.at(-1)?.status ?? said(row.attempts.at(-1)?.error) ?? "–"
+                }</span>`],
+              [t("Time"), (row) =>
+                html`<${Time} at=${row.createdAt} />`],
+            ]} />`
+        }</${Card}>`}</${Loaded}>
+      </div>
+  `;
 }

@@ -2,11 +2,9 @@
 import { api, call } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { number, said, t, tn, when } from "../i18n.js";
-import { Linking } from "../linking.js";
-import { isDegraded, LineState } from "../line_state.js";
+import { Linking, Signing } from "../linking.js";
 import { useApi, useEvery, useGroups, useLoad } from "../live.js";
 import { go, href } from "../router.js";
-import { Signing } from "../signing.js";
 import {
   Ask,
   Badge,
@@ -23,7 +21,7 @@ import {
   toast,
   Work,
 } from "../ui.js";
-import { chatName, messageKind, messageWord, phone, priorityWord, waitWord } from "../words.js";
+import { chatName, isDegraded, LineState, messageKind, messageWord, phone, priorityWord, waitWord } from "../words.js";
 
 const LINKING = ["initializing", "qr", "pairing"];
 const POLL_MS = 3_000;

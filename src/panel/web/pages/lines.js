@@ -1,11 +1,10 @@
-// The lines of an account, live, and the dialog to link another.
+// The lines of an account, with the dialog to link another; for operators, those of all accounts.
 import { html, useState } from "../html.js";
 import { said, t } from "../i18n.js";
-import { LineState } from "../line_state.js";
-import { useLines } from "../live.js";
+import { useData, useLines } from "../live.js";
 import { go, href } from "../router.js";
 import { Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, usePost } from "../ui.js";
-import { phone, recipientOf } from "../words.js";
+import { byTrouble, LineState, phone, recipientOf } from "../words.js";
 
 export function Lines({ account }) {
   const lines = useLines(account);
@@ -74,5 +73,40 @@ function NewLine({ account, close }) {
           `}
         `}</${Form}>
       </${Dialog}>
+  `;
+}
+
+export function AllLines() {
+  const lines = useData("/operator/lines", ["lines"]);
+  return html`
+    <div class="stack">
+      <${Head} title=${t("All lines")} text=${t("The lines of all accounts, those with problems first.")} />
+      <${Loaded} state=${lines}>${(rows) =>
+        html`<${Card}>${
+          rows.length === 0
+            ? html`
+              <${Empty} title=${t("No lines yet")}>
+                <p>${t("Lines are linked on each account's pages.")}</p>
+                </${Empty}>
+            `
+            : html`<${Table} caption=${t("All lines")} rows=${byTrouble(rows)} columns=${[
+              [
+                t("Name"),
+                (row) =>
+                  html`<a class="main break" href=${
+                    href(`/accounts/${row.accountId}/lines/${row.id}`)
+                  }>${row.name}</a>`,
+              ],
+              [
+                t("Account"),
+                (row) => html`<a class="break" href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`,
+              ],
+              [t("Status"), (row) => html`<${LineState} line=${row} />`],
+              [t("Number"), (row) => row.phone ? html`<span class="nowrap">${phone(row.phone)}</span>` : "–"],
+              [t("Reason"), (row) => row.reason ? html`<span class="soft small break">${said(row.reason)}</span>` : ""],
+              [t("Last used"), (row) => html`<${Time} at=${row.lastUsed} />`],
+            ]} />`
+        }</${Card}>`}</${Loaded}>
+      </div>
   `;
 }

@@ -2,10 +2,9 @@
 import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { Linking } from "../linking.js";
+import { Linking, Signing } from "../linking.js";
 import { useEvery, useLoad } from "../live.js";
 import { useToken } from "../router.js";
-import { Signing } from "../signing.js";
 import { LinkOver, Loaded, Title } from "../ui.js";
 
 const POLL_MS = 2_000;

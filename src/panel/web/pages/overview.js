@@ -1,11 +1,10 @@
 // An account at a glance: remaining set-up steps, the quota, the last thirty days, and the lines.
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
-import { byTrouble, LineState } from "../line_state.js";
 import { useApi, useData, useLines } from "../live.js";
 import { href } from "../router.js";
 import { Card, Empty, Head, Loaded } from "../ui.js";
-import { phone } from "../words.js";
+import { byTrouble, LineState, phone } from "../words.js";
 
 const DAYS = 30;
 

@@ -1,7 +1,7 @@
 // The page to which a tab returns from web.whatsapp.com with a signature; passes it to the page that asked for it.
 import { html, useEffect, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { bringBack } from "../signing.js";
+import { bringBack } from "../linking.js";
 import { Title } from "../ui.js";
 
 const MOST_MS = 3_000;
