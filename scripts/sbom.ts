@@ -1,5 +1,5 @@
 /** Prints the bill of materials of the executable: every package that it carries, as CycloneDX 1.6 (JSON). */
-import { VERSION } from "../src/version.ts";
+import { VERSION } from "../src/shipped.ts";
 import { packages } from "./packages.ts";
 
 const lock: { npm: Record<string, { integrity?: string }> } = JSON.parse(

@@ -5,11 +5,10 @@ import type { Runtime } from "../runtime.ts";
 import { accountKeys, type AccountRecord } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import type { Account, AccountChange, Caller } from "./account.ts";
+import { type Account, type AccountChange, type Caller, parseAllowedDomains, parseAllowedIps } from "./account.ts";
 import { hashApiKey, keyUnknown, makeApiKey } from "./api_key.ts";
 import { Callers, publicPart } from "./callers.ts";
 import type { Plans } from "./plans.ts";
-import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";
 
 /** The latest time a JavaScript date can hold. */
 const MAX_TIME_MS = 8.64e15;
@@ -133,7 +132,7 @@ export class Accounts {
    */
   async replaceKey(old: string): Promise<string> {
     const { apiKey, ...key } = this.#newKey();
-    const keyHash = hashApiKey(old).toString("hex");
+    const keyHash = hashApiKey(old);
     const { value: accountId } = await this.#kv.get(accountKeys.apiKey(keyHash));
     if (accountId === null) throw keyUnknown();
     await this.#change(accountId, (record) => {
@@ -151,7 +150,7 @@ export class Accounts {
 
   #newKey(): { apiKey: string; keyHash: string; sealedKey: Uint8Array<ArrayBuffer> } {
     const apiKey = makeApiKey(this.#runtime.random);
-    return { apiKey, keyHash: hashApiKey(apiKey).toString("hex"), sealedKey: this.#seal.seal(Buffer.from(apiKey)) };
+    return { apiKey, keyHash: hashApiKey(apiKey), sealedKey: this.#seal.seal(Buffer.from(apiKey)) };
   }
 
   async #record(accountId: string): Promise<Row<AccountRecord>> {

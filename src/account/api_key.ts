@@ -3,7 +3,7 @@
  * 6).
  */
 import { Buffer } from "node:buffer";
-import { createHash, timingSafeEqual } from "node:crypto";
+import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 
@@ -19,14 +19,9 @@ export function isApiKeyShaped(text: string): boolean {
   return SHAPE.test(text);
 }
 
-/** Returns the hash by which a key is found. Plain SHA-256 is enough for 256 random bits. */
-export function hashApiKey(apiKey: string): Buffer {
-  return createHash("sha256").update(apiKey).digest();
-}
-
-/** Compares two hexadecimal hashes in constant time. */
-export function sameHash(a: string, b: string): boolean {
-  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+/** Returns the hash by which a key is found, hexadecimal. Plain SHA-256 is enough for 256 random bits. */
+export function hashApiKey(apiKey: string): string {
+  return createHash("sha256").update(apiKey).digest("hex");
 }
 
 /** Returns the refusal of an unknown key. */

@@ -8,10 +8,9 @@ import { atMost } from "../base/at_most.ts";
 import { invalid, notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import type { Account, Caller, Scope } from "./account.ts";
+import { type Account, type Caller, parseAllowedDomains, parseAllowedIps, type Scope } from "./account.ts";
 import type { Accounts } from "./accounts.ts";
 import { hashApiKey, isApiKeyShaped, makeApiKey } from "./api_key.ts";
-import { parseAllowedDomains, parseAllowedIps } from "./restrictions.ts";
 import { accountKeys, type KeyRecord } from "./rows.ts";
 
 /** All are read for a list; a client that needs more should use several accounts. */
@@ -65,7 +64,7 @@ export class AccountKeys {
       allowedIps: parseAllowedIps(allowedIps),
       allowedDomains: parseAllowedDomains(allowedDomains),
       createdAt: runtime.clock.now(),
-      keyHash: hashApiKey(apiKey).toString("hex"),
+      keyHash: hashApiKey(apiKey),
     };
     const result = { key: publicKey(record, null), apiKey };
     return await retryOnConflict(kv, async () => {
@@ -98,7 +97,7 @@ export class AccountKeys {
   async authenticate(apiKey: string): Promise<Caller | null> {
     const { kv, accounts } = this.#deps;
     if (!isApiKeyShaped(apiKey)) return null;
-    const { value: place } = await kv.get(accountKeys.keyByHash(hashApiKey(apiKey).toString("hex")));
+    const { value: place } = await kv.get(accountKeys.keyByHash(hashApiKey(apiKey)));
     if (place === null) return null;
     const { value: key } = await kv.get(accountKeys.accountKey(place.accountId, place.keyId));
     const caller = key && await accounts.caller(place.accountId);

@@ -7,8 +7,14 @@ import { isSealedFile, openSealedFile, sealFile } from "../data/sealed_file.ts";
 import { systemClock, systemRandom } from "../runtime.ts";
 import { silentRuntime } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
-import { neededPassphrase, passphraseOf, withPassphrase } from "./passphrase.ts";
-import { configOf, OF_DATA_AND_FILES, withSettings } from "./settings.ts";
+import {
+  configOf,
+  neededPassphrase,
+  OF_DATA_AND_FILES,
+  passphraseOf,
+  withPassphrase,
+  withSettings,
+} from "./settings.ts";
 
 /** The key stays out of the file, so that a stolen backup opens no credential. */
 const KEEP_THE_KEY =

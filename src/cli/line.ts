@@ -4,8 +4,7 @@ import { writeAll } from "../base/files.ts";
 import { AlreadyRunning } from "../data/data_folder.ts";
 import { assertData, withData } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
-import { neededPassphrase, withPassphrase } from "./passphrase.ts";
-import { configOf, OF_DATA_AND_FILES, withSettings } from "./settings.ts";
+import { configOf, neededPassphrase, OF_DATA_AND_FILES, withPassphrase, withSettings } from "./settings.ts";
 
 interface LineOptions extends Record<string, unknown> {
   passphraseFile?: string;

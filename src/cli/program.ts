@@ -1,8 +1,10 @@
 /** The commands and their options. */
 import { Command, CommanderError } from "commander";
-import { VERSION } from "../version.ts";
-import { Misuse, print, printError, printResult } from "./output.ts";
-import { addSettings, withSettings } from "./settings.ts";
+import { VERSION } from "../shipped.ts";
+import { Exit, Misuse, print, printError, printResult } from "./output.ts";
+import { addSettings, configOf, localUrl, OF_PORT, withSettings } from "./settings.ts";
+
+const HEALTHCHECK_MS = 5_000;
 
 /** Adds commands; `args` are the command line's. */
 type AddCommands = (root: Command, args: readonly string[]) => void;
@@ -21,7 +23,7 @@ const COMMANDS: readonly { names: readonly string[]; load: () => Promise<AddComm
   { names: ["listen"], load: async () => (await import("./listen.ts")).addListenCommand },
   { names: ["doctor"], load: async () => (await import("./doctor.ts")).addDoctorCommand },
   { names: ["openapi"], load: () => Promise.resolve(addOpenapiCommand) },
-  { names: ["healthcheck"], load: async () => (await import("./healthcheck.ts")).addHealthcheckCommand },
+  { names: ["healthcheck"], load: () => Promise.resolve(addHealthcheckCommand) },
   { names: ["version"], load: () => Promise.resolve(addVersionCommand) },
 ];
 
@@ -88,4 +90,29 @@ function addOpenapiCommand(root: Command): void {
       const { openApiDocument } = await import("../http/docs/openapi.ts");
       print(JSON.stringify(openApiDocument(), null, options.json ? 0 : 2));
     });
+}
+
+/** Adds `paloma healthcheck`, by which containers and service managers ask whether the gateway is ready. */
+function addHealthcheckCommand(root: Command): void {
+  withSettings(
+    root.command("healthcheck").description("exit with 0 if the gateway on this host and port is ready"),
+    OF_PORT,
+  )
+    .option("--json", "print JSON")
+    .action(async (options) => {
+      const url = `${localUrl(configOf(options))}/readyz`;
+      const { ok, status, body } = await ask(url);
+      if (!ok) throw new Exit(1, `${url} answers ${status}: ${body}`);
+      printResult(options, { ready: true, url }, () => `ready: ${url}`);
+    });
+}
+
+async function ask(url: string): Promise<{ ok: boolean; status: number; body: string }> {
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(HEALTHCHECK_MS) });
+    return { ok: answer.ok, status: answer.status, body: await answer.text() };
+  } catch (error) {
+    const why = error instanceof Error ? error.message : error;
+    throw new Exit(1, `${url} does not answer: start the gateway, or check --host and --port (${why})`);
+  }
 }

@@ -1,4 +1,7 @@
-/** Settings as options of commands: a flag overrides the environment, which overrides the default. */
+/**
+ * Options that commands share: settings, of which a flag overrides the environment, which overrides the default; and
+ * passphrases.
+ */
 import type { Command } from "commander";
 import { type Config, readConfig } from "../config.ts";
 import { reachable } from "../http/listen/serve.ts";
@@ -87,4 +90,31 @@ export function apiUrl(given: string | undefined, settings: Record<string, unkno
 export function assertHttp(flag: string, url: string): void {
   if (/^https?:/i.test(url) && URL.canParse(url)) return;
   throw new Exit(2, `${flag}: "${url}" is not a URL with http: or https:`);
+}
+
+/** In characters. */
+const SHORTEST_PASSPHRASE = 12;
+
+/** Adds a passphrase, which comes from a file or the environment: every user of the machine can read a command line. */
+export function withPassphrase(command: Command): Command {
+  return command.option(
+    "--passphrase-file <file>",
+    "file with the passphrase that encrypts the export or backup (default: PALOMA_PASSPHRASE)",
+  );
+}
+
+/** Resolves to the passphrase; null if none was given. Throws Exit 2 if it is too short. */
+export async function passphraseOf(options: { passphraseFile?: string }): Promise<string | null> {
+  const passphrase = options.passphraseFile === undefined
+    ? Deno.env.get("PALOMA_PASSPHRASE") ?? null
+    : (await Deno.readTextFile(options.passphraseFile)).replace(/\r?\n$/, "");
+  if (passphrase === null || passphrase.length >= SHORTEST_PASSPHRASE) return passphrase;
+  throw new Exit(2, `A passphrase needs at least ${SHORTEST_PASSPHRASE} characters.`);
+}
+
+/** As `passphraseOf`, but throws Exit 2 if none was given. */
+export async function neededPassphrase(options: { passphraseFile?: string }): Promise<string> {
+  const passphrase = await passphraseOf(options);
+  if (passphrase !== null) return passphrase;
+  throw new Exit(2, "A passphrase is needed: --passphrase-file, or PALOMA_PASSPHRASE in the environment.");
 }

@@ -24,7 +24,7 @@ const ROOT = join(import.meta.dirname!, "..", "..");
 const house = await readHouse(ROOT);
 
 const FLOORS: Floors = [
-  ["runtime.ts", "errors.ts", "shipped.ts", "version.ts"],
+  ["runtime.ts", "errors.ts", "shipped.ts"],
   ["base"],
   ["settings.ts"],
   ["config.ts"],

@@ -2,7 +2,7 @@
 import { keysOf } from "../../base/typed_keys.ts";
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import { CATALOGUE, Problem, type ProblemCode } from "../../errors.ts";
-import { VERSION } from "../../version.ts";
+import { VERSION } from "../../shipped.ts";
 import { WEBHOOK_BODIES } from "../resources/events.ts";
 import { problemDocument } from "../api/answer.ts";
 import { KEY } from "../api/idempotency.ts";

@@ -3,11 +3,17 @@
  * behind the proxies that the operator trusts. Requests made by the panel are authenticated by it.
  */
 import ipaddr from "ipaddr.js";
-import type { Account, Caller } from "../../account/account.ts";
+import {
+  type Account,
+  assertActive,
+  assertSubscribed,
+  type Caller,
+  domainAllowed,
+  ipAllowed,
+} from "../../account/account.ts";
 import type { Accounts } from "../../account/accounts.ts";
 import { keyUnknown } from "../../account/api_key.ts";
 import type { AccountKeys } from "../../account/keys.ts";
-import { assertActive, assertSubscribed, domainAllowed, ipAllowed } from "../../account/restrictions.ts";
 import { isInNetworks, parseNetwork } from "../../base/addresses.ts";
 import { Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";

@@ -3,7 +3,7 @@
  * log, and search.
  */
 import { z } from "zod";
-import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/restrictions.ts";
+import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/account.ts";
 import { invalid } from "../../errors.ts";
 import type { Parts } from "./parts.ts";
 

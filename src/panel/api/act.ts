@@ -4,9 +4,8 @@
  * customer's rate limit.
  */
 import type { Hono } from "@hono/hono";
-import type { Caller } from "../../account/account.ts";
+import { assertActive, assertSubscribed, type Caller } from "../../account/account.ts";
 import type { Accounts } from "../../account/accounts.ts";
-import { assertActive, assertSubscribed } from "../../account/restrictions.ts";
 import { Problem } from "../../errors.ts";
 import type { ApiContext, ApiEnv } from "../../http/api/route.ts";
 import type { Runtime } from "../../runtime.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { EVENT_NAMES, USUAL_EVENTS } from "../../event/event.ts";
 import { Change } from "../../store/kv.ts";
 import { totpStep } from "../logins/totp.ts";
-import { VERSION } from "../../version.ts";
+import { VERSION } from "../../shipped.ts";
 import { Refusal } from "../refusal.ts";
 import type { Person } from "../rows.ts";
 import type { Asked } from "./guard.ts";

@@ -5,7 +5,7 @@ import type { Account } from "../../account/account.ts";
 import { parseHours, printHours } from "../../account/hours.ts";
 import type { Plan } from "../../account/plan.ts";
 import { invalid, notFound } from "../../errors.ts";
-import { VERSION } from "../../version.ts";
+import { VERSION } from "../../shipped.ts";
 import type { Parts } from "./parts.ts";
 
 const MOST_FAILED = 50;

@@ -10,7 +10,7 @@ Deno.test("accounts and keys are remembered for those who called last", async ()
   const { clock, random } = testRuntime();
   const apiKeys = Array.from({ length: 10_001 }, () => makeApiKey(random));
   const rows = new Map<string, unknown>(apiKeys.flatMap((apiKey, i) => {
-    const keyHash = hashApiKey(apiKey).toString("hex");
+    const keyHash = hashApiKey(apiKey);
     return [[`api_key ${keyHash}`, `acc_${i}`], [`account acc_${i}`, { id: `acc_${i}`, keyHash } as AccountRecord]];
   }));
   let reads = 0;

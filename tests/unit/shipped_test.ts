@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { VERSION } from "../../src/version.ts";
+import { VERSION } from "../../src/shipped.ts";
 
 const ROOT = join(import.meta.dirname!, "..", "..");
 

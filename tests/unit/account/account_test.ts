@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { domainAllowed, ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../../src/account/restrictions.ts";
+import { domainAllowed, ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../../src/account/account.ts";
 import { Problem } from "../../../src/errors.ts";
 
 function badPaths(run: () => unknown): string[] {
