@@ -63,7 +63,7 @@ Deno.test({
         const { stdout } = await tryCommand(["doctor", "--json"], { ...env, ...more });
         return JSON.parse(stdout).find(({ check }: Json) => check === "bucket");
       };
-      assert.equal((await found({})).detail, "files can be put into files, fetched and deleted");
+      assert.equal((await found({})).detail, "files can be stored in files, read and deleted");
       assert.deepEqual(bucket.objects(), []);
       const forged = await found({ AWS_SECRET_ACCESS_KEY: "another secret" });
       assert.equal(forged.ok, false);

@@ -50,7 +50,7 @@ onStage("`paloma link` shows QRs until the phone has scanned one, and finds the 
   const { port } = new URL(stage.gateway.baseUrl);
   const again = await tryCommand(["link", "Office"], { ...stage.env, PALOMA_PORT: port });
   assert.equal(again.code, 1);
-  assert.match(again.stderr, /Office is linked already/);
+  assert.match(again.stderr, /Office is already linked/);
 
   // As after `line export` and `line import` at the same place: one that is linked no more, and one that is.
   await stage.addPhone(OTHER);
