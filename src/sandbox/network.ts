@@ -86,7 +86,7 @@ function switchOnPhones(
 ): Pick<ControlledNetwork, "addPhone" | "phone"> {
   return {
     addPhone(number, { name = number, passkey, passkeyOptions, business } = {}) {
-      if (phones.has(number)) throw invalid("number", "has a phone already");
+      if (phones.has(number)) throw invalid("number", "already has a phone");
       const account: Account = directory.open(number, { name, random: runtime.random });
       const phone = new Phone({ runtime, uplink, number, lid: account.lid, name, passkey });
       account.phone = phone;

@@ -39,7 +39,7 @@ export function controlApp(network: ControlledNetwork): Hono {
     if (error instanceof Problem) return render(error);
     const { log } = switchboard.runtime;
     if (error instanceof AttachmentError) {
-      log.warn({ err: error }, "a phone's file got nowhere");
+      log.warn({ err: error }, "a phone could not transfer a file");
       return render(new Problem("network_error", `${error.message}.`));
     }
     log.error({ err: error }, "the sandbox's control API failed");

@@ -90,7 +90,7 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
       return;
     case "no_keys":
       if (asked.device !== 0 && !account.companions.has(asked.device)) {
-        throw invalid("device", "is none of this line's");
+        throw invalid("device", "is not a device of this line");
       }
       account.keyless.add(asked.device);
       return;

@@ -23,9 +23,9 @@ const settings = z.strictObject({ subject: z.string().min(1).max(100) });
 
 /** Descriptions of the network's error codes for a participant. */
 const REFUSALS: Record<MemberRefusal, string> = {
-  "403": "made the group, and no admin removes or demotes them",
+  "403": "created the group, and no admin can remove or demote them",
   "404": "is not in the group",
-  "409": "is in the group already",
+  "409": "is already in the group",
 };
 
 export function groupRoutes(network: Switchboard): Hono {
@@ -34,8 +34,8 @@ export function groupRoutes(network: Switchboard): Hono {
   const accountsOf = (participants: readonly string[]) =>
     participants.map((one, index) => {
       const account = network.directory.account(one);
-      if (!account) throw invalid(`participants.${index}`, "is no phone of this network");
-      if (participants.indexOf(one) < index) throw invalid(`participants.${index}`, "is named twice");
+      if (!account) throw invalid(`participants.${index}`, "has no phone on this network");
+      if (participants.indexOf(one) < index) throw invalid(`participants.${index}`, "appears twice");
       return account;
     });
   const groupOf = (gid: string) => {
@@ -51,7 +51,7 @@ export function groupRoutes(network: Switchboard): Hono {
     return actor;
   };
   const allowed = (done: unknown) => {
-    if (!done) throw invalid("gid", "is a group without an admin, who alone may do that");
+    if (!done) throw invalid("gid", "is a group without an admin, and only an admin may do that");
   };
 
   app.post("/", async (c) => {

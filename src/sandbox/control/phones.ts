@@ -1,7 +1,7 @@
 /** `/phones`: creates phones, links companions to them by QR, code and passkey, and acts in their chats. */
 import { type Context, Hono } from "@hono/hono";
 import { z } from "zod";
-import { invalid, notFound } from "../../errors.ts";
+import { invalid, notFound, Problem } from "../../errors.ts";
 import { FILE_KINDS } from "../phone/attachment.ts";
 import type { Phone } from "../phone/phone.ts";
 import type { Account } from "../world/directory.ts";
@@ -81,7 +81,7 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
   does("scan", { qr: filled }, async (phone, { qr }) => linkResult(switchboard, await phone.scan(qr)), 200);
   does("enter-code", { code: filled }, async (phone, { code }) => {
     const answer = await phone.enterCode(code);
-    if (answer.kind === "no_request") throw notFound("device that waits for a code on this number");
+    if (answer.kind === "no_request") throw new Problem("not_found", "No device waits for a code on this number.");
     if (answer.kind === "wrong_code") throw invalid("code", "is not the code that the device shows");
     return linkResult(switchboard, answer);
   }, 200);
@@ -125,7 +125,7 @@ function messageForm(json: unknown) {
 
 /** Waits for the companion's proof of identity, so that "linked" is true when the caller reads it. */
 async function linkResult({ linkings }: Switchboard, answer: LinkAnswer) {
-  if (answer.kind === "unknown_ref") throw notFound("device that waits for this phone any more");
+  if (answer.kind === "unknown_ref") throw new Problem("not_found", "No device waits for this phone any longer.");
   if (answer.kind !== "linked") return { status: answer.kind };
   const linked = await linkings.get(answer.deviceJid);
   return { status: linked ? "linked" as const : "refused" as const, deviceJid: answer.deviceJid };

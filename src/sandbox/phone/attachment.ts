@@ -64,7 +64,7 @@ export interface OpenedFile {
   sealed: SealedFile | null;
 }
 
-const NO_PLACE = "The message does not say where its file lies";
+const NO_PLACE = "The message does not say where its file is";
 
 /** The file cannot be downloaded, or differs from what the message states. The error's message is one sentence. */
 export class AttachmentError extends Error {
@@ -154,14 +154,18 @@ export async function receiveFile(
     }
     const last = finalBlock(decipher);
     const encSha256 = encHash.digest();
-    if (!encSha256.equals(attachment.fileEncSha256)) throw new AttachmentError("The encrypted file has another hash");
+    if (!encSha256.equals(attachment.fileEncSha256)) {
+      throw new AttachmentError("The encrypted file has a different hash");
+    }
     if (!mac.digest().subarray(0, MAC_BYTES).equals(tail)) throw new AttachmentError("The file's MAC is wrong");
     if (!last) throw new AttachmentError("The file cannot be decrypted");
     plainHash.update(last);
     size += last.length;
     const sha256 = plainHash.digest();
-    if (!sha256.equals(attachment.fileSha256)) throw new AttachmentError("The decrypted file has another hash");
-    if (size !== attachment.fileLength) throw new AttachmentError("The file has another length than its message says");
+    if (!sha256.equals(attachment.fileSha256)) throw new AttachmentError("The decrypted file has a different hash");
+    if (size !== attachment.fileLength) {
+      throw new AttachmentError("The file's length differs from what its message says");
+    }
     const sealed = keptBytes <= KEPT_FILE_BYTES ? { kind, body: Buffer.concat(kept), encSha256 } : null;
     return { sha256: sha256.toString("hex"), size, sealed };
   });
@@ -184,7 +188,7 @@ async function transfer<T>(
 ): Promise<T> {
   if (!URL.canParse(path, media.url)) throw new AttachmentError(NO_PLACE);
   const target = new URL(path, media.url);
-  if (target.origin !== new URL(media.url).origin) throw new AttachmentError("The file lies outside the media host");
+  if (target.origin !== new URL(media.url).origin) throw new AttachmentError("The file is not on the media host");
   const abort = new AbortController();
   const stopTimer = runtime.clock.after(TRANSFER_TIMEOUT_MS, () => abort.abort());
   const client = Deno.createHttpClient({ caCerts: [media.caPem] });

@@ -83,10 +83,13 @@ function readMessage(json: Record<string, unknown>): proto.IMessage {
   } catch {
     throw invalid("message", "does not fit WhatsApp's Message schema");
   }
-  if (size === 0) throw invalid("message", "holds no field of WhatsApp's Message schema");
+  if (size === 0) throw invalid("message", "has no field of WhatsApp's Message schema");
   const dropped = droppedFrom(json, message);
   if (dropped) {
-    throw invalid(["message", ...dropped].join("."), "is no field, or no value, of WhatsApp's Message schema");
+    throw invalid(
+      ["message", ...dropped].join("."),
+      "is not a field, or not a valid value, in WhatsApp's Message schema",
+    );
   }
   return message;
 }
@@ -140,10 +143,10 @@ export function composeVote(
   { runtime, self }: PhoneContext,
 ): { to: string; message: proto.IMessage; hideNumber: boolean } {
   const { poll, secret } = content;
-  if (!poll || !secret) throw invalid("id", "is no poll");
+  if (!poll || !secret) throw invalid("id", "is not a poll");
   const unknown = options.find((name) => !poll.options.includes(name));
-  if (unknown !== undefined) throw invalid("options", `"${unknown}" is none of the poll's`);
-  if (!poll.multiple && options.length > 1) throw invalid("options", "only one may be chosen");
+  if (unknown !== undefined) throw invalid("options", `"${unknown}" is not an option of the poll`);
+  if (!poll.multiple && options.length > 1) throw invalid("options", "may name only one option of this poll");
   const creator = jidNormalizedUser(stanza.attrs.participant ?? stanza.attrs.from);
   const key = keyOf({ item, stanza });
   const hideNumber = hidesNumberIn(key.remoteJid!);

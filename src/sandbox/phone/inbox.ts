@@ -117,7 +117,7 @@ export class Inbox {
     const found = this.withId(messageId);
     if (found.length === 0) throw notFound("message on this phone");
     const incoming = found.find(({ item }) => !item.fromMe);
-    if (!incoming) throw invalid("id", "is a message of the phone's own owner");
+    if (!incoming) throw invalid("id", "is a message of the phone's owner");
     return incoming;
   }
 

@@ -213,7 +213,10 @@ export class Phone implements Device {
 
   deliver(stanza: BinaryNode): void {
     this.#turns.add("receiving", () => this.#receiver.take(stanza)).catch((error) => {
-      this.#context.runtime.log.warn({ err: error, phone: this.number, tag: stanza.tag }, "a phone choked on a stanza");
+      this.#context.runtime.log.warn(
+        { err: error, phone: this.number, tag: stanza.tag },
+        "a phone could not process a stanza",
+      );
     });
   }
 }

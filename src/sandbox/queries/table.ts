@@ -30,6 +30,6 @@ export function answerQuery(query: BinaryNode, context: QueryContext): BinaryNod
   const { xmlns } = query.attrs;
   const answer = HANDLERS.get(xmlns)?.(query, context);
   if (answer) return answer;
-  context.network.runtime.log.debug({ xmlns }, "a query that the sandbox does not know");
+  context.network.runtime.log.debug({ xmlns }, "unknown query");
   return refusal(query, "501");
 }

@@ -69,7 +69,7 @@ export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOp
       ws.terminate();
     },
     fail(error) {
-      runtime.log.warn({ err: error }, "a client's connection broke the protocol");
+      runtime.log.warn({ err: error }, "a client violated the protocol");
       socket.cut();
     },
   };

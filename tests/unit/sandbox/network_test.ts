@@ -1,4 +1,4 @@
-/** The end of the simulated network. */
+/** Closing the simulated network. */
 import assert from "node:assert/strict";
 import { within } from "../../../src/base/within.ts";
 import { systemClock } from "../../../src/runtime.ts";
@@ -11,7 +11,7 @@ for (
     ["begins a request", "GET /ws/chat HTTP/1.1\r\nhost: sandbox\r\n"],
   ] as const
 ) {
-  Deno.test(`the network closes under a client that ${what}`, async () => {
+  Deno.test(`the network closes despite a client that ${what}`, async () => {
     const network = await startNetwork({ runtime: testRuntime() });
     const { hostname, port } = new URL(network.url);
     using client = await Deno.connect({ hostname, port: Number(port) });
@@ -22,7 +22,7 @@ for (
   });
 }
 
-Deno.test("a closed network leaves no timer, whatever held or waited", async () => {
+Deno.test("a closed network leaves no timer behind, and starts none", async () => {
   const runtime = testRuntime();
   const network = await startNetwork({ runtime });
   const line = "4917000000001";

@@ -199,7 +199,7 @@ export class PasskeyLink {
   /** Disconnects a companion whose query was not a valid protobuf message. */
   #fail(link: Link, error: unknown): void {
     const { log } = this.#options.network.runtime;
-    log.warn({ err: error, line: link.account.number }, "a companion broke the protocol of passkeys");
+    log.warn({ err: error, line: link.account.number }, "a companion violated the passkey protocol");
     this.close();
     this.#socket.cut();
   }

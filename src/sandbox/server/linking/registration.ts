@@ -206,7 +206,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
     const identityNode = child(child(answer, "pair-device-sign"), "device-identity");
     const identity = signedByCompanion(bytesOf(identityNode), pending.signed, this.#request.bundle.identityKey);
     if (!identity) {
-      network.runtime.log.warn({ line: pending.account.number }, "a companion's proof was not accepted");
+      network.runtime.log.warn({ line: pending.account.number }, "a companion's proof was rejected");
       return this.#socket.end(element("stream:error", { code: "401" }, [element("not-authorized")]));
     }
     const { keyIndex } = proto.ADVDeviceIdentity.decode(pending.signed.details ?? new Uint8Array(0));

@@ -69,7 +69,7 @@ onNetwork(
   },
 );
 
-onNetwork("a field that the control API does not know is refused by its name", async ({ network, post }) => {
+onNetwork("an unknown field is refused, and named", async ({ network, post }) => {
   network.addPhone(LINE);
   for (
     const [path, asked, field] of [
@@ -90,7 +90,7 @@ onNetwork("a field that the control API does not know is refused by its name", a
   }
 });
 
-onNetwork("the code of a fault is a number, or its digits, and nothing that becomes one", async ({ network, post }) => {
+onNetwork("the code of a fault is an integer or its digits, and nothing is coerced", async ({ network, post }) => {
   const refusing = async (error: unknown) => {
     const response = await post("/faults", { line: LINE, kind: "nack", error });
     return [response.status, (await response.json()).error];
@@ -103,7 +103,7 @@ onNetwork("the code of a fault is a number, or its digits, and nothing that beco
   }
 });
 
-onNetwork("options of a passkey are refused where no passkey is asked for", async ({ network, post }) => {
+onNetwork("passkeyOptions are refused for a phone without a passkey", async ({ network, post }) => {
   const switchOn = (asked: Record<string, unknown>) =>
     post("/phones", { number: LINE, passkeyOptions: "query", ...asked });
   for (const asked of [{}, { passkey: false }]) {

@@ -1,4 +1,4 @@
-/** What becomes of groups that their maker leaves, and of those who want to join. */
+/** Groups: their admins, changes that are refused, and joining. */
 import assert from "node:assert/strict";
 import { controlApp } from "../../../../src/sandbox/control/app.ts";
 import { startNetwork } from "../../../../src/sandbox/network.ts";
@@ -31,7 +31,7 @@ type Ask = (method: string, path: string, asked?: unknown) => Promise<{
   body: { subject: string; detail: string; participants: { number: string; admin: boolean }[] };
 }>;
 
-inGroup("a group goes on under another admin when its maker has left", async (ask) => {
+inGroup("other admins manage a group after its creator has left", async (ask) => {
   await ask("POST", "/participants", { action: "promote", participants: [ANA] });
   await ask("POST", "/participants", { action: "leave", participants: [MAKER] });
   assert.equal((await ask("PATCH", "", { subject: "Old friends" })).body.subject, "Old friends");
@@ -39,7 +39,7 @@ inGroup("a group goes on under another admin when its maker has left", async (as
   assert.deepEqual(body.participants.map(({ number }) => number), [ANA]);
 });
 
-inGroup("when the last admin leaves, the member of longest standing is one", async (ask) => {
+inGroup("when the last admin leaves, the longest-standing member becomes admin", async (ask) => {
   const admins = ({ body }: Awaited<ReturnType<Ask>>) =>
     body.participants.flatMap((one) => one.admin ? one.number : []);
   await ask("POST", "/participants", { action: "promote", participants: [BEN] });
@@ -50,7 +50,7 @@ inGroup("when the last admin leaves, the member of longest standing is one", asy
   assert.deepEqual(admins(await ask("POST", "/participants", { action: "leave", participants: [BEN] })), []);
 });
 
-inGroup("a change that nobody in the group may make is refused", async (ask) => {
+inGroup("a change that no member may make is refused", async (ask) => {
   await ask("POST", "/participants", { action: "leave", participants: [MAKER] });
   await ask("POST", "/participants", { action: "demote", participants: [ANA] });
   const refused = await ask("POST", "/participants", { action: "promote", participants: [ANA] });
@@ -63,31 +63,34 @@ inGroup("a change that nobody in the group may make is refused", async (ask) => 
 
 for (
   const [action, refused, why] of [
-    ["add", BEN, /is in the group already/],
-    ["remove", MAKER, /made the group/],
-    ["demote", MAKER, /made the group/],
+    ["add", BEN, /is already in the group/],
+    ["remove", MAKER, /created the group/],
+    ["demote", MAKER, /created the group/],
     ["remove", STRANGER, /is not in the group/],
     ["promote", STRANGER, /is not in the group/],
     ["demote", STRANGER, /is not in the group/],
     ["leave", STRANGER, /is not in the group/],
   ] as const
 ) {
-  inGroup(`who cannot ${action} is named, and nothing is done: ${why.source}`, async (ask) => {
-    const other = action === "add" ? STRANGER : ANA;
-    const answer = await ask("POST", "/participants", { action, participants: [other, refused] });
-    assert.equal(answer.status, 400);
-    assert.match(answer.body.detail, /^participants\.1: /);
-    assert.match(answer.body.detail, why);
-    const { body } = await ask("GET", "");
-    assert.deepEqual(body.participants.map(({ number, admin }) => [number, admin]), [
-      [MAKER, true],
-      [ANA, false],
-      [BEN, false],
-    ]);
-  });
+  inGroup(
+    `${action} is refused as a whole if one participant is refused, and names it: ${why.source}`,
+    async (ask) => {
+      const other = action === "add" ? STRANGER : ANA;
+      const answer = await ask("POST", "/participants", { action, participants: [other, refused] });
+      assert.equal(answer.status, 400);
+      assert.match(answer.body.detail, /^participants\.1: /);
+      assert.match(answer.body.detail, why);
+      const { body } = await ask("GET", "");
+      assert.deepEqual(body.participants.map(({ number, admin }) => [number, admin]), [
+        [MAKER, true],
+        [ANA, false],
+        [BEN, false],
+      ]);
+    },
+  );
 }
 
-inGroup("the maker of a group who left can be added again", async (ask) => {
+inGroup("a creator who left the group can be added again", async (ask) => {
   await ask("POST", "/participants", { action: "promote", participants: [ANA] });
   await ask("POST", "/participants", { action: "leave", participants: [MAKER] });
   const { body } = await ask("POST", "/participants", { action: "add", participants: [MAKER] });
@@ -95,7 +98,7 @@ inGroup("the maker of a group who left can be added again", async (ask) => {
   assert.equal(maker?.admin, false);
 });
 
-inGroup("the maker of a group who left and was added again is a member like any other", async (ask) => {
+inGroup("a creator who was added again is a member like any other", async (ask) => {
   await ask("POST", "/participants", { action: "promote", participants: [ANA] });
   await ask("POST", "/participants", { action: "leave", participants: [MAKER] });
   await ask("POST", "/participants", { action: "add", participants: [MAKER] });
@@ -106,7 +109,7 @@ inGroup("the maker of a group who left and was added again is a member like any 
   assert.deepEqual(removed.body.participants.map(({ number }) => number), [ANA, BEN]);
 });
 
-Deno.test("a phone follows the link of a group, with what apps add to it, and its code", async () => {
+Deno.test("a phone joins by a group's link, also with a query, and by its code alone", async () => {
   const network = await startNetwork({ runtime: testRuntime() });
   const app = controlApp(network);
   try {
@@ -125,7 +128,7 @@ Deno.test("a phone follows the link of a group, with what apps add to it, and it
   }
 });
 
-Deno.test("who waits to be let in, and is added meanwhile, is in the group once", async () => {
+Deno.test("a member who is added while a request to join is pending is in the group once", async () => {
   const network = await startNetwork({ runtime: testRuntime() });
   try {
     for (const number of [MAKER, ANA]) network.addPhone(number);

@@ -49,7 +49,7 @@ function onPhones(name: string, test: (scene: Scene) => Promise<void>): void {
   });
 }
 
-onPhones("a message that starts a chat is refused to a phone that may start none", async ({ runtime, ask, texts }) => {
+onPhones("a restricted phone cannot start a chat", async ({ runtime, ask, texts }) => {
   const write = () => ask("POST", `/phones/${ANA}/messages`, { to: BEN, text: "Hello" });
   await ask("POST", "/faults", { line: ANA, kind: "restrict", until: runtime.clock.now() + 60_000 });
   assert.deepEqual(await write(), {
@@ -77,7 +77,7 @@ onPhones(
   },
 );
 
-onPhones("a message to a group where admins alone write is refused, and the next one is read", async (scene) => {
+onPhones("a message to a group where only admins may write is refused, and a later one can be read", async (scene) => {
   const { runtime, group, ask, texts } = scene;
   const write = (text: string) => ask("POST", `/phones/${ANA}/messages`, { to: group.jid, text });
   group.announce = true;
@@ -92,7 +92,7 @@ onPhones("a message to a group where admins alone write is refused, and the next
   assert.deepEqual(unread, [], "it had the sender's key at once");
 });
 
-onPhones("who left a group cannot read on, though the network refused a message before", async (scene) => {
+onPhones("a member who left cannot read later messages, even if the network refused one in between", async (scene) => {
   const { network, group, ask, texts } = scene;
   const ben = network.switchboard.directory.account(BEN)!;
   const write = (text: string) => ask("POST", `/phones/${ANA}/messages`, { to: group.jid, text });
@@ -134,7 +134,7 @@ for (
     ["a group that it is not in", "", "is not a group that this phone is in"],
   ] as const
 ) {
-  onPhones(`typing that reaches nobody is refused: to ${whom}`, async ({ ask, group }) => {
+  onPhones(`typing that would reach nobody is refused: to ${whom}`, async ({ ask, group }) => {
     const answer = await ask("POST", `/phones/${BEN}/typing`, { to: to || group.jid });
     assert.deepEqual(answer, { status: 400, detail: `to: ${why}` });
   });
@@ -147,7 +147,7 @@ for (
     ["a group, though it is in it", "", "is a group, and calls are to one person"],
   ] as const
 ) {
-  onPhones(`a call that reaches nobody is refused: to ${whom}`, async ({ ask, group }) => {
+  onPhones(`a call that would reach nobody is refused: to ${whom}`, async ({ ask, group }) => {
     const answer = await ask("POST", `/phones/${ANA}/call`, { to: to || group.jid });
     assert.deepEqual(answer, { status: 400, detail: `to: ${why}` });
   });
@@ -221,7 +221,7 @@ onPhones(
   },
 );
 
-Deno.test("a file that the media host does not take is the network's error", async () => {
+Deno.test("a file that cannot be uploaded is answered with network_error", async () => {
   const network = await startNetwork({ runtime: testRuntime() });
   // Its phones have no media host.
   const cutOff = new SmallNetwork();

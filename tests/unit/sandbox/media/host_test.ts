@@ -26,7 +26,7 @@ function uploadUrl(media: MediaHost, token: string, auth = media.auth): string {
   return `${media.url}/mms/document/${token}?auth=${encodeURIComponent(auth)}&token=${token}`;
 }
 
-Deno.test("what is uploaded can be downloaded whole and in part", async () => {
+Deno.test("an uploaded file can be downloaded whole and in part", async () => {
   await withMedia(async (media, client) => {
     const body = randomBytes(300_000);
     const uploaded = await fetch(uploadUrl(media, tokenOf(body)), { client, method: "POST", body });
@@ -52,7 +52,7 @@ Deno.test("what is uploaded can be downloaded whole and in part", async () => {
   });
 });
 
-Deno.test("an upload without the auth token, or under another hash, leaves nothing", async () => {
+Deno.test("an upload without the auth token, or under a wrong hash, stores nothing", async () => {
   await withMedia(async (media, client) => {
     const body = randomBytes(1000);
     const refused: [string, number][] = [
@@ -69,7 +69,7 @@ Deno.test("an upload without the auth token, or under another hash, leaves nothi
   });
 });
 
-Deno.test("a file that was removed is gone, and an upload brings it back elsewhere", async () => {
+Deno.test("a removed file is gone, and uploading it again gives it a new path", async () => {
   await withMedia(async (media, client) => {
     const body = randomBytes(1000);
     const send = async () => (await fetch(uploadUrl(media, tokenOf(body)), { client, method: "POST", body })).json();

@@ -27,7 +27,7 @@ async function withNetwork(run: (network: SmallNetwork, media: MediaHost) => Pro
   }
 }
 
-Deno.test("files of every kind arrive whole, with the right field, name and caption", async () => {
+Deno.test("files of every kind arrive intact, with the right field, name and caption", async () => {
   await withNetwork(async (network) => {
     const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
     const sizes = { image: 1, video: 100_000, audio: 16, document: 999_999, sticker: 15 } as const;
@@ -53,7 +53,7 @@ Deno.test("files of every kind arrive whole, with the right field, name and capt
   });
 });
 
-Deno.test("a file that is missing, not what its message says, or elsewhere is reported with the message", async () => {
+Deno.test("a file that is missing, different from its message, or elsewhere is reported with the message", async () => {
   await withNetwork(async (network, media) => {
     const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
     const held: { device: Device; stanza: BinaryNode }[] = [];
@@ -78,13 +78,13 @@ Deno.test("a file that is missing, not what its message says, or elsewhere is re
     assert.deepEqual(ben.inbox().map((item) => [item.size, item.mediaError]), [
       [null, "The media host answered 404"],
       [5000, null],
-      [null, "The file lies outside the media host"],
-      [null, "The encrypted file has another hash"],
+      [null, "The file is not on the media host"],
+      [null, "The encrypted file has a different hash"],
     ]);
   });
 });
 
-Deno.test("a file whose message names no place for it is reported with the message", async () => {
+Deno.test("a message that does not say where its file is says so in the inbox", async () => {
   await withNetwork(async (network) => {
     const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
     const hash = Buffer.alloc(32);
@@ -94,14 +94,14 @@ Deno.test("a file whose message names no place for it is reported with the messa
     }
     await network.idle();
     assert.deepEqual(ben.inbox().map((item) => [item.size, item.mediaError]), [
-      [null, "The message does not say where its file lies"],
-      [null, "The file lies outside the media host"],
-      [null, "The message does not say where its file lies"],
+      [null, "The message does not say where its file is"],
+      [null, "The file is not on the media host"],
+      [null, "The message does not say where its file is"],
     ]);
   });
 });
 
-Deno.test("what is no file is refused before anything is uploaded", async () => {
+Deno.test("an empty file, or one that is not base64, is refused before anything is uploaded", async () => {
   await withNetwork(async (network, media) => {
     const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
     const refused = { code: "validation_failed" };
@@ -112,7 +112,7 @@ Deno.test("what is no file is refused before anything is uploaded", async () => 
   });
 });
 
-Deno.test("a companion whose download failed gets the file anew from its own phone", async () => {
+Deno.test("a phone uploads a file again for its companion whose download failed", async () => {
   await withNetwork(async (network, media) => {
     const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
     const companion = joinCompanion(network, "15550002:7");
@@ -166,7 +166,7 @@ function joinCompanion(network: SmallNetwork, user: string) {
   return { device, received, decrypt };
 }
 
-Deno.test("what the owner sends from the phone reaches the companion as the owner's own message", async () => {
+Deno.test("a message sent from the phone reaches the companion as the owner's own", async () => {
   const network = new SmallNetwork();
   const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
   const companion = joinCompanion(network, "15550001:3");
@@ -178,7 +178,7 @@ Deno.test("what the owner sends from the phone reaches the companion as the owne
   assert.deepEqual(ana.inbox(), []);
 });
 
-Deno.test("a number that is not on the network is refused to a phone with a companion too", async () => {
+Deno.test("a phone with a companion cannot write to a number that is not on the network either", async () => {
   const network = new SmallNetwork();
   const ana = network.phone("15550001");
   const companion = joinCompanion(network, "15550001:3");

@@ -61,7 +61,7 @@ function arrivalAt(phone: Phone, fits: (item: InboxItem) => boolean): Promise<In
   return until(() => phone.inbox().find(fits));
 }
 
-Deno.test("texts pass both ways, and the owner's phone sees what the line sends and gets", async () => {
+Deno.test("texts pass both ways, and the owner's phone sees all messages of the line", async () => {
   await onStage(async ({ owner, ana, client, arrival }) => {
     const { id } = await ana.sendMessage({ to: LINE, text: "hello line" });
     const got = await arrival(({ key }) => key.id === id);
@@ -80,7 +80,7 @@ Deno.test("texts pass both ways, and the owner's phone sees what the line sends 
   });
 });
 
-Deno.test("delivered and read come back to the line", async () => {
+Deno.test("delivered and read receipts reach the line", async () => {
   await onStage(async ({ ana, client }) => {
     const statuses: (number | null | undefined)[] = [];
     client.socket.ev.on("messages.update", (updates) => statuses.push(...updates.map(({ update }) => update.status)));
@@ -94,7 +94,7 @@ Deno.test("delivered and read come back to the line", async () => {
   });
 });
 
-Deno.test("files pass both ways with the same hash, a hundred kilobytes and one byte alike", async () => {
+Deno.test("files of a hundred kilobytes and of one byte pass both ways unchanged", async () => {
   await onStage(async ({ ana, client, arrival }) => {
     for (const [size, kind] of [[100_001, "document"], [1, "document"], [70_000, "image"], [3000, "audio"]] as const) {
       const body = randomBytes(size);
@@ -151,7 +151,7 @@ for (const addressing of ["lid", "pn"] as const) {
   });
 }
 
-Deno.test("a sender known by @lid alone is readable, and a reply to that @lid arrives", async () => {
+Deno.test("a message from an @lid can be read, and a reply to that @lid arrives", async () => {
   await onStage(async ({ owner, ana, client, arrival }) => {
     const { id } = await ana.sendMessage({ to: LINE, text: "guess who", hideNumber: true });
     const got = await arrival(({ key }) => key.id === id);
@@ -163,7 +163,7 @@ Deno.test("a sender known by @lid alone is readable, and a reply to that @lid ar
   });
 });
 
-Deno.test("a line that lost its session asks the phone again, and reads the message then", async () => {
+Deno.test("a line that lost its session asks the phone for a retry, and reads the message", async () => {
   await onStage(async ({ ana, client, arrival }) => {
     const first = await ana.sendMessage({ to: LINE, text: "first" });
     await arrival(({ key }) => key.id === first.id);
@@ -178,7 +178,7 @@ Deno.test("a line that lost its session asks the phone again, and reads the mess
   });
 });
 
-Deno.test("a phone that cannot read a line's message asks the line again, and reads it then", async () => {
+Deno.test("a phone that cannot read a line's message asks for a retry, and reads it", async () => {
   await onStage(async ({ ana, client }) => {
     const deliver = ana.deliver.bind(ana);
     let damaged = 0;
@@ -193,7 +193,7 @@ Deno.test("a phone that cannot read a line's message asks the line again, and re
   });
 });
 
-Deno.test("Baileys is linked by a code that its owner types on the phone", async () => {
+Deno.test("Baileys is linked by a code that the owner types on the phone", async () => {
   const network = await startNetwork({ runtime: { ...testRuntime(), clock: systemClock }, refresh: false });
   const owner = network.addPhone(LINE);
   const client = bareClient(network);
@@ -211,7 +211,7 @@ Deno.test("Baileys is linked by a code that its owner types on the phone", async
   }
 });
 
-Deno.test("the line gets a file anew from its owner's phone when the network has lost it", async () => {
+Deno.test("the owner's phone uploads a file again for the line when the network has lost it", async () => {
   await onStage(async ({ network, owner, ana, client, arrival }) => {
     const body = randomBytes(20_000);
     const { id } = await ana.sendMessage({ to: LINE, file: body.toString("base64"), filename: "a.bin" });

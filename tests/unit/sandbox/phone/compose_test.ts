@@ -1,4 +1,4 @@
-/** What phones make of each other's replies, mentions, places, polls, reactions, edits and deletions. */
+/** Replies, mentions, locations, polls, reactions, edits and deletions, as phones send and list them. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
@@ -21,7 +21,7 @@ function scene() {
   return { network, ana, ben, send };
 }
 
-Deno.test("a phone lists what a message quotes and whom it mentions", async () => {
+Deno.test("a phone lists a message's quotation and mentions", async () => {
   const { send, ana } = scene();
   const contextInfo = {
     stanzaId: "3EB0AA",
@@ -37,7 +37,7 @@ Deno.test("a phone lists what a message quotes and whom it mentions", async () =
   assert.deepEqual([plain.quoted, plain.mentions, plain.forwarded, plain.viewOnce], [null, [], false, false]);
 });
 
-Deno.test("a phone lists places, contacts and previews of links", async () => {
+Deno.test("a phone lists locations, contacts and link previews", async () => {
   const { send } = scene();
   const place = await send({ locationMessage: { degreesLatitude: 52.5, degreesLongitude: 13.25, name: "Berlin" } });
   assert.deepEqual(place.location, { latitude: 52.5, longitude: 13.25, name: "Berlin", address: null });
@@ -51,7 +51,7 @@ Deno.test("a phone lists places, contacts and previews of links", async () => {
   assert.deepEqual(link.linkPreview, { url, title: "Example", description: null, hasPicture: false });
 });
 
-Deno.test("a vote is read by who made the poll, and by Baileys", async () => {
+Deno.test("a vote reaches the poll's creator, and Baileys can decrypt it", async () => {
   const { network, ana, ben, send } = scene();
   const secret = Buffer.alloc(32, 7);
   const poll = await send({
@@ -94,7 +94,7 @@ Deno.test("a reaction is an item of its own, and an empty one takes it back", as
   await assert.rejects(ben.react("UNKNOWN", "👍"), { code: "not_found" });
 });
 
-Deno.test("an edit and a deletion concern their own chat, though a message of another has the same id", async () => {
+Deno.test("an edit and a deletion apply to their own chat, even if a message of another chat has the same id", async () => {
   const { network, ana, ben } = scene();
   network.group(GROUP, ana, ben);
   const { random } = network.runtime;
@@ -116,7 +116,7 @@ Deno.test("an edit and a deletion concern their own chat, though a message of an
   }
 });
 
-Deno.test("who wrote a message may edit and delete it, and nobody else", async () => {
+Deno.test("only the author of a message can edit and delete it", async () => {
   const { network, ana, ben } = scene();
   network.group(GROUP, ana, ben);
   for (const to of [ben.number, GROUP]) {
@@ -142,7 +142,7 @@ Deno.test("who wrote a message may edit and delete it, and nobody else", async (
   assert.equal(ben.inbox().find((one) => one.id === id)?.revoked, false);
 });
 
-Deno.test("an admin deletes what others wrote in a group; nobody does in a chat of two", async () => {
+Deno.test("an admin can delete other members' messages in a group; in a 1:1 chat nobody can", async () => {
   const { network, ana, ben } = scene();
   const cleo = network.phone("15550003");
   network.group(GROUP, ana, ben, cleo);
@@ -159,7 +159,7 @@ Deno.test("an admin deletes what others wrote in a group; nobody does in a chat 
   }
 });
 
-Deno.test("a stanza states the type of a poll or file in it, of every version and in every wrapper", async () => {
+Deno.test("a stanza states the type of polls of every version, and of wrapped files", async () => {
   const { network, send } = scene();
   const poll = { name: "Lunch?", options: [{ optionName: "Soup" }], selectableOptionsCount: 1 };
   const imageMessage = { mimetype: "image/jpeg" };
@@ -190,7 +190,7 @@ Deno.test("a quotation shows the caption of a wrapped file and the question of e
   assert.equal(await quoting({ pollCreationMessageV2: { name: "Lunch?" } }), "Lunch?");
 });
 
-Deno.test("an edit that leaves nothing of a message is no deletion", async () => {
+Deno.test("an edit without content does not count as a deletion", async () => {
   const { network, ana, ben, send } = scene();
   const { id } = await send({ conversation: "first" });
   const key = { remoteJid: ben.jid, fromMe: true, id };

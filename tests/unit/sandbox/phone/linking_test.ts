@@ -53,7 +53,7 @@ Deno.test("a QR is read from its text, with and without the link, and from a pic
   }
 });
 
-Deno.test("what is not the QR of a companion is refused", async () => {
+Deno.test("anything but the QR of a companion is refused", async () => {
   const { text } = makeCompanion();
   const wrong = [
     "",
@@ -68,7 +68,7 @@ Deno.test("what is not the QR of a companion is refused", async () => {
   await assert.rejects(new SmallNetwork().phone("15550001").scan("hello"), { code: "validation_failed" });
 });
 
-Deno.test("Baileys takes the ADV identity that a phone signed after a scan, and the signatures hold", async () => {
+Deno.test("Baileys accepts the ADV identity that a phone signs after a scan, and the signatures are valid", async () => {
   const network = new SmallNetwork();
   const phone = network.phone("15550001");
   const { identity, advSecret, text } = makeCompanion();
@@ -117,7 +117,7 @@ Deno.test("after a refresh only a QR with a new secret is offered to the network
   assert.deepEqual(Buffer.from(hmac!), createHmac("sha256", after.advSecret).update(details!).digest());
 });
 
-Deno.test("a QR that is read again counts as no other companion", async () => {
+Deno.test("a QR that is scanned again does not count as another companion", async () => {
   const network = new SmallNetwork();
   const phone = network.phone("15550001");
   const offered: Uint8Array[] = [];

@@ -63,7 +63,7 @@ function networkWith(companion: Companion, hello: Awaited<ReturnType<Companion["
   return { network, accepted };
 }
 
-Deno.test("both sides of a code come to the same ADV secret, and the companion is linked", async () => {
+Deno.test("both sides derive the same ADV secret from a code, and the companion is linked", async () => {
   const companion = new Companion("ABCD1234");
   const { network, accepted } = networkWith(companion, await companion.hello());
   const phone = network.phone("15550001");
@@ -80,7 +80,7 @@ Deno.test("a mistyped code links nothing", async () => {
   assert.deepEqual(accepted, []);
 });
 
-Deno.test("a companion that speaks nonsense or goes away is not linked", async () => {
+Deno.test("a companion that answers with garbage, or not at all, is not linked", async () => {
   const companion = new Companion("ABCD1234");
   const hello = await companion.hello();
   const short = networkWith(companion, { ...hello, wrappedEphemeral: hello.wrappedEphemeral.subarray(0, 60) });
@@ -92,7 +92,7 @@ Deno.test("a companion that speaks nonsense or goes away is not linked", async (
   assert.deepEqual(await gone.network.phone("15550001").enterCode("ABCD1234"), { kind: "wrong_code" });
 });
 
-Deno.test("without a waiting companion a code is of no use, and a malformed one is refused", async () => {
+Deno.test("a code that no companion waits for links nothing, and a malformed one is refused", async () => {
   const phone = new SmallNetwork().phone("15550001");
   assert.deepEqual(await phone.enterCode("ABCD1234"), { kind: "no_request" });
   await assert.rejects(phone.enterCode("ABC"), { code: "validation_failed" });

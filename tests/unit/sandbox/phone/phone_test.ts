@@ -4,7 +4,7 @@ import { SmallNetwork } from "./small_network.ts";
 
 const GROUP = "120363000000000001@g.us";
 
-Deno.test("a phone decrypts what another one sent, and the other way round", async () => {
+Deno.test("two phones decrypt each other's messages", async () => {
   const network = new SmallNetwork();
   const [ana, ben] = [network.phone("15550001", "Ana"), network.phone("15550002")];
   const { id } = await ana.sendMessage({ to: ben.number, text: "hello 🙂" });
@@ -104,7 +104,7 @@ Deno.test("a message that never decrypts is asked for five times, and the next o
   assert.deepEqual(ben.inbox().map((item) => item.text), ["after it"]);
 });
 
-Deno.test("a group message reaches every member by one ciphertext, and keys travel once", async () => {
+Deno.test("a group message is encrypted once for all members, and its key is sent only once", async () => {
   const network = new SmallNetwork();
   const [ana, ben, cleo] = [network.phone("15550001"), network.phone("15550002"), network.phone("15550003")];
   network.group(GROUP, ana, ben, cleo);
@@ -123,7 +123,7 @@ Deno.test("a group message reaches every member by one ciphertext, and keys trav
   assert.deepEqual(ana.inbox().map((item) => item.text), ["three"]);
 });
 
-Deno.test("after a member left, a group gets a new sender key", async () => {
+Deno.test("after a member has left, the next message uses a new sender key", async () => {
   const network = new SmallNetwork();
   const [ana, ben, cleo] = [network.phone("15550001"), network.phone("15550002"), network.phone("15550003")];
   network.group(GROUP, ana, ben, cleo);
@@ -150,7 +150,7 @@ Deno.test("a member who lost the group's keys gets the message again, with them"
   assert.deepEqual(ben.inbox().map((item) => item.text), ["two", "three"]);
 });
 
-Deno.test("a hidden number shows its lid alone", async () => {
+Deno.test("a phone that hides its number shows only its LID", async () => {
   const network = new SmallNetwork();
   const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
   await ana.sendMessage({ to: ben.number, text: "who is it?", hideNumber: true });
@@ -160,7 +160,7 @@ Deno.test("a hidden number shows its lid alone", async () => {
   assert.equal(message?.attrs.from, ana.lid);
 });
 
-Deno.test("what was sent from a hidden number is edited and deleted from its lid too", async () => {
+Deno.test("a message sent from the LID is edited and deleted from the LID too", async () => {
   const network = new SmallNetwork();
   const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
   network.group(GROUP, ana, ben);
@@ -176,7 +176,7 @@ Deno.test("what was sent from a hidden number is edited and deleted from its lid
   assert.deepEqual(messages.map(({ attrs }) => attrs.from), Array(6).fill(ana.lid));
 });
 
-Deno.test("who hid the number in a chat reacts and votes there from its lid too, until it writes by number", async () => {
+Deno.test("a phone that hid its number in a chat reacts and votes there from its LID, until it writes by number", async () => {
   const network = new SmallNetwork();
   const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
   await ana.sendMessage({ to: ben.number, text: "who is it?", hideNumber: true });
@@ -192,7 +192,7 @@ Deno.test("who hid the number in a chat reacts and votes there from its lid too,
   assert.deepEqual(sent.map(({ attrs }) => attrs.from), [ana.lid, ana.lid, ana.lid, ana.jid, ana.jid]);
 });
 
-Deno.test("a recipient that cannot be is refused and nothing is sent", async () => {
+Deno.test("an invalid recipient or message is refused, and nothing is sent", async () => {
   const network = new SmallNetwork();
   const ana = network.phone("15550001");
   const refused = { code: "validation_failed" };
@@ -204,7 +204,7 @@ Deno.test("a recipient that cannot be is refused and nothing is sent", async () 
   assert.deepEqual(network.sent, []);
 });
 
-Deno.test("a field that WhatsApp's messages do not have is refused by its name, wherever it stands", async () => {
+Deno.test("a field that WhatsApp's messages do not have is refused and named, at any depth", async () => {
   const network = new SmallNetwork();
   const [ana, ben] = [network.phone("15550001"), network.phone("15550002")];
   const secret = "A".repeat(43) + "=";
@@ -232,7 +232,7 @@ Deno.test("a field that WhatsApp's messages do not have is refused by its name, 
   }
 });
 
-Deno.test("nothing of it is printed, and no text is logged", async () => {
+Deno.test("libsignal prints nothing, and no text is logged", async () => {
   const printed: unknown[][] = [];
   const levels = ["log", "info", "warn", "error"] as const;
   const originals = levels.map((level) => console[level]);

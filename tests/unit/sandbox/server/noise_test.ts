@@ -43,7 +43,7 @@ async function shakeHands(identity: NoiseIdentity) {
   return { noise, responder, reader, staticKeys, learned };
 }
 
-Deno.test("a client that pins the root key shakes hands, and both sides read each other", async () => {
+Deno.test("a client that pins the root key completes the handshake, and both sides can decrypt", async () => {
   const { noise, responder, reader, staticKeys, learned } = await shakeHands(createNoiseIdentity(NOW));
   assert.deepEqual(Buffer.from(learned.staticPublic), Buffer.from(staticKeys.public));
   assert.equal(Buffer.from(learned.payload).toString(), "who I am");
@@ -54,7 +54,7 @@ Deno.test("a client that pins the root key shakes hands, and both sides read eac
   }
 });
 
-Deno.test("the root key signs the intermediate, and that the static key; another root signs neither", () => {
+Deno.test("the root key signs the intermediate, which signs the static key; no other root does", () => {
   const { certificate, rootPublic, staticKeys } = createNoiseIdentity(NOW);
   const { leaf, intermediate } = proto.CertChain.decode(certificate);
   const { Details } = proto.CertChain.NoiseCertificate;
@@ -66,7 +66,7 @@ Deno.test("the root key signs the intermediate, and that the static key; another
   assert.ok(!isSignedBy(createNoiseIdentity(NOW).rootPublic, intermediate!.details!, intermediate!.signature!));
 });
 
-Deno.test("a frame that was altered, repeated or left out does not decrypt", async () => {
+Deno.test("nothing decrypts after a frame that was altered, repeated or lost", async () => {
   const scenarios = {
     altered: (a: Uint8Array) => [a.map((byte, i) => (i === 0 ? byte ^ 1 : byte))],
     repeated: (a: Uint8Array) => [a, a],
@@ -80,14 +80,14 @@ Deno.test("a frame that was altered, repeated or left out does not decrypt", asy
   }
 });
 
-Deno.test("a handshake that does not begin or end as it must is refused", () => {
+Deno.test("a handshake without a valid hello or finish is refused", () => {
   const responder = createNoiseResponder(createNoiseIdentity(NOW));
   assert.throws(() => responder.hello(proto.HandshakeMessage.encode({}).finish()), /client hello/);
   assert.throws(() => responder.finish(proto.HandshakeMessage.encode({}).finish()), /client finish/);
   assert.throws(() => responder.encrypt(new Uint8Array(1)), /not finished/);
 });
 
-Deno.test("frames are cut the same whatever the chunks, with and without routing information", () => {
+Deno.test("frames are the same however the chunks are split, with and without routing information", () => {
   for (const routingInfo of [undefined, Uint8Array.of(1, 2, 3)]) {
     const { noise, hello } = client(routingInfo);
     const stream = Buffer.concat([hello, noise.encodeFrame(Buffer.from("next")), noise.encodeFrame(Buffer.alloc(0))]);
@@ -99,7 +99,7 @@ Deno.test("frames are cut the same whatever the chunks, with and without routing
   }
 });
 
-Deno.test("a client of another protocol and a frame without end are refused", () => {
+Deno.test("another protocol's intro and a frame that is too long are refused", () => {
   assert.throws(() => new FrameReader().push(Buffer.from("GET / HTTP/1.1")), /intro/);
   const reader = new FrameReader();
   reader.push(NOISE_WA_HEADER);

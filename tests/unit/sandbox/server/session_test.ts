@@ -1,4 +1,4 @@
-/** A line's open session under faults of its network. */
+/** A line's open session while the network has faults. */
 import assert from "node:assert/strict";
 import { openSession } from "../../../../src/sandbox/server/session.ts";
 import { type BinaryNode, element } from "../../../../src/sandbox/world/stanza.ts";
@@ -32,7 +32,7 @@ const malformed = (own: string) =>
 const ping = element("iq", { id: "p", type: "get", xmlns: "w:p" });
 
 for (const end of ["its time", "lifting it"] as const) {
-  Deno.test(`a malformed stanza in a silence breaks its own connection when ${end} ends that, and nothing else`, async () => {
+  Deno.test(`when ${end} ends a silence, a malformed stanza sent during it ends its own connection and nothing else`, async () => {
     const { runtime, network, account, session, sent, ends } = scene();
     network.faults.hold(account.number, "silence", 5_000);
     for (const stanza of [ping, malformed(account.jid)]) session.onStanza(stanza);
@@ -44,7 +44,7 @@ for (const end of ["its time", "lifting it"] as const) {
   });
 }
 
-Deno.test("a garbled message without a ciphertext to spoil reaches the line as it is, and its sender notices nothing", () => {
+Deno.test("garble delivers a message with an empty ciphertext unchanged, and its sender is not affected", () => {
   const { network, account, session, mailbox, sent, ends } = scene();
   session.onStanza(element("iq", { id: "a", type: "set", xmlns: "passive" }, [element("active")]));
   network.faults.add(account.number, "garble", true, 2);

@@ -4,7 +4,7 @@ import { ManualClock, settle } from "../../../support/runtime.ts";
 
 const LINE = "4915100000001";
 
-Deno.test("a stream fault waits for its line alone and is met once, in the order asked for", () => {
+Deno.test("a pending stream fault applies to its line only, once, in the order in which it was set", () => {
   const faults = new Faults(new ManualClock());
   faults.await(LINE, "drop");
   faults.await(LINE, "unavailable");
@@ -12,7 +12,7 @@ Deno.test("a stream fault waits for its line alone and is met once, in the order
   assert.deepEqual([1, 2, 3].map(() => faults.takePending(LINE)), ["drop", "unavailable", null]);
 });
 
-Deno.test("a timed fault ends by itself, and a shorter one does not cut it off", async () => {
+Deno.test("a timed fault ends by itself, and a later, shorter one does not shorten it", async () => {
   const clock = new ManualClock();
   const faults = new Faults(clock);
   faults.hold(LINE, "silence", 5_000);
@@ -26,7 +26,7 @@ Deno.test("a timed fault ends by itself, and a shorter one does not cut it off",
   assert.deepEqual([ended, faults.holds(LINE, "silence")], [["there was none", "after a silence"], false]);
 });
 
-Deno.test("what is lifted ends at once, on its line alone, and nothing of it comes later", async () => {
+Deno.test("lifting ends a line's faults at once, and no other line's", async () => {
   const clock = new ManualClock();
   const faults = new Faults(clock);
   const other = "4915100000002";
@@ -60,7 +60,7 @@ Deno.test("counted faults are used up one message at a time", () => {
   assert.deepEqual([1, 2].map(() => faults.take(LINE, "duplicate")), [true, null]);
 });
 
-Deno.test("slow uploads are used up one upload at a time, each as slow as it was asked for", () => {
+Deno.test("slow uploads are used up one upload at a time, each with its own delay", () => {
   const faults = new Faults(new ManualClock());
   faults.add(LINE, "slow_upload", 2_000, 2);
   faults.add(LINE, "slow_upload", 500);
@@ -68,7 +68,7 @@ Deno.test("slow uploads are used up one upload at a time, each as slow as it was
   assert.deepEqual([1, 2, 3, 4].map(() => faults.take(LINE, "slow_upload")), [2_000, 2_000, 500, null]);
 });
 
-Deno.test("each stream fault says what the real network says", () => {
+Deno.test("each stream fault sends the real network's stream error", () => {
   assert.equal(streamError("drop"), null);
   assert.equal(streamError("restart")!.attrs.code, "515");
   assert.equal(streamError("unavailable")!.attrs.code, "503");

@@ -17,7 +17,7 @@ function connect(mailbox: Mailbox): string[] {
   return seen;
 }
 
-Deno.test("what waits comes first, in order and marked, then what arrives", () => {
+Deno.test("the backlog is delivered first, in order and marked as offline, then new stanzas", () => {
   const mailbox = new Mailbox();
   for (const id of ["a", "b", "c"]) mailbox.put(message(id));
   const seen = connect(mailbox);
@@ -32,7 +32,7 @@ Deno.test("what waits comes first, in order and marked, then what arrives", () =
   ]);
 });
 
-Deno.test("what was handed over but not acknowledged comes again after a reconnect", () => {
+Deno.test("a stanza that was not acknowledged is delivered again after a reconnect", () => {
   const mailbox = new Mailbox();
   for (const id of ["a", "b", "c"]) mailbox.put(message(id));
   connect(mailbox);
@@ -44,7 +44,7 @@ Deno.test("what was handed over but not acknowledged comes again after a reconne
   assert.equal(mailbox.size, 3);
 });
 
-Deno.test("an ack, a receipt and each id of a batched receipt end a stanza's stay; a retry receipt does not", () => {
+Deno.test("an ack, a receipt and each id of a batched receipt remove a stanza; a retry receipt does not", () => {
   const mailbox = new Mailbox();
   for (const id of ["a", "b", "c", "d"]) mailbox.put(message(id));
   mailbox.put(element("receipt", { id: "a", from: ANA }));
@@ -58,7 +58,7 @@ Deno.test("an ack, a receipt and each id of a batched receipt end a stanza's sta
   assert.deepEqual(connect(mailbox).filter((one) => one.includes(" d ")), ["message d offline"]);
 });
 
-Deno.test("two peers that chose one id are told apart", () => {
+Deno.test("two peers that chose the same id are told apart", () => {
   const mailbox = new Mailbox();
   mailbox.put(message("same", ANA));
   mailbox.put(message("same", BEN));
@@ -68,11 +68,11 @@ Deno.test("two peers that chose one id are told apart", () => {
   assert.deepEqual(left, [ANA]);
 });
 
-Deno.test("a companion that has nothing waiting still hears that there is nothing", () => {
+Deno.test("a companion without a backlog is told that it is empty", () => {
   assert.deepEqual(connect(new Mailbox()), ["ib offline"]);
 });
 
-Deno.test("a status post that is refused holds everything back until it is let go", () => {
+Deno.test("a refused status post blocks the mailbox until it is acknowledged", () => {
   const mailbox = new Mailbox();
   const post = element("message", { id: "post", from: "status@broadcast", participant: ANA });
   connect(mailbox);
@@ -86,7 +86,7 @@ Deno.test("a status post that is refused holds everything back until it is let g
   assert.deepEqual(seen.slice(2), ["message a offline", "ib offline"]);
 });
 
-Deno.test("a message that is refused is gone like one that was read", () => {
+Deno.test("a message that the companion refuses is removed like an acknowledged one", () => {
   const mailbox = new Mailbox();
   mailbox.put(message("a"));
   mailbox.acknowledge(element("ack", { class: "message", id: "a", to: ANA, error: "500" }));

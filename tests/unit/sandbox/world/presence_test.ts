@@ -26,7 +26,7 @@ function scene() {
   return { presence, account, open, link: () => link(account, () => {}), watcher, seen: () => seen.splice(0) };
 }
 
-Deno.test("who watches an account hears when the last line that showed it online drops", () => {
+Deno.test("a watcher is told when the last line that showed an account online disconnects", () => {
   const { presence, account, link, seen } = scene();
   const [first, second] = [link(), link()];
   presence.take(first, element("presence", { type: "available" }));
@@ -37,7 +37,7 @@ Deno.test("who watches an account hears when the last line that showed it online
   assert.deepEqual(seen(), [`${account.jid} unavailable`]);
 });
 
-Deno.test("a line that was not shown online drops without a word, and one that has dropped hears nothing", () => {
+Deno.test("a line that was not available disconnects unannounced, and a disconnected watcher is told nothing", () => {
   const { presence, link, watcher, seen } = scene();
   const line = link();
   presence.take(line, element("presence", { type: "unavailable" }));
@@ -49,7 +49,7 @@ Deno.test("a line that was not shown online drops without a word, and one that h
   assert.deepEqual(seen(), []);
 });
 
-Deno.test("who watches an account by its LID hears of it by that, and of nobody's number", () => {
+Deno.test("a watcher that subscribed by LID is told of presence by LID, never by number", () => {
   const { presence, account, link, watcher, seen } = scene();
   const line = link();
   seen();
@@ -59,7 +59,7 @@ Deno.test("who watches an account by its LID hears of it by that, and of nobody'
   assert.deepEqual(seen().map((line) => line.split(" ")[0]), Array(3).fill(account.lid));
 });
 
-Deno.test("an account whose only line was unlinked is not online any more; one that never had a line is", () => {
+Deno.test("an account whose only line was unlinked is offline; one that never had a line is online", () => {
   const { presence, account, open, link, watcher, seen } = scene();
   const line = link();
   seen();

@@ -56,7 +56,7 @@ const to = (jid: string) => element("to", { jid }, [enc(`for ${jid}`)]);
 const write = (id: string, chat: string, jids: string[], extra: BinaryNode[] = []) =>
   element("message", { id, to: chat, type: "text" }, [element("participants", {}, jids.map(to)), ...extra]);
 
-Deno.test("a message reaches the devices that it was encrypted for, and each sees whom it is from", () => {
+Deno.test("a message reaches the devices that it was encrypted for, and each sees its sender", () => {
   const { relay, line, ana, companion, arrived } = scene();
   assert.deepEqual(relay.submit(companion, write("a", ana.jid, [ana.jid, line.jid])), {});
   assert.deepEqual(arrived.map(({ at }) => at), [ana.number, line.number]);
@@ -67,7 +67,7 @@ Deno.test("a message reaches the devices that it was encrypted for, and each see
   assert.deepEqual([own!.from, own!.recipient, own!.recipient_lid], [theirs!.from, ana.jid, ana.lid]);
 });
 
-Deno.test("the same id again is acknowledged, and relayed only to a device that asked for it", () => {
+Deno.test("a repeated id is acknowledged, and relayed only to a device that asked for a retry", () => {
   const { relay, routes, line, ana, companion, arrived } = scene();
   const message = write("a", ana.jid, [ana.jid, line.jid]);
   relay.submit(companion, message);
@@ -86,7 +86,7 @@ Deno.test("another sender may use the same id", () => {
   assert.equal(arrived.length, 2);
 });
 
-Deno.test("a message for nobody, for a stranger's group or without an id is refused and reaches no one", () => {
+Deno.test("a message without a receiver, without an id, or to a group of others is refused", () => {
   const { relay, groups, runtime, line, ana, ben, companion, arrived } = scene();
   const group = groups.create({ subject: "Others", participants: [ana, ben], addressing: "lid" }, runtime);
   const refused = [
@@ -99,14 +99,14 @@ Deno.test("a message for nobody, for a stranger's group or without an id is refu
   assert.equal(arrived.length, 0);
 });
 
-Deno.test("a device of somebody else gets nothing, even where it is named", () => {
+Deno.test("a device outside the chat gets nothing, even if the message names it", () => {
   const { relay, ana, ben, companion, arrived } = scene();
   relay.submit(companion, write("a", ana.jid, [ana.jid, ben.jid, `${ana.number}:7@s.whatsapp.net`]));
   assert.deepEqual(arrived.map(({ at }) => at), [ana.number]);
 });
 
 for (const addressing of ["lid", "pn"] as Group["addressing"][]) {
-  Deno.test(`in a group by ${addressing} all devices get the ciphertext, and a key where one was encrypted`, () => {
+  Deno.test(`in a group addressed by ${addressing} all devices get the ciphertext, and those it was encrypted for the key`, () => {
     const { relay, groups, runtime, line, ana, ben, companion, arrived } = scene();
     const group = groups.create({ subject: "Team", participants: [ana, line, ben], addressing }, runtime);
     relay.submit(companion, write("a", group.jid, [addressing === "lid" ? ana.lid : ana.jid], [enc("all")]));
@@ -123,7 +123,7 @@ for (const addressing of ["lid", "pn"] as Group["addressing"][]) {
   });
 }
 
-Deno.test("who hides the number is nowhere named by it", () => {
+Deno.test("a sender's hidden number appears nowhere in the message", () => {
   const { relay, groups, runtime, line, ana, arrived } = scene();
   const group = groups.create({ subject: "Team", participants: [ana, line], addressing: "pn" }, runtime);
   const sender = { account: ana, device: 0 };
@@ -137,7 +137,7 @@ Deno.test("who hides the number is nowhere named by it", () => {
   }
 });
 
-Deno.test("delivered and read go to all devices of the sender, a retry to the one that sent", () => {
+Deno.test("delivered and read receipts go to all devices of the sender, a retry only to the one that sent", () => {
   const { routes, line, ana, companion, link, arrived } = scene();
   link(line);
   const sender = jidOf(companion, "pn");
@@ -168,7 +168,7 @@ Deno.test("devices are hashed as clients do: six bytes over the sorted addresses
   assert.equal(participantHash(devices.reverse()), "2:ktsK6U6k");
 });
 
-Deno.test("a restricted account starts no chat, and goes on where it shows the token that it was given", () => {
+Deno.test("a restricted account can start no chat, but writes on where it shows a valid token", () => {
   const { relay, trust, line, ana, companion, runtime } = scene();
   let given: Uint8Array = new Uint8Array(0);
   const write = (id: string, token?: Uint8Array) =>
@@ -206,7 +206,7 @@ Deno.test("a cap counts the chats that an account starts, and no others", () => 
   assert.deepEqual(write("over", ana), { error: "463" });
 });
 
-Deno.test("whom an account has blocked does not reach it, and is not told", () => {
+Deno.test("a blocked sender's messages are accepted and dropped", () => {
   const { relay, trust, line, ana, companion, link, arrived } = scene();
   const [sender, own] = [{ account: ana, device: 0 }, link(ana)];
   const devices = [line.jid, jidOf(companion, "pn"), jidOf(own, "pn")];
@@ -229,7 +229,7 @@ Deno.test("whom an account has blocked does not reach it, and is not told", () =
   assert.deepEqual(arrived.map(({ at }) => at), [line.number, `${line.number}:1`, `${ana.number}:1`]);
 });
 
-Deno.test("in a group whom a member has blocked is read by that member too", () => {
+Deno.test("a group message reaches a member who has blocked its sender", () => {
   const { relay, groups, runtime, line, ana, ben, arrived } = scene();
   const group = groups.create({ subject: "Team", participants: [ana, line, ben], addressing: "lid" }, runtime);
   line.blocked.add(ana);

@@ -241,7 +241,7 @@ function errorOf(answer: BinaryNode): string | undefined {
 /** Lets promises that are due settle. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-Deno.test("with a handoff proof the owner signs, and the companion is linked without comparing codes", async () => {
+Deno.test("with a handoff proof the companion is linked once the owner has signed, without comparing codes", async () => {
   const { phone, companion, account } = scene();
   const line = companion();
   assert.deepEqual(await phone.scan(line.qr), { kind: "passkey" });
@@ -266,7 +266,7 @@ Deno.test("with a handoff proof the owner signs, and the companion is linked wit
   assert.equal(phone.passkeyState(), null);
 });
 
-Deno.test("the QR of a companion that a passkey linked counts as no other when it is read again", async () => {
+Deno.test("reading the QR of a companion linked by passkey again does not count as another companion", async () => {
   const { phone, companion } = scene();
   const lines = [companion(), companion()];
   for (const line of lines) {
@@ -281,7 +281,7 @@ Deno.test("the QR of a companion that a passkey linked counts as no other when i
   assert.deepEqual(lines.map(({ keyIndex }) => keyIndex), [1, 2]);
 });
 
-Deno.test("without a handoff proof nothing is linked before the owner has compared the codes", async () => {
+Deno.test("without a handoff proof the companion is linked only after the owner has compared the codes", async () => {
   const { phone, companion } = scene();
   const line = companion();
   await phone.scan(line.qr);
@@ -297,7 +297,7 @@ Deno.test("without a handoff proof nothing is linked before the owner has compar
   assert.ok(line.linked());
 });
 
-Deno.test("options that do not come with the request are there for the asking", async () => {
+Deno.test("request options that do not come with the notification can be queried", async () => {
   const { phone, companion } = scene({ query: true });
   const line = companion();
   await phone.scan(line.qr);
@@ -357,7 +357,7 @@ function forge(
 }
 let forgedChallenge = "";
 
-Deno.test("an assertion with nothing wrong passes, however it was made", async () => {
+Deno.test("a valid assertion passes, however it was made", async () => {
   const { phone, companion } = scene();
   const line = companion();
   await phone.scan(line.qr);
@@ -385,7 +385,7 @@ for (const [what, make] of Object.entries(FORGERIES)) {
   });
 }
 
-Deno.test("a challenge that has run out is refused, and a fresh one is asked for", async () => {
+Deno.test("an expired challenge is refused, and a new one is issued", async () => {
   const { runtime, phone, companion } = scene();
   const line = companion();
   await phone.scan(line.qr);
@@ -411,7 +411,7 @@ for (
     "a short commitment": { commitment: new Uint8Array(31) },
   })
 ) {
-  Deno.test(`a prologue with ${what} is no prologue`, async () => {
+  Deno.test(`a prologue with ${what} is refused`, async () => {
     const { phone, companion } = scene();
     const line = companion();
     await phone.scan(line.qr);
@@ -421,7 +421,7 @@ for (
   });
 }
 
-Deno.test("a nonce that was not committed to ends the exchange", async () => {
+Deno.test("a nonce that does not match the commitment ends the exchange", async () => {
   const { phone, companion } = scene();
   const line = companion();
   await phone.scan(line.qr);
@@ -431,7 +431,7 @@ Deno.test("a nonce that was not committed to ends the exchange", async () => {
   assert.equal(line.requests, 2);
 });
 
-Deno.test("a request under another key, or of another companion, ends the exchange", async () => {
+Deno.test("a request encrypted with another key, or of another companion, ends the exchange", async () => {
   for (const change of [{ key: randomBytes(32) }, { identity: randomBytes(32) }]) {
     const { phone, companion } = scene();
     const line = companion();
@@ -466,7 +466,7 @@ Deno.test("a second device waits until the first one's exchange is over", async 
   assert.ok(!first.linked());
 });
 
-Deno.test("an owner who has signed links nothing once the companion has asked for another number's code", async () => {
+Deno.test("a signature links nothing once the companion has asked for a code for another number", async () => {
   const { runtime, network, phone, companion } = scene();
   network.directory.open("4915100000002", { name: "Other", random: runtime.random });
   const line = companion();
@@ -482,7 +482,7 @@ Deno.test("an owner who has signed links nothing once the companion has asked fo
   line.close();
 });
 
-Deno.test("a second scan leaves the code of the first where its owner sees and confirms it", async () => {
+Deno.test("a second scan leaves the first one's code visible, and its owner can confirm it", async () => {
   const { phone, companion } = scene();
   const [first, second] = [companion(), companion()];
   await phone.scan(first.qr);
@@ -502,7 +502,7 @@ Deno.test("a second scan leaves the code of the first where its owner sees and c
   assert.equal(phone.passkeyState(), null);
 });
 
-Deno.test("while one owner's exchange goes on no other phone takes the companion", async () => {
+Deno.test("during one owner's exchange no other phone can link the companion", async () => {
   const { phone, companion, secondPhone } = scene();
   const other = secondPhone("4915100000002");
   const line = companion();
@@ -517,7 +517,7 @@ Deno.test("while one owner's exchange goes on no other phone takes the companion
   line.close();
 });
 
-Deno.test("a phone whose owner has not signed yet loses the companion to one that takes it at once", async () => {
+Deno.test("before its owner has signed, a phone loses the companion to one that links it at once", async () => {
   const { phone, companion, secondPhone } = scene();
   const other = secondPhone("4915100000002");
   const line = companion();
@@ -527,7 +527,7 @@ Deno.test("a phone whose owner has not signed yet loses the companion to one tha
   line.close();
 });
 
-Deno.test("after five refusals the phone has to read the QR again", async () => {
+Deno.test("after five refusals the phone has to scan the QR again", async () => {
   const { phone, companion } = scene();
   const line = companion();
   await phone.scan(line.qr);
@@ -539,7 +539,7 @@ Deno.test("after five refusals the phone has to read the QR again", async () => 
   assert.equal((await line.prologue(phone.signPasskey(line.options))).attrs.type, "result");
 });
 
-Deno.test("the owner's browser signs for whatsapp.com alone, and with the account's passkey alone", () => {
+Deno.test("the owner's browser signs only for whatsapp.com, and only with the account's passkey", () => {
   const { phone } = scene();
   const challenge = "AAAA";
   const other = [{ id: "BBBB", type: "public-key" }];

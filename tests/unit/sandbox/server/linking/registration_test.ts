@@ -110,7 +110,7 @@ Deno.test("a companion that signs with another key is not linked", async () => {
   assert.equal(await network.linkings.get("4915100000001:1@s.whatsapp.net"), false);
 });
 
-Deno.test("a companion that proves nothing in time is hung up on, and its refs are forgotten", async () => {
+Deno.test("a companion that sends no proof in time is disconnected, and its refs are forgotten", async () => {
   const { runtime, account, identity, registration, refs, shownRefs, end } = scene();
   registration.take(account, shownRefs[0]!, offerOf(identities(identity, identity).offered));
   await runtime.clock.advance(20_000);
@@ -132,7 +132,7 @@ Deno.test("the refresh stage holds until the companion acknowledges it", () => {
   assert.equal(sent.filter(({ attrs }) => attrs.type === "companion_reg_refresh").length, 1);
 });
 
-Deno.test("early_success tells the companion that it is logged in before the phone has taken it in", () => {
+Deno.test("early_success tells the companion that it is logged in before the phone has accepted it", () => {
   const { network, account, identity, sent, registration, shownRefs } = scene();
   network.faults.add(account.number, "early_success", true);
   registration.take(account, shownRefs[0]!, offerOf(identities(identity, identity).offered));
@@ -143,7 +143,7 @@ Deno.test("early_success tells the companion that it is logged in before the pho
   assert.equal(account.companions.size, 0);
 });
 
-Deno.test("refuse_code refuses companion_hello, as does an odd name, and the next one is answered", () => {
+Deno.test("companion_hello is refused by refuse_code, or for an invalid name, and the next one is answered", () => {
   const { network, account, sent, registration } = scene();
   network.faults.add(account.number, "refuse_code", "429");
   registration.onStanza(helloFor(account));
@@ -157,7 +157,7 @@ Deno.test("refuse_code refuses companion_hello, as does an odd name, and the nex
   registration.onClose();
 });
 
-Deno.test("a code is worth nothing once the companion has asked for one of another number", async () => {
+Deno.test("a code is invalid once the companion has asked for one for another number", async () => {
   const { runtime, network, refs, account, identity, sent, registration } = scene();
   const other = network.directory.open("4915100000002", { name: "Other", random: runtime.random });
   const uplink = createUplink(network, refs);
@@ -177,7 +177,7 @@ Deno.test("a code is worth nothing once the companion has asked for one of anoth
   registration.onClose();
 });
 
-Deno.test("a code is none any more once the phone has taken it", () => {
+Deno.test("a code is invalid once the phone has used it", () => {
   const { network, refs, account, identity, registration } = scene();
   const uplink = createUplink(network, refs);
   registration.onStanza(helloFor(account));
@@ -188,7 +188,7 @@ Deno.test("a code is none any more once the phone has taken it", () => {
   registration.onClose();
 });
 
-Deno.test("a QR that one phone has taken is no QR for another, whether the link is done or not", async () => {
+Deno.test("a QR that one phone has scanned is invalid for another, whether or not the link is complete", async () => {
   const { runtime, network, refs, account, identity, sent, registration, shownRefs } = scene();
   const other = network.directory.open("4915100000002", { name: "Other", random: runtime.random });
   const uplink = createUplink(network, refs);
@@ -206,7 +206,7 @@ Deno.test("a QR that one phone has taken is no QR for another, whether the link 
   assert.equal(await network.linkings.get(account.companions.get(1)!.jid), true);
 });
 
-Deno.test("the QR of a device that was unlinked since is no QR any more", () => {
+Deno.test("the QR of a device that has been unlinked is invalid", () => {
   const { network, refs, account, identity, sent, registration, shownRefs } = scene();
   const uplink = createUplink(network, refs);
   const { offered, answer } = identities(identity, identity);
