@@ -19,16 +19,7 @@ import {
   seconds,
   STATUS_CHAT,
 } from "./stanza.ts";
-import {
-  type Account,
-  deliver,
-  differingHash,
-  type Directory,
-  type Endpoint,
-  endpointsOf,
-  isSame,
-  jidOf,
-} from "./directory.ts";
+import { deliver, differingHash, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
 import { addressIn, type Group, type Groups } from "./groups.ts";
 import type { Trust } from "./trust.ts";
 import type { Clock } from "../../runtime.ts";
@@ -98,11 +89,7 @@ export class Relay {
       })
       : null;
     if (unwanted) return { error: unwanted };
-    const receivers = group
-      ? group.participants
-      : peer!.account === sender.account
-      ? [peer!.account]
-      : [peer!.account, sender.account];
+    const receivers = group ? group.participants : [...new Set([peer!.account, sender.account])];
     // In a group all members get the message, whomever they have blocked.
     const parcels = this.#parcels(message, { group, peer }).filter(({ endpoint: { account } }) =>
       receivers.includes(account) && (group || !account.blocked.has(sender.account))
@@ -111,11 +98,8 @@ export class Relay {
       const route = { sender, receiver: endpoint, group, hideNumber: options.hideNumber ?? false };
       return element("message", this.#attributes(message, route), [...encs, ...extras(message)]);
     });
-    const phash = differingHash(message, {
-      sender,
-      receivers: receivers.flatMap(endpointsOf),
-      isGroup: group !== null,
-    });
+    const devices = receivers.flatMap(endpointsOf);
+    const phash = differingHash(message, { sender, receivers: devices, isGroup: group !== null });
     return phash === null ? {} : { phash };
   }
 
@@ -196,13 +180,22 @@ export class Relay {
     });
   }
 
-  #attributes(message: BinaryNode, route: Route): Attributes {
-    const { sender, receiver, group, hideNumber } = route;
+  #attributes(
+    message: BinaryNode,
+    { sender, receiver, group, hideNumber }: {
+      sender: Endpoint;
+      receiver: Endpoint;
+      group: Group | null;
+      hideNumber: boolean;
+    },
+  ): Attributes {
+    const { name, number } = sender.account;
     const attributes: Attributes = {
       id: message.attrs.id,
       t: seconds(this.#parts.clock),
       type: message.attrs.type,
-      notify: hideNumber ? unnumbered(sender.account) : sender.account.name,
+      // The default name is the number.
+      notify: hideNumber && name === number ? undefined : name,
       edit: message.attrs.edit,
       category: message.attrs.category,
     };
@@ -244,18 +237,6 @@ export class Relay {
       addressing_mode: form,
     };
   }
-}
-
-interface Route {
-  sender: Endpoint;
-  receiver: Endpoint;
-  group: Group | null;
-  hideNumber: boolean;
-}
-
-/** Returns the account's name; undefined if the name is the number, the default. */
-function unnumbered({ name, number }: Account): string | undefined {
-  return name === number ? undefined : name;
 }
 
 /** Returns the other children, which every receiver gets. Privacy and reporting tokens are for the server only. */
