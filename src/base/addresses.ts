@@ -22,6 +22,15 @@ export function portOf({ port, protocol }: URL): number {
   return Number(port) || (/^(https|wss):$/.test(protocol) ? 443 : 80);
 }
 
+/** Decodes percent encoding; text with malformed encoding is returned as it is. */
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** Whether the text is a complete address, v4 or v6. */
 export function isAddress(text: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(text) || ipaddr.IPv6.isValid(text);

@@ -1,5 +1,5 @@
 /** A line's proxy: parsing what users write, and displaying it without its credentials. */
-import { hostOf, urlHost } from "../base/addresses.ts";
+import { hostOf, percentDecoded, urlHost } from "../base/addresses.ts";
 import { isKeyOf } from "../base/typed_keys.ts";
 import { EgressError } from "./egress_error.ts";
 
@@ -31,8 +31,8 @@ export function readProxy(text: string): ProxyAddress {
     protocol,
     host: hostOf(url),
     port: port || PORTS[protocol],
-    username: decodeURIComponent(username),
-    password: decodeURIComponent(password),
+    username: percentDecoded(username),
+    password: percentDecoded(password),
   };
 }
 

@@ -1,8 +1,9 @@
 /** Fetches files from user-given addresses (`fileUrl`) through `egress/` into the media store. */
+import { percentDecoded } from "../base/addresses.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
-import { extensionFor, percentDecoded, safeFilename, safeMimetype } from "./filename.ts";
+import { extensionFor, safeFilename, safeMimetype } from "./filename.ts";
 import type { StoredFile } from "./store.ts";
 import type { SharedMediaStore } from "./fair_shares.ts";
 

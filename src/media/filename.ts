@@ -1,14 +1,5 @@
 /** Names and types of received files, which the sender chose: both are made safe before use. */
 
-/** Decodes percent encoding; text with malformed encoding is returned as it is. */
-export function percentDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
 /** Extensions for kinds of files that arrive without a name. */
 const EXTENSIONS: Readonly<Record<string, string>> = {
   "image/jpeg": "jpg",

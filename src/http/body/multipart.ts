@@ -3,7 +3,7 @@
  */
 import { Buffer } from "node:buffer";
 import { invalid, Problem } from "../../errors.ts";
-import { percentDecoded } from "../../media/filename.ts";
+import { percentDecoded } from "../../base/addresses.ts";
 import type { StoredFile } from "../../media/store.ts";
 import { chunksOf } from "./body.ts";
 import type { Upload, UploadOptions } from "./json_upload.ts";

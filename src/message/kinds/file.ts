@@ -2,7 +2,8 @@
  * Kinds with a file, and status posts, which may have one. Image, video, audio and document differ only in their name
  * until they are encoded; stickers and voice notes accept one format each.
  */
-import { percentDecoded, safeFilename } from "../../media/filename.ts";
+import { percentDecoded } from "../../base/addresses.ts";
+import { safeFilename } from "../../media/filename.ts";
 import type { StoredFile } from "../../media/store.ts";
 import type { FileKind, PostedBody } from "../../whatsapp/outgoing.ts";
 import { type Attachment, type Kind, type RemoteFile, text, type TextContent } from "./plain.ts";

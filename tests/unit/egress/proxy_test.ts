@@ -64,6 +64,12 @@ Deno.test("a proxy is used at the port that was written, and at its protocol's w
   ]);
 });
 
+Deno.test("a proxy's login is decoded, or taken as it is where a percent sign encodes nothing", () => {
+  const loginOf = (text: string) => [readProxy(text).username, readProxy(text).password];
+  assert.deepEqual(loginOf("http://a%40b:50%25@h:8080"), ["a@b", "50%"]);
+  assert.deepEqual(loginOf("socks5://a%zz:50%@h:1080"), ["a%zz", "50%"]);
+});
+
 Deno.test("a proxy whose port nobody can listen on is refused", () => {
   for (const text of ["socks5://h:0", "http://u:p@h:0", "https://h:00", "socks5://h:65536"]) {
     assert.throws(() => readProxy(text), { code: "forbidden_url" }, text);
