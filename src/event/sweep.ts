@@ -61,22 +61,16 @@ function removal(accountId: string, events: readonly LoggedEvent[]): Change {
   return change.add(eventKeys.eventCount(accountId), -events.length);
 }
 
-interface ErasedEvents {
-  change: Change;
-  erased: LoggedEvent[];
-  /** The place of the last event examined; null at the end. */
-  next: string | null;
-}
-
 /**
  * Builds the removal of single events. The others keep their places, and cursors stay valid. Examines the next events
- * after a place (null: from the oldest); `among` selects those to remove.
+ * after a place (null: from the oldest); `among` selects those to remove. `next`: the place of the last event examined,
+ * null at the end.
  */
 export async function eraseEvents(
   kv: Kv,
   accountId: string,
   { after, among }: { after: string | null; among(events: readonly LoggedEvent[]): Promise<LoggedEvent[]> },
-): Promise<ErasedEvents> {
+): Promise<{ change: Change; erased: LoggedEvent[]; next: string | null }> {
   const events = await readAfter(kv, accountId, after);
   const erased = await among(events);
   const change = new Change();

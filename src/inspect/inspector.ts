@@ -22,25 +22,19 @@ const HEAP_MB = 80;
 /** Variables that the process needs to find its code; none of the gateway's settings and secrets. */
 const ENVIRONMENT = ["HOME", "PATH", "DENO_DIR", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
 
-interface InspectOptions {
-  /** Ends the inspection; it then resolves to nothing. */
-  signal: AbortSignal;
-}
-
 /**
- * The facts of a file, or of an image given as bytes; none when it cannot be read within the bounds. Never
- * rejects.
+ * Resolves to the facts of a file, or of an image given as bytes; to none if it cannot be read within the bounds, or the
+ * signal aborts. Never rejects.
  */
-export type Inspect = (file: UntrustedFile | Uint8Array, options: InspectOptions) => Promise<FileFacts>;
+export type Inspect = (file: UntrustedFile | Uint8Array, options: { signal: AbortSignal }) => Promise<FileFacts>;
 
-interface InspectorOptions {
-  clock: Clock;
-  /** Tests set smaller ones. */
-  bounds?: { runMs: number; memoryBytes: number };
-}
-
-export function makeInspector({ clock, bounds }: InspectorOptions): Inspect {
-  const { runMs = RUN_MS, memoryBytes = MEMORY_BYTES } = bounds ?? {};
+/** `bounds`: tests set smaller ones. */
+export function makeInspector(
+  { clock, bounds: { runMs, memoryBytes } = { runMs: RUN_MS, memoryBytes: MEMORY_BYTES } }: {
+    clock: Clock;
+    bounds?: { runMs: number; memoryBytes: number };
+  },
+): Inspect {
   const turns = new PQueue({ concurrency: AT_ONCE });
 
   async function inOwnProcess(file: UntrustedFile | Uint8Array, signal: AbortSignal): Promise<FileFacts> {

@@ -7,6 +7,8 @@ import { extensionFor, safeFilename, safeMimetype } from "./filename.ts";
 import type { StoredFile } from "./store.ts";
 import type { SharedMediaStore } from "./fair_shares.ts";
 
+/** The address's place in the request, for validation errors. */
+const PATH = "fileUrl";
 /** The same limit as for an upload. */
 const FETCH_MAX_BYTES = 100 * 1024 ** 2;
 /** Time limit for the whole file, redirects included. */
@@ -15,29 +17,16 @@ const MAX_REDIRECTS = 5;
 /** Statuses after which a retry may succeed. */
 const PASSING_STATUSES = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-interface FetchedFile {
-  file: StoredFile;
-  filename: string;
-  mimetype: string;
-}
-
-interface FetchFileOptions {
-  /** The account that owns the file. */
-  accountId: string;
-  /** The address's place in the request, for validation errors. */
-  path?: string;
-  signal?: AbortSignal;
-}
-
 /**
- * Fetches a file and writes it to the media store without a row: the caller either keeps it in its own commit or
- * removes it. Throws Problem validation_failed if the address is forbidden or yields no file (with the EgressError, if
- * any, as its cause), and payload_too_large.
+ * Returns a function that fetches a file and writes it to the media store on behalf of the account, without a row: the
+ * caller either keeps it in its own commit or removes it. Throws Problem validation_failed if the address is forbidden
+ * or yields no file (with the EgressError, if any, as its cause), and payload_too_large.
  */
-type FetchFile = (url: string, options: FetchFileOptions) => Promise<FetchedFile>;
-
-export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; media: SharedMediaStore }): FetchFile {
-  return async (url, { accountId, path = "fileUrl", signal }) => {
+export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; media: SharedMediaStore }) {
+  return async (
+    url: string,
+    { accountId, signal }: { accountId: string; signal?: AbortSignal },
+  ): Promise<{ file: StoredFile; filename: string; mimetype: string }> => {
     try {
       const response = await safeFetch.fetch({
         url,
@@ -52,30 +41,33 @@ export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; medi
         await response.body.cancel();
         const answered = `the address answered ${response.status} instead of a file`;
         if (PASSING_STATUSES.has(response.status)) throw new EgressError("unreachable", answered);
-        throw invalid(path, answered);
+        throw invalid(PATH, answered);
       }
-      const body = await decoded(response, path);
+      const body = await decoded(response);
       const file = await media.write(body, { accountId, maxBytes: FETCH_MAX_BYTES });
       if (file.size === 0) {
         await media.remove(file.fileId);
-        throw invalid(path, "the file at the address is empty");
+        throw invalid(PATH, "the file at the address is empty");
       }
       const mimetype = safeMimetype(response.headers.get("content-type") ?? "");
       return { file, filename: filenameOf(response, mimetype), mimetype };
     } catch (error) {
-      if (error instanceof TypeError) throw invalid(path, "the file is compressed in a way that cannot be read");
+      if (error instanceof TypeError) throw invalid(PATH, "the file is compressed in a way that cannot be read");
       if (!(error instanceof EgressError)) throw error;
       if (error.code === "too_large") {
-        throw new Problem("payload_too_large", `${path}: the file is larger than ${FETCH_MAX_BYTES / 1024 ** 2} MiB.`);
+        throw new Problem("payload_too_large", `${PATH}: the file is larger than ${FETCH_MAX_BYTES / 1024 ** 2} MiB.`);
       }
       const message = `cannot be fetched: ${error.message}`;
-      throw new Problem("validation_failed", `${path}: ${message}`, { errors: [{ path, message }], cause: error });
+      throw new Problem("validation_failed", `${PATH}: ${message}`, {
+        errors: [{ path: PATH, message }],
+        cause: error,
+      });
     }
   };
 }
 
 /** Returns the file's content, decoded if the server compressed it unasked. The store limits the decoded size. */
-async function decoded(response: SafeResponse, path: string): Promise<ReadableStream<Uint8Array>> {
+async function decoded(response: SafeResponse): Promise<ReadableStream<Uint8Array>> {
   const coding = response.headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
   switch (coding) {
     case "identity":
@@ -85,7 +77,7 @@ async function decoded(response: SafeResponse, path: string): Promise<ReadableSt
       return response.body.pipeThrough(new DecompressionStream(coding));
     default:
       await response.body.cancel();
-      throw invalid(path, "the address sends the file in a compression that nobody asked for");
+      throw invalid(PATH, "the address sends the file in a compression that nobody asked for");
   }
 }
 

@@ -26,13 +26,9 @@ export interface MediaStore {
   /** Reads `length` bytes from `start` on. Throws Problem not_found if the file is gone. */
   read(fileId: string, part: { start: number; length: number }): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
   /** Returns the file on the local disk, as long as the handle is held. Throws Problem not_found if it is gone. */
-  onDisk(fileId: string): Promise<LocalFile>;
+  onDisk(fileId: string): Promise<AsyncDisposable & { readonly path: string }>;
   /** Removes the bytes; a missing file is not an error. */
   remove(fileId: string): Promise<void>;
-}
-
-interface LocalFile extends AsyncDisposable {
-  readonly path: string;
 }
 
 /** Adds the file's rows to the change that first refers to it. Files without a row are swept as orphans. */

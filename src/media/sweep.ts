@@ -22,26 +22,14 @@ interface SweepMediaContext {
   shares: DiskShares;
 }
 
-interface SweepOrphansContext {
-  kv: Kv;
-  media: DiskMediaStore;
-  runtime: Runtime;
-}
-
-interface SweepMediaOptions {
-  /** Stops the sweep between two commits. */
-  signal?: AbortSignal;
-  /** Limit for all files together; beyond it received files are removed, even before their 24 h are over. */
-  capBytes: number;
-}
-
 /**
- * Removes expired received files. While the rest exceeds the limit, it also removes the oldest files of accounts that
- * have more than their share. Files of queued messages stay. Each run is bounded; the next one continues.
+ * Removes expired received files. While all files together exceed `capBytes`, it also removes the oldest received files
+ * of accounts that have more than their share, even before their 24 h are over. Files of queued messages stay. Each run
+ * is bounded, and stops between two commits when the signal aborts; the next one continues.
  */
 export async function sweepMedia(
   context: SweepMediaContext,
-  { signal, capBytes }: SweepMediaOptions,
+  { signal, capBytes }: { signal?: AbortSignal; capBytes: number },
 ): Promise<{ expired: number; overCap: number }> {
   const { kv, media, runtime, shares } = context;
   const removed = { expired: 0, overCap: 0 };
@@ -108,7 +96,7 @@ async function removeFiles({ kv, media }: SweepMediaContext, ends: readonly Row<
 
 /** Removes leftovers of crashes: unfinished writes, and files that were never committed. Resolves to their number. */
 export async function sweepOrphans(
-  { kv, media, runtime }: SweepOrphansContext,
+  { kv, media, runtime }: { kv: Kv; media: DiskMediaStore; runtime: Runtime },
   { signal }: { signal?: AbortSignal } = {},
 ): Promise<number> {
   let removed = 0;

@@ -60,7 +60,7 @@ export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }:
     if (!remote) return;
     try {
       const fetched = await retry(
-        () => download(remote.url, { accountId: message.accountId, path: "fileUrl", signal }),
+        () => download(remote.url, { accountId: message.accountId, signal }),
         {
           clock,
           pauseMs: RETRY_PAUSES_MS,

@@ -60,18 +60,16 @@ function redactValue(value: unknown, depth: number): unknown {
   return redactFields(value, depth + 1);
 }
 
-interface LogOptions {
-  /** By default stderr. */
-  destination?: pino.DestinationStream;
-}
-
 /** Opens the log of a process that an operator runs: readable text if stderr is a terminal. */
 export async function openLog(level: LogLevel): Promise<Log> {
   return makeLog(level, Deno.stderr.isTerminal() ? { destination: await terminal() } : {});
 }
 
-/** Makes a log as JSON at the given level. */
-export function makeLog(level: LogLevel, { destination = stderr() }: LogOptions = {}): Log {
+/** Makes a log as JSON at the given level, to stderr by default. */
+export function makeLog(
+  level: LogLevel,
+  { destination = stderr() }: { destination?: pino.DestinationStream } = {},
+): Log {
   // `redact` has serialised them already.
   const serializers = { err: (error: unknown) => error };
   return pino({ level, base: null, formatters: { log: redact }, serializers }, destination);

@@ -28,23 +28,20 @@ export type AttemptOutcome =
   | { kind: "gone"; attempt: DeliveryAttempt }
   | { kind: "stopped" };
 
-interface AttemptRequest {
-  url: string;
-  /** Newest first. Throws SealError if they cannot be unsealed. */
-  secrets: () => readonly string[];
-  event: LoggedEvent;
-  signal: AbortSignal;
-}
-
 /** Returns the request body. Parsing and stringifying it gives the same bytes, as `event/plain.ts` ensures. */
 export function bodyOf({ event, sessionId, sessionName, data }: LoggedEvent): string {
   return JSON.stringify({ event, sessionId, sessionName, data });
 }
 
-/** Makes one request. Never throws. */
+/** Makes one request. Never throws. `secrets`: newest first; throws SealError if they cannot be unsealed. */
 export async function attemptDelivery(
   { safeFetch, runtime }: { safeFetch: SafeFetch; runtime: Runtime },
-  { url, secrets, event, signal }: AttemptRequest,
+  { url, secrets, event, signal }: {
+    url: string;
+    secrets: () => readonly string[];
+    event: LoggedEvent;
+    signal: AbortSignal;
+  },
 ): Promise<AttemptOutcome> {
   const { clock } = runtime;
   const at = clock.now();

@@ -23,8 +23,6 @@ export interface DeliveryContext {
   runtime: Runtime;
 }
 
-type FailingEvent = Extract<NewEvent, { event: "webhook.failing" }>;
-
 interface FailingReport {
   /** The event whose delivery failed last. */
   event: LoggedEvent;
@@ -50,7 +48,10 @@ export function reasonToGiveUp(
 }
 
 /** Returns the event that reports a failing webhook, attributed to the session whose event failed last. */
-export function failingEvent(webhook: WebhookRow, { event, progress, lastError }: FailingReport): FailingEvent {
+export function failingEvent(
+  webhook: WebhookRow,
+  { event, progress, lastError }: FailingReport,
+): Extract<NewEvent, { event: "webhook.failing" }> {
   return {
     event: "webhook.failing",
     accountId: webhook.accountId,
