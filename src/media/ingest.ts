@@ -53,7 +53,7 @@ export function makeMediaIngest(context: MediaIngestContext): MediaIngest {
       if ("reason" in got) {
         runtime.log.warn(
           { networkId: message.networkId, reason: got.reason },
-          "the file of a message could not be had",
+          "the file of a message could not be downloaded",
         );
         return { media: { url: null, mimetype, size: media.size ?? 0, filename, reason: got.reason }, file: null };
       }

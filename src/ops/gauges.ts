@@ -35,12 +35,12 @@ export function addGauges(
   });
   metrics.gauge(
     "paloma_lines_degraded",
-    "Lines that are connected and hear nothing, or nothing that can be read, though they were connected anew",
+    "Lines that are connected but receive nothing, or nothing readable, even after a reconnect",
     () => lines.countDegraded(),
   );
   metrics.gaugeBy("version", {
     name: "paloma_whatsapp_web_version",
-    help: "1 for the version of WhatsApp Web that is announced",
+    help: "1 for the announced version of WhatsApp Web",
     read() {
       const announced = network.webVersion();
       return announced ? { [`${announced.version} (${announced.source})`]: 1 } : {};
@@ -51,15 +51,15 @@ export function addGauges(
     "Time since the announced version of WhatsApp Web was learned; 0 before a line has connected",
     () => Math.max(0, clock.now() - (network.webVersion()?.since ?? clock.now())) / 1000,
   );
-  metrics.gauge("paloma_messages_queued", "Messages that wait in the queues of all lines", queuedCount);
+  metrics.gauge("paloma_messages_queued", "Messages waiting in the queues of all lines", queuedCount);
   metrics.gauge(
     "paloma_webhook_retries_waiting",
-    `Webhook deliveries that wait for another attempt, counted up to ${MOST_RETRIES_COUNTED}`,
+    `Webhook deliveries waiting for another attempt, counted up to ${MOST_RETRIES_COUNTED}`,
     () => countRows(kv),
   );
   metrics.gauge(
     "paloma_webhook_attempts_waiting",
-    "Webhook attempts that wait for their account's turn",
+    "Webhook attempts waiting for their account's turn",
     webhookAttemptsWaiting,
   );
   metrics.gauge(

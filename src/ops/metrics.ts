@@ -42,16 +42,16 @@ export function makeMetrics() {
     /** `sent`, or the code of the error. */
     ended: counter(
       "paloma_messages_ended_total",
-      "Messages that came to their end, by outcome: sent, or the code of the error",
+      "Messages sent or failed, by outcome: sent, or the code of the error",
       ["outcome"],
     ),
     ackSeconds: seconds(
       "paloma_message_ack_seconds",
-      "Time from the departure of a message to the acknowledgement of the network",
+      "Time from sending a message to the acknowledgement of the network",
     ),
     /** `committed`, `conflict`, or the code of the StoreError. */
     commits: counter("paloma_store_commits_total", "Commits to the store, by outcome", ["outcome"]),
-    commitSeconds: seconds("paloma_store_commit_seconds", "Time that commits to the store take"),
+    commitSeconds: seconds("paloma_store_commit_seconds", "Duration of commits to the store"),
     /** `2xx` to `5xx`, or the code of the EgressError. */
     webhookAttempts: counter(
       "paloma_webhook_attempts_total",
@@ -68,7 +68,10 @@ export function makeMetrics() {
       "Stanzas of the messaging network that are acknowledged and not handled",
       ["tag", "type"],
     ),
-    refusedWrites: counter("paloma_refused_writes_total", "Writes under an old lease: nothing of them was written"),
+    refusedWrites: counter(
+      "paloma_refused_writes_total",
+      "Writes refused because their lease was old; nothing was written",
+    ),
     /** Adds a gauge whose value is read at each scrape, and omitted if it cannot be read. */
     gauge(name: string, help: string, read: () => number | Promise<number>): void {
       new prom.Gauge({

@@ -96,7 +96,7 @@ export class Attempts {
       const made = this.#works ? await working.run(turn, () => this.#whileItWorks(due)) : null;
       return made ?? await failing.run(turn, async () => {
         const made = await this.#request(due);
-        if (!this.#works) await sleep(clock, FAILING_REST_MS, signal);
+        if (made === "made" && !this.#works) await sleep(clock, FAILING_REST_MS, signal);
         return made;
       });
     } catch (error) {
