@@ -141,7 +141,7 @@ export const dataFolder = {
     return await rewriteContents(data.kv, { accountId, families: contents, clock });
   },
   /** What links the lines of an open folder. */
-  async linkCopy(data: Pick<DataFolder, "kv" | "seal">): Promise<LinkCopy> {
+  async linkCopy(data: Pick<DataFolder, "kv" | "seal"> & { runtime: Runtime }): Promise<LinkCopy> {
     const { makeLinkCopy } = await import("./whatsapp/baileys/link_copy.ts");
     return makeLinkCopy(data);
   },

@@ -2,10 +2,10 @@
 import { Buffer } from "node:buffer";
 import { piecesOf } from "../../base/batches.ts";
 import { deleteRange } from "../../store/delete_range.ts";
-import { Change, type Key, type Kv } from "../../store/kv.ts";
-import type { Seal } from "../../store/seal.ts";
-import type { LinkCopy } from "../network.ts";
-import { networkKeys } from "./rows.ts";
+import { Change, type Key } from "../../store/kv.ts";
+import type { Runtime } from "../../runtime.ts";
+import { lastSetback, type LinkCopy } from "../network.ts";
+import { type LineRows, networkKeys } from "./rows.ts";
 
 /** Sealed pre-keys are small and sessions take a few KB, so this stays well below the limits of a commit. */
 const ROWS_A_COMMIT = 100;
@@ -13,10 +13,19 @@ const ROWS_A_COMMIT = 100;
 /** The part of a row's key after the line's prefix, and the unsealed value in base64. */
 type CopiedRow = [rest: string[], value: string];
 
-export function makeLinkCopy({ kv, seal }: { kv: Kv; seal: Seal }): LinkCopy {
+interface LinkCopyOptions extends Omit<LineRows, "lineId"> {
+  runtime: Pick<Runtime, "clock">;
+}
+
+export function makeLinkCopy({ kv, seal, runtime }: LinkCopyOptions): LinkCopy {
   const isCopied = ([kind]: readonly unknown[]) => kind === "creds" || kind === "key";
   return {
     async read(lineId) {
+      // The other gateway can't tell whether the keys are older than messages sent with them.
+      if (await lastSetback(kv) !== null) {
+        const { renewKeys } = await import("./renewed_keys.ts");
+        await renewKeys({ kv, seal, lineId, runtime });
+      }
       const prefix = networkKeys.waLine(lineId);
       const rows: CopiedRow[] = [];
       for await (const { key, value } of kv.list({ prefix })) {

@@ -4,6 +4,7 @@ import { Buffer } from "node:buffer";
 import type { proto } from "@whiskeysockets/baileys";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 import { openAuthState } from "../../../src/whatsapp/baileys/auth_state.ts";
+import { makeLinkCopy } from "../../../src/whatsapp/baileys/link_copy.ts";
 import { renewKeys } from "../../../src/whatsapp/baileys/renewed_keys.ts";
 import { noteSetback } from "../../../src/whatsapp/network.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
@@ -53,4 +54,10 @@ Deno.test("after a setback sessions are closed for sending, once, and of sender 
     await renewKeys({ ...line, runtime });
     assert.deepEqual(await read(), before, "what began since is used");
   }
+
+  await noteSetback(kv, runtime);
+  const copy = await makeLinkCopy({ ...line, runtime }).read("ses_1");
+  line.kv = new MemoryKv();
+  await makeLinkCopy({ ...line, runtime }).write("ses_1", copy);
+  assert.deepEqual(await read(), after, "a line that moves before it connects again takes none of the old keys along");
 });
