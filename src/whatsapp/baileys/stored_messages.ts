@@ -59,7 +59,7 @@ export function keepOriginal(
   incoming: Incoming,
   { seal, lineId, plaintext, now }: { seal: Seal; lineId: string; plaintext: Uint8Array; now: number },
 ): void {
-  const { networkId: id, chat, participant, fromMe, number, text, type, media, details } = incoming;
+  const { networkId: id, chat, participant, fromMe, number, text, type, media, viewOnce } = incoming;
   if (UNREFERRED.includes(type)) return;
   const whole = proto.Message.decode(unpadRandomMax16(plaintext));
   const message = proto.Message.encode(whole.deviceSentMessage?.message ?? whole).finish();
@@ -70,7 +70,7 @@ export function keepOriginal(
     number,
     text,
     // View-once messages can't be forwarded.
-    type: details?.viewOnce ? "unknown" : type,
+    type: viewOnce ? "unknown" : type,
     filename: media?.filename ?? null,
     message,
   };

@@ -4,7 +4,13 @@ import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import { Change } from "../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
-import { findReceived, findSent, keepOriginal, keepSent } from "../../../src/whatsapp/baileys/stored_messages.ts";
+import {
+  findReceived,
+  findSent,
+  keepOriginal,
+  keepSent,
+  recall,
+} from "../../../src/whatsapp/baileys/stored_messages.ts";
 import { forwarded } from "../../../src/whatsapp/baileys/outgoing/manner.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
@@ -43,6 +49,23 @@ Deno.test("a message that was edited is sent on with the words that it has now",
   assert.equal(forwarded({ extendedTextMessage: { text: "before" } }, text).extendedTextMessage?.text, "now");
   const image = { imageMessage: { url: "https://x", caption: "before" } };
   assert.equal(forwarded(image, { text: null, caption: "now" }).imageMessage?.caption, "now");
+});
+
+Deno.test("a view-once message is stored, to be quoted, but can't be forwarded", async () => {
+  const kv = new MemoryKv();
+  const runtime = testRuntime();
+  const line = { kv, seal: makeSeal(sealKey("a secret of the tests"), runtime.random), lineId: "ses_1" };
+  const change = new Change();
+  for (const [networkId, viewOnce] of [["ONCE", true], ["OFTEN", false]] as const) {
+    const image = { imageMessage: { url: "https://x", ...(viewOnce ? { viewOnce } : {}) } };
+    const plaintext = new Uint8Array([...proto.Message.encode(image).finish(), 1]);
+    const incoming = plainIncoming({ networkId, type: "imageMessage", viewOnce });
+    keepOriginal(change, incoming, { ...line, plaintext, now: runtime.clock.now() });
+  }
+  await kv.commit(change);
+  assert.equal((await recall(line, "OFTEN"))?.kind, "image");
+  assert.equal((await recall(line, "ONCE"))?.kind, null);
+  assert.equal((await findReceived(line, "ONCE"))?.message.imageMessage?.url, "https://x");
 });
 
 // Sent messages are kept, sealed, for receivers that ask again, and swept when nobody will.

@@ -30,7 +30,7 @@ const ANSWER_MS = 5_000;
 const ASK_AGAIN_MS = 60 * 60 * 1000;
 /** Maximum number of LIDs that are remembered as unknown. */
 const UNKNOWN_KEPT = 1_000;
-/** LIDs in one query, and queries under way: one that is not answered holds up no other chat's. */
+/** Maximum number of LIDs in one query, and of queries under way: an unanswered one must not hold up other chats. */
 const ASKED_AT_ONCE = 250;
 const QUERIES_AT_ONCE = 8;
 
@@ -90,7 +90,7 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
     return member?.phoneNumber ?? (isPnUser(member?.id) ? member!.id : null);
   }
 
-  /** A change of a group may name a thousand members: those who are asked about together are one query. */
+  /** Asks for several LIDs in one query: a change of a group may name a thousand members. */
   const questions = new Batcher<string, string | null>(async (waiting) => {
     const lids = [...new Set(waiting)];
     const answer = await socket.query(lidQuery(lids, socket.generateMessageTag()));

@@ -81,7 +81,7 @@ export function makeCountStray(count: CountStray, log: Log): CountStray {
   };
 }
 
-export interface StraysOptions {
+interface StraysOptions {
   socket: Pick<WASocket, "ws" | "sendNode" | "sendRawMessage">;
   creds: AuthenticationCreds;
   count: CountStray;

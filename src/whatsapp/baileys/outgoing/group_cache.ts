@@ -14,7 +14,7 @@ export type GroupCache = ReturnType<typeof makeGroupCache>;
 export function makeGroupCache(socket: () => WASocket, runtime: Pick<Runtime, "clock">) {
   const kept = new LRUCache<string, GroupMetadata>(atMost(GROUPS_KEPT, { forMs: KEPT_MS, clock: runtime.clock }));
 
-  /** What is asked of the network now, and may still be kept. */
+  /** Queries under way whose answers may be cached. */
   const asked = new Map<string, Promise<GroupMetadata>>();
 
   async function ask(jid: string): Promise<GroupMetadata> {
@@ -22,7 +22,7 @@ export function makeGroupCache(socket: () => WASocket, runtime: Pick<Runtime, "c
     asked.set(jid, answer);
     try {
       const metadata = await answer;
-      // Not if it was asked before a change: who was removed would get messages for as long as it is kept.
+      // Not if the group changed meanwhile: a removed member would get messages for as long as the answer is cached.
       if (asked.get(jid) === answer) kept.set(jid, metadata);
       return metadata;
     } finally {
@@ -32,11 +32,11 @@ export function makeGroupCache(socket: () => WASocket, runtime: Pick<Runtime, "c
 
   return {
     /**
-     * Resolves to the metadata, from the cache or the network, of which it is asked once however many want it: a change may
-     * name a thousand members. Throws what the library throws.
+     * Resolves to the metadata, from the cache or the network. Concurrent calls share a query, because a change may name
+     * a thousand members. Throws what the library throws.
      */
     metadata: async (jid: string) => kept.get(jid) ?? await (asked.get(jid) ?? ask(jid)),
-    /** The same from the network in any case. */
+    /** The same, but always from the network. */
     fresh: ask,
     /** Resolves to the metadata if it is cached. */
     cached: (jid: string) => Promise.resolve(kept.get(jid)),

@@ -19,11 +19,11 @@ interface Derivation {
 }
 
 const CHUNK_BYTES = 32;
-/** Of SHA-256. */
+/** Block size of SHA-256. */
 const BLOCK_BYTES = 64;
 const repaired = new WeakSet<object>();
 
-/** Sessions with one sender that are tried, those used last; the sender's device goes on with the newest that it knows. */
+/** How many of a sender's sessions are tried, last used first: the sender's device uses the newest that it knows. */
 const MOST_TRIED = 10;
 
 /**
@@ -57,7 +57,7 @@ export function repairTrials(cipher: Pick<SessionCipher, "decryptWithSessions"> 
   repaired.add(cipher.decryptWithSessions);
 }
 
-/** As Signal's own libraries have it: messages of older chains can't be read any more. */
+/** As in Signal's own libraries: messages of older chains can no longer be read. */
 const MOST_CHAINS = 5;
 /** Keys of skipped messages, of all chains of a session together. */
 const MOST_SKIPPED = 2_000;
@@ -143,7 +143,7 @@ export function repairDerivation(derivation: Derivation = crypto): void {
   derivation.calculateMAC = (key, data) => key.length > BLOCK_BYTES ? calculateMAC(key, data) : hmac(key, data);
 }
 
-/** What the two hashes of an HMAC are of; the second ends with the first. */
+/** The inputs of the two hashes of an HMAC; the second input ends with the first hash. */
 const inner = Buffer.alloc(BLOCK_BYTES);
 const outer = Buffer.alloc(BLOCK_BYTES + CHUNK_BYTES);
 
@@ -160,7 +160,7 @@ function hmac(key: Uint8Array, data: Uint8Array): Buffer {
 
 type MessageKey = Pick<SenderMessageKey, "getIteration" | "getSeed" | "getIv" | "getCipherKey">;
 
-/** What messages and the next link of a chain are derived by. */
+/** The inputs from which a chain derives the key of a message, and its own next link. */
 const MESSAGE = Buffer.of(1);
 const NEXT = Buffer.of(2);
 
@@ -174,7 +174,7 @@ export function repairSenderKeys(): void {
   deriveWhenNeeded(SenderChainKey.prototype);
 }
 
-/** The library keeps a seed as JSON and derives from that as it stands, which fails: no late message could be read. */
+/** The library stores a seed as JSON and derives the key from the JSON object, so that no late message could be read. */
 function readKept(state: SenderKeyState): void {
   state.removeSenderMessageKey = function (this: SenderKeyState, iteration) {
     const { senderMessageKeys } = this.getStructure();
@@ -186,8 +186,8 @@ function readKept(state: SenderKeyState): void {
 }
 
 /**
- * The library skips every second key of its own, and keeps it for messages that nobody sends: with each message to a group
- * up to 330 KB were written.
+ * The library skips every second key of its own and keeps it for messages that nobody sends: each message to a group
+ * wrote up to 330 KB.
  */
 function keepNoneOfOwn(state: SenderKeyState): void {
   const { addSenderMessageKey } = state;
@@ -197,7 +197,7 @@ function keepNoneOfOwn(state: SenderKeyState): void {
   };
 }
 
-/** Of a key that is only kept its seed is enough, which costs a tenth: one message may skip 2,000. */
+/** Derives a key only when it is used. For one that is just kept, the seed is enough, at a tenth of the cost. */
 function deriveWhenNeeded(chain: SenderChainKey): void {
   chain.getSenderMessageKey = function (this: SenderChainKey): SenderMessageKey {
     const iteration = this.getIteration();

@@ -16,12 +16,7 @@ import {
   makeNoiseHandler,
   NOISE_WA_HEADER,
 } from "@whiskeysockets/baileys";
-import {
-  correctMessage,
-  serializeFrames,
-  type StraysOptions,
-  takeStrays,
-} from "../../../../src/whatsapp/baileys/incoming/strays.ts";
+import { correctMessage, serializeFrames, takeStrays } from "../../../../src/whatsapp/baileys/incoming/strays.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 import { quiet } from "../../../support/signal_peer.ts";
 
@@ -37,8 +32,8 @@ function listening() {
     ws,
     sendNode: (node: BinaryNode) => Promise.resolve(void sent.push(Promise.resolve(node))),
     sendRawMessage: (bytes: Uint8Array) => Promise.resolve(void sent.push(decodeBinaryNode(bytes as never))),
-  } as unknown as StraysOptions["socket"];
-  const creds = { me: { id: "551:3@s.whatsapp.net" } } as StraysOptions["creds"];
+  } as unknown as Parameters<typeof takeStrays>[0]["socket"];
+  const creds = { me: { id: "551:3@s.whatsapp.net" } } as Parameters<typeof takeStrays>[0]["creds"];
   takeStrays({ socket, creds, count: () => {}, log: testRuntime().log });
   return { ws, seen, sent };
 }
