@@ -24,7 +24,7 @@ import { keptLidOf, keptPhoneOf } from "./incoming/numbers.ts";
 import { recall } from "./stored_messages.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { containStrayRejections, silenceLibsignal } from "./repairs/containment.ts";
-import { repairTokens } from "./repairs/codec.ts";
+import { repairTokens } from "./stanza.ts";
 import { repairCurve, repairLogins, repairNoise } from "./repairs/handshake.ts";
 import { repairDerivation, repairGrowth, repairQueue, repairSenderKeys, repairTrials } from "./repairs/signal.ts";
 import { makeWebVersions, shownVersion } from "./web_version.ts";

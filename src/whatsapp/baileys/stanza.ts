@@ -1,10 +1,11 @@
 /**
- * Builds and reads stanzas, withholds them from the library, and resolves queries to the network's answer or the port's
- * error. The library's errors are Booms; they are read here without importing that package.
+ * Builds, reads and encodes stanzas, withholds them from the library, and resolves queries to the network's answer or
+ * the port's error. The library's errors are Booms; they are read here without importing that package.
  */
 import { Buffer } from "node:buffer";
 import type { EventEmitter } from "node:events";
-import { type BinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import { type BinaryNode, encodeBinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import { TOKEN_MAP } from "@whiskeysockets/baileys/lib/WABinary/constants.js";
 import type { Clock } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
 import { NetworkRefusal, NetworkTimeout } from "../connection.ts";
@@ -79,4 +80,39 @@ export function statusOf(error: unknown): number | null {
   const output = error instanceof Error && "output" in error ? error.output : null;
   if (typeof output !== "object" || output === null || !("statusCode" in output)) return null;
   return typeof output.statusCode === "number" ? output.statusCode : null;
+}
+
+/**
+ * Repairs the codec of Baileys 7.0.0-rc14: removes the prototype of the table of texts that have a short form. The
+ * library looks up texts there, and would find inherited names such as `constructor`.
+ */
+export function repairTokens(tokens: object = TOKEN_MAP): void {
+  Object.setPrototypeOf(tokens, null);
+}
+
+/**
+ * Attributes that senders choose and that are not addresses. The ack repeats the id of a message or call. If that is
+ * not written exactly as it was read, the stanza stays without an ack, and the network holds back everything after it.
+ */
+const CHOSEN = ["id", "type"];
+/** Marks a text of up to 2^20 bytes; its length in 3 bytes follows. */
+const BINARY_20 = 253;
+/** Start of a placeholder that the library writes literally, after a mark and a length byte. */
+const PLACE = "in place of ";
+
+/** Whether the library would take an id or type for an address, and so write a different text. */
+export function isMistaken({ attrs }: BinaryNode): boolean {
+  return CHOSEN.some((name) => attrs[name]?.includes("@"));
+}
+
+/** Encodes a stanza without content as the library does, except that such texts are written literally. */
+export function encodePlainly({ tag, attrs }: BinaryNode): Buffer {
+  const mistaken = CHOSEN.filter((name) => attrs[name]?.includes("@"));
+  const places = Object.fromEntries(mistaken.map((name) => [name, PLACE + name]));
+  return mistaken.reduce((bytes, name) => {
+    const at = bytes.indexOf(places[name]!);
+    const text = Buffer.from(attrs[name]!);
+    const mark = Buffer.of(BINARY_20, text.length >> 16, (text.length >> 8) & 0xff, text.length & 0xff);
+    return Buffer.concat([bytes.subarray(0, at - 2), mark, text, bytes.subarray(at + places[name]!.length)]);
+  }, encodeBinaryNode({ tag, attrs: { ...attrs, ...places } }));
 }

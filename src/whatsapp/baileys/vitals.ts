@@ -5,6 +5,7 @@
 import { type BinaryNode, getBinaryNodeChild, type WASocket } from "@whiskeysockets/baileys";
 import { within } from "../../base/within.ts";
 import type { Clock } from "../../runtime.ts";
+import type { ConnectionHealth } from "../connection.ts";
 import { iq } from "./stanza.ts";
 
 const PING_MS = 5_000;
@@ -15,13 +16,7 @@ const ENDLESS_MS = 10 * 60_000;
 /** After this many undecryptable messages in a row, the line's keys no longer match those of its senders. */
 const UNREADABLE_IN_A_ROW = 20;
 
-interface Vitals {
-  lastFrameAt: number | null;
-  lastReceivedAt: number | null;
-  lastSentAt: number | null;
-  /** Number of messages on this connection that did not decrypt at first. */
-  undecryptable: number;
-}
+type Vitals = Pick<ConnectionHealth, "lastFrameAt" | "lastReceivedAt" | "lastSentAt" | "undecryptable">;
 
 export type VitalSigns = ReturnType<typeof watchVitals>;
 
@@ -68,10 +63,7 @@ export function watchVitals(clock: Clock) {
 /** Resolves to the network's answer time in ms; null if it does not answer within `withinMs`. Never rejects. */
 export async function ping(socket: Pick<WASocket, "query">, clock: Clock, withinMs = PING_MS): Promise<number | null> {
   const begun = clock.now();
-  try {
-    const asked = socket.query(iq({ type: "get", xmlns: "w:p" }, { tag: "ping", attrs: {} }));
-    return await within(clock, withinMs, asked) === "late" ? null : clock.now() - begun;
-  } catch {
-    return null;
-  }
+  const asked = socket.query(iq({ type: "get", xmlns: "w:p" }, { tag: "ping", attrs: {} }));
+  const answer = await within(clock, withinMs, asked).catch(() => "late");
+  return answer === "late" ? null : clock.now() - begun;
 }

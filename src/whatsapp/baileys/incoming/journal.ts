@@ -107,8 +107,8 @@ export class Journal {
 
   /**
    * Returns the message of the part that should be stored as an original or that changes one. Null for messages that
-   * the owner's phone resends, several at a time, in an envelope of its own. Null also if the id is that of a message in
-   * another chat, because senders choose their ids.
+   * the owner's phone resends, several at a time, in an envelope of its own. Null also if the id is that of a message
+   * in another chat, because senders choose their ids.
    */
   async originalOf({ attrs }: JournalEntry, [message]: readonly Incoming[]): Promise<Kept | null> {
     if (!message || message.networkId !== attrs.id) return null;

@@ -1,7 +1,7 @@
 /**
  * The file of an incoming message: downloaded, decrypted and verified as it streams, and uploaded again by the sender's
- * phone if the network has deleted it. The library's own download checks neither the MAC nor the hashes, so a host could
- * alter a file unnoticed.
+ * phone if the network has deleted it. The library's own download checks neither the MAC nor the hashes, so a host
+ * could alter a file unnoticed.
  */
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";

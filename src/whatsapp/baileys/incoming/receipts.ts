@@ -114,5 +114,5 @@ function entriesOfMany(stanza: BinaryNode): ReceiptEntry[] {
 }
 
 function isOfMany(chat: string): boolean {
-  return isJidGroup(chat) === true || isJidBroadcast(chat) === true;
+  return Boolean(isJidGroup(chat) || isJidBroadcast(chat));
 }

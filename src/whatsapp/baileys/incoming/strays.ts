@@ -23,8 +23,7 @@ import type { Log } from "../../../runtime.ts";
 import { isLinked } from "../auth_state.ts";
 import type { Renamed } from "../chats/contacts.ts";
 import { isOwn, ownJids } from "../jids.ts";
-import { encodePlainly, isMistaken } from "../repairs/codec.ts";
-import { LONGEST_ID, withhold } from "../stanza.ts";
+import { encodePlainly, isMistaken, LONGEST_ID, withhold } from "../stanza.ts";
 
 /** Tags that the library or this adapter handles. */
 const TAGS = new Set([
@@ -151,9 +150,10 @@ function ackOf({ tag, attrs }: BinaryNode, me: string | undefined): BinaryNode {
 }
 
 /**
- * Keeps incoming frames in order, so that a chat keeps its order (promise 4). Puts a queue before the library's listener for received data, which must be the only one at that time. The library
- * inflates a deflated frame in the background and processes the next piece meanwhile, so a plain frame could overtake a
- * deflated one. `failed` is called for a piece that can't be read; the following ones are still read.
+ * Keeps incoming frames in order, so that a chat keeps its order (promise 4). Puts a queue before the library's
+ * listener for received data, which must be the only one at that time. The library inflates a deflated frame in the
+ * background and processes the next piece meanwhile, so a plain frame could overtake a deflated one. `failed` is called
+ * for a piece that can't be read; the following ones are still read.
  */
 export function serializeFrames(
   ws: Pick<EventEmitter, "listeners" | "off" | "on">,

@@ -32,8 +32,8 @@ export function makeGroupCache(socket: () => WASocket, runtime: Pick<Runtime, "c
 
   return {
     /**
-     * Resolves to the metadata, from the cache or the network. Concurrent calls share a query, because a change may name
-     * a thousand members. Throws what the library throws.
+     * Resolves to the metadata, from the cache or the network. Concurrent calls share a query, because a change may
+     * name a thousand members. Throws what the library throws.
      */
     metadata: async (jid: string) => kept.get(jid) ?? await (asked.get(jid) ?? ask(jid)),
     /** The same, but always from the network. */

@@ -91,12 +91,8 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
 
   /** Queries the restriction. The library reports the answer as an update, just like an announcement of the network. */
   async function ask(): Promise<boolean> {
-    try {
-      const answer = await within(clock, ANSWER_MS, socket.fetchAccountReachoutTimelock());
-      return answer !== "late" && answer.isActive === true;
-    } catch {
-      return false;
-    }
+    const answer = await within(clock, ANSWER_MS, socket.fetchAccountReachoutTimelock()).catch(() => null);
+    return answer !== null && answer !== "late" && answer.isActive === true;
   }
 
   socket.ev.on("connection.update", ({ reachoutTimeLock }) => {
@@ -134,14 +130,10 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
     },
     /** Null if the network sets no limit, or does not say. Never rejects. */
     async newChats(): Promise<NewChats | null> {
-      try {
-        const answer = await within(clock, ANSWER_MS, socket.fetchNewChatMessageCap());
-        if (answer === "late" || !answer?.total_quota) return null;
-        const { total_quota: limit, used_quota: used = 0, cycle_end_timestamp: end } = answer;
-        return { used, limit, resetsAt: end ? Number(end) * 1000 : null };
-      } catch {
-        return null;
-      }
+      const answer = await within(clock, ANSWER_MS, socket.fetchNewChatMessageCap()).catch(() => null);
+      if (answer === "late" || !answer?.total_quota) return null;
+      const { total_quota: limit, used_quota: used = 0, cycle_end_timestamp: end } = answer;
+      return { used, limit, resetsAt: end ? Number(end) * 1000 : null };
     },
     /** Called when the connection has ended. */
     end: () => cancelEnd(),

@@ -18,10 +18,11 @@ export class UntrustedServer extends Error {
 }
 
 /**
- * Makes every handshake of this process reject a server whose key the certificates do not certify. The library checks that the root signed the
- * intermediate certificate and that the intermediate signed the leaf, but not that the leaf belongs to the key used in
- * the handshake. A chain can be copied from any connection, so without that check anyone could present it. The library
- * also ignores the leaf's issuer and the dates. The rules are those of whatsmeow's `verifyServerCert`.
+ * Makes every handshake of this process reject a server whose key the certificates do not certify. The library checks
+ * that the root signed the intermediate certificate and that the intermediate signed the leaf, but not that the leaf
+ * belongs to the key used in the handshake. A chain can be copied from any connection, so without that check anyone
+ * could present it. The library also ignores the leaf's issuer and the dates. The rules are those of whatsmeow's
+ * `verifyServerCert`.
  *
  * The library decodes the chain in the same synchronous run in which it derives a secret from the server's key, so the
  * last key used is the server's.
@@ -66,14 +67,13 @@ type Verifier = Pick<typeof Curve, "verify">;
 const REMEMBERED = 32;
 
 /**
- * Makes `verify` return false for a signature that does not match the key, and for a malformed key or signature. Baileys
- * expects libsignal to throw on a forged signature, but libsignal 6.0.0 returns false, so every signature passes. Two
- * proofs depend on the check: the network's, by the certificates of the handshake, and the phone's, by the account
- * signature of the link.
+ * Makes `verify` return false for a signature that does not match the key, and for a malformed key or signature.
+ * Baileys expects libsignal to throw on a forged signature, but libsignal 6.0.0 returns false, so every signature
+ * passes. Two proofs depend on the check: the network's, by the certificates of the handshake, and the phone's, by the
+ * account signature of the link.
  *
- * Valid
- * signatures are remembered: verifying takes some 10 ms of CPU, twice per login, which adds up when all lines reconnect
- * at once.
+ * Valid signatures are remembered: verifying takes some 10 ms of CPU, twice per login, which adds up when all lines
+ * reconnect at once.
  */
 export function repairCurve(curve: Verifier = Curve, verify: typeof verifySignature = verifySignature): void {
   const verified = new LRUCache<string, true>({ max: REMEMBERED });
@@ -100,8 +100,8 @@ const { fromObject } = proto.ClientPayload;
 const counts = new LRUCache<string, number>(atMost(MOST_AT_ONCE));
 
 /**
- * Adds the counter set by `countLogin` to every login of this process: the number of times that the device has logged in
- * (`lc`), which the library omits. WhatsApp Web increments it with every login and starts over past 31 bits.
+ * Adds the counter set by `countLogin` to every login of this process: the number of times that the device has logged
+ * in (`lc`), which the library omits. WhatsApp Web increments it with every login and starts over past 31 bits.
  */
 export function repairLogins(): void {
   proto.ClientPayload.fromObject = (payload) => {

@@ -1,6 +1,6 @@
 /**
- * Repairs of libsignal 6.0.0, and of the group keys in Baileys 7.0.0-rc14. Baileys and libsignal create its objects themselves, so each repair modifies a class or
- * module, once per process and for all lines.
+ * Repairs of libsignal 6.0.0, and of the group keys in Baileys 7.0.0-rc14. Baileys and libsignal create its objects
+ * themselves, so each repair modifies a class or module, once per process and for all lines.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { Buffer } from "node:buffer";
@@ -64,9 +64,9 @@ const MOST_SKIPPED = 2_000;
 const RECEIVING = 2;
 
 /**
- * Bounds what a session keeps. libsignal adds a chain each time the sides take turns, and the keys of up to 2,000 skipped
- * messages with each message, and removes none: the session, which is written with every message, grows with each turn,
- * and a stranger can make it grow by 100 KB a message.
+ * Bounds what a session keeps. libsignal adds a chain each time the sides take turns, and the keys of up to 2,000
+ * skipped messages with each message, and removes none: the session, which is written with every message, grows with
+ * each turn, and a stranger can make it grow by 100 KB a message.
  */
 export function repairGrowth(cipher: Pick<SessionCipher, "doDecryptWhisperMessage"> = SessionCipher.prototype): void {
   if (repaired.has(cipher.doDecryptWhisperMessage)) return;

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { decodeBinaryNode, encodeBinaryNode } from "@whiskeysockets/baileys";
 import * as constants from "@whiskeysockets/baileys/lib/WABinary/constants.js";
-import { encodePlainly, isMistaken, repairTokens } from "../../../../src/whatsapp/baileys/repairs/codec.ts";
+import { encodePlainly, isMistaken, repairTokens } from "../../../src/whatsapp/baileys/stanza.ts";
 
 /** What the other side reads of these attributes, once the library's table of short forms is repaired. */
 async function readBack(
