@@ -9,7 +9,7 @@ import { type Bulk, messageKeys } from "../message/rows.ts";
 import type { Line } from "./line.ts";
 import type { NewChats } from "./pacing.ts";
 import { lineKeys } from "./rows.ts";
-import { Estimate, Holds, type HoldsDeps, type WaitsFor } from "./waiting.ts";
+import { Estimate, type Holds, type HoldsDeps, holdsOf, type WaitsFor } from "./waiting.ts";
 
 /** Rows of the queue, and of the schedule, that are read to estimate a bulk; an estimate further ahead is of no use. */
 const COUNTED_AHEAD = 10_000;
@@ -62,7 +62,7 @@ export class Forecast {
   async waits(messages: readonly Message[]): Promise<Map<string, WaitsFor>> {
     const waiting = Map.groupBy(messages.filter(({ status }) => status === "queued"), ({ sessionId }) => sessionId);
     const found = [...waiting].map(async ([id, some]) => {
-      const holds = await Holds.of(this.#deps, { accountId: some[0]!.accountId, id });
+      const holds = await holdsOf(this.#deps, { accountId: some[0]!.accountId, id });
       return [...await holds?.of(some) ?? []];
     });
     return new Map((await Promise.all(found)).flat());
@@ -98,7 +98,7 @@ export class Forecast {
       if (!hasEnded(message)) messages.push({ id, to, status, priority, sendAt });
     }
     const waits = await holds.of(messages);
-    const fresh = await holds.newAmong(messages.map(({ to }) => chatOf(to)));
+    const fresh = await holds.freshAmong(messages.map(({ to }) => chatOf(to)));
     const isKnown = line.status === "connected" && !holds.paused;
     const estimate = new Estimate(holds);
     return messages.map((message, i) => {
@@ -129,7 +129,7 @@ export class Forecast {
 
   async #holdsOf(accountId: string, lineId: string): Promise<{ line: Line; holds: Holds }> {
     const line = (await this.#deps.kv.get(lineKeys.line(lineId))).value;
-    const holds = line && await Holds.of(this.#deps, line);
+    const holds = line && await holdsOf(this.#deps, line);
     if (line?.accountId !== accountId || line.wanted === "deleted" || !holds) throw notFound("session");
     return { line, holds };
   }
@@ -137,7 +137,7 @@ export class Forecast {
   async #eta(bulkId: string, { accountId, sessionId }: Bulk, queued: number): Promise<number | null> {
     const { kv } = this.#deps;
     const line = (await kv.get(lineKeys.line(sessionId))).value;
-    const holds = await Holds.of(this.#deps, { accountId, id: sessionId });
+    const holds = await holdsOf(this.#deps, { accountId, id: sessionId });
     if (queued === 0 || line?.status !== "connected" || !holds || holds.paused) return null;
     const ahead: { chat: string; notBefore: number; isOfBulk: boolean }[] = [];
     let left = queued;
@@ -150,7 +150,7 @@ export class Forecast {
         if (isOfBulk && --left === 0) break;
       }
     }
-    const fresh = await holds.newAmong(ahead.map(({ chat }) => chat));
+    const fresh = await holds.freshAmong(ahead.map(({ chat }) => chat));
     const estimate = new Estimate(holds);
     let last: number | null = holds.now;
     const next = (startsChat: boolean, notBefore: number) => {

@@ -27,7 +27,7 @@ import { MOVED } from "./moved_queue.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner.ts";
 
-export interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
+interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
   seal: Pick<Seal, "open">;
   events: EventLog;
   network: Network;

@@ -1,12 +1,11 @@
 /** What messages wait for apart from their turn, and when they will probably leave. */
 import type { Accounts } from "../account/accounts.ts";
 import { type OpenHours, openHours } from "../account/hours.ts";
-import type { Plan } from "../account/plan.ts";
 import { chatOf, type Message } from "../message/message.ts";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import { newAmong } from "./chats.ts";
-import { delaysOf, type NewChats, newChatsOf, nextDeparture, type Pacing } from "./pacing.ts";
+import { delaysOf, type NewChats, newChatsOf, nextDeparture } from "./pacing.ts";
 import { lineKeys } from "./rows.ts";
 
 /** What may hold a message back: its scheduled time, a paused queue, the plan's hours, a limit of new chats. */
@@ -24,94 +23,68 @@ export interface HoldsDeps {
   accounts: Pick<Accounts, "caller">;
 }
 
-type Waiting = Pick<Message, "id" | "to" | "sendAt">;
-
 /** What holds back a line's queue at the moment `now`. */
-export class Holds {
-  readonly plan: Plan;
-  readonly pacing: Pacing | null;
-  readonly newChats: NewChats | null;
-  readonly paused: boolean;
-  /**
-   * Until when the network forbids the account to start new chats, Unix ms; Infinity if
-   * unknown, 0 without a restriction.
-   */
-  readonly restrictedUntil: number;
-  readonly now: number;
-  readonly #kv: Kv;
-  readonly #lineId: string;
+export type Holds = NonNullable<Awaited<ReturnType<typeof holdsOf>>>;
 
-  private constructor(
-    deps: Pick<HoldsDeps, "kv">,
-    lineId: string,
-    found: Pick<Holds, "plan" | "pacing" | "paused" | "restrictedUntil" | "now">,
-  ) {
-    this.#kv = deps.kv;
-    this.#lineId = lineId;
-    this.plan = found.plan;
-    this.pacing = found.pacing;
-    this.paused = found.paused;
-    this.restrictedUntil = found.restrictedUntil;
-    this.now = found.now;
-    this.newChats = newChatsOf(found.plan, found.pacing, found.now);
+/** Reads what holds back the line's queue. Null if the account is gone. */
+export async function holdsOf({ kv, clock, accounts }: HoldsDeps, line: { accountId: string; id: string }) {
+  const [caller, row, pausedRow, { value: pacing }] = await Promise.all([
+    accounts.caller(line.accountId),
+    kv.get(lineKeys.line(line.id)),
+    kv.get(lineKeys.queuePaused(line.id)),
+    kv.get(lineKeys.pacing(line.id)),
+  ]);
+  if (!caller) return null;
+  const { plan } = caller;
+  const now = clock.now();
+  const paused = pausedRow.value !== null;
+  const newChats = newChatsOf(plan, pacing, now);
+  const restriction = row.value?.restriction;
+  const restrictedUntil = restriction ? restriction.until ?? Infinity : 0;
+
+  function ofAll(): WaitsFor | null {
+    if (paused) return { kind: "paused", until: null };
+    const opensAt = plan.hours && openHours(plan.hours, now).opensAt;
+    return opensAt !== null && opensAt > now ? { kind: "hours", until: opensAt } : null;
   }
 
-  /** Reads what holds back the line's queue. Null if the account is gone. */
-  static async of(
-    { kv, clock, accounts }: HoldsDeps,
-    line: { accountId: string; id: string },
-  ): Promise<Holds | null> {
-    const [caller, row, paused, pacing] = await Promise.all([
-      accounts.caller(line.accountId),
-      kv.get(lineKeys.line(line.id)),
-      kv.get(lineKeys.queuePaused(line.id)),
-      kv.get(lineKeys.pacing(line.id)),
-    ]);
-    if (!caller) return null;
-    const restriction = row.value?.restriction;
-    return new Holds({ kv }, line.id, {
-      plan: caller.plan,
-      pacing: pacing.value,
-      paused: paused.value !== null,
-      restrictedUntil: restriction ? restriction.until ?? Infinity : 0,
-      now: clock.now(),
-    });
+  async function freshAmong(chats: readonly string[]): Promise<Set<string>> {
+    const isLimited = newChats !== null || restrictedUntil > now;
+    return isLimited ? await newAmong(kv, line.id, chats) : new Set();
   }
 
-  /** Returns what holds back all of the line's messages, also those to known chats; null for nothing. */
-  ofAll(): WaitsFor | null {
-    if (this.paused) return { kind: "paused", until: null };
-    const opensAt = this.plan.hours && openHours(this.plan.hours, this.now).opensAt;
-    return opensAt !== null && opensAt > this.now ? { kind: "hours", until: opensAt } : null;
-  }
+  return {
+    plan,
+    pacing,
+    newChats,
+    paused,
+    /** Until when the network forbids the account to start new chats, Unix ms; Infinity if unknown, 0 for none. */
+    restrictedUntil,
+    now,
 
-  /** Returns what holds back messages to new chats; null for nothing. */
-  ofNewChats(): WaitsFor | null {
-    const { newChats, restrictedUntil, now } = this;
-    const until = Math.max(newChats && newChats.used >= newChats.limit ? newChats.resetsAt : 0, restrictedUntil);
-    return until > now ? { kind: "new_chats", until: until === Infinity ? null : until } : null;
-  }
+    /** Returns what holds back all of the line's messages, also those to known chats; null for nothing. */
+    ofAll,
 
-  /** Returns which of the chats are new, if the plan or the network limits new chats now; else an empty set. */
-  async newAmong(chats: readonly string[]): Promise<Set<string>> {
-    const isLimited = this.newChats !== null || this.restrictedUntil > this.now;
-    return isLimited ? await newAmong(this.#kv, this.#lineId, chats) : new Set();
-  }
+    /** Returns which of the chats are new, if the plan or the network limits new chats now; else an empty set. */
+    freshAmong,
 
-  /**
-   * Returns what each of the messages waits for apart from its turn, by id. Omits those that only wait for their turn.
-   */
-  async of(messages: readonly Waiting[]): Promise<Map<string, WaitsFor>> {
-    const [all, newChats] = [this.ofAll(), this.ofNewChats()];
-    const fresh = newChats ? await this.newAmong(messages.map(({ to }) => chatOf(to))) : new Set();
-    const found = new Map<string, WaitsFor>();
-    for (const { id, to, sendAt } of messages) {
-      const scheduled = sendAt !== null && sendAt > this.now ? { kind: "schedule" as const, until: sendAt } : null;
-      const waitsFor = (all?.kind === "paused" ? all : scheduled ?? all) ?? (fresh.has(chatOf(to)) ? newChats : null);
-      if (waitsFor) found.set(id, waitsFor);
-    }
-    return found;
-  }
+    /**
+     * Returns what each of the messages waits for apart from its turn, by id. Omits those that only wait for their turn.
+     */
+    async of(messages: readonly Pick<Message, "id" | "to" | "sendAt">[]): Promise<Map<string, WaitsFor>> {
+      const all = ofAll();
+      const until = Math.max(newChats && newChats.used >= newChats.limit ? newChats.resetsAt : 0, restrictedUntil);
+      const fresh = until > now ? await freshAmong(messages.map(({ to }) => chatOf(to))) : new Set();
+      const chats: WaitsFor = { kind: "new_chats", until: until === Infinity ? null : until };
+      const found = new Map<string, WaitsFor>();
+      for (const { id, to, sendAt } of messages) {
+        const scheduled: WaitsFor | null = sendAt !== null && sendAt > now ? { kind: "schedule", until: sendAt } : null;
+        const waitsFor = (all?.kind === "paused" ? all : scheduled ?? all) ?? (fresh.has(chatOf(to)) ? chats : null);
+        if (waitsFor) found.set(id, waitsFor);
+      }
+      return found;
+    },
+  };
 }
 
 /**

@@ -21,7 +21,7 @@ import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
 import { watchChanges } from "../../src/store/bell.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
-import { LineSession, type LineSessionDeps } from "../../src/line/line_session.ts";
+import { LineSession } from "../../src/line/line_session.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";
 import type { Caller } from "../../src/account/account.ts";
 import type { Accounts } from "../../src/account/accounts.ts";
@@ -110,7 +110,7 @@ export class World {
       wordsOf: () => Promise.resolve(this.optOutWords),
       queueChanged: (lineId) => this.supervisor.queueChanged(lineId),
     });
-    const session = (kv: Kv): LineSessionDeps => ({
+    const session = (kv: Kv): ConstructorParameters<typeof LineSession>[0] => ({
       kv,
       runtime: this.runtime,
       bell: this.bell,
