@@ -17,10 +17,13 @@ import { NetworkRefusal, NetworkTimeout } from "../whatsapp/connection.ts";
 import type { IncomingChange } from "../whatsapp/incoming.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
 import type { Referred } from "./references.ts";
+import { lineKeys } from "./rows.ts";
 
 /** How long after sending the network accepts an edit, and a deletion for everyone. */
 const EDIT_WITHIN_MS = 15 * 60 * 1000;
 const REVOKE_WITHIN_MS = 60 * 60 * 60 * 1000;
+/** Phones ignore a change by anyone but the sender, although the server acknowledges it. */
+const OTHER_NUMBER = "The session sent it from another number than the one it is linked to now.";
 
 interface AmendmentsDeps {
   kv: Kv;
@@ -61,6 +64,7 @@ export class Amendments {
     if (status !== "sent" || sentAt === null) throw notEditable(`The message is ${status}.`);
     if (revokedAt !== undefined) throw notEditable("The message was deleted.");
     if (clock.now() - sentAt > EDIT_WITHIN_MS) throw notEditable("It was sent more than 15 minutes ago.");
+    if (await this.#hasOtherNumber(message.sessionId, sentAt)) throw notEditable(OTHER_NUMBER);
     await this.#relay(message, { kind: "edit", target, text });
     return await this.#record(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() });
   }
@@ -77,6 +81,7 @@ export class Amendments {
     if (status !== "sent" || sentAt === null) throw notRevocable(`The message is ${status}.`);
     if (revokedAt !== undefined) throw notRevocable("It is already deleted.");
     if (clock.now() - sentAt > REVOKE_WITHIN_MS) throw notRevocable("It was sent more than 60 hours ago.");
+    if (await this.#hasOtherNumber(message.sessionId, sentAt)) throw notRevocable(OTHER_NUMBER);
     const target = { networkId, participant: null, fromMe: true };
     await this.#relay(message, { kind: "revoke", target });
     return await this.#record(messageId, (m) => ({ ...m, revokedAt: clock.now() }));
@@ -108,6 +113,12 @@ export class Amendments {
     return value;
   }
 
+  /** Returns whether the line has been linked to another number since. */
+  async #hasOtherNumber(lineId: string, since: number): Promise<boolean> {
+    const { value: line } = await this.#deps.kv.get(lineKeys.line(lineId));
+    return (line?.numberSince ?? 0) > since;
+  }
+
   /** Records a change that the network made. Throws Problem not_found if retention has removed the message since. */
   async #record(messageId: string, next: (message: Message) => Message): Promise<Message> {
     const recorded = await this.#rewrite(messageId, next);
@@ -136,8 +147,8 @@ export class Amendments {
 }
 
 /**
- * Records an edit or deletion that did not come through the API: by the owner on the phone, or by an admin of the group.
- * Throws StoreError.
+ * Records an edit or deletion that was not made through the API, but by the owner on the phone or an admin of the
+ * group. Throws StoreError.
  */
 export async function amendSent(
   { kv, now }: { kv: Kv; now: number },

@@ -150,6 +150,8 @@ export interface Line {
   status: LineStatus;
   /** Digits; null until the line is linked for the first time. */
   phone: string | null;
+  /** When the line was linked to another number than before, Unix ms; absent if it never was. */
+  numberSince?: number;
   /** The number to link by pairing code, digits; null to link by QR. */
   pairingPhone: string | null;
   /** The QR's text as the network gave it, while the status is `qr`. */

@@ -256,14 +256,14 @@ export class LineSession implements Service {
   async #linked({ phone }: OwnIdentity): Promise<void> {
     this.#attempts.reset();
     this.#backOff.reset();
-    await this.#meetNumber(phone);
-    await this.#row.change("linked", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
+    const changed = await this.#meetNumber(phone);
+    await this.#row.change("linked", { linked: true, phone, ...changed, ...NOTHING_TO_LINK, reason: null });
   }
 
   async #opened({ phone }: OwnIdentity, connection: Connection): Promise<void> {
     this.#attempts.reset();
-    await this.#meetNumber(phone);
-    await this.#row.change("opened", { linked: true, phone, ...NOTHING_TO_LINK, reason: null });
+    const changed = await this.#meetNumber(phone);
+    await this.#row.change("opened", { linked: true, phone, ...changed, ...NOTHING_TO_LINK, reason: null });
     // The connection may have ended during the write.
     if (this.connection.holds(connection)) this.runner.use({ kind: "open", connection });
   }
@@ -317,10 +317,12 @@ export class LineSession implements Service {
 
   // Actions
 
-  /** Forgets the line's last number if this is another one. Call it before the row gets the new number. */
-  async #meetNumber(phone: string): Promise<void> {
+  /** Forgets the line's last number if this is another one; resolves to what that changes in the row, with `phone`. */
+  async #meetNumber(phone: string): Promise<Pick<Line, "numberSince">> {
     const before = (await this.#row.read())?.phone ?? phone;
-    if (before !== phone) await this.#row.untilDone(() => this.runner.forgetNumber());
+    if (before === phone) return {};
+    await this.#row.untilDone(() => this.runner.forgetNumber());
+    return { numberSince: this.#deps.runtime.clock.now() };
   }
 
   async #open(line: Line): Promise<void> {

@@ -68,9 +68,7 @@ export async function holdsOf({ kv, clock, accounts }: HoldsDeps, line: { accoun
     /** Returns which of the chats are new, if the plan or the network limits new chats now; else an empty set. */
     freshAmong,
 
-    /**
-     * Returns what each of the messages waits for apart from its turn, by id. Omits those that only wait for their turn.
-     */
+    /** Returns what each message waits for apart from its turn, by id; omits those that only wait for their turn. */
     async of(messages: readonly Pick<Message, "id" | "to" | "sendAt">[]): Promise<Map<string, WaitsFor>> {
       const all = ofAll();
       const until = Math.max(newChats && newChats.used >= newChats.limit ? newChats.resetsAt : 0, restrictedUntil);
@@ -96,7 +94,7 @@ export class Estimate {
   readonly #pauseMs: number;
   #nextAt: number;
   #newChats: NewChats | null;
-  /** Earliest time of the next new chat, Unix ms: the begin of the day of `#newChats`, or the end of a restriction. */
+  /** Earliest time of the next new chat, Unix ms: the start of the day of `#newChats`, or the end of a restriction. */
   #chatsFrom: number;
   #hours: OpenHours = { opensAt: 0, closesAt: 0 };
 

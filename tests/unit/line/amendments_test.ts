@@ -63,6 +63,23 @@ Deno.test("after 60 hours nothing is deleted any more", async () => {
   await unchanged(world, id);
 });
 
+Deno.test("what a number sent is not changed from another number that the session is linked to since", async () => {
+  const { world, id, bodies, amendments } = await scene();
+  world.network.linked.delete("ses_1");
+  world.network.of("ses_1").ends("logged_out", 401);
+  await world.clock.advance(1_000);
+  const asked = world.lines.want(ACCOUNT, "ses_1", "connected");
+  await world.clock.advance(10);
+  world.network.owner = { ...world.network.owner, phone: "34600000009" };
+  world.network.of("ses_1").links();
+  await world.clock.advance(10_000);
+  assert.equal((await asked).phone, "34600000009");
+  await assert.rejects(amendments.edit(ACCOUNT, id, "better"), { code: "not_editable" });
+  await assert.rejects(amendments.revoke(ACCOUNT, id), { code: "not_revocable" });
+  assert.deepEqual(bodies, []);
+  await unchanged(world, id);
+});
+
 for (
   const [outcome, name] of [
     [{ kind: "refused", code: "refused", detail: "no" }, "NetworkRefusal"],
