@@ -3,18 +3,18 @@
  * client, and phones in this process. Its state is in memory and outlives a gateway that is killed.
  */
 import { Buffer } from "node:buffer";
-import { controlApp } from "./control/app.ts";
-import type { ControlledNetwork } from "./control/request.ts";
-import type { Account } from "./world/directory.ts";
-import { openGate } from "./server/gate.ts";
-import { startMedia } from "./media/host.ts";
-import { createNoiseIdentity } from "./server/noise.ts";
-import { Phone } from "./phone/phone.ts";
-import { RefBook } from "./server/linking/ref_book.ts";
-import { createSwitchboard, type Switchboard } from "./world/switchboard.ts";
-import { createUplink } from "./server/uplink.ts";
 import { invalid } from "../errors.ts";
 import type { Clock, Runtime } from "../runtime.ts";
+import { controlApp } from "./control/app.ts";
+import type { ControlledNetwork } from "./control/request.ts";
+import { startMedia } from "./media/host.ts";
+import { Phone } from "./phone/phone.ts";
+import { openGate } from "./server/gate.ts";
+import { RefBook } from "./server/linking/ref_book.ts";
+import { createNoiseIdentity } from "./server/noise.ts";
+import { createUplink } from "./server/uplink.ts";
+import type { Account } from "./world/directory.ts";
+import { createSwitchboard, type Switchboard } from "./world/switchboard.ts";
 import type { PhoneUplink } from "./world/uplink.ts";
 
 /** Three minutes, as on the real network. */

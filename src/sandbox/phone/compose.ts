@@ -4,11 +4,11 @@
  */
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { invalid } from "../../errors.ts";
-import { type PhoneFileKind, sendFile, type Transfers } from "./attachment.ts";
 import { createCipheriv, createHash } from "node:crypto";
+import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
 import { isGroup, isLid } from "../world/stanza.ts";
+import { type PhoneFileKind, sendFile, type Transfers } from "./attachment.ts";
 import { pollOf, unwrap } from "./content.ts";
 import type { PhoneContext } from "./context.ts";
 import type { Received } from "./inbox.ts";

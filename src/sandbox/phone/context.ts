@@ -3,12 +3,12 @@
  * it reaches in its chats.
  */
 import { jidNormalizedUser } from "@whiskeysockets/baileys";
+import { invalid } from "../../errors.ts";
 import { isGroup, isLid, makeJid, parseJid } from "../world/stanza.ts";
 import type { Device, PhoneUplink } from "../world/uplink.ts";
 import type { Transfers } from "./attachment.ts";
 import type { PhoneKeys } from "./keys.ts";
 import type { SenderKeys, SignalSessions } from "./signal.ts";
-import { invalid } from "../../errors.ts";
 
 export interface PhoneContext extends Transfers {
   readonly uplink: PhoneUplink;

@@ -9,11 +9,11 @@ import { createHmac } from "node:crypto";
 import { PNG_DATA_URL, readQrPng } from "../../base/qr_png.ts";
 import { invalid, notFound } from "../../errors.ts";
 import type { LinkAnswer, LinkRequest } from "../world/uplink.ts";
-import { PasskeyExchange, type PasskeyState } from "./passkey_exchange.ts";
 import type { Passkey } from "./authenticator.ts";
 import type { PhoneContext } from "./context.ts";
 import type { PhoneKeys } from "./keys.ts";
 import { beginCodeExchange, readCode } from "./pairing_code.ts";
+import { PasskeyExchange, type PasskeyState } from "./passkey_exchange.ts";
 
 /** Limit for decoding; far more than any QR needs. */
 const QR_MAX_CHARACTERS = 4 * 1024 * 1024;

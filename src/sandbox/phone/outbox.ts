@@ -1,10 +1,10 @@
 /** Encrypts a phone's messages for every device that should read them, and again for a device that could not. */
 import { proto } from "@whiskeysockets/baileys";
 import { invalid } from "../../errors.ts";
-import { type BinaryNode, child, element, isGroup, messageId } from "../world/stanza.ts";
 import { readBundle } from "../world/key_store.ts";
-import { isOwn, lidForm, membersOf, type PhoneContext, readersOf } from "./context.ts";
+import { type BinaryNode, child, element, isGroup, messageId } from "../world/stanza.ts";
 import { wireType } from "./compose.ts";
+import { isOwn, lidForm, membersOf, type PhoneContext, readersOf } from "./context.ts";
 import { pad, signalAddress } from "./signal.ts";
 
 /** Number of sent messages kept to answer retry receipts. */

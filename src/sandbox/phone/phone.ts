@@ -3,22 +3,22 @@
  * decrypts with real Signal sessions, and answers the network as the app does.
  */
 import type { proto } from "@whiskeysockets/baileys";
-import { invalid, notFound } from "../../errors.ts";
 import { KeyedQueue } from "../../base/single_flight.ts";
+import { invalid, notFound } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
-import { callOffer, type ChatState, chatState, readReceipt } from "./stanzas.ts";
-import { Inbox, type InboxItem } from "./inbox.ts";
-import { Passkey } from "./authenticator.ts";
-import { Linker } from "./linking.ts";
-import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
-import type { PasskeyState } from "./passkey_exchange.ts";
 import { type BinaryNode, isGroup, messageId } from "../world/stanza.ts";
+import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
+import { Passkey } from "./authenticator.ts";
 import { compose, composeEdit, composeReaction, composeRevocation, composeVote, type PhoneMessage } from "./compose.ts";
 import { chatJid, chatWithOthers, type PhoneContext } from "./context.ts";
+import { Inbox, type InboxItem } from "./inbox.ts";
 import { makeKeys, refill } from "./keys.ts";
+import { Linker } from "./linking.ts";
 import { Outbox } from "./outbox.ts";
+import type { PasskeyState } from "./passkey_exchange.ts";
 import { Receiver } from "./receiver.ts";
 import { SenderKeys, SignalSessions } from "./signal.ts";
+import { callOffer, type ChatState, chatState, readReceipt } from "./stanzas.ts";
 import { type AppStateKey, composeWelcome, saltPatch } from "./welcome.ts";
 
 interface PhoneOptions {

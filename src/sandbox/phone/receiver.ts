@@ -5,7 +5,6 @@
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createCipheriv } from "node:crypto";
-import { ack, type ChatState, deliveryReceipt, readChatState, retryReceipt } from "./stanzas.ts";
 import { type BinaryNode, child, childrenOf, element } from "../world/stanza.ts";
 import { AttachmentError, receiveFile, upload } from "./attachment.ts";
 import { amendmentOf, type Content, readContent, unwrap } from "./content.ts";
@@ -14,6 +13,7 @@ import type { Inbox, Received } from "./inbox.ts";
 import { hkdf, newBundle, refill } from "./keys.ts";
 import type { Outbox } from "./outbox.ts";
 import { signalAddress, unpad } from "./signal.ts";
+import { ack, type ChatState, deliveryReceipt, readChatState, retryReceipt } from "./stanzas.ts";
 
 /** Number of retry receipts per message before the phone gives up. */
 const RETRY_RECEIPTS = 5;

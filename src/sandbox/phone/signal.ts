@@ -1,10 +1,6 @@
-/** The 1:1 Signal sessions of a phone, with libsignal, in memory. Devices are identified by their `@lid` address. */
+/** A phone's encryption, in memory: 1:1 sessions with libsignal, and sender keys for groups. */
 import { ProtocolAddress, SessionBuilder, SessionCipher, SessionRecord, type SignalStorage } from "libsignal";
 import { Buffer } from "node:buffer";
-import type { Session } from "../../base/libsignal.ts";
-import { isLid, parseJid } from "../world/stanza.ts";
-import type { KeyBundle } from "../world/key_store.ts";
-import { type PhoneKeys, typedPublic } from "./keys.ts";
 import {
   GroupCipher,
   GroupSessionBuilder,
@@ -12,10 +8,15 @@ import {
   SenderKeyName,
   SenderKeyRecord,
 } from "@whiskeysockets/baileys/lib/Signal/Group/index.js";
+import type { Session } from "../../base/libsignal.ts";
+import type { KeyBundle } from "../world/key_store.ts";
+import { isLid, parseJid } from "../world/stanza.ts";
+import { type PhoneKeys, typedPublic } from "./keys.ts";
 
 /** A message encrypted for one device: `pkmsg` also starts the session, `msg` continues it. */
 type SessionCiphertext = { type: "pkmsg" | "msg"; body: Uint8Array };
 
+/** The 1:1 sessions. Devices are identified by their `@lid` address. */
 export class SignalSessions {
   /**
    * Serialised records by address. The library changes a record before it has verified the message, so it gets a copy.
@@ -186,15 +187,18 @@ interface GroupSender {
   device: string;
 }
 
+/**
+ * The sender keys, with the group ciphers of the Baileys library. Each sender has one key per group. The sender sends it
+ * to each device in a pairwise message (the distribution), then encrypts once for all.
+ */
 export class SenderKeys {
   #records = new Map<string, Uint8Array>();
 
   /** Encrypts for the whole group; with `distribution` a device can read this message and later ones. */
   async encrypt(sender: GroupSender, plaintext: Uint8Array): Promise<{ body: Uint8Array; distribution: Uint8Array }> {
-    const name = nameOf(sender);
-    const distribution = await new GroupSessionBuilder(this.#store).create(name);
-    const body = await new GroupCipher(this.#store, name).encrypt(Buffer.from(plaintext));
-    return { body, distribution: distribution.serialize() };
+    const distribution = await this.distribution(sender);
+    const body = await new GroupCipher(this.#store, nameOf(sender)).encrypt(Buffer.from(plaintext));
+    return { body, distribution };
   }
 
   /** Returns what a device needs to read messages from now on; creates a key if there is none. */

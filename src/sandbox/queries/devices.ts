@@ -2,6 +2,9 @@
  * Queries about the devices of accounts. `usync`: whether a number has an account, and the account's devices and LID;
  * `encrypt`: uploading, counting and checking the companion's own keys, and fetching those of others.
  */
+import type { Clock } from "../../runtime.ts";
+import { type Account, endpointsOf } from "../world/directory.ts";
+import { bundleNodes, readBundle, readSignedPreKey } from "../world/key_store.ts";
 import {
   type BinaryNode,
   child,
@@ -15,10 +18,7 @@ import {
   seconds,
   textOf,
 } from "../world/stanza.ts";
-import { type Account, endpointsOf } from "../world/directory.ts";
 import type { QueryContext } from "../world/switchboard.ts";
-import type { Clock } from "../../runtime.ts";
-import { bundleNodes, readBundle, readSignedPreKey } from "../world/key_store.ts";
 
 export function answerUsync(query: BinaryNode, context: QueryContext): BinaryNode | null {
   const usync = child(query, "usync");

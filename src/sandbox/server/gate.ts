@@ -11,8 +11,8 @@ import type { KeyBundle } from "../world/key_store.ts";
 import { element, uintOf } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import { type CompanionSocket, serveSocket, type SocketOwner } from "./companion_socket.ts";
-import type { ClientFinish, NoiseIdentity } from "./noise.ts";
 import { Registration, type RegistrationOptions } from "./linking/registration.ts";
+import type { ClientFinish, NoiseIdentity } from "./noise.ts";
 import { openSession } from "./session.ts";
 
 /** Starts listening; port 0 chooses a free one. Rejects if the port is in use. */

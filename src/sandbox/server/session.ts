@@ -1,4 +1,8 @@
 /** The open session of a linked companion: processes and answers its stanzas, and delivers those waiting for it. */
+import { answerQuery } from "../queries/table.ts";
+import type { Companion, CompanionSession, Endpoint } from "../world/directory.ts";
+import { streamError } from "../world/faults.ts";
+import { relayReceipt } from "../world/receipts.ts";
 import {
   type BinaryNode,
   bytesOf,
@@ -11,12 +15,8 @@ import {
   SERVER,
   STATUS_CHAT,
 } from "../world/stanza.ts";
-import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
-import type { Companion, CompanionSession, Endpoint } from "../world/directory.ts";
-import { streamError } from "../world/faults.ts";
-import { relayReceipt } from "../world/receipts.ts";
-import { answerQuery } from "../queries/table.ts";
 import type { Switchboard } from "../world/switchboard.ts";
+import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
 
 /** The real network waits up to 50 minutes; in a sandbox that is too long. */
 const STATUS_ACK_MS = 3_000;

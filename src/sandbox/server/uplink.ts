@@ -1,11 +1,11 @@
 /** Implements the phones' interface to the network (`world/uplink.ts`). */
-import { element, isGroup, isLid, parseJid, seconds } from "../world/stanza.ts";
-import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
 import { type Account, deliver, type Endpoint, endpointsOf, jidOf } from "../world/directory.ts";
 import { KeyStore } from "../world/key_store.ts";
-import type { RefBook } from "./linking/ref_book.ts";
 import { relayReceipt } from "../world/receipts.ts";
+import { element, isGroup, isLid, parseJid, seconds } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
+import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
+import type { RefBook } from "./linking/ref_book.ts";
 
 /** The collection of shared settings to which the sandbox's phones write. */
 const PHONE_SETTINGS = "regular_high";

@@ -1,11 +1,11 @@
 /** The accounts on the network (a phone with a number and a LID each) and the companions linked to them. */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
-import type { Device, PasskeyCredential } from "./uplink.ts";
+import type { Random } from "../../runtime.ts";
 import { type KeyBundle, KeyStore } from "./key_store.ts";
 import { Mailbox } from "./mailbox.ts";
-import type { Random } from "../../runtime.ts";
 import { type BinaryNode, child, childrenOf, isLid, makeJid, parseJid } from "./stanza.ts";
+import type { Device, PasskeyCredential } from "./uplink.ts";
 
 /** The account of a phone number. */
 export interface Account {

@@ -1,18 +1,18 @@
 /** The network without its sockets: its accounts, its relay, and its injected faults. */
 import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { type BinaryNode, element, messageId, seconds, STATUS_CHAT } from "./stanza.ts";
-import type { KeyBundle } from "./key_store.ts";
-import type { MediaAccess } from "./uplink.ts";
+import type { Runtime } from "../../runtime.ts";
 import { type Account, type Companion, Directory, type Endpoint } from "./directory.ts";
 import { Faults, streamError, type StreamFault } from "./faults.ts";
 import { GroupChanges } from "./group_changes.ts";
 import { Groups } from "./groups.ts";
+import type { KeyBundle } from "./key_store.ts";
 import { Notices } from "./notices.ts";
 import { Presence } from "./presence.ts";
 import { Relay } from "./relay.ts";
+import { type BinaryNode, element, messageId, seconds, STATUS_CHAT } from "./stanza.ts";
 import { Trust } from "./trust.ts";
-import type { Runtime } from "../../runtime.ts";
+import type { MediaAccess } from "./uplink.ts";
 
 /** A companion with fewer one-time keys is asked for more (Baileys uploads when it has fewer than five). */
 const LOW_PRE_KEYS = 5;

@@ -4,10 +4,10 @@
  */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
-import type { PasskeyPrimary } from "../../world/uplink.ts";
 import type { Account } from "../../world/directory.ts";
 import { type BinaryNode, bytesOf, child, element, elements, refusal, result } from "../../world/stanza.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
+import type { PasskeyPrimary } from "../../world/uplink.ts";
 import type { CompanionSocket } from "../companion_socket.ts";
 import { type Challenge, newChallenge, requestOptions, verifies } from "./relying_party.ts";
 

@@ -6,16 +6,16 @@
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
 import { verifySignature } from "libsignal/src/curve.js";
-import { CodeLink } from "./code_link.ts";
-import type { CompanionSocket, SocketOwner } from "../companion_socket.ts";
-import { KEY_TYPE, type KeyBundle } from "../../world/key_store.ts";
-import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../world/uplink.ts";
 import { type Account, jidOf, newCompanion } from "../../world/directory.ts";
 import { streamError } from "../../world/faults.ts";
-import type { LinkOffer, RefBook, WaitingCompanion } from "./ref_book.ts";
-import { PasskeyLink } from "./passkey_link.ts";
+import { KEY_TYPE, type KeyBundle } from "../../world/key_store.ts";
 import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "../../world/stanza.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
+import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../world/uplink.ts";
+import type { CompanionSocket, SocketOwner } from "../companion_socket.ts";
+import { CodeLink } from "./code_link.ts";
+import { PasskeyLink } from "./passkey_link.ts";
+import type { LinkOffer, RefBook, WaitingCompanion } from "./ref_book.ts";
 
 /** A client shows the first ref for 60 s and each of the others for 20 s. */
 const REFS = 6;
