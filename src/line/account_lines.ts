@@ -88,6 +88,7 @@ export async function endLines(kv: Kv, accountId: string): Promise<number> {
 /** Size of the cache. Deleted lines need no invalidation: they are never requested again, and get evicted. */
 const MOST_REMEMBERED = 10_000;
 
+/** Makes what chooses the line of a send. */
 export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">) {
   /** Cache of line rows as they were last read. */
   const remembered = new LRUCache<string, Row<Line>>(atMost(MOST_REMEMBERED));
@@ -147,6 +148,7 @@ interface LineChange {
   result: Line;
 }
 
+/** Adds and removes lines, with their count, which the plan limits. */
 export class LineRegister {
   readonly #deps: RegisterDeps;
   /**

@@ -65,6 +65,10 @@ export class BackOff {
  */
 const ROUNDS = 5;
 
+/**
+ * The attempts to link a line, across its connections: for how long fresh QRs or codes are made without anybody using
+ * them, and why the last attempt failed, which a person reads beside the next QR.
+ */
 export class LinkAttempts {
   #rounds = 0;
   /** Whether the current connection has shown a QR or a code: only then is its end the end of an attempt. */

@@ -142,6 +142,7 @@ const MOST_AT_ONCE = 500;
 /** Rows read per chat. A group with more messages than this in a month hardly depends on the gateway to be read. */
 const ROWS_READ = 20_000;
 
+/** Finds the received messages of a chat that are still unread. */
 export class Unread {
   readonly #deps: { kv: Kv; clock: Clock };
 
