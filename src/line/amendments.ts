@@ -20,10 +20,8 @@ import type { Referred } from "./references.ts";
 import { lineKeys } from "./rows.ts";
 
 /** How long after sending the network accepts an edit, and a deletion for everyone. */
-const EDIT_WITHIN_MS = 15 * 60 * 1000;
-const REVOKE_WITHIN_MS = 60 * 60 * 60 * 1000;
-/** Phones ignore a change by anyone but the sender, although the server acknowledges it. */
-const OTHER_NUMBER = "The session sent it from another number than the one it is linked to now.";
+const EDITABLE = { ms: 15 * 60_000, text: "15 minutes" };
+const REVOCABLE = { ms: 60 * 3_600_000, text: "60 hours" };
 
 interface AmendmentsDeps {
   kv: Kv;
@@ -60,12 +58,9 @@ export class Amendments {
       queueChanged(changed.sessionId);
       return changed;
     }
-    const { status, sentAt, networkId: target, revokedAt } = await this.#own(accountId, messageId);
-    if (status !== "sent" || sentAt === null) throw notEditable(`The message is ${status}.`);
-    if (revokedAt !== undefined) throw notEditable("The message was deleted.");
-    if (clock.now() - sentAt > EDIT_WITHIN_MS) throw notEditable("It was sent more than 15 minutes ago.");
-    if (await this.#hasOtherNumber(message.sessionId, sentAt)) throw notEditable(OTHER_NUMBER);
-    await this.#relay(message, { kind: "edit", target, text });
+    const sent = await this.#own(accountId, messageId);
+    await this.#checkSent(sent, EDITABLE, notEditable);
+    await this.#relay(message, { kind: "edit", target: sent.networkId, text });
     return await this.#record(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() });
   }
 
@@ -75,13 +70,11 @@ export class Amendments {
     const message = await this.#own(accountId, messageId);
     const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId]);
     if (cancelled) return cancelled;
-    const { status, sentAt, networkId, content: { kind }, revokedAt } = await this.#own(accountId, messageId);
+    const sent = await this.#own(accountId, messageId);
+    const { networkId, content: { kind } } = sent;
     if (kind === "reaction") throw notRevocable("To remove a reaction, send one with an empty emoji.");
     if (kind === "status") throw notRevocable("A status post cannot be deleted; it disappears after a day.");
-    if (status !== "sent" || sentAt === null) throw notRevocable(`The message is ${status}.`);
-    if (revokedAt !== undefined) throw notRevocable("It is already deleted.");
-    if (clock.now() - sentAt > REVOKE_WITHIN_MS) throw notRevocable("It was sent more than 60 hours ago.");
-    if (await this.#hasOtherNumber(message.sessionId, sentAt)) throw notRevocable(OTHER_NUMBER);
+    await this.#checkSent(sent, REVOCABLE, notRevocable);
     const target = { networkId, participant: null, fromMe: true };
     await this.#relay(message, { kind: "revoke", target });
     return await this.#record(messageId, (m) => ({ ...m, revokedAt: clock.now() }));
@@ -113,10 +106,20 @@ export class Amendments {
     return value;
   }
 
-  /** Returns whether the line has been linked to another number since. */
-  async #hasOtherNumber(lineId: string, since: number): Promise<boolean> {
-    const { value: line } = await this.#deps.kv.get(lineKeys.line(lineId));
-    return (line?.numberSince ?? 0) > since;
+  /** Throws what `refusal` returns for the reason if the message can no longer be changed, or not yet. */
+  async #checkSent(
+    { status, sentAt, revokedAt, sessionId }: Message,
+    within: typeof EDITABLE,
+    refusal: (detail: string) => Problem,
+  ): Promise<void> {
+    const { kv, runtime: { clock } } = this.#deps;
+    if (status !== "sent" || sentAt === null) throw refusal(`The message is ${status}.`);
+    if (revokedAt !== undefined) throw refusal("The message was deleted.");
+    if (clock.now() - sentAt > within.ms) throw refusal(`It was sent more than ${within.text} ago.`);
+    const { value: line } = await kv.get(lineKeys.line(sessionId));
+    if ((line?.numberSince ?? 0) <= sentAt) return;
+    // Phones ignore a change by anyone but the sender, although the server acknowledges it.
+    throw refusal("The session sent it from another number than the one it is linked to now.");
   }
 
   /** Records a change that the network made. Throws Problem not_found if retention has removed the message since. */
