@@ -55,13 +55,10 @@ export function makeSessionNames(kv: Kv, clock: Clock): SessionNames {
   };
 }
 
-interface LineRowDeps {
+interface LineRowOptions {
   kv: Kv;
   events: EventLog;
   runtime: Runtime;
-}
-
-interface LineRowOptions {
   lineId: string;
   /** Ends the retries while the store fails. */
   signal: AbortSignal;
@@ -70,17 +67,15 @@ interface LineRowOptions {
 }
 
 export class LineRow {
-  readonly #deps: LineRowDeps;
   readonly #options: LineRowOptions;
 
-  constructor(deps: LineRowDeps, options: LineRowOptions) {
-    this.#deps = deps;
+  constructor(options: LineRowOptions) {
     this.#options = options;
   }
 
   /** Reads the line; null if it is gone. Retries for as long as the store fails. */
   async read(): Promise<Line | null> {
-    return (await this.untilDone(() => this.#deps.kv.get(lineKeys.line(this.#options.lineId)))).value;
+    return (await this.untilDone(() => this.#options.kv.get(lineKeys.line(this.#options.lineId)))).value;
   }
 
   /**
@@ -92,14 +87,14 @@ export class LineRow {
     const line = await this.untilDone(() => this.#commit(trigger, patch, qr));
     if (!line) return;
     const { id: lineId, accountId, status, reason } = line;
-    this.#deps.events.committed(accountId);
-    this.#deps.runtime.log.info({ lineId, status, reason }, "a line changed");
+    this.#options.events.committed(accountId);
+    this.#options.runtime.log.info({ lineId, status, reason }, "a line changed");
     this.#options.changed();
   }
 
   #commit(trigger: LineTrigger, patch: Partial<Line>, qr: string | null): Promise<Line | null> {
-    const { kv, events, runtime } = this.#deps;
-    const key = lineKeys.line(this.#options.lineId);
+    const { kv, events, runtime, lineId } = this.#options;
+    const key = lineKeys.line(lineId);
     return retryOnConflict<Line | null>(kv, async () => {
       const change = new Change();
       const slot = await kv.get(key);
@@ -118,8 +113,7 @@ export class LineRow {
    * however long the store fails.
    */
   untilDone<T>(work: () => Promise<T>): Promise<T> {
-    const { lineId, signal } = this.#options;
-    const { clock, log } = this.#deps.runtime;
+    const { lineId, signal, runtime: { clock, log } } = this.#options;
     const onRetry = (error: unknown) =>
       log.warn({ lineId, error: String(error) }, "a change of a line could not be written yet");
     return retry(work, { clock, pauseMs: STORE_PAUSE_MS, signal, onRetry });

@@ -69,7 +69,8 @@ export class LineSession implements Service {
     this.#backOff = new BackOff(deps.runtime.random);
     this.#changed = changed;
     this.#receiver = new Receiver(deps, line, () => this.runner.recorded());
-    this.#row = new LineRow(deps, { lineId: line.id, signal: this.#stopping.signal, changed });
+    const { kv, events, runtime } = deps;
+    this.#row = new LineRow({ kv, events, runtime, lineId: line.id, signal: this.#stopping.signal, changed });
     this.runner = new Runner(deps, {
       lineId: line.id,
       accountId: line.accountId,
