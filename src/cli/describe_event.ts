@@ -1,5 +1,5 @@
 /** Describes events, each in one line, for a person at a terminal. */
-import { isGroup } from "../whatsapp/groups.ts";
+import { isGroup } from "../whatsapp/chats.ts";
 import type { Json } from "./client.ts";
 
 const LONGEST_TEXT = 200;

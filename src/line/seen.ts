@@ -11,7 +11,7 @@ import { messageKeys } from "../message/rows.ts";
 import type { Clock } from "../runtime.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import { Change, type Key, type Kv, type Slot, stretchOf } from "../store/kv.ts";
-import type { ReadMessage } from "../whatsapp/contacts.ts";
+import type { ReadMessage } from "../whatsapp/chats.ts";
 import type { Incoming, IncomingChange } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";

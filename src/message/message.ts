@@ -13,7 +13,7 @@
  * | processing | held, retried | queued     | keeps its place and its network id                   |
  * | processing | refused       | failed     | final, or the third attempt                          |
  */
-import { isGroup } from "../whatsapp/groups.ts";
+import { isGroup } from "../whatsapp/chats.ts";
 import type { Manner } from "../whatsapp/outgoing.ts";
 import type { OutgoingContent } from "./content.ts";
 

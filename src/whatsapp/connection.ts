@@ -6,8 +6,7 @@
  * The outcome of a send is a value, not an exception.
  */
 import type { Change } from "../store/kv.ts";
-import type { Chats, Contacts, NumberCheck } from "./contacts.ts";
-import type { Groups } from "./groups.ts";
+import type { Chats, Contacts, Groups, NumberCheck } from "./chats.ts";
 import type { Incoming, Notice, Receipt } from "./incoming.ts";
 import type { Outgoing, Prepared } from "./outgoing.ts";
 

@@ -1,6 +1,6 @@
 /** What arrives from the network: messages, receipts for messages that were sent, and notices of other events. */
 import type { ForwardableKind } from "./outgoing.ts";
-import type { Group, GroupMember, GroupSettings } from "./groups.ts";
+import type { Group, GroupMember, GroupSettings } from "./chats.ts";
 
 export interface Incoming {
   networkId: string;

@@ -1,6 +1,6 @@
 /**
  * The port to the messaging network. Nothing above `whatsapp/` knows which library is below (promise 8). Each topic has
- * its own file: a line's connection, outgoing messages, what arrives, groups, contacts.
+ * its own file: a line's connection, outgoing messages, what arrives, people and groups.
  */
 import { onDemand } from "../base/single_flight.ts";
 import { Change, type Key, key, type Kv } from "../store/kv.ts";

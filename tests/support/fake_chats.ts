@@ -1,7 +1,6 @@
 /** Groups, contacts and chats at the port: a network on which there is one group, and everybody is unknown. */
 import { NetworkRefusal } from "../../src/whatsapp/connection.ts";
-import type { Chats, Contacts } from "../../src/whatsapp/contacts.ts";
-import type { Groups, WholeGroup } from "../../src/whatsapp/groups.ts";
+import type { Chats, Contacts, Groups, WholeGroup } from "../../src/whatsapp/chats.ts";
 
 type IsOpen = () => boolean;
 

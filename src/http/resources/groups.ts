@@ -5,7 +5,7 @@ import type {
   Group as PortGroup,
   MemberResult as PortMemberResult,
   WholeGroup as PortWholeGroup,
-} from "../../whatsapp/groups.ts";
+} from "../../whatsapp/chats.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
 import { data, GroupJid, isoTime, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";

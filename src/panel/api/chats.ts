@@ -4,7 +4,7 @@
  */
 import type { ChatEvent } from "../../event/event.ts";
 import { chatOf } from "../../message/message.ts";
-import { isGroup } from "../../whatsapp/groups.ts";
+import { isGroup } from "../../whatsapp/chats.ts";
 import { STATUS_CHAT } from "../../whatsapp/outgoing.ts";
 import type { AskedOfAccount } from "./guard.ts";
 import type { Parts } from "./parts.ts";

@@ -8,7 +8,7 @@ import type { References, Referred } from "../../../line/references.ts";
 import { type OutgoingContent, typeOf } from "../../../message/content.ts";
 import type { SendManner } from "../../../message/message.ts";
 import type { SendItem } from "../../../message/send.ts";
-import { isGroup } from "../../../whatsapp/groups.ts";
+import { isGroup } from "../../../whatsapp/chats.ts";
 import type { MannerFields } from "./fields.ts";
 
 /** Options that make no sense for a kind of message, and why. */

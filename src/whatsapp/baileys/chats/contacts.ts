@@ -14,7 +14,7 @@ import {
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { BusinessCard, Chats, ChatState, Contacts } from "../../contacts.ts";
+import type { BusinessCard, Chats, ChatState, Contacts } from "../../chats.ts";
 import type { Incoming } from "../../incoming.ts";
 import { NetworkRefusal } from "../../connection.ts";
 import { answerOf, iq } from "../stanza.ts";

@@ -10,7 +10,7 @@ import {
   type WASocket,
 } from "@whiskeysockets/baileys";
 import type { Runtime } from "../../../runtime.ts";
-import type { Group, GroupMember, Groups, GroupSettings, MemberResult, WholeGroup } from "../../groups.ts";
+import type { Group, GroupMember, Groups, GroupSettings, MemberResult, WholeGroup } from "../../chats.ts";
 import { NetworkRefusal } from "../../connection.ts";
 import { answerOf, iq } from "../stanza.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";

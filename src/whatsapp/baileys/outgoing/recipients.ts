@@ -8,7 +8,7 @@ import type { AuthState } from "../auth_state.ts";
 import { expireAfter, isKept, networkKeys } from "../rows.ts";
 import { digitsOf } from "../jids.ts";
 import { Change, type Kv } from "../../../store/kv.ts";
-import type { NumberCheck } from "../../contacts.ts";
+import type { NumberCheck } from "../../chats.ts";
 import { NetworkTimeout } from "../../connection.ts";
 import { answerOf } from "../stanza.ts";
 
