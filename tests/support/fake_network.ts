@@ -1,6 +1,14 @@
 /** A messaging network at the port: a test says what happens, and sees what the product asked of it. */
 import { type Clock, sleep } from "../../src/runtime.ts";
-import { type CloseReason, type Connection, type ConnectionEvents, type ConnectionHealth, NetworkTimeout, type OwnIdentity, PasskeyNotRequested } from "../../src/whatsapp/connection.ts";
+import {
+  type CloseReason,
+  type Connection,
+  type ConnectionEvents,
+  type ConnectionHealth,
+  NetworkTimeout,
+  type OwnIdentity,
+  PasskeyNotRequested,
+} from "../../src/whatsapp/connection.ts";
 import type { NumberCheck } from "../../src/whatsapp/chats.ts";
 import type { Incoming, Recalled } from "../../src/whatsapp/incoming.ts";
 import type { Network, OpenOptions } from "../../src/whatsapp/network.ts";

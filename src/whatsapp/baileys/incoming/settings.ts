@@ -7,6 +7,7 @@
  */
 import { Buffer } from "node:buffer";
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
+import PQueue from "p-queue";
 import { aesDecrypt, type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
 import { detached } from "../../../base/retry.ts";
 import type { AuthState } from "../auth_state.ts";
@@ -46,6 +47,8 @@ interface Mutation {
 export type Settings = ReturnType<typeof makeSettings>;
 
 export function makeSettings({ auth, host, query, runtime: { clock, log } }: SettingsOptions) {
+  /** One answer at a time, so that a slow file does not undo a later answer. */
+  const answers = new PQueue({ concurrency: 1 });
   const logFailure = (failure: { error: string }) => log.debug(failure, "an account's settings could not be read");
 
   /** The mutations of a collection, oldest first. Throws if a part or its file is invalid. */
@@ -99,7 +102,9 @@ export function makeSettings({ auth, host, query, runtime: { clock, log } }: Set
     watch(stanza: BinaryNode): void {
       if (stanza.tag !== "iq" || stanza.attrs.type !== "result") return;
       for (const collection of collectionsIn(stanza)) {
-        if (collection.attrs.name === COLLECTION) void detached(take(partsOf(collection)), logFailure);
+        if (collection.attrs.name !== COLLECTION) continue;
+        const parts = partsOf(collection);
+        void detached(answers.add(() => take(parts)), logFailure);
       }
     },
     /** Queries the settings once, if the salt is unknown. Never rejects. */

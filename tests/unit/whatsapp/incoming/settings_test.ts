@@ -99,6 +99,23 @@ Deno.test("a salt that was taken back is forgotten, the last change counts", asy
   assert.deepEqual(salt(), SALT);
 });
 
+Deno.test("an answer whose file is slow does not undo the answer that followed it", async () => {
+  const { settings, files, rows } = world();
+  const [set] = mutationsOf(bytes());
+  const snapshot = proto.SyncdSnapshot.encode({ records: [set!.record!] }).finish();
+  const content = proto.ExternalBlobReference.encode(await put(files, snapshot)).finish();
+  const removed = proto.SyncdPatch.encode({ mutations: [{ ...set!, operation: REMOVE }] }).finish();
+  const taken: unknown[] = [];
+  rows.set = (name, value) => {
+    taken.push(value);
+    return Map.prototype.set.call(rows, name, value);
+  };
+  settings.watch(answer([{ tag: "snapshot", attrs: {}, content }]));
+  settings.watch(answer([patch(removed)]));
+  for (let turn = 0; turn < 50 && taken.length < 2; turn++) await settle();
+  assert.deepEqual(taken, [SALT, null]);
+});
+
 Deno.test("of what was altered, is under another key, in another collection or no setting at all, nothing is taken", async () => {
   const [set] = mutationsOf(bytes());
   const blob = set!.record!.value!.blob!;
