@@ -22,7 +22,7 @@ import { until } from "../support/until.ts";
 /** Baileys on a store in the test's folder. */
 async function openBaileys(
   { simulated, runtime, folder }: EngineOptions,
-  { rootKey = simulated.rootKey, ...options }: { refreshHandled?: boolean; rootKey?: string } = {},
+  { rootKey = simulated.rootKey }: { rootKey?: string } = {},
 ) {
   const ca = `${folder}/ca.pem`;
   await Deno.writeTextFile(ca, simulated.caPem);
@@ -30,7 +30,7 @@ async function openBaileys(
   const { url, mediaUrl } = simulated;
   const whatsapp = { url, rootKey, mediaUrl, ca, version: null };
   const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
-  const network = baileysNetwork({ runtime, kv, seal, whatsapp, ...options });
+  const network = baileysNetwork({ runtime, kv, seal, whatsapp });
   return {
     network,
     kv,
@@ -42,24 +42,6 @@ async function openBaileys(
 }
 
 connectionContract("Baileys", (options) => openBaileys(options));
-
-Deno.test({
-  name: "Baileys: without our handling of the refresh stage linking fails",
-  sanitizeOps: false,
-  sanitizeResources: false,
-  fn: () =>
-    withScene((options) => openBaileys(options, { refreshHandled: false }), async (scene) => {
-      const { events } = await scene.open({ events: scanning(scene.owner) });
-      await events.until("qr");
-      for (let passed = 0; passed < 160_000; passed += 20_000) {
-        await scene.owner.idle();
-        await scene.clock.advance(20_000);
-      }
-      assert.equal((await events.until("closed")).reason.kind, "link_expired");
-      assert.deepEqual(events.of("linked"), []);
-      assert.equal(await scene.network.isLinked("ses_contract"), false);
-    }),
-});
 
 /** A root key that no network of these tests has. */
 const STRANGE_ROOT = Buffer.from(Curve.generateKeyPair().public).toString("hex");

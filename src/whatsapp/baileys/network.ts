@@ -55,8 +55,6 @@ interface BaileysNetworkOptions {
   openProxy?: (proxy: string) => Promise<Proxy>;
   /** Counts a stanza that has no handler, by tag and type. */
   countStray?: CountStray;
-  /** False leaves the refresh stage of linking to the library, which fails there. Only for the test that shows this. */
-  refreshHandled?: boolean;
 }
 
 /** What this process remembers about a line. */
@@ -76,7 +74,7 @@ interface LineMemory {
  * file from the settings can't be read.
  */
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
-  const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {}, refreshHandled = true } = options;
+  const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {} } = options;
   const { storeOf = () => kv } = options;
   const { clock, log } = runtime;
   prepareLibraries(options);
@@ -109,7 +107,6 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       return isFirstIn("refusedAt", lineId);
     },
     inspect: makeInspector({ clock }),
-    refreshHandled,
     countStray: makeCountStray(countStray, log),
     mayComplain: (lineId: string) => isFirstIn("complainedAt", lineId),
     rounds: makeRounds(clock, WATCH_MS),

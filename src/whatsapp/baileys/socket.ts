@@ -71,7 +71,6 @@ export interface SocketGround {
   /** Null for the real network. */
   url: string | null;
   inspect: Inspect;
-  refreshHandled: boolean;
   countStray: CountStray;
 }
 
@@ -220,7 +219,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     runtime,
   });
   const { pairingPhone } = options;
-  const link = { socket, auth, browser: BROWSER, runtime, pairingPhone, refreshHandled: shared.refreshHandled };
+  const link = { socket, auth, browser: BROWSER, runtime, pairingPhone };
   const pairing = new Pairing(link, linkingEvents(owner, auth, log));
   return { socket, auth, settings, sender, recipients, inbox, talk, pairing, standing, version };
 }

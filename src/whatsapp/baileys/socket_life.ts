@@ -128,7 +128,9 @@ export class SocketLife {
     if (this.isOver) return await auth.close();
     const vitals = this.signs;
     const journal = new Journal({ kv, seal, lineId }, auth, clock);
-    const decryption = new Decryption({ journal, auth }, {
+    const decryption = new Decryption({
+      journal,
+      auth,
       decrypted: (entry) => {
         vitals.decrypted();
         this.#parts?.inbox.decrypted(entry);

@@ -150,13 +150,7 @@ const PRESENCE: Readonly<Record<ChatState, WAPresence>> = {
   paused: "paused",
 };
 
-interface ChatsOptions {
-  socket: Pick<WASocket, "sendPresenceUpdate" | "presenceSubscribe" | "readMessages" | "signalRepository">;
-  runtime: Pick<Runtime, "clock">;
-}
-
-export function makeChats({ socket, runtime }: ChatsOptions): Chats {
-  const { clock } = runtime;
+export function makeChats({ socket, runtime: { clock } }: Pick<ContactsOptions, "socket" | "runtime">): Chats {
   return {
     async show(chat, state) {
       // In return for its own state, the line gets to see the other side's presence.

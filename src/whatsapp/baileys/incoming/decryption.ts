@@ -22,29 +22,24 @@ import type { AuthState } from "../auth_state.ts";
 import { boundNames, isolate, makeAlone } from "../repairs/isolation.ts";
 import type { Journal, JournalEntry, StanzaPart, UndecryptedEntry } from "./journal.ts";
 
-interface DecryptionEvents {
+interface DecryptionDeps {
+  journal: Journal;
+  auth: Pick<AuthState, "refusedReads">;
   decrypted(entry: JournalEntry): void;
   undecrypted(entry: UndecryptedEntry): void;
   /** A row could not be written. The connection must end before the network is told anything about the message. */
   broken(error: StoreError): void;
 }
 
-interface DecryptionOptions {
-  journal: Journal;
-  auth: Pick<AuthState, "refusedReads">;
-}
-
 type Transaction = (work: () => Promise<Uint8Array>) => Promise<Uint8Array>;
 
 export class Decryption {
-  readonly #options: DecryptionOptions;
-  readonly #events: DecryptionEvents;
+  readonly #deps: DecryptionDeps;
   /** The stanza part that each ciphertext belongs to. */
   readonly #parts = new WeakMap<Uint8Array, StanzaPart>();
 
-  constructor(options: DecryptionOptions, events: DecryptionEvents) {
-    this.#options = options;
-    this.#events = events;
+  constructor(deps: DecryptionDeps) {
+    this.#deps = deps;
   }
 
   /**
@@ -73,7 +68,7 @@ export class Decryption {
     boundNames(repository.lidMapping);
     // The library passes its store with transactions, although the type does not say so.
     const store = state.keys as SignalKeyStoreWithTransaction;
-    const { auth } = this.#options;
+    const { auth } = this.#deps;
     const alone = makeAlone(store, repository.lidMapping, () => auth.refusedReads);
     /** Sender keys handled along with their message, until the library processes them. */
     const handled = new Set<string>();
@@ -130,7 +125,7 @@ export class Decryption {
       learn?: (plaintext: Uint8Array, attrs: StanzaPart["attrs"]) => Promise<void>;
     },
   ): Promise<Uint8Array> {
-    const { journal } = this.#options;
+    const { journal } = this.#deps;
     const part = this.#parts.get(ciphertext);
     if (!part) return await transaction(decrypt);
     let entry: JournalEntry | undefined;
@@ -142,7 +137,7 @@ export class Decryption {
         await journal.keep(entry, store);
         return plaintext;
       });
-      this.#events.decrypted(entry!);
+      this.#deps.decrypted(entry!);
       return plaintext;
     } catch (error) {
       try {
@@ -150,7 +145,7 @@ export class Decryption {
         const again = await journal.recall(part.part);
         if (again) return again;
       } catch (failure) {
-        if (failure instanceof StoreError) this.#events.broken(failure);
+        if (failure instanceof StoreError) this.#deps.broken(failure);
         throw error;
       }
       await this.#noteUndecrypted(part);
@@ -160,10 +155,10 @@ export class Decryption {
 
   async #noteUndecrypted(part: Pick<StanzaPart, "stanza" | "attrs">): Promise<void> {
     try {
-      this.#events.undecrypted(await this.#options.journal.keepUndecrypted(part));
+      this.#deps.undecrypted(await this.#deps.journal.keepUndecrypted(part));
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
-      this.#events.broken(error);
+      this.#deps.broken(error);
     }
   }
 }

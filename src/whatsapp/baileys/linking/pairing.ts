@@ -57,8 +57,6 @@ interface PairingOptions {
   runtime: Pick<Runtime, "clock" | "random" | "log">;
   /** Digits of the number to link by code; null links by QR. */
   pairingPhone: string | null;
-  /** False leaves companion_reg_refresh to the library, to show that linking then fails. */
-  refreshHandled: boolean;
 }
 
 /** Handles linking on the socket in place of the library. */
@@ -89,7 +87,7 @@ export class Pairing {
   }
 
   #listen(): void {
-    const { socket: { ws }, refreshHandled } = this.#options;
+    const { socket: { ws } } = this.#options;
     const on = (event: string, handle: (stanza: BinaryNode) => Promise<void>) =>
       ws.on(event, (stanza: BinaryNode) => void handle(stanza).catch((error) => this.#events.failed(error)));
     for (const name of ["CB:iq,type:set,pair-device", "CB:iq,,pair-success"]) ws.removeAllListeners(name);
@@ -97,10 +95,10 @@ export class Pairing {
     on("CB:iq,,pair-success", (stanza) => this.#pairSuccess(stanza));
     on("CB:notification,type:link_code_companion_reg", (stanza) => this.#linkCode(stanza));
     const notifications = new Map<string | undefined, (stanza: BinaryNode) => Promise<void>>([
+      ["companion_reg_refresh", (stanza) => this.#refresh(stanza)],
       ["passkey_prologue_request", (stanza) => this.#passkeyRequested(stanza)],
       ["crsc_continuation", (stanza) => this.#passkeyContinued(stanza)],
     ]);
-    if (refreshHandled) notifications.set("companion_reg_refresh", (stanza) => this.#refresh(stanza));
     withhold(ws, "CB:notification", ({ attrs }) => notifications.has(attrs.type));
     for (const [type, handle] of notifications) on(`CB:notification,type:${type}`, handle);
   }

@@ -34,7 +34,9 @@ async function boot(kv: FailingKv) {
   const undecrypted: UndecryptedEntry[] = [];
   const broken: StoreError[] = [];
   const journal = new Journal({ kv, seal, lineId }, auth, runtime.clock);
-  const decryption = new Decryption({ journal, auth }, {
+  const decryption = new Decryption({
+    journal,
+    auth,
     decrypted: (entry) => decrypted.push(entry),
     undecrypted: (entry) => undecrypted.push(entry),
     broken: (error) => broken.push(error),
