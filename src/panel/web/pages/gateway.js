@@ -48,7 +48,7 @@ export function Gateway() {
               `
             )}</div>
             <${Card} title=${t("Accounts")} actions=${html`<a href=${href("/gateway/accounts")}>${
-              t("All")
+              t("See all")
             }</a>`}><${AccountTable} rows=${data.accounts.slice(0, 8)} /></${Card}>
             <${Card} title=${t("System")} pad><dl class="facts">
               <dt>${t("Version")}</dt><dd>${data.version}</dd><dt>Deno</dt><dd>${data.deno}</dd>

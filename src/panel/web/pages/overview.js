@@ -34,7 +34,7 @@ export function Overview({ account }) {
           <div class="two">
             <${Card} title=${t("Last {n} days", { n: DAYS })} pad><${Loaded} state=${usage}>${({ days }) =>
               html`<${Chart} days=${days} />`}</${Loaded}></${Card}>
-            <${Card} title=${t("Lines")} actions=${html`<a href=${href(`${base}/lines`)}>${t("All")}</a>`}>
+            <${Card} title=${t("Lines")} actions=${html`<a href=${href(`${base}/lines`)}>${t("See all")}</a>`}>
               <${Loaded} state=${lines}>${(list) =>
                 list.length === 0
                   ? html`<${Empty} title=${t("No lines yet")}><a class="button" href=${href(`${base}/lines`)}>${
@@ -110,7 +110,7 @@ function Chart({ days }) {
   const most = Math.max(4, ...all.map(({ sent, failed, received }) => Math.max(sent + failed, received)));
   const [wide, high] = [DAYS * 20, 150];
   const y = (n) => n / most * (high - 10);
-  const names = { sent: t("sent"), failed: t("failed"), received: t("received") };
+  const names = { sent: t("Sent"), failed: t("Failed"), received: t("Received") };
   const words = Object.entries(names).map(([kind, name]) => `${number(total(kind))} ${name}`).join(", ");
   return html`
     <div class="stack tight">
