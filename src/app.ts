@@ -1,6 +1,6 @@
 /**
  * The composition root: picks the engines, wires the services, starts and stops them in order. Nothing else names an
- * engine; `tests/unit/floors_test.ts` sees to it.
+ * engine; `tests/unit/floors_test.ts` checks this.
  */
 import { join } from "node:path";
 import type { Accounts } from "./account/accounts.ts";
@@ -65,14 +65,14 @@ async function openBell({ store }: Pick<Config, "store">, runtime: Runtime): Pro
   return await shareBell(own, postgresWire(store, { runtime }), { runtime });
 }
 
-/** Of a restore, whatever the data's place: a line's keys in a backup may be older than what was sent with them. */
+/** Options of every restore. `mark` notes that the keys of lines may be older than what was sent with them. */
 const restoring = (runtime: Runtime) => ({
   engine,
   runtime,
   mark: (kv: Kv) => noteSetback(kv, runtime),
 });
 
-/** What backs up and restores data that lies elsewhere, or files that do; null where all of it lies in the folder. */
+/** Returns the backup and restore of a shared store or a bucket; null if all data is in the folder. */
 async function elsewhere(config: Config, runtime: Runtime) {
   const { store, media } = config;
   if (store === null && media === null) return null;
@@ -101,8 +101,8 @@ async function elsewhere(config: Config, runtime: Runtime) {
 }
 
 /**
- * The data folder that the settings name, for the gateway and for the commands beside it, each of which reads in what
- * it alone needs. Each throws StoreError, and what `openDataFolder`, `backup` and `restore` throw.
+ * The data that the settings name, for the gateway and for commands. Code that few of them need is loaded on demand.
+ * Each function throws StoreError, and what `openDataFolder`, `backup` and `restore` throw.
  */
 export const dataFolder = {
   open: (config: DataConfig, runtime: Runtime): Promise<DataFolder> =>
@@ -124,7 +124,7 @@ export const dataFolder = {
     return await backup(pathsOf(config.dataDir), file, engine);
   },
   lock: (dataDir: string) => lockGateway(dataDir, engine),
-  /** Lets processes that share the store take up a line that a command makes. */
+  /** Resolves to what adds to a change that creates a line, so that a process on the shared store takes it over. */
   async offerOf({ store }: Pick<Config, "store">): Promise<(change: Change, lineId: string) => void> {
     if (store === null) return () => {};
     const [{ Leases }, { LINE_KIND }] = await Promise.all([import("./cluster/leases.ts"), import("./line/remote.ts")]);
@@ -140,7 +140,7 @@ export const dataFolder = {
     const { rewriteContents } = await import("./data/rekey.ts");
     return await rewriteContents(data.kv, { accountId, families: contents, clock });
   },
-  /** What links the lines of an open folder. */
+  /** Resolves to what copies the links of lines of an open folder. */
   async linkCopy(data: Pick<DataFolder, "kv" | "seal"> & { runtime: Runtime }): Promise<LinkCopy> {
     const { makeLinkCopy } = await import("./whatsapp/baileys/link_copy.ts");
     return makeLinkCopy(data);
@@ -182,7 +182,7 @@ export interface Gateway {
  */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { config, runtime, role = "serve" } = options;
-  // Beside the opening of the store, which waits for the disk.
+  // Loaded while the store opens, which waits for the disk.
   const loading = import("./roles/role.ts");
   await using starting = new AsyncDisposableStack();
   const parts = await openParts(options, starting);
@@ -224,7 +224,7 @@ export async function openApi(options: GatewayOptions): Promise<Handler> {
   return (request, address) => app.fetch(request, { incoming: { socket: { remoteAddress: address } } });
 }
 
-/** What a role begins with; `opened` closes it again. */
+/** Opens what a role needs before it starts; `opened` closes it. */
 async function openParts(options: GatewayOptions, opened: AsyncDisposableStack): Promise<RoleOptions> {
   const { config, runtime, role = "serve", openNetwork = openBaileys } = options;
   const isShared = config.store !== null;
@@ -246,7 +246,7 @@ async function placeIn({ dataDir }: Config, runtime: Runtime) {
   return await takePlace(dataDir, { engine, runtime });
 }
 
-/** The files: in the bucket that the settings name, else in the data folder; roles apart have none there. */
+/** Opens the store of files: a bucket, or the data folder, or none for `api` and `worker` without a bucket. */
 async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv: Kv): Promise<Media> {
   const { clock } = runtime;
   if (config.media !== null) {

@@ -37,21 +37,21 @@ export interface Config {
   eventDays: number;
 }
 
-/** A bucket of S3, or of what speaks like it. */
+/** A bucket of S3 or a compatible server. */
 export interface BucketConfig {
   bucket: string;
-  /** Of every name in it: empty, or ends in a slash. */
+  /** Of every object name: empty, or ends in a slash. */
   prefix: string;
-  /** Base of a server of one's own; null: Amazon's of the region. */
+  /** Base URL of a compatible server; null: Amazon's in the region. */
   endpoint: string | null;
   region: string;
   accessKeyId: string;
   secretAccessKey: string;
-  /** Of credentials that end. */
+  /** For temporary credentials. */
   sessionToken: string | null;
 }
 
-/** Where the messaging network is; every null means the real one. */
+/** Where the messaging network is; null means the real one. */
 export interface WhatsAppConfig {
   url: string | null;
   /** Noise root public key, hex. */
@@ -63,24 +63,24 @@ export interface WhatsAppConfig {
   version: string | null;
 }
 
-/** Settings that cannot be used; each problem begins with what the operator wrote: a variable, or a flag. */
+/** The settings are not valid; each problem begins with the variable or flag that the operator wrote. */
 export class SettingsError extends OperatorError {
   readonly code = "settings_invalid";
   override name = "SettingsError";
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(["The settings cannot be used:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
+    super(["The settings are not valid:", ...problems.map((problem) => `  ${problem}`)].join("\n"));
     this.problems = problems;
   }
 }
 
-/** What Kubernetes sets PALOMA_PORT to in every pod beside a service that is called paloma. */
+/** The value that Kubernetes gives PALOMA_PORT in every pod next to a service named paloma. */
 const SERVICE_LINK = /^(tcp|udp|sctp):\/\//;
 
 /**
- * Reads settings from their texts, and the files that they name; `written` says what each was written as. Throws
- * SettingsError with every problem.
+ * Parses the settings and checks the files that they name; `written` returns the name by which the operator gave a
+ * setting. Throws SettingsError with every problem.
  */
 export function readConfig({ PORT, ...given }: SettingValues, written = (name: SettingName): string => name): Config {
   const problems: string[] = [];

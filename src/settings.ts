@@ -49,7 +49,7 @@ function url(...protocols: string[]): Read<string> {
   return as(text((value) => isUrl(value, protocols), `is not a URL with ${protocols.join(" or ")}`), withoutEndSlashes);
 }
 
-/** What paths are added to. */
+/** A URL to which paths are appended. */
 function baseUrl(...protocols: string[]): Read<string> {
   const isBase = (value: string) => isUrl(value, protocols) && !/[?#]/.test(value);
   return as(text(isBase, `is not a URL with ${protocols.join(" or ")}, without ? and #`), withoutEndSlashes);

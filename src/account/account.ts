@@ -27,7 +27,8 @@ export interface Account {
 }
 
 /** What a key may do: send messages, read, or manage everything else. */
-export type Scope = "send" | "read" | "manage";
+export const SCOPES = ["send", "read", "manage"] as const;
+export type Scope = (typeof SCOPES)[number];
 
 /** An account with its plan: what a request needs to know about its caller. */
 export interface Caller {

@@ -8,7 +8,7 @@ import { atMost } from "../base/at_most.ts";
 import { invalid, notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
-import { type Account, type Caller, parseAllowedDomains, parseAllowedIps, type Scope } from "./account.ts";
+import { type Account, type Caller, parseAllowedDomains, parseAllowedIps, type Scope, SCOPES } from "./account.ts";
 import type { Accounts } from "./accounts.ts";
 import { hashApiKey, isApiKeyShaped, makeApiKey } from "./api_key.ts";
 import { accountKeys, type KeyRecord } from "./rows.ts";
@@ -19,8 +19,6 @@ const KEYS_PER_ACCOUNT = 100;
 const USE_EVERY_MS = 60_000;
 /** Most keys whose last use is held in memory. */
 const MOST_USED = 10_000;
-
-export const SCOPES = ["send", "read", "manage"] as const satisfies readonly Scope[];
 
 export type AccountKey = Omit<KeyRecord, "accountId" | "keyHash"> & { lastUsedAt: number | null };
 

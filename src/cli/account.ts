@@ -1,6 +1,6 @@
 /** `paloma account`: accounts, their keys, and restrictions on the keys' use. */
 import type { Command } from "commander";
-import type { Account } from "../account/account.ts";
+import type { Account, AccountChange } from "../account/account.ts";
 import { type Data, withData, withNewData } from "./data.ts";
 import { Exit, printResult, table } from "./output.ts";
 import { OF_DATA, withSettings } from "./settings.ts";
@@ -122,8 +122,6 @@ interface ChangeOptions extends Record<string, unknown> {
   allowedIps?: string;
   allowedDomains?: string;
 }
-
-type AccountChange = Parameters<Data["accounts"]["update"]>[1];
 
 async function existing(accounts: Data["accounts"], id: string): Promise<Account> {
   const found = await accounts.get(id);

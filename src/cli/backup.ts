@@ -1,15 +1,17 @@
-/** `paloma backup` and `paloma restore`: all data of a gateway in one file. */
+/** `paloma backup`, `restore` and `rekey`: all data of a gateway, copied to a file, restored from it, or re-encrypted. */
 import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
 import { syncFolder, throughTempFolder, unlessMissing } from "../base/files.ts";
 import { assertNew, type BackupSummary } from "../data/backup.ts";
 import { isSealedFile, openSealedFile, sealFile } from "../data/sealed_file.ts";
 import { systemClock, systemRandom } from "../runtime.ts";
-import { silentRuntime } from "./data.ts";
+import { ROWS } from "../settings.ts";
+import { assertData, silentRuntime } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
 import {
   configOf,
   neededPassphrase,
+  OF_DATA,
   OF_DATA_AND_FILES,
   passphraseOf,
   withPassphrase,
@@ -23,6 +25,8 @@ const KEEP_THE_KEY =
 const ROTATED = /^paloma-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}Z\.backup$/;
 /** Names of temporary files that a killed backup leaves, possibly unsealed. */
 const UNFINISHED = /^(paloma-[\dTZ-]+\.backup)(\.open|\.part|\.open\.part)$/;
+/** Variable with the new secret key of `rekey`. */
+const NEW_KEY = "PALOMA_NEW_SECRET_KEY";
 /** Longer than any backup takes. */
 const GIVEN_UP_MS = 24 * 60 * 60 * 1000;
 
@@ -94,6 +98,8 @@ export function addBackupCommands(root: Command): void {
         () => `Restored ${describe(summary)}. The gateway needs the same secret key as before.`,
       );
     });
+
+  addRekeyCommand(root);
 }
 
 function target(file: string | undefined, { into, keep }: BackupOptions): string {
@@ -137,4 +143,48 @@ async function rotate(made: string, keep: number): Promise<string[]> {
 
 function describe({ rows, files, bytes }: BackupSummary): string {
   return `${rows} rows, ${files} ${files === 1 ? "file" : "files"} (${(bytes / 1e6).toFixed(1)} MB)`;
+}
+
+/** Adds `paloma rekey`: re-encrypts everything under a new secret key. */
+function addRekeyCommand(root: Command): void {
+  withSettings(
+    root.command("rekey").description("re-encrypt all data under a new secret key, while no gateway runs"),
+    OF_DATA,
+  )
+    .option("--json", "print JSON")
+    .addHelpText(
+      "after",
+      `\nThe key in the data folder is replaced by a new one. If PALOMA_SECRET_KEY is set, the new key is read from ${NEW_KEY}.\n` +
+        "Existing links to files stop working. If a run is interrupted, run it again.",
+    )
+    .action(async (options) => {
+      const config = configOf(options);
+      const to = newKey(config.secretKey);
+      await assertData(config);
+      const { dataFolder } = await import("../app.ts");
+      const lock = config.store === null ? await dataFolder.lock(config.dataDir) : null;
+      try {
+        const rows = await dataFolder.rekey(config, to, silentRuntime);
+        printResult(
+          options,
+          { rows },
+          () => `${rows} rows were re-encrypted. ` + (to === null ? "The new key is in place." : CONFIGURED),
+        );
+      } finally {
+        lock?.release();
+      }
+    });
+}
+
+const CONFIGURED = `From now on, set PALOMA_SECRET_KEY to the value of ${NEW_KEY}.`;
+
+function newKey(configured: string | null): string | null {
+  const given = Deno.env.get(NEW_KEY)?.trim() || null;
+  if ((given === null) !== (configured === null)) {
+    throw new Exit(2, `${NEW_KEY} goes with PALOMA_SECRET_KEY: set both, or neither if the key is in the data folder.`);
+  }
+  if (given === null) return null;
+  return ROWS.PALOMA_SECRET_KEY.read(given, (why) => {
+    throw new Exit(2, `${NEW_KEY}: ${why}`);
+  });
 }

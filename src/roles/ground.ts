@@ -29,7 +29,7 @@ export interface Ground {
   runtime: Runtime;
   data: DataFolder;
   bell: Bell;
-  /** Begins to look with the worker, which alone follows them. */
+  /** Starts with the worker, its only user. */
   changes: Changes & Service;
   metrics: Metrics;
   kv: ChunkedKv;

@@ -1,7 +1,7 @@
 /** Additional keys of the account, each with its own name, scopes and limits. */
 import { z } from "@hono/zod-openapi";
-import type { Caller } from "../../account/account.ts";
-import { type AccountKey, isForPages, type MadeKey, requireScope, SCOPES } from "../../account/keys.ts";
+import { type Caller, SCOPES } from "../../account/account.ts";
+import { type AccountKey, isForPages, type MadeKey, requireScope } from "../../account/keys.ts";
 import { Problem } from "../../errors.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
