@@ -104,11 +104,13 @@ function addSecondFactors({ guard, people, passkeys, runtime }: Parts, checkPass
     return { data: {} };
   });
 
-  guard.person({ method: "DELETE", path: "/me/passkeys/:id" }, async ({ visitor: { person }, param, did }) => {
-    const left = person.passkeys.filter(({ id }) => id !== param("id"));
-    if (left.length === person.passkeys.length) throw notFound("passkey");
-    if (left.length === 0 && person.passwordHash === null) throw invalid("id", "It is your only way to sign in.");
-    await people.update(person.id, (person) => ({ ...person, passkeys: left }));
+  guard.person({ method: "DELETE", path: "/me/passkeys/:id" }, async ({ visitor, param, did }) => {
+    await people.update(visitor.person.id, (person) => {
+      const left = person.passkeys.filter(({ id }) => id !== param("id"));
+      if (left.length === person.passkeys.length) throw notFound("passkey");
+      if (left.length === 0 && person.passwordHash === null) throw invalid("id", "It is your only way to sign in.");
+      return { ...person, passkeys: left };
+    });
     await did("passkey_removed");
     return { data: {} };
   });

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { firstRunLink, makeLinks } from "../../../src/panel/logins/links.ts";
 import { totpCode } from "../../../src/panel/logins/totp.ts";
-import { panelKeys } from "../../../src/panel/rows.ts";
+import { panelKeys, type Person } from "../../../src/panel/rows.ts";
 import { sweepPanel } from "../../../src/panel/sweep.ts";
+import { Change } from "../../../src/store/kv.ts";
 import { withApi } from "../../support/api_world.ts";
 import { joined, linkFor, PanelVisit, PASSWORD } from "../../support/panel_visit.ts";
 
@@ -302,4 +303,20 @@ Deno.test("an id that is longer than any key of the store is nobody's", () =>
     for (const [method, path, json] of asked) {
       assert.equal((await ana.ask(method, path, json)).status, 404, `${method} ${path.slice(0, 20)}`);
     }
+  }));
+
+Deno.test("of passkeys that are removed at the same time none comes back", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", null);
+    const { value: id } = await world.kv.get<string>(panelKeys.login("ana"));
+    const { value: person } = await world.kv.get<Person>(panelKeys.person(id!));
+    const common = { publicKey: new Uint8Array(1), counter: 0, transports: [], createdAt: 0, lastUsedAt: null };
+    const passkeys = ["one", "two", "three"].map((id) => ({ id, name: id, ...common }));
+    const change = new Change().set(panelKeys.person(id!), { ...person!, passkeys });
+    for (const passkey of passkeys) change.set(panelKeys.passkey(passkey.id), id!);
+    await world.kv.commit(change);
+    const removed = await Promise.all(["one", "two"].map((id) => ana.ask("DELETE", `/me/passkeys/${id}`)));
+    assert.deepEqual(removed.map(({ status }) => status), [200, 200]);
+    assert.deepEqual((await ana.get("/me")).passkeys.map(({ id }: { id: string }) => id), ["three"]);
+    assert.equal((await ana.ask("DELETE", "/me/passkeys/one")).status, 404);
   }));
