@@ -19,8 +19,24 @@ export const Password = z.string().max(1000);
 const MAX_PASSKEY_ID = 1_364;
 const Token = z.string().min(1).max(200);
 
+/**
+ * Checks a one-time code of the person's authenticator app, and confirms the app if it was just set up. The code is used
+ * up, so that nobody who saw it can use it again.
+ */
+export async function takeCode({ people, runtime }: Parts, personId: string, code: string): Promise<boolean> {
+  let isRight = false;
+  await people.update(personId, (person) => {
+    const { totp } = person;
+    const options = { now: runtime.clock.now(), lastStep: totp?.lastStep ?? 0 };
+    const step = totp && totpStep(people.seal.open(totp.secret), code.replaceAll(/\s/g, ""), options);
+    isRight = step !== null;
+    return step === null ? person : { ...person, totp: { ...totp!, confirmed: true, lastStep: step } };
+  });
+  return isRight;
+}
+
 export function addEntry(parts: Parts): void {
-  const { guard, kv, people, passwords, passkeys, signIns, links, throttle, audit, accounts, runtime } = parts;
+  const { guard, kv, people, passwords, passkeys, signIns, links, throttle, audit, accounts } = parts;
 
   const invitation = (token: string) => links.find(token, "operator", "member");
 
@@ -34,18 +50,6 @@ export function addEntry(parts: Parts): void {
   async function failed({ address }: Asked, login: string, detail: string): Promise<never> {
     await audit.write({ personId: null, login, address, accountId: null, action: "sign_in_failed" });
     throw new Refusal("sign_in_failed", detail);
-  }
-
-  /** Checks a one-time code and uses it up, so that nobody who saw it can use it again. */
-  async function takeCode(person: Person, code: string): Promise<boolean> {
-    const secret = people.seal.open(person.totp!.secret);
-    const taken = { step: null as number | null };
-    await people.update(person.id, (now) => {
-      if (now.totp === null) return now;
-      taken.step = totpStep(secret, code, { now: runtime.clock.now(), lastStep: now.totp.lastStep });
-      return taken.step === null ? now : { ...now, totp: { ...now.totp, lastStep: taken.step } };
-    });
-    return taken.step !== null;
   }
 
   guard.open({ method: "GET", path: "/state" }, async ({ c }) => {
@@ -96,7 +100,7 @@ export function addEntry(parts: Parts): void {
     if (!isRight || person === null) return await failed(asked, login, "The username or password is incorrect.");
     if (person.totp?.confirmed) {
       if (!code) throw new Refusal("second_factor_required", "Enter the code of your authenticator app.");
-      const isTaken = await attempt(() => takeCode(person, code.replaceAll(/\s/g, "")));
+      const isTaken = await attempt(() => takeCode(parts, person.id, code));
       if (!isTaken) return await failed(asked, login, "The code is wrong or has already been used.");
     }
     throttle.succeeded(asked.address, login);

@@ -2,9 +2,9 @@
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import { qrDataUrl } from "../../line/line_row.ts";
-import { base32, makeTotpSecret, totpStep, totpUri } from "../logins/totp.ts";
+import { base32, makeTotpSecret, totpUri } from "../logins/totp.ts";
 import { Refusal } from "../refusal.ts";
-import { Password } from "./entry.ts";
+import { Password, takeCode } from "./entry.ts";
 import type { AskedByPerson } from "./guard.ts";
 import type { Parts } from "./parts.ts";
 
@@ -54,7 +54,8 @@ export function addMe(parts: Parts): void {
 }
 
 /** Adds the routes for one-time codes and passkeys. */
-function addSecondFactors({ guard, people, passkeys, runtime }: Parts, checkPassword: CheckPassword): void {
+function addSecondFactors(parts: Parts, checkPassword: CheckPassword): void {
+  const { guard, people, passkeys, runtime } = parts;
   const Proof = z.strictObject({ password: Password });
 
   guard.person({ method: "POST", path: "/me/totp", body: Proof }, async (asked) => {
@@ -72,15 +73,10 @@ function addSecondFactors({ guard, people, passkeys, runtime }: Parts, checkPass
 
   const Code = z.strictObject({ code: z.string().trim().max(20) });
   guard.person({ method: "POST", path: "/me/totp/confirm", body: Code }, async ({ visitor, body, did }) => {
-    const { totp, id } = visitor.person;
-    if (totp === null) throw notFound("authenticator");
-    const secret = people.seal.open(totp.secret);
-    const step = totpStep(secret, body.code.replaceAll(/\s/g, ""), {
-      now: runtime.clock.now(),
-      lastStep: totp.lastStep,
-    });
-    if (step === null) throw invalid("code", "Wrong code. Check that the phone's clock is right.");
-    await people.update(id, (person) => ({ ...person, totp: { ...totp, confirmed: true, lastStep: step } }));
+    if (visitor.person.totp === null) throw notFound("authenticator");
+    if (!await takeCode(parts, visitor.person.id, body.code)) {
+      throw invalid("code", "Wrong code. Check that the phone's clock is right.");
+    }
     await did("totp_added");
     return { data: {} };
   });
