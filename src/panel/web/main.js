@@ -16,7 +16,7 @@ const OPEN = [
   ["/sign-in", "sign_in", "SignIn"],
   ["/welcome", "sign_in", "Welcome"],
   ["/link-line", "link_line", "LinkLine"],
-  ["/passkey-signed", "passkey_signed", "PasskeySigned"],
+  ["/passkey-signed", "link_line", "PasskeySigned"],
 ];
 const INSIDE = [
   ["/me", "me", "Me"],
