@@ -164,10 +164,13 @@ export class Unread {
       return { messages: await this.#one(lineId, chats, networkId), done: () => Promise.resolve() };
     }
     const now = clock.now();
+    const { value: line } = await kv.get(lineKeys.line(lineId));
+    // What another number of the line received is not read by the present one.
+    const { numberSince = 0 } = line ?? {};
     const found: (ReadMessage & { at: number })[] = [];
     for (const chat of chats) {
       const readAt = (await kv.get(lineKeys.chatRead(lineId, chat))).value ?? 0;
-      found.push(...await Array.fromAsync(this.#since(lineId, chat, readAt)));
+      found.push(...await Array.fromAsync(this.#since(lineId, chat, Math.max(readAt, numberSince))));
     }
     const newest = found.sort((a, b) => a.at - b.at).slice(-MOST_AT_ONCE);
     const change = new Change();

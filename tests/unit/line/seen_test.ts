@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { makeSweepSeen, MAX_MESSAGE_AGE_MS } from "../../../src/line/seen.ts";
+import { makeSweepSeen, MAX_MESSAGE_AGE_MS, Unread } from "../../../src/line/seen.ts";
+import { newLine } from "../../../src/line/line.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
@@ -64,4 +65,21 @@ Deno.test("what was only reported as unreadable goes at the same age", async () 
   await kv.commit(new Change().set(lineKeys.seen("ses_1", "1@lid", "NEW"), { reportedAt: NOW }));
   assert.equal(await makeSweepSeen(kv)(NOW), 1);
   assert.deepEqual((await kv.get(lineKeys.seen("ses_1", "1@lid", "NEW"))).value, { reportedAt: NOW });
+});
+
+Deno.test("what came in since a chat was last read is unread, but not what the line received under another number", async () => {
+  const kv = new MemoryKv();
+  const line = newLine({ id: "ses_1", accountId: "acc_1", name: "line", pairingPhone: null, createdAt: OLD });
+  const chat = "34600000002@s.whatsapp.net";
+  const change = new Change().set(lineKeys.line("ses_1"), line);
+  for (let i = 1; i <= 4; i++) change.set(lineKeys.seen("ses_1", chat, `IN${i}`), NOW + i);
+  await kv.commit(change.set(lineKeys.chatRead("ses_1", chat), NOW + 2));
+  const clock = { now: () => NOW + 10, after: () => () => {} };
+  const unread = async () => {
+    const { messages } = await new Unread({ kv, clock }).of("ses_1", { chats: [chat], networkId: null });
+    return messages.map(({ networkId }) => networkId);
+  };
+  assert.deepEqual(await unread(), ["IN2", "IN3", "IN4"]);
+  await kv.commit(new Change().set(lineKeys.line("ses_1"), { ...line, numberSince: NOW + 4 }));
+  assert.deepEqual(await unread(), ["IN4"]);
 });
