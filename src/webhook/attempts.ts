@@ -93,11 +93,12 @@ export class Attempts {
     const turn = { party, lane, signal };
     try {
       // The endpoint may have failed while this attempt waited.
-      const made = this.#works ? await working.run(turn, () => this.#whileItWorks(due)) : null;
-      return made ?? await failing.run(turn, async () => {
-        const made = await this.#request(due);
-        if (made === "made" && !this.#works) await sleep(clock, FAILING_REST_MS, signal);
-        return made;
+      const fate = this.#works ? await working.run(turn, () => this.#whileItWorks(due)) : null;
+      if (fate !== null) return fate;
+      return await failing.run(turn, async () => {
+        const fate = await this.#request(due);
+        if (fate === "made" && !this.#works) await sleep(clock, FAILING_REST_MS, signal);
+        return fate;
       });
     } catch (error) {
       if (!signal.aborted) throw error;

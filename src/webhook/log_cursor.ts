@@ -78,16 +78,16 @@ export function makeLogCursor(
 
   function begin(): void {
     for (let i = 0; i < queue.length && running < PLACES && mayRun();) {
-      const { event, readAt } = queue[i]!;
-      const lane = laneOf(event);
+      const waiting = queue[i]!;
+      const lane = laneOf(waiting.event);
       if (lanes.has(lane)) {
         i++;
         continue;
       }
       queue.splice(i, 1);
       // The subscription may have changed since the event was read.
-      if (wants(webhook(), event)) void run({ event, readAt }, lane);
-      else open.delete(orderOf(event.id));
+      if (wants(webhook(), waiting.event)) void run(waiting, lane);
+      else open.delete(orderOf(waiting.event.id));
     }
   }
 
