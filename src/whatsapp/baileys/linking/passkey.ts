@@ -62,7 +62,7 @@ type Options = Record<string, unknown>;
 
 type Stage =
   | { name: "idle" | "busy" | "completing" }
-  | { name: "required"; options: Options }
+  | { name: "required"; options: Options; expiresAt: number }
   /** `isProven`: the network has received the handoff proof, so nobody has to compare codes. */
   | { name: "signed"; companion: Companion; isProven: boolean }
   | { name: "confirm"; key: Uint8Array };
@@ -103,11 +103,11 @@ export class Passkey {
   /** Sends a signed challenge. Throws PasskeyNotRequested, PasskeyRefused, NetworkTimeout. */
   async sign(assertion: PasskeyAssertion): Promise<void> {
     if (this.#stage.name !== "required") throw new PasskeyNotRequested();
-    const { options } = this.#stage;
+    const { options, expiresAt } = this.#stage;
     if (challengeOf(assertion) !== options.challenge) {
       const refused = new PasskeyRefused("The passkey signed another challenge than the one requested.");
       this.#refusal = refused.message;
-      this.#require(options);
+      this.#require(options, expiresAt);
       throw refused;
     }
     this.#enter({ name: "busy" });
@@ -120,7 +120,7 @@ export class Passkey {
       if (error instanceof PasskeyRefused) {
         this.#refusal = error.message;
         this.#enter({ name: "busy" }, ASKED_AGAIN_MS, () => void this.#renew());
-      } else this.#require(options);
+      } else this.#require(options, expiresAt);
       throw error;
     }
   }
@@ -162,11 +162,14 @@ export class Passkey {
     this.#events.failed(reason);
   }
 
-  #require(request: Options): void {
+  /** `expiresAt` is that of a challenge requested before; its lifetime does not begin anew. */
+  #require(request: Options, expiresAt?: number): void {
     const { timeout } = request;
+    const now = this.#options.runtime.clock.now();
     const lastsMs = typeof timeout === "number" && timeout > 0 ? Math.min(timeout, SIGNED_WITHIN_MS) : CHALLENGE_MS;
-    this.#enter({ name: "required", options: request }, lastsMs, () => void this.#renew(request.challenge));
-    const expiresAt = this.#options.runtime.clock.now() + lastsMs;
+    expiresAt ??= now + lastsMs;
+    const late = () => void this.#renew(request.challenge);
+    this.#enter({ name: "required", options: request, expiresAt }, Math.max(0, expiresAt - now), late);
     this.#events.asked({ stage: "required", options: request, expiresAt, refusal: this.#refusal });
   }
 
