@@ -61,8 +61,9 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
   }
 
   async function invitation(type: "get" | "set", id: string): Promise<string> {
-    const answer = await ask(type, id, { tag: "invite", attrs: {} }, "return the group's invite link");
-    return INVITE_BASE + (getBinaryNodeChild(answer, "invite")?.attrs.code ?? "");
+    const what = "return the group's invite link";
+    const answer = await ask(type, id, { tag: "invite", attrs: {} }, what);
+    return INVITE_BASE + needed(getBinaryNodeChild(answer, "invite")?.attrs.code, what);
   }
 
   async function get(id: string): Promise<WholeGroup> {
@@ -126,10 +127,11 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
 
     async join(invite) {
       const code = invite.replace(INVITE_BASE, "").split("?")[0]!;
-      const answer = await ask("set", "@g.us", { tag: "invite", attrs: { code } }, "admit the line to the group");
+      const what = "admit the line to the group";
+      const answer = await ask("set", "@g.us", { tag: "invite", attrs: { code } }, what);
       const joined = getBinaryNodeChild(answer, "group")?.attrs.jid;
       const asked = getBinaryNodeChild(answer, "membership_approval_request")?.attrs.jid;
-      return { id: joined ?? asked ?? "", status: joined ? "joined" : "asked" };
+      return { id: needed(joined ?? asked, what), status: joined ? "joined" : "asked" };
     },
 
     async requests(id) {
@@ -141,6 +143,12 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
     answerRequests: (id, action, participants) =>
       actOn(id, participants, { path: ["membership_requests_action", action], what: "answer the requests" }),
   };
+}
+
+/** Returns what an answer should contain. Throws NetworkRefusal if it is missing. */
+function needed(value: string | undefined, what: string): string {
+  if (!value) throw new NetworkRefusal(`The messaging network did not ${what}.`);
+  return value;
 }
 
 function participantNodes(named: readonly Named[]): BinaryNode[] {

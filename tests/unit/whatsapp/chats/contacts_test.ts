@@ -1,9 +1,9 @@
 /** The line's own profile, without a socket. */
 import assert from "node:assert/strict";
 import { type AuthenticationCreds, initAuthCreds, type WASocket } from "@whiskeysockets/baileys";
-import { makeContacts, makeNames } from "../../../src/whatsapp/baileys/chats/contacts.ts";
-import { correctMessage } from "../../../src/whatsapp/baileys/incoming/strays.ts";
-import { testRuntime } from "../../support/runtime.ts";
+import { makeContacts, makeNames } from "../../../../src/whatsapp/baileys/chats/contacts.ts";
+import { correctMessage } from "../../../../src/whatsapp/baileys/incoming/strays.ts";
+import { testRuntime } from "../../../support/runtime.ts";
 
 /** The profile of a line called "Old", and what leaves it. */
 function scene() {

@@ -1,0 +1,37 @@
+/** Groups, without a network: what its answers mean. */
+import assert from "node:assert/strict";
+import type { BinaryNode, WASocket } from "@whiskeysockets/baileys";
+import { makeGroups } from "../../../../src/whatsapp/baileys/chats/groups.ts";
+import { makeGroupCache } from "../../../../src/whatsapp/baileys/outgoing/group_cache.ts";
+import { NetworkRefusal } from "../../../../src/whatsapp/connection.ts";
+import { testRuntime } from "../../../support/runtime.ts";
+
+/** The groups of a line whose network gives this answer to every query. */
+function answered(...content: BinaryNode[]) {
+  const runtime = testRuntime();
+  const socket = { query: () => Promise.resolve({ tag: "iq", attrs: {}, content }) } as unknown as WASocket;
+  return makeGroups({
+    socket,
+    cache: makeGroupCache(() => socket, runtime),
+    recipients: { jidsOf: () => assert.fail("nobody is asked about") },
+    me: () => ({ id: "551@s.whatsapp.net" }),
+    runtime,
+  });
+}
+
+Deno.test("an invite link is the code that the network gives, and none without it", async () => {
+  const groups = answered({ tag: "invite", attrs: { code: "AbC" } });
+  assert.equal(await groups.invite("1@g.us"), "https://chat.whatsapp.com/AbC");
+  for (const nothing of [answered(), answered({ tag: "invite", attrs: {} })]) {
+    await assert.rejects(nothing.invite("1@g.us"), NetworkRefusal);
+    await assert.rejects(nothing.renewInvite("1@g.us"), NetworkRefusal);
+  }
+});
+
+Deno.test("an invite makes the line a member, or asks an admin; an answer that names no group is neither", async () => {
+  const joined = answered({ tag: "group", attrs: { jid: "1@g.us" } });
+  assert.deepEqual(await joined.join("AbC"), { id: "1@g.us", status: "joined" });
+  const asked = answered({ tag: "membership_approval_request", attrs: { jid: "1@g.us" } });
+  assert.deepEqual(await asked.join("https://chat.whatsapp.com/AbC"), { id: "1@g.us", status: "asked" });
+  await assert.rejects(answered().join("AbC"), NetworkRefusal);
+});
