@@ -58,16 +58,13 @@ export async function serve(role: RoleName, options: { json?: boolean } = {}): P
   await gateway.stop();
 }
 
-interface Running {
+/** `operatorLink` is null if the panel already has an operator; `accounts` are their names. */
+function welcome({ baseUrl, panelUrl, operatorLink, accounts }: {
   baseUrl: string;
   panelUrl: string;
-  /** Null: the panel already has an operator. */
   operatorLink: string | null;
-  /** Names of the accounts. */
   accounts: readonly string[];
-}
-
-function welcome({ baseUrl, panelUrl, operatorLink, accounts }: Running): string {
+}): string {
   const lines = [
     `Paloma listens on ${baseUrl}`,
     `  panel      ${panelUrl}`,

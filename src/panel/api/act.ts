@@ -20,14 +20,12 @@ export interface Act {
   fetch(asked: Pick<AskedOfAccount, "c" | "account">, path: string, init?: RequestInit): Promise<Response>;
 }
 
-interface ActDeps {
+export function addAct({ app, guard, accounts, runtime: { clock } }: {
   app: Hono<ApiEnv>;
   guard: Guard;
   accounts: Pick<Accounts, "caller">;
   runtime: Pick<Runtime, "clock">;
-}
-
-export function addAct({ app, guard, accounts, runtime: { clock } }: ActDeps): Act {
+}): Act {
   /** Returns the caller. Throws if the person is no longer signed in, or the account may not act. */
   async function callerOf(c: ApiContext, accountId: string, method: string): Promise<Caller> {
     const visitor = await guard.visitorOf(c);
