@@ -18,7 +18,7 @@ import { forgetEnds, networkKeys, sweepExpired } from "./rows.ts";
 import { makeRounds } from "../../base/single_flight.ts";
 import { within } from "../../base/within.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
-import { type CountStray, makeCountStray } from "./incoming/strays.ts";
+import { type CountStray, makeCountStray } from "./incoming/stanzas.ts";
 import { numberIn } from "./jids.ts";
 import { keptLidOf, keptPhoneOf } from "./incoming/numbers.ts";
 import { recall } from "./stored_messages.ts";

@@ -21,7 +21,7 @@ import type { Journal, Leftovers } from "./incoming/journal.ts";
 import { findStored, sentIn } from "./stored_messages.ts";
 import { takeIncoming } from "./incoming/receiving.ts";
 import { leaveFiles, makeSettings, type Settings } from "./incoming/settings.ts";
-import { type CountStray, takeStrays } from "./incoming/strays.ts";
+import { type CountStray, takeStrays } from "./incoming/stanzas.ts";
 import { CodeRefused } from "./linking/code.ts";
 import { Pairing, type PairingEvents } from "./linking/pairing.ts";
 import type { MediaHost } from "./media_host.ts";

@@ -15,7 +15,7 @@ import { renewKeys } from "./renewed_keys.ts";
 import { closeReason, reasonOf, VERSION_REFUSED } from "./close_reason.ts";
 import { makeCause } from "./incoming/cause.ts";
 import { Decryption } from "./incoming/decryption.ts";
-import { correctMessage, serializeFrames } from "./incoming/strays.ts";
+import { correctMessage, serializeFrames } from "./incoming/stanzas.ts";
 import { Journal } from "./incoming/journal.ts";
 import { identityOf, ownJids } from "./jids.ts";
 import { cut, type LineSocket, openSocket, type SocketGround, type Way } from "./socket.ts";

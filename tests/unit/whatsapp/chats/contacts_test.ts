@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { type AuthenticationCreds, initAuthCreds, type WASocket } from "@whiskeysockets/baileys";
 import { makeContacts, makeNames } from "../../../../src/whatsapp/baileys/chats/contacts.ts";
-import { correctMessage } from "../../../../src/whatsapp/baileys/incoming/strays.ts";
+import { correctMessage } from "../../../../src/whatsapp/baileys/incoming/stanzas.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 /** The profile of a line called "Old", and what leaves it. */

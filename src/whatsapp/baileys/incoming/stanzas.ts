@@ -1,5 +1,6 @@
 /**
- * Stanzas that the library ignores or handles wrongly. The network keeps a stanza that is not acknowledged: it cuts the
+ * Incoming frames and stanzas before the library processes them: kept in order, corrected, and answered in its place
+ * where it ignores them or handles them wrongly. The network keeps a stanza that is not acknowledged: it cuts the
  * connection to deliver it again, and holds back everything after it.
  *
  * - A stanza without a handler is acknowledged as other clients do, counted by tag and type, and logged once.

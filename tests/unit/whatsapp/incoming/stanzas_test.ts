@@ -16,7 +16,7 @@ import {
   makeNoiseHandler,
   NOISE_WA_HEADER,
 } from "@whiskeysockets/baileys";
-import { correctMessage, serializeFrames, takeStrays } from "../../../../src/whatsapp/baileys/incoming/strays.ts";
+import { correctMessage, serializeFrames, takeStrays } from "../../../../src/whatsapp/baileys/incoming/stanzas.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 import { quiet } from "../../../support/signal_peer.ts";
 
