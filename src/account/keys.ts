@@ -7,7 +7,7 @@ import { LRUCache } from "lru-cache";
 import { atMost } from "../base/at_most.ts";
 import { invalid, notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { type Account, type Caller, parseAllowedDomains, parseAllowedIps, type Scope, SCOPES } from "./account.ts";
 import type { Accounts } from "./accounts.ts";
 import { hashApiKey, isApiKeyShaped, makeApiKey } from "./api_key.ts";
@@ -97,11 +97,11 @@ export class AccountKeys {
     if (!isApiKeyShaped(apiKey)) return null;
     const { value: place } = await kv.get(accountKeys.keyByHash(hashApiKey(apiKey)));
     if (place === null) return null;
-    const { value: key } = await kv.get(accountKeys.accountKey(place.accountId, place.keyId));
-    const caller = key && await accounts.caller(place.accountId);
-    if (!key || !caller) return null;
-    this.#noteUse(key.id);
-    const { id, scopes, allowedIps, allowedDomains } = key;
+    const slot = await kv.get(accountKeys.accountKey(place.accountId, place.keyId));
+    const caller = isRow(slot) && await accounts.caller(place.accountId);
+    if (!isRow(slot) || !caller) return null;
+    this.#noteUse(slot);
+    const { id, scopes, allowedIps, allowedDomains } = slot.value;
     return { ...caller, key: { id, scopes, allowedIps, allowedDomains } };
   }
 
@@ -116,13 +116,14 @@ export class AccountKeys {
     return publicKey(record, (await this.#deps.kv.get(accountKeys.keyUsed(record.id))).value);
   }
 
-  /** Records the time of use, at most once a minute and without delaying the request. */
-  #noteUse(keyId: string): void {
+  /** Records the time of use, at most once a minute and without delaying the request; not if the key is removed. */
+  #noteUse(row: Row<KeyRecord>): void {
+    const keyId = row.value.id;
     const { kv, runtime: { clock } } = this.#deps;
     const now = clock.now();
     if (Math.abs(now - (this.#used.get(keyId) ?? -Infinity)) < USE_EVERY_MS) return;
     this.#used.set(keyId, now);
-    kv.commit(new Change().set(accountKeys.keyUsed(keyId), now)).catch(() => this.#used.delete(keyId));
+    kv.commit(new Change().check(row).set(accountKeys.keyUsed(keyId), now)).catch(() => this.#used.delete(keyId));
   }
 }
 

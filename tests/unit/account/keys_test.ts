@@ -5,6 +5,8 @@ import { accountKeys } from "../../../src/account/rows.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { settle, testRuntime } from "../../support/runtime.ts";
 
+const NEW_KEY = { name: "shop", scopes: ["send" as const], allowedIps: [], allowedDomains: [] };
+
 Deno.test("the last use of a key is noted to the minute, after the clock was set back too", async () => {
   const kv = new MemoryKv();
   const runtime = testRuntime();
@@ -12,12 +14,7 @@ Deno.test("the last use of a key is noted to the minute, after the clock was set
   const clock = { now: () => now, after: runtime.clock.after.bind(runtime.clock) };
   const accounts = { caller: () => Promise.resolve({}) } as unknown as Accounts;
   const keys = new AccountKeys({ kv, accounts, runtime: { ...runtime, clock } });
-  const { key, apiKey } = await keys.create("acc_1", {
-    name: "shop",
-    scopes: ["send"],
-    allowedIps: [],
-    allowedDomains: [],
-  });
+  const { key, apiKey } = await keys.create("acc_1", NEW_KEY);
   const notedAfter = async (ms: number) => {
     now += ms;
     await keys.authenticate(apiKey);
@@ -29,4 +26,19 @@ Deno.test("the last use of a key is noted to the minute, after the clock was set
   assert.equal(await notedAfter(59_999), first);
   assert.equal(await notedAfter(1), first + 60_000);
   assert.equal(await notedAfter(-3_600_000), first + 60_000 - 3_600_000);
+});
+
+Deno.test("a key that is removed while it is used leaves no row behind", async () => {
+  const kv = new MemoryKv();
+  const asked = Promise.withResolvers<void>();
+  const accounts = { caller: () => asked.promise.then(() => ({})) } as unknown as Accounts;
+  const keys = new AccountKeys({ kv, accounts, runtime: testRuntime() });
+  const { key, apiKey } = await keys.create("acc_1", NEW_KEY);
+  const using = keys.authenticate(apiKey);
+  await settle();
+  await keys.remove("acc_1", key.id);
+  asked.resolve();
+  await using;
+  await settle();
+  assert.equal((await kv.get(accountKeys.keyUsed(key.id))).value, null);
 });
