@@ -23,19 +23,13 @@ export function within<T>(
     const cancel = clock.after(limitMs, late);
     signal?.addEventListener("abort", late);
     if (signal?.aborted) late();
-    promise.then((value) => {
-      end();
-      resolve(value);
-    }, (error) => {
-      end();
-      reject(error);
-    });
+    promise.then(resolve, reject).finally(end);
   });
 }
 
 /** Whether the promise settled in time; a rejection counts as settled. */
 export async function settledWithin(clock: Clock, limitMs: number, promise: Promise<unknown>): Promise<boolean> {
-  return await within(clock, limitMs, promise.then(() => true, () => true)) === true;
+  return await within(clock, limitMs, Promise.allSettled([promise])) !== "late";
 }
 
 /** A time limit on work with several stages. */

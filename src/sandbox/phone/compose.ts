@@ -98,7 +98,7 @@ function readMessage(json: Record<string, unknown>): proto.IMessage {
 function droppedFrom(json: object, read: object): string[] | null {
   for (const [name, given] of Object.entries(json)) {
     if (given === null || given === undefined || Array.isArray(given) && given.length === 0) continue;
-    const taken = Object.hasOwn(read, name) ? (read as Record<string, unknown>)[name] : undefined;
+    const taken = Object.getOwnPropertyDescriptor(read, name)?.value;
     if (taken === undefined) return [name];
     // The same bytes can be written in several ways.
     const isWhole = !(given instanceof Object && taken instanceof Object) || taken instanceof Uint8Array;
