@@ -37,7 +37,7 @@ export async function assertNew(file: string): Promise<void> {
   // A mistyped path must not become a folder on the wrong disk.
   const folder = await unlessMissing(Deno.stat(dirname(file)));
   if (!folder?.isDirectory) throw new BackupError(`there is no folder ${dirname(file)}: make it first`);
-  if (await exists(file)) throw new BackupError(`${file} exists already: a backup never overwrites a file`);
+  if (await exists(file)) throw new BackupError(`${file} already exists: a backup never overwrites a file`);
 }
 
 /** Writes a backup to `file`, which must not exist yet, in a folder that does. Throws BackupError, StoreError. */

@@ -29,7 +29,7 @@ onStage(
     // A file that cannot be made costs the line nothing.
     await Deno.writeTextFile(file, "in the way");
     const { data: { connectedSince } } = await stage.api.call("GET", `/sessions/${line.sessionId}/health`);
-    for (const [to, says] of [[file, /exists already/], [join(temp.path, "none", "a.line"), /No such file/]] as const) {
+    for (const [to, says] of [[file, /already exists/], [join(temp.path, "none", "a.line"), /No such file/]] as const) {
       const { code, stderr } = await tryCommand(["line", "export", line.sessionId, to], env);
       assert.equal(code, 1);
       assert.match(stderr, says);

@@ -142,7 +142,7 @@ Deno.test("nothing is overwritten, and what cannot be done is said and leaves no
     await withStore(data, (kv) => kv.commit(new Change().set(["k"], 1)));
     await backup(data, copy);
     const before = await Deno.readFile(copy);
-    await assert.rejects(backup(data, copy), /exists already/);
+    await assert.rejects(backup(data, copy), /already exists/);
     assert.deepEqual(await Deno.readFile(copy), before);
     await assert.rejects(backup(data, join(folder, "mistyped", "copy.backup")), /no folder .*mistyped/);
     await assert.rejects(Deno.stat(join(folder, "mistyped")), Deno.errors.NotFound);
