@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
-import { KeyedQueue } from "../base/single_flight.ts";
+import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { Clock } from "../runtime.ts";
 import { accountKeys, type KeptAnswer } from "./rows.ts";
 import { Change, type KeyOf, type Kv, type Slot, StoreError } from "../store/kv.ts";

@@ -1,5 +1,4 @@
-/** When work runs: never twice at once, one at a time per key, in a loop, or by a timer that many share. */
-import PQueue from "p-queue";
+/** When work runs: never twice at once, in a loop, or by a timer that many share. */
 import type { Clock } from "../runtime.ts";
 
 /** Returns a function that runs `work`; any number of calls during a run cause one more run. `work` must not reject. */
@@ -79,30 +78,6 @@ export class Loop {
   #after(delayMs: number): void {
     this.#cancel();
     if (this.#isRunning) this.#cancel = this.#clock.after(delayMs, () => void this.now());
-  }
-}
-
-/**
- * Runs tasks with the same key one at a time: a chat's messages, an account's creations. Without keys use `p-queue`.
- */
-export class KeyedQueue {
-  /** Holds only keys with tasks. */
-  readonly #queues = new Map<string, PQueue>();
-
-  /** Runs `work` after everything added earlier under the same key; settles as `work` does. Keys are independent. */
-  add<T>(key: string, work: () => Promise<T>): Promise<T> {
-    let queue = this.#queues.get(key);
-    if (!queue) {
-      queue = new PQueue({ concurrency: 1 });
-      queue.once("idle", () => this.#queues.delete(key));
-      this.#queues.set(key, queue);
-    }
-    return queue.add(work);
-  }
-
-  /** Resolves when nothing is running or waiting under any key. */
-  async onIdle(): Promise<void> {
-    while (this.#queues.size > 0) await Promise.all([...this.#queues.values()].map((queue) => queue.onIdle()));
   }
 }
 

@@ -9,7 +9,7 @@ import { shareReads } from "../store/layers/shared_reads.ts";
 import { type Line, newLine } from "./line.ts";
 import { lineKeys } from "./rows.ts";
 import type { Accounts } from "../account/accounts.ts";
-import { KeyedQueue } from "../base/single_flight.ts";
+import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { Runtime } from "../runtime.ts";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../base/at_most.ts";

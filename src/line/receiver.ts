@@ -11,7 +11,7 @@
  * - A message that cannot be kept because of its own content is logged and dropped: a poison message never stops a line.
  */
 import { Batcher, type Settled } from "../base/batcher.ts";
-import { KeyedQueue } from "../base/single_flight.ts";
+import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { EventBody, EventData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";

@@ -2,7 +2,7 @@
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, notFound } from "../errors.ts";
-import { KeyedQueue } from "../base/single_flight.ts";
+import { KeyedQueue } from "../base/keyed_queue.ts";
 import { EVENT_NAMES, type EventName, USUAL_EVENTS } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";

@@ -3,7 +3,7 @@
  * change, so an accept does not write the index. Instead it catches up with the history, one batch per commit, once a
  * minute and before each query that uses it. Histories from before the index existed are indexed in the same way.
  */
-import { KeyedQueue } from "../../base/single_flight.ts";
+import { KeyedQueue } from "../../base/keyed_queue.ts";
 import { Change, type KeyOf, type Kv, nameOfKey } from "../../store/kv.ts";
 import { typeOf } from "../content.ts";
 import { chatOf, type Message } from "../message.ts";

@@ -3,7 +3,7 @@
  * decrypts with real Signal sessions, and answers the network as the app does.
  */
 import type { proto } from "@whiskeysockets/baileys";
-import { KeyedQueue } from "../../base/single_flight.ts";
+import { KeyedQueue } from "../../base/keyed_queue.ts";
 import { invalid, notFound } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { type BinaryNode, isGroup, messageId } from "../world/stanza.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { KeyedQueue, Loop, makeRounds } from "../../../src/base/single_flight.ts";
+import { Loop, makeRounds } from "../../../src/base/single_flight.ts";
 import { settle, testRuntime } from "../../support/runtime.ts";
 
 /** A loop whose works end when the test says so. */
@@ -49,53 +49,6 @@ Deno.test("who asks during the work gets one more after it, and a stop waits for
   await stopping;
   await clock.advance(1_000);
   assert.equal(ends.length, 2);
-});
-
-Deno.test("work of one key runs one after another, in the order in which it was asked for", async () => {
-  const queue = new KeyedQueue();
-  let running = 0;
-  const order: number[] = [];
-  const results = await Promise.all(Array.from({ length: 10 }, (_, i) =>
-    queue.add("a", async () => {
-      assert.equal(running++, 0);
-      order.push(i);
-      for (let turn = 0; turn < 10 - i; turn++) await Promise.resolve();
-      running--;
-      return i;
-    })));
-  assert.deepEqual(order, results);
-  assert.deepEqual(order, order.toSorted((a, b) => a - b));
-});
-
-Deno.test("work of another key does not wait", async () => {
-  const queue = new KeyedQueue();
-  const held = Promise.withResolvers<string>();
-  const slow = queue.add("a", () => held.promise);
-  assert.equal(await queue.add("b", () => Promise.resolve("fast")), "fast");
-  held.resolve("slow");
-  assert.equal(await slow, "slow");
-});
-
-Deno.test("work that fails says so to who asked for it, and the next has its turn", async () => {
-  const queue = new KeyedQueue();
-  const failing = queue.add("a", () => Promise.reject(new Error("no")));
-  const next = queue.add("a", () => Promise.resolve("next"));
-  await assert.rejects(failing, /no/);
-  assert.equal(await next, "next");
-});
-
-Deno.test("it is idle when the last work of every key has ended, failed or not", async () => {
-  const queue = new KeyedQueue();
-  const held = Promise.withResolvers<void>();
-  const ended: string[] = [];
-  const first = queue.add("a", () => held.promise).finally(() => ended.push("first"));
-  const second = queue.add("b", () => Promise.reject(new Error("no"))).catch(() => ended.push("second"));
-  const idle = queue.onIdle().then(() => ended.push("idle"));
-  await second;
-  held.resolve();
-  await Promise.all([first, idle]);
-  assert.deepEqual(ended, ["second", "first", "idle"]);
-  await queue.onIdle();
 });
 
 Deno.test("all look in one round, each until its end, and no timer is left without them", async () => {

@@ -7,7 +7,7 @@
  * stops the line.
  */
 import { isJidGroup } from "@whiskeysockets/baileys";
-import { KeyedQueue } from "../../../base/single_flight.ts";
+import { KeyedQueue } from "../../../base/keyed_queue.ts";
 import { detached, errorName } from "../../../base/retry.ts";
 import { type Runtime, sleep } from "../../../runtime.ts";
 import { StoreError, untilStored } from "../../../store/kv.ts";

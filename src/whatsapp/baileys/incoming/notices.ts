@@ -14,7 +14,7 @@ import {
   type WASocket,
 } from "@whiskeysockets/baileys";
 import { detached } from "../../../base/retry.ts";
-import { KeyedQueue } from "../../../base/single_flight.ts";
+import { KeyedQueue } from "../../../base/keyed_queue.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { GroupNow, MembersChange, Notice, PresenceState } from "../../incoming.ts";
 import { memberOf } from "../chats/groups.ts";
