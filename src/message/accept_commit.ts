@@ -2,7 +2,7 @@
  * Builds one commit of accepted sends: messages, queue rows, quota, kept answers and history, all or none (promise 1).
  */
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
-import { charge, quotaLeft } from "../account/quota.ts";
+import { charge, quotaLeft, utcDay } from "../account/quota.ts";
 import { traceStep } from "../base/trace.ts";
 import { makeYieldPoint } from "../base/batches.ts";
 import { Problem } from "../errors.ts";
@@ -89,8 +89,8 @@ export class AcceptCommit {
     if (this.#ledger.optOuts) await this.#refuseOptedOut(command);
     const usage = charge(this.#ledger.usage, items.length, { plan, now: this.#now });
     const messages = command.bulk
-      ? await this.#messagesOf(command)
-      : command.items.map((item, place) => this.#messageOf(command, { item, place, bulkId: null }));
+      ? await this.#messagesOf(command, usage.day)
+      : command.items.map((item, place) => this.#messageOf(command, { item, place, bulkId: null, day: usage.day }));
     const { bulkId, sessionId, createdAt, historyNumber } = messages[0]!;
     if (!fitsOneCommit(loadOfCommand(command))) await this.#stage(messages);
     this.#messages.push(...messages);
@@ -167,13 +167,13 @@ export class AcceptCommit {
   }
 
   /** Creates the messages of a bulk, yielding to the event loop in between. */
-  async #messagesOf(command: SendCommand): Promise<Message[]> {
+  async #messagesOf(command: SendCommand, day: string): Promise<Message[]> {
     const { ids, clock } = this.#options.runtime;
     const bulkId = ids.next("blk");
     const messages: Message[] = [];
     const yieldPoint = makeYieldPoint(clock);
     for (const item of command.items) {
-      messages.push(this.#messageOf(command, { item, place: messages.length, bulkId }));
+      messages.push(this.#messageOf(command, { item, place: messages.length, bulkId, day }));
       const due = yieldPoint();
       if (due) await due;
     }
@@ -181,11 +181,17 @@ export class AcceptCommit {
   }
 
   /**
-   * Creates a message of a send. `place` is its index in the send, whose messages follow those already in the commit.
+   * Creates a message of a send. `place` is its index in the send, whose messages follow those already in the commit;
+   * `day` is the one that it is charged to.
    */
   #messageOf(
     { line, ttlMs, sendAt, priority }: SendCommand,
-    { item: { to, content, manner }, place, bulkId }: { item: SendItem; place: number; bulkId: string | null },
+    { item: { to, content, manner }, place, bulkId, day }: {
+      item: SendItem;
+      place: number;
+      bulkId: string | null;
+      day: string;
+    },
   ): Message {
     const { ids } = this.#options.runtime;
     const now = this.#now;
@@ -202,6 +208,7 @@ export class AcceptCommit {
       to,
       content,
       ...(manner ? { manner } : {}),
+      ...(day === utcDay(now) ? {} : { chargedDay: day }),
       priority,
       sendAt,
       bulkId,

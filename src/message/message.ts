@@ -85,6 +85,8 @@ export interface Message {
   manner?: SendManner;
   /** False if it came with its line from another gateway, whose quota it counts on. */
   charged?: false;
+  /** UTC day whose quota it counts on; absent if that is the day of `createdAt`, as it is unless clocks differ. */
+  chargedDay?: string;
   /** The same for every message of a bulk; null for a single send. */
   bulkId: string | null;
   status: MessageStatus;

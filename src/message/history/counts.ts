@@ -47,8 +47,8 @@ export function makeQuotaView({ kv, clock }: { kv: Kv; clock: Clock }): QuotaVie
 }
 
 /** Adds the refund of the message's quota, if it was charged here, to the commit that cancels it. */
-export function giveBack(change: Change, { accountId, createdAt, charged }: Message): void {
-  if (charged !== false) change.add(messageKeys.refund(accountId, utcDay(createdAt)), 1);
+export function giveBack(change: Change, { accountId, createdAt, charged, chargedDay }: Message): void {
+  if (charged !== false) change.add(messageKeys.refund(accountId, chargedDay ?? utcDay(createdAt)), 1);
 }
 
 /**

@@ -3,14 +3,14 @@ import { Change, type Kv } from "../../../src/store/kv.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
-import { settleAllRefunds, settleRefunds } from "../../../src/message/history/counts.ts";
+import { giveBack, settleAllRefunds, settleRefunds } from "../../../src/message/history/counts.ts";
 import { utcDay } from "../../../src/account/quota.ts";
 import { expireMessages } from "../../../src/message/queue/across_lines.ts";
 import { Queued } from "../../../src/message/queued.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
-import { aBulk, aSend, withSendWorld } from "../../support/send_world.ts";
+import { aBulk, aSend, sendWorld, withSendWorld } from "../../support/send_world.ts";
 
 const PAUSES = { delays: { minMs: 60_000, maxMs: 60_000 } };
 
@@ -198,4 +198,22 @@ Deno.test("a message that is put off in the moment it would expire does not", ()
     await runtime.clock.advance(120_000);
     await expireMessages({ kv, runtime }, () => recorder);
     assert.equal((await kv.get(messageKeys.message(id))).value?.error?.code, "expired");
+  }));
+
+Deno.test("what is accepted with the clock before the counted day, and then cancelled, is given back to that day", () =>
+  withSendWorld(async ({ accept, kv, runtime }) => {
+    await accept(aSend());
+    const { key, value: ledger } = await kv.get(messageKeys.ledger("acc_1"));
+    const usage = { day: "2026-01-16", daily: 4, month: "2026-01", monthly: 9 };
+    await kv.commit(new Change().set(key, { ...ledger!, usage }));
+    const restarted = sendWorld(kv, runtime);
+    const { messages } = await restarted.accept(aSend());
+    const usageNow = async () => (await kv.get(messageKeys.ledger("acc_1"))).value!.usage;
+    assert.deepEqual(await usageNow(), { ...usage, daily: 5, monthly: 10 });
+    const { value: message } = await kv.get(messageKeys.message(messages[0]!.id));
+    const change = new Change();
+    giveBack(change, message!);
+    await kv.commit(change);
+    await settleRefunds(kv, "acc_1");
+    assert.deepEqual(await usageNow(), usage);
   }));
