@@ -144,7 +144,8 @@ export function codesOf({ access, method, params, query, body, upload, problems 
   const codes: ProblemCode[] = [...problems];
   if (access !== "open") {
     codes.push("api_key_missing", "api_key_invalid", "account_deactivated");
-    codes.push("ip_not_allowed", "domain_not_allowed", "subscription_expired", "rate_limited", "storage_unavailable");
+    codes.push("ip_not_allowed", "domain_not_allowed", "subscription_expired", "scope_missing", "rate_limited");
+    codes.push("storage_unavailable");
   }
   if (params) codes.push("not_found");
   // A body is read even if the route takes none, to refuse fields that would be ignored.
@@ -152,7 +153,9 @@ export function codesOf({ access, method, params, query, body, upload, problems 
   if (query || upload || readsBody) codes.push("validation_failed");
   if (body || upload) codes.push("unsupported_media_type");
   if (upload || readsBody) codes.push("payload_too_large");
-  if (readsBody) codes.push("too_much_at_once", "busy");
+  // An upload counts against the account's share of the disk.
+  if (upload || readsBody) codes.push("too_much_at_once");
+  if (readsBody) codes.push("busy");
   if (readsBody || upload?.contentType === "application/json") codes.push("malformed_json");
   if (method === "post") codes.push("idempotency_key_reused");
   return [...codes, "internal_error"];

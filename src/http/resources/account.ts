@@ -88,7 +88,6 @@ const editAccount = route({
     ).max(50).openapi({ example: ["STOP"] }),
   }).openapi("AccountEdit"),
   answers: { 200: data("The account", AccountRecord) },
-  problems: ["scope_missing"],
 });
 
 export const accountResource = { routes: [getAccount, editAccount], add: addAccount };

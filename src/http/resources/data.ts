@@ -46,7 +46,7 @@ const eraseNumber = route({
     200: data("The erasure is complete", Erasure),
     202: data("The erasure continues in the background, even after a restart; get it by its `id`", Erasure),
   },
-  problems: ["scope_missing", "validation_failed"],
+  problems: ["validation_failed"],
 });
 
 const listErasures = route({

@@ -47,7 +47,7 @@ const listKeys = route({
   description: "Oldest first. Requires the scope `manage` as well as `read`. The account's own key, which has every " +
     "scope and is managed in the panel, is not listed.",
   answers: { 200: data("The keys, without their secret values", z.array(Key)) },
-  problems: ["scope_missing"],
+  problems: [],
 });
 
 const createKey = route({
@@ -62,7 +62,7 @@ const createKey = route({
   // In the handler, because the answer contains the new key: a replay must pass its permission checks too.
   repeats: "handler",
   answers: { 201: data("The new key; `key` is shown only in this response", z.object({ ...shape, key: z.string() })) },
-  problems: ["scope_missing"],
+  problems: [],
 });
 
 const deleteKey = route({
@@ -73,7 +73,7 @@ const deleteKey = route({
   summary: "Delete an API key",
   params: idParams("key", "key"),
   answers: { 200: data("The deleted key, which no longer works", Key) },
-  problems: ["scope_missing", "not_found"],
+  problems: ["not_found"],
 });
 
 export const keyResource = { routes: [listKeys, createKey, deleteKey], add: addKeys };

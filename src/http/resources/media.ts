@@ -27,7 +27,7 @@ const getMedia = route({
     206: { description: "The requested range", schema: null, contentType: "*/*" },
     304: { description: "The file matches `if-none-match`", schema: null },
   },
-  problems: ["not_found", "range_not_satisfiable"],
+  problems: ["not_found", "range_not_satisfiable", "storage_unavailable"],
 });
 
 export const mediaResource = { routes: [getMedia], add: addMedia };

@@ -60,7 +60,7 @@ const getSessionHealth = route({
   summary: "Get session health",
   description: "Queries WhatsApp while the session is connected. Times refer to the current connection.",
   answers: { 200: data("The health of the session", Health) },
-  problems: ["not_found"],
+  problems: ["not_found", "network_timeout"],
 });
 
 export const sessionHealthResource = { routes: [getSessionHealth], add: addSessionHealth };

@@ -128,6 +128,14 @@ Deno.test("every error of the catalogue is documented where it can happen", () =
   assert.deepEqual(nowhere, ["method_not_allowed"]);
 });
 
+Deno.test("every operation with a key documents that the key may lack the scope, and every upload a full disk", () => {
+  for (const route of ROUTES) {
+    const codes = codesOf(route);
+    assert.equal(codes.includes("scope_missing"), route.access !== "open", route.operationId);
+    if (route.upload) assert.ok(codes.includes("too_much_at_once"), route.operationId);
+  }
+});
+
 Deno.test("every event is in the webhooks section", () => {
   const webhooks = (openApiDocument() as { webhooks: Record<string, { post: Operation }> }).webhooks;
   assert.deepEqual(Object.keys(webhooks).sort(), [...EVENT_NAMES].sort());

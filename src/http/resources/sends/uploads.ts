@@ -155,7 +155,6 @@ const sendPdf = route({
     "`Authorization: Bearer`.",
   upload: { contentType: "application/json", schema: PdfMessage },
   maxBytes: MAX_DOCUMENT_BODY,
-  problems: ["not_found", "no_connected_session", "quota_exceeded", "recipient_opted_out"],
 });
 
 export const uploads = { routes: [sendFile, sendDocument, sendSticker, sendVoice, sendPdf], add: addUploads };
