@@ -83,8 +83,9 @@ export class Idempotency {
       try {
         return await attempt();
       } catch (error) {
-        // Another process may have been faster: then our commits fail, and its answer is kept.
-        if (!(error instanceof StoreError)) throw error;
+        // Another process may have been faster: then our commits fail, or what it created has reached a limit, and its
+        // answer is kept.
+        if (!(error instanceof StoreError || error instanceof Problem)) throw error;
         const kept = this.#answerIn<T>(await this.#deps.kv.get(rowOf(request)), request);
         if (kept === null) throw error;
         return kept;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type Keep, sweepAnswers } from "../../../src/account/idempotency.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
+import { Problem } from "../../../src/errors.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
@@ -83,6 +84,19 @@ Deno.test("work that keeps its answer itself is not written when another process
     });
     assert.equal(version, null);
     assert.equal(await idempotency.find(REQUEST), "the other's");
+  }));
+
+Deno.test("work that is refused for what another process did under the same key gets that answer", () =>
+  withSendWorld(async ({ idempotency, kv, runtime }) => {
+    const other = sendWorld(kv, runtime).idempotency;
+    const answer = await idempotency.onceInCommit(REQUEST, async () => {
+      await other.once(REQUEST, () => Promise.resolve("the only session"));
+      throw new Problem("session_limit_reached", "The plan allows 1 session.");
+    });
+    assert.equal(answer, "the only session");
+    const refused = () => Promise.reject(new Problem("session_limit_reached", "The plan allows 1 session."));
+    const unused = { ...REQUEST, key: "unused" };
+    await assert.rejects(idempotency.onceInCommit(unused, refused), { code: "session_limit_reached" });
   }));
 
 Deno.test("the answer of work that keeps it itself takes the place of one that is over", () =>
