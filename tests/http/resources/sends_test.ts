@@ -404,3 +404,29 @@ Deno.test("what waits of a bulk is cancelled with its quota given back, and canc
       contains: ['"status":"failed"', '"code":"cancelled"'],
     });
   }));
+
+Deno.test("a repeated reaction or forward gets its first answer, also when its message is deleted meanwhile", () =>
+  withApi(async (world) => {
+    await world.linkedSession();
+    const send = async (kind: string, json: object, headers: Record<string, string> = {}) => {
+      const response = await world.call("POST", `/v1/messages/send/${kind}`, { json, headers });
+      return JSON.parse(await expectAnswer(response, { status: 202 }));
+    };
+    const { messageId } = await send("text", { to: "34600111222", text: "hello" });
+    await world.runtime.clock.advance(0);
+    const requests: [string, object, Record<string, string>][] = [
+      ["reaction", { messageId, emoji: "👍" }, { "idempotency-key": "react-1" }],
+      ["forward", { messageId, to: "34600111333" }, { "idempotency-key": "forward-1" }],
+    ];
+    const first = [];
+    for (const request of requests) first.push(await send(...request));
+    await expectAnswer(await world.call("POST", `/v1/messages/${messageId}/revoke`), { status: 200 });
+    for (const [i, request] of requests.entries()) assert.deepEqual(await send(...request), first[i]);
+    await expectAnswer(
+      await world.call("POST", "/v1/messages/send/reaction", {
+        json: { messageId, emoji: "👎" },
+        headers: { "idempotency-key": "react-1" },
+      }),
+      { status: 422 },
+    );
+  }));

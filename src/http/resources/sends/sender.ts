@@ -33,6 +33,11 @@ export type Sender = ReturnType<typeof makeSender>;
 export function makeSender(services: Services) {
   const { lines, accept, replay, media, diskShares, metrics, references, runtime } = services;
 
+  /** Resolves to the first result if the request is a repeated one, otherwise to null. Throws Problem. */
+  async function replayed(repeat: RepeatableRequest | null): Promise<Accepted | null> {
+    return repeat && await replay(repeat);
+  }
+
   /**
    * Resolves once the messages are on disk (promise 1); for a repeated request, to the first result. Throws Problem,
    * StoreError.
@@ -40,8 +45,8 @@ export function makeSender(services: Services) {
   async function send(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted> {
     const { sessionId, ttl, sendAt, priority } = asked;
     const { items, bulk = false, repeat } = outgoing;
-    const replayed = repeat && await replay(repeat);
-    if (replayed) return replayed;
+    const first = await replayed(repeat);
+    if (first) return first;
     const options = {
       ttlMs: (ttl ?? DAY_SECONDS) * 1000,
       sendAt: sendTimeOf(sendAt, runtime.clock.now()),
@@ -82,6 +87,8 @@ export function makeSender(services: Services) {
 
   return {
     send,
+    /** Call it before any check that may refuse later what was accepted at first. */
+    replayed,
     /** Accepts a message with an uploaded file and returns the 202; removes the file if the message is refused. */
     async sendUpload(
       { c, caller }: { c: ApiContext; caller: Caller },

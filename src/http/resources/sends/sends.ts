@@ -175,6 +175,8 @@ function addSends(api: Api, services: Services): void {
 /** Reactions and forwards, which refer to another message. */
 function addReferring(api: Api, sender: Sender, { references }: Services): void {
   api.on(sendReaction, async ({ caller, body, repeat }) => {
+    const first = await sender.replayed(repeat);
+    if (first) return acknowledged(first);
     const { sessionId, messageId, emoji } = body;
     const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });
     if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
@@ -185,6 +187,8 @@ function addReferring(api: Api, sender: Sender, { references }: Services): void 
   });
 
   api.on(sendForward, async ({ caller, body, repeat }) => {
+    const first = await sender.replayed(repeat);
+    if (first) return acknowledged(first);
     const { sessionId, to, messageId } = body;
     // The message may be forwarded on another line than its own.
     const referred = await references.find(caller.account.id, messageId, { sessionId: null });
