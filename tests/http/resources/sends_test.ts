@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { OutgoingContent } from "../../../src/message/content.ts";
+import { DiskShares } from "../../../src/media/fair_shares.ts";
 import type { FileContent } from "../../../src/message/kinds/file.ts";
 import type { StoredFile } from "../../../src/media/store.ts";
 import { expectAnswer, problem, wrong } from "../../support/api_table.ts";
@@ -430,3 +431,20 @@ Deno.test("a repeated reaction or forward gets its first answer, also when its m
       { status: 422 },
     );
   }));
+
+Deno.test("a repeated upload gets its first answer, also when the account takes too much of the disk by then", async () => {
+  const diskShares = new DiskShares();
+  await withApi(async (world) => {
+    await world.linkedSession();
+    world.network.outcome = () => null;
+    const json = { to: TO, file: btoa("x"), filename: "a.pdf" };
+    const send = (key: string) =>
+      world.call("POST", "/v1/messages/send/document", { json, headers: { "idempotency-key": key } });
+    const first = await expectAnswer(await send("once"), { status: 202 });
+    await diskShares.weigh(world.kv, 0);
+    assert.equal(await expectAnswer(await send("once"), { status: 202 }), first);
+    assert.equal((await world.files()).length, 1);
+    await expectAnswer(await send("another"), { status: 429, contains: problem("too_much_at_once") });
+    assert.equal((await world.files()).length, 1);
+  }, { services: { diskShares } });
+});

@@ -98,10 +98,10 @@ export function makeSender(services: Services) {
       const { fields, file } = upload;
       const fileId = file?.fileId;
       try {
-        if (fileId) diskShares.assertRoom(caller.account.id);
+        const repeat = repeatOf(c, { caller, upload });
+        if (fileId && !await replayed(repeat)) diskShares.assertRoom(caller.account.id);
         const refusal = fileId && refusalOf(content, await media.head(fileId, HEAD_BYTES));
         if (refusal) throw invalid("file", refusal);
-        const repeat = repeatOf(c, { caller, upload });
         const accepted = await send(caller, fields, { items: [{ to, content, manner: fields }], repeat });
         if (accepted.replayed && fileId) await media.remove(fileId);
         return acknowledged(accepted);
