@@ -1,5 +1,6 @@
 /** Accepted bulks: their progress, and cancelling the rest. */
 import { z } from "@hono/zod-openapi";
+import { Problem } from "../../errors.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, isoTimeOrNull, pageOf, pageQuery, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -65,7 +66,8 @@ function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Ser
   api.on(listBulks, async ({ caller: { account }, query: { page, limit } }) => {
     return await budgets.reads.run({ party: account.id }, async () => {
       const { ids, total } = await history.bulkIds(account.id, { page, limit });
-      const data = await Promise.all(ids.map((id) => bulkOf(account.id, id)));
+      const bulks = await Promise.all(ids.map((id) => bulkOf(account.id, id).catch(nullIfGone)));
+      const data = bulks.filter((bulk) => bulk !== null);
       return ok({ data, pagination: { page, limit, total } });
     });
   });
@@ -80,4 +82,10 @@ function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Ser
     await budgets.jobs.run({ party }, () => waiting.cancelBulk(party, id));
     return ok({ data: await bulkOf(party, id) });
   });
+}
+
+/** Retention may remove a bulk after the list was read. */
+function nullIfGone(error: unknown): null {
+  if (error instanceof Problem && error.code === "not_found") return null;
+  throw error;
 }

@@ -5,6 +5,8 @@ import type { OutgoingContent } from "../../../src/message/content.ts";
 import { DiskShares } from "../../../src/media/fair_shares.ts";
 import type { FileContent } from "../../../src/message/kinds/file.ts";
 import type { StoredFile } from "../../../src/media/store.ts";
+import { messageKeys } from "../../../src/message/rows.ts";
+import { Change } from "../../../src/store/kv.ts";
 import { expectAnswer, problem, wrong } from "../../support/api_table.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../../support/api_world.ts";
 import { until } from "../../support/until.ts";
@@ -448,3 +450,17 @@ Deno.test("a repeated upload gets its first answer, also when the account takes 
     assert.equal((await world.files()).length, 1);
   }, { services: { diskShares } });
 });
+
+Deno.test("a bulk that retention removes while the list is read is not on it", () =>
+  withApi(async (world) => {
+    await world.linkedSession();
+    const ids: string[] = [];
+    for (const text of ["one", "two"]) {
+      const json = { messages: [{ to: TO, text }] };
+      const answer = await world.call("POST", "/v1/messages/send/bulk", { json });
+      ids.push(JSON.parse(await expectAnswer(answer, { status: 202 })).bulkId);
+    }
+    await world.kv.commit(new Change().delete(messageKeys.bulk(ids[0]!)));
+    const { data } = JSON.parse(await expectAnswer(await world.call("GET", "/v1/bulks"), { status: 200 }));
+    assert.deepEqual(data.map(({ bulkId }: { bulkId: string }) => bulkId), [ids[1]]);
+  }));
