@@ -152,6 +152,8 @@ export interface Line {
   phone: string | null;
   /** When the line was linked to another number than before, Unix ms; absent if it never was. */
   numberSince?: number;
+  /** What was wanted before the export began; a failing export restores it. */
+  wantedBefore?: Wanted;
   /** The number to link by pairing code, digits; null to link by QR. */
   pairingPhone: string | null;
   /** The QR's text as the network gave it, while the status is `qr`. */

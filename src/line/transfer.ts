@@ -11,7 +11,7 @@ import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { SharedMediaStore } from "../media/fair_shares.ts";
 import { makeSeal, passphraseKey, type Seal, SealError } from "../store/seal.ts";
 import type { LinkCopy } from "../whatsapp/network.ts";
-import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, openedProxy, sealedProxy, type Wanted } from "./line.ts";
+import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, openedProxy, sealedProxy } from "./line.ts";
 import { type MovedMessage, readQueue, writeQueue } from "./moved_queue.ts";
 import type { Pacing } from "./pacing.ts";
 import { LineRegister } from "./account_lines.ts";
@@ -72,11 +72,11 @@ export async function exportLine(
   { passphrase, gatewayRuns, write }: TransferOptions & { write(file: Uint8Array): Promise<void> },
 ): Promise<{ line: Line; messages: number }> {
   const { kv, runtime, seal, link } = deps;
-  let before: Wanted = "paused";
   const asked = await change(kv, lineId, (line) => {
     if (!line.linked) throw new TransferError(`${lineId} is not linked: there is nothing to export`);
-    before = line.wanted;
-    return { ...line, wanted: "exporting", generation: line.generation + 1 };
+    // An export that was killed left `exporting`, with the state before it.
+    const wantedBefore = line.wanted === "exporting" ? line.wantedBefore ?? "connected" : line.wanted;
+    return { ...line, wanted: "exporting", wantedBefore, generation: line.generation + 1 };
   });
   let messages: number;
   try {
@@ -101,7 +101,11 @@ export async function exportLine(
     const sealed = sealOf(passphrase, salt, runtime).seal(new TextEncoder().encode(JSON.stringify(exported)));
     await write(Buffer.concat([MAGIC, salt, sealed]));
   } catch (error) {
-    await change(kv, lineId, (line) => ({ ...line, wanted: before, generation: line.generation + 1 }));
+    await change(kv, lineId, ({ wantedBefore: wanted = "connected", ...line }) => ({
+      ...line,
+      wanted,
+      generation: line.generation + 1,
+    }));
     throw error;
   }
   await link.drop(lineId);

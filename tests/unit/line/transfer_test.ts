@@ -101,6 +101,22 @@ Deno.test("what waits goes with its line, in order and under its ids, and ends a
   await world.supervisor.stop();
 });
 
+Deno.test("an export that fails after one that was killed restores what was wanted before both", async () => {
+  for (const wanted of ["connected", "paused"] as const) {
+    const { kv, deps } = await oldPlace();
+    const line = async () => (await kv.get<Line>(lineKeys.line("ses_1"))).value!;
+    await kv.commit(new Change().set(lineKeys.line("ses_1"), { ...await line(), wanted }));
+    const options = { passphrase: PASSPHRASE, gatewayRuns: false };
+    const killed = Promise.withResolvers<void>();
+    const write = () => (killed.resolve(), new Promise<void>(() => {}));
+    void exportLine(deps, "ses_1", { ...options, write });
+    await killed.promise;
+    const full = () => Promise.reject(new Error("the disk is full"));
+    await assert.rejects(exportLine(deps, "ses_1", { ...options, write: full }), /the disk is full/);
+    assert.equal((await line()).wanted, wanted);
+  }
+});
+
 Deno.test("a line goes out as it did, keeps its pauses and what it may, and its queue stays held", async () => {
   const old = await oldPlace();
   const { value: line } = await old.kv.get<Line>(lineKeys.line("ses_1"));
