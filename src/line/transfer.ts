@@ -101,11 +101,11 @@ export async function exportLine(
     const sealed = sealOf(passphrase, salt, runtime).seal(new TextEncoder().encode(JSON.stringify(exported)));
     await write(Buffer.concat([MAGIC, salt, sealed]));
   } catch (error) {
-    await change(kv, lineId, ({ wantedBefore: wanted = "connected", ...line }) => ({
-      ...line,
-      wanted,
-      generation: line.generation + 1,
-    }));
+    await change(kv, lineId, ({ wantedBefore = "connected", ...line }) => {
+      // The owner may have asked for something else meanwhile.
+      if (line.wanted !== "exporting") return line;
+      return { ...line, wanted: wantedBefore, generation: line.generation + 1 };
+    });
     throw error;
   }
   await link.drop(lineId);

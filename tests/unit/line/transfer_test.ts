@@ -117,6 +117,18 @@ Deno.test("an export that fails after one that was killed restores what was want
   }
 });
 
+Deno.test("an export that fails leaves what the owner has asked for meanwhile", async () => {
+  const { kv, deps } = await oldPlace();
+  const line = async () => (await kv.get<Line>(lineKeys.line("ses_1"))).value!;
+  const write = async () => {
+    await kv.commit(new Change().set(lineKeys.line("ses_1"), { ...await line(), wanted: "logged_out" }));
+    throw new Error("the disk is full");
+  };
+  const options = { passphrase: PASSPHRASE, gatewayRuns: false, write };
+  await assert.rejects(exportLine(deps, "ses_1", options), /the disk is full/);
+  assert.equal((await line()).wanted, "logged_out");
+});
+
 Deno.test("a line goes out as it did, keeps its pauses and what it may, and its queue stays held", async () => {
   const old = await oldPlace();
   const { value: line } = await old.kv.get<Line>(lineKeys.line("ses_1"));
