@@ -78,6 +78,8 @@ export class Runner implements Service {
   #changed = true;
   /** The message whose turn it is, as last determined; null if that has to be read from the queue. */
   #turn: MessageRow | null = null;
+  /** Who of a status's audience had opted out at the last look. */
+  #leftOut = "";
 
   constructor(deps: RunnerDeps, line: RunnerLine) {
     this.#deps = deps;
@@ -322,6 +324,12 @@ export class Runner implements Service {
       lineKeys.queuePaused(lineId),
       ...people.map((chat) => messageKeys.optedOutChat(accountId, chat)),
     ]);
+    if (content.kind === "status") {
+      const out = people.filter((_, i) => optedOut[i]!.value !== null).join();
+      // Its audience is fixed when it is prepared.
+      if (out !== this.#leftOut) this.#preparation.drop();
+      this.#leftOut = out;
+    }
     return paused!.value !== null ? "paused" : optedOut.every(({ value }) => value !== null) ? "opted_out" : null;
   }
 
