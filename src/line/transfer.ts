@@ -100,11 +100,15 @@ export async function exportLine(
     const salt = runtime.random.bytes(SALT_BYTES);
     const sealed = sealOf(passphrase, salt, runtime).seal(new TextEncoder().encode(JSON.stringify(exported)));
     await write(Buffer.concat([MAGIC, salt, sealed]));
+    // A line that was reconnected may have sent what the file holds.
+    if ((await kv.get(lineKeys.line(lineId))).value?.generation !== asked.generation) {
+      throw new TransferError(`${lineId} was changed during the export: discard the file, and export it again`);
+    }
   } catch (error) {
-    await change(kv, lineId, ({ wantedBefore = "connected", ...line }) => {
+    await change(kv, lineId, (line) => {
       // The owner may have asked for something else meanwhile.
-      if (line.wanted !== "exporting") return line;
-      return { ...line, wanted: wantedBefore, generation: line.generation + 1 };
+      if (line.generation !== asked.generation) return line;
+      return { ...line, wanted: line.wantedBefore ?? "connected", generation: line.generation + 1 };
     });
     throw error;
   }
