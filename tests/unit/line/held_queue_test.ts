@@ -133,7 +133,8 @@ Deno.test("a status post leaves out who has opted out since it was accepted, and
   await world.supervisor.stop();
 });
 
-Deno.test("a status post that was prepared before its queue was paused leaves out who opted out in the meantime", async () => {
+/** A status post to two people that is prepared, and waits for the pause after another message. */
+async function preparedPost() {
   const world = await connectedWorld({ delays: { minMs: 10_000, maxMs: 10_000 } });
   const audiences: (readonly string[])[] = [];
   world.network.outcome = ({ to, body }) => {
@@ -147,6 +148,11 @@ Deno.test("a status post that was prepared before its queue was paused leaves ou
   await world.accept("ses_1", { to: "status@broadcast", content });
   await world.clock.advance(1_000);
   assert.equal(world.network.preparations.length, 2);
+  return { world, audiences };
+}
+
+Deno.test("a status post that was prepared before its queue was paused leaves out who opted out in the meantime", async () => {
+  const { world, audiences } = await preparedPost();
   await world.lines.pauseQueue(ACCOUNT, "ses_1", true);
   await world.clock.advance(60_000);
   await world.optOuts.add(ACCOUNT, "34600000002");
@@ -157,19 +163,7 @@ Deno.test("a status post that was prepared before its queue was paused leaves ou
 });
 
 Deno.test("a status post that was prepared within the pause before it leaves out who opted out in the meantime", async () => {
-  const world = await connectedWorld({ delays: { minMs: 10_000, maxMs: 10_000 } });
-  const audiences: (readonly string[])[] = [];
-  world.network.outcome = ({ to, body }) => {
-    if (body.kind === "status") audiences.push(body.audience);
-    return { kind: "sent", chat: to };
-  };
-  await world.accept();
-  await world.clock.advance(0);
-  const audience = ["34600000001", "34600000002"];
-  const content = { kind: "status", of: { kind: "text", text: "open today" }, audience } as const;
-  await world.accept("ses_1", { to: "status@broadcast", content });
-  await world.clock.advance(1_000);
-  assert.equal(world.network.preparations.length, 2);
+  const { world, audiences } = await preparedPost();
   await world.optOuts.add(ACCOUNT, "34600000002");
   await world.clock.advance(10_000);
   assert.deepEqual(audiences, [["34600000001"]]);
