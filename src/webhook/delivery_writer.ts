@@ -82,7 +82,9 @@ export function makeDeliveryWriter(
       events.append(change, failingEvent(row, { event: batch[last]!.event, progress: next, lastError }));
     }
     change.set(webhookKeys.webhookProgress(row.id), next);
-    await kv.commit(change, { lingerUntil: sleep(runtime.clock, LINGER_MS, signal) });
+    // A full batch has a flush of its own: if it waited for others', that would bound a busy webhook's deliveries.
+    const isFull = batch.length === BATCH;
+    await kv.commit(change, isFull ? {} : { lingerUntil: sleep(runtime.clock, LINGER_MS, signal) });
     Object.assign(progress, next);
     if (emitted) events.committed(row.accountId);
     written(batch, deliveries);
