@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import type { EventLog } from "../../../src/event/log.ts";
+import type { LoggedEvent } from "../../../src/event/event.ts";
+import type { Change, CommitOptions, Kv } from "../../../src/store/kv.ts";
+import { makeDeliveryWriter } from "../../../src/webhook/delivery_writer.ts";
+import type { WebhookProgress, WebhookRow } from "../../../src/webhook/webhook.ts";
+import { testRuntime } from "../../support/runtime.ts";
+import { ACCOUNT, textEvent } from "../../support/webhook_world.ts";
+
+Deno.test("a full batch of outcomes is written at once, and a smaller one joins another flush", async () => {
+  const runtime = testRuntime();
+  const commits: { deliveries: number; lingers: boolean }[] = [];
+  const kv = {
+    commit(change: Change, { lingerUntil }: CommitOptions = {}) {
+      commits.push({ deliveries: change.mutations.length - 1, lingers: lingerUntil !== undefined });
+      return Promise.resolve("1");
+    },
+  } as unknown as Kv;
+  const context = { kv, events: {} as EventLog, runtime } as Parameters<typeof makeDeliveryWriter>[0];
+  const writer = makeDeliveryWriter(context, {
+    webhook: () => ({ id: "whk_1", accountId: ACCOUNT }) as WebhookRow,
+    progress: { cursor: "", failedInARow: 0 } as WebhookProgress,
+    cursorAfter: () => "",
+    written: () => {},
+  }, new AbortController().signal);
+  const attempt = { at: 0, status: 200, durationMs: 1, error: null };
+  for (let i = 0; i < 251; i++) {
+    const event = { ...textEvent(i), id: `evt_${String(i).padStart(20, "0")}`, createdAt: 0 } as LoggedEvent;
+    writer.add({ event, previous: null, number: 1, dueAt: null, outcome: { kind: "delivered", attempt } });
+  }
+  await writer.flushed();
+  assert.deepEqual(commits, [
+    { deliveries: 1, lingers: true },
+    { deliveries: 100, lingers: false },
+    { deliveries: 100, lingers: false },
+    { deliveries: 50, lingers: true },
+  ]);
+});
