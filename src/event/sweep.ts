@@ -1,6 +1,6 @@
 /** Retention of events, and their removal: the oldest when they are due, and single ones when a person is erased. */
 import { eventKeys } from "./rows.ts";
-import { Change, type Kv, LINGER_MS } from "../store/kv.ts";
+import { Change, type Kv, LINGER_MS, type Row } from "../store/kv.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
 import { EVENTS_A_READ, orderOf, readAfter, removeEvent } from "./log.ts";
@@ -36,17 +36,23 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
   while (surplus.size > 0) {
     for (const [accountId, tooMany] of surplus) {
       if (signal?.aborted) return removed;
-      const events: LoggedEvent[] = [];
-      for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit: BATCH })) {
-        if (value.createdAt >= oldest && tooMany <= events.length) break;
-        events.push(value);
+      const rows: Row<LoggedEvent>[] = [];
+      for await (const row of kv.list({ prefix: eventKeys.events(accountId) }, { limit: BATCH })) {
+        if (row.value.createdAt >= oldest && tooMany <= rows.length) break;
+        rows.push(row);
       }
-      if (events.length > 0) {
+      const events = rows.map(({ value }) => value);
+      const [first] = rows;
+      let isOvertaken = false;
+      if (first) {
         await release?.(accountId, events);
-        await kv.commit(removal(accountId, events), { lingerUntil: sleep(runtime.clock, LINGER_MS, signal) });
-        removed += events.length;
+        // Checked: a process that lost its lease must neither count events twice nor put the floor back.
+        const change = removal(accountId, events).check(first);
+        const version = await kv.commit(change, { lingerUntil: sleep(runtime.clock, LINGER_MS, signal) });
+        isOvertaken = version === null;
+        if (!isOvertaken) removed += events.length;
       }
-      if (events.length < BATCH) surplus.delete(accountId);
+      if (isOvertaken || events.length < BATCH) surplus.delete(accountId);
       else surplus.set(accountId, tooMany - events.length);
     }
   }
