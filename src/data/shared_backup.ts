@@ -54,22 +54,25 @@ export async function backupShared(data: DataPaths, file: string, options: Share
  * does.
  */
 export async function restoreShared(file: string, data: DataPaths, options: SharedOptions): Promise<BackupSummary> {
-  const { engine, runtime, openShared, files } = options;
+  const { engine, runtime, openShared, files, mark } = options;
+  // Until everything is in its place, files too.
+  const markUnfinished = async (kv: Kv) => {
+    await mark(kv);
+    await kv.commit(new Change().set(dataKeys.restoring(), true));
+  };
   return await withPaths(data, options, async (paths) => {
     const shared = await openShared?.();
     try {
       for await (const _ of shared?.rows() ?? []) {
         throw new BackupError("the store holds data already: restore into an empty one");
       }
-      const summary = await restore(file, paths, options);
+      const summary = await restore(file, paths, { ...options, mark: markUnfinished });
       const restored = await engine.open(paths.store, { runtime });
       try {
+        if (shared) await claim(shared);
         await files?.load(shared ?? restored, paths.media);
-        if (shared) {
-          await shared.commit(new Change().set(dataKeys.restoring(), true));
-          await copyRows(restored.rows(), shared);
-          await deleteRange(shared, { prefix: dataKeys.restorings() });
-        }
+        if (shared) await copyRows(restored.rows(), shared);
+        await deleteRange(shared ?? restored, { prefix: dataKeys.restorings() });
       } finally {
         restored.close();
       }
@@ -78,6 +81,17 @@ export async function restoreShared(file: string, data: DataPaths, options: Shar
       shared?.close();
     }
   });
+}
+
+/** Marks a shared store as being restored. Throws BackupError if it is no longer new. */
+async function claim(shared: Kv): Promise<void> {
+  const change = new Change().checkAbsent(dataKeys.schemaVersion()).checkAbsent(dataKeys.restoring())
+    .set(dataKeys.restoring(), true);
+  if (await shared.commit(change) === null) {
+    throw new BackupError(
+      "a gateway or another restore has begun to use the store meanwhile: restore into an empty one",
+    );
+  }
 }
 
 /** Runs with the folder's own paths, and with paths in a temporary folder for data that is kept elsewhere. */

@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { Plans } from "../../../src/account/plans.ts";
+import { backup } from "../../../src/data/backup.ts";
+import { begin, isBegun, pathsOf } from "../../../src/data/data_folder.ts";
+import { dataKeys } from "../../../src/data/rows.ts";
+import { prove } from "../../../src/data/secret_key.ts";
+import { restoreShared } from "../../../src/data/shared_backup.ts";
+import { systemRuntime } from "../../../src/runtime.ts";
+import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
+import { denoKvFiles as engine } from "../../../src/store/deno_kv/file_engine.ts";
+import { Change, key } from "../../../src/store/kv.ts";
+import { type ChunkedKv, withChunks } from "../../../src/store/layers/chunk.ts";
+import { makeSeal, sealKey } from "../../../src/store/seal.ts";
+import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
+import { testRuntime } from "../../support/runtime.ts";
+import { tempFolder } from "../../support/temp_folder.ts";
+
+const runtime = systemRuntime(testRuntime().log);
+const seal = makeSeal(sealKey("the secret of the operator"), runtime.random);
+const ROW = key<string>("row");
+const mark = () => Promise.resolve();
+
+/** A backup of a store with one row. */
+async function backupIn(folder: string): Promise<string> {
+  const data = pathsOf(join(folder, "old"));
+  await Deno.mkdir(join(folder, "old"));
+  const kv = await openDenoKv(data.store, { runtime });
+  await kv.commit(prove(new Change(), seal).set(dataKeys.schemaVersion(), 1).set(ROW, "restored"));
+  kv.close();
+  await backup(data, join(folder, "copy.backup"), engine);
+  return join(folder, "copy.backup");
+}
+
+const shared = (disk: MemoryDisk): ChunkedKv => withChunks(new MemoryKv(disk), { runtime });
+const beginOn = (kv: ChunkedKv) => begin(kv, { seal, plans: new Plans(kv), migrations: [] });
+
+Deno.test("no gateway begins on a shared store whose files are still being restored", async () => {
+  await using temp = await tempFolder();
+  const disk = new MemoryDisk();
+  let found: Awaited<ReturnType<typeof begin>> | undefined;
+  await restoreShared(await backupIn(temp.path), pathsOf(join(temp.path, "new")), {
+    engine,
+    runtime,
+    mark,
+    openShared: () => Promise.resolve(shared(disk)),
+    files: { save: () => Promise.resolve(), load: async () => void (found = await beginOn(shared(disk))) },
+  });
+  assert.equal(found?.isRestoring, true);
+  assert.equal((await shared(disk).get(ROW)).value, "restored");
+  assert.equal((await shared(disk).get(dataKeys.restoring())).value, null);
+});
+
+Deno.test("a store on which a gateway has begun meanwhile is not overwritten", async () => {
+  await using temp = await tempFolder();
+  const disk = new MemoryDisk();
+  const restoring = restoreShared(await backupIn(temp.path), pathsOf(join(temp.path, "new")), {
+    engine,
+    runtime,
+    // While the archive is being read.
+    mark: async () => void await beginOn(shared(disk)),
+    openShared: () => Promise.resolve(shared(disk)),
+    files: null,
+  });
+  await assert.rejects(restoring, { code: "backup_failed" });
+  assert.equal((await shared(disk).get(ROW)).value, null);
+  assert.equal((await shared(disk).get(dataKeys.restoring())).value, null);
+  assert.ok(await isBegun(shared(disk)));
+});
+
+Deno.test("a data folder whose files did not all reach the bucket is not opened", async () => {
+  await using temp = await tempFolder();
+  const paths = pathsOf(join(temp.path, "new"));
+  const restoring = restoreShared(await backupIn(temp.path), paths, {
+    engine,
+    runtime,
+    mark,
+    openShared: null,
+    files: { save: () => Promise.resolve(), load: () => Promise.reject(new Error("the bucket is away")) },
+  });
+  await assert.rejects(restoring, { message: "the bucket is away" });
+  const kv = await openDenoKv(paths.store, { runtime });
+  const found = await beginOn(kv);
+  kv.close();
+  assert.equal(found?.isRestoring, true);
+});
