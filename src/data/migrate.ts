@@ -2,7 +2,7 @@
 import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { dataKeys } from "./rows.ts";
-import { Change, type Kv } from "../store/kv.ts";
+import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
 
 /**
  * One step. `run` must be idempotent, because it may be interrupted by a crash and run again, or run in two processes
@@ -33,6 +33,15 @@ export function newestOf(migrations: readonly Migration[]): number {
   return migrations.at(-1)?.to ?? 1;
 }
 
+/** Resolves to the row with the version of existing data. Throws SchemaTooNew. */
+export async function schemaVersionOf(kv: Kv, migrations: readonly Migration[]): Promise<Row<number>> {
+  const slot = await kv.get(dataKeys.schemaVersion());
+  if (!isRow(slot)) throw new Error("the data was begun without a schema version");
+  const newest = newestOf(migrations);
+  if (slot.value > newest) throw new SchemaTooNew(slot.value, newest);
+  return slot;
+}
+
 /**
  * Migrates existing data to the newest version; resolves to it. `migrations` holds every step since version 1, in order.
  * Throws SchemaTooNew before anything is written.
@@ -41,12 +50,9 @@ export async function migrate(
   kv: Kv,
   { runtime: { log }, migrations }: { runtime: Pick<Runtime, "log">; migrations: readonly Migration[] },
 ): Promise<number> {
-  const newest = newestOf(migrations);
   for (;;) {
-    const slot = await kv.get(dataKeys.schemaVersion());
+    const slot = await schemaVersionOf(kv, migrations);
     const version = slot.value;
-    if (version === null) throw new Error("the data was begun without a schema version");
-    if (version > newest) throw new SchemaTooNew(version, newest);
     const next = migrations.find((migration) => migration.to > version);
     if (!next) return version;
     log.info({ from: version, to: next.to }, `converting the data: ${next.about}`);

@@ -10,15 +10,27 @@ import { CACHE_MS } from "../account/sealed_accounts.ts";
 import { batchesOf } from "../base/batches.ts";
 import { membersAtWork } from "../cluster/member.ts";
 import { AlreadyRunning, begin, type DataConfig, type OpenOptions, pathsOf, placeOf } from "./data_folder.ts";
-import { migrate, type Migration } from "./migrate.ts";
+import { type Migration, schemaVersionOf } from "./migrate.ts";
 import { dataKeys } from "./rows.ts";
-import { adoptNextKey, fitsSecret, nextSecretKey, prove, secretKey, wrongSecretKey } from "./secret_key.ts";
+import {
+  adoptNextKey,
+  fitsSecret,
+  nextSecretKey,
+  opensProof,
+  prove,
+  secretKey,
+  SecretKeyError,
+  wrongSecretKey,
+} from "./secret_key.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
-import { Change, type Key, type KeyPart, type Mutation, type Row } from "../store/kv.ts";
+import { Change, isRow, type Key, type KeyPart, type Mutation, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { accountNamedBy } from "../store/layers/contents.ts";
 import { COMMIT_LIMITS, writeMany } from "../store/limits.ts";
 import { makeSeal, SealError, sealKey } from "../store/seal.ts";
+
+const OTHER_KEY = "the data is being re-encrypted under another new key, and that was not finished: " +
+  "run `paloma rekey` again with that key";
 
 /** A commit of this size takes a few milliseconds of disk time. */
 const LIMITS = { ...COMMIT_LIMITS, mutations: 200, bytes: COMMIT_LIMITS.bytes / 2 };
@@ -54,7 +66,7 @@ export async function rekeyDataFolder(
 }
 
 interface RekeyOptions {
-  runtime: Pick<Runtime, "log" | "random">;
+  runtime: Pick<Runtime, "random">;
   migrations: readonly Migration[];
   /** The secrets, as text. */
   from: string;
@@ -63,14 +75,18 @@ interface RekeyOptions {
 
 /**
  * Resolves to the number of rows re-encrypted, 0 if an earlier run has finished; null, with nothing changed, if `from`
- * is not the key of this data. Throws StoreError, SchemaTooNew.
+ * is not the key of this data. Throws StoreError, SchemaTooNew, and SecretKeyError if an earlier run has begun with
+ * another new key, under which some of the data is already.
  */
 export async function rekey(kv: ChunkedKv, { runtime, migrations, from, to }: RekeyOptions): Promise<number | null> {
   const old = makeSeal(sealKey(from), runtime.random);
   const next = makeSeal(sealKey(to), runtime.random);
   if (!await fitsSecret(kv, old)) return await fitsSecret(kv, next) ? 0 : null;
-  await migrate(kv, { runtime, migrations });
-  await kv.commit(new Change().set(dataKeys.rekeying(), true));
+  // Not migrated here: the contents that accounts have sealed cannot be read in these rows.
+  await schemaVersionOf(kv, migrations);
+  const isBegun = isRow(await kv.get(dataKeys.rekeying()));
+  if (isBegun && !await opensProof(kv, dataKeys.rekeying(), next)) throw new SecretKeyError(OTHER_KEY);
+  await kv.commit(prove(new Change(), next, dataKeys.rekeying()));
   const count = await resealAll(kv, (value) => next.seal(old.open(value)));
   await kv.commit(prove(new Change(), next).delete(dataKeys.rekeying()));
   return count;

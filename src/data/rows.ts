@@ -5,11 +5,11 @@ export const dataKeys = {
   schemaVersion: () => key<number>("meta", "schema_version"),
   /** When the store was last probed for writes (`makeProbe`). */
   probed: () => key<number>("meta", "probed"),
-  /** Present while a restore writes into a shared store, and after one that was interrupted. */
+  /** Present while a restore into a shared store or a bucket is under way, and after one that was interrupted. */
   restoring: () => key<true>("meta", "restoring", "now"),
   restorings: () => prefix<true>("meta", "restoring"),
   /** Sealed bytes that only the secret key of this store opens. */
   secretCheck: () => key<Uint8Array>("meta", "secret_check"),
-  /** Present while everything is being re-encrypted, some of it under the old key, some under the new. */
-  rekeying: () => key<true>("meta", "rekeying"),
+  /** Present while everything is being re-encrypted: sealed bytes that only the new key opens. */
+  rekeying: () => key<Uint8Array>("meta", "rekeying"),
 };

@@ -8,7 +8,7 @@ import { exists, giveToOwner, syncFolder, unlessMissing } from "../base/files.ts
 import type { Config } from "../config.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
-import type { Change, Kv } from "../store/kv.ts";
+import type { Change, KeyOf, Kv } from "../store/kv.ts";
 import { type Seal, SealError } from "../store/seal.ts";
 import { dataKeys } from "./rows.ts";
 
@@ -87,7 +87,12 @@ async function keyIn(dataDir: string, name: string, options: SecretKeyOptions): 
 
 /** Whether `seal` has the key of this store, which must not be new. Throws StoreError. */
 export async function fitsSecret(kv: Kv, seal: Seal): Promise<boolean> {
-  const { value } = await kv.get(dataKeys.secretCheck());
+  return await opensProof(kv, dataKeys.secretCheck(), seal);
+}
+
+/** Whether `seal` has the key of the proof at this key; false if there is none. Throws StoreError. */
+export async function opensProof(kv: Kv, proof: KeyOf<Uint8Array>, seal: Seal): Promise<boolean> {
+  const { value } = await kv.get(proof);
   if (value === null) return false;
   try {
     seal.open(value);
@@ -98,9 +103,9 @@ export async function fitsSecret(kv: Kv, seal: Seal): Promise<boolean> {
   }
 }
 
-/** Adds the proof that the store's key is that of `seal`. */
-export function prove(change: Change, seal: Seal): Change {
-  return change.set(dataKeys.secretCheck(), seal.seal(PROOF));
+/** Adds the proof that the store's key is that of `seal`, or, at another key, what else `seal` is the key of. */
+export function prove(change: Change, seal: Seal, proof = dataKeys.secretCheck()): Change {
+  return change.set(proof, seal.seal(PROOF));
 }
 
 /** Returns the error for a key that is not the data's; it says where the key came from. */

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { clusterKeys } from "../../../src/cluster/rows.ts";
+import { migrate, type Migration } from "../../../src/data/migrate.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
 import { rekey, rekeyDataFolder } from "../../../src/data/rekey.ts";
 import { fitsSecret, prove } from "../../../src/data/secret_key.ts";
-import { Change, key } from "../../../src/store/kv.ts";
-import { makeSeal, sealKey } from "../../../src/store/seal.ts";
+import { Change, key, prefix } from "../../../src/store/kv.ts";
+import { withSealedContents } from "../../../src/store/layers/contents.ts";
+import { makeSeal, type Seal, sealKey } from "../../../src/store/seal.ts";
 import { type ChunkedKv, withChunks } from "../../../src/store/layers/chunk.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -78,10 +80,38 @@ Deno.test("cut short after any commit it says so, and goes on when it is run aga
     const disk = await sealedDisk();
     await assert.rejects(rekey(open(disk, kept), options));
     const kv = open(disk);
-    assert.equal((await kv.get(dataKeys.rekeying())).value, true);
+    assert.notEqual((await kv.get(dataKeys.rekeying())).value, null);
     assert.notEqual(await rekey(kv, options), null);
     await assertUnderNext(kv);
   }
+});
+
+Deno.test("cut short it goes on with the same new key alone: what is under that key already would be lost", async () => {
+  const disk = await sealedDisk();
+  await assert.rejects(rekey(open(disk, 2), options));
+  const kv = open(disk);
+  await assert.rejects(rekey(kv, { ...options, to: "a third secret" }), { code: "secret_key_wrong" });
+  assert.notEqual(await rekey(kv, options), null);
+  await assertUnderNext(kv);
+});
+
+Deno.test("older data is converted by whoever opens it next, who can read what an account has sealed", async () => {
+  const disk = await sealedDisk();
+  const seen: unknown[] = [];
+  const migration: Migration = {
+    to: 2,
+    about: "a test",
+    async run(kv) {
+      for await (const { value } of kv.list({ prefix: prefix<unknown>("event") })) seen.push(value);
+    },
+  };
+  const contents = new Set(["event"]);
+  const plain = { accountId: "acc_1", event: "message.received" };
+  const sealing = (seal: Seal) => withSealedContents(open(disk), { seal, families: contents, isChosen: () => true });
+  await sealing(old).commit(new Change().set(key("event", "acc_1", "1"), plain));
+  await rekey(open(disk), { ...options, migrations: [migration] });
+  await migrate(sealing(next), { runtime, migrations: [migration] });
+  assert.deepEqual(seen, [plain]);
 });
 
 Deno.test("run once more it has nothing to do", async () => {
