@@ -7,9 +7,8 @@ import { invalid, Problem } from "../../../errors.ts";
 import { HEAD_BYTES, refusalOf, remoteFile, storedFile } from "../../../message/content.ts";
 import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";
 import { StoreError } from "../../../store/kv.ts";
-import type { ApiContext } from "../../api/route.ts";
 import { repeatable } from "../../api/idempotency.ts";
-import type { Answer } from "../../api/route.ts";
+import type { Answer, ApiContext } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
 import type { Upload } from "../../body/json_upload.ts";
 import { DAY_SECONDS, type MannerFields, type SendOptions, sendTimeOf } from "./fields.ts";
@@ -33,20 +32,26 @@ export type Sender = ReturnType<typeof makeSender>;
 export function makeSender(services: Services) {
   const { lines, accept, replay, media, diskShares, metrics, references, runtime } = services;
 
-  /** Resolves to the first result if the request is a repeated one, otherwise to null. Throws Problem. */
-  async function replayed(repeat: RepeatableRequest | null): Promise<Accepted | null> {
-    return repeat && await replay(repeat);
+  /**
+   * Resolves to the first result if the request is a repeated one, otherwise accepts it. `acceptNew` includes every check
+   * that may by now refuse what was accepted at first.
+   */
+  async function once(repeat: RepeatableRequest | null, acceptNew: () => Promise<Accepted>): Promise<Accepted> {
+    return (repeat && await replay(repeat)) ?? await acceptNew();
   }
 
   /**
    * Resolves once the messages are on disk (promise 1); for a repeated request, to the first result. Throws Problem,
    * StoreError.
    */
-  async function send(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted> {
+  function send(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted> {
+    return once(outgoing.repeat, () => sendNew(caller, asked, outgoing));
+  }
+
+  /** As `send`, within `once`. */
+  async function sendNew(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted> {
     const { sessionId, ttl, sendAt, priority } = asked;
     const { items, bulk = false, repeat } = outgoing;
-    const first = await replayed(repeat);
-    if (first) return first;
     const options = {
       ttlMs: (ttl ?? DAY_SECONDS) * 1000,
       sendAt: sendTimeOf(sendAt, runtime.clock.now()),
@@ -86,9 +91,9 @@ export function makeSender(services: Services) {
   }
 
   return {
+    once,
     send,
-    /** Call it before any check that may refuse later what was accepted at first. */
-    replayed,
+    sendNew,
     /** Accepts a message with an uploaded file and returns the 202; removes the file if the message is refused. */
     async sendUpload(
       { c, caller }: { c: ApiContext; caller: Caller },
@@ -99,10 +104,12 @@ export function makeSender(services: Services) {
       const fileId = file?.fileId;
       try {
         const repeat = repeatOf(c, { caller, upload });
-        if (fileId && !await replayed(repeat)) diskShares.assertRoom(caller.account.id);
-        const refusal = fileId && refusalOf(content, await media.head(fileId, HEAD_BYTES));
-        if (refusal) throw invalid("file", refusal);
-        const accepted = await send(caller, fields, { items: [{ to, content, manner: fields }], repeat });
+        const accepted = await once(repeat, async () => {
+          if (fileId) diskShares.assertRoom(caller.account.id);
+          const refusal = fileId && refusalOf(content, await media.head(fileId, HEAD_BYTES));
+          if (refusal) throw invalid("file", refusal);
+          return await sendNew(caller, fields, { items: [{ to, content, manner: fields }], repeat });
+        });
         if (accepted.replayed && fileId) await media.remove(fileId);
         return acknowledged(accepted);
       } catch (error) {

@@ -175,28 +175,30 @@ function addSends(api: Api, services: Services): void {
 /** Reactions and forwards, which refer to another message. */
 function addReferring(api: Api, sender: Sender, { references }: Services): void {
   api.on(sendReaction, async ({ caller, body, repeat }) => {
-    const first = await sender.replayed(repeat);
-    if (first) return acknowledged(first);
-    const { sessionId, messageId, emoji } = body;
-    const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });
-    if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
-    assertSeen(referred, "messageId");
-    const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
-    const items = [{ to: referred.chat, content, manner: body }];
-    return acknowledged(await sender.send(caller, { ...body, sessionId: referred.lineId }, { items, repeat }));
+    const accepted = await sender.once(repeat, async () => {
+      const { sessionId, messageId, emoji } = body;
+      const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });
+      if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
+      assertSeen(referred, "messageId");
+      const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
+      const items = [{ to: referred.chat, content, manner: body }];
+      return await sender.sendNew(caller, { ...body, sessionId: referred.lineId }, { items, repeat });
+    });
+    return acknowledged(accepted);
   });
 
   api.on(sendForward, async ({ caller, body, repeat }) => {
-    const first = await sender.replayed(repeat);
-    if (first) return acknowledged(first);
-    const { sessionId, to, messageId } = body;
-    // The message may be forwarded on another line than its own.
-    const referred = await references.find(caller.account.id, messageId, { sessionId: null });
-    assertSeen(referred, "messageId");
-    const { lineId, key: { networkId }, kind, preview } = referred;
-    if (kind === null) throw invalid("messageId", "is a message that cannot be forwarded");
-    const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
-    const items = [{ to, content, manner: body }];
-    return acknowledged(await sender.send(caller, { ...body, sessionId: sessionId ?? lineId }, { items, repeat }));
+    const accepted = await sender.once(repeat, async () => {
+      const { sessionId, to, messageId } = body;
+      // The message may be forwarded on another line than its own.
+      const referred = await references.find(caller.account.id, messageId, { sessionId: null });
+      assertSeen(referred, "messageId");
+      const { lineId, key: { networkId }, kind, preview } = referred;
+      if (kind === null) throw invalid("messageId", "is a message that cannot be forwarded");
+      const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
+      const items = [{ to, content, manner: body }];
+      return await sender.sendNew(caller, { ...body, sessionId: sessionId ?? lineId }, { items, repeat });
+    });
+    return acknowledged(accepted);
   });
 }
