@@ -233,15 +233,11 @@ export class Runner implements Service {
     }
     const hold = await this.#holdOn(message);
     if (connection === null) return Infinity;
-    if (hold === "paused") {
-      // Made anew when the queue is resumed: a recipient of a status may have opted out by then.
-      this.#preparation.drop();
-      return Infinity;
-    }
     const opensAt = plan.hours === null ? now : openHours(plan.hours, now).opensAt;
-    if (opensAt > now) {
+    if (hold === "paused" || opensAt > now) {
+      // Prepared anew when it may leave: that may be much later.
       this.#preparation.drop();
-      return Math.min(opensAt, message.expiresAt) - now;
+      return hold === "paused" ? Infinity : Math.min(opensAt, message.expiresAt) - now;
     }
     if (hold === "opted_out") {
       await recorder.dropped(message.id, OPTED_OUT);

@@ -2,7 +2,7 @@
  * Builds one commit of accepted sends: messages, queue rows, quota, kept answers and history, all or none (promise 1).
  */
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
-import { charge, quotaLeft, utcDay } from "../account/quota.ts";
+import { charge, quotaLeft, usageAt, utcDay } from "../account/quota.ts";
 import { traceStep } from "../base/trace.ts";
 import { makeYieldPoint } from "../base/batches.ts";
 import { Problem } from "../errors.ts";
@@ -44,6 +44,8 @@ export class AcceptCommit {
   readonly #options: AcceptOptions;
   /** The time of all sends of the commit, Unix ms. */
   readonly #now: number;
+  /** The day that all sends of the commit are charged to, if it is not that of their time. */
+  readonly #charged: Pick<Message, "chargedDay">;
   /** The ledger's row, which the commit checks. */
   #slot: Slot<Ledger>;
   /** The ledger with the quota and positions of this commit's sends; their messages are added to it by `write`. */
@@ -63,6 +65,8 @@ export class AcceptCommit {
     this.#now = options.runtime.clock.now();
     this.#slot = slot;
     this.#ledger = slot.value ?? EMPTY_LEDGER;
+    const { day } = usageAt(this.#ledger.usage, this.#now);
+    this.#charged = day === utcDay(this.#now) ? {} : { chargedDay: day };
   }
 
   /**
@@ -89,8 +93,8 @@ export class AcceptCommit {
     if (this.#ledger.optOuts) await this.#refuseOptedOut(command);
     const usage = charge(this.#ledger.usage, items.length, { plan, now: this.#now });
     const messages = command.bulk
-      ? await this.#messagesOf(command, usage.day)
-      : command.items.map((item, place) => this.#messageOf(command, { item, place, bulkId: null, day: usage.day }));
+      ? await this.#messagesOf(command)
+      : command.items.map((item, place) => this.#messageOf(command, { item, place, bulkId: null }));
     const { bulkId, sessionId, createdAt, historyNumber } = messages[0]!;
     if (!fitsOneCommit(loadOfCommand(command))) await this.#stage(messages);
     this.#messages.push(...messages);
@@ -167,13 +171,13 @@ export class AcceptCommit {
   }
 
   /** Creates the messages of a bulk, yielding to the event loop in between. */
-  async #messagesOf(command: SendCommand, day: string): Promise<Message[]> {
+  async #messagesOf(command: SendCommand): Promise<Message[]> {
     const { ids, clock } = this.#options.runtime;
     const bulkId = ids.next("blk");
     const messages: Message[] = [];
     const yieldPoint = makeYieldPoint(clock);
     for (const item of command.items) {
-      messages.push(this.#messageOf(command, { item, place: messages.length, bulkId, day }));
+      messages.push(this.#messageOf(command, { item, place: messages.length, bulkId }));
       const due = yieldPoint();
       if (due) await due;
     }
@@ -181,17 +185,11 @@ export class AcceptCommit {
   }
 
   /**
-   * Creates a message of a send. `place` is its index in the send, whose messages follow those already in the commit;
-   * `day` is the one that it is charged to.
+   * Creates a message of a send. `place` is its index in the send, whose messages follow those already in the commit.
    */
   #messageOf(
     { line, ttlMs, sendAt, priority }: SendCommand,
-    { item: { to, content, manner }, place, bulkId, day }: {
-      item: SendItem;
-      place: number;
-      bulkId: string | null;
-      day: string;
-    },
+    { item: { to, content, manner }, place, bulkId }: { item: SendItem; place: number; bulkId: string | null },
   ): Message {
     const { ids } = this.#options.runtime;
     const now = this.#now;
@@ -208,7 +206,7 @@ export class AcceptCommit {
       to,
       content,
       ...(manner ? { manner } : {}),
-      ...(day === utcDay(now) ? {} : { chargedDay: day }),
+      ...this.#charged,
       priority,
       sendAt,
       bulkId,
