@@ -2,8 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Idempotency, Keep, RepeatableRequest } from "../../account/idempotency.ts";
 import { invalid } from "../../errors.ts";
-import type { ApiContext } from "./route.ts";
-import type { Answer } from "./route.ts";
+import type { Answer, ApiContext } from "./route.ts";
 
 /** The form of a key. */
 export const KEY = /^[\x21-\x7e]{1,255}$/;

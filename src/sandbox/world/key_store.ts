@@ -1,7 +1,6 @@
 /** The public keys that a device has published, as the network keeps and distributes them. */
 import { createHash } from "node:crypto";
-import { bytesOf, child, childrenOf, element, uintOf } from "./stanza.ts";
-import type { BinaryNode } from "./stanza.ts";
+import { type BinaryNode, bytesOf, child, childrenOf, element, uintOf } from "./stanza.ts";
 
 /** The public keys that a device publishes, with which others start a Signal session. */
 export interface KeyBundle {

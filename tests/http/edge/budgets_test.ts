@@ -1,8 +1,7 @@
 /** What an account has in hand is bounded; what is too much is refused, and says when to come again. */
 import assert from "node:assert/strict";
 import { mock } from "node:test";
-import { Tally } from "../../../src/http/edge/budgets.ts";
-import { makeBudgets } from "../../../src/http/edge/budgets.ts";
+import { makeBudgets, Tally } from "../../../src/http/edge/budgets.ts";
 import { Problem } from "../../../src/errors.ts";
 import { makeMetrics } from "../../../src/ops/metrics.ts";
 import { settle, testRuntime } from "../../support/runtime.ts";

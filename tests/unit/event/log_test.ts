@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { Problem } from "../../../src/errors.ts";
-import type { EventName, NewEvent } from "../../../src/event/event.ts";
-import { EVENT_NAMES } from "../../../src/event/event.ts";
+import { EVENT_NAMES, type EventName, type NewEvent } from "../../../src/event/event.ts";
 import { type EventQuery, makeEventLog } from "../../../src/event/log.ts";
 import { plain } from "../../../src/event/plain.ts";
 import { envelopeSchema } from "../../../src/event/schema.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { removeAllStaged } from "../../../src/message/bulk.ts";
-import type { Ledger } from "../../../src/message/rows.ts";
 import { LineQueue } from "../../../src/message/queue/queue.ts";
-import { messageKeys } from "../../../src/message/rows.ts";
+import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";

@@ -1,8 +1,7 @@
 /** What the media host does decides whether another try makes sense: trouble passes, a file that is gone does not. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import type { WAMessage } from "@whiskeysockets/baileys";
-import { assertMediaContent, type proto } from "@whiskeysockets/baileys";
+import { assertMediaContent, type proto, type WAMessage } from "@whiskeysockets/baileys";
 import { contentOf } from "../../../../src/whatsapp/baileys/incoming/content.ts";
 import { incomingMedia } from "../../../../src/whatsapp/baileys/incoming/media.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
