@@ -1,10 +1,12 @@
 /**
  * Answers kept per account under the client's `Idempotency-Key` for 24 hours: the same key and body get the first
- * answer, another body is refused. Rows carry a timestamp; `sweepAnswers` removes expired ones.
+ * answer, another body is refused. Rows carry a timestamp; `sweepAnswers` removes expired ones. Unless a request's
+ * commit keeps its answer, its process first claims the key, in the same row.
  */
 import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
+import { readUntil } from "../base/within.ts";
 import type { Clock } from "../runtime.ts";
 import { accountKeys, type KeptAnswer } from "./rows.ts";
 import { Change, type KeyOf, type Kv, type Slot, StoreError } from "../store/kv.ts";
@@ -12,6 +14,9 @@ import type { Seal } from "../store/seal.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 
 const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
+
+/** How long a claim holds: longer than the calls to the network. If it is still there then, its process has died. */
+const CLAIM_MS = 60_000;
 
 /** Concurrent removals of the sweep. */
 const SWEEP_BATCH = 200;
@@ -53,19 +58,32 @@ export class Idempotency {
   }
 
   /**
-   * Resolves to the kept answer, or runs `work` and keeps its answer. Concurrent calls in this process wait for the
-   * first; a failed `work` keeps nothing. Throws as `find` and `work` do. After a crash, `work` may run again: to
-   * create something, use `onceInCommit`.
+   * Resolves to the kept answer, or claims the key, runs `work` and keeps its answer. Concurrent calls wait for the
+   * first, those of other processes for at most a minute; a failed `work` keeps nothing. Throws as `find` and `work`
+   * do. After a crash, `work` may run again: to create something, use `onceInCommit`.
    */
   async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
     return await this.#requests.add(nameOf(request), async () => {
-      const kept = await this.find<T>(request);
-      if (kept !== null) return kept;
-      const answer = await work();
-      const change = new Change();
-      this.keep(change, request, answer);
-      await this.#deps.kv.commit(change);
-      return answer;
+      const { kv, clock } = this.#deps;
+      for (;;) {
+        const slot = await this.#unclaimed(request);
+        const kept = this.#answerIn<T>(slot, request);
+        if (kept !== null) return kept;
+        const claim = { fingerprint: request.fingerprint, answer: null, keptAt: clock.now() };
+        const version = await kv.commit(new Change().check(slot).set(slot.key, claim));
+        if (version === null) continue;
+        let answer: T;
+        try {
+          answer = await work();
+        } catch (error) {
+          await kv.commit(new Change().check({ key: slot.key, version }).delete(slot.key));
+          throw error;
+        }
+        const change = new Change();
+        this.keep(change, request, answer);
+        await kv.commit(change);
+        return answer;
+      }
     });
   }
 
@@ -93,10 +111,21 @@ export class Idempotency {
     });
   }
 
+  /** Resolves to the answer's row once no other process has a claim in it, or after a minute. */
+  #unclaimed(request: RepeatableRequest): Promise<Slot<KeptAnswer>> {
+    const { clock } = this.#deps;
+    return readUntil(
+      () => this.#sharedGet(rowOf(request)),
+      ({ value }) => value === null || value.answer !== null || isOver(value, clock.now()),
+      { clock, withinMs: CLAIM_MS, watch: () => () => {} },
+    );
+  }
+
   #answerIn<T>({ value }: Slot<KeptAnswer>, { fingerprint }: RepeatableRequest): T | null {
     const { clock, seal } = this.#deps;
     if (value === null || isOver(value, clock.now())) return null;
     if (value.fingerprint !== fingerprint) throw keyReused();
+    if (value.answer === null) return null;
     return JSON.parse(new TextDecoder().decode(seal.open(value.answer)));
   }
 }
@@ -133,6 +162,6 @@ function rowOf({ accountId, key }: RepeatableRequest): KeyOf<KeptAnswer> {
   return accountKeys.answer(accountId, createHash("sha256").update(key).digest("base64url"));
 }
 
-function isOver(kept: KeptAnswer, now: number): boolean {
-  return now - kept.keptAt >= IDEMPOTENCY_MS;
+function isOver({ answer, keptAt }: KeptAnswer, now: number): boolean {
+  return now - keptAt >= (answer === null ? CLAIM_MS : IDEMPOTENCY_MS);
 }

@@ -24,11 +24,11 @@ export interface KeyRecord {
   keyHash: string;
 }
 
-/** The answer kept under a client's `Idempotency-Key`. */
+/** The answer kept under a client's `Idempotency-Key`, or the claim of the process that works on it. */
 export interface KeptAnswer {
   fingerprint: string;
-  /** JSON, sealed: the answer may hold a webhook's secret (promise 6). */
-  answer: Uint8Array<ArrayBuffer>;
+  /** JSON, sealed: the answer may hold a webhook's secret (promise 6). Null while there is only a claim. */
+  answer: Uint8Array<ArrayBuffer> | null;
   keptAt: number;
 }
 

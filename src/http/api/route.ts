@@ -35,7 +35,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   /** Largest body; 1 MiB if omitted. */
   maxBytes?: number;
   /**
-   * Who implements `Idempotency-Key` for a POST. `server` (the default): the answer is kept after the handler has run.
+   * Who implements `Idempotency-Key` for a POST. `server` (the default): the key is claimed before the handler runs, and
+   * the answer is kept after it.
    * `handler`: the handler passes `request.repeat` to the commit that does the work.
    */
   repeats?: "server" | "handler";

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { type Keep, sweepAnswers } from "../../../src/account/idempotency.ts";
+import { type Keep, type RepeatableRequest, sweepAnswers } from "../../../src/account/idempotency.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { Problem } from "../../../src/errors.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
-import { keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
+import { settle } from "../../support/runtime.ts";
+import { keysUnder, type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -52,6 +53,71 @@ Deno.test("work that fails keeps nothing, so that the next try does it", () =>
     await assert.rejects(first, /no/);
     assert.equal(await second, "second");
   }));
+
+Deno.test("work is done once when two processes are asked for it at once", () =>
+  withSendWorld(async (world) => {
+    const { first, end, second, clock } = await inTwoProcesses(world, REQUEST);
+    end.resolve("the first's");
+    assert.equal(await first, "the first's");
+    assert.equal(await clock.during(second), "the first's");
+  }));
+
+Deno.test("another body is refused when another process has answered the first meanwhile", () =>
+  withSendWorld(async (world) => {
+    const { first, end, second, clock } = await inTwoProcesses(world, { ...REQUEST, fingerprint: "bbbb" });
+    end.resolve("the first's");
+    assert.equal(await first, "the first's");
+    await assert.rejects(clock.during(second), { code: "idempotency_key_reused" });
+  }));
+
+Deno.test("a key is free as soon as the work of another process has failed", () =>
+  withSendWorld(async (world) => {
+    const { first, end, second, clock, waitedMs } = await inTwoProcesses(world, { ...REQUEST, fingerprint: "bbbb" });
+    end.reject(new Problem("network_timeout", "No answer."));
+    await assert.rejects(first, { code: "network_timeout" });
+    assert.equal(await clock.during(second), "the second's");
+    assert.ok(waitedMs() >= 1_000 && waitedMs() < 60_000);
+  }));
+
+Deno.test("work of a process that has died is done by another after a minute", () =>
+  withSendWorld(async (world) => {
+    const { second, clock, waitedMs } = await inTwoProcesses(world, REQUEST);
+    assert.equal(await clock.during(second), "the second's");
+    assert.ok(waitedMs() >= 60_000);
+    assert.equal(await world.idempotency.find(REQUEST), "the second's");
+  }));
+
+Deno.test("the sweep removes what a process that has died leaves, not before a minute", () =>
+  withSendWorld(async ({ idempotency, kv, runtime }) => {
+    const begun = Promise.withResolvers<void>();
+    void idempotency.once(REQUEST, () => {
+      begun.resolve();
+      return new Promise(() => {});
+    });
+    await begun.promise;
+    assert.equal(await sweepAnswers(kv, runtime.clock.now() + 59_999), 0);
+    assert.equal(await sweepAnswers(kv, runtime.clock.now() + 60_000), 1);
+  }));
+
+/** Begins work in one process, and has another asked while it lasts; resolves when that one waits, or has worked. */
+async function inTwoProcesses({ idempotency, kv, runtime }: SendWorld, asked: RepeatableRequest) {
+  const { clock } = runtime;
+  const begun = Promise.withResolvers<void>();
+  const end = Promise.withResolvers<string>();
+  const first = idempotency.once(REQUEST, () => {
+    begun.resolve();
+    return end.promise;
+  });
+  await begun.promise;
+  const begunAt = clock.now();
+  let workedAt = NaN;
+  const second = sendWorld(kv, runtime).idempotency.once(asked, () => {
+    workedAt = clock.now();
+    return Promise.resolve("the second's");
+  });
+  while (Number.isNaN(workedAt) && clock.nextTimer() === null) await settle();
+  return { first, end, second, clock, waitedMs: () => workedAt - begunAt };
+}
 
 Deno.test("work that keeps its answer itself is done once by fifty at once, and its answer is in its commit", () =>
   withSendWorld(async ({ idempotency, kv }) => {
