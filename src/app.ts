@@ -260,7 +260,7 @@ async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv
   const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);
   return {
     ...withFairWrites(media, clock),
-    async sweepOrphans(signal) {
+    async sweepOrphans(kv, signal) {
       const { sweepOrphans } = await import("./media/sweep.ts");
       return await sweepOrphans({ kv, media, runtime }, { signal });
     },

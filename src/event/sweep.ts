@@ -1,6 +1,6 @@
 /** Retention of events, and their removal: the oldest when they are due, and single ones when a person is erased. */
 import { eventKeys } from "./rows.ts";
-import { Change, type Kv, LINGER_MS, type Row } from "../store/kv.ts";
+import { Change, type Kv, LINGER_MS } from "../store/kv.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
 import { EVENTS_A_READ, orderOf, readAfter, removeEvent } from "./log.ts";
@@ -21,8 +21,8 @@ interface SweepEventsOptions {
 }
 
 /**
- * Removes events that are too old or too many, oldest first, a batch per account in turn. Safe to run at any time.
- * Resolves to the number removed.
+ * Removes events that are too old or too many, oldest first, a batch per account in turn. Resolves to the number
+ * removed.
  */
 export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEventsOptions): Promise<number> {
   const { keepMs, keepCount = EVENT_KEEP_COUNT, signal, release } = options;
@@ -36,23 +36,17 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
   while (surplus.size > 0) {
     for (const [accountId, tooMany] of surplus) {
       if (signal?.aborted) return removed;
-      const rows: Row<LoggedEvent>[] = [];
-      for await (const row of kv.list({ prefix: eventKeys.events(accountId) }, { limit: BATCH })) {
-        if (row.value.createdAt >= oldest && tooMany <= rows.length) break;
-        rows.push(row);
+      const events: LoggedEvent[] = [];
+      for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit: BATCH })) {
+        if (value.createdAt >= oldest && tooMany <= events.length) break;
+        events.push(value);
       }
-      const events = rows.map(({ value }) => value);
-      const [first] = rows;
-      let isOvertaken = false;
-      if (first) {
+      if (events.length > 0) {
         await release?.(accountId, events);
-        // Checked: a process that lost its lease must neither count events twice nor put the floor back.
-        const change = removal(accountId, events).check(first);
-        const version = await kv.commit(change, { lingerUntil: sleep(runtime.clock, LINGER_MS, signal) });
-        isOvertaken = version === null;
-        if (!isOvertaken) removed += events.length;
+        await kv.commit(removal(accountId, events), { lingerUntil: sleep(runtime.clock, LINGER_MS, signal) });
+        removed += events.length;
       }
-      if (isOvertaken || events.length < BATCH) surplus.delete(accountId);
+      if (events.length < BATCH) surplus.delete(accountId);
       else surplus.set(accountId, tooMany - events.length);
     }
   }

@@ -26,8 +26,8 @@ const A_TURN = 1_000;
 interface BucketMediaStore extends MediaStore {
   /** As `write`, for a file that already has its id. */
   writeAs(fileId: string, content: ReadableStream<Uint8Array>, maxBytes: number): ReturnType<MediaStore["write"]>;
-  /** Removes objects that no file needs any longer; resolves to their number. */
-  sweepOrphans(signal: AbortSignal): Promise<number>;
+  /** Removes objects that no file needs any longer and, through the given store, their rows; resolves to their number. */
+  sweepOrphans(kv: Kv, signal: AbortSignal): Promise<number>;
 }
 
 export function makeBucketMediaStore(
@@ -56,7 +56,7 @@ export function makeBucketMediaStore(
     return body;
   }
 
-  async function lookLater({ key, value }: Row<ObjectRow>): Promise<void> {
+  async function lookLater(kv: Kv, { key, value }: Row<ObjectRow>): Promise<void> {
     const later = mediaKeys.object(clock.now() + LOOK_AFTER_MS, String(key[2]));
     await kv.commit(new Change().delete(key).set(later, value));
   }
@@ -65,12 +65,12 @@ export function makeBucketMediaStore(
    * Checks an object: removes it unless a file needs it, otherwise schedules the next check. Resolves to whether it is
    * needed.
    */
-  async function look(row: Row<ObjectRow>): Promise<boolean> {
+  async function look(kv: Kv, row: Row<ObjectRow>): Promise<boolean> {
     const { key, value } = row;
     const fileId = String(key[2]);
     const { value: file } = await kv.get(mediaKeys.file(fileId));
     if (file && (file.expiresAt === null || clock.now() - file.expiresAt < ENDED_MS)) {
-      await lookLater(row);
+      await lookLater(kv, row);
       return true;
     }
     if (value.uploadId !== null) await bucket.abort(fileId, value.uploadId);
@@ -117,16 +117,16 @@ export function makeBucketMediaStore(
 
     remove: (fileId) => bucket.delete(fileId),
 
-    async sweepOrphans(signal) {
+    async sweepOrphans(kv, signal) {
       let removed = 0;
       const due = { prefix: mediaKeys.objects(), end: mediaKeys.object(clock.now(), "") };
       for await (const row of kv.list(due, { limit: A_TURN })) {
         if (signal.aborted) break;
         try {
-          if (!await look(row)) removed++;
+          if (!await look(kv, row)) removed++;
         } catch (error) {
           // An object that cannot be removed must not block all others.
-          await lookLater(row);
+          await lookLater(kv, row);
           throw error;
         }
       }

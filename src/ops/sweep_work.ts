@@ -18,6 +18,7 @@ import type { DiskShares } from "../media/fair_shares.ts";
 import { sweepMedia } from "../media/sweep.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
+import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
 import type { Recorder } from "../message/record.ts";
@@ -27,12 +28,13 @@ const DAY_MS = 24 * 60 * 60_000;
 
 /** The media store, including files that a crash left behind. */
 export interface SweptMedia extends Pick<MediaStore, "remove">, Partial<Pick<DiskMediaStore, "bytes">> {
-  /** Removes orphaned files; resolves to their number. */
-  sweepOrphans(signal: AbortSignal): Promise<number>;
+  /** Removes orphaned files and, through the given store, their rows; resolves to the number of files. */
+  sweepOrphans(kv: Kv, signal: AbortSignal): Promise<number>;
 }
 
 interface SweepContext {
-  kv: ChunkedKv;
+  kv: Kv;
+  sweepChunks: ChunkedKv["sweepChunks"];
   runtime: Runtime;
   bell: Bell;
   media: SweptMedia;
@@ -82,7 +84,7 @@ export function sweepWork(context: SweepContext) {
       const { expired, overCap } = await sweepMedia(context, { signal, capBytes: context.mediaBytes });
       return expired + overCap;
     },
-    "chunks of replaced values": (signal) => kv.sweepChunks(signal),
-    "orphaned files": (signal) => context.media.sweepOrphans(signal),
+    "chunks of replaced values": context.sweepChunks,
+    "orphaned files": (signal) => context.media.sweepOrphans(kv, signal),
   } satisfies Record<string, (signal: AbortSignal) => Promise<number>>;
 }

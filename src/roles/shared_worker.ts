@@ -21,7 +21,7 @@ import {
   type WorkerPart,
 } from "./worker.ts";
 
-/** The only lease of its kind: its holder runs the sweeps. */
+/** The only lease of its kind: its holder runs the sweeps, which write nothing once it is lost. */
 const UPKEEP_KIND = "upkeep";
 const UPKEEP = "store";
 
@@ -90,7 +90,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
   async function beginUpkeep(): Promise<void> {
     const store = upkeeps.storeOf(UPKEEP);
     if (upkeep || !store) return;
-    upkeep = upkeepOf(ground, { network, queueChanged: (lineId) => ringQueue(bell, lineId) });
+    upkeep = upkeepOf(ground, { kv: store, network, queueChanged: (lineId) => ringQueue(bell, lineId) });
     await upkeep.start();
   }
 

@@ -14,6 +14,7 @@ import { Dispatcher, type WebhookOwnership } from "../webhook/dispatcher.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 import type { SessionsOptions } from "./sessions.ts";
+import type { UpkeepOptions } from "./upkeep.ts";
 
 const SWEEP_PANEL_MS = 60 * 60_000;
 
@@ -40,7 +41,7 @@ export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart
   addWorkerGauges(ground, { network, supervisor, dispatcher });
   // Removes the staged rows of a bulk that a crash interrupted before it was accepted.
   const clearing = { start: () => removeAllStaged(kv) };
-  const upkeep = upkeepOf(ground, { network, queueChanged: (lineId) => supervisor.queueChanged(lineId) });
+  const upkeep = upkeepOf(ground, { kv, network, queueChanged: (lineId) => supervisor.queueChanged(lineId) });
   const service = inOrder(clearing, together(dispatcher, supervisor, upkeep), changes);
   return { network, supervisor, dispatcher, service };
 }
@@ -68,15 +69,16 @@ export function dispatcherOf(ground: Ground, ownership?: WebhookOwnership): Disp
   });
 }
 
-export function upkeepOf(ground: Ground, options: SessionsOptions): Service {
-  const { kv, runtime } = ground;
+export function upkeepOf(ground: Ground, options: UpkeepOptions): Service {
+  const { runtime } = ground;
   const work = async () => (await import("./upkeep.ts")).upkeepWork(ground, options);
   return makeMaintenance([
     ...sweeps(ground, work),
     {
       name: "logins, links and the audit log",
       everyMs: SWEEP_PANEL_MS,
-      run: async (signal) => await (await import("../panel/sweep.ts")).sweepPanel(kv, runtime.clock.now(), signal),
+      run: async (signal) =>
+        await (await import("../panel/sweep.ts")).sweepPanel(options.kv, runtime.clock.now(), signal),
     },
   ], runtime);
 }

@@ -158,14 +158,14 @@ if (s3Program() === null) {
     await kv.commit(new Change().set(mediaKeys.object(runtime.clock.now(), "med_cut"), { uploadId }));
     assert.deepEqual([server.objects(), server.unfinished()], [[kept.fileId, orphan.fileId].sort(), 1]);
     await runtime.clock.advance(DAY_MS - 1);
-    assert.equal(await media.sweepOrphans(never), 1);
+    assert.equal(await media.sweepOrphans(kv, never), 1);
     assert.deepEqual([server.objects().length, server.unfinished()], [2, 0]);
     await runtime.clock.advance(DAY_MS);
-    assert.equal(await media.sweepOrphans(never), 1);
+    assert.equal(await media.sweepOrphans(kv, never), 1);
     assert.deepEqual(server.objects(), [kept.fileId]);
     await kv.commit(new Change().delete(mediaKeys.file(kept.fileId)));
     await runtime.clock.advance(DAY_MS + 1);
-    assert.equal(await media.sweepOrphans(never), 1);
+    assert.equal(await media.sweepOrphans(kv, never), 1);
     assert.deepEqual(server.objects(), []);
     assert.deepEqual(await Array.fromAsync(kv.list({ prefix: mediaKeys.objects() })), []);
   });
@@ -183,12 +183,12 @@ if (s3Program() === null) {
     };
     const sweeping = makeBucketMediaStore({ bucket: refusing, kv, runtime });
     await runtime.clock.advance(DAY_MS + 1);
-    await assert.rejects(sweeping.sweepOrphans(never), /it is locked/);
-    assert.equal(await sweeping.sweepOrphans(never), 1);
+    await assert.rejects(sweeping.sweepOrphans(kv, never), /it is locked/);
+    assert.equal(await sweeping.sweepOrphans(kv, never), 1);
     assert.deepEqual(server.objects(), [kept.fileId]);
     assert.notEqual(orphan.fileId, kept.fileId);
     await runtime.clock.advance(DAY_MS + 1);
-    assert.equal(await media.sweepOrphans(never), 1, "it is tried again a day later");
+    assert.equal(await media.sweepOrphans(kv, never), 1, "it is tried again a day later");
     assert.deepEqual(server.objects(), []);
   });
 
