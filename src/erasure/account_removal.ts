@@ -46,6 +46,7 @@ export async function removeAccounts(deps: RemovalDeps, signal?: AbortSignal): P
 async function removeAccount(deps: RemovalDeps, accountId: string, signal?: AbortSignal): Promise<boolean> {
   const { kv, runtime } = deps;
   if (await endLines(kv, accountId) > 0) return false; // the supervisor unlinks them
+  await closeBulks(kv, accountId);
   const most = REMOVED_A_RUN;
   if (await removeHistory({ kv, runtime }, accountId, { before: Infinity, most, signal }) >= most) return false;
   if (signal?.aborted) return false;
@@ -53,6 +54,12 @@ async function removeAccount(deps: RemovalDeps, accountId: string, signal?: Abor
   await deps.removeAbove(accountId);
   await removeRows(kv, accountId);
   return true;
+}
+
+/** Ends the wait for bulks to be reported as finished: their messages have ended, and nobody is left to be told. */
+async function closeBulks(kv: Kv, accountId: string): Promise<void> {
+  const bulks = kv.list({ prefix: messageKeys.bulksOfAccount(accountId) });
+  await deleteKeys(kv, await Array.fromAsync(bulks, ({ key }) => messageKeys.openBulk(String(key.at(-1)))));
 }
 
 /** Removes received files, each row before its file, as the sweep does. */

@@ -97,8 +97,19 @@ async function nextBlock(kv: Kv, accountId: string, before: number): Promise<Rem
   const to = Math.min(ledger.messages, (Math.floor(from / BLOCK_SIZE) + 1) * BLOCK_SIZE);
   const ids = await messageIds(kv, { accountId, ledger }, sequence(from + 1, to));
   const messages = await neighbours(kv, ids);
-  const kept = messages.find((message) => message.createdAt >= before || !hasEnded(message));
+  const unreported = await lastOfOpenBulks(kv, messages);
+  const kept = messages.find((message) =>
+    message.createdAt >= before || !hasEnded(message) || unreported.has(message.historyNumber)
+  );
   return { floor, from, through: kept ? kept.historyNumber - 1 : to, messages };
+}
+
+/** Returns the history numbers of the last messages of bulks whose end is not reported: it needs the bulk's rows. */
+async function lastOfOpenBulks(kv: Kv, messages: readonly Message[]): Promise<Set<number>> {
+  const ids = [...new Set(messages.flatMap(({ bulkId }) => bulkId ?? []))];
+  const open = await kv.getMany(ids.map(messageKeys.openBulk));
+  const bulks = await kv.getMany(ids.filter((_, i) => open[i]!.value).map(messageKeys.bulk));
+  return new Set(bulks.flatMap(({ value }) => value ? value.firstHistoryNumber + value.total - 1 : []));
 }
 
 async function removal(kv: Kv, accountId: string, { floor, from, through, messages }: Removable): Promise<Change> {

@@ -62,6 +62,7 @@ Deno.test("an account goes when its lines are gone, with every row that names it
       assert(!keys.some((key) => key.includes(id)), `${family} names it`);
     }
     assert.equal((await keysUnder(kv, ["message"])).length, 3, "the other's stay");
+    for (const family of ["bulk", "open_bulk"]) assert.equal((await keysUnder(kv, [family])).length, 1, family);
     assert.equal(await turn(world), 0);
     await assert.rejects(accounts.remove(id), { code: "not_found" });
   }));

@@ -1,5 +1,7 @@
 /** How long messages are kept: what goes, what stays, and that pages and totals are right throughout. */
 import assert from "node:assert/strict";
+import { makeEventLog } from "../../../../src/event/log.ts";
+import { countEnd, finishBulks } from "../../../../src/message/bulk.ts";
 import { moveStatus } from "../../../../src/message/history/status_index.ts";
 import { removeHistory, sweepHistory } from "../../../../src/message/history/retention.ts";
 import type { Message, MessageStatus } from "../../../../src/message/message.ts";
@@ -15,11 +17,27 @@ async function messages({ kv }: SendWorld): Promise<Message[]> {
   return rows.map(({ value }) => value).sort((a, b) => a.historyNumber - b.historyNumber);
 }
 
-/** As the recorder leaves a message that has ended, its receipts with it. */
-async function end({ kv }: SendWorld, some: readonly Message[], statusOf: (message: Message) => MessageStatus) {
+/** As the recorder leaves messages that have ended, their receipts with them. */
+async function end(world: SendWorld, some: readonly Message[], statusOf: (message: Message) => MessageStatus) {
+  await endUnreported(world, some, statusOf);
+  await reportBulks(world);
+}
+
+async function reportBulks({ kv, runtime }: SendWorld): Promise<number> {
+  const events = makeEventLog(kv, runtime);
+  return await finishBulks({ kv, events, sessionName: () => Promise.resolve("line") });
+}
+
+/** As a crash leaves them, right before the end of their bulk is reported. */
+async function endUnreported(
+  { kv }: SendWorld,
+  some: readonly Message[],
+  statusOf: (message: Message) => MessageStatus,
+) {
   for (const message of some) {
     const ended = { ...message, status: statusOf(message), deliveredAt: 1 };
     const change = new Change().set(messageKeys.message(message.id), ended);
+    countEnd(change, ended);
     moveStatus(change, message, { from: "queued", to: ended.status });
     change.set(messageKeys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
     change.set(messageKeys.receipt(message.id, "delivered", ""), 1);
@@ -88,6 +106,23 @@ Deno.test("what still waits keeps its place, and all that is younger with it; th
     assert.equal(await swept(world, DAY_MS), 50);
     assert.equal(await total(world), 0);
     assert.deepEqual(await messages(world), []);
+  }));
+
+Deno.test("a bulk stays until its end is reported, and then leaves nothing", () =>
+  withSendWorld(async (world) => {
+    await world.accept(aSend());
+    const { bulkId } = await world.accept(aBulk(100));
+    await world.accept(aSend());
+    await endUnreported(world, await messages(world), () => "sent");
+    await world.runtime.clock.advance(10 * DAY_MS);
+    assert.equal(await swept(world, DAY_MS), 100);
+    assert.equal(await reportBulks(world), 1);
+    const [finished] = await makeEventLog(world.kv, world.runtime).following(ACCOUNT, null);
+    assert.deepEqual(finished?.data, { bulkId, total: 100, sent: 100, failed: 0 });
+    assert.equal(await swept(world, DAY_MS), 2);
+    for (const family of ["bulk", "bulk_of_account", "bulk_count", "open_bulk"]) {
+      assert.deepEqual(await keysUnder(world.kv, [family]), [], family);
+    }
   }));
 
 Deno.test("wherever it is cut off, pages are whole and the next run removes the rest", () =>
