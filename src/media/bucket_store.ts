@@ -140,7 +140,9 @@ export function filesOfBucket(bucket: Bucket, runtime: Runtime): FilesElsewhere 
   return {
     async save(kv, folder) {
       const disk = await openDiskMediaStore(folder, runtime);
-      for await (const { value: { id } } of kv.list({ prefix: mediaKeys.files() })) {
+      // The rows may be sealed: only their keys are read.
+      for await (const { key } of kv.list({ prefix: mediaKeys.files() })) {
+        const id = String(key[1]);
         // A file removed in the meantime is no longer needed.
         const content = await bucket.get(id);
         if (content === null) continue;

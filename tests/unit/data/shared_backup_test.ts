@@ -1,16 +1,20 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { Plans } from "../../../src/account/plans.ts";
-import { backup } from "../../../src/data/backup.ts";
+import { backup, restore } from "../../../src/data/backup.ts";
 import { begin, isBegun, pathsOf } from "../../../src/data/data_folder.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
 import { prove } from "../../../src/data/secret_key.ts";
-import { restoreShared } from "../../../src/data/shared_backup.ts";
+import { backupShared, restoreShared } from "../../../src/data/shared_backup.ts";
+import type { Bucket } from "../../../src/media/bucket.ts";
+import { filesOfBucket } from "../../../src/media/bucket_store.ts";
+import { mediaKeys } from "../../../src/media/rows.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles as engine } from "../../../src/store/deno_kv/file_engine.ts";
-import { Change, key } from "../../../src/store/kv.ts";
+import { Change, key, type Kv } from "../../../src/store/kv.ts";
 import { type ChunkedKv, withChunks } from "../../../src/store/layers/chunk.ts";
+import { withSealedContents } from "../../../src/store/layers/contents.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -83,4 +87,49 @@ Deno.test("a data folder whose files did not all reach the bucket is not opened"
   const found = await beginOn(kv);
   kv.close();
   assert.equal(found?.isRestoring, true);
+});
+
+/** A bucket in memory, and what a gateway does to its files. */
+function bucketOf(names: readonly string[]) {
+  const objects = new Set(names);
+  const bucket: Pick<Bucket, "get"> = {
+    get: (name) => Promise.resolve(objects.has(name) ? new Blob([name]).stream() : null),
+  };
+  return {
+    files: filesOfBucket(bucket as Bucket, runtime),
+    async receives(kv: Kv, fileId: string) {
+      objects.add(fileId);
+      await kv.commit(new Change().set(key("file", fileId), { id: fileId, accountId: "acc_1" }));
+    },
+  };
+}
+
+/** The files that the rows of a backup name, and those that the backup has. */
+async function filesIn(file: string, folder: string): Promise<{ named: string[]; had: string[] }> {
+  const data = pathsOf(folder);
+  await restore(file, data, { engine, runtime, mark });
+  const kv = await openDenoKv(data.store, { runtime });
+  const named = await Array.fromAsync(kv.list({ prefix: mediaKeys.files() }), ({ key }) => String(key[1]));
+  kv.close();
+  const shards = await Array.fromAsync(Deno.readDir(data.media));
+  const had = shards.flatMap(({ name }) => [...Deno.readDirSync(join(data.media, name))].map(({ name }) => name));
+  return { named, had: had.sort() };
+}
+
+Deno.test("a backup has the files in a bucket of accounts that have their contents sealed", async () => {
+  await using temp = await tempFolder();
+  const kv = withChunks(new MemoryKv(new MemoryDisk()), { runtime });
+  const families = new Set(mediaKeys.files().slice(0, 1));
+  const sealing = withSealedContents(kv, { seal, families, isChosen: () => true });
+  const bucket = bucketOf([]);
+  await bucket.receives(sealing, "med_1");
+  const file = join(temp.path, "copy.backup");
+  await backupShared(pathsOf(temp.path), file, {
+    engine,
+    runtime,
+    mark,
+    openShared: () => Promise.resolve(kv),
+    files: bucket.files,
+  });
+  assert.deepEqual((await filesIn(file, join(temp.path, "new"))).had, ["med_1"]);
 });
