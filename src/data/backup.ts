@@ -40,17 +40,33 @@ export async function assertNew(file: string): Promise<void> {
   if (await exists(file)) throw new BackupError(`${file} already exists: a backup never overwrites a file`);
 }
 
+/** Fetches data that is kept elsewhere into the folder; null or absent for data that is there. */
+interface Fetch {
+  rows?: (() => Promise<void>) | null | undefined;
+  /** Called again for files added in the meantime. */
+  files?: (() => Promise<void>) | null | undefined;
+}
+
 /** Writes a backup to `file`, which must not exist yet, in a folder that does. Throws BackupError, StoreError. */
-export async function backup(data: DataPaths, file: string, engine: FileEngine): Promise<BackupSummary> {
-  const isThere = await inDataFolder(dirname(data.store), () => exists(data.store));
+export async function backup(
+  data: DataPaths,
+  file: string,
+  engine: FileEngine,
+  { rows: fetchRows, files: fetchFiles }: Fetch = {},
+): Promise<BackupSummary> {
+  const isThere = fetchRows || await inDataFolder(dirname(data.store), () => exists(data.store));
   if (!isThere) throw new BackupError(`there is no store at ${data.store}: nothing to back up`);
   await assertNew(file);
   return await writeWhole(file, engine, async (unfinished) => {
     using archive = engine.createArchive(unfinished);
-    // A file is on disk before its row, so files are copied before the snapshot, and then those added in the meantime.
+    // A file is there before its row, and goes after it: files are copied before the snapshot, and then those added in
+    // the meantime.
     const copied = new Map<string, number>();
+    await fetchFiles?.();
     await addFiles(archive, data.media, copied);
+    await fetchRows?.();
     const rows = archive.addStore(data.store);
+    await fetchFiles?.();
     await addFiles(archive, data.media, copied);
     archive.finish();
     return { rows, files: copied.size, bytes: [...copied.values()].reduce((sum, size) => sum + size, 0) };

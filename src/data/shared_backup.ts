@@ -14,7 +14,7 @@ import { dataKeys } from "./rows.ts";
 
 /** Files kept outside the data folder. */
 export interface FilesElsewhere {
-  /** Writes every file that has a row into the folder, in the layout of a data folder. */
+  /** Writes every file that has a row into the folder, in the layout of a data folder, unless it is there already. */
   save(kv: Kv, folder: string): Promise<void>;
   /** Imports every file of such a folder. */
   load(kv: Kv, folder: string): Promise<void>;
@@ -31,21 +31,24 @@ interface SharedOptions extends RestoreOptions {
 export async function backupShared(data: DataPaths, file: string, options: SharedOptions): Promise<BackupSummary> {
   const { engine, runtime, openShared, files } = options;
   return await withPaths(data, options, async (paths) => {
-    const kv = openShared ? await openShared() : await engine.open(paths.store, { runtime });
-    try {
-      if (openShared) {
-        const copy = await engine.open(paths.store, { runtime });
-        try {
-          await copyRows(kv.rows(), copy);
-        } finally {
-          copy.close();
-        }
+    const inFolder = async (run: (kv: Kv) => Promise<void>) => {
+      const kv = await engine.open(paths.store, { runtime });
+      try {
+        await run(kv);
+      } finally {
+        kv.close();
       }
-      await files?.save(kv, paths.media);
+    };
+    const saveFiles = files && ((kv: Kv) => files.save(kv, paths.media));
+    const shared = await openShared?.();
+    try {
+      return await backup(paths, file, engine, {
+        rows: shared && (() => inFolder((copy) => copyRows(shared.rows(), copy))),
+        files: saveFiles && (() => shared ? saveFiles(shared) : inFolder(saveFiles)),
+      });
     } finally {
-      kv.close();
+      shared?.close();
     }
-    return await backup(paths, file, engine);
   });
 }
 

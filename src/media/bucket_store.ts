@@ -5,6 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { basename, join } from "node:path";
+import { exists } from "../base/files.ts";
 import type { FilesElsewhere } from "../data/shared_backup.ts";
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
@@ -143,6 +144,7 @@ export function filesOfBucket(bucket: Bucket, runtime: Runtime): FilesElsewhere 
       // The rows may be sealed: only their keys are read.
       for await (const { key } of kv.list({ prefix: mediaKeys.files() })) {
         const id = String(key[1]);
+        if (await exists(disk.path(id))) continue;
         // A file removed in the meantime is no longer needed.
         const content = await bucket.get(id);
         if (content === null) continue;

@@ -5,7 +5,7 @@ import { backup, restore } from "../../../src/data/backup.ts";
 import { begin, isBegun, pathsOf } from "../../../src/data/data_folder.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
 import { prove } from "../../../src/data/secret_key.ts";
-import { backupShared, restoreShared } from "../../../src/data/shared_backup.ts";
+import { backupShared, type FilesElsewhere, restoreShared } from "../../../src/data/shared_backup.ts";
 import type { Bucket } from "../../../src/media/bucket.ts";
 import { filesOfBucket } from "../../../src/media/bucket_store.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
@@ -101,6 +101,10 @@ function bucketOf(names: readonly string[]) {
       objects.add(fileId);
       await kv.commit(new Change().set(key("file", fileId), { id: fileId, accountId: "acc_1" }));
     },
+    async ends(kv: Kv, fileId: string) {
+      await kv.commit(new Change().delete(mediaKeys.file(fileId)));
+      objects.delete(fileId);
+    },
   };
 }
 
@@ -132,4 +136,76 @@ Deno.test("a backup has the files in a bucket of accounts that have their conten
     files: bucket.files,
   });
   assert.deepEqual((await filesIn(file, join(temp.path, "new"))).had, ["med_1"]);
+});
+
+/** The files of the bucket, with something that happens after they were first read. */
+function andThen(files: FilesElsewhere, happen: () => Promise<void>): FilesElsewhere {
+  let reads = 0;
+  return {
+    ...files,
+    async save(kv, folder) {
+      await files.save(kv, folder);
+      if (reads++ === 0) await happen();
+    },
+  };
+}
+
+Deno.test("a backup of a shared store has the files of messages that end while it is made, and of new ones", async () => {
+  await using temp = await tempFolder();
+  const kv = shared(new MemoryDisk());
+  const bucket = bucketOf([]);
+  for (const fileId of ["med_1", "med_2"]) await bucket.receives(kv, fileId);
+  const copied: ChunkedKv = {
+    ...kv,
+    async *rows() {
+      const snapshot = await Array.fromAsync(kv.rows());
+      await bucket.ends(kv, "med_1");
+      yield* snapshot;
+    },
+    close() {},
+  };
+  const file = join(temp.path, "copy.backup");
+  await backupShared(pathsOf(join(temp.path, "none")), file, {
+    engine,
+    runtime,
+    mark,
+    openShared: () => Promise.resolve(copied),
+    files: andThen(bucket.files, () => bucket.receives(kv, "med_3")),
+  });
+  const all = ["med_1", "med_2", "med_3"];
+  assert.deepEqual(await filesIn(file, join(temp.path, "new")), { named: all, had: all });
+});
+
+Deno.test("a backup of a data folder with a bucket has the files that come while it is made", async () => {
+  await using temp = await tempFolder();
+  const data = pathsOf(join(temp.path, "old"));
+  await Deno.mkdir(join(temp.path, "old"));
+  const kv = await openDenoKv(data.store, { runtime });
+  const bucket = bucketOf([]);
+  await bucket.receives(kv, "med_1");
+  const file = join(temp.path, "copy.backup");
+  await backupShared(data, file, {
+    engine,
+    runtime,
+    mark,
+    openShared: null,
+    files: andThen(bucket.files, () => bucket.receives(kv, "med_2")),
+  });
+  kv.close();
+  const both = ["med_1", "med_2"];
+  assert.deepEqual(await filesIn(file, join(temp.path, "new")), { named: both, had: both });
+});
+
+Deno.test("a backup of a data folder without a store makes none, with a bucket too", async () => {
+  await using temp = await tempFolder();
+  const { files } = bucketOf([]);
+  const backingUp = backupShared(pathsOf(temp.path), join(temp.path, "copy.backup"), {
+    engine,
+    runtime,
+    mark,
+    openShared: null,
+    files,
+  });
+  await assert.rejects(backingUp, /nothing to back up/);
+  assert.deepEqual([...Deno.readDirSync(temp.path)], []);
 });
