@@ -9,7 +9,7 @@ import { StoreError } from "../store/kv.ts";
 
 /** Time limit until the response head arrives, including the upload of a part of 8 MiB. */
 const ANSWER_MS = 30_000;
-/** Every call is idempotent and can be retried. */
+/** Every call can be retried; `finish` checks what an earlier attempt has done. */
 const RETRY_PAUSES_MS = [200, 1_000];
 
 export interface UploadedPart {
@@ -46,15 +46,20 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
     : `${config.endpoint}/${config.bucket}`;
   const urlOf = (name: string, query = "") => `${base}/${config.prefix}${name}${query && `?${query}`}`;
 
-  /** Makes a call; any status other than `statuses` is a failure. */
-  async function call(method: string, url: string, { body, headers = {}, statuses }: Call): Promise<Response> {
+  /** Makes a call and reads the answer; any status other than `statuses` is a failure. */
+  async function call<T>(
+    method: string,
+    url: string,
+    { body, headers = {}, statuses }: Call,
+    read: (answer: Response) => Promise<T>,
+  ): Promise<T> {
     const sha256 = createHash("sha256").update(body ?? "").digest("hex");
     const attempt = async () => {
       using limit = timeLimit(clock, ANSWER_MS);
       const init = { method, headers: { ...headers, "x-amz-content-sha256": sha256 }, ...(body ? { body } : {}) };
       const request = await client.sign(url, init);
       const answer = await fetch(request, { signal: limit.signal, redirect: "manual" });
-      if (statuses.includes(answer.status)) return answer;
+      if (statuses.includes(answer.status)) return await read(answer);
       throw new BucketError(answer.status, await answer.text());
     };
     try {
@@ -65,36 +70,42 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
     }
   }
 
-  async function done(method: string, url: string, options: Call): Promise<void> {
-    await (await call(method, url, options)).body?.cancel();
+  /** Makes a call and resolves to the head of the answer. */
+  function done(method: string, url: string, options: Call): Promise<Response> {
+    return call(method, url, options, async (answer) => {
+      await answer.body?.cancel();
+      return answer;
+    });
   }
 
   return {
-    put: (name, body) => done("PUT", urlOf(name), { body, statuses: [200] }),
+    async put(name, body) {
+      await done("PUT", urlOf(name), { body, statuses: [200] });
+    },
 
     async get(name, part) {
       const headers = part && { range: `bytes=${part.start}-${part.start + part.length - 1}` };
-      const answer = await call("GET", urlOf(name), { headers, statuses: [part ? 206 : 200, 404] });
-      if (answer.status === 404) {
+      return await call("GET", urlOf(name), { headers, statuses: [part ? 206 : 200, 404] }, async (answer) => {
+        if (answer.status !== 404) return answer.body;
         await answer.body?.cancel();
         return null;
-      }
-      return answer.body;
+      });
     },
 
-    delete: (name) => done("DELETE", urlOf(name), { statuses: [200, 204, 404] }),
+    async delete(name) {
+      await done("DELETE", urlOf(name), { statuses: [200, 204, 404] });
+    },
 
     async begin(name) {
-      const answer = await call("POST", urlOf(name, "uploads="), { statuses: [200] });
-      const [, id] = /<UploadId>([^<]+)<\/UploadId>/.exec(await answer.text()) ?? [];
+      const text = await call("POST", urlOf(name, "uploads="), { statuses: [200] }, (answer) => answer.text());
+      const [, id] = /<UploadId>([^<]+)<\/UploadId>/.exec(text) ?? [];
       if (id === undefined) throw new StoreError("unavailable", "the bucket began no upload");
       return id;
     },
 
     async part(name, uploadId, { number, bytes }) {
       const query = `partNumber=${number}&uploadId=${encodeURIComponent(uploadId)}`;
-      const answer = await call("PUT", urlOf(name, query), { body: bytes, statuses: [200] });
-      await answer.body?.cancel();
+      const answer = await done("PUT", urlOf(name, query), { body: bytes, statuses: [200] });
       return { number, etag: answer.headers.get("etag") ?? "" };
     },
 
@@ -104,14 +115,20 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
       );
       const body = `<CompleteMultipartUpload>${list.join("")}</CompleteMultipartUpload>`;
       const query = `uploadId=${encodeURIComponent(uploadId)}`;
-      const answer = await call("POST", urlOf(name, query), { body, statuses: [200] });
-      // A response with status 200 may still contain an error.
-      const text = await answer.text();
-      if (/<Error>/.test(text)) throw new StoreError("unavailable", "the bucket could not put an upload together");
+      const isDone = await call("POST", urlOf(name, query), { body, statuses: [200, 404] }, async (answer) => {
+        // A response with status 200 may still contain an error.
+        const text = await answer.text();
+        return answer.status === 200 && !/<Error>/.test(text);
+      });
+      // If the answer to an attempt was lost, the next one finds no such upload, but the object is there.
+      if (isDone || (await done("HEAD", urlOf(name), { statuses: [200, 404] })).status === 200) return;
+      throw new StoreError("unavailable", "the bucket could not put an upload together");
     },
 
-    abort: (name, uploadId) =>
-      done("DELETE", urlOf(name, `uploadId=${encodeURIComponent(uploadId)}`), { statuses: [200, 204, 404] }),
+    async abort(name, uploadId) {
+      const query = `uploadId=${encodeURIComponent(uploadId)}`;
+      await done("DELETE", urlOf(name, query), { statuses: [200, 204, 404] });
+    },
   };
 }
 

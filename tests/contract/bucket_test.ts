@@ -1,6 +1,9 @@
 /** The media store in a bucket, on a real S3 server. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { Buffer } from "node:buffer";
+import net from "node:net";
+import { listenOn } from "../../src/base/listening.ts";
 import { Problem } from "../../src/errors.ts";
 import { type Bucket, openBucket } from "../../src/media/bucket.ts";
 import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
@@ -38,10 +41,42 @@ function streamOf(bytes: Uint8Array, chunk = 100_000): ReadableStream<Uint8Array
 
 const textOf = async (stream: ReadableStream<Uint8Array>) => await new Response(stream as BodyInit).bytes();
 
-function stage(server: S3Server) {
+const NO_SUCH_UPLOAD = "HTTP/1.1 404 Not Found\r\nContent-Length: 40\r\n\r\n<Error><Code>NoSuchUpload</Code></Error>";
+
+/**
+ * A way to the server on which the answer to the first request that completes an upload is lost, or breaks off. Further
+ * ones are answered as by servers that remember no completed upload.
+ */
+async function losingAnswers(server: S3Server, passes: (answer: Buffer) => Buffer) {
+  let completed = 0;
+  const relay = net.createServer((near) => {
+    const far = net.connect(Number(new URL(server.config.endpoint!).port), "127.0.0.1");
+    let completes = false;
+    near.on("data", (data) => {
+      completes = /^POST \S+\?uploadId=/.test(data.toString("latin1"));
+      far.write(data);
+    });
+    far.on("data", (data: Buffer) => {
+      if (!completes) return near.write(data);
+      near.end(completed++ === 0 ? passes(data) : NO_SUCH_UPLOAD);
+    });
+    for (const [one, other] of [[near, far], [far, near]] as const) {
+      one.on("error", () => {});
+      one.on("close", () => other.destroy());
+    }
+  });
+  const endpoint = `http://127.0.0.1:${await listenOn(relay)}`;
+  return {
+    config: { ...server.config, endpoint },
+    completed: () => completed,
+    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => relay.close(() => resolve())),
+  };
+}
+
+function stage({ config }: Pick<S3Server, "config">) {
   const runtime = testRuntime();
   const kv = new MemoryKv();
-  const media = makeBucketMediaStore({ bucket: openBucket(server.config, { clock: systemClock }), kv, runtime });
+  const media = makeBucketMediaStore({ bucket: openBucket(config, { clock: systemClock }), kv, runtime });
   return {
     runtime,
     kv,
@@ -112,6 +147,34 @@ if (s3Program() === null) {
       pull: () => Promise.reject(new Error("the client has gone")),
     }, { highWaterMark: 0 });
     await assert.rejects(media.write(broken, 100 * MIB), /the client has gone/);
+    assert.deepEqual([server.objects(), server.unfinished()], [[], 0]);
+  });
+
+  for (
+    const [how, passes] of [
+      ["is lost", () => Buffer.alloc(0)],
+      ["breaks off", (answer: Buffer) => answer.subarray(0, answer.indexOf("\r\n\r\n") + 8)],
+    ] as const
+  ) {
+    Deno.test(`an upload counts as complete also if the answer to that ${how}`, async () => {
+      await using way = await losingAnswers(server, passes);
+      const { media } = stage(way);
+      const bytes = bytesOf(9 * MIB);
+      const { fileId } = await media.write(streamOf(bytes), 100 * MIB);
+      assert.equal(way.completed(), 2);
+      const direct = stage(server).media;
+      assert.deepEqual(await textOf(await direct.read(fileId, { start: 0, length: bytes.length })), bytes);
+      await direct.remove(fileId);
+      assert.deepEqual([server.objects(), server.unfinished()], [[], 0]);
+    });
+  }
+
+  Deno.test("an upload whose parts are gone is not complete", async () => {
+    const bucket = openBucket(server.config, { clock: systemClock });
+    const uploadId = await bucket.begin("med_1");
+    const part = await bucket.part("med_1", uploadId, { number: 1, bytes: bytesOf(6 * MIB) });
+    await bucket.abort("med_1", uploadId);
+    await assert.rejects(bucket.finish("med_1", uploadId, [part]), StoreError);
     assert.deepEqual([server.objects(), server.unfinished()], [[], 0]);
   });
 
