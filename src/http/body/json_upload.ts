@@ -121,7 +121,8 @@ export class Base64Decoder {
     try {
       const { read, written } = bytes.setFromBase64(text, { lastChunkHandling });
       this.#padded ||= text.lastIndexOf("=", read - 1) >= 0;
-      this.#waiting = text.slice(read);
+      // Without blanks, which could be millions, because it is decoded again with the next piece.
+      this.#waiting = text.slice(read).replace(BLANKS, "");
       return bytes.subarray(0, written);
     } catch {
       throw invalid(this.#path, whatIsWrong(text));

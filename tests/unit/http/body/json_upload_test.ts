@@ -139,6 +139,24 @@ Deno.test("what is not base64 is refused", () => {
   }
 });
 
+Deno.test("blanks within a group of four characters do not pile up", () => {
+  let longest = 0;
+  const original = Uint8Array.prototype.setFromBase64;
+  Uint8Array.prototype.setFromBase64 = function (text, options) {
+    longest = Math.max(longest, text.length);
+    return original.call(this, text, options);
+  };
+  try {
+    for (const [start, end] of [["a", "Q=="], ["aG", "U="], ["aGV", "s"], ["aA=", "="]] as const) {
+      const decoded = decode([start, ...Array.from({ length: 100 }, () => " \r\n".repeat(100)), end]);
+      assert.deepEqual(decoded, Buffer.from(start + end, "base64"));
+    }
+  } finally {
+    Uint8Array.prototype.setFromBase64 = original;
+  }
+  assert.ok(longest <= 304, `${longest} characters are decoded at a time`);
+});
+
 Deno.test("a prefix that does not end is refused before it fills the memory", () => {
   const decoder = new Base64Decoder("file");
   assert.throws(() => {
