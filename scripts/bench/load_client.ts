@@ -8,7 +8,7 @@ import { runAsChild } from "./child.ts";
 export interface Load {
   /** `http://HOST:PORT` */
   url: string;
-  /** Connections take them in turn. */
+  /** Each connection sends them in turn, and begins where the one before it goes on. */
   requests: readonly { path: string; headers: Readonly<Record<string, string>>; body: unknown }[];
   connections: number;
   /** Not counted. */
@@ -29,12 +29,15 @@ async function load({ url, requests, connections, warmMs, measureMs, status }: L
   const begin = performance.now() + warmMs;
   const end = begin + measureMs;
   const tookMs: number[] = [];
+  const encoded = requests.map((request) => encode(hostname, request));
   await Promise.all(Array.from({ length: connections }, async (_, i) => {
     const connection = await Deno.connect({ hostname, port: Number(port) });
     connection.setNoDelay(true);
-    const bytes = encode(hostname, requests[i % requests.length]!);
+    let next = i;
     const buffer = new Uint8Array(16 * 1024);
     for (let sentAt = performance.now(); sentAt < end;) {
+      const bytes = encoded[next % encoded.length]!;
+      next += connections;
       for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
       const answer = await readAnswer(connection, buffer);
       const now = performance.now();

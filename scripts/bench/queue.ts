@@ -114,7 +114,11 @@ function accept(world: SendWorld<Runtime>, { random }: Runtime): Promise<unknown
 /** What the runner does to find the message that leaves next. */
 async function findHead(kv: Kv, { clock }: Runtime): Promise<void> {
   await new Lanes(kv, aLine().id).release(clock.now(), () => "cold");
-  await new QueueHead(kv, aLine().id).next({ laneOf: () => "cold", oldestBefore: null, behind: null });
+  await new QueueHead(kv, { lineId: aLine().id, accountId: "acc_1" }).next({
+    laneOf: () => "cold",
+    oldestBefore: null,
+    behind: null,
+  });
 }
 
 /** Lines without a pause, each with messages for times that are spread over some seconds. */

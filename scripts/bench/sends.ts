@@ -6,6 +6,11 @@ import type { Load, LoadResult } from "./load_client.ts";
 
 export const TO = "4915559999999";
 export const TEXT = "Your parcel is on its way and arrives tomorrow between 9 and 12.";
+/** Of an account. */
+const RECIPIENTS = 1_000;
+const FIRST_RECIPIENT = 4_915_500_000_000;
+/** People are not written to in the order of their numbers. */
+const A_PRIME = 617;
 /** Of gateways that share a store. */
 export const SECRET_KEY = "the secret key of the bench";
 /** Of all clients of a measurement together. */
@@ -21,13 +26,16 @@ export function recipientOf(i: number, { lines, to }: { lines: number; to: reado
 /** The same message to the bare server. */
 export const bareSends: Load["requests"] = [{ path: "/send", headers: {}, body: { to: TO, text: TEXT } }];
 
-/** A text over the first line of each account. */
+/** Texts over the first line of each account, which writes to as many people. */
 export function sendsOf(accounts: readonly LinkedAccount[]): Load["requests"] {
-  return accounts.map(({ apiKey, sessionIds: [sessionId] }) => ({
-    path: "/v1/messages/send/text",
-    headers: { "x-api-key": apiKey },
-    body: { sessionId, to: TO, text: TEXT },
-  }));
+  const recipients = Array.from({ length: RECIPIENTS }, (_, i) => FIRST_RECIPIENT + i * A_PRIME % RECIPIENTS);
+  return recipients.flatMap((to) =>
+    accounts.map(({ apiKey, sessionIds: [sessionId] }) => ({
+      path: "/v1/messages/send/text",
+      headers: { "x-api-key": apiKey },
+      body: { sessionId, to: String(to), text: TEXT },
+    }))
+  );
 }
 
 /** Nothing departs from the account's line. */

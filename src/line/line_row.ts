@@ -164,6 +164,7 @@ export async function deleteLine(kv: Kv, line: Line): Promise<void> {
   await deleteRange(kv, { prefix: lineKeys.chatsRead(line.id) });
   await deleteRange(kv, { prefix: messageKeys.networkIdsOfLine(line.id) });
   await deleteKeys(kv, [
+    messageKeys.chatsComplete(line.id),
     lineKeys.pacing(line.id),
     lineKeys.preparing(line.id),
     lineKeys.lineUsed(line.id),

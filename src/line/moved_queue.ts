@@ -7,7 +7,7 @@ import { usageAt } from "../account/quota.ts";
 import type { SharedMediaStore } from "../media/fair_shares.ts";
 import { commitSized, loadOf } from "../message/commit_size.ts";
 import { attachmentOf, storedFile, withAttachment } from "../message/content.ts";
-import { enqueue } from "../message/queue/place.ts";
+import { addToChats, enqueue } from "../message/queue/place.ts";
 import { EMPTY_LEDGER, extendLedger } from "../message/history/ledger.ts";
 import type { Message, MessageError } from "../message/message.ts";
 import { LineQueue } from "../message/queue/queue.ts";
@@ -137,6 +137,8 @@ async function putIn(
       };
     });
     enqueue(change, placed);
+    // Their positions are those that the other gateway gave them.
+    addToChats(change, placed);
     for (const { attempts, networkId, id } of placed) {
       if (attempts > 0) change.set(messageKeys.messageOfNetworkId(lineId, networkId), id);
     }

@@ -2,6 +2,7 @@
 import type { Plan } from "../account/plan.ts";
 import { hasEnded } from "../message/message.ts";
 import { QueueHead } from "../message/queue/head.ts";
+import { completeChats, type LineOfAccount } from "../message/queue/chat_order.ts";
 import { Lanes } from "../message/queue/lanes.ts";
 import { LineQueue } from "../message/queue/queue.ts";
 import { isProved } from "../message/receipts.ts";
@@ -35,7 +36,7 @@ interface Rules {
 export class NextUp {
   readonly #kv: Kv;
   readonly #clock: Clock;
-  readonly #lineId: string;
+  readonly #line: LineOfAccount;
   readonly #head: QueueHead;
   readonly #lanes: Lanes;
   readonly #chats: Chats;
@@ -46,13 +47,13 @@ export class NextUp {
   #isLoaded = false;
   #dueAt = Infinity;
 
-  constructor({ kv, clock }: { kv: Kv; clock: Clock }, lineId: string) {
+  constructor({ kv, clock }: { kv: Kv; clock: Clock }, line: LineOfAccount) {
     this.#kv = kv;
     this.#clock = clock;
-    this.#lineId = lineId;
-    this.#head = new QueueHead(kv, lineId);
-    this.#lanes = new Lanes(kv, lineId);
-    this.#chats = new Chats(kv, lineId);
+    this.#line = line;
+    this.#head = new QueueHead(kv, line);
+    this.#lanes = new Lanes(kv, line.lineId);
+    this.#chats = new Chats(kv, line.lineId);
   }
 
   /** When the next scheduled message is due, Unix ms. */
@@ -88,6 +89,7 @@ export class NextUp {
     if (!this.#chats.anyWroteLately(now)) this.#ends = null;
     else if (this.#ends === null) this.#ends = await this.#lanes.ends();
     else await this.#lanes.sortIn(this.#ends, { laneOf, clock: this.#clock });
+    if (this.#heard.size > 0) await completeChats(this.#kv, this.#line);
     for (const [chat, at] of [...this.#heard]) {
       this.#chats.heard(chat, { at, now });
       await this.#lanes.moveChat(chat, "reply");
@@ -130,11 +132,11 @@ export class NextUp {
 
   /** Returns the ids of the first messages of the queue, scheduled ones included. */
   async first(limit: number): Promise<string[]> {
-    return await Array.fromAsync(new LineQueue(this.#kv, this.#lineId).each(limit), ({ id }) => id);
+    return await Array.fromAsync(new LineQueue(this.#kv, this.#line.lineId).each(limit), ({ id }) => id);
   }
 
   /** Returns whether the chat is new: neither side has written in it. */
   async isNew(chat: string): Promise<boolean> {
-    return (await newAmong(this.#kv, this.#lineId, [chat])).size > 0;
+    return (await newAmong(this.#kv, this.#line.lineId, [chat])).size > 0;
   }
 }

@@ -157,7 +157,7 @@ export class Runner implements Service {
 
   #readQueue(): NextUp {
     const { kv, runtime: { clock } } = this.#deps;
-    return new NextUp({ kv, clock }, this.#line.lineId);
+    return new NextUp({ kv, clock }, this.#line);
   }
 
   async #run(): Promise<void> {

@@ -11,7 +11,7 @@ import { Change, isRow, type Kv, retryOnConflict, type Row, StoreError } from ".
 import { commitSized, loadOf } from "./commit_size.ts";
 import { ledgerOf, messageIds, sequence } from "./history/ledger.ts";
 import type { Message } from "./message.ts";
-import { enqueue, removeQueued } from "./queue/place.ts";
+import { addToChats, enqueue, removeQueued } from "./queue/place.ts";
 import type { SessionName } from "./receipts.ts";
 import { type Bulk, messageKeys, type StagedBulk } from "./rows.ts";
 
@@ -101,6 +101,8 @@ export async function writeStaged(kv: Kv, bulkId: string, messages: readonly Mes
   for (const piece of inCommits(messages)) {
     const change = new Change();
     enqueue(change, piece);
+    // Others may be accepted while this bulk is staged, with later positions.
+    addToChats(change, piece);
     await kv.commit(change, { background: true });
   }
   const slot = await kv.get(messageKeys.stagedBulk(bulkId));

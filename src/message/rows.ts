@@ -87,10 +87,15 @@ export const messageKeys = {
   queueOfLine: (lineId: string) => prefix<QueueRow>("queue", lineId),
   queueLane: (lineId: string, priority: Priority, lane: Lane) =>
     prefix<QueueRow>("queue", lineId, PRIORITY_ORDER[priority], LANES.indexOf(lane)),
-  /** The same messages by chat, in the order in which the chat receives them. */
+  /**
+   * The same messages by chat, in the order in which the chat receives them; of those accepted last, the rows may be
+   * missing (`queue/chat_order.ts`).
+   */
   chatQueue: (lineId: string, chat: string, { position, historyNumber }: Place) =>
     key<QueueRow>("chat_queue", lineId, chat, position, historyNumber),
   queueOfChat: (lineId: string, chat: string) => prefix<QueueRow>("chat_queue", lineId, chat),
+  /** The position up to which no row of the line's `chatQueue` is missing. */
+  chatsComplete: (lineId: string) => key<number>("chats_complete", lineId),
   /** A line's scheduled messages, which may not leave before their time, Unix ms. */
   schedule: (lineId: string, sendAt: number, historyNumber: number) =>
     key<QueueRow>("schedule", lineId, sendAt, historyNumber),

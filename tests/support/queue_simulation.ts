@@ -9,6 +9,8 @@ import type { Plan } from "../../src/account/plan.ts";
 import { keepHeard } from "../../src/line/chats.ts";
 import { LINE_TOPIC } from "../../src/line/live.ts";
 import type { Runner } from "../../src/line/runner.ts";
+import { EMPTY_LEDGER, lastPositionOf } from "../../src/message/history/ledger.ts";
+import { type Ledger, messageKeys } from "../../src/message/rows.ts";
 import { enqueue, positionAt, waitingSince } from "../../src/message/queue/place.ts";
 import { chatOf, type Message, type Priority } from "../../src/message/message.ts";
 import { Change } from "../../src/store/kv.ts";
@@ -133,6 +135,9 @@ export async function simulate(
     line.messages.set(message.networkId, message);
     const change = new Change();
     enqueue(change, [message]);
+    const slot = await kv.get<Ledger>(messageKeys.ledger(line.id));
+    const ledger = slot.value ?? EMPTY_LEDGER;
+    change.set(slot.key, { ...ledger, lastPosition: lastPositionOf(ledger, [message]) });
     await kv.commit(change);
     line.runner.queueChanged();
   }

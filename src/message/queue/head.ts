@@ -3,10 +3,11 @@
  * (docs/decisions/0014-order-of-the-queue.md), and fewer while only departures change the queue
  * (docs/decisions/0021-ahead-of-a-departure.md).
  */
-import { isRow, type Kv, type Row } from "../../store/kv.ts";
+import { firstRow, isRow, type Kv, type Row } from "../../store/kv.ts";
 import { PRIORITIES } from "../message.ts";
 import type { MessageRow } from "../record.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
+import { completeChats, type LineOfAccount } from "./chat_order.ts";
 import { type LaneOf, Lanes } from "./lanes.ts";
 import { isPlaceOf, isSameLane, laneAt, positionOf, waitingSince } from "./place.ts";
 import { LineQueue } from "./queue.ts";
@@ -25,7 +26,7 @@ const ROWS_AHEAD = 16;
 
 export class QueueHead {
   readonly #kv: Kv;
-  readonly #lineId: string;
+  readonly #line: LineOfAccount;
   readonly #queue: LineQueue;
   readonly #lanes: Lanes;
   /** No message has waited since before this time, Unix ms, when last checked; later ones began to wait later. */
@@ -41,11 +42,11 @@ export class QueueHead {
   #only: string | null = null;
   #isEmpty = false;
 
-  constructor(kv: Kv, lineId: string) {
+  constructor(kv: Kv, line: LineOfAccount) {
     this.#kv = kv;
-    this.#lineId = lineId;
-    this.#queue = new LineQueue(kv, lineId);
-    this.#lanes = new Lanes(kv, lineId);
+    this.#line = line;
+    this.#queue = new LineQueue(kv, line.lineId);
+    this.#lanes = new Lanes(kv, line.lineId);
   }
 
   /** Whether the queue was empty when last read and has not changed since. */
@@ -107,7 +108,7 @@ export class QueueHead {
    * queue, and the first row has waited longest.
    */
   async #readAhead(behind: string): Promise<void> {
-    const prefix = messageKeys.queueOfLine(this.#lineId);
+    const prefix = messageKeys.queueOfLine(this.#line.lineId);
     const rows = await Array.fromAsync(this.#kv.list({ prefix }, { limit: ROWS_AHEAD }));
     const [last] = rows.length < ROWS_AHEAD
       ? rows.slice(-1)
@@ -119,7 +120,7 @@ export class QueueHead {
   /** Returns the first row of these lanes in the order of departure. */
   async #head(lanes: ReadonlySet<Lane>, { behind }: Pick<Choice, "behind">): Promise<Row<QueueRow> | null> {
     if (lanes.size === LANES.length) {
-      const prefix = messageKeys.queueOfLine(this.#lineId);
+      const prefix = messageKeys.queueOfLine(this.#line.lineId);
       const rows = await this.#queue.firstRows(prefix);
       if (behind === null && rows.length === 1) this.#only = rows[0]!.value.messageId;
       this.#isEmpty = rows.length === 0;
@@ -127,7 +128,7 @@ export class QueueHead {
     }
     for (const priority of PRIORITIES) {
       for (const lane of lanes) {
-        const row = await this.#queue.firstOf(messageKeys.queueLane(this.#lineId, priority, lane), behind);
+        const row = await this.#queue.firstOf(messageKeys.queueLane(this.#line.lineId, priority, lane), behind);
         if (row) return row;
       }
     }
@@ -146,6 +147,16 @@ export class QueueHead {
     return since <= oldestBefore ? oldest : null;
   }
 
+  /** Returns whether the whole queue is in one lane: every chat's messages are then in the order of the queue. */
+  async #isInOneLane(): Promise<boolean> {
+    const range = { prefix: messageKeys.queueOfLine(this.#line.lineId) };
+    const [first, last] = await Promise.all([
+      firstRow(this.#kv, range),
+      firstRow(this.#kv, range, { reverse: true }),
+    ]);
+    return first !== null && last !== null && isSameLane(first, last);
+  }
+
   /** Returns the message that departs for this row: the first one of its chat. Null if the row was moved or removed. */
   async #departing(row: Row<QueueRow>, { laneOf, behind }: Choice): Promise<MessageRow | null> {
     const { messageId, chat } = row.value;
@@ -162,9 +173,10 @@ export class QueueHead {
     }
     const found = await this.#queue.messageAt(row);
     const own = found && { ...found, lane: current };
-    if (!own || messageId === this.#only) return own;
+    if (!own || messageId === this.#only || await this.#isInOneLane()) return own;
+    await completeChats(this.#kv, this.#line, positionOf(row));
     for (;;) {
-      const first = await this.#queue.firstOf(messageKeys.queueOfChat(this.#lineId, chat), behind);
+      const first = await this.#queue.firstOf(messageKeys.queueOfChat(this.#line.lineId, chat), behind);
       if (!first || first.value.messageId === messageId) return own;
       const message = await this.#queue.messageAt(first);
       if (message) return message;

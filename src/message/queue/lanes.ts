@@ -4,7 +4,7 @@ import type { Clock } from "../../runtime.ts";
 import { Change, firstRow, type Key, type Kv, prefix, type Row } from "../../store/kv.ts";
 import { type Message, PRIORITIES, type Priority } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
-import { addTurn, isPlaceOf, keyAfter, rowOf } from "./place.ts";
+import { addTurn, chatKeyOf, isPlaceOf, keyAfter, rowOf } from "./place.ts";
 
 /** Returns the current lane of messages to the chat. `held` messages may not leave. */
 export type LaneOf = (chat: string) => Lane | Promise<Lane>;
@@ -50,8 +50,8 @@ export class Lanes {
   }
 
   /**
-   * Moves the chat's waiting messages to a lane: to `reply` when the chat wrote, out of
-   * `held` when it is no longer new.
+   * Moves the chat's waiting messages to a lane: to `reply` when the chat wrote, out of `held` when it is no longer new.
+   * Those that have no row by chat yet stay in the cold lane (`completeChats`).
    */
   async moveChat(chat: string, lane: Lane): Promise<void> {
     const rows = await Array.fromAsync(this.#kv.list({ prefix: messageKeys.queueOfChat(this.#lineId, chat) }));
@@ -108,9 +108,12 @@ export class Lanes {
   async move(rows: readonly Row<QueueRow>[], lane: Lane): Promise<void> {
     for (const some of piecesOf(rows, MOVED_AT_ONCE)) {
       const change = new Change();
-      for (const { key, value } of some) {
+      for (const row of some) {
+        const { key, value } = row;
         const [family, lineId, priority, , ...place] = key;
         change.delete(key).set([family!, lineId!, priority!, LANES.indexOf(lane), ...place], value);
+        // Outside the cold lane, `completeChats` would not find it.
+        change.set(chatKeyOf(row), value);
       }
       await this.#kv.commit(change);
     }

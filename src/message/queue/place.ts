@@ -4,7 +4,7 @@
  * in the commit that ends it.
  */
 import { dropFile, keepFile } from "../../media/store.ts";
-import type { Change, Key, Row } from "../../store/kv.ts";
+import type { Change, Key, KeyOf, Row } from "../../store/kv.ts";
 import { attachmentOf, storedFile } from "../content.ts";
 import { chatOf, hasEnded, type Message } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
@@ -41,6 +41,15 @@ export function positionOf({ key }: Row<QueueRow>): number {
   return Number(key[4]);
 }
 
+/** Returns the key of the row by chat that belongs to a queue row. */
+export function chatKeyOf(row: Row<QueueRow>): KeyOf<QueueRow> {
+  const { key: [, lineId], value: { chat } } = row;
+  return messageKeys.chatQueue(String(lineId), chat, {
+    position: positionOf(row),
+    historyNumber: Number(row.key[5]),
+  });
+}
+
 /** Returns whether both queue rows are in the same lane of the same priority. */
 export function isSameLane(one: Row<QueueRow>, other: Row<QueueRow>): boolean {
   return one.key[2] === other.key[2] && one.key[3] === other.key[3];
@@ -54,7 +63,8 @@ export function keyAfter(key: Key): Key {
 /**
  * Adds new messages to the change, with their rows in the queue or the schedule, their files' rows and
  * their expiries. All go to the cold lane: this code does not read which chats wrote lately, and the runner
- * moves replies later (`Lanes`).
+ * moves replies later (`Lanes`). Their rows by chat are left to `completeChats`, which finds them if the commit also
+ * advances the ledger past their positions; if it does not, `addToChats` adds them.
  */
 export function enqueue(change: Change, messages: readonly Message[]): void {
   for (const message of messages) {
@@ -97,6 +107,14 @@ export function addTurn(change: Change, message: Message, lane: Lane): void {
   change.set(messageKeys.chatQueue(sessionId, row.chat, message), row);
 }
 
+/** Adds the rows by chat of those messages that wait in the queue. */
+export function addToChats(change: Change, messages: readonly Message[]): void {
+  for (const message of messages) {
+    if (message.sendAt !== null) continue;
+    change.set(messageKeys.chatQueue(message.sessionId, chatOf(message.to), message), rowOf(message));
+  }
+}
+
 /** Adds the row of the message's file, if it has one in the media store. */
 export function keepFileOf(change: Change, { content, accountId }: Message): void {
   const file = storedFile(content);
@@ -107,9 +125,11 @@ export function keepFileOf(change: Change, { content, accountId }: Message): voi
 }
 
 function addPlace(change: Change, message: Message): void {
-  const { sessionId, sendAt, historyNumber } = message;
-  if (sendAt === null) addTurn(change, message, "cold");
-  else change.set(messageKeys.schedule(sessionId, sendAt, historyNumber), rowOf(message));
+  const { sessionId, priority, sendAt, historyNumber } = message;
+  const key = sendAt === null
+    ? messageKeys.queue(sessionId, priority, "cold", message)
+    : messageKeys.schedule(sessionId, sendAt, historyNumber);
+  change.set(key, rowOf(message));
 }
 
 /** Removes the message from the schedule and the queue: from the known lane, or else from all lanes. */

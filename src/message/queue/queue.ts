@@ -5,10 +5,11 @@
  * that moves rows need not check them, and a row left over from a race is dropped when it is read.
  */
 import { batchesOf } from "../../base/batches.ts";
-import { Change, isRow, type Key, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
-import { type Message, PRIORITIES } from "../message.ts";
+import { Change, isRow, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
+import { hasEnded, type Message, PRIORITIES } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
-import { isPlaceOf, keyAfter, positionOf, waitingSince } from "./place.ts";
+import { incompleteChats } from "./chat_order.ts";
+import { chatKeyOf, isPlaceOf, keyAfter, positionOf, waitingSince } from "./place.ts";
 
 /** Messages read at once: about 6 MB with the longest texts. */
 const READ_AT_ONCE = 50;
@@ -37,17 +38,22 @@ export class LineQueue {
   /** Returns the ids of messages to these chats, scheduled ones included. */
   async idsFor(chats: ReadonlySet<string>): Promise<string[]> {
     const prefixes = [...chats].map((chat) => messageKeys.queueOfChat(this.#lineId, chat));
-    const ids: string[] = [];
+    const ids = new Set<string>();
+    const collect = async (rows: AsyncIterable<Row<QueueRow>>) => {
+      for await (const { value } of this.#counting(rows)) if (chats.has(value.chat)) ids.add(value.messageId);
+    };
+    // First those that may have no row by chat yet: they get one at any moment.
+    await collect(incompleteChats(this.#kv, this.#lineId));
     for (const prefix of [...prefixes, messageKeys.scheduleOfLine(this.#lineId)]) {
-      for await (const { value } of this.#counting({ prefix })) if (chats.has(value.chat)) ids.push(value.messageId);
+      await collect(this.#kv.list({ prefix }));
     }
-    return ids;
+    return [...ids];
   }
 
   /** Returns how many messages wait, without scheduled ones. */
   async size(): Promise<number> {
     let size = 0;
-    for await (const _ of this.#counting({ prefix: messageKeys.queueOfLine(this.#lineId) })) size++;
+    for await (const _ of this.#counting(this.#kv.list({ prefix: messageKeys.queueOfLine(this.#lineId) }))) size++;
     return size;
   }
 
@@ -81,7 +87,7 @@ export class LineQueue {
     const rows = read ?? await this.#list(prefix, few);
     for (const row of rows) if (row.value.messageId !== behind && await this.counts(row)) return row;
     if (rows.length < few) return null;
-    for await (const row of this.#counting({ prefix, start: keyAfter(rows.at(-1)!.key) })) {
+    for await (const row of this.#counting(this.#kv.list({ prefix, start: keyAfter(rows.at(-1)!.key) }))) {
       if (row.value.messageId !== behind) return row;
     }
     return null;
@@ -104,7 +110,7 @@ export class LineQueue {
   async messageAt(row: Row<QueueRow>): Promise<Row<Message> | null> {
     const slot = await this.#kv.get(messageKeys.message(row.value.messageId));
     if (isRow(slot) && isPlaceOf(row.key, slot.value)) return slot;
-    await this.#removeStale(row);
+    await this.#removeStale(row, slot.value);
     return null;
   }
 
@@ -112,28 +118,30 @@ export class LineQueue {
   async #read(rows: readonly Row<QueueRow>[]): Promise<Message[]> {
     const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
     const isStale = rows.map(({ key }, i) => !slots[i]!.value || !isPlaceOf(key, slots[i]!.value));
-    await Promise.all(rows.filter((_, i) => isStale[i]).map((row) => this.#removeStale(row)));
+    await Promise.all(rows.map((row, i) => isStale[i] && this.#removeStale(row, slots[i]!.value)));
     return slots.flatMap(({ value }, i) => value && !isStale[i] ? value : []);
   }
 
-  /** Removes a row that a race left over, unless it has been written again since. */
-  async #removeStale(row: Row<QueueRow>): Promise<void> {
-    await this.#kv.commit(new Change().check(row).delete(row.key));
+  /** Removes a row that a race left over, unless it has been written again since; of an ended message, both rows. */
+  async #removeStale(row: Row<QueueRow>, message: Message | null): Promise<void> {
+    const change = new Change().check(row).delete(row.key);
+    if (row.key[0] === "queue" && (message === null || hasEnded(message))) change.delete(chatKeyOf(row));
+    await this.#kv.commit(change);
   }
 
   async *#first(limit: number): AsyncGenerator<Row<QueueRow>> {
     let left = limit;
     for (const prefix of [messageKeys.queueOfLine(this.#lineId), messageKeys.scheduleOfLine(this.#lineId)]) {
-      for await (const row of this.#counting({ prefix })) {
+      for await (const row of this.#counting(this.#kv.list({ prefix }))) {
         if (left-- === 0) return;
         yield row;
       }
     }
   }
 
-  async *#counting(range: { prefix: PrefixOf<QueueRow>; start?: Key }): AsyncIterable<Row<QueueRow>> {
+  async *#counting(rows: AsyncIterable<Row<QueueRow>>): AsyncIterable<Row<QueueRow>> {
     const incomplete = new Set<string>();
-    for await (const row of this.#kv.list(range)) {
+    for await (const row of rows) {
       const { bulkId } = row.value;
       if (bulkId !== null && incomplete.has(bulkId)) continue;
       if (await this.counts(row)) yield row;

@@ -36,7 +36,11 @@ Deno.test("the head is found with as many reads of a long queue as of a short on
       const counted = counting(kv);
       await new Lanes(counted.kv, aLine().id).release(runtime.clock.now(), () => "cold");
       assert.ok(
-        await new QueueHead(counted.kv, aLine().id).next({ laneOf: () => "cold", oldestBefore: null, behind: null }),
+        await new QueueHead(counted.kv, { lineId: aLine().id, accountId: "acc_1" }).next({
+          laneOf: () => "cold",
+          oldestBefore: null,
+          behind: null,
+        }),
       );
       reads.push(counted.rows());
     }
@@ -54,7 +58,7 @@ Deno.test("rows that are read ahead give the order that the queue has, whatever 
   withSendWorld(async ({ accept, kv }) => {
     const chats = ["34600000001", "34600000002", "34600000003"];
     const counted = counting(kv);
-    const reading = new QueueHead(counted.kv, aLine().id);
+    const reading = new QueueHead(counted.kv, { lineId: aLine().id, accountId: "acc_1" });
     const choice = { laneOf: () => "cold" as const, oldestBefore: null };
     const add = (i: number, priority: "high" | "normal" | "low") =>
       accept(aSend({ priority, items: [{ to: chats[i % 3]!, content: { kind: "text", text: `text ${i}` } }] }));
@@ -65,7 +69,11 @@ Deno.test("rows that are read ahead give the order that the queue has, whatever 
     for (;;) {
       // Nobody tells of what is cancelled: the message itself says so.
       if (departed === 25) {
-        await end(kv, (await new QueueHead(kv, aLine().id).next({ ...choice, behind: before!.id }))!.value);
+        await end(
+          kv,
+          (await new QueueHead(kv, { lineId: aLine().id, accountId: "acc_1" }).next({ ...choice, behind: before!.id }))!
+            .value,
+        );
       }
       if (departed === 29) rowsOfOneLane = counted.rows();
       if (departed === 30 || departed === 31) {
@@ -73,7 +81,7 @@ Deno.test("rows that are read ahead give the order that the queue has, whatever 
         reading.changed();
       }
       const behind: string | null = before?.id ?? null;
-      const wanted = await new QueueHead(kv, aLine().id).next({ ...choice, behind });
+      const wanted = await new QueueHead(kv, { lineId: aLine().id, accountId: "acc_1" }).next({ ...choice, behind });
       const next = await reading.next({ ...choice, behind });
       assert.equal(next?.value.id, wanted?.value.id, `after ${departed}`);
       if (before) await end(kv, before);

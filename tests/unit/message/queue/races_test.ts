@@ -1,5 +1,6 @@
 /** Changes of a waiting message that meet the runner while it moves rows of the queue. */
 import assert from "node:assert/strict";
+import { completeChats } from "../../../../src/message/queue/chat_order.ts";
 import { Lanes } from "../../../../src/message/queue/lanes.ts";
 import { LineQueue } from "../../../../src/message/queue/queue.ts";
 import { Queued } from "../../../../src/message/queued.ts";
@@ -44,6 +45,7 @@ Deno.test("a message that is put off while its chat writes does not leave before
     const { accept, kv, runtime: { clock } } = world;
     const { messages: [accepted] } = await accept(aSend());
     const { id } = accepted!;
+    await completeChats(kv, { lineId: LINE, accountId: "acc_1" });
     const racing: Kv = {
       ...kv,
       async getMany(keys) {

@@ -1,0 +1,75 @@
+/**
+ * The rows by which a chat's waiting messages are found in the order in which the chat receives them
+ * (docs/decisions/0014-order-of-the-queue.md).
+ *
+ * Accepting does not write them: in the order of chats, every send has another place, and writing there would cost more
+ * than all its other rows together. While a whole queue is in one lane, nobody misses them, for the order of the queue
+ * is the order of each chat. They are written when they are needed first: when the queue has several lanes, or a chat
+ * wrote.
+ */
+import { Change, type Kv, type Row } from "../../store/kv.ts";
+import { ledgerOf } from "../history/ledger.ts";
+import { PRIORITIES, type Priority } from "../message.ts";
+import { messageKeys, type QueueRow } from "../rows.ts";
+import { chatKeyOf, positionOf } from "./place.ts";
+
+export interface LineOfAccount {
+  lineId: string;
+  accountId: string;
+}
+
+/**
+ * Writes the missing rows of the line's messages up to this position. What moves to another place meanwhile, or is
+ * accepted in parts, has its row from the commit that does so.
+ */
+export async function completeChats(
+  kv: Kv,
+  { lineId, accountId }: LineOfAccount,
+  upTo = Infinity,
+): Promise<void> {
+  // Read first: what is accepted later has a later position.
+  const { lastPosition } = await ledgerOf(kv, accountId);
+  const end = Math.min(upTo, lastPosition);
+  let after = await completeUpTo(kv, lineId);
+  while (after < end) {
+    const rows = await nextAccepted(kv, lineId, { after, upTo: end, limit: kv.mostChecks });
+    const to = rows.length < kv.mostChecks ? end : positionOf(rows.at(-1)!);
+    if (rows.length > 0) {
+      const change = new Change().set(messageKeys.chatsComplete(lineId), to);
+      // Checked: the row of a message that ends meanwhile must not stay behind.
+      for (const row of rows) change.check(row).set(chatKeyOf(row), row.value);
+      if (await kv.commit(change, { background: true }) === null) continue;
+    }
+    after = to;
+  }
+}
+
+/** Yields the line's messages that may have no row by chat yet, in the order of acceptance in each priority. */
+export async function* incompleteChats(kv: Kv, lineId: string): AsyncGenerator<Row<QueueRow>> {
+  const after = await completeUpTo(kv, lineId);
+  for (const priority of PRIORITIES) yield* kv.list(acceptedAfter(lineId, priority, after));
+}
+
+/** Returns the position up to which all rows are written. */
+async function completeUpTo(kv: Kv, lineId: string): Promise<number> {
+  return (await kv.get(messageKeys.chatsComplete(lineId))).value ?? 0;
+}
+
+/** Returns the first rows of all priorities' cold lanes, by position. */
+async function nextAccepted(
+  kv: Kv,
+  lineId: string,
+  { after, upTo, limit }: { after: number; upTo: number; limit: number },
+): Promise<Row<QueueRow>[]> {
+  const lanes = await Promise.all(PRIORITIES.map((priority) => {
+    const range = acceptedAfter(lineId, priority, after);
+    return Array.fromAsync(kv.list({ ...range, end: [...range.prefix, upTo + 1] }, { limit }));
+  }));
+  return lanes.flat().sort((a, b) => positionOf(a) - positionOf(b)).slice(0, limit);
+}
+
+/** Messages are accepted into the cold lanes. */
+function acceptedAfter(lineId: string, priority: Priority, after: number) {
+  const prefix = messageKeys.queueLane(lineId, priority, "cold");
+  return { prefix, start: [...prefix, after + 1] };
+}
