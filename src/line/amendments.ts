@@ -12,6 +12,7 @@ import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { hadOtherNumber } from "./line.ts";
 import type { LiveLines } from "./live.ts";
 import { NetworkRefusal, NetworkTimeout } from "../whatsapp/connection.ts";
 import type { IncomingChange } from "../whatsapp/incoming.ts";
@@ -117,7 +118,7 @@ export class Amendments {
     if (revokedAt !== undefined) throw refusal("The message was deleted.");
     if (clock.now() - sentAt > within.ms) throw refusal(`It was sent more than ${within.text} ago.`);
     const { value: line } = await kv.get(lineKeys.line(sessionId));
-    if ((line?.numberSince ?? 0) <= sentAt) return;
+    if (line === null || !hadOtherNumber(line, sentAt)) return;
     // Phones ignore a change by anyone but the sender, although the server acknowledges it.
     throw refusal("The session sent it from another number than the one it is linked to now.");
   }

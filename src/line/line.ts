@@ -204,6 +204,11 @@ export function newLine(
   };
 }
 
+/** Returns whether the line was linked to another number at this time, Unix ms, than it is now. */
+export function hadOtherNumber({ numberSince = 0 }: Pick<Line, "numberSince">, at: number): boolean {
+  return at < numberSince;
+}
+
 /** Returns a proxy's address in the form that a line keeps. Throws EgressError if it is not a proxy's address. */
 export function sealedProxy(proxy: string | null, seal: Pick<Seal, "seal">): Line["proxy"] {
   if (proxy === null) return null;

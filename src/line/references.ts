@@ -10,6 +10,7 @@ import { messageKeys } from "../message/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { ForwardableKind, MessageKey } from "../whatsapp/outgoing.ts";
+import { hadOtherNumber } from "./line.ts";
 import { lineKeys } from "./rows.ts";
 
 export interface Referred {
@@ -24,6 +25,11 @@ export interface Referred {
   preview: Preview;
   /** The record, if the API sent the message. */
   message: Message | null;
+  /**
+   * True if the line sent it from another number than its present one. The network knows only that other number as its
+   * author; what that number received is forgotten when the link ends.
+   */
+  isOfOtherNumber: boolean;
 }
 
 export class References {
@@ -43,7 +49,7 @@ export class References {
     if (messageId.startsWith("msg_")) {
       const message = await this.#sent(messageId);
       if (message?.accountId !== accountId) throw notFound("message");
-      return ofMessage(message);
+      return await this.#ofMessage(message);
     }
     for await (const { value: lineId } of this.#kv.list({ prefix: lineKeys.linesOfAccount(accountId) })) {
       if (sessionId !== null && sessionId !== lineId) continue;
@@ -69,19 +75,30 @@ export class References {
   async #onLine(lineId: string, networkId: string): Promise<Referred | null> {
     const messageId = (await this.#kv.get(messageKeys.messageOfNetworkId(lineId, networkId))).value;
     const message = messageId && await this.#sent(messageId);
-    if (message) return ofMessage(message);
+    if (message) return await this.#ofMessage(message);
     const recalled = await this.#network.recall(lineId, networkId);
     if (!recalled) return null;
     const { chat, participant, fromMe, number, kind, text, caption, filename } = recalled;
     const preview = { text, caption, filename };
-    return { lineId, key: { networkId, participant, fromMe }, chat, number, kind, preview, message: null };
+    return {
+      lineId,
+      key: { networkId, participant, fromMe },
+      chat,
+      number,
+      kind,
+      preview,
+      message: null,
+      isOfOtherNumber: false,
+    };
   }
-}
 
-function ofMessage(message: Message): Referred {
-  const { sessionId: lineId, networkId, to: chat, content } = message;
-  const type = typeOf(content);
-  const kind = type === "poll" || type === "reaction" || type === "status" ? null : type;
-  const key = { networkId, participant: null, fromMe: true };
-  return { lineId, key, chat, number: null, kind, preview: previewOf(content), message };
+  async #ofMessage(message: Message): Promise<Referred> {
+    const { sessionId: lineId, networkId, to: chat, content, sentAt } = message;
+    const type = typeOf(content);
+    const kind = type === "poll" || type === "reaction" || type === "status" ? null : type;
+    const key = { networkId, participant: null, fromMe: true };
+    const { value: line } = await this.#kv.get(lineKeys.line(lineId));
+    const isOfOtherNumber = line !== null && sentAt !== null && hadOtherNumber(line, sentAt);
+    return { lineId, key, chat, number: null, kind, preview: previewOf(content), message, isOfOtherNumber };
+  }
 }

@@ -160,13 +160,14 @@ export class Unread {
     { chats, networkId }: { chats: readonly string[]; networkId: string | null },
   ): Promise<{ messages: ReadMessage[]; done(): Promise<void> }> {
     const { clock, kv } = this.#deps;
-    if (networkId !== null) {
-      return { messages: await this.#one(lineId, chats, networkId), done: () => Promise.resolve() };
-    }
-    const now = clock.now();
     const { value: line } = await kv.get(lineKeys.line(lineId));
     // What another number of the line received is not read by the present one.
     const { numberSince = 0 } = line ?? {};
+    if (networkId !== null) {
+      const messages = await this.#one(lineId, { chats, networkId, since: numberSince });
+      return { messages, done: () => Promise.resolve() };
+    }
+    const now = clock.now();
     const found: (ReadMessage & { at: number })[] = [];
     for (const chat of chats) {
       const readAt = (await kv.get(lineKeys.chatRead(lineId, chat))).value ?? 0;
@@ -181,10 +182,13 @@ export class Unread {
     };
   }
 
-  async #one(lineId: string, chats: readonly string[], networkId: string): Promise<ReadMessage[]> {
+  async #one(
+    lineId: string,
+    { chats, networkId, since }: { chats: readonly string[]; networkId: string; since: number },
+  ): Promise<ReadMessage[]> {
     for (const chat of chats) {
       const { value } = await this.#deps.kv.get(lineKeys.seen(lineId, chat, networkId));
-      if (value === null) continue;
+      if (value === null || seenAt(value) < since) continue;
       const from = seenFrom(value);
       return from === ME ? [] : [{ chat, networkId, participant: from }];
     }

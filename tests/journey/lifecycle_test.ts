@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
+import { accepted, post, refused } from "../support/api_calls.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
 const LINE = "4915100000001";
+const NEXT = "4915100000009";
 const ANA = "4917000000001";
 
 /** The session when it has come where the action leads; the answer itself waits for that no longer than 5 s. */
@@ -89,6 +91,43 @@ onStage("a log-out unlinks the device on the phone; a reconnect shows a new QR, 
   await linkByQr(systemClock, { api, control, sessionId: line.sessionId, phone: LINE });
   assert.equal((await devicesOf(stage, LINE)).length, 1);
 });
+
+onStage(
+  "what a session's last number sent and received is nothing that its next number can refer to",
+  async (stage) => {
+    const { api, control } = stage;
+    await stage.addPhone(ANA);
+    await stage.addPhone(NEXT);
+    const line = await stage.linkLine(LINE);
+    const { id: gid } = await control.call("POST", "/groups", { subject: "Team", participants: [ANA, LINE, NEXT] });
+    const sent = new Map<string, string>();
+    for (const to of [ANA, gid]) sent.set(to, await stage.sendText(line, to, "from the first number"));
+    for (const messageId of sent.values()) await stage.status(messageId, "sent");
+    await control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "to the first number" });
+    const { data: heard } = await stage.event(line, ({ event }) => event === "message.received");
+
+    await act(stage, line, ["logout", "logged_out"]);
+    await act(stage, line, ["reconnect", "qr"]);
+    await linkByQr(systemClock, { api, control, sessionId: line.sessionId, phone: NEXT });
+    const send = (kind: string, json: object) => post(stage, `/messages/send/${kind}`, { json });
+    for (const [to, messageId] of sent) {
+      const sends = { text: { to, text: "as I said", replyTo: messageId }, reaction: { messageId, emoji: "👍" } };
+      for (const [kind, json] of Object.entries(sends)) {
+        const { body } = await refused(send(kind, json), 400, "validation_failed");
+        assert.match(JSON.stringify(body), /sent from another number/);
+      }
+    }
+    await refused(send("reaction", { messageId: heard.messageId, emoji: "👍" }), 404, "not_found");
+    const chat = `/sessions/${line.sessionId}/chats/${heard.chat}`;
+    await refused(post(stage, `${chat}/read`, { json: { messageId: heard.messageId } }), 404, "not_found");
+
+    const messageId = await stage.sendText(line, ANA, "from the next number");
+    await stage.status(messageId, "sent");
+    const { id } = await stage.arrival(ANA, ({ text }) => text === "from the next number");
+    await accepted(send("reaction", { messageId, emoji: "👍" }));
+    await stage.arrival(ANA, ({ reaction }) => reaction?.id === id);
+  },
+);
 
 onStage("a deleted session is unlinked on the phone, its messages fail, and its place is free", async (stage) => {
   const { api } = stage;

@@ -135,7 +135,16 @@ Deno.test("what somebody else wrote is deleted by an admin alone, and only in it
   const { group: { id: gid } } = await groups.create("Team", ["34600000009"]);
   const key = { networkId: "3A", participant: "9@lid", fromMe: false };
   const preview = { text: "spam", caption: null, filename: null };
-  const referred: Referred = { lineId: "ses_1", key, chat: gid, number: null, kind: "text", preview, message: null };
+  const referred: Referred = {
+    lineId: "ses_1",
+    key,
+    chat: gid,
+    number: null,
+    kind: "text",
+    preview,
+    message: null,
+    isOfOtherNumber: false,
+  };
   const elsewhere = { ...referred, chat: "1-2@g.us" };
   await assert.rejects(amendments.revokeInGroup({ lineId: "ses_1", gid }, elsewhere), { code: "not_found" });
   await amendments.revokeInGroup({ lineId: "ses_1", gid }, referred);

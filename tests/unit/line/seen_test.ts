@@ -82,4 +82,7 @@ Deno.test("what came in since a chat was last read is unread, but not what the l
   assert.deepEqual(await unread(), ["IN2", "IN3", "IN4"]);
   await kv.commit(new Change().set(lineKeys.line("ses_1"), { ...line, numberSince: NOW + 4 }));
   assert.deepEqual(await unread(), ["IN4"]);
+  const one = (networkId: string) => new Unread({ kv, clock }).of("ses_1", { chats: [chat], networkId });
+  assert.deepEqual((await one("IN4")).messages, [{ chat, networkId: "IN4", participant: null }]);
+  await assert.rejects(one("IN3"), { code: "not_found" });
 });

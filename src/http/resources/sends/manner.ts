@@ -107,8 +107,9 @@ async function quoteOf(
   return { quote: { ...key, chat, text }, lineId };
 }
 
-/** Throws Problem validation_failed at `path` for a message that recipients do not see: never sent, or deleted. */
-export function assertSeen({ message }: Referred, path: string): void {
+/** Throws Problem validation_failed at `path` for a message that nobody sees as one of the session: failed, for example. */
+export function assertSeen({ message, isOfOtherNumber }: Referred, path: string): void {
   if (message?.status === "failed") throw invalid(path, "is a message that was not sent");
   if (message?.revokedAt !== undefined) throw invalid(path, "is a message that was deleted");
+  if (isOfOtherNumber) throw invalid(path, "is a message that the session sent from another number");
 }
