@@ -9,7 +9,7 @@ import { exists } from "../base/files.ts";
 import type { FilesElsewhere } from "../data/shared_backup.ts";
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
-import { Change, type Kv, type Row } from "../store/kv.ts";
+import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
 import type { Bucket, UploadedPart } from "./bucket.ts";
 import { openDiskMediaStore } from "./disk.ts";
 import { mediaKeys, type ObjectRow } from "./rows.ts";
@@ -146,7 +146,7 @@ export function filesOfBucket(bucket: Bucket, runtime: Runtime): FilesElsewhere 
         const id = String(key[1]);
         if (await exists(disk.path(id))) continue;
         // A file removed in the meantime is no longer needed.
-        const content = await bucket.get(id);
+        const content = await contentOf(id, { bucket, kv });
         if (content === null) continue;
         await Deno.mkdir(join(disk.path(id), ".."), { recursive: true, mode: 0o700 });
         await Deno.writeFile(disk.path(id), content, { mode: 0o600 });
@@ -160,6 +160,19 @@ export function filesOfBucket(bucket: Bucket, runtime: Runtime): FilesElsewhere 
       }
     },
   };
+}
+
+/**
+ * Returns the content of a file; null if it has been removed. S3 answers a read of a missing object as one that is
+ * forbidden, unless the key may list the bucket, so then its row decides.
+ */
+async function contentOf(fileId: string, { bucket, kv }: { bucket: Bucket; kv: Kv }) {
+  try {
+    return await bucket.get(fileId);
+  } catch (error) {
+    if (isRow(await kv.get(mediaKeys.file(fileId)))) throw error;
+    return null;
+  }
 }
 
 /** An object being uploaded: in parts, or whole if it is smaller than one part. */

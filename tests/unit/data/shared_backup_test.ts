@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { Plans } from "../../../src/account/plans.ts";
+import { exists } from "../../../src/base/files.ts";
 import { backup, restore } from "../../../src/data/backup.ts";
 import { begin, isBegun, pathsOf } from "../../../src/data/data_folder.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
@@ -12,7 +13,7 @@ import { mediaKeys } from "../../../src/media/rows.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles as engine } from "../../../src/store/deno_kv/file_engine.ts";
-import { Change, key, type Kv } from "../../../src/store/kv.ts";
+import { Change, key, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { type ChunkedKv, withChunks } from "../../../src/store/layers/chunk.ts";
 import { withSealedContents } from "../../../src/store/layers/contents.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
@@ -194,6 +195,28 @@ Deno.test("a backup of a data folder with a bucket has the files that come while
   kv.close();
   const both = ["med_1", "med_2"];
   assert.deepEqual(await filesIn(file, join(temp.path, "new")), { named: both, had: both });
+});
+
+Deno.test("a file that ends before it is read fails no backup, not even where the bucket then refuses the read", async () => {
+  await using temp = await tempFolder();
+  const kv = withChunks(new MemoryKv(new MemoryDisk()), { runtime });
+  const ids = ["med_1", "med_2"];
+  for (const id of ids) await kv.commit(new Change().set(key("file", id), { id }));
+  const reading: Pick<Bucket, "get"> = {
+    async get(name) {
+      if (name === "med_2") return new Blob([name]).stream();
+      await kv.commit(new Change().delete(mediaKeys.file(name)));
+      // As S3 answers for a missing object to those who may not list the bucket.
+      throw new StoreError("unavailable", "403 AccessDenied");
+    },
+  };
+  await filesOfBucket(reading as Bucket, runtime).save(kv, temp.path);
+  assert.ok(await exists(join(temp.path, "_2", "med_2")));
+  await kv.commit(new Change().set(key("file", "med_3"), { id: "med_3" }));
+  const refusing: Pick<Bucket, "get"> = {
+    get: () => Promise.reject(new StoreError("unavailable", "403 AccessDenied")),
+  };
+  await assert.rejects(filesOfBucket(refusing as Bucket, runtime).save(kv, temp.path), /AccessDenied/);
 });
 
 Deno.test("a backup of a data folder without a store makes none, with a bucket too", async () => {
