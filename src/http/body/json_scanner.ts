@@ -4,7 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { invalid } from "../../errors.ts";
-import { MIB, tooLarge } from "./body.ts";
+import { GatheredBytes, MIB, tooLarge } from "./body.ts";
 
 /** Limit for everything except the string: recipient, names, a caption. */
 const MAX_REST = MIB;
@@ -27,8 +27,7 @@ export class JsonScanner {
   readonly #member: string;
   #chunk: Uint8Array = new Uint8Array();
   #at = 0;
-  #kept: Uint8Array[] = [];
-  #keptBytes = 0;
+  readonly #kept = new GatheredBytes();
   #depth = 0;
   #inString = false;
   #escaped = false;
@@ -73,7 +72,7 @@ export class JsonScanner {
 
   /** Returns the text without the content of the member. */
   rest(): Uint8Array {
-    return Buffer.concat(this.#kept);
+    return this.#kept.all;
   }
 
   /** Processes one byte; returns whether it opened the member's string. */
@@ -126,9 +125,8 @@ export class JsonScanner {
   }
 
   #keep(bytes: Uint8Array): void {
-    this.#keptBytes += bytes.length;
-    if (this.#keptBytes > MAX_REST) throw tooLarge(MAX_REST);
-    this.#kept.push(bytes.slice());
+    if (this.#kept.size + bytes.length > MAX_REST) throw tooLarge(MAX_REST);
+    this.#kept.add(bytes);
   }
 }
 

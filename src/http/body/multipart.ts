@@ -5,7 +5,7 @@ import { Buffer } from "node:buffer";
 import { invalid, Problem } from "../../errors.ts";
 import { percentDecoded } from "../../base/addresses.ts";
 import type { StoredFile } from "../../media/store.ts";
-import { chunksOf } from "./body.ts";
+import { chunksOf, GatheredBytes } from "./body.ts";
 import type { Upload, UploadOptions } from "./json_upload.ts";
 import { validate } from "../api/validation.ts";
 
@@ -161,14 +161,12 @@ async function whole(
   pieces: AsyncIterable<Uint8Array>,
   { path, maxBytes }: { path: string; maxBytes: number },
 ): Promise<Buffer> {
-  const read: Uint8Array[] = [];
-  let size = 0;
+  const read = new GatheredBytes();
   for await (const piece of pieces) {
-    size += piece.length;
-    if (size > maxBytes) throw invalid(path, `has more than ${maxBytes} bytes`);
-    read.push(piece);
+    if (read.size + piece.length > maxBytes) throw invalid(path, `has more than ${maxBytes} bytes`);
+    read.add(piece);
   }
-  return Buffer.concat(read);
+  return Buffer.from(read.all.buffer, 0, read.size);
 }
 
 async function drop(pieces: AsyncIterable<Uint8Array>): Promise<void> {

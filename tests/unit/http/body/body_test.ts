@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Problem } from "../../../../src/errors.ts";
-import { chunksOf, discardRest, parseJson } from "../../../../src/http/body/body.ts";
+import { chunksOf, discardRest, parseJson, readBytes } from "../../../../src/http/body/body.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 const REST_MS = 5_000;
@@ -39,6 +39,21 @@ Deno.test("whoever reads a body that is all there leaves the thread to others in
   clearInterval(other);
   assert.equal(read, 200);
   assert.ok(turns > 50, `${turns}`);
+});
+
+Deno.test("a body is copied as it arrives, so that the pieces of one in tiny chunks need no memory", async () => {
+  const piece = new Uint8Array(1);
+  let left = 5_000;
+  const body = new ReadableStream({
+    pull(controller) {
+      // A list of the pieces would hold this one many times.
+      piece[0] = left % 251;
+      if (left-- > 0) controller.enqueue(piece);
+      else controller.close();
+    },
+  }, { highWaterMark: 0 });
+  const read = await readBytes(new Request("http://gateway.test/", { method: "POST", body }), { maxBytes: 5_000 });
+  assert.deepEqual(read, Uint8Array.from({ length: 5_000 }, (_, i) => (5_000 - i) % 251));
 });
 
 Deno.test("there is nothing left of a body that was read whole, nor of none", async () => {
