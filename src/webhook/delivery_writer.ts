@@ -49,6 +49,7 @@ export function makeDeliveryWriter(
 
   const flush = singleFlight(async () => {
     while (waiting.length > 0 || cursorMoved) {
+      cursorMoved = false;
       const batch = waiting.slice(0, BATCH);
       // Once: a write that is repeated, because the first one's answer was lost, must not plan a second retry.
       const deliveries = batch.map((ended) => settle(webhook().id, ended, runtime));
@@ -60,7 +61,6 @@ export function makeDeliveryWriter(
         return logTrouble(error);
       }
       waiting.splice(0, batch.length);
-      cursorMoved = false;
     }
   });
 
@@ -95,7 +95,7 @@ export function makeDeliveryWriter(
       waiting.push(ended);
       void flush();
     },
-    /** Writes the cursor although no attempt has ended, after many events that were not for this webhook. */
+    /** Writes the cursor although no attempt has ended. */
     noteCursor(): void {
       cursorMoved = true;
       void flush();

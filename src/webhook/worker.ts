@@ -85,6 +85,8 @@ export class Worker implements Service {
   /** Called when the webhook was changed. */
   update(webhook: WebhookRow): void {
     this.#webhook = webhook;
+    // Events passed over under the old subscription may be redelivered, and are not sent after a restart.
+    this.#parts?.writer.noteCursor();
     this.wake();
   }
 

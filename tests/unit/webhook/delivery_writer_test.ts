@@ -36,3 +36,29 @@ Deno.test("a full batch of outcomes is written at once, and a smaller one joins 
     { deliveries: 50, lingers: true },
   ]);
 });
+
+Deno.test("a cursor that moves during a write is written after it", async () => {
+  const runtime = testRuntime();
+  const written: string[] = [];
+  const held = Promise.withResolvers<string>();
+  const kv = {
+    commit({ mutations }: Change) {
+      written.push(mutations.map((mutation) => mutation.kind === "set" && JSON.stringify(mutation.value)).join());
+      return written.length === 1 ? held.promise : Promise.resolve("2");
+    },
+  } as unknown as Kv;
+  let cursor = "1";
+  const context = { kv, events: {} as EventLog, runtime } as Parameters<typeof makeDeliveryWriter>[0];
+  const writer = makeDeliveryWriter(context, {
+    webhook: () => ({ id: "whk_1", accountId: ACCOUNT }) as WebhookRow,
+    progress: { cursor: "", failedInARow: 0 } as WebhookProgress,
+    cursorAfter: () => cursor,
+    written: () => {},
+  }, new AbortController().signal);
+  writer.noteCursor();
+  cursor = "2";
+  writer.noteCursor();
+  held.resolve("1");
+  await writer.flushed();
+  assert.deepEqual(written, ["1", "2"].map((cursor) => JSON.stringify({ cursor, failedInARow: 0 })));
+});

@@ -285,6 +285,47 @@ Deno.test("all since a time are made again: not those before, not those of befor
   await s.world.until(late.webhook.id, (now) => now.every(({ status }) => status === "delivered"));
 });
 
+/** A webhook that was subscribed to nothing while these came, and that hears of them again. Resolves to their ids. */
+async function passedOver(s: Awaited<ReturnType<typeof stage>>): Promise<string[]> {
+  await s.webhooks.update(ACCOUNT, s.webhook.id, { events: ["session.qr"] });
+  const { events } = s.world;
+  const { following } = events;
+  let read: string | undefined;
+  events.following = async (...asked) => {
+    const found = await following(...asked);
+    read = found.at(-1)?.id ?? read;
+    return found;
+  };
+  const first = await s.world.log(textEvent(1), textEvent(2), textEvent(3));
+  const { eventId } = await s.webhooks.test(ACCOUNT, s.webhook.id);
+  await s.world.until(s.webhook.id, (now) => now[0]?.status === "delivered");
+  const last = await s.world.log(textEvent(4), textEvent(5), textEvent(6));
+  await until(() => read === last.at(-1), "the worker to pass over them");
+  await s.webhooks.update(ACCOUNT, s.webhook.id, { events: ["message.received"] });
+  return [...first, eventId, ...last];
+}
+
+Deno.test("all since a time are made again, also those that came while the webhook was not subscribed to them", async () => {
+  await using s = await stage();
+  const ids = await passedOver(s);
+  assert.deepEqual(await s.log.redeliverSince(ACCOUNT, s.webhook.id, 0), { scheduled: 7 });
+  const again = await s.world.until(
+    s.webhook.id,
+    (now) => now.length === 7 && now.every(({ status }) => status === "delivered"),
+  );
+  assert.deepEqual(again.map(({ eventId }) => eventId).reverse(), ids);
+});
+
+Deno.test("what came before a webhook was subscribed to it is not sent after a crash either", async () => {
+  await using s = await stage();
+  await passedOver(s);
+  await s.world.crash();
+  await s.world.boot();
+  const [id] = await s.world.log(textEvent(7));
+  const deliveries = await s.world.until(s.webhook.id, (now) => now[0]?.eventId === id && now[0]!.status !== "pending");
+  assert.deepEqual(deliveries.map(({ event }) => event), ["message.received", "webhook.test"]);
+});
+
 Deno.test("the id of a delivery is its event's place and its webhook, and no other webhook's", () => {
   const [mine, other] = ["whk_01kf0m3e4v8s2q6w9x1y5z7abc", "whk_01kf0m3e4v8s2q6w9x1y5z7abd"];
   const id = deliveryId(mine!, "1768478400000042");
