@@ -1,7 +1,17 @@
 /** Batches items that arrive while a flush is in flight. */
+import type { Clock } from "../runtime.ts";
 
 /** The result of one item of a flush; items fail independently. */
 export type Settled<Out> = PromiseSettledResult<Out>;
+
+/** How long an item may take in all, until its flush and in it. */
+export interface TimeLimit {
+  clock: Clock;
+  /** In whole seconds. */
+  ms: number;
+  /** Returns the error of items that take longer. */
+  late(): Error;
+}
 
 interface BatcherOptions<In> {
   /**
@@ -13,7 +23,12 @@ interface BatcherOptions<In> {
   flights?: number;
   /** Awaited before each flush takes its items, which fail if it rejects. Items that arrive meanwhile join the flush. */
   turn?: () => Promise<void>;
+  /** Items that take longer fail, up to a second early; those that still wait are then not flushed. */
+  limit?: TimeLimit | undefined;
 }
+
+/** Time is counted, not read, so that a clock that jumps, or a suspended process, fails nothing. */
+const TICK_MS = 1_000;
 
 interface AddOptions {
   /** Until this settles, the item starts no flush but joins one started by others. */
@@ -23,6 +38,8 @@ interface AddOptions {
 interface Waiting<In, Out> {
   item: In;
   settle: PromiseWithResolvers<Out>;
+  /** The tick in which it was added. */
+  tick: number;
 }
 
 /** Collects items while flushes are in flight and passes them to the next flush in order of arrival. */
@@ -31,11 +48,16 @@ export class Batcher<In, Out> {
   readonly #take: (waiting: readonly In[]) => number;
   readonly #turn: () => Promise<void>;
   readonly #flights: number;
+  readonly #limit: TimeLimit | undefined;
   #waiting: Waiting<In, Out>[] = [];
   /** Items that start no flush; the next flush takes them last. */
   #lingering: Waiting<In, Out>[] = [];
   #flying = 0;
   #isTurning = false;
+  /** Items without a result, if there is a time limit. */
+  readonly #open = new Set<Waiting<In, Out>>();
+  #tick = 0;
+  #cancelTick: (() => void) | null = null;
 
   /** `flush` returns one result per item, in order; if it throws, all items of that flush fail. */
   constructor(flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>, options: BatcherOptions<In> = {}) {
@@ -44,6 +66,7 @@ export class Batcher<In, Out> {
     // Even so, items added in the same turn of the event loop join the flush.
     this.#turn = options.turn ?? (() => Promise.resolve());
     this.#flights = options.flights ?? 1;
+    this.#limit = options.limit;
   }
 
   /** Number of items waiting for a flush. */
@@ -54,7 +77,8 @@ export class Batcher<In, Out> {
   /** Adds an item; settles with its result from the flush. */
   add(item: In, { lingerUntil }: AddOptions = {}): Promise<Out> {
     const settle = Promise.withResolvers<Out>();
-    const entry = { item, settle };
+    const entry = { item, settle, tick: this.#tick };
+    if (this.#limit) this.#watch(this.#limit, entry);
     if (lingerUntil) {
       this.#lingering.push(entry);
       const release = () => this.#release(entry);
@@ -64,6 +88,27 @@ export class Batcher<In, Out> {
       void this.#depart();
     }
     return settle.promise;
+  }
+
+  #watch(limit: TimeLimit, entry: Waiting<In, Out>): void {
+    this.#open.add(entry);
+    const tick = () => {
+      this.#cancelTick = limit.clock.after(TICK_MS, tick);
+      this.#tick++;
+      const late = new Set([...this.#open].filter(({ tick }) => this.#tick - tick >= limit.ms / TICK_MS));
+      if (late.size === 0) return;
+      this.#waiting = this.#waiting.filter((entry) => !late.has(entry));
+      this.#lingering = this.#lingering.filter((entry) => !late.has(entry));
+      for (const entry of late) this.#fail(entry, limit.late());
+    };
+    this.#cancelTick ??= limit.clock.after(TICK_MS, tick);
+  }
+
+  #ended(entry: Waiting<In, Out>): void {
+    this.#open.delete(entry);
+    if (this.#open.size > 0) return;
+    this.#cancelTick?.();
+    this.#cancelTick = null;
   }
 
   #release(entry: Waiting<In, Out>): void {
@@ -79,6 +124,7 @@ export class Batcher<In, Out> {
     try {
       while (this.#waiting.length > 0 && this.#flying < this.#flights) {
         await this.#turn();
+        if (this.#waiting.length === 0) break;
         const taken = this.#take([...this.#waiting, ...this.#lingering].map((entry) => entry.item));
         if (taken < 1 && this.#flying > 0) break;
         const batch = this.#waiting.splice(0, Math.max(1, taken));
@@ -87,22 +133,30 @@ export class Batcher<In, Out> {
       }
     } catch (error) {
       const failed = [...this.#waiting.splice(0), ...this.#lingering.splice(0)];
-      for (const { settle } of failed) settle.reject(error);
+      for (const entry of failed) this.#fail(entry, error);
     }
     this.#isTurning = false;
+  }
+
+  #fail(entry: Waiting<In, Out>, error: unknown): void {
+    this.#ended(entry);
+    entry.settle.reject(error);
   }
 
   async #fly(batch: readonly Waiting<In, Out>[]): Promise<void> {
     this.#flying++;
     try {
       const results = await this.#flush(batch.map((entry) => entry.item));
-      batch.forEach(({ settle }, i) => {
+      batch.forEach((entry, i) => {
         const result = results[i];
-        if (result?.status === "fulfilled") settle.resolve(result.value);
-        else settle.reject(result ? result.reason : new Error("the flush gave no result for this item"));
+        if (result?.status !== "fulfilled") {
+          return this.#fail(entry, result ? result.reason : new Error("the flush gave no result for this item"));
+        }
+        this.#ended(entry);
+        entry.settle.resolve(result.value);
       });
     } catch (error) {
-      for (const { settle } of batch) settle.reject(error);
+      for (const entry of batch) this.#fail(entry, error);
     }
     this.#flying--;
     void this.#depart();

@@ -5,7 +5,7 @@ import pg from "pg";
 import { Change, type Kv, StoreError } from "../../src/store/kv.ts";
 import { openPostgres } from "../../src/store/postgres/postgres.ts";
 import { type PostgresServer, startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
-import { testRuntime } from "../support/runtime.ts";
+import { ManualClock, testRuntime } from "../support/runtime.ts";
 import { kvContract } from "./kv_contract.ts";
 
 if (WITHOUT_POSTGRES) {
@@ -28,12 +28,13 @@ if (WITHOUT_POSTGRES) {
   });
 
   /** Two instances on a database of their own. */
-  const test = (sentence: string, run: (bench: { a: Kv; b: Kv; url: string }) => Promise<void>) =>
+  const test = (sentence: string, run: (bench: { a: Kv; b: Kv; url: string; clock: ManualClock }) => Promise<void>) =>
     Deno.test(`PostgreSQL: ${sentence}`, async () => {
       const url = await server.database();
-      const [a, b] = await Promise.all([1, 2].map((seed) => openPostgres(url, { runtime: testRuntime(seed) })));
+      const clock = new ManualClock();
+      const [a, b] = await Promise.all([1, 2].map((seed) => openPostgres(url, { runtime: testRuntime(seed, clock) })));
       try {
-        await run({ a: a!, b: b!, url });
+        await run({ a: a!, b: b!, url, clock });
       } finally {
         a!.close();
         b!.close();
@@ -92,6 +93,26 @@ if (WITHOUT_POSTGRES) {
     assert.deepEqual(waiting, []);
     await somebody.end();
     assert.ok(await a.commit(new Change().set(["k"], "after")));
+  });
+
+  test("what waits behind others that wait for a lock fails after the same time, and is not written", async (bench) => {
+    const { a, b, url, clock } = bench;
+    const somebody = new pg.Client(url);
+    await somebody.connect();
+    await somebody.query("begin");
+    await somebody.query("lock table paloma.row in access exclusive mode");
+    const failing: Promise<void>[] = [];
+    // Each alone in a flight, and the last ones behind all flights.
+    for (let i = 0; i < 6; i++) {
+      failing.push(assert.rejects(a.commit(new Change().set(["k", i], i)), isUnavailable));
+      failing.push(assert.rejects(a.get(["k", i]), isUnavailable));
+      await clock.advance(100);
+    }
+    await clock.advance(10_000);
+    await Promise.all(failing);
+    await somebody.end();
+    assert.ok(await a.commit(new Change().set(["k", "after"], 1)));
+    assert.deepEqual((await b.getMany([["k", 4], ["k", 5]])).map(({ value }) => value), [null, null]);
   });
 
   test("many who open it at once make its schema once", async () => {

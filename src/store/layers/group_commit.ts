@@ -3,7 +3,7 @@
  * serves many concurrent writers, which more than doubles the rate of accepted sends. An engine on a server may have
  * several flushes in flight, as long as their keys do not conflict.
  */
-import { Batcher, type Settled } from "../../base/batcher.ts";
+import { Batcher, type Settled, type TimeLimit } from "../../base/batcher.ts";
 import { Change, type Key, type Kv, type Mutation, nameOfKey, StoreError } from "../kv.ts";
 import { type CommitLoad, isWithin, loadOf } from "../limits.ts";
 
@@ -24,6 +24,8 @@ interface GroupCommitOptions {
   together?: CommitTogether;
   /** How many flushes may be in flight at once; 1 by default. */
   flights?: number;
+  /** A commit that fails by it was not written if it still waited; otherwise that is unknown. */
+  limit?: TimeLimit;
 }
 
 /**
@@ -31,7 +33,10 @@ interface GroupCommitOptions {
  * check never fails the others. Changes whose keys conflict are never in the same flush nor in flight at the same time,
  * so that the later one sees the earlier.
  */
-export function withGroupCommit(kv: Kv, { limits, together = mergedOn(kv), flights = 1 }: GroupCommitOptions): Kv {
+export function withGroupCommit(
+  kv: Kv,
+  { limits, together = mergedOn(kv), flights = 1, limit }: GroupCommitOptions,
+): Kv {
   const flying = new Set<readonly Waiter[]>();
   const take = (waiting: readonly Waiter[]) => mergeable(waiting, { limits, flying: [...flying].flat() });
   const flush = async (waiters: readonly Waiter[]) => {
@@ -42,7 +47,7 @@ export function withGroupCommit(kv: Kv, { limits, together = mergedOn(kv), fligh
       flying.delete(waiters);
     }
   };
-  const batcher = new Batcher<Waiter, string | null>(flush, { take, flights });
+  const batcher = new Batcher<Waiter, string | null>(flush, { take, flights, limit });
   return {
     ...kv,
     commit: (change, options) => batcher.add(new Waiter(change), options),

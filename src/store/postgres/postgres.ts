@@ -17,6 +17,7 @@ import {
   type Range,
   type Row,
   type Slot,
+  StoreError,
 } from "../kv.ts";
 import { withGroupCommit } from "../layers/group_commit.ts";
 import type { ChunkedKv } from "../layers/chunk.ts";
@@ -32,6 +33,8 @@ import { guarded, isRace, storeError } from "./store_error.ts";
 
 /** Batches of reads, and of commits, in flight at once. With more of them each would be smaller. */
 const FLIGHTS = 3;
+/** Reads and commits that take longer fail, also if those before them are what holds them up. */
+const ANSWER_MS = 10_000;
 /** Limits of one transaction; large values do not count. */
 const LIMITS: CommitLoad = { checks: 2_000, mutations: 4_000, keyBytes: 1024 * 1024, bytes: 8 * 1024 * 1024 };
 /** Checks that a single change may have. */
@@ -155,16 +158,18 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
     }
   }
 
+  const late = () => new StoreError("unavailable", "PostgreSQL does not answer in time");
+  const limit = { clock: runtime.clock, ms: ANSWER_MS, late };
   const bare: Kv = {
     mostChecks: MOST_CHECKS,
-    get: shareReads({ getMany }, { flights: FLIGHTS }),
+    get: shareReads({ getMany }, { flights: FLIGHTS, limit }),
     getMany,
     list,
     commit: async (change) => (await together([change]))[0]!,
     close: () => void connections.end(),
   };
   const together = inOrder(bare, commitAll, { runtime });
-  const grouped = withGroupCommit(bare, { limits: LIMITS, together, flights: FLIGHTS });
+  const grouped = withGroupCommit(bare, { limits: LIMITS, together, flights: FLIGHTS, limit });
   return {
     ...grouped,
     async commit(change, options) {

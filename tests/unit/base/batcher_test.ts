@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { Batcher } from "../../../src/base/batcher.ts";
+import { ManualClock } from "../../support/runtime.ts";
 
 Deno.test("what arrives while a flush is in flight goes into the next one together, in order", async () => {
   const flushed: number[][] = [];
@@ -51,4 +52,27 @@ Deno.test("a take that throws fails the items that it saw and no later ones", as
     assert.rejects(batcher.add(1, { lingerUntil: new Promise(() => {}) }), /no zero/),
   ]);
   assert.equal(await batcher.add(2), 2);
+});
+
+Deno.test("an item that takes too long fails, and is not flushed any more if it still waits", async () => {
+  const clock = new ManualClock();
+  const flushed: number[] = [];
+  const answered = Promise.withResolvers<void>();
+  const batcher = new Batcher<number, number>(async (items) => {
+    flushed.push(...items);
+    await answered.promise;
+    return items.map((value) => ({ status: "fulfilled", value }));
+  }, { limit: { clock, ms: 10_000, late: () => new Error("late") } });
+  const early = [batcher.add(1)];
+  await clock.advance(500);
+  early.push(batcher.add(2), batcher.add(3, { lingerUntil: new Promise(() => {}) }));
+  await clock.advance(5_000);
+  const later = batcher.add(4);
+  const failing = Promise.all(early.map((each) => assert.rejects(each, /late/)));
+  await clock.advance(4_500);
+  await failing;
+  answered.resolve();
+  assert.equal(await later, 4);
+  assert.deepEqual(flushed, [1, 4]);
+  assert.equal(clock.nextTimer(), null);
 });
