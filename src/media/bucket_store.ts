@@ -6,6 +6,7 @@
 import { Buffer } from "node:buffer";
 import { basename, join } from "node:path";
 import { exists } from "../base/files.ts";
+import { GatheredBytes } from "../base/gathered_bytes.ts";
 import type { FilesElsewhere } from "../data/shared_backup.ts";
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
@@ -182,8 +183,7 @@ class Upload {
   /** Null until the first part is full. */
   #uploadId: string | null = null;
   readonly #parts: UploadedPart[] = [];
-  #waiting: Uint8Array[] = [];
-  #waitingBytes = 0;
+  #waiting = new GatheredBytes();
 
   constructor(deps: { bucket: Bucket; kv: Kv }, object: { fileId: string; lookAt: number }) {
     this.#deps = deps;
@@ -197,16 +197,15 @@ class Upload {
   }
 
   async add(chunk: Uint8Array): Promise<void> {
-    this.#waiting.push(chunk);
-    this.#waitingBytes += chunk.length;
-    if (this.#waitingBytes >= PART_BYTES) await this.#sendPart();
+    this.#waiting.add(chunk);
+    if (this.#waiting.size >= PART_BYTES) await this.#sendPart();
   }
 
   async finish(): Promise<void> {
     const { bucket } = this.#deps;
     const { fileId } = this.#object;
     if (this.#uploadId === null) return await bucket.put(fileId, this.#taken());
-    if (this.#waitingBytes > 0) await this.#sendPart();
+    if (this.#waiting.size > 0) await this.#sendPart();
     await bucket.finish(fileId, this.#uploadId, this.#parts);
   }
 
@@ -227,9 +226,8 @@ class Upload {
   }
 
   #taken(): Uint8Array<ArrayBuffer> {
-    const bytes = new Uint8Array(Buffer.concat(this.#waiting));
-    this.#waiting = [];
-    this.#waitingBytes = 0;
-    return bytes;
+    const { all } = this.#waiting;
+    this.#waiting = new GatheredBytes();
+    return all;
   }
 }

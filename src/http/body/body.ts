@@ -1,5 +1,6 @@
 /** Reads request bodies: bounded in size, depth and number of values, in strict UTF-8. */
 import { setImmediate } from "node:timers/promises";
+import { GatheredBytes } from "../../base/gathered_bytes.ts";
 import { Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 
@@ -82,34 +83,6 @@ export async function readBytes(
     body.add(chunk);
   }
   return body.all;
-}
-
-/**
- * Bytes that arrive in pieces, in one array. A list of the pieces could take a thousand times the memory: a client may
- * send each byte as a chunk of its own.
- */
-export class GatheredBytes {
-  #held = new Uint8Array(1024);
-  #size = 0;
-
-  get size(): number {
-    return this.#size;
-  }
-
-  get all(): Uint8Array<ArrayBuffer> {
-    return this.#held.subarray(0, this.#size);
-  }
-
-  add(piece: Uint8Array): void {
-    const size = this.#size + piece.length;
-    if (size > this.#held.length) {
-      const held = new Uint8Array(Math.max(size, 2 * this.#held.length));
-      held.set(this.all);
-      this.#held = held;
-    }
-    this.#held.set(piece, this.#size);
-    this.#size = size;
-  }
 }
 
 /**

@@ -3,8 +3,9 @@
  * The scanner does not validate: the kept text is parsed afterwards.
  */
 import { Buffer } from "node:buffer";
+import { GatheredBytes } from "../../base/gathered_bytes.ts";
 import { invalid } from "../../errors.ts";
-import { GatheredBytes, MIB, tooLarge } from "./body.ts";
+import { MIB, tooLarge } from "./body.ts";
 
 /** Limit for everything except the string: recipient, names, a caption. */
 const MAX_REST = MIB;

@@ -4,8 +4,9 @@
 import { Buffer } from "node:buffer";
 import { invalid, Problem } from "../../errors.ts";
 import { percentDecoded } from "../../base/addresses.ts";
+import { GatheredBytes } from "../../base/gathered_bytes.ts";
 import type { StoredFile } from "../../media/store.ts";
-import { chunksOf, GatheredBytes } from "./body.ts";
+import { chunksOf } from "./body.ts";
 import type { Upload, UploadOptions } from "./json_upload.ts";
 import { validate } from "../api/validation.ts";
 

@@ -1,0 +1,29 @@
+/**
+ * Bytes that arrive in pieces, in one array. A list of the pieces could take a thousand times the memory: a client may
+ * send each byte as a chunk of its own.
+ */
+export class GatheredBytes {
+  #held = new Uint8Array(1024);
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The bytes so far. Valid until more are added. */
+  get all(): Uint8Array<ArrayBuffer> {
+    return this.#held.subarray(0, this.#size);
+  }
+
+  /** Copies the piece. */
+  add(piece: Uint8Array): void {
+    const size = this.#size + piece.length;
+    if (size > this.#held.length) {
+      const held = new Uint8Array(Math.max(size, 2 * this.#held.length));
+      held.set(this.all);
+      this.#held = held;
+    }
+    this.#held.set(piece, this.#size);
+    this.#size = size;
+  }
+}

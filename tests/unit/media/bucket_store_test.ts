@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import type { Bucket } from "../../../src/media/bucket.ts";
+import { makeBucketMediaStore } from "../../../src/media/bucket_store.ts";
+import { MemoryKv } from "../../support/memory_kv.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+/** A bucket that keeps what is put into it, and accepts nothing else. */
+function keeping(): { bucket: Bucket; parts: Uint8Array[] } {
+  const parts: Uint8Array[] = [];
+  const no = () => Promise.reject(new Error("not expected"));
+  const bucket: Bucket = {
+    put: (_, bytes) => Promise.resolve(void parts.push(bytes)),
+    begin: () => Promise.resolve("upload"),
+    part(_name, _uploadId, { number, bytes }) {
+      parts.push(bytes);
+      return Promise.resolve({ number, etag: `"${number}"` });
+    },
+    finish: () => Promise.resolve(),
+    get: no,
+    delete: no,
+    abort: no,
+  };
+  return { bucket, parts };
+}
+
+Deno.test("a part is copied as it arrives, so that the pieces of one in tiny chunks need no memory", async () => {
+  const { bucket, parts } = keeping();
+  const media = makeBucketMediaStore({ bucket, kv: new MemoryKv(), runtime: testRuntime() });
+  const piece = new Uint8Array(1_000_000);
+  let left = 20;
+  const content = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      // A list of the pieces would hold this one many times.
+      piece.fill(left);
+      if (left-- > 0) controller.enqueue(piece);
+      else controller.close();
+    },
+  }, { highWaterMark: 0 });
+  const { size } = await media.write(content, 20_000_000);
+  assert.equal(size, 20_000_000);
+  assert.deepEqual(parts.map(({ length }) => length), [9_000_000, 9_000_000, 2_000_000]);
+  const first = parts.flatMap((part) => Array.from({ length: part.length / 1e6 }, (_, i) => part[i * 1e6]));
+  assert.deepEqual(first, Array.from({ length: 20 }, (_, i) => 20 - i));
+});
