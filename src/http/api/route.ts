@@ -24,10 +24,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   description?: string;
   /** How the key is sent; `open`: the route needs none. */
   access: "key" | "key_or_bearer" | "open";
-  params?: z.ZodType<Params>;
-  query?: z.ZodType<Query>;
+  params?: z.ZodType<Params> & z.ZodObject;
+  query?: z.ZodType<Query> & z.ZodObject;
   /** Header parameters, only for the reference. */
-  headers?: z.ZodType;
+  headers?: z.ZodObject;
   /** A JSON body, read and validated before the handler runs; clients may omit it if the schema is optional. */
   body?: z.ZodType<Body>;
   /** A body that the handler reads as it arrives; the schema describes it. */

@@ -81,13 +81,13 @@ function configOf(route: Route): RouteConfig {
     ...(description === undefined ? {} : { description }),
     security: securityOf(route),
     request: {
-      ...(params ? { params: params as z.ZodObject } : {}),
-      ...(query ? { query: query as z.ZodObject } : {}),
+      ...(params ? { params } : {}),
+      ...(query ? { query } : {}),
       ...headersOf(route),
       ...(content ? { body: { required, content: { [content.contentType]: { schema: content.schema } } } } : {}),
     },
     responses: { ...answersOf(route), ...problemsOf(route) },
-  } as RouteConfig;
+  };
 }
 
 function securityOf({ access }: Route): Record<string, string[]>[] {
@@ -96,7 +96,7 @@ function securityOf({ access }: Route): Record<string, string[]>[] {
 }
 
 function headersOf({ method, headers }: Route): { headers?: z.ZodObject } {
-  if (method !== "post") return headers ? { headers: headers as z.ZodObject } : {};
+  if (method !== "post") return headers ? { headers } : {};
   return {
     headers: z.object({
       "idempotency-key": z.string().regex(KEY).optional().openapi({
