@@ -6,6 +6,7 @@ import { membersAtWork } from "../cluster/member.ts";
 import type { BucketConfig, Config } from "../config.ts";
 import { AlreadyRunning, type DataFolder, placeOf } from "../data/data_folder.ts";
 import { LINE_KIND } from "../line/remote.ts";
+import { lineKeys } from "../line/rows.ts";
 import { openBucket } from "../media/bucket.ts";
 import { freeBytesOf } from "../ops/disk_reserve.ts";
 import { systemClock } from "../runtime.ts";
@@ -44,20 +45,30 @@ export async function checksOfData(config: Config): Promise<Check[]> {
     return [[name, () => Promise.reject(error)]];
   }
   const readable: Check = [name, () => withFolder(config, (data) => checkAccounts(data, placeOf(config)))];
+  const lines: Check = ["lines", () => withFolder(config, checkLines)];
   const webhooks: Check = ["webhook targets", () => withFolder(config, checkWebhooks)];
   const bucket: Check[] = media === null ? [] : [["bucket", () => checkBucket(media)]];
   if (store === null) {
     const rights: Check = ["file rights", () => checkRights(dataDir)];
-    return [readable, rights, ["disk space", () => checkDisk(config)], ...bucket, [
-      "gateway",
-      () => checkGateway(config),
-    ], webhooks];
+    return [
+      readable,
+      rights,
+      ["disk space", () => checkDisk(config)],
+      ...bucket,
+      [
+        "gateway",
+        () => checkGateway(config),
+      ],
+      lines,
+      webhooks,
+    ];
   }
   return [
     readable,
     ...(media === null ? [["files", () => well(NO_BUCKET, "set PALOMA_MEDIA")] satisfies Check] : bucket),
     ["gateway", () => checkPort(config)],
     ["workers", () => withFolder(config, checkWorkers)],
+    lines,
     webhooks,
   ];
 }
@@ -149,6 +160,19 @@ async function checkWorkers({ kv }: DataFolder): Promise<Found> {
   if (running.length === 0) return well("none is running: nothing is sent or received", "paloma worker");
   const lines = running.map(({ held }) => held[LINE_KIND] ?? 0).sort((a, b) => b - a);
   return well(`running: ${running.length}, with lines: ${lines.join(", ")}`);
+}
+
+/** Finds lines whose export was killed: they stay paused, because their files may be complete. */
+async function checkLines({ kv }: DataFolder): Promise<Found> {
+  const exporting: string[] = [];
+  for await (const { value } of kv.list({ prefix: lineKeys.lines() })) {
+    if (value.wanted === "exporting") exporting.push(value.id);
+  }
+  if (exporting.length === 0) return well("none is being exported");
+  return bad(
+    `being exported, or left over from an export that was interrupted: ${exporting.join(", ")}`,
+    "if no export is running, delete its file, and export again or reconnect the session",
+  );
 }
 
 /** Checks that each webhook's host accepts a connection; each host is tried once. */

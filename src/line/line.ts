@@ -125,6 +125,10 @@ export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Reco
 /** The `reason` of a line that was exported. */
 export const EXPORTED_REASON = "It was exported to another gateway; reconnect links it here anew.";
 
+/** The `reason` of a line that is being exported, also if the command was killed meanwhile. */
+export const EXPORTING_REASON =
+  "It is being exported to another gateway; if that was interrupted, delete its file and reconnect.";
+
 /** The `reason` of a line that is gone. */
 export const DELETED_REASON = "The owner deleted it.";
 

@@ -20,7 +20,7 @@ import type {
 } from "../whatsapp/connection.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { BackOff, LinkAttempts } from "./back_off.ts";
-import { DELETED_REASON, EXPORTED_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
+import { DELETED_REASON, EXPORTED_REASON, EXPORTING_REASON, type Line, NOTHING_TO_LINK } from "./line.ts";
 import { LineConnection } from "./line_connection.ts";
 import { deleteLine, LineRow } from "./line_row.ts";
 import { MOVED } from "./moved_queue.ts";
@@ -182,18 +182,15 @@ export class LineSession implements Service {
     this.#cancelRetry();
     this.#backOff.reset();
     this.#attempts.reset();
+    // Before the generation counts as observed: the export waits for that, and a new link may follow.
+    if (line.reason === EXPORTED_REASON) await this.#moveOut();
     switch (line.wanted) {
       case "connected":
         await this.connection.close();
-        // An export may have ended the link since this session last read the row.
-        if (line.status === "logged_out") await this.#endQueue(endingOf(line));
         if (line.linked) await this.#row.change("reopening", { ...observed, reason: "It is being reconnected." });
         else await this.#row.change("linking", { ...observed, reason: null });
         return await this.#open(line);
       case "exported":
-        await this.connection.close();
-        // Before the generation counts as observed: the export waits for that, and a new link may follow.
-        await this.#endQueue(MOVED);
         return await this.#row.change("logged_out", {
           ...observed,
           linked: false,
@@ -203,7 +200,10 @@ export class LineSession implements Service {
       case "paused":
       case "exporting":
         await this.connection.close();
-        return await this.#row.change("paused", { ...observed, reason: "The owner disconnected it." });
+        return await this.#row.change("paused", {
+          ...observed,
+          reason: line.wanted === "paused" ? "The owner disconnected it." : EXPORTING_REASON,
+        });
       case "logged_out":
         await this.#unlink(line);
         await this.#row.change("logged_out", {
@@ -357,6 +357,13 @@ export class LineSession implements Service {
   async #forget(): Promise<void> {
     const { message } = this.#incoming();
     await this.#row.untilDone(() => this.#deps.network.forget(this.lineId, message));
+  }
+
+  /** Fails what waits, and drops the link with all its keys: an export file holds both, and also the journal. */
+  async #moveOut(): Promise<void> {
+    await this.connection.close();
+    await this.#endQueue(MOVED);
+    await this.#row.untilDone(() => this.#deps.network.forget(this.lineId, () => Promise.resolve(true)));
   }
 
   /** Fails every waiting message before anything else is done: a new link may be another number. */

@@ -62,9 +62,10 @@ interface Exported extends Pick<Line, "name" | "phone" | "restriction"> {
 }
 
 /**
- * Exports the line with the messages in its queue. The link is dropped here only after `write` has put the file on
- * disk. Until then the line accepts no messages, and a failure restores its wanted state. Afterwards the messages fail
- * here with `moved`. Resolves to the line and the number of messages exported. Throws TransferError, StoreError.
+ * Exports the line with the messages in its queue. One commit gives both up here, after `write` has put the file on
+ * disk. Until then the line accepts no messages, and a failure restores its wanted state; if the process is killed, the
+ * line stays paused, because the file may be complete. Afterwards the link is dropped and the messages fail with `moved`
+ * (`LineSession`). Resolves to the line and the number of messages exported. Throws TransferError, StoreError.
  */
 export async function exportLine(
   deps: Omit<TransferDeps, "offer">,
@@ -78,7 +79,7 @@ export async function exportLine(
     const wantedBefore = line.wanted === "exporting" ? line.wantedBefore ?? "connected" : line.wanted;
     return { ...line, wanted: "exporting", wantedBefore, generation: line.generation + 1 };
   });
-  let messages: number;
+  let [line, messages]: [Line, number] = [asked, 0];
   try {
     if (gatewayRuns) await untilObserved(kv, runtime.clock, asked);
     const queue = await readQueue(deps, lineId, MOST_BYTES);
@@ -100,10 +101,22 @@ export async function exportLine(
     const salt = runtime.random.bytes(SALT_BYTES);
     const sealed = sealOf(passphrase, salt, runtime).seal(new TextEncoder().encode(JSON.stringify(exported)));
     await write(Buffer.concat([MAGIC, salt, sealed]));
-    // A line that was reconnected may have sent what the file holds.
-    if ((await kv.get(lineKeys.line(lineId))).value?.generation !== asked.generation) {
-      throw new TransferError(`${lineId} was changed during the export: discard the file, and export it again`);
-    }
+    line = await change(kv, lineId, (line) => {
+      // A line that was reconnected may have sent what the file holds.
+      if (line.generation !== asked.generation) {
+        throw new TransferError(`${lineId} was changed during the export: discard the file, and export it again`);
+      }
+      return {
+        ...line,
+        ...NOTHING_TO_LINK,
+        wanted: "exported",
+        generation: line.generation + 1,
+        linked: false,
+        halted: true,
+        status: "logged_out",
+        reason: EXPORTED_REASON,
+      };
+    });
   } catch (error) {
     await change(kv, lineId, (line) => {
       // The owner may have asked for something else meanwhile.
@@ -112,19 +125,9 @@ export async function exportLine(
     });
     throw error;
   }
-  await link.drop(lineId);
-  const line = await change(kv, lineId, (line) => ({
-    ...line,
-    ...NOTHING_TO_LINK,
-    wanted: "exported",
-    generation: line.generation + 1,
-    linked: false,
-    halted: true,
-    status: "logged_out",
-    reason: EXPORTED_REASON,
-  }));
   // If no gateway runs, the next one to start fails the messages in the queue before anything else.
   if (gatewayRuns) await untilObserved(kv, runtime.clock, line);
+  else await link.drop(lineId);
   return { line, messages };
 }
 

@@ -2,8 +2,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { httpClient, type Json } from "../../src/cli/client.ts";
+import { dataFolder } from "../../src/app.ts";
+import { exportLine } from "../../src/line/transfer.ts";
 import { runCommand, startGatewayProcess, tryCommand } from "../support/gateway_process.ts";
+import { silentRuntime } from "../support/runtime.ts";
 import { onStage } from "../support/stage.ts";
+import { dataConfigOf } from "../support/test_store.ts";
 import { until } from "../support/until.ts";
 import { tempFolder } from "../support/temp_folder.ts";
 
@@ -99,3 +103,43 @@ onStage(
     }
   },
 );
+
+onStage("a line whose export was killed says what to do, and can be reconnected or exported again", async (stage) => {
+  const line = await stage.linkLine(LINE);
+  const env = { ...stage.env, ...PASSPHRASE };
+  await using temp = await tempFolder();
+  const runtime = silentRuntime();
+  const data = { ...await dataFolder.open(dataConfigOf(stage.env), runtime), runtime };
+  const checkLines = async () => {
+    const { stdout } = await tryCommand(["doctor", "--json"], env);
+    return JSON.parse(stdout).find(({ check }: Json) => check === "lines");
+  };
+  const leave = async () => {
+    const writing = Promise.withResolvers<void>();
+    const none = () => Promise.reject(new Error("nothing waits"));
+    const deps = { ...data, media: { read: none, write: none }, link: await dataFolder.linkCopy(data) };
+    const write = () => (writing.resolve(), new Promise<void>(() => {}));
+    void exportLine(deps, line.sessionId, { passphrase: "correct horse battery", gatewayRuns: true, write });
+    await writing.promise;
+  };
+  try {
+    await leave();
+    const { status, reason } = await stage.session(line);
+    assert.deepEqual([status, reason], [
+      "disconnected",
+      "It is being exported to another gateway; if that was interrupted, delete its file and reconnect.",
+    ]);
+    const { ok, detail, hint } = await checkLines();
+    assert.deepEqual([ok, detail.includes(line.sessionId)], [false, true]);
+    assert.match(hint, /delete its file/);
+    await stage.api.call("POST", `/sessions/${line.sessionId}/reconnect`);
+    await stage.sessionStatus(line, "connected");
+    assert.equal((await checkLines()).ok, true);
+    await leave();
+  } finally {
+    data.close();
+  }
+  await runCommand(["line", "export", line.sessionId, join(temp.path, "line.export")], env);
+  assert.equal((await stage.session(line)).status, "logged_out");
+  assert.equal((await checkLines()).ok, true);
+});

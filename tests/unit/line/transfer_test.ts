@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { exportLine, importLine } from "../../../src/line/transfer.ts";
 import { makeAccountLines, makeSendingLine } from "../../../src/line/account_lines.ts";
-import { EXPORTED_REASON, type Line, openedProxy, sealedProxy } from "../../../src/line/line.ts";
+import { EXPORTED_REASON, EXPORTING_REASON, type Line, openedProxy, sealedProxy } from "../../../src/line/line.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { utcDay } from "../../../src/account/quota.ts";
 import { Problem } from "../../../src/errors.ts";
@@ -236,13 +236,54 @@ Deno.test("while a line is exported nothing new is accepted on it, and a file th
   await old.world.supervisor.stop();
 });
 
+Deno.test("an export that is killed after its file is on disk has given up link and queue", async () => {
+  for (const dies of ["before the link is dropped", "after it"]) {
+    const { world, deps, messages } = await oldPlace();
+    const killed = Promise.withResolvers<void>();
+    const { drop } = deps.link;
+    deps.link.drop = async (lineId) => {
+      if (dies === "after it") await drop(lineId);
+      killed.resolve();
+      await new Promise<void>(() => {});
+    };
+    void exportLine(deps, "ses_1", { passphrase: PASSPHRASE, gatewayRuns: false, write: () => Promise.resolve() });
+    await killed.promise;
+    await world.boot();
+    const asked = world.lines.want(ACCOUNT, "ses_1", "connected");
+    await world.clock.advance(10);
+    assert.equal(world.network.linked.has("ses_1"), false, dies);
+    world.network.of("ses_1").links();
+    await world.clock.advance(120_000);
+    await asked;
+    const errors = await Promise.all(messages.map(async ({ id }) => (await world.message(id)).error?.code));
+    assert.deepEqual([errors, world.network.departures], [Array(5).fill("moved"), []], dies);
+    await world.supervisor.stop();
+  }
+});
+
+Deno.test("the gateway that runs drops the link of a line that is exported, and keeps that of one whose export was killed", async () => {
+  const { world, deps } = await oldPlace();
+  await world.boot();
+  const options = { passphrase: PASSPHRASE, gatewayRuns: true };
+  const writing = Promise.withResolvers<void>();
+  const killed = () => (writing.resolve(), new Promise<void>(() => {}));
+  void exportLine(deps, "ses_1", { ...options, write: killed });
+  await world.clock.advance(15_000);
+  await writing.promise;
+  assert.deepEqual([(await world.line()).reason, world.network.linked.has("ses_1")], [EXPORTING_REASON, true]);
+  const exporting = exportLine(deps, "ses_1", { ...options, write: () => Promise.resolve() });
+  await world.clock.advance(30_000);
+  assert.equal((await exporting).messages, 1);
+  assert.deepEqual([(await world.line()).reason, world.network.forgotten], [EXPORTED_REASON, ["ses_1"]]);
+  await world.supervisor.stop();
+});
+
 Deno.test("what waits on a line that was exported ends as moved, also if its owner reconnects it at once", async () => {
   const world = await connectedWorld();
   await world.kv.commit(new Change().set(lineKeys.queuePaused("ses_1"), true));
   const { id } = await world.accept();
   await world.clock.advance(0);
   const line = await world.line();
-  world.network.linked.delete("ses_1");
   // What the export writes, and the owner before the line's session has read it.
   const left: Line = { ...line, linked: false, halted: true, status: "logged_out", reason: EXPORTED_REASON };
   await world.kv.commit(
@@ -251,5 +292,6 @@ Deno.test("what waits on a line that was exported ends as moved, also if its own
   world.supervisor.look("ses_1");
   await world.clock.advance(1_000);
   assert.equal((await world.message(id)).error?.code, "moved");
+  assert.deepEqual(world.network.forgotten, ["ses_1"]);
   await world.supervisor.stop();
 });

@@ -157,6 +157,8 @@ export default {
   "It ended on {time}.": "La suscripción terminó el {time}.",
   "It has expired or has already been used. Ask the sender for a new one.":
     "Ha caducado o ya se ha usado. Pide uno nuevo a quien te lo envió.",
+  "It is being exported to another gateway; if that was interrupted, delete its file and reconnect.":
+    "Se está exportando a otra pasarela; si eso se interrumpió, elimina su archivo y vuelve a conectarla.",
   "It is being reconnected.": "Se está volviendo a conectar.",
   "It is shown only once.": "Se muestra una sola vez.",
   "It is your only way to sign in.": "Es tu única forma de iniciar sesión.",

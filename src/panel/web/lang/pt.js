@@ -158,6 +158,8 @@ export default {
   "It ended on {time}.": "A assinatura terminou em {time}.",
   "It has expired or has already been used. Ask the sender for a new one.":
     "Ele expirou ou já foi usado. Peça um novo a quem o enviou.",
+  "It is being exported to another gateway; if that was interrupted, delete its file and reconnect.":
+    "Está sendo exportada para outro gateway; se isso foi interrompido, exclua o arquivo e reconecte.",
   "It is being reconnected.": "Está sendo reconectada.",
   "It is shown only once.": "Ela é mostrada uma única vez.",
   "It is your only way to sign in.": "É a sua única forma de entrar.",

@@ -92,6 +92,7 @@ export default [
   "The network is not available now.",
   "The network did not answer.",
   "The network asked to connect again.",
+  "It is being exported to another gateway; if that was interrupted, delete its file and reconnect.",
   "It is being reconnected.",
   "The owner disconnected it.",
   "The owner logged it out.",
