@@ -73,13 +73,13 @@ function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: 
       async function serve(c: ApiContext, caller: Caller): Promise<Response> {
         c.set("caller", caller);
         const accountId = caller.account.id;
-        requireScope(caller, scope);
         try {
           limitRate(c, caller);
         } catch (error) {
           await holdRefusal(accountId);
           throw error;
         }
+        requireScope(caller, scope);
         const parameters = readParameters(c, route, paths);
         using inMemory = budgets.bodies.open(accountId);
         const bytes = await readBody(c, route, (bytes) => inMemory.add(bytes));

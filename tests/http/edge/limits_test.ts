@@ -48,6 +48,18 @@ Deno.test("each key of an account has a minute of its own", () =>
     await expectAnswer(await world.call("GET", "/v1/sessions"), { status: 429 });
   }, { plan: { requestsPerMinute: 2 } }));
 
+Deno.test("requests for which a key lacks the scope count as any other", () =>
+  withApi(async (world) => {
+    const made = await world.call("POST", "/v1/account/keys", { json: { name: "sender", scopes: ["send"] } });
+    const { key } = (await made.json()).data;
+    const ask = () => world.call("GET", "/v1/sessions", { key });
+    for (const left of ["1", "0"]) {
+      const headers = { "ratelimit-remaining": left };
+      await expectAnswer(await ask(), { status: 403, contains: problem("scope_missing"), headers });
+    }
+    await expectAnswer(await ask(), { status: 429, contains: problem("rate_limited") });
+  }, { plan: { requestsPerMinute: 2 } }));
+
 Deno.test("a clock that is set back does not lengthen the minute", () =>
   withApi(async (world) => {
     const ask = async () => (await world.call("GET", "/v1/sessions")).status;
