@@ -37,14 +37,22 @@ export function makeLinkCopy({ kv, seal, runtime }: LinkCopyOptions): LinkCopy {
       return new TextEncoder().encode(JSON.stringify(rows));
     },
     async write(lineId, copy) {
+      const creds = await kv.get(networkKeys.waCreds(lineId));
+      if (creds.value !== null) {
+        const { isLinked, readCreds } = await import("./auth_state.ts");
+        const held = await readCreds({ kv, seal, lineId });
+        if (held && isLinked(held)) return;
+      }
       const rows: CopiedRow[] = JSON.parse(new TextDecoder().decode(copy));
+      // The credentials last: by them the line is linked.
+      rows.sort(([[a]], [[b]]) => Number(a === "creds") - Number(b === "creds"));
       for (const piece of piecesOf(rows, ROWS_A_COMMIT)) {
-        const change = new Change();
+        const change = new Change().check(creds);
         for (const [rest, value] of piece) {
           const key: Key = [...networkKeys.waLine(lineId), ...rest];
           change.set(key, seal.seal(Buffer.from(value, "base64")));
         }
-        await kv.commit(change);
+        if (await kv.commit(change) === null) return await this.write(lineId, copy);
       }
     },
     drop: async (lineId) => void await deleteRange(kv, { prefix: networkKeys.waLine(lineId) }),
