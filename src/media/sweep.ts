@@ -84,14 +84,20 @@ async function first(kv: Kv, range: Range<number>): Promise<Row<number>[]> {
   return await Array.fromAsync(kv.list(range, { limit: AT_ONCE }));
 }
 
-/** Removes rows first: a crash in between leaves orphans, never a dead link. */
+/**
+ * Removes files first: on a full disk the store takes no commit until there is room. A crash in between leaves rows to
+ * the next run, whose links lead to nothing; a file that cannot be removed is left to the sweep of orphans.
+ */
 async function removeFiles({ kv, media }: SweepMediaContext, ends: readonly Row<number>[]): Promise<void> {
   const fileIds = ends.map(({ key }) => String(key[2]));
   const change = new Change();
   for (const { key } of ends) change.delete(key);
   for (const fileId of fileIds) change.delete(mediaKeys.file(fileId));
-  await kv.commit(change);
-  for (const fileId of fileIds) await media.remove(fileId);
+  try {
+    for (const fileId of fileIds) await media.remove(fileId);
+  } finally {
+    await kv.commit(change);
+  }
 }
 
 /** Removes leftovers of crashes: unfinished writes, and files that were never committed. Resolves to their number. */

@@ -16,7 +16,7 @@ import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
 import { DiskShares, withFairWrites } from "../../../src/media/fair_shares.ts";
 import { sweepMedia, sweepOrphans } from "../../../src/media/sweep.ts";
-import { Change, type Kv } from "../../../src/store/kv.ts";
+import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { type Incoming, type IncomingMedia, MediaUnavailable } from "../../../src/whatsapp/incoming.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { answering, Receiver } from "../../support/receiver.ts";
@@ -465,6 +465,36 @@ Deno.test("everything that is due goes in one turn, unless it is told to stop", 
   assert.deepEqual(await sweepMedia(s, { capBytes: Infinity }), { expired: 250, overCap: 0 });
   assert.deepEqual(await s.onDisk(), []);
   for await (const { key } of s.kv.list({ prefix: mediaKeys.fileEnds() })) assert.fail(`left: ${key.join("/")}`);
+});
+
+Deno.test("a disk that received files have filled has room again when they are due: no row goes without it", async () => {
+  await using s = await stage();
+  for (let i = 0; i < 150; i++) await s.kept("short", { expiresAt: s.clock.now() + 1 });
+  await s.clock.advance(1);
+  const kv: Kv = {
+    ...s.kv,
+    close: () => {},
+    async commit(change) {
+      if ((await s.onDisk()).length >= 150) throw new StoreError("full", "there is no space left");
+      return await s.kv.commit(change);
+    },
+  };
+  assert.deepEqual(await sweepMedia({ ...s, kv }, { capBytes: Infinity }), { expired: 150, overCap: 0 });
+  assert.deepEqual(await s.onDisk(), []);
+});
+
+Deno.test("a file that cannot be removed loses its row all the same, and holds up no other", async () => {
+  await using s = await stage();
+  const due: FileRecord[] = [];
+  for (let i = 0; i < 3; i++) due.push(await s.kept("short", { expiresAt: s.clock.now() + 1 }));
+  await s.clock.advance(1);
+  const media = {
+    ...s.media,
+    remove: (id: string) => id === due[0]!.id ? Promise.reject(new Error("locked")) : s.media.remove(id),
+  };
+  await assert.rejects(sweepMedia({ ...s, media }, { capBytes: Infinity }), /locked/);
+  for (const { id } of due) assert.equal((await s.kv.get(mediaKeys.file(id))).value, null);
+  assert.deepEqual(await sweepMedia({ ...s, media }, { capBytes: Infinity }), { expired: 0, overCap: 0 });
 });
 
 Deno.test("after a restart the cap holds as soon as the folder was walked once", async () => {
