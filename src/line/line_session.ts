@@ -36,6 +36,9 @@ interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
 /** How long a stop waits for the message that is on its way. */
 const FINISH_WITHIN_MS = 3_000;
 
+/** What ends with the link: a restriction is one of its account. */
+const UNLINKED = { linked: false, restriction: null } as const;
+
 /**
  * Errors of messages that were waiting when the link ended. They fail at once: a new link may be
  * another number, or never come.
@@ -165,7 +168,7 @@ export class LineSession implements Service {
     // The process died between the network's report and the write of the row: the credentials decide.
     if (linked !== line.linked) {
       if (linked) await this.#row.change("linked", { linked });
-      else await this.#row.change("logged_out", { linked, halted: true, reason: "The link is gone." });
+      else await this.#row.change("logged_out", { ...UNLINKED, halted: true, reason: "The link is gone." });
     }
     if (!linked && line.linked || line.status === "logged_out") {
       await this.#endQueue(endingOf(line));
@@ -193,7 +196,7 @@ export class LineSession implements Service {
       case "exported":
         return await this.#row.change("logged_out", {
           ...observed,
-          linked: false,
+          ...UNLINKED,
           halted: true,
           reason: EXPORTED_REASON,
         });
@@ -208,8 +211,7 @@ export class LineSession implements Service {
         await this.#unlink(line);
         await this.#row.change("logged_out", {
           ...observed,
-          linked: false,
-          restriction: null,
+          ...UNLINKED,
           reason: "The owner logged it out.",
         });
         return await this.#endQueue(LOGGED_OUT);
@@ -289,7 +291,7 @@ export class LineSession implements Service {
         return retryAfterMs == null ? undefined : this.#retryAfter(retryAfterMs);
       case "logged_out":
         await this.#forget();
-        await this.#row.change("logged_out", { ...none, linked: false, restriction: null, halted: true });
+        await this.#row.change("logged_out", { ...none, ...UNLINKED, halted: true });
         return await this.#endQueue(LOGGED_OUT);
       case "link_expired":
         if (!this.#attempts.expired()) return await this.#row.change("link_expired", { ...none, halted: true });

@@ -476,13 +476,14 @@ Deno.test("after a boot no line claims a connection that it does not have", asyn
 Deno.test("credentials decide at boot: a link that the row missed is used, one that is gone is a log-out", async () => {
   const world = new World();
   await world.addLine("ses_1", { linked: false, status: "qr", qr: "old" });
-  await world.addLine("ses_2", { status: "connected" });
+  await world.addLine("ses_2", { status: "connected", restriction: { kind: "DEFAULT", until: null } });
   world.network.linked.add("ses_1");
   world.network.linked.delete("ses_2");
   await world.boot();
   await world.clock.advance(100);
   assert.equal((await world.line("ses_1")).status, "connected");
-  assert.deepEqual([(await world.line("ses_2")).status, (await world.line("ses_2")).linked], ["logged_out", false]);
+  const { status, linked, restriction } = await world.line("ses_2");
+  assert.deepEqual([status, linked, restriction], ["logged_out", false, null]);
   await world.supervisor.stop();
 });
 

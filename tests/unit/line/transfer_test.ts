@@ -262,7 +262,9 @@ Deno.test("an export that is killed after its file is on disk has given up link 
 });
 
 Deno.test("the gateway that runs drops the link of a line that is exported, and keeps that of one whose export was killed", async () => {
-  const { world, deps } = await oldPlace();
+  const { world, deps, kv } = await oldPlace();
+  const restriction = { kind: "DEFAULT", until: null };
+  await kv.commit(new Change().set(lineKeys.line("ses_1"), { ...await world.line(), restriction }));
   await world.boot();
   const options = { passphrase: PASSPHRASE, gatewayRuns: true };
   const writing = Promise.withResolvers<void>();
@@ -274,7 +276,8 @@ Deno.test("the gateway that runs drops the link of a line that is exported, and 
   const exporting = exportLine(deps, "ses_1", { ...options, write: () => Promise.resolve() });
   await world.clock.advance(30_000);
   assert.equal((await exporting).messages, 1);
-  assert.deepEqual([(await world.line()).reason, world.network.forgotten], [EXPORTED_REASON, ["ses_1"]]);
+  const line = await world.line();
+  assert.deepEqual([line.reason, line.restriction, world.network.forgotten], [EXPORTED_REASON, null, ["ses_1"]]);
   await world.supervisor.stop();
 });
 
