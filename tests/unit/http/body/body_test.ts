@@ -64,6 +64,21 @@ Deno.test("there is nothing left of a body that was read whole, nor of none", as
   assert.equal(await discardRest(new Request("http://gateway.test/", { method: "POST" }), clock), true);
 });
 
+Deno.test("a body in tiny chunks is given up, one in small chunks is not", async () => {
+  const { clock } = testRuntime();
+  for (const [bytes, isRead] of [[1, false], [1_000, true]] as const) {
+    let chunks = 0;
+    const body = new ReadableStream({
+      pull(controller) {
+        if (++chunks <= 20_000) controller.enqueue(new Uint8Array(bytes));
+        else controller.close();
+      },
+    });
+    assert.equal(await discardRest(new Request("http://gateway.test/", { method: "POST", body }), clock), isRead);
+    assert.equal(chunks > 2_000, isRead, `${chunks} chunks of ${bytes} were read`);
+  }
+});
+
 Deno.test("a body that does not end is given up, and its sender hears of it", async () => {
   const { clock } = testRuntime();
   let cancelled = false;
