@@ -2,9 +2,10 @@
  * Prepares a message on its line's connection: fetches and uploads its file, makes its link preview, looks up its
  * recipient. A file that repeatedly crashes the process makes its message fail.
  */
-import { within } from "../base/within.ts";
-import type { MediaStore } from "../media/store.ts";
-import { attachmentOf, bodyOf, remoteFile, storedFile } from "../message/content.ts";
+import { timeLimit, within } from "../base/within.ts";
+import { Problem } from "../errors.ts";
+import type { MediaStore, StoredFile } from "../media/store.ts";
+import { bodyOf, remoteFile, storedFile } from "../message/content.ts";
 import type { FetchAttachment } from "../message/fetch_attachment.ts";
 import type { FetchPreview } from "../message/link_preview.ts";
 import type { Message, MessageError } from "../message/message.ts";
@@ -18,9 +19,12 @@ import type { Outgoing, OutgoingBody, Prepared, SendOutcome } from "../whatsapp/
 import { TROUBLE_PAUSE_MS } from "./attempts.ts";
 import { lineKeys } from "./rows.ts";
 
-/** How long a connection may take to prepare one message, plus the time of its upload at the slowest accepted speed. */
+/**
+ * How long a connection may take to prepare one message, and before that the opening of its file, plus the time of the
+ * transfer at the slowest accepted speed.
+ */
 const PREPARE_DEADLINE_MS = 120_000;
-const SLOWEST_UPLOAD_BYTES_PER_MS = 50;
+const SLOWEST_BYTES_PER_MS = 50;
 /** A message whose file was being prepared when the process died this often fails; it would block its line forever. */
 const MAX_CRASHES = 10;
 
@@ -79,16 +83,31 @@ export function makePrepare(
     return ready;
   }
 
-  async function ask(message: Message, connection: Connection, unwanted: AbortController): Promise<Ready> {
+  /**
+   * Opens the file. Null if the message ended because it is gone; trouble with the place of files burns no attempt.
+   * Throws StoreError, and the signal's reason.
+   */
+  async function opened(message: Message, { fileId }: StoredFile, signal: AbortSignal) {
+    using limit = timeLimit(runtime.clock, limitOf(message), signal);
+    try {
+      return await files.onDisk(fileId, limit.signal);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      await recorder.dropped(message.id, { code: "file_unavailable", message: error.message });
+      return null;
+    }
+  }
+
+  /** `path` is that of the message's file, if it has one. */
+  async function ask(
+    message: Message,
+    path: string,
+    { connection, unwanted }: { connection: Connection; unwanted: AbortController },
+  ): Promise<Ready> {
     const { signal } = unwanted;
-    const file = storedFile(message.content);
-    const limitMs = PREPARE_DEADLINE_MS + (file?.size ?? 0) / SLOWEST_UPLOAD_BYTES_PER_MS;
     const ready = await askNetwork(
-      async () => {
-        await using local = file && await files.onDisk(file.fileId);
-        return await connection.prepare(await outgoingOf(message, local?.path ?? "", signal), signal);
-      },
-      { messageId: message.id, limitMs, signal },
+      async () => await connection.prepare(await outgoingOf(message, path, signal), signal),
+      { messageId: message.id, limitMs: limitOf(message), signal },
       runtime,
     );
     if (ready.kind === "unknown") unwanted.abort();
@@ -122,14 +141,22 @@ export function makePrepare(
     try {
       const whole = await withFile(message, signal);
       if (!whole) return null;
-      if (!attachmentOf(whole.content)) return await ask(whole, connection, unwanted);
-      return await counted(whole, () => ask(whole, connection, unwanted));
+      const file = storedFile(whole.content);
+      if (!file) return await ask(whole, "", { connection, unwanted });
+      await using local = await opened(whole, file, signal);
+      if (!local) return null;
+      return await counted(whole, () => ask(whole, local.path, { connection, unwanted }));
     } catch (error) {
+      if (signal.aborted) return null;
       runtime.log.warn({ lineId, error: String(error) }, "the next message of a line could not be prepared yet");
       await sleep(runtime.clock, TROUBLE_PAUSE_MS, signal);
       return null;
     }
   };
+}
+
+function limitOf({ content }: Message): number {
+  return PREPARE_DEADLINE_MS + (storedFile(content)?.size ?? 0) / SLOWEST_BYTES_PER_MS;
 }
 
 type Unanswered = Extract<SendOutcome, { kind: "unknown" }>;

@@ -103,13 +103,13 @@ export function makeBucketMediaStore(
     // S3 does not support ranges of zero bytes.
     read: (fileId, part) => read(fileId, part.length === 0 ? undefined : part),
 
-    async onDisk(fileId) {
+    async onDisk(fileId, signal) {
       const content = await read(fileId);
       const path = await Deno.makeTempFile({ prefix: "paloma-file-" });
       const remove = () => Deno.remove(path).catch(() => {});
       try {
         using file = await Deno.open(path, { write: true });
-        await content.pipeTo(file.writable, { preventClose: true });
+        await content.pipeTo(file.writable, { preventClose: true, signal });
         return { path, [Symbol.asyncDispose]: remove };
       } catch (error) {
         await remove();

@@ -25,8 +25,11 @@ export interface MediaStore {
   head(fileId: string, length: number): Promise<Uint8Array>;
   /** Reads `length` bytes from `start` on. Throws Problem not_found if the file is gone. */
   read(fileId: string, part: { start: number; length: number }): Promise<ReadableStream<Uint8Array<ArrayBuffer>>>;
-  /** Returns the file on the local disk, as long as the handle is held. Throws Problem not_found if it is gone. */
-  onDisk(fileId: string): Promise<AsyncDisposable & { readonly path: string }>;
+  /**
+   * Returns the file on the local disk, as long as the handle is held. Throws Problem not_found if it is gone, and the
+   * signal's reason.
+   */
+  onDisk(fileId: string, signal: AbortSignal): Promise<AsyncDisposable & { readonly path: string }>;
   /** Removes the bytes; a missing file is not an error. */
   remove(fileId: string): Promise<void>;
 }

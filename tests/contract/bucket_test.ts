@@ -123,14 +123,14 @@ if (s3Program() === null) {
       );
       let path: string;
       {
-        await using local = await media.onDisk(written.fileId);
+        await using local = await media.onDisk(written.fileId, never);
         path = local.path;
         assert.deepEqual(await Deno.readFile(path), bytes);
       }
       await assert.rejects(Deno.stat(path), Deno.errors.NotFound);
       await media.remove(written.fileId);
       await media.remove(written.fileId);
-      await assert.rejects(media.onDisk(written.fileId), problem("not_found"));
+      await assert.rejects(media.onDisk(written.fileId, never), problem("not_found"));
       await assert.rejects(media.read(written.fileId, { start: 0, length: 1 }), problem("not_found"));
     }
     assert.deepEqual(server.objects(), []);

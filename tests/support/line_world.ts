@@ -8,6 +8,7 @@ import { type Ledger, messageKeys } from "../../src/message/rows.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import type { EventName, LoggedEvent } from "../../src/event/event.ts";
 import type { MediaIngest } from "../../src/media/ingest.ts";
+import type { MediaStore } from "../../src/media/store.ts";
 import { laneOf } from "../../src/line/chats.ts";
 import { Forecast } from "../../src/line/forecast.ts";
 import { Queued } from "../../src/message/queued.ts";
@@ -54,6 +55,9 @@ export class World {
   readonly removedFiles: string[] = [];
   /** Gives a message that names its file by URL the file, or ends it; called with the file's message. */
   fetchAttachment: FetchAttachment = () => Promise.resolve();
+  /** Opens the file of a message; may be changed at any time. */
+  onDisk: MediaStore["onDisk"] = (fileId) =>
+    Promise.resolve({ path: `/files/${fileId}`, [Symbol.asyncDispose]: () => Promise.resolve() });
   media: MediaIngest = { take: () => Promise.resolve(null) };
   kv!: MemoryKv;
   bell!: TestBell;
@@ -87,8 +91,7 @@ export class World {
     const kv = this.kv = new MemoryKv(this.disk);
     const events = makeEventLog(kv, this.runtime);
     const files = {
-      onDisk: (fileId: string) =>
-        Promise.resolve({ path: `/files/${fileId}`, [Symbol.asyncDispose]: () => Promise.resolve() }),
+      onDisk: (...asked: Parameters<MediaStore["onDisk"]>) => this.onDisk(...asked),
       remove: (fileId: string) => Promise.resolve(void this.removedFiles.push(fileId)),
     };
     const names = makeSessionNames(kv, this.clock);

@@ -1,8 +1,10 @@
 /** Messages get ready while the pause before them runs: their departures keep the plan's bounds (promise 2). */
 import assert from "node:assert/strict";
+import { notFound } from "../../../src/errors.ts";
 import type { Message } from "../../../src/message/message.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import type { FileContent } from "../../../src/message/kinds/file.ts";
+import { StoreError } from "../../../src/store/kv.ts";
 import type { Unsent } from "../../../src/whatsapp/outgoing.ts";
 import { connectedWorld, World } from "../../support/line_world.ts";
 
@@ -239,6 +241,57 @@ Deno.test("trouble with the store delays what gets ready, and burns no attempt",
   await world.clock.advance(3_000);
   const { status, attempts } = await world.message(id);
   assert.deepEqual([status, attempts], ["sent", 1]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a place of files that is away for long delays what gets ready, and burns neither attempt nor connection", async () => {
+  const world = await connectedWorld();
+  const { onDisk } = world;
+  let asked = 0;
+  world.onDisk = () => {
+    asked++;
+    return Promise.reject(new StoreError("unavailable", "the bucket cannot be used"));
+  };
+  const { id } = await world.accept("ses_1", { content: PDF });
+  await world.clock.advance(10 * 60_000);
+  assert.equal((await world.message(id)).status, "queued");
+  assert.ok(asked > 10);
+  world.onDisk = onDisk;
+  await world.clock.advance(5_000);
+  const { status, attempts } = await world.message(id);
+  assert.deepEqual([status, attempts, world.network.connections.length], ["sent", 1, 1]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a file whose place does not answer is asked for again, and the next message does not wait for ever", async () => {
+  const world = await connectedWorld();
+  const { onDisk } = world;
+  world.onDisk = (_, signal) =>
+    new Promise((_, reject) => {
+      world.onDisk = onDisk;
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+  const { id } = await world.accept("ses_1", { content: PDF });
+  await world.clock.advance(3 * 60_000);
+  const { status, attempts } = await world.message(id);
+  assert.deepEqual([status, attempts, world.network.connections.length], ["sent", 1, 1]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a message whose file is gone fails and says so, and the connection stays", async () => {
+  const world = await connectedWorld();
+  const { onDisk } = world;
+  world.onDisk = () => {
+    world.onDisk = onDisk;
+    return Promise.reject(notFound("file"));
+  };
+  const { id } = await world.accept("ses_1", { content: PDF });
+  const next = await world.accept("ses_1", { content: PDF });
+  await world.clock.advance(1_000);
+  const { status, error } = await world.message(id);
+  assert.deepEqual([status, error?.code], ["failed", "file_unavailable"]);
+  assert.equal((await world.message(next.id)).status, "sent");
+  assert.equal(world.network.connections.length, 1);
   await world.supervisor.stop();
 });
 
