@@ -169,6 +169,19 @@ onStage("a restricted account goes on with its chats and holds new ones until th
   assert.deepEqual(events.map(({ data }) => data.active), [true, false]);
 });
 
+onStage("a restriction that ended while the line was away ends here too, and what it held leaves", async (stage) => {
+  await stage.addPhone(BEN);
+  const line = await stage.linkLine(LINE);
+  await fault(stage, "restrict", { until: Date.now() + 7 * 86_400_000 });
+  await until(async () => (await stage.session(line)).restriction, "a restriction");
+  const messageId = await stage.sendText(line, BEN, "held back");
+  await stage.api.call("POST", `/sessions/${line.sessionId}/disconnect`);
+  await fault(stage, "restrict", { until: 0, announced: false });
+  await stage.api.call("POST", `/sessions/${line.sessionId}/reconnect`);
+  await stage.status(messageId, "sent");
+  assert.equal((await stage.session(line)).restriction, null);
+});
+
 onStage("the network's limit of new chats stands in the line's health", async (stage) => {
   await stage.addPhone(BEN);
   const line = await stage.linkLine(LINE);

@@ -197,7 +197,7 @@ export class SocketLife {
   }
 
   #loggedIn(parts: LineSocket): void {
-    const { auth: { creds }, inbox, settings } = parts;
+    const { auth: { creds }, inbox, settings, standing } = parts;
     this.#phase = "open";
     this.#cancelWatch();
     this.#watchSilence();
@@ -205,6 +205,7 @@ export class SocketLife {
     this.#stayUnavailable(parts);
     inbox.open();
     if (creds.myAppStateKeyId) void settings.ask();
+    void standing.loggedIn();
   }
 
   /**

@@ -21,8 +21,8 @@ import type { Clock } from "../../../runtime.ts";
 import type { NewChats, Restriction } from "../../connection.ts";
 
 const ANSWER_MS = 5_000;
-/** A restriction without a known end is checked again after this time. */
-const UNKNOWN_END_MS = 60 * 60_000;
+/** How often the network is asked whether a restriction still holds: its end may have been announced to nobody. */
+const CHECK_EVERY_MS = 60 * 60_000;
 /** How long tokens are valid: four weeks, counted from the beginning of a week as WhatsApp Web does. */
 const WEEK_S = 7 * 24 * 60 * 60;
 const TOKEN_WEEKS = 4;
@@ -61,11 +61,11 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
   function waitForEnd(): void {
     cancelEnd();
     if (!present) return;
-    const leftMs = (present.until ?? clock.now() + UNKNOWN_END_MS) - clock.now();
-    // A timer can run for some three weeks at most.
-    cancelEnd = clock.after(Math.min(Math.max(0, leftMs), UNKNOWN_END_MS), () => {
-      if (present?.until != null && present.until <= clock.now()) set(null);
-      else waitForEnd();
+    const leftMs = (present.until ?? Infinity) - clock.now();
+    cancelEnd = clock.after(Math.min(Math.max(0, leftMs), CHECK_EVERY_MS), () => {
+      if (present?.until != null && present.until <= clock.now()) return set(null);
+      waitForEnd();
+      void isRestricted();
     });
   }
 
@@ -93,6 +93,11 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
   async function ask(): Promise<boolean> {
     const answer = await within(clock, ANSWER_MS, socket.fetchAccountReachoutTimelock()).catch(() => null);
     return answer !== null && answer !== "late" && answer.isActive === true;
+  }
+
+  async function isRestricted(): Promise<boolean> {
+    asking ??= ask().finally(() => asking = null);
+    return await asking;
   }
 
   socket.ev.on("connection.update", ({ reachoutTimeLock }) => {
@@ -124,9 +129,10 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
      * After a refused message: asks the network whether the account is restricted. Concurrent calls share a query.
      * Never rejects.
      */
-    async isRestricted(): Promise<boolean> {
-      asking ??= ask().finally(() => asking = null);
-      return await asking;
+    isRestricted,
+    /** Called when the line has logged in. Never rejects. */
+    async loggedIn(): Promise<void> {
+      if (present) await isRestricted();
     },
     /** Null if the network sets no limit, or does not say. Never rejects. */
     async newChats(): Promise<NewChats | null> {

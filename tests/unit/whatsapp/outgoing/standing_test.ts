@@ -21,3 +21,36 @@ Deno.test("a restriction whose end is no time has an unknown end: it would block
   assert.deepEqual(changes, [{ kind: "DEFAULT", until: null }]);
   standing.end();
 });
+
+Deno.test("the end of a restriction that was announced to nobody is found: at the next login, and within an hour", async () => {
+  for (const until of [null, Date.UTC(2026, 0, 20)]) {
+    for (const isMissedOffline of [true, false]) {
+      const ev = new EventEmitter();
+      const clock = new ManualClock();
+      const changes: (Restriction | null)[] = [];
+      const answer = { isActive: true, timeEnforcementEnds: until === null ? undefined : new Date(until) };
+      const standing = makeStanding({
+        socket: {
+          ev,
+          fetchAccountReachoutTimelock() {
+            const reachoutTimeLock = { ...answer, enforcementType: "DEFAULT" };
+            ev.emit("connection.update", { reachoutTimeLock });
+            return Promise.resolve(reachoutTimeLock);
+          },
+          // deno-lint-ignore no-explicit-any -- nothing else of the socket is asked here
+        } as any,
+        clock,
+        saltOf: () => Promise.resolve(null),
+        restriction: { kind: "DEFAULT", until },
+        changed: (restriction) => changes.push(restriction),
+      });
+      answer.isActive = !isMissedOffline;
+      await standing.loggedIn();
+      assert.deepEqual(changes, isMissedOffline ? [null] : []);
+      answer.isActive = false;
+      await clock.advance(3_600_000);
+      assert.deepEqual(changes, [null]);
+      standing.end();
+    }
+  }
+});
