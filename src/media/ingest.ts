@@ -33,6 +33,8 @@ const MEDIA_LINK_MS = 24 * 3_600_000;
 const DOWNLOAD_TIMEOUT_MS = 120_000;
 /** Pauses between attempts, if the network is at fault rather than the file. */
 const RETRY_PAUSES_MS = [1_000, 4_000];
+/** Pause between attempts while the place of files is away, as a bucket may be, or the store of its rows. */
+const AWAY_PAUSE_MS = 10_000;
 
 interface MediaIngestContext {
   media: Pick<SharedMediaStore, "write">;
@@ -82,14 +84,24 @@ async function download(
     const content = await unlessAborted(limit.signal, media.download(limit.signal));
     return await store.write(stopOnAbort(content, limit.signal), { accountId, maxBytes: RECEIVED_MAX_BYTES });
   };
+  const waiting = { clock, signal: limit.signal };
+  const isOfNetwork = (error: unknown) => finalReason(error) === null && !isAway(error);
   try {
-    const isTransient = (error: unknown) => finalReason(error) === null;
-    return await retry(attempt, { clock, pauseMs: RETRY_PAUSES_MS, signal: limit.signal, isTransient });
+    return await retry(
+      () => retry(attempt, { ...waiting, pauseMs: RETRY_PAUSES_MS, isTransient: isOfNetwork }),
+      { ...waiting, pauseMs: AWAY_PAUSE_MS, isTransient: isAway },
+    );
   } catch (error) {
     signal.throwIfAborted();
+    if (isAway(error)) return { reason: "the file could not be kept" };
     if (limit.isOver) return { reason: `the download took longer than ${DOWNLOAD_TIMEOUT_MS / 1000} s` };
     return { reason: finalReason(error) ?? passingReason(error) };
   }
+}
+
+/** Whether the place of files is away. It may be back soon, and until then the network keeps the file. */
+function isAway(error: unknown): boolean {
+  return error instanceof StoreError && error.code !== "full";
 }
 
 /** Returns why a retry is useless; null if it may help. */

@@ -382,6 +382,36 @@ Deno.test("a download that breaks off is tried again", async () => {
   assert.equal(tries, 3);
 });
 
+/** What a message's file becomes whose place is away for so long, as a bucket or its store while another takes over. */
+async function takenWhileAway(awayMs: number, code: StoreError["code"] = "unavailable") {
+  await using s = await stage();
+  const media = withFairWrites(s.media, s.clock);
+  const until = s.clock.now() + awayMs;
+  const away: typeof media = {
+    ...media,
+    async write(content, options) {
+      if (s.clock.now() >= until) return await media.write(content, options);
+      await content.cancel();
+      throw new StoreError(code, "the bucket cannot be used");
+    },
+  };
+  const begun = s.clock.now();
+  const ingest = makeMediaIngest({ media: away, links: s.links, runtime: s.runtime });
+  const taken = await s.clock.during(ingest.take("acc_1", incoming({}), new AbortController().signal));
+  return { ...taken!.media, tookMs: s.clock.now() - begun };
+}
+
+Deno.test("a file is kept whose place is away for a minute; longer than for two it holds up no message", async () => {
+  const kept = await takenWhileAway(60_000);
+  assert.ok(kept.url !== null && kept.tookMs < 80_000, `after ${kept.tookMs} ms`);
+  const lost = await takenWhileAway(10 * 60_000);
+  assert.deepEqual([lost.url, lost.reason], [null, "the file could not be kept"]);
+  assert.ok(lost.tookMs <= 121_000);
+  const full = await takenWhileAway(60_000, "full");
+  assert.match(full.reason ?? "", /no space left/);
+  assert.ok(full.tookMs < 10);
+});
+
 Deno.test("a gateway that stops gives no answer about a file, so that the message comes again", async () => {
   await using s = await stage();
   const abort = new AbortController();
