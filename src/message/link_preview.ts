@@ -1,7 +1,7 @@
 /**
  * Makes the preview of the first link in a text. Fetches through `SafeFetch`, so that no private address is reached.
  */
-import { Buffer } from "node:buffer";
+import { GatheredBytes } from "../base/gathered_bytes.ts";
 import { within } from "../base/within.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { Clock } from "../runtime.ts";
@@ -92,14 +92,12 @@ function textOf({ type, bytes }: { type: string; bytes: Uint8Array }): string {
 }
 
 async function firstBytes(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
+  const first = new GatheredBytes();
   for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= limit) break;
+    first.add(chunk);
+    if (first.size >= limit) break;
   }
-  return new Uint8Array(Buffer.concat(chunks).subarray(0, limit));
+  return first.all.slice(0, limit);
 }
 
 interface Head {

@@ -8,7 +8,10 @@ import { settle, testRuntime } from "../../support/runtime.ts";
 
 const NEVER = new AbortController().signal;
 
-type Page = { type: string; body: string | Uint8Array<ArrayBuffer> } | "silence" | EgressError;
+type Page =
+  | { type: string; body: string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>> }
+  | "silence"
+  | EgressError;
 
 function previews(pages: Record<string, Page>) {
   const runtime = testRuntime();
@@ -19,7 +22,8 @@ function previews(pages: Record<string, Page>) {
     if (page === "silence") return new Promise<never>(() => {});
     if (page instanceof EgressError) return Promise.reject(page);
     const headers = new Headers({ "content-type": page.type });
-    return Promise.resolve({ status: 200, headers, body: new Blob([page.body]).stream(), url: new URL(url) });
+    const body = page.body instanceof ReadableStream ? page.body : new Blob([page.body]).stream();
+    return Promise.resolve({ status: 200, headers, body, url: new URL(url) });
   };
   const safeFetch = { fetch } as unknown as SafeFetch;
   return { runtime, asked, fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }) };
@@ -43,6 +47,22 @@ Deno.test("the first link of a text is shown with title, description and picture
     picture: new TextEncoder().encode("picture"),
   });
   assert.deepEqual(asked, ["https://shop.example/x", "https://shop.example/a.png"]);
+});
+
+Deno.test("a page is copied as it arrives, so that the pieces of one in tiny chunks need no memory", async () => {
+  const piece = new Uint8Array(1);
+  const bytes = new TextEncoder().encode(PAGE.body).values();
+  const body = new ReadableStream({
+    pull(controller) {
+      const { value, done } = bytes.next();
+      if (done) return controller.close();
+      // A list of the pieces would hold this one many times.
+      piece[0] = value;
+      controller.enqueue(piece);
+    },
+  }, { highWaterMark: 0 });
+  const { fetchPreview } = previews({ "https://shop.example": { ...PAGE, body } });
+  assert.equal((await fetchPreview("https://shop.example", NEVER))?.title, "Shop & more");
 });
 
 Deno.test("a text without a link asks nobody", async () => {
