@@ -7,11 +7,15 @@
  * is the order of each chat. They are written when they are needed first: when the queue has several lanes, or a chat
  * wrote.
  */
-import { Change, type Kv, type Row } from "../../store/kv.ts";
+import { piecesOf } from "../../base/batches.ts";
+import { Change, isRow, type Kv, type Row } from "../../store/kv.ts";
 import { ledgerOf } from "../history/ledger.ts";
 import { PRIORITIES, type Priority } from "../message.ts";
 import { messageKeys, type QueueRow } from "../rows.ts";
 import { chatKeyOf, positionOf } from "./place.ts";
+
+/** Rows read at once. */
+const AT_ONCE = 10_000;
 
 export interface LineOfAccount {
   lineId: string;
@@ -32,15 +36,26 @@ export async function completeChats(
   const end = Math.min(upTo, lastPosition);
   let after = await completeUpTo(kv, lineId);
   while (after < end) {
-    const rows = await nextAccepted(kv, lineId, { after, upTo: end, limit: kv.mostChecks });
-    const to = rows.length < kv.mostChecks ? end : positionOf(rows.at(-1)!);
-    if (rows.length > 0) {
-      const change = new Change().set(messageKeys.chatsComplete(lineId), to);
-      // Checked: the row of a message that ends meanwhile must not stay behind.
-      for (const row of rows) change.check(row).set(chatKeyOf(row), row.value);
-      if (await kv.commit(change, { background: true }) === null) continue;
+    const rows = await nextAccepted(kv, lineId, { after, upTo: end });
+    after = rows.length < AT_ONCE ? end : positionOf(rows.at(-1)!);
+    // By chat, so that rows of one commit lie side by side in the file.
+    const pieces = piecesOf(rows.sort((a, b) => a.value.chat.localeCompare(b.value.chat)), kv.mostChecks);
+    for (const [i, piece] of pieces.entries()) {
+      const done = i === pieces.length - 1 ? new Change().set(messageKeys.chatsComplete(lineId), after) : null;
+      await writeRows(kv, piece, done);
     }
-    after = to;
+  }
+}
+
+/** Writes the rows by chat of these rows, and of those that are left if some end meanwhile; `done` is written with them. */
+async function writeRows(kv: Kv, rows: readonly Row<QueueRow>[], done: Change | null): Promise<void> {
+  for (let left = rows; left.length > 0;) {
+    const change = new Change();
+    if (done) change.include(done);
+    // Checked: the row of a message that ends meanwhile must not stay behind.
+    for (const row of left) change.check(row).set(chatKeyOf(row), row.value);
+    if (await kv.commit(change) !== null) return;
+    left = (await kv.getMany<QueueRow>(left.map(({ key }) => key))).filter(isRow);
   }
 }
 
@@ -59,13 +74,13 @@ async function completeUpTo(kv: Kv, lineId: string): Promise<number> {
 async function nextAccepted(
   kv: Kv,
   lineId: string,
-  { after, upTo, limit }: { after: number; upTo: number; limit: number },
+  { after, upTo }: { after: number; upTo: number },
 ): Promise<Row<QueueRow>[]> {
   const lanes = await Promise.all(PRIORITIES.map((priority) => {
     const range = acceptedAfter(lineId, priority, after);
-    return Array.fromAsync(kv.list({ ...range, end: [...range.prefix, upTo + 1] }, { limit }));
+    return Array.fromAsync(kv.list({ ...range, end: [...range.prefix, upTo + 1] }, { limit: AT_ONCE }));
   }));
-  return lanes.flat().sort((a, b) => positionOf(a) - positionOf(b)).slice(0, limit);
+  return lanes.flat().sort((a, b) => positionOf(a) - positionOf(b)).slice(0, AT_ONCE);
 }
 
 /** Messages are accepted into the cold lanes. */
