@@ -61,6 +61,11 @@ interface Exported extends Pick<Line, "name" | "phone" | "restriction"> {
   queue: MovedMessage[];
 }
 
+interface ExportOptions extends TransferOptions {
+  /** Resolves once the file is on disk. */
+  write(file: Uint8Array): Promise<void>;
+}
+
 /**
  * Exports the line with the messages in its queue. One commit gives both up here, after `write` has put the file on
  * disk. Until then the line accepts no messages, and a failure restores its wanted state; if the process is killed, the
@@ -70,65 +75,79 @@ interface Exported extends Pick<Line, "name" | "phone" | "restriction"> {
 export async function exportLine(
   deps: Omit<TransferDeps, "offer">,
   lineId: string,
-  { passphrase, gatewayRuns, write }: TransferOptions & { write(file: Uint8Array): Promise<void> },
+  options: ExportOptions,
 ): Promise<{ line: Line; messages: number }> {
-  const { kv, runtime, seal, link } = deps;
+  const { kv, runtime, link } = deps;
   const asked = await change(kv, lineId, (line) => {
-    if (!line.linked) throw new TransferError(`${lineId} is not linked: there is nothing to export`);
+    assertLinked(line);
     // An export that was killed left `exporting`, with the state before it.
     const wantedBefore = line.wanted === "exporting" ? line.wantedBefore ?? "connected" : line.wanted;
     return { ...line, wanted: "exporting", wantedBefore, generation: line.generation + 1 };
   });
-  let [line, messages]: [Line, number] = [asked, 0];
-  try {
-    if (gatewayRuns) await untilObserved(kv, runtime.clock, asked);
-    const queue = await readQueue(deps, lineId, MOST_BYTES);
-    if (queue === null) {
-      throw new TransferError(`the messages waiting on ${lineId} exceed 256 MB: let the queue drain first`);
-    }
-    messages = queue.length;
-    const exported: Exported = {
-      id: Buffer.from(runtime.random.bytes(SALT_BYTES)).toString("base64url"),
-      name: asked.name,
-      phone: asked.phone,
-      restriction: asked.restriction ?? null,
-      proxy: openedProxy(asked, seal),
-      pacing: (await kv.get(lineKeys.pacing(lineId))).value,
-      isQueuePaused: (await kv.get(lineKeys.queuePaused(lineId))).value !== null,
-      link: Buffer.from(await link.read(lineId)).toString("base64"),
-      queue,
-    };
-    const salt = runtime.random.bytes(SALT_BYTES);
-    const sealed = sealOf(passphrase, salt, runtime).seal(new TextEncoder().encode(JSON.stringify(exported)));
-    await write(Buffer.concat([MAGIC, salt, sealed]));
-    line = await change(kv, lineId, (line) => {
-      // A line that was reconnected may have sent what the file holds.
-      if (line.generation !== asked.generation) {
-        throw new TransferError(`${lineId} was changed during the export: discard the file, and export it again`);
-      }
-      return {
-        ...line,
-        ...NOTHING_TO_LINK,
-        wanted: "exported",
-        generation: line.generation + 1,
-        linked: false,
-        halted: true,
-        status: "logged_out",
-        reason: EXPORTED_REASON,
-      };
-    });
-  } catch (error) {
+  const { line, messages } = await giveUp(deps, asked, options).catch(async (error) => {
     await change(kv, lineId, (line) => {
       // The owner may have asked for something else meanwhile.
       if (line.generation !== asked.generation) return line;
-      return { ...line, wanted: line.wantedBefore ?? "connected", generation: line.generation + 1 };
+      const restored = { ...line, wanted: line.wantedBefore ?? "connected" };
+      // One that was logged out meanwhile waits for its owner, as ever.
+      return line.linked ? { ...restored, generation: line.generation + 1 } : { ...restored, halted: true };
     });
     throw error;
-  }
+  });
   // If no gateway runs, the next one to start fails the messages in the queue before anything else.
-  if (gatewayRuns) await untilObserved(kv, runtime.clock, line);
+  if (options.gatewayRuns) await untilObserved(kv, runtime.clock, line);
   else await link.drop(lineId);
   return { line, messages };
+}
+
+/** Writes the export file, and then gives the line up in one commit. */
+async function giveUp(
+  deps: Omit<TransferDeps, "offer">,
+  asked: Line,
+  { passphrase, gatewayRuns, write }: ExportOptions,
+): Promise<{ line: Line; messages: number }> {
+  const { kv, runtime, seal, link } = deps;
+  const { id: lineId, name, phone, restriction } = asked;
+  if (gatewayRuns) assertLinked(await untilObserved(kv, runtime.clock, asked));
+  const queue = await readQueue(deps, lineId, MOST_BYTES);
+  if (queue === null) {
+    throw new TransferError(`the messages waiting on ${lineId} exceed 256 MB: let the queue drain first`);
+  }
+  const exported: Exported = {
+    id: Buffer.from(runtime.random.bytes(SALT_BYTES)).toString("base64url"),
+    name,
+    phone,
+    restriction: restriction ?? null,
+    proxy: openedProxy(asked, seal),
+    pacing: (await kv.get(lineKeys.pacing(lineId))).value,
+    isQueuePaused: (await kv.get(lineKeys.queuePaused(lineId))).value !== null,
+    link: Buffer.from(await link.read(lineId)).toString("base64"),
+    queue,
+  };
+  const salt = runtime.random.bytes(SALT_BYTES);
+  const sealed = sealOf(passphrase, salt, runtime).seal(new TextEncoder().encode(JSON.stringify(exported)));
+  await write(Buffer.concat([MAGIC, salt, sealed]));
+  const line = await change(kv, lineId, (line) => {
+    // A line that was reconnected may have sent what the file holds.
+    if (line.generation !== asked.generation) {
+      throw new TransferError(`${lineId} was changed during the export: discard the file, and export it again`);
+    }
+    return {
+      ...line,
+      ...NOTHING_TO_LINK,
+      wanted: "exported",
+      generation: line.generation + 1,
+      linked: false,
+      halted: true,
+      status: "logged_out",
+      reason: EXPORTED_REASON,
+    };
+  });
+  return { line, messages: queue.length };
+}
+
+function assertLinked({ id, linked }: Line): void {
+  if (!linked) throw new TransferError(`${id} is not linked: there is nothing to export`);
 }
 
 /**
@@ -216,12 +235,12 @@ async function change(
   });
 }
 
-/** Waits until the running gateway has carried out the line's generation. Throws TransferError on timeout. */
-async function untilObserved(kv: Kv, clock: Clock, { id, generation }: Line): Promise<void> {
+/** Resolves to the line once the running gateway has carried out its generation. Throws TransferError on timeout. */
+async function untilObserved(kv: Kv, clock: Clock, { id, generation }: Line): Promise<Line> {
   const deadline = clock.now() + LET_GO_WITHIN_MS;
   for (;;) {
     const { value: line } = await kv.get(lineKeys.line(id));
-    if (line && line.observedGeneration >= generation) return;
+    if (line && line.observedGeneration >= generation) return line;
     if (clock.now() > deadline) throw new TransferError(`the gateway that holds ${id} did not answer within 30 s`);
     await sleep(clock, POLL_MS);
   }

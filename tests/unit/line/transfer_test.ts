@@ -12,6 +12,7 @@ import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld, SEAL, World } from "../../support/line_world.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
+import { until } from "../../support/until.ts";
 
 const PASSPHRASE = "correct horse battery";
 const FILE = new TextEncoder().encode("%PDF-1.7 an invoice");
@@ -278,6 +279,26 @@ Deno.test("the gateway that runs drops the link of a line that is exported, and 
   assert.equal((await exporting).messages, 1);
   const line = await world.line();
   assert.deepEqual([line.reason, line.restriction, world.network.forgotten], [EXPORTED_REASON, null, ["ses_1"]]);
+  await world.supervisor.stop();
+});
+
+Deno.test("a line that is logged out on its phone as its export begins is not exported, and waits for its owner", async () => {
+  const { world, deps } = await oldPlace();
+  await world.boot();
+  await world.clock.advance(1_000);
+  const write = () => Promise.reject(new Error("there is nothing to write"));
+  const options = { passphrase: PASSPHRASE, gatewayRuns: true, write };
+  const exporting = assert.rejects(exportLine(deps, "ses_1", options), /is not linked/);
+  await until(async () => (await world.line()).wanted === "exporting", "the export to begin");
+  world.network.linked.delete("ses_1");
+  world.network.of("ses_1").ends("logged_out", 401);
+  await world.clock.advance(15_000);
+  await exporting;
+  world.crash();
+  await world.boot();
+  await world.clock.advance(60_000);
+  const { status, wanted, halted } = await world.line();
+  assert.deepEqual([status, wanted, halted, world.network.connections.length], ["logged_out", "connected", true, 1]);
   await world.supervisor.stop();
 });
 
