@@ -18,7 +18,7 @@ const MAX_VALUES = 500_000;
  * byte. Enough for a slightly large upload. A chunk of one byte takes as much of the thread's time as one of 64 KiB.
  */
 const REST_BYTES = 128 * MIB;
-const REST_CHUNKS = 1_000;
+const REST_CHUNKS = 10_000;
 const REST_MS = 30_000;
 const REST_IDLE_MS = 5_000;
 
