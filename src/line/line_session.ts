@@ -325,6 +325,7 @@ export class LineSession implements Service {
     const before = (await this.#row.read())?.phone ?? phone;
     if (before === phone) return {};
     await this.#row.untilDone(() => this.runner.forgetNumber());
+    this.#deps.lookups.forget(this.lineId, "");
     return { numberSince: this.#deps.runtime.clock.now() };
   }
 

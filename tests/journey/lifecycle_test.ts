@@ -93,13 +93,17 @@ onStage("a log-out unlinks the device on the phone; a reconnect shows a new QR, 
 });
 
 onStage(
-  "what a session's last number sent and received is nothing that its next number can refer to",
+  "what a session's last number sent, received and blocked means nothing to its next number",
   async (stage) => {
     const { api, control } = stage;
     await stage.addPhone(ANA);
     await stage.addPhone(NEXT);
     const line = await stage.linkLine(LINE);
     const { id: gid } = await control.call("POST", "/groups", { subject: "Team", participants: [ANA, LINE, NEXT] });
+    const path = `/sessions/${line.sessionId}`;
+    await api.call("PUT", `${path}/contacts/${NEXT}/block`);
+    const blocked = async () => (await api.call("GET", `${path}/blocklist`)).data.length;
+    assert.equal(await blocked(), 1);
     const sent = new Map<string, string>();
     for (const to of [ANA, gid]) sent.set(to, await stage.sendText(line, to, "from the first number"));
     for (const messageId of sent.values()) await stage.status(messageId, "sent");
@@ -118,9 +122,13 @@ onStage(
       }
     }
     await refused(send("reaction", { messageId: heard.messageId, emoji: "👍" }), 404, "not_found");
-    const chat = `/sessions/${line.sessionId}/chats/${heard.chat}`;
-    await refused(post(stage, `${chat}/read`, { json: { messageId: heard.messageId } }), 404, "not_found");
+    await refused(
+      post(stage, `${path}/chats/${heard.chat}/read`, { json: { messageId: heard.messageId } }),
+      404,
+      "not_found",
+    );
 
+    assert.equal(await blocked(), 0);
     const messageId = await stage.sendText(line, ANA, "from the next number");
     await stage.status(messageId, "sent");
     const { id } = await stage.arrival(ANA, ({ text }) => text === "from the next number");
