@@ -109,6 +109,47 @@ inPanel(
 );
 
 inPanel(
+  "whoever signs out is asked nothing more by their page, and what it was asking for ends",
+  async ({ page, assertQuiet }, stage) => {
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage));
+    await page.getByRole("heading", { name: "stage" }).waitFor();
+    // The page waits for its messages; the gateway has signed its person out before the page is told.
+    const asked = Promise.withResolvers<void>();
+    const signedOut = Promise.withResolvers<void>();
+    const told = Promise.withResolvers<void>();
+    await page.route("**/messages/history?*", async (route) => {
+      asked.resolve();
+      await signedOut.promise;
+      await route.continue();
+    });
+    await page.route("**/sign-out", async (route) => {
+      const response = await route.fetch();
+      signedOut.resolve();
+      await told.promise;
+      await route.fulfill({ response });
+    });
+    await page.getByRole("link", { name: "Messages", exact: true }).click();
+    await asked.promise;
+    const ended = page.waitForEvent("requestfailed", (request) => request.url().includes("/messages/history"));
+    const requests: string[] = [];
+    page.on("request", (request) => requests.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    await button(page, "Sign out").click();
+    await Promise.all([signedOut.promise, ended]);
+    await page.evaluate("document.dispatchEvent(new Event('visibilitychange'))");
+    await page.getByRole("link", { name: "Opt-outs" }).click();
+    await page.getByRole("heading", { name: "Opt-outs" }).waitFor();
+    told.resolve();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    assert.equal(await page.getByText("Your session has ended").count(), 0);
+    assert.deepEqual(requests.filter((request) => request.includes("/api/")), ["POST /panel/api/sign-out"]);
+    await signIn(page, "root@example.com");
+    await page.getByRole("heading", { name: "Gateway" }).waitFor();
+    assertQuiet();
+  },
+);
+
+inPanel(
   "a line is linked by the QR on the page, changes before one's eyes, and is deleted with a word of what is lost",
   async ({ page, assertQuiet }, stage) => {
     await stage.addPhone(LINE);

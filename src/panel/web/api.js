@@ -5,8 +5,13 @@ import { makeStore } from "./html.js";
 const root = new URL("../", import.meta.url);
 /** True while the gateway does not answer. */
 export const offline = makeStore(false);
-/** The answer of `GET /panel/api/state`, which includes the signed-in person; null until it is loaded. */
+/**
+ * The answer of `GET /panel/api/state`, which includes the signed-in person; null until it is loaded. `leaving` once that
+ * person signs out.
+ */
 export const session = makeStore(null);
+/** Aborted when the person signs out. */
+let asking = new AbortController();
 
 export const apiUrl = (below) => new URL(`api${below}`, root).href;
 
@@ -29,14 +34,19 @@ export class CallError extends Error {
 /** Timeouts of reads, and of calls that may wait for the network. Uploads have none. */
 const READ_MS = 20_000;
 const DONE_MS = 60_000;
+const never = new Promise(() => {});
 
-/** Calls `/panel/api…`; resolves to the JSON of the answer. `once`, an idempotency key, makes a repetition harmless. */
-export async function call(method, below, { body, once, form } = {}) {
+/**
+ * Calls `/panel/api…`; resolves to the JSON of the answer, and never once the signal is aborted. `once`, an idempotency
+ * key, makes a repetition harmless.
+ */
+export async function call(method, below, { body, once, form, signal = asking.signal } = {}) {
+  const timeout = form ? [] : [AbortSignal.timeout(method === "GET" ? READ_MS : DONE_MS)];
   let response;
   try {
     response = await fetch(apiUrl(below), {
       method,
-      signal: form ? undefined : AbortSignal.timeout(method === "GET" ? READ_MS : DONE_MS),
+      signal: AbortSignal.any([signal, ...timeout]),
       headers: {
         "x-paloma-panel": "1",
         ...(body !== undefined && { "content-type": "application/json" }),
@@ -45,10 +55,12 @@ export async function call(method, below, { body, once, form } = {}) {
       body: form ?? (body === undefined ? undefined : JSON.stringify(body)),
     });
   } catch {
+    if (signal.aborted) return await never;
     offline.set(true);
     throw new CallError({ code: "offline", detail: t("The gateway is not responding.") }, 0);
   }
   const answer = await response.json().catch(() => ({}));
+  if (signal.aborted) return await never;
   // The answer comes from a proxy, because the gateway is down.
   const gone = [502, 503, 504].includes(response.status) && !answer.code;
   offline.set(gone);
@@ -64,6 +76,23 @@ export async function call(method, below, { body, once, form } = {}) {
 export async function loadSession() {
   session.set((await call("GET", "/state")).data);
   return session.get();
+}
+
+/** Signs the person out. From now on their pages ask for nothing, and get no answer to what they have asked for. */
+export async function signOut() {
+  asking.abort();
+  const next = new AbortController();
+  session.set({ ...session.get(), leaving: true });
+  try {
+    await call("POST", "/sign-out", { signal: next.signal });
+    sessionStorage.clear();
+    session.set({ ...session.get(), person: null });
+  } catch (error) {
+    session.set({ ...session.get(), leaving: false });
+    throw error;
+  } finally {
+    asking = next;
+  }
 }
 
 /** The path of the public API, called on behalf of the signed-in person, below `/panel/api`. */

@@ -1,8 +1,8 @@
 // The frame of every page: navigation, and a notice while the gateway does not answer.
-import { call, offline, session } from "./api.js";
+import { call, offline, signOut } from "./api.js";
 import { html, useEffect, useRef, useState, useStore } from "./html.js";
 import { t } from "./i18n.js";
-import { go, href } from "./router.js";
+import { href } from "./router.js";
 import { Work } from "./ui.js";
 
 const ICONS = {
@@ -86,12 +86,6 @@ export function Frame({ account, person, pathname, children }) {
     call("GET", `/accounts/${account}`).then(({ data }) => isShown && setName(data.name), () => {});
     return () => void (isShown = false);
   }, [account]);
-  const signOut = async () => {
-    await call("POST", "/sign-out");
-    sessionStorage.clear();
-    session.set({ ...session.get(), person: null });
-    go("/sign-in", { replace: true });
-  };
   const menu = useRef(null);
   const close = () => {
     if (!open) return;

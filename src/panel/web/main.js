@@ -1,7 +1,7 @@
 // The entry point: loads the language and the session, then the page for the URL.
 import { loadSession, offline, session } from "./api.js";
 import { Frame, Offline } from "./frame.js";
-import { html, render, useEffect, useRef, useState, useStore } from "./html.js";
+import { html, render, useEffect, useLayoutEffect, useRef, useState, useStore } from "./html.js";
 import { language, startLanguage, t } from "./i18n.js";
 import { follow } from "./live.js";
 import { go, href, match, place } from "./router.js";
@@ -103,7 +103,8 @@ function App() {
   const login = useRef(null);
   useEffect(() => {
     if (!who) return;
-    if (away) go(`/sign-in?next=${encodeURIComponent(at)}${login.current ? "&ended=1" : ""}`, { replace: true });
+    if (away && who.leaving) go("/sign-in", { replace: true });
+    else if (away) go(`/sign-in?next=${encodeURIComponent(at)}${login.current ? "&ended=1" : ""}`, { replace: true });
     else if (pathname === "/" || pathname === "") go(home(person), { replace: true });
     else if (pathname === "/sign-in" && person) {
       const next = new URLSearchParams(search).get("next");
@@ -121,8 +122,9 @@ function App() {
     // Pages of another version do not match the modules already loaded.
     if (who?.version !== version) location.reload();
   }, [pathname]);
-  const followed = !person ? undefined : account ?? (person.operator ? null : undefined);
-  useEffect(() => follow(followed), [followed]);
+  const followed = !person || who.leaving ? undefined : account ?? (person.operator ? null : undefined);
+  // At once: a stream that opens while its person signs out is refused.
+  useLayoutEffect(() => follow(followed), [followed]);
   if (!who || away) return html`<${Toasts} />`;
   const query = Object.fromEntries(new URLSearchParams(search));
   const content = Page
