@@ -43,7 +43,7 @@ export class References {
 
   /**
    * Finds a message of the account. An id from an event may be known to several lines: the oldest line that knows it is
-   * used, unless `sessionId` names one. Throws Problem not_found, also for another account's message.
+   * used, one whose last number sent it only if no other does, unless `sessionId` names one. Throws Problem not_found, also for another account's message.
    */
   async find(accountId: string, messageId: string, { sessionId }: { sessionId: string | null }): Promise<Referred> {
     if (messageId.startsWith("msg_")) {
@@ -51,11 +51,14 @@ export class References {
       if (message?.accountId !== accountId) throw notFound("message");
       return await this.#ofMessage(message);
     }
+    let ofOtherNumber: Referred | null = null;
     for await (const { value: lineId } of this.#kv.list({ prefix: lineKeys.linesOfAccount(accountId) })) {
       if (sessionId !== null && sessionId !== lineId) continue;
       const found = await this.#onLine(lineId, messageId);
-      if (found) return found;
+      if (found && !found.isOfOtherNumber) return found;
+      ofOtherNumber ??= found;
     }
+    if (ofOtherNumber) return ofOtherNumber;
     throw notFound("message");
   }
 
