@@ -1,7 +1,4 @@
-/**
- * What a person can do for an account beyond the public API: its key and from where it works, usage by day, the audit
- * log, and search.
- */
+/** What a person can do for an account beyond the public API: its key and from where it works, usage by day, search. */
 import { z } from "zod";
 import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/account.ts";
 import { invalid } from "../../errors.ts";
@@ -10,7 +7,7 @@ import type { Parts } from "./parts.ts";
 const DAY_MS = 24 * 60 * 60_000;
 const ACCOUNT = "/accounts/:accountId";
 export function addAccountPages(parts: Parts): void {
-  const { guard, accounts, audit, usage, budgets, runtime: { clock } } = parts;
+  const { guard, accounts, usage, budgets, runtime: { clock } } = parts;
 
   guard.account({ method: "GET", path: ACCOUNT }, ({ account }) => {
     const { id, name, plan, active, expiresAt, allowedIps, allowedDomains } = account;
@@ -53,10 +50,6 @@ export function addAccountPages(parts: Parts): void {
     const from = new Date(clock.now() - (days - 1) * DAY_MS).toISOString().slice(0, 10);
     return { data: await budgets.reads.run({ party: account.id }, () => usage.days(account.id, from)) };
   });
-
-  guard.account({ method: "GET", path: `${ACCOUNT}/audit` }, async ({ account, query }) => ({
-    data: await audit.page({ accountId: account.id, before: query("before"), limit: 50 }),
-  }));
 
   addSearch(parts);
 }

@@ -101,7 +101,7 @@ export function addOperatorPages(parts: Parts): void {
   });
 
   guard.operator({ method: "GET", path: "/operator/audit" }, async ({ query }) => ({
-    data: await audit.page({ accountId: query("accountId"), before: query("before"), limit: 50 }),
+    data: await audit.page({ before: query("before"), limit: 50 }),
   }));
 
   addPlans(parts);

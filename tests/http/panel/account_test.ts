@@ -14,6 +14,7 @@ function routesOf(world: ApiWorld): { method: string; path: string }[] {
 Deno.test("the API answers whoever is signed in as it answers the key, at no cost to its rate limit", () =>
   withApi(async (world) => {
     const sessionId = await world.linkedSession();
+    const root = await joined(world, "root", null);
     const ana = await joined(world, "ana", world.account.id);
     for (let i = 0; i < 5; i++) {
       const { status, headers, body } = await ana.ask("GET", below(world, "/v1/sessions"));
@@ -34,7 +35,7 @@ Deno.test("the API answers whoever is signed in as it answers the key, at no cos
     assert.deepEqual([first.status, second.body.messageId], [202, first.body.messageId]);
     const wrong = await ana.ask("POST", below(world, "/v1/messages/send/text"), { ...message, to: "nobody" });
     assert.deepEqual([wrong.status, wrong.body.code], [400, "validation_failed"]);
-    const log = await ana.get(below(world, "/audit"));
+    const log = await root.get("/operator/audit");
     assert.equal(log[0].action, "POST /v1/messages/send/text");
     assert.equal(log[0].login, "ana");
   }, { plan: { requestsPerMinute: 2 } }));
@@ -42,11 +43,12 @@ Deno.test("the API answers whoever is signed in as it answers the key, at no cos
 Deno.test("the audit log has nobody's number, also not that of whoever made a group, which its old kind of id has", () =>
   withApi(async (world) => {
     const sessionId = await world.linkedSession();
+    const root = await joined(world, "root", null);
     const ana = await joined(world, "ana", world.account.id);
     for (const chat of ["34600111222", "34600111222@s.whatsapp.net", "34600111222-1500000000@g.us"]) {
       const read = await ana.ask("POST", below(world, `/v1/sessions/${sessionId}/chats/${chat}/read`), {});
       assert.equal(read.status, 200, JSON.stringify(read.body));
-      const [{ action }] = await ana.get(below(world, "/audit"));
+      const [{ action }] = await root.get("/operator/audit");
       assert.equal(action, `POST /v1/sessions/${sessionId}/chats/…/read`);
     }
   }));
@@ -169,6 +171,7 @@ Deno.test("an expired or deactivated account can be looked at, or not, but not s
 
 Deno.test("the key is shown on demand, regenerated at once, and one of many regenerations counts", () =>
   withApi(async (world) => {
+    const root = await joined(world, "root", null);
     const ana = await joined(world, "ana", world.account.id);
     const pages = await Promise.all([ana.get(below(world)), ana.get("/me"), ana.get("/state")]);
     assert.ok(!JSON.stringify(pages).includes(world.apiKey));
@@ -182,8 +185,9 @@ Deno.test("the key is shown on demand, regenerated at once, and one of many rege
     assert.equal(valid.filter(Boolean).length, 1);
     const old = await world.call("GET", "/v1/account");
     assert.equal((await old.json()).code, "api_key_invalid");
-    assert.deepEqual((await ana.get(below(world, "/audit"))).map((row: { action: string }) => row.action).slice(-2), [
+    assert.deepEqual((await root.get("/operator/audit")).map((row: { action: string }) => row.action).slice(-3), [
       "key_shown",
+      "joined",
       "joined",
     ]);
   }));
