@@ -149,6 +149,23 @@ inPanel(
   },
 );
 
+inPanel("a page that was left loads nothing more, although it meant to look again soon", async ({ page }, stage) => {
+  const { data: webhook } = await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/hook" });
+  stage.secrets.add(webhook.secret);
+  await asOperator(page, stage);
+  await page.clock.install();
+  await page.goto(accountPage(stage, `/webhooks/${webhook.id}`));
+  await button(page, "Send test event").click();
+  await page.getByText("A test event is on its way.").waitFor();
+  await button(page, "Sign out").click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  const requests: string[] = [];
+  page.on("request", (request) => requests.push(new URL(request.url()).pathname));
+  await page.clock.fastForward(10_000);
+  await page.evaluate("fetch('/healthz')");
+  assert.deepEqual(requests, ["/healthz"]);
+});
+
 inPanel(
   "a line is linked by the QR on the page, changes before one's eyes, and is deleted with a word of what is lost",
   async ({ page, assertQuiet }, stage) => {

@@ -114,7 +114,10 @@ function listen(topic, heard) {
 export function useLoad(load, deps, topics = []) {
   const [state, setState] = useState({ data: null, error: null });
   const turn = useRef(0);
+  const latest = useRef(null);
   const reload = useCallback(async () => {
+    // Its page was left, or shows something else by now.
+    if (latest.current !== reload) return;
     const mine = ++turn.current;
     try {
       const data = await load();
@@ -124,6 +127,7 @@ export function useLoad(load, deps, topics = []) {
     }
   }, deps);
   useEffect(() => {
+    latest.current = reload;
     reload();
     let waiting = 0;
     let asked = 0;
@@ -137,6 +141,7 @@ export function useLoad(load, deps, topics = []) {
     const ends = ["ready", ...topics].map((topic) => listen(topic, soon));
     return () => {
       turn.current++;
+      latest.current = null;
       clearTimeout(waiting);
       for (const end of ends) end();
     };
