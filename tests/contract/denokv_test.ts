@@ -67,6 +67,9 @@ if (denoKvProgram() === null) {
       assert.rejects(kv.commit(new Change().set(["k"], "meanwhile")), isUnavailable),
       assert.rejects(Array.fromAsync(kv.list({ prefix: ["k"] })), isUnavailable),
     ];
+    await runtime.clock.advance(5_000);
+    // Waits behind the first, and no longer than that.
+    refused.push(assert.rejects(kv.commit(new Change().set(["k"], "behind")), isUnavailable));
     await runtime.clock.advance(10_000);
     await Promise.all(refused);
     await server.start();

@@ -21,7 +21,9 @@ const LATE_FOR_MS = 120_000;
 
 /** Opens the store at `url`. The runtime reads the access token from `DENO_KV_ACCESS_TOKEN`. Throws StoreError. */
 export async function openRemoteDenoKv(url: string, options: { runtime: Runtime }): Promise<ChunkedKv> {
-  return withLayers(remoteEngine(await openServer(url, options), options), { limits: COMMIT_LIMITS, ...options });
+  const engine = remoteEngine(await openServer(url, options), options);
+  const limit = { clock: options.runtime.clock, ms: ANSWER_MS, late: unanswered };
+  return withLayers(engine, { limits: COMMIT_LIMITS, limit, ...options });
 }
 
 /** Connects to the server, without the layers. Throws StoreError. */

@@ -25,7 +25,7 @@ interface GroupCommitOptions {
   /** How many flushes may be in flight at once; 1 by default. */
   flights?: number;
   /** A commit that fails by it was not written if it still waited; otherwise that is unknown. */
-  limit?: TimeLimit;
+  limit?: TimeLimit | undefined;
 }
 
 /**
