@@ -21,6 +21,8 @@ import { existingWebhook } from "./webhooks.ts";
 
 /** Rows examined per page: with a filter, a page may be empty although `next` is set. */
 const SCAN_LIMIT = 2_000;
+/** How far the clocks of the processes that log events may be apart, or be set back. */
+const CLOCKS_DIFFER_MS = 60_000;
 
 interface DeliveryQuery {
   status: DeliveryStatus | null;
@@ -101,12 +103,12 @@ export class DeliveryLog {
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhookId));
     if (!progress) throw notFound("webhook");
     const { origin } = progress;
-    /** Times increase with orders: the list is newest first and ends at the first event that is too old. */
+    /** The list is newest first, and times increase with orders, as far as clocks agree. */
     async function* wanted(): AsyncGenerator<LoggedEvent> {
       const newestFirst = kv.list({ prefix: eventKeys.events(accountId) }, { reverse: true });
       for await (const { value: event } of yielding(newestFirst, clock)) {
-        if (event.createdAt < since || orderOf(event.id) <= origin) return;
-        if (wants(webhook, event)) yield event;
+        if (event.createdAt < since - CLOCKS_DIFFER_MS || orderOf(event.id) <= origin) return;
+        if (event.createdAt >= since && wants(webhook, event)) yield event;
       }
     }
     let scheduled = 0;

@@ -285,6 +285,20 @@ Deno.test("all since a time are made again: not those before, not those of befor
   await s.world.until(late.webhook.id, (now) => now.every(({ status }) => status === "delivered"));
 });
 
+Deno.test("all since a time are made again, although a process whose clock is behind has logged others after them", async () => {
+  await using s = await stage();
+  await s.clock.advance(HOUR_MS);
+  const since = s.clock.now();
+  const [late] = await s.world.log(textEvent(1));
+  s.clock.now = () => since - 1_000;
+  await s.world.log(textEvent(2));
+  s.clock.now = ManualClock.prototype.now;
+  await s.world.until(s.webhook.id, (now) => now.filter(({ status }) => status === "delivered").length === 2);
+  assert.deepEqual(await s.log.redeliverSince(ACCOUNT, s.webhook.id, since), { scheduled: 1 });
+  const again = await s.world.until(s.webhook.id, (now) => now.some(({ attempts }) => attempts.length === 2));
+  assert.deepEqual(again.filter(({ attempts }) => attempts.length === 2).map(({ eventId }) => eventId), [late]);
+});
+
 /** A webhook that was subscribed to nothing while these came, and that hears of them again. Resolves to their ids. */
 async function passedOver(s: Awaited<ReturnType<typeof stage>>): Promise<string[]> {
   await s.webhooks.update(ACCOUNT, s.webhook.id, { events: ["session.qr"] });
