@@ -5,7 +5,7 @@ import type { Clock } from "../runtime.ts";
 export type Settled<Out> = PromiseSettledResult<Out>;
 
 /** How long an item may take in all, until its flush and in it. */
-export interface TimeLimit {
+export interface ItemLimit {
   clock: Clock;
   /** In whole seconds. */
   ms: number;
@@ -24,7 +24,7 @@ interface BatcherOptions<In> {
   /** Awaited before each flush takes its items, which fail if it rejects. Items that arrive meanwhile join the flush. */
   turn?: () => Promise<void>;
   /** Items that take longer fail, up to a second early; those that still wait are then not flushed. */
-  limit?: TimeLimit | undefined;
+  limit?: ItemLimit | undefined;
 }
 
 /** Time is counted, not read, so that a clock that jumps, or a suspended process, fails nothing. */
@@ -48,7 +48,7 @@ export class Batcher<In, Out> {
   readonly #take: (waiting: readonly In[]) => number;
   readonly #turn: () => Promise<void>;
   readonly #flights: number;
-  readonly #limit: TimeLimit | undefined;
+  readonly #limit: ItemLimit | undefined;
   #waiting: Waiting<In, Out>[] = [];
   /** Items that start no flush; the next flush takes them last. */
   #lingering: Waiting<In, Out>[] = [];
@@ -90,7 +90,7 @@ export class Batcher<In, Out> {
     return settle.promise;
   }
 
-  #watch(limit: TimeLimit, entry: Waiting<In, Out>): void {
+  #watch(limit: ItemLimit, entry: Waiting<In, Out>): void {
     this.#open.add(entry);
     const tick = () => {
       this.#cancelTick = limit.clock.after(TICK_MS, tick);

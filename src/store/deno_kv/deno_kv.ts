@@ -2,7 +2,7 @@
  * The Deno KV engine (SQLite) behind the port `kv.ts`: WAL with `synchronous=FULL`, so a resolved commit is on disk.
  * `openDenoKv` opens the complete store: this engine under group commit, background throttling and chunked values.
  */
-import type { TimeLimit } from "../../base/batcher.ts";
+import type { ItemLimit } from "../../base/batcher.ts";
 import { piecesOf } from "../../base/batches.ts";
 import { within } from "../../base/within.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
@@ -58,7 +58,7 @@ export async function openDenoKv(path: string, options: { runtime: Runtime }): P
 /** Returns the complete store on the engine. `limit`: how long a commit may take, with those that it waits for. */
 export function withLayers(
   engine: Kv,
-  { limits, limit, runtime }: { limits: CommitLoad; limit?: TimeLimit; runtime: Runtime },
+  { limits, limit, runtime }: { limits: CommitLoad; limit?: ItemLimit; runtime: Runtime },
 ): ChunkedKv {
   return withChunks(withBackgroundThrottle(withGroupCommit(engine, { limits, limit }), runtime), { runtime });
 }
