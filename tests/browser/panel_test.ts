@@ -149,6 +149,22 @@ inPanel(
   },
 );
 
+inPanel("a sign-out that fails leaves the page as it was, with what it was asking for", async ({ page }, stage) => {
+  await asOperator(page, stage);
+  await page.goto(accountPage(stage));
+  await page.getByRole("heading", { name: "stage" }).waitFor();
+  const asked = Promise.withResolvers<void>();
+  await page.route("**/messages/history?*", () => asked.resolve(), { times: 1 });
+  await page.route("**/sign-out", (route) => route.fulfill({ status: 500, json: { title: "A full disk" } }));
+  await page.getByRole("link", { name: "Messages", exact: true }).click();
+  await asked.promise;
+  await button(page, "Sign out").click();
+  await page.locator(".toast", { hasText: "A full disk" }).waitFor();
+  await page.getByText("No messages yet").waitFor();
+  await page.getByRole("link", { name: "Opt-outs" }).click();
+  await page.getByText("No opt-outs").waitFor();
+});
+
 inPanel("a page that was left loads nothing more, although it meant to look again soon", async ({ page }, stage) => {
   const { data: webhook } = await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/hook" });
   stage.secrets.add(webhook.secret);
