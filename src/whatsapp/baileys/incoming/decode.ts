@@ -175,6 +175,8 @@ function resent(message: proto.IMessage): WAMessage[] {
   return (answer?.peerDataOperationResult ?? []).flatMap((result) => {
     const bytes = result.placeholderMessageResendResponse?.webMessageInfoBytes;
     const message = bytes && proto.WebMessageInfo.decode(bytes);
-    return message?.key?.id && message.key.remoteJid ? [{ ...message, key: message.key }] : [];
+    if (!message?.key?.id || !message.key.remoteJid) return [];
+    // Phones name a group message's author in the key, or only beside it.
+    return [{ ...message, key: { ...message.key, participant: message.key.participant || message.participant } }];
   });
 }

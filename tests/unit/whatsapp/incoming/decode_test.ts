@@ -167,24 +167,39 @@ Deno.test("a part that holds nothing for people gives no message", async () => {
   assert.deepEqual(await decode(part(FROM_FRIEND, share), context), []);
 });
 
-Deno.test("messages that the owner's phone sends once more are read as what they were", async () => {
-  const lost = proto.WebMessageInfo.encode({
-    key: { id: "LOST", remoteJid: "5511900000002@s.whatsapp.net", fromMe: false },
-    message: { conversation: "here again" },
-    messageTimestamp: 1_600_000_000,
-  }).finish();
-  const answer = {
+/** The answer of the owner's phone that contains a message once more. */
+function resent(info: proto.IWebMessageInfo): proto.IMessage {
+  const webMessageInfoBytes = proto.WebMessageInfo.encode(info).finish();
+  return {
     protocolMessage: {
       type: proto.Message.ProtocolMessage.Type.PEER_DATA_OPERATION_REQUEST_RESPONSE_MESSAGE,
       peerDataOperationRequestResponseMessage: {
-        peerDataOperationResult: [{ placeholderMessageResendResponse: { webMessageInfoBytes: lost } }],
+        peerDataOperationResult: [{ placeholderMessageResendResponse: { webMessageInfoBytes } }],
       },
     },
   };
+}
+
+Deno.test("messages that the owner's phone sends once more are read as what they were", async () => {
+  const answer = resent({
+    key: { id: "LOST", remoteJid: "5511900000002@s.whatsapp.net", fromMe: false },
+    message: { conversation: "here again" },
+    messageTimestamp: 1_600_000_000,
+  });
   const incoming = await one({ from: "5511900000001@s.whatsapp.net", category: "peer" }, answer);
   assert.equal(incoming.networkId, "LOST");
   assert.equal(incoming.text, "here again");
   assert.deepEqual(await decode(part(FROM_FRIEND, answer), context), [], "nobody else may put words into a chat");
+});
+
+Deno.test("a group's message that the owner's phone sends once more is its author's, who may stand beside the key", async () => {
+  const key = { id: "LOST", remoteJid: "1@g.us", fromMe: false };
+  const message = { conversation: "here again" };
+  for (const info of [{ key, participant: "777@lid" }, { key: { ...key, participant: "777@lid" } }]) {
+    const incoming = await one({ from: ME.id, category: "peer" }, resent({ ...info, message }));
+    assert.equal(incoming.participant, "777@lid");
+    assert.equal(incoming.number, "5511977777777");
+  }
 });
 
 Deno.test("bytes that are no message, and stanzas without a sender, are errors and not messages", async () => {
