@@ -125,7 +125,10 @@ function addressesOf({ key }: Pick<WAMessage, "key">, { id, lid }: OwnJids): str
 }
 
 function messageOf(attrs: Record<string, string>, me: OwnJids): WAMessage {
-  return decodeMessageNode({ tag: "message", attrs }, me.id, me.lid ?? "").fullMessage;
+  const { fullMessage } = decodeMessageNode({ tag: "message", attrs }, me.id, me.lid ?? "");
+  // Of the owner's messages to a broadcast list, the library recognises only those sent under the number.
+  if (isJidBroadcast(attrs.from) && isOwn(attrs.participant ?? "", me)) fullMessage.key.fromMe = true;
+  return fullMessage;
 }
 
 async function envelopeOf(

@@ -67,6 +67,11 @@ const WHO: [title: string, attrs: Record<string, string>, expected: Record<strin
     participant: null,
     number: "5511900000002",
   }],
+  ["the owner's broadcast list by @lid", { from: "99@broadcast", participant: "900:0@lid" }, {
+    chat: "900@lid",
+    fromMe: true,
+    number: "5511900000001",
+  }],
   ["the owner's phone in a group", { from: "1@g.us", participant: "900:0@lid" }, {
     fromMe: true,
     number: "5511900000001",
