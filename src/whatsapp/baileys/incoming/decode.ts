@@ -57,7 +57,9 @@ export async function decode(
 
 /** The report of a message that could not be decrypted, even after its sender's device was asked again. */
 export async function decodeUndecryptable(attrs: Record<string, string>, context: DecodeContext): Promise<Incoming> {
-  const envelope = await envelopeOf(messageOf(attrs, context.me), context);
+  const message = messageOf(attrs, context.me);
+  cleanMessage(message, context.me.id, context.me.lid ?? "");
+  const envelope = await envelopeOf(message, context);
   return {
     ...envelope,
     type: "unknown",

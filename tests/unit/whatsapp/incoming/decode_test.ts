@@ -222,6 +222,22 @@ Deno.test("a message that could not be read is reported with what its stanza say
   assert.equal(incoming.number, "5511900000002");
 });
 
+for (
+  const [from, chat, number] of [
+    ["5511900000002:99@hosted", "5511900000002@s.whatsapp.net", "5511900000002"],
+    ["777:99@hosted.lid", "777@lid", "5511977777777"],
+  ]
+) {
+  Deno.test(`the chat of ${from} is that of the person, whether or not the message could be read`, async () => {
+    for (
+      const incoming of [await one({ from: from! }), await decodeUndecryptable({ id: "M9", from: from! }, context)]
+    ) {
+      assert.equal(incoming.chat, chat);
+      assert.equal(incoming.number, number);
+    }
+  });
+}
+
 Deno.test("a history is taken from the owner's phone alone, and is nothing for people", async () => {
   const taken: unknown[] = [];
   const listening = { ...context, history: (part: unknown) => Promise.resolve(void taken.push(part)) };
