@@ -232,14 +232,16 @@ export class AcceptCommit {
     const reserved: Ledger = { ...this.#ledger, lastPosition: lastPositionOf(this.#ledger, messages) };
     const { key } = this.#slot;
     const reserve = new Change().check(this.#slot).set(key, reserved);
-    stage(reserve, bulkId, messages);
+    const announced = stage(reserve, bulkId, messages);
     const version = await kv.commit(reserve);
     if (version === null) throw new Conflict();
     // A staged bulk is alone in its commit, so nothing was added to the ledger yet.
     this.#slot = { key, value: reserved, version };
     this.#ledger = reserved;
     this.staged = bulkId;
-    publishStaged(this.#change, await writeStaged(kv, bulkId, messages));
+    const staged = { ...announced, version };
+    await writeStaged(kv, staged, messages);
+    publishStaged(this.#change, staged);
   }
 }
 

@@ -89,25 +89,30 @@ export async function finishBulks(deps: FinishDeps): Promise<number> {
 /** Messages per commit, at most: a send of another account waits for at most one such commit. */
 const STAGED_AT_ONCE = 30;
 
-/** Adds the row that announces the staging of these messages, which must be all of the bulk. */
-export function stage(change: Change, bulkId: string, messages: readonly Message[]): void {
-  change.set(messageKeys.stagedBulk(bulkId), { firstMessageId: messages[0]!.id, lastMessageId: messages.at(-1)!.id });
+/**
+ * Adds the row that announces the staging of these messages, which must be all of the bulk. With the version of the
+ * commit, the result is that row.
+ */
+export function stage(change: Change, bulkId: string, messages: readonly Message[]): Omit<Row<StagedBulk>, "version"> {
+  const value = { firstMessageId: messages[0]!.id, lastMessageId: messages.at(-1)!.id };
+  const key = messageKeys.stagedBulk(bulkId);
+  change.set(key, value);
+  return { key, value };
 }
 
 /**
- * Writes the messages of a staged bulk. Resolves to the row that the publishing commit must check (`publishStaged`).
+ * Writes the messages of a staged bulk. Throws StoreError, also if its removal has begun: what was written after that
+ * would never be removed.
  */
-export async function writeStaged(kv: Kv, bulkId: string, messages: readonly Message[]): Promise<Row<StagedBulk>> {
+export async function writeStaged(kv: Kv, staged: Row<StagedBulk>, messages: readonly Message[]): Promise<void> {
   for (const piece of inCommits(messages)) {
-    const change = new Change();
+    const change = new Change().check(staged);
     enqueue(change, piece);
     // Others may be accepted while this bulk is staged, with later positions.
     addToChats(change, piece);
-    await kv.commit(change, { background: true });
+    if (await kv.commit(change, { background: true }) !== null) continue;
+    throw new StoreError("unavailable", "a staged bulk was removed while it was written");
   }
-  const slot = await kv.get(messageKeys.stagedBulk(bulkId));
-  if (!isRow(slot)) throw new StoreError("unavailable", "a staged bulk was removed while it was written");
-  return slot;
 }
 
 /** Adds to the commit that publishes the bulk the end of its staging, with a check that its removal has not begun. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { removeAllStaged } from "../../../src/message/bulk.ts";
+import { makeSweepStaged, removeAllStaged } from "../../../src/message/bulk.ts";
 import { LineQueue } from "../../../src/message/queue/queue.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
-import { StoreError } from "../../../src/store/kv.ts";
+import { type Kv, StoreError } from "../../../src/store/kv.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 import { aBulk, aCaller, aSend, keysUnder, sendWorld, withSendWorld } from "../../support/send_world.ts";
@@ -65,6 +65,24 @@ Deno.test("what clears up after a killed bulk may be killed itself, at any point
   }
   assert(kills > 2);
   assert.deepEqual([...disk.rows.values()].map((row) => row.key), [messageKeys.ledger("acc_1")]);
+});
+
+Deno.test("a process that slept while it staged a bulk adds nothing to it once the bulk was removed", async () => {
+  const kv = new MemoryKv();
+  const sweep = makeSweepStaged(kv);
+  let pieces = 0;
+  let removed = 0;
+  const sleepy: Kv = {
+    ...kv,
+    async commit(change, options) {
+      // Another process finds the bulk unchanged in two runs of its sweep, and takes it for abandoned.
+      if (options?.background && ++pieces === 3) removed = await sweep() + await sweep();
+      return await kv.commit(change);
+    },
+  };
+  await assert.rejects(sendWorld(sleepy, testRuntime()).accept(aBulk(BULK)), StoreError);
+  assert.equal(removed, 1);
+  assert.deepEqual([...kv.disk.rows.values()].map((row) => row.key), [messageKeys.ledger("acc_1")]);
 });
 
 Deno.test("a bulk whose publishing failed leaves nothing in the way of the next send of the same process", async () => {
