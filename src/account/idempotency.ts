@@ -1,7 +1,7 @@
 /**
  * Answers kept per account under the client's `Idempotency-Key` for 24 hours: the same key and body get the first
  * answer, another body is refused. Rows carry a timestamp; `sweepAnswers` removes expired ones. Unless a request's
- * commit keeps its answer, its process first claims the key, in the same row.
+ * commit keeps its answer, its process first claims the key on a shared store, in the same row.
  */
 import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
@@ -32,12 +32,20 @@ export interface RepeatableRequest {
 /** Makes a change keep the answer, and fail its checks if another answer was kept in the meantime. */
 export type Keep<T> = (change: Change, answer: T) => void;
 
+interface IdempotencyDeps {
+  kv: Kv;
+  clock: Clock;
+  seal: Seal;
+  /** Whether other processes answer requests on the same store. */
+  isShared: boolean;
+}
+
 export class Idempotency {
-  readonly #deps: { kv: Kv; clock: Clock; seal: Seal };
+  readonly #deps: IdempotencyDeps;
   readonly #sharedGet: ReturnType<typeof shareReads>;
   readonly #requests = new KeyedQueue();
 
-  constructor(deps: { kv: Kv; clock: Clock; seal: Seal }) {
+  constructor(deps: IdempotencyDeps) {
     this.#deps = deps;
     this.#sharedGet = shareReads(deps.kv);
   }
@@ -58,33 +66,44 @@ export class Idempotency {
   }
 
   /**
-   * Resolves to the kept answer, or claims the key, runs `work` and keeps its answer. Concurrent calls wait for the
-   * first, those of other processes for at most a minute; a failed `work` keeps nothing. Throws as `find` and `work`
+   * Resolves to the kept answer, or runs `work` and keeps its answer. Concurrent calls wait for the first, those of
+   * other processes for at most a minute; a failed `work` keeps nothing. Throws as `find` and `work`
    * do. After a crash, `work` may run again: to create something, use `onceInCommit`.
    */
   async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
     return await this.#requests.add(nameOf(request), async () => {
-      const { kv, clock } = this.#deps;
       for (;;) {
         const slot = await this.#unclaimed(request);
         const kept = this.#answerIn<T>(slot, request);
         if (kept !== null) return kept;
-        const claim = { fingerprint: request.fingerprint, answer: null, keptAt: clock.now() };
-        const version = await kv.commit(new Change().check(slot).set(slot.key, claim));
-        if (version === null) continue;
+        const release = await this.#claim(slot, request);
+        if (release === null) continue;
         let answer: T;
         try {
           answer = await work();
         } catch (error) {
-          await kv.commit(new Change().check({ key: slot.key, version }).delete(slot.key));
+          await release();
           throw error;
         }
         const change = new Change();
         this.keep(change, request, answer);
-        await kv.commit(change);
+        await this.#deps.kv.commit(change);
         return answer;
       }
     });
+  }
+
+  /**
+   * Claims the key for this process; resolves to what frees it again, or to null if another process was first. A
+   * process that is alone needs no claim.
+   */
+  async #claim({ key, version }: Slot<KeptAnswer>, { fingerprint }: RepeatableRequest) {
+    const { kv, clock, isShared } = this.#deps;
+    if (!isShared) return () => Promise.resolve(null);
+    const claim: KeptAnswer = { fingerprint, answer: null, keptAt: clock.now() };
+    const claimed = await kv.commit(new Change().check({ key, version }).set(key, claim));
+    if (claimed === null) return null;
+    return () => kv.commit(new Change().check({ key, version: claimed }).delete(key));
   }
 
   /**

@@ -61,7 +61,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
   const { clock } = runtime;
   const { accounts, seal } = data;
   const recorder = recorderOn(ground, kv);
-  const idempotency = new Idempotency({ kv, clock, seal });
+  const idempotency = new Idempotency({ kv, clock, seal, isShared: config.store !== null });
   const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch, names: ground.names });
   const queueChanged = (lineId: string) => live.queueChanged(lineId);
 

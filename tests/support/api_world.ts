@@ -195,7 +195,7 @@ export class ApiWorld implements ApiStage {
     };
     const dispatcher = this.#dispatcher = new Dispatcher({ kv, events, safeFetch, seal, runtime, bell });
     const lines = makeLines({ kv, runtime, accounts: this.accounts, live: supervisor, seal, safeFetch, names });
-    const idempotency = new Idempotency({ kv, clock: runtime.clock, seal });
+    const idempotency = new Idempotency({ kv, clock: runtime.clock, seal, isShared: false });
     const metrics = makeMetrics();
     this.services = {
       runtime,

@@ -30,7 +30,7 @@ export function sendWorld<R extends Runtime>(kv: Kv, runtime: R): SendWorld<R> {
   const plans = new Plans(kv);
   const woken: string[] = [];
   const seal = makeSeal(sealKey("a secret for tests"), runtime.random);
-  const idempotency = new Idempotency({ kv, clock: runtime.clock, seal });
+  const idempotency = new Idempotency({ kv, clock: runtime.clock, seal, isShared: true });
   return {
     runtime,
     kv,

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { type Keep, type RepeatableRequest, sweepAnswers } from "../../../src/account/idempotency.ts";
+import { Idempotency, type Keep, type RepeatableRequest, sweepAnswers } from "../../../src/account/idempotency.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { Problem } from "../../../src/errors.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
+import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 import { settle } from "../../support/runtime.ts";
 import { keysUnder, type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
 
@@ -192,4 +193,17 @@ Deno.test("the sweep removes answers that are over, and only those", () =>
     assert.equal(await sweepAnswers(kv, runtime.clock.now()), 600);
     assert.equal((await keysUnder(kv, accountKeys.answers())).length, 1);
     assert.equal(await idempotency.find({ ...REQUEST, key: "young" }), "young");
+  }));
+
+Deno.test("a process that is alone does what its predecessor was killed during at once, without a claim", () =>
+  withSendWorld(async ({ kv, runtime: { clock, random } }) => {
+    const alone = () => new Idempotency({ kv, clock, seal: makeSeal(sealKey("a secret"), random), isShared: false });
+    const begun = Promise.withResolvers<void>();
+    void alone().once(REQUEST, () => {
+      begun.resolve();
+      return new Promise<string>(() => {});
+    });
+    await begun.promise;
+    assert.deepEqual(await keysUnder(kv, accountKeys.answers()), []);
+    assert.equal(await alone().once(REQUEST, () => Promise.resolve("again")), "again");
   }));
