@@ -154,8 +154,11 @@ inPanel("a sign-out that fails leaves the page as it was, with what it was askin
   await page.goto(accountPage(stage));
   await page.getByRole("heading", { name: "stage" }).waitFor();
   const asked = Promise.withResolvers<void>();
-  await page.route("**/messages/history?*", () => asked.resolve(), { times: 1 });
-  await page.route("**/sign-out", (route) => route.fulfill({ status: 500, json: { title: "A full disk" } }));
+  await page.route("**/messages/history?*", () => asked.resolve());
+  await page.route("**/sign-out", async (route) => {
+    await page.unroute("**/messages/history?*");
+    await route.fulfill({ status: 500, json: { title: "A full disk" } });
+  });
   await page.getByRole("link", { name: "Messages", exact: true }).click();
   await asked.promise;
   await button(page, "Sign out").click();
