@@ -43,7 +43,8 @@ export class References {
 
   /**
    * Finds a message of the account. An id from an event may be known to several lines: the oldest line that knows it is
-   * used, one whose last number sent it only if no other does, unless `sessionId` names one. Throws Problem not_found, also for another account's message.
+   * used, one whose last number sent it only if no other does, unless `sessionId` names one. Throws Problem not_found,
+   * also for another account's message.
    */
   async find(accountId: string, messageId: string, { sessionId }: { sessionId: string | null }): Promise<Referred> {
     if (messageId.startsWith("msg_")) {
