@@ -68,19 +68,23 @@ async function sessionNamed(api: Client, body: { name: string; pairingPhone?: st
   return known;
 }
 
-/** Shows each new QR or pairing code; resolves to the session once it is connected. */
+/**
+ * Shows each new QR or pairing code, or why there is none, as after a refusal; resolves to the session once it is
+ * connected.
+ */
 async function untilLinked(api: Client, sessionId: string, options: LinkOptions): Promise<Json> {
-  let shown = "";
+  let shown: string | null = null;
   return await until(systemClock, async () => {
     const { status, qr, pairingCode } = await api.call("GET", `/sessions/${sessionId}/qr`);
-    if (status === "connected") {
-      const { data: sessions } = await api.call("GET", "/sessions");
-      return sessions.find(({ _id }: Json) => _id === sessionId);
-    }
     const code = pairingCode ?? qr;
-    if (code === null || code === shown) return null;
-    shown = code;
-    await show({ sessionId, status, qr, pairingCode }, options);
+    const session = code === null ? (await api.call("GET", `/sessions/${sessionId}/status`)).data : null;
+    if (session?.status === "connected") return session;
+    const news = code ?? session.reason;
+    if (news === null || news === shown) return null;
+    shown = news;
+    if (code !== null) await show({ sessionId, status, qr, pairingCode }, options);
+    else if (options.json) print(JSON.stringify({ sessionId, status, qr, pairingCode, reason: news }));
+    else printError(news);
     return null;
   }, { what: "a phone to scan the code", timeoutMs: LINK_WITHIN_MS, pauseMs: POLL_MS });
 }
@@ -90,10 +94,12 @@ async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkO
   if (json) return print(JSON.stringify({ ...state, qr: text, pairingCode }));
   if (Deno.stdout.isTerminal()) print(CLEAR);
   if (pairingCode === null) print(await drawing(text!));
+  // An earlier run may have been given the number.
+  const phone = number === undefined ? "phone" : `phone ${number}`;
   printError(
     pairingCode === null
       ? "On the phone: WhatsApp › Linked devices › Link a device, then point the camera here. Press Ctrl-C to stop."
-      : `On the phone ${number}: WhatsApp › Linked devices › Link with phone number, then enter  ${pairingCode}`,
+      : `On the ${phone}: WhatsApp › Linked devices › Link with phone number, then enter  ${pairingCode}`,
   );
 }
 

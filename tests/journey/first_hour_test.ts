@@ -34,6 +34,20 @@ async function link(
   return states;
 }
 
+/** Runs `paloma link` until it has said a line on stderr; resolves to that line. */
+async function firstLine(stage: Stage, args: readonly string[]): Promise<string> {
+  const { port } = new URL(stage.gateway.baseUrl);
+  const child = palomaCommand(["link", ...args], { ...stage.env, PALOMA_PORT: port }).spawn();
+  let said = "";
+  for await (const part of child.stderr.pipeThrough(new TextDecoderStream())) {
+    said += part;
+    if (said.includes("\n")) break;
+  }
+  child.kill("SIGKILL");
+  await Promise.all([child.stdout.cancel(), child.status]);
+  return said;
+}
+
 onStage("`paloma link` shows QRs until the phone has scanned one, and finds the key by itself", async (stage) => {
   await stage.addPhone(LINE);
   const states = await link(stage, ["Office"], async ({ qr }) => {
@@ -81,6 +95,30 @@ onStage(
     assert.deepEqual(data.map(({ status }: Json) => status), ["connected"]);
   },
 );
+
+onStage("`paloma link` without the number shows the code of an earlier run", async (stage) => {
+  await stage.addPhone(LINE);
+  assert.match(
+    await firstLine(stage, ["Office", "--number", LINE]),
+    new RegExp(`^On the phone ${LINE}: .*[A-Z0-9]{8}\n`),
+  );
+  assert.match(await firstLine(stage, ["Office"]), /^On the phone: .*[A-Z0-9]{8}\n/);
+});
+
+onStage("`paloma link` says why WhatsApp gives no code, and that the account asks for its passkey", async (stage) => {
+  await stage.addPhone(LINE);
+  await stage.control.call("POST", "/faults", { line: LINE, kind: "refuse_code" });
+  assert.equal(
+    await firstLine(stage, ["Office", "--number", LINE]),
+    "WhatsApp gives no code for this number (error 400).\n",
+  );
+  await stage.control.call("POST", "/phones", { number: OTHER, passkey: true });
+  const states = await link(stage, ["Shop"], async ({ qr, reason }, child) => {
+    if (qr) await stage.control.call("POST", `/phones/${OTHER}/scan`, { qr });
+    if (reason) child.kill("SIGKILL");
+  });
+  assert.match(states.at(-1).reason, /asks for its passkey/);
+});
 
 onStage("`/` leads a browser to the panel, and a program to a 404", async (stage) => {
   const root = new URL("/", stage.gateway.baseUrl);
