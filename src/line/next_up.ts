@@ -1,13 +1,14 @@
 /** Chooses the next message of a line's queue: replies before others, and no new chats while none may be started. */
 import type { Plan } from "../account/plan.ts";
-import { hasEnded } from "../message/message.ts";
+import { hasEnded, type Message } from "../message/message.ts";
 import { QueueHead } from "../message/queue/head.ts";
 import { completeChats, type LineOfAccount } from "../message/queue/chat_order.ts";
 import { Lanes } from "../message/queue/lanes.ts";
+import { positionAt } from "../message/queue/place.ts";
 import { LineQueue } from "../message/queue/queue.ts";
 import { isProved } from "../message/receipts.ts";
 import type { MessageRow } from "../message/record.ts";
-import { messageKeys } from "../message/rows.ts";
+import { type Lane, messageKeys } from "../message/rows.ts";
 import { isRow, type Kv } from "../store/kv.ts";
 import type { Clock } from "../runtime.ts";
 import type { Connection } from "../whatsapp/connection.ts";
@@ -78,7 +79,7 @@ export class NextUp {
   /** Updates the rows of the queue: adds scheduled messages that are due, and moves those to chats that wrote. */
   async sortIn(now: number): Promise<void> {
     this.#head.changed();
-    const laneOf = (chat: string) => this.#chats.wroteLately(chat, now) ? "reply" : "cold";
+    const laneOf = (chat: string) => this.#laneOf(chat, now);
     if (!this.#isLoaded) {
       for (const chat of await this.#chats.load(now)) this.#heard.set(chat, this.#heard.get(chat) ?? 0);
       this.#isLoaded = true;
@@ -95,7 +96,17 @@ export class NextUp {
       await this.#lanes.moveChat(chat, "reply");
       this.#heard.delete(chat);
     }
-    this.#dueAt = await this.#lanes.release(now, laneOf) ?? Infinity;
+    await this.#release(now);
+  }
+
+  /** Adds scheduled messages that are due to the queue; if they are many, the first of them. */
+  async #release(now: number): Promise<void> {
+    this.#head.changed();
+    this.#dueAt = await this.#lanes.release(now, (chat) => this.#laneOf(chat, now)) ?? Infinity;
+  }
+
+  #laneOf(chat: string, now: number): Lane {
+    return this.#chats.wroteLately(chat, now) ? "reply" : "cold";
   }
 
   /** Returns the message that is on its way, or that may have left and has to be sent again before any other. */
@@ -118,11 +129,17 @@ export class NextUp {
     const startsNone = newChats !== null && newChats.used >= newChats.limit;
     const allows = async (chat: string) => await lets(chat) && !(startsNone && await this.isNew(chat));
     const turn = (pacing?.departures ?? 0) % OLDEST_EVERY === OLDEST_EVERY - 1;
-    return await this.#head.next({
-      laneOf: async (chat) => !await allows(chat) ? "held" : this.#chats.wroteLately(chat, now) ? "reply" : "cold",
+    const choice = {
+      laneOf: async (chat: string) => await allows(chat) ? this.#laneOf(chat, now) : "held",
       oldestBefore: turn ? now - OLDEST_AFTER_MS : null,
       behind: behind ?? null,
-    });
+    };
+    for (;;) {
+      const row = await this.#head.next(choice);
+      if (row === null || this.#dueAt > now || isBefore(this.#dueAt, row.value)) return row;
+      // An earlier message to its chat may be due, and not in the queue yet.
+      await this.#release(now);
+    }
   }
 
   /** Notes that the first message to a chat has left: the others to it are no longer held back. */
@@ -139,4 +156,9 @@ export class NextUp {
   async isNew(chat: string): Promise<boolean> {
     return (await newAmong(this.#kv, this.#line.lineId, [chat])).size > 0;
   }
+}
+
+/** Returns whether the message comes before those that are still scheduled, none of them for before this time. */
+function isBefore(dueAt: number, { sendAt, position }: Message): boolean {
+  return sendAt === null ? position <= positionAt(dueAt) : sendAt <= dueAt;
 }

@@ -23,9 +23,9 @@ export class Lanes {
   }
 
   /**
-   * Moves scheduled messages that are due into the queue, up to `MOVED_AT_ONCE` per call. Resolves to when the next one
-   * is due, Unix ms, which may be in the past, also after a conflict with a change of a message; null if none is
-   * scheduled.
+   * Moves scheduled messages that are due into the queue, up to `MOVED_AT_ONCE` per call. Resolves to a time, Unix ms,
+   * before which none is due any more; it may be in the past, also after a conflict with a change of a message. Null if
+   * none is scheduled.
    */
   async release(now: number, laneOf: LaneOf): Promise<number | null> {
     const prefix = messageKeys.scheduleOfLine(this.#lineId);
@@ -42,11 +42,11 @@ export class Lanes {
         change.check(slots[i]!).delete(key);
         if (message && isPlaceOf(key, message)) addTurn(change, message, await laneOf(chat));
       }
-      if (await this.#kv.commit(change) === null) return now;
+      if (await this.#kv.commit(change) === null) return dueAt(some[0]!);
     }
     const next = rows[due.length];
     if (next) return dueAt(next);
-    return rows.length < MOVED_AT_ONCE ? null : now;
+    return rows.length < MOVED_AT_ONCE ? null : dueAt(rows.at(-1)!);
   }
 
   /**

@@ -220,6 +220,23 @@ Deno.test("a scheduled message leaves after a restart that slept through its tim
   await world.supervisor.stop();
 });
 
+Deno.test("a message that is accepted while very many come due passes none to its chat", async () => {
+  const world = await connectedWorld();
+  const sendAt = world.clock.now() + HOUR_MS;
+  for (let i = 0; i < 499; i++) await world.accept("ses_1", { to: to(1), sendAt });
+  const due = await world.accept("ses_1", { to: to(2), sendAt });
+  let urgent: Promise<Message> | null = null;
+  world.network.outcome = ({ to: chat }) => {
+    urgent ??= world.accept("ses_1", { to: to(2), priority: "high" });
+    return { kind: "sent", chat };
+  };
+  await world.clock.advance(HOUR_MS + 1_000);
+  const named = { due, urgent: await urgent! };
+  assert.deepEqual(left(world, named).filter(Boolean), ["due", "urgent"]);
+  assert.equal(await world.queueLength(), 0);
+  await world.supervisor.stop();
+});
+
 Deno.test("a system clock that is set while a message is scheduled counts within ten seconds, forward and back", async () => {
   const world = await connectedWorld();
   const { now } = world.clock;
