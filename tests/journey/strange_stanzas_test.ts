@@ -98,6 +98,32 @@ onStage("what the line wrote is sent again to those it went to, and in no other 
   ) assert.equal(await askedAgain(stage, receipt), 0, JSON.stringify(receipt));
 });
 
+/** Puts stanzas into the mailbox of a line that nobody can decrypt, and waits until they are acknowledged. */
+async function throwGarbage(stage: Stage, from: string, ids: readonly string[]): Promise<void> {
+  const [companion] = stage.network.switchboard.directory.account(LINE)!.companions.values();
+  const garbage = ids.map((id) =>
+    element("message", { id, from, type: "text", t: "1790000000" }, [
+      element("enc", { v: "2", type: "msg" }, new Uint8Array(40).fill(51)),
+    ])
+  );
+  for (const stanza of garbage) companion!.mailbox.put(stanza);
+  await until(() => garbage.every((stanza) => !companion!.mailbox.holds(stanza)), "the acks of the garbage");
+}
+
+onStage(
+  "the phone of a sender whose message was unreadable twice still gets what the line sends",
+  async (stage) => {
+    const [line, other] = [await stage.linkLine(LINE), await stage.linkLine(OTHER)];
+    const { lid } = stage.network.switchboard.directory.account(OTHER)!;
+    await stage.sendText(line, OTHER, "before");
+    await stage.arrival(OTHER, ({ text }) => text === "before");
+    for (const id of ["GARBAGE", "GARBAGE"]) await throwGarbage(stage, lid, [id]);
+    await stage.sendText(line, OTHER, "after");
+    await stage.arrival(OTHER, ({ text }) => text === "after");
+    await stage.event(other, ({ data }) => data.text === "after");
+  },
+);
+
 onStage("a key for a group of an endless name ends no line, and loses nothing that came with it", async (stage) => {
   await stage.addPhone(ANA);
   const line = await stage.linkLine(LINE);

@@ -59,6 +59,10 @@ const LINE_CONFIG: Partial<SocketConfig> = {
   syncFullHistory: false,
   shouldSyncHistoryMessage: () => false,
   emitOwnEvents: false,
+  // Keeps the session with a sender whose message was unreadable twice. The library would delete it unnoticed: other
+  // messages on it could not be read any more, and the line's next one would not be encrypted for that device. The
+  // sender's second attempt starts a new session anyway.
+  enableAutoSessionRecreation: false,
   // An immediate retry does not cure the store's errors.
   transactionOpts: { maxCommitRetries: 2, delayBetweenTriesMs: 200 },
 };
