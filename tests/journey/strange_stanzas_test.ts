@@ -124,6 +124,18 @@ onStage(
   },
 );
 
+onStage("600 unreadable messages do not hold up the next one", async (stage) => {
+  await stage.addPhone(ANA);
+  await stage.addPhone(BEN);
+  const line = await stage.linkLine(LINE);
+  const { lid } = stage.network.switchboard.directory.account(ANA)!;
+  await Promise.all([
+    throwGarbage(stage, lid, Array.from({ length: 600 }, (_, i) => `GARBAGE${i}`)),
+    stage.control.call("POST", `/phones/${BEN}/messages`, { to: LINE, text: "hello" }),
+    stage.event(line, ({ data }) => data.text === "hello"),
+  ]);
+});
+
 onStage("a key for a group of an endless name ends no line, and loses nothing that came with it", async (stage) => {
   await stage.addPhone(ANA);
   const line = await stage.linkLine(LINE);

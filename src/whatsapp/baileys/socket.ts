@@ -59,6 +59,9 @@ const LINE_CONFIG: Partial<SocketConfig> = {
   syncFullHistory: false,
   shouldSyncHistoryMessage: () => false,
   emitOwnEvents: false,
+  // No pause after the request to send an unreadable message again: with one, the line's next message waits for it, and
+  // a stranger's forged messages hold up all others.
+  retryRequestDelayMs: 0,
   // Keeps the session with a sender whose message was unreadable twice. The library would delete it unnoticed: other
   // messages on it could not be read any more, and the line's next one would not be encrypted for that device. The
   // sender's second attempt starts a new session anyway.
