@@ -23,6 +23,8 @@ const KEEP_THE_KEY =
   "The secret key is not included: keep secret.key of the data folder (or PALOMA_SECRET_KEY) in another safe place.";
 /** Names of the backups that `--into` makes and rotates. */
 const ROTATED = /^paloma-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}Z\.backup$/;
+/** How many of them are kept by default. */
+const KEPT = 7;
 /** Names of temporary files that a killed backup leaves, possibly unsealed. */
 const UNFINISHED = /^(paloma-[\dTZ-]+\.backup)(\.open|\.part|\.open\.part)$/;
 /** Variable with the new secret key of `rekey`. */
@@ -32,7 +34,7 @@ const GIVEN_UP_MS = 24 * 60 * 60 * 1000;
 
 interface BackupOptions extends Record<string, unknown> {
   into?: string;
-  keep: string;
+  keep?: string;
   passphraseFile?: string;
   json?: boolean;
 }
@@ -46,7 +48,7 @@ export function addBackupCommands(root: Command): void {
   )
     .argument("[file]", "a file that does not exist yet, in a folder that does")
     .option("--into <folder>", "instead of a file: name it by the time, in this folder, and keep only the newest")
-    .option("--keep <n>", "with --into: how many to keep", "7")
+    .option("--keep <n>", "with --into: how many to keep (default: 7)")
     .option("--json", "print JSON")
     .action(async (given: string | undefined, options: BackupOptions) => {
       const file = target(given, options);
@@ -65,7 +67,7 @@ export function addBackupCommands(root: Command): void {
           });
           return summary;
         });
-      const removed = options.into === undefined ? [] : await rotate(file, Number(options.keep));
+      const removed = options.into === undefined ? [] : await rotate(file, Number(options.keep ?? KEPT));
       printResult(
         options,
         { file, ...summary, sealed: passphrase !== null, removed },
@@ -104,7 +106,8 @@ export function addBackupCommands(root: Command): void {
 
 function target(file: string | undefined, { into, keep }: BackupOptions): string {
   if ((file === undefined) === (into === undefined)) throw new Exit(2, "Give either a file or --into with a folder.");
-  if (!/^[1-9]\d{0,3}$/.test(keep)) throw new Exit(2, `--keep: "${keep}" is not a number from 1`);
+  if (keep !== undefined && into === undefined) throw new Exit(2, "--keep needs --into.");
+  if (keep !== undefined && !/^[1-9]\d{0,3}$/.test(keep)) throw new Exit(2, `--keep: "${keep}" is not a number from 1`);
   if (file !== undefined) return file;
   return join(into!, nameAt(systemClock.now()));
 }

@@ -13,9 +13,9 @@ interface ListenOptions {
   key?: string;
   events?: string;
   session?: string;
-  after: string;
+  after?: string;
   webhook?: boolean;
-  port: string;
+  port?: string;
   forward?: string;
   json?: boolean;
 }
@@ -27,9 +27,9 @@ export function addListenCommand(root: Command): void {
     .option("--key <key>", "API key [PALOMA_API_KEY]")
     .option("--events <names>", "event names, separated by commas (default: all)")
     .option("--session <id>", "only this session (default: all)")
-    .option("--after <cursor>", "ID of the last event seen, `now`, or `start` for the oldest stored one", "now")
+    .option("--after <cursor>", "ID of the last event seen, `now`, or `start` for the oldest stored one (default: now)")
     .option("--webhook", "register a webhook while this runs, and check the signatures of each request")
-    .option("--port <port>", "port of the webhook on 127.0.0.1; 0 for any", "0")
+    .option("--port <port>", "with --webhook: its port on 127.0.0.1 (default: any)")
     .option("--forward <url>", "with --webhook: forward each request unchanged, and return that endpoint's status")
     .option("--json", "print one line of JSON per event")
     .action((options: ListenOptions) => {
@@ -37,9 +37,12 @@ export function addListenCommand(root: Command): void {
       if (!key) throw new Exit(2, "An API key is needed: --key, or PALOMA_API_KEY in the environment.");
       if (options.forward && !options.webhook) throw new Exit(2, "--forward needs --webhook.");
       if (options.forward) assertHttp("--forward", options.forward);
-      if (!/^\d{1,5}$/.test(options.port) || Number(options.port) > 65_535) {
-        throw new Exit(2, `--port: "${options.port}" is not a port number (0 to 65535)`);
+      const { port = "0" } = options;
+      if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
+        throw new Exit(2, `--port: "${port}" is not a port number (0 to 65535)`);
       }
+      if (options.port && !options.webhook) throw new Exit(2, "--port needs --webhook: --url chooses the gateway.");
+      if (options.after && options.webhook) throw new Exit(2, "--after is for the stream: a webhook gets new events.");
       // `--port` is the webhook's here, not the setting of that name.
       const asked = { ...options, key, url: apiUrl(options.url, {}) };
       return options.webhook ? listenByWebhook(asked) : listenToStream(asked, systemClock);
@@ -48,7 +51,7 @@ export function addListenCommand(root: Command): void {
 
 type Asked = ListenOptions & { key: string; url: string };
 
-async function listenToStream({ url, key, events, session, after, json }: Asked, clock: Clock): Promise<void> {
+async function listenToStream({ url, key, events, session, after = "now", json }: Asked, clock: Clock): Promise<void> {
   const ended = new AbortController();
   void untilAsked().then(() => ended.abort());
   const stream = followEvents({
@@ -67,7 +70,7 @@ async function listenToStream({ url, key, events, session, after, json }: Asked,
   }
 }
 
-async function listenByWebhook({ url, key, events, session, port, forward, json }: Asked): Promise<void> {
+async function listenByWebhook({ url, key, events, session, port = "0", forward, json }: Asked): Promise<void> {
   let wrong = 0;
   // Before the webhook is created: a Ctrl-C during its creation would otherwise leave it behind.
   const asked = untilAsked();

@@ -68,6 +68,7 @@ function addSandboxCommand(root: Command): void {
     .option("--network-only", "run only the simulated network, for a gateway of your own")
     .option("--json", "print one line of JSON once all is ready")
     .action(async (options) => {
+      if (options.demo && options.networkOnly) throw new Exit(2, "Choose either --demo or --network-only.");
       const { runNetwork, runSandbox } = await import("./run_sandbox.ts");
       await (options.networkOnly ? runNetwork : runSandbox)(options);
     });

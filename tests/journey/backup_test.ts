@@ -50,6 +50,7 @@ Deno.test("a sealed backup into a folder is rotated, and restores with its passp
   assert.equal(account.name, "acme");
   assert.deepEqual(await Array.fromAsync(Deno.readDir(temporary)), [], "something opened was left behind");
   assert.equal((await tryCommand(["backup"], env)).code, 2);
+  assert.equal((await tryCommand(["backup", join(folder, "a.backup"), "--keep", "2"], env)).code, 2);
   const mistyped = await tryCommand(["backup", "--into", join(folder, "bakcups")], env);
   assert.deepEqual([mistyped.code, /no folder .*bakcups: make it first/.test(mistyped.stderr)], [1, true]);
 });

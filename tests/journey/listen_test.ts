@@ -185,6 +185,8 @@ onStage("what cannot work is said at once", async ({ gateway, apiKey }) => {
     [url, {}, 2, /An API key is needed/],
     [[...url, "--forward", "http://127.0.0.1:1/"], { PALOMA_API_KEY: apiKey }, 2, /needs --webhook/],
     [[...url, "--port", "70000"], { PALOMA_API_KEY: apiKey }, 2, /is not a port number/],
+    [[...url, "--port", "9000"], { PALOMA_API_KEY: apiKey }, 2, /--port needs --webhook/],
+    [[...url, "--webhook", "--after", "start"], { PALOMA_API_KEY: apiKey }, 2, /--after is for the stream/],
     [[...url, "--key", "pk_wrong"], {}, 1, /answered 401/],
     [[...url, "--events", "message.nonsense"], { PALOMA_API_KEY: apiKey }, 1, /answered 400/],
     [["--url", "http://127.0.0.1:1/v1"], { PALOMA_API_KEY: apiKey }, 1, /cannot be reached/],

@@ -130,6 +130,11 @@ Deno.test("Ctrl-C while the sandbox starts leaves nothing behind", async () => {
   }
 });
 
+Deno.test("a demo needs more than the network alone", async () => {
+  const { code, stderr } = await tryCommand(["sandbox", "--demo", "--network-only"], ANYWHERE);
+  assert.deepEqual([code, stderr], [2, "Choose either --demo or --network-only.\n"]);
+});
+
 Deno.test("sandbox --demo shows a text, a PDF, a bulk, an answer and its webhook, and ends with 0", async () => {
   const said = await runCommand(["sandbox", "--demo"], { PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0" });
   for (const step of ["linked by QR (2 scans)", "✓ text", "✓ PDF", "✓ bulk", "✓ answer", "signature verified"]) {
