@@ -40,17 +40,24 @@ export async function serve(role: RoleName, options: { json?: boolean } = {}): P
   // Before the start, so that a signal during it also leads to an orderly stop.
   const asked = untilAsked();
   const gateway = await startGateway({ config, runtime, role });
+  // Nobody may read it any more, or the disk that takes it may be full: the gateway runs all the same.
+  const announce = (started: unknown, text: () => string) => {
+    try {
+      printResult(options, started, text);
+    } catch (error) {
+      runtime.log.warn({ err: error }, "where the gateway listens could not be printed");
+    }
+  };
   const { baseUrl, panelUrl } = gateway;
   if (role === "worker") {
     const url = baseUrl.replace(/\/v1$/, "");
-    printResult(options, { url }, () => `The Paloma worker is running; its health is at ${url}/healthz`);
+    announce({ url }, () => `The Paloma worker is running; its health is at ${url}/healthz`);
     await asked;
     return await gateway.stop();
   }
   const operatorLink = await gateway.firstRunLink();
   const accounts = await gateway.accounts.list();
-  printResult(
-    options,
+  announce(
     { baseUrl, panelUrl, ...(operatorLink && { operatorLink }) },
     () => welcome({ baseUrl, panelUrl, operatorLink, accounts: accounts.map(({ name }) => name) }),
   );

@@ -141,6 +141,14 @@ Deno.test("a log that cannot be written, as on a full disk, ends no gateway", ()
     assert.equal(await gateway.end("SIGTERM"), 0);
   }));
 
+Deno.test("a gateway that cannot print where it listens runs all the same, and ends in order", () =>
+  inFolder(async (dataDir) => {
+    // Its log comes where its output would.
+    const gateway = await startBy('exec "$0" "$@" 2>&1 >/dev/full', { PALOMA_DATA_DIR: dataDir });
+    assert.match(gateway.line, /the gateway is up/);
+    assert.equal(await gateway.end("SIGTERM"), 0);
+  }));
+
 Deno.test("the end of its terminal ends a gateway in order, and none that nohup keeps from hearing of it", async () => {
   // The executable may not ask what it is to ignore, and goes by its terminal, which it has none of here.
   const asks = !Deno.env.has("PALOMA_EXECUTABLE");
