@@ -7,7 +7,7 @@
  */
 import { notFound } from "../errors.ts";
 import type { EventLog } from "../event/log.ts";
-import { Change, isRow, type Kv, retryOnConflict, type Row, StoreError } from "../store/kv.ts";
+import { Change, type Kv, retryOnConflict, type Row, StoreError } from "../store/kv.ts";
 import { commitSized, loadOf } from "./commit_size.ts";
 import { ledgerOf, messageIds, sequence } from "./history/ledger.ts";
 import type { Message } from "./message.ts";
