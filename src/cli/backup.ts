@@ -55,6 +55,7 @@ export function addBackupCommands(root: Command): void {
       const passphrase = await passphraseOf(options);
       const config = configOf(options);
       await assertNew(file);
+      await assertData(config);
       const { dataFolder } = await import("../app.ts");
       const summary = passphrase === null
         ? await dataFolder.backup(config, file, silentRuntime)

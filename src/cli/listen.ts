@@ -23,7 +23,7 @@ interface ListenOptions {
 export function addListenCommand(root: Command): void {
   root.command("listen")
     .description("print events as they happen, from the stream or, with --webhook, from a real webhook")
-    .option("--url <url>", "base URL of the API (default: the gateway on this machine)")
+    .option("--url <url>", "base URL of the API, which ends in /v1 (default: the gateway on this machine)")
     .option("--key <key>", "API key [PALOMA_API_KEY]")
     .option("--events <names>", "event names, separated by commas (default: all)")
     .option("--session <id>", "only this session (default: all)")

@@ -51,6 +51,11 @@ Deno.test("a sealed backup into a folder is rotated, and restores with its passp
   assert.deepEqual(await Array.fromAsync(Deno.readDir(temporary)), [], "something opened was left behind");
   assert.equal((await tryCommand(["backup"], env)).code, 2);
   assert.equal((await tryCommand(["backup", join(folder, "a.backup"), "--keep", "2"], env)).code, 2);
+  const nowhere = { ...env, PALOMA_DATA_DIR: join(folder, "dtaa") };
+  assert.match(
+    (await tryCommand(["backup", "--into", into], nowhere)).stderr,
+    /no data in .*dtaa: check PALOMA_DATA_DIR/,
+  );
   const mistyped = await tryCommand(["backup", "--into", join(folder, "bakcups")], env);
   assert.deepEqual([mistyped.code, /no folder .*bakcups: make it first/.test(mistyped.stderr)], [1, true]);
 });
