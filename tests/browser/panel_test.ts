@@ -154,17 +154,15 @@ inPanel("a sign-out that fails leaves the page as it was, with what it was askin
   await page.goto(accountPage(stage));
   await page.getByRole("heading", { name: "stage" }).waitFor();
   const asked = Promise.withResolvers<void>();
-  await page.route("**/messages/history?*", () => asked.resolve());
+  await page.route("**/optouts?*", () => asked.resolve());
   await page.route("**/sign-out", async (route) => {
-    await page.unroute("**/messages/history?*");
+    await page.unroute("**/optouts?*");
     await route.fulfill({ status: 500, json: { title: "A full disk" } });
   });
-  await page.getByRole("link", { name: "Messages", exact: true }).click();
+  await page.getByRole("link", { name: "Opt-outs" }).click();
   await asked.promise;
   await button(page, "Sign out").click();
   await page.locator(".toast", { hasText: "A full disk" }).waitFor();
-  await page.getByText("No messages yet").waitFor();
-  await page.getByRole("link", { name: "Opt-outs" }).click();
   await page.getByText("No opt-outs").waitFor();
 });
 
