@@ -8,13 +8,13 @@
  * wrote.
  */
 import { piecesOf } from "../../base/batches.ts";
-import { Change, isRow, type Kv, type Row } from "../../store/kv.ts";
+import { Change, isRow, type Kv, type ListOptions, type Row } from "../../store/kv.ts";
 import { ledgerOf } from "../history/ledger.ts";
 import { PRIORITIES, type Priority } from "../message.ts";
 import { messageKeys, type QueueRow } from "../rows.ts";
 import { chatKeyOf, positionOf } from "./place.ts";
 
-/** Rows read at once. */
+/** Rows read at once, but for those that share the last position. */
 const AT_ONCE = 10_000;
 
 export interface LineOfAccount {
@@ -36,8 +36,8 @@ export async function completeChats(
   const end = Math.min(upTo, lastPosition);
   let after = await completeUpTo(kv, lineId);
   while (after < end) {
-    const rows = await nextAccepted(kv, lineId, { after, upTo: end });
-    after = rows.length < AT_ONCE ? end : positionOf(rows.at(-1)!);
+    const { rows, through } = await nextAccepted(kv, lineId, { after, upTo: end });
+    after = through;
     // By chat, so that rows of one commit lie side by side in the file.
     const pieces = piecesOf(rows.sort((a, b) => a.value.chat.localeCompare(b.value.chat)), kv.mostChecks);
     for (const [i, piece] of pieces.entries()) {
@@ -70,17 +70,37 @@ async function completeUpTo(kv: Kv, lineId: string): Promise<number> {
   return (await kv.get(messageKeys.chatsComplete(lineId))).value ?? 0;
 }
 
-/** Returns the first rows of all priorities' cold lanes, by position. */
+/** Returns the first rows of all priorities' cold lanes, and the position up to which they are complete. */
 async function nextAccepted(
   kv: Kv,
   lineId: string,
-  { after, upTo }: { after: number; upTo: number },
+  { after, upTo }: Stretch,
+): Promise<{ rows: Row<QueueRow>[]; through: number }> {
+  const first = await accepted(kv, lineId, { after, upTo }, { limit: AT_ONCE });
+  if (first.length < AT_ONCE) return { rows: first, through: upTo };
+  const through = positionOf(first.sort((a, b) => positionOf(a) - positionOf(b))[AT_ONCE - 1]!);
+  // Any number of scheduled messages may share a position, also with an accepted one.
+  const last = await accepted(kv, lineId, { after: through - 1, upTo: through });
+  return { rows: [...first.filter((row) => positionOf(row) < through), ...last], through };
+}
+
+interface Stretch {
+  after: number;
+  upTo: number;
+}
+
+/** Returns the rows of each priority's cold lane in this stretch; of each up to `limit`. */
+async function accepted(
+  kv: Kv,
+  lineId: string,
+  { after, upTo }: Stretch,
+  options: ListOptions = {},
 ): Promise<Row<QueueRow>[]> {
   const lanes = await Promise.all(PRIORITIES.map((priority) => {
     const range = acceptedAfter(lineId, priority, after);
-    return Array.fromAsync(kv.list({ ...range, end: [...range.prefix, upTo + 1] }, { limit: AT_ONCE }));
+    return Array.fromAsync(kv.list({ ...range, end: [...range.prefix, upTo + 1] }, options));
   }));
-  return lanes.flat().sort((a, b) => positionOf(a) - positionOf(b)).slice(0, AT_ONCE);
+  return lanes.flat();
 }
 
 /** Messages are accepted into the cold lanes. */

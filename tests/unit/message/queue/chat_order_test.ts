@@ -1,13 +1,15 @@
 /** That every chat keeps its order, though accepting leaves out the rows by chat. */
 import assert from "node:assert/strict";
+import { EMPTY_LEDGER } from "../../../../src/message/history/ledger.ts";
 import { completeChats } from "../../../../src/message/queue/chat_order.ts";
 import { QueueHead } from "../../../../src/message/queue/head.ts";
 import { Lanes } from "../../../../src/message/queue/lanes.ts";
-import { dequeue } from "../../../../src/message/queue/place.ts";
+import { dequeue, positionAt } from "../../../../src/message/queue/place.ts";
 import { LineQueue } from "../../../../src/message/queue/queue.ts";
 import type { Message, Priority } from "../../../../src/message/message.ts";
-import { messageKeys } from "../../../../src/message/rows.ts";
+import { messageKeys, type QueueRow } from "../../../../src/message/rows.ts";
 import { Change, type Kv } from "../../../../src/store/kv.ts";
+import { MemoryKv } from "../../../support/memory_kv.ts";
 import {
   aBulk,
   aLine,
@@ -102,6 +104,23 @@ Deno.test("a chat keeps its order when a clock is set back behind the time of wh
     const urgent = await send(world, CHAT, "high");
     assert.deepEqual(await sendAll(world), [first, urgent]);
   }));
+
+Deno.test("an accepted message has its row by chat although very many are due in the microsecond of its position", async () => {
+  const kv = new MemoryKv();
+  const position = positionAt(1_000);
+  // As many as are read at once, and the accepted one right behind them.
+  const rows = Array.from({ length: 10_001 }, (_, i) => ({ messageId: `msg_${i}`, chat: CHAT, bulkId: null }));
+  const place = (i: number) => ({ position, historyNumber: i + 1 });
+  for (const [i, row] of rows.entries()) {
+    await kv.commit(new Change().set(messageKeys.queue(LINE.lineId, "normal", "cold", place(i)), row));
+  }
+  await kv.commit(
+    new Change().set(messageKeys.ledger(LINE.accountId), { ...EMPTY_LEDGER, lastPosition: position + 5 }),
+  );
+  await completeChats(kv, LINE);
+  const { value } = await kv.get<QueueRow>(messageKeys.chatQueue(LINE.lineId, CHAT, place(10_000)));
+  assert.equal(value?.messageId, "msg_10000");
+});
 
 Deno.test("a bulk keeps its chats' order, though rows by chat are written while it is staged", () =>
   withSendWorld(async (world) => {
