@@ -95,7 +95,8 @@ function stderr(): pino.DestinationStream {
 
 /** In this thread: pino's own transports need worker threads, which an executable does not carry. */
 async function terminal(): Promise<pino.DestinationStream> {
-  const { prettyFactory } = await import("pino-pretty");
+  // CommonJS: in the executable's bundle only its default is there.
+  const { default: { prettyFactory } } = await import("pino-pretty");
   const pretty = prettyFactory({ colorize: true, translateTime: "SYS:HH:MM:ss.l", ignore: "pid" });
   const destination = stderr();
   return { write: (entry) => destination.write(pretty(entry)) };
