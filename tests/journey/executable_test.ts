@@ -33,6 +33,13 @@ withExecutable("the executable runs its demo where there is no Deno", async (env
   }
 });
 
+withExecutable("the executable runs on a terminal, where its log is written for people", async (env) => {
+  const demo = ["-qec", `${EXECUTABLE} sandbox --demo`, "/dev/null"];
+  const { code, stdout } = await tryProgram("script", demo, { ...env, PALOMA_LOG_LEVEL: "info" });
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /INFO.*the gateway is up/);
+});
+
 withExecutable("the executable carries panel and reference with all that they load", async (env) => {
   const sandbox = await startProgram(EXECUTABLE, ["sandbox", "--json"], env);
   try {
