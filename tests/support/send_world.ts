@@ -5,12 +5,15 @@ import { type Plan, UNLIMITED } from "../../src/account/plan.ts";
 import { Plans } from "../../src/account/plans.ts";
 import type { Account, Caller } from "../../src/account/account.ts";
 import { type Accept, makeAccept } from "../../src/message/accept.ts";
+import type { Message } from "../../src/message/message.ts";
+import { dequeue } from "../../src/message/queue/place.ts";
+import { messageKeys } from "../../src/message/rows.ts";
 import type { SendCommand } from "../../src/message/send.ts";
 import { History } from "../../src/message/history/history.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import type { Runtime } from "../../src/runtime.ts";
-import type { Key, Kv } from "../../src/store/kv.ts";
+import { Change, type Key, type Kv } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type TestRuntime, testRuntime } from "./runtime.ts";
 
@@ -112,6 +115,13 @@ export function aBulk(count: number, options: Partial<SendCommand> = {}): SendCo
     content: { kind: "text" as const, text: `text ${i}` },
   }));
   return aSend({ items, bulk: true, ...options });
+}
+
+/** Records the message as sent, and takes it out of the queue. */
+export async function endMessage(kv: Kv, message: Message): Promise<void> {
+  const change = new Change().set(messageKeys.message(message.id), { ...message, status: "sent", sentAt: 1 });
+  dequeue(change, message);
+  await kv.commit(change);
 }
 
 /** Every key below the prefix, in order. */

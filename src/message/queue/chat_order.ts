@@ -37,21 +37,18 @@ export async function completeChats(
   let after = await completeUpTo(kv, lineId);
   while (after < end) {
     const { rows, through } = await nextAccepted(kv, lineId, { after, upTo: end });
-    after = through;
     // By chat, so that rows of one commit lie side by side in the file.
     const pieces = piecesOf(rows.sort((a, b) => a.value.chat.localeCompare(b.value.chat)), kv.mostChecks);
-    for (const [i, piece] of pieces.entries()) {
-      const done = i === pieces.length - 1 ? new Change().set(messageKeys.chatsComplete(lineId), after) : null;
-      await writeRows(kv, piece, done);
-    }
+    const complete = new Change().set(messageKeys.chatsComplete(lineId), through);
+    for (const piece of pieces) await writeRows(kv, piece, piece === pieces.at(-1) ? complete : new Change());
+    after = through;
   }
 }
 
-/** Writes the rows by chat of these rows, and of those that are left if some end meanwhile; `done` is written with them. */
-async function writeRows(kv: Kv, rows: readonly Row<QueueRow>[], done: Change | null): Promise<void> {
+/** Writes the rows by chat of these rows, or of those that are left if some end meanwhile, together with the change. */
+async function writeRows(kv: Kv, rows: readonly Row<QueueRow>[], together: Change): Promise<void> {
   for (let left = rows; left.length > 0;) {
-    const change = new Change();
-    if (done) change.include(done);
+    const change = new Change().include(together);
     // Checked: the row of a message that ends meanwhile must not stay behind.
     for (const row of left) change.check(row).set(chatKeyOf(row), row.value);
     if (await kv.commit(change) !== null) return;

@@ -4,7 +4,7 @@ import { EMPTY_LEDGER } from "../../../../src/message/history/ledger.ts";
 import { completeChats } from "../../../../src/message/queue/chat_order.ts";
 import { QueueHead } from "../../../../src/message/queue/head.ts";
 import { Lanes } from "../../../../src/message/queue/lanes.ts";
-import { dequeue, positionAt } from "../../../../src/message/queue/place.ts";
+import { positionAt } from "../../../../src/message/queue/place.ts";
 import { LineQueue } from "../../../../src/message/queue/queue.ts";
 import type { Message, Priority } from "../../../../src/message/message.ts";
 import { messageKeys, type QueueRow } from "../../../../src/message/rows.ts";
@@ -14,6 +14,7 @@ import {
   aBulk,
   aLine,
   aSend,
+  endMessage,
   keysUnder,
   type SendWorld,
   sendWorld,
@@ -45,12 +46,6 @@ async function next(kv: Kv): Promise<Message> {
   return (await new QueueHead(kv, LINE).next(choice))!.value;
 }
 
-async function end(kv: Kv, message: Message): Promise<void> {
-  const change = new Change().set(messageKeys.message(message.id), { ...message, status: "sent", sentAt: 1 });
-  dequeue(change, message);
-  await kv.commit(change);
-}
-
 /** Ends all that waits, in the order of departure; returns the ids of what went to the chat. */
 async function sendAll({ kv }: SendWorld): Promise<string[]> {
   const left: string[] = [];
@@ -58,7 +53,7 @@ async function sendAll({ kv }: SendWorld): Promise<string[]> {
   const head = new QueueHead(kv, LINE);
   for (let row = await head.next(choice); row !== null; row = await head.next(choice)) {
     if (row.value.to === CHAT) left.push(row.value.id);
-    await end(kv, row.value);
+    await endMessage(kv, row.value);
   }
   return left;
 }
@@ -162,7 +157,7 @@ Deno.test("a message that ends while its row by chat is written leaves none behi
     const racing: Kv = {
       ...kv,
       async commit(change, options) {
-        if (commits++ === 0) await end(kv, ended);
+        if (commits++ === 0) await endMessage(kv, ended);
         return await kv.commit(change, options);
       },
     };

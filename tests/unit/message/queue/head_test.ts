@@ -2,11 +2,9 @@
 import assert from "node:assert/strict";
 import { QueueHead } from "../../../../src/message/queue/head.ts";
 import { Lanes } from "../../../../src/message/queue/lanes.ts";
-import { dequeue } from "../../../../src/message/queue/place.ts";
 import type { Message } from "../../../../src/message/message.ts";
-import { messageKeys } from "../../../../src/message/rows.ts";
-import { Change, type Kv } from "../../../../src/store/kv.ts";
-import { aBulk, aLine, aSend, withSendWorld } from "../../../support/send_world.ts";
+import type { Kv } from "../../../../src/store/kv.ts";
+import { aBulk, aLine, aSend, endMessage, withSendWorld } from "../../../support/send_world.ts";
 
 /** The store, and how many rows were read from it. */
 function counting(kv: Kv): { kv: Kv; rows: () => number } {
@@ -48,12 +46,6 @@ Deno.test("the head is found with as many reads of a long queue as of a short on
     assert.ok(reads[0]! <= 8, `${reads[0]} rows`);
   }));
 
-async function end(kv: Kv, message: Message): Promise<void> {
-  const change = new Change().set(messageKeys.message(message.id), { ...message, status: "sent", sentAt: 1 });
-  dequeue(change, message);
-  await kv.commit(change);
-}
-
 Deno.test("rows that are read ahead give the order that the queue has, whatever is accepted meanwhile, for fewer reads", () =>
   withSendWorld(async ({ accept, kv }) => {
     const chats = ["34600000001", "34600000002", "34600000003"];
@@ -69,7 +61,7 @@ Deno.test("rows that are read ahead give the order that the queue has, whatever 
     for (;;) {
       // Nobody tells of what is cancelled: the message itself says so.
       if (departed === 25) {
-        await end(
+        await endMessage(
           kv,
           (await new QueueHead(kv, { lineId: aLine().id, accountId: "acc_1" }).next({ ...choice, behind: before!.id }))!
             .value,
@@ -84,7 +76,7 @@ Deno.test("rows that are read ahead give the order that the queue has, whatever 
       const wanted = await new QueueHead(kv, { lineId: aLine().id, accountId: "acc_1" }).next({ ...choice, behind });
       const next = await reading.next({ ...choice, behind });
       assert.equal(next?.value.id, wanted?.value.id, `after ${departed}`);
-      if (before) await end(kv, before);
+      if (before) await endMessage(kv, before);
       if (next === null) break;
       before = next.value;
       departed++;
