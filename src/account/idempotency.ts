@@ -67,8 +67,8 @@ export class Idempotency {
 
   /**
    * Resolves to the kept answer, or runs `work` and keeps its answer. Concurrent calls wait for the first, those of
-   * other processes for at most a minute; a failed `work` keeps nothing. Throws as `find` and `work`
-   * do. After a crash, `work` may run again: to create something, use `onceInCommit`.
+   * other processes for at most a minute; a failed `work` keeps nothing. Throws as `find` and `work` do. After a crash,
+   * `work` may run again: to create something, use `onceInCommit`.
    */
   async once<T>(request: RepeatableRequest, work: () => Promise<T>): Promise<T> {
     return await this.#requests.add(nameOf(request), async () => {

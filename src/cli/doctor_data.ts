@@ -55,10 +55,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
       rights,
       ["disk space", () => checkDisk(config)],
       ...bucket,
-      [
-        "gateway",
-        () => checkGateway(config),
-      ],
+      ["gateway", () => checkGateway(config)],
       lines,
       webhooks,
     ];

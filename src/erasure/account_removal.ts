@@ -62,7 +62,7 @@ async function closeBulks(kv: Kv, accountId: string): Promise<void> {
   await deleteKeys(kv, await Array.fromAsync(bulks, ({ key }) => messageKeys.openBulk(String(key.at(-1)))));
 }
 
-/** Removes received files, each row before its file, as the sweep does. */
+/** Removes received files, each row before its file: a file that a crash leaves is left to the sweep of orphans. */
 async function removeFiles({ kv, media }: RemovalDeps, accountId: string): Promise<void> {
   for await (const { key, value } of kv.list({ prefix: mediaKeys.files() })) {
     if (value.accountId !== accountId) continue;

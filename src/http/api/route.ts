@@ -35,9 +35,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   /** Largest body; 1 MiB if omitted. */
   maxBytes?: number;
   /**
-   * Who implements `Idempotency-Key` for a POST. `server` (the default): the key is claimed before the handler runs, and
-   * the answer is kept after it.
-   * `handler`: the handler passes `request.repeat` to the commit that does the work.
+   * Who implements `Idempotency-Key` for a POST. `server` (the default): the answer is kept after the handler has run;
+   * on a shared store the key is claimed before. `handler`: the handler passes `request.repeat` to the commit that does the work.
    */
   repeats?: "server" | "handler";
   /** Set if a long list in the body means much work: requests wait for their account's turn (`edge/budgets.ts`). */
