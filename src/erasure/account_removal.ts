@@ -13,7 +13,7 @@ import { REMOVED_A_RUN, removeHistory } from "../message/history/retention.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
-import type { Kv } from "../store/kv.ts";
+import type { Key, Kv } from "../store/kv.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import { purgeWebhook } from "../webhook/sweep.ts";
 
@@ -46,11 +46,11 @@ export async function removeAccounts(deps: RemovalDeps, signal?: AbortSignal): P
 async function removeAccount(deps: RemovalDeps, accountId: string, signal?: AbortSignal): Promise<boolean> {
   const { kv, runtime } = deps;
   if (await endLines(kv, accountId) > 0) return false; // the supervisor unlinks them
+  await removeFiles(deps, accountId);
   await closeBulks(kv, accountId);
   const most = REMOVED_A_RUN;
   if (await removeHistory({ kv, runtime }, accountId, { before: Infinity, most, signal }) >= most) return false;
   if (signal?.aborted) return false;
-  await removeFiles(deps, accountId);
   await deps.removeAbove(accountId);
   await removeRows(kv, accountId);
   return true;
@@ -62,13 +62,17 @@ async function closeBulks(kv: Kv, accountId: string): Promise<void> {
   await deleteKeys(kv, await Array.fromAsync(bulks, ({ key }) => messageKeys.openBulk(String(key.at(-1)))));
 }
 
-/** Removes received files, each row before its file: a file that a crash leaves is left to the sweep of orphans. */
+/** Removes each file before its row, and files before all else: on a full disk the store takes no commit until then. */
 async function removeFiles({ kv, media }: RemovalDeps, accountId: string): Promise<void> {
-  for await (const { key, value } of kv.list({ prefix: mediaKeys.files() })) {
-    if (value.accountId !== accountId) continue;
-    await deleteKeys(kv, value.expiresAt === null ? [key] : [mediaKeys.fileEnd(value.expiresAt, value.id), key]);
-    await media.remove(value.id);
+  async function* rowsOfRemoved(): AsyncGenerator<Key> {
+    for await (const { key, value: { id, accountId: owner, expiresAt } } of kv.list({ prefix: mediaKeys.files() })) {
+      if (owner !== accountId) continue;
+      await media.remove(id);
+      if (expiresAt !== null) yield mediaKeys.fileEnd(expiresAt, id);
+      yield key;
+    }
   }
+  await deleteKeys(kv, rowsOfRemoved());
 }
 
 async function removeRows(kv: Kv, accountId: string): Promise<void> {

@@ -6,7 +6,7 @@ import { keepFile } from "../../../src/media/store.ts";
 import { removeAccounts } from "../../../src/erasure/account_removal.ts";
 import type { Message } from "../../../src/message/message.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
-import { Change, StoreError } from "../../../src/store/kv.ts";
+import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { aBulk, aCaller, keysUnder, type SendWorld, withSendWorld } from "../../support/send_world.ts";
 
 function turn({ kv, runtime }: SendWorld, media = { remove: (_: string) => Promise.resolve() }): Promise<number> {
@@ -87,4 +87,32 @@ Deno.test("an account whose files cannot be removed now holds up no other", () =
     assert.ok(runtime.lines.some(({ accountId, error }) => accountId === first && /refuses/.test(String(error))));
     assert.equal(await turn(world), 1);
     assert.equal(await left(first), false);
+  }));
+
+Deno.test("an account whose files have filled the disk goes: they make the room that its rows need", () =>
+  withSendWorld(async (world) => {
+    const { accounts } = world;
+    const { account: { id } } = await accounts.create({ name: "acme", plan: "free" });
+    await world.accept(aBulk(3, { caller: aCaller({}, id) }));
+    const change = new Change();
+    const file = { size: 1, sha256: "", mimetype: "text/plain", filename: "a.txt", accountId: id };
+    keepFile(change, { ...file, id: "med_1", expiresAt: null });
+    keepFile(change, { ...file, id: "med_2", expiresAt: 1 });
+    for await (const { key, value } of world.kv.list<Message>({ prefix: messageKeys.messages() })) {
+      change.set(key, { ...value, status: "failed" });
+    }
+    await world.kv.commit(change);
+    await accounts.remove(id);
+
+    const onDisk = new Set(["med_1", "med_2"]);
+    const kv: Kv = {
+      ...world.kv,
+      commit(change, options) {
+        if (onDisk.size > 0) throw new StoreError("full", "there is no space left");
+        return world.kv.commit(change, options);
+      },
+    };
+    const media = { remove: (fileId: string) => Promise.resolve(void onDisk.delete(fileId)) };
+    assert.equal(await turn({ ...world, kv }, media), 1);
+    for (const family of ["file", "file_end", "message"]) assert.deepEqual(await keysUnder(kv, [family]), [], family);
   }));
