@@ -5,8 +5,8 @@
  * that moves rows need not check them, and a row left over from a race is dropped when it is read.
  */
 import { batchesOf } from "../../base/batches.ts";
-import { Change, isRow, type Kv, type PrefixOf, type Row } from "../../store/kv.ts";
-import { hasEnded, type Message, PRIORITIES } from "../message.ts";
+import { Change, isRow, type Kv, type PrefixOf, type Row, type Slot } from "../../store/kv.ts";
+import { type Message, PRIORITIES } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 import { incompleteChats } from "./chat_order.ts";
 import { chatKeyOf, isPlaceOf, keyAfter, positionOf, waitingSince } from "./place.ts";
@@ -110,7 +110,7 @@ export class LineQueue {
   async messageAt(row: Row<QueueRow>): Promise<Row<Message> | null> {
     const slot = await this.#kv.get(messageKeys.message(row.value.messageId));
     if (isRow(slot) && isPlaceOf(row.key, slot.value)) return slot;
-    await this.#removeStale(row, slot.value);
+    await this.#removeStale(row, slot);
     return null;
   }
 
@@ -118,14 +118,15 @@ export class LineQueue {
   async #read(rows: readonly Row<QueueRow>[]): Promise<Message[]> {
     const slots = await this.#kv.getMany(rows.map((row) => messageKeys.message(row.value.messageId)));
     const isStale = rows.map(({ key }, i) => !slots[i]!.value || !isPlaceOf(key, slots[i]!.value));
-    await Promise.all(rows.map((row, i) => isStale[i] && this.#removeStale(row, slots[i]!.value)));
+    await Promise.all(rows.map((row, i) => isStale[i] && this.#removeStale(row, slots[i]!)));
     return slots.flatMap(({ value }, i) => value && !isStale[i] ? value : []);
   }
 
-  /** Removes a row that a race left over, unless it has been written again since; of an ended message, both rows. */
-  async #removeStale(row: Row<QueueRow>, message: Message | null): Promise<void> {
-    const change = new Change().check(row).delete(row.key);
-    if (row.key[0] === "queue" && (message === null || hasEnded(message))) change.delete(chatKeyOf(row));
+  /** Removes a row that a race left over, and its row by chat, unless either has become the message's place since. */
+  async #removeStale(row: Row<QueueRow>, slot: Slot<Message>): Promise<void> {
+    const change = new Change().check(row).check(slot).delete(row.key);
+    const chatKey = row.key[0] === "queue" ? chatKeyOf(row) : null;
+    if (chatKey && !(slot.value && isPlaceOf(chatKey, slot.value))) change.delete(chatKey);
     await this.#kv.commit(change);
   }
 

@@ -6,7 +6,7 @@ import { LineQueue } from "../../../../src/message/queue/queue.ts";
 import { Queued } from "../../../../src/message/queued.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
 import type { Kv } from "../../../../src/store/kv.ts";
-import { aLine, aSend, type SendWorld, withSendWorld } from "../../../support/send_world.ts";
+import { aLine, aSend, keysUnder, type SendWorld, withSendWorld } from "../../../support/send_world.ts";
 
 const LINE = aLine().id;
 
@@ -56,4 +56,25 @@ Deno.test("a message that is put off while its chat writes does not leave before
     await new Lanes(racing, LINE).moveChat("34600000001", "reply");
     assert.deepEqual(await Array.fromAsync(kv.list({ prefix: messageKeys.queueOfLine(LINE) })), []);
     assert.deepEqual(await waiting(kv), [id]);
+  }));
+
+Deno.test("a message that is put off while it is moved to another lane leaves no row at its old place", () =>
+  withSendWorld(async (world) => {
+    const { accept, kv, runtime: { clock } } = world;
+    const { messages: [accepted] } = await accept(aSend());
+    const { id } = accepted!;
+    const sendAt = clock.now() + 3_600_000;
+    const racing: Kv = {
+      ...kv,
+      async commit(change, options) {
+        await queuedOf(world).reschedule("acc_1", id, { sendAt });
+        return await kv.commit(change, options);
+      },
+    };
+    const rows = await Array.fromAsync(kv.list({ prefix: messageKeys.queueOfLine(LINE) }));
+    await new Lanes(racing, LINE).move(rows, "reply");
+    assert.deepEqual(await waiting(kv), [id]);
+    assert.deepEqual(await keysUnder(kv, messageKeys.queueOfLine(LINE)), []);
+    assert.deepEqual(await keysUnder(kv, messageKeys.queueOfChat(LINE, "34600000001")), []);
+    assert.equal((await keysUnder(kv, messageKeys.scheduleOfLine(LINE))).length, 1);
   }));
