@@ -1,11 +1,20 @@
-/** What lies in the gateway's folder for files. */
+/** What a gateway keeps of files: in its folder for them, or in the bucket under the tests. */
 import { join } from "node:path";
+import { dataFolder } from "../../src/app.ts";
+import { type BucketConfig, readConfig } from "../../src/config.ts";
+import { openBucket } from "../../src/media/bucket.ts";
+import { mediaKeys } from "../../src/media/rows.ts";
+import type { Environment } from "./gateway_process.ts";
+import { silentRuntime } from "./runtime.ts";
+import { dataConfigOf, onTestStore } from "./test_store.ts";
 import { until } from "./until.ts";
 
 /** Waits until no file is left: each goes when its message has ended, or when it turned out to be nobody's. */
-export async function noFileLeft({ dataDir }: { dataDir: string }): Promise<void> {
+export async function noFileLeft({ dataDir, env }: { dataDir: string; env: Environment }): Promise<void> {
+  const { media } = readConfig(onTestStore(env));
   const folder = join(dataDir, "media");
-  await until(async () => (await filesUnder(folder)).length === 0, `the files in ${folder} to go`);
+  const left = () => media === null ? filesUnder(folder) : objectsIn(media, env);
+  await until(async () => (await left()).length === 0, `the files in ${media?.bucket ?? folder} to go`);
 }
 
 async function filesUnder(folder: string): Promise<string[]> {
@@ -15,4 +24,25 @@ async function filesUnder(folder: string): Promise<string[]> {
     found.push(...(isDirectory ? await filesUnder(path) : [path]));
   }
   return found;
+}
+
+/** Resolves to the gateway's objects in the bucket, of which each has had a row before it was written. */
+async function objectsIn(media: BucketConfig, env: Environment): Promise<string[]> {
+  const data = await dataFolder.open(dataConfigOf(env), silentRuntime());
+  try {
+    const bucket = openBucket(media, silentRuntime());
+    const found: string[] = [];
+    let written = 0;
+    for await (const { key } of data.kv.list({ prefix: mediaKeys.objects() })) {
+      const name = String(key.at(-1));
+      const content = await bucket.get(name);
+      await content?.cancel();
+      if (content) found.push(name);
+      written++;
+    }
+    if (written === 0) throw new Error("no file was ever in the bucket");
+    return found;
+  } finally {
+    data.close();
+  }
 }
