@@ -97,7 +97,7 @@ function stderr(): pino.DestinationStream {
 async function terminal(): Promise<pino.DestinationStream> {
   // CommonJS: in the executable's bundle only its default is there.
   const { default: { prettyFactory } } = await import("pino-pretty");
-  const pretty = prettyFactory({ colorize: true, translateTime: "SYS:HH:MM:ss.l", ignore: "pid" });
+  const pretty = prettyFactory({ colorize: !Deno.noColor, translateTime: "SYS:HH:MM:ss.l", ignore: "pid" });
   const destination = stderr();
   return { write: (entry) => destination.write(pretty(entry)) };
 }

@@ -86,6 +86,25 @@ Deno.test("the last lines before a process ends are written, however it ends", a
   assert.deepEqual(lines.map((line) => JSON.parse(line).msg), ["one", "two", "three"]);
 });
 
+Deno.test({
+  name: "on a terminal the log is written for people, in colour unless NO_COLOR is set",
+  // Others' `script` takes other options.
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const code = `const { openLog } = await import(${
+      JSON.stringify(import.meta.resolve("../../../src/ops/log.ts"))
+    }); (await openLog("info")).info("hello");`;
+    const onTerminal = async (env: Record<string, string>) => {
+      const args = ["-qec", `"$deno" eval --no-check "$code"`, "/dev/null"];
+      const inherited = { ...Deno.env.toObject(), deno: Deno.execPath(), code, NO_COLOR: "" };
+      const terminal = new Deno.Command("script", { args, clearEnv: true, env: { ...inherited, ...env } });
+      return new TextDecoder().decode((await terminal.output()).stdout);
+    };
+    assert.ok((await onTerminal({})).includes("\u001b[32mINFO\u001b[39m: "));
+    assert.match(await onTerminal({ NO_COLOR: "1" }), /^\[\d\d:\d\d:\d\d\.\d+\] INFO: hello\r\n$/);
+  },
+});
+
 Deno.test("strangers' words can't control the terminal that shows the log", () => {
   const { log, text } = memoryLog();
   const words = "\u001b]0;owned\u0007 \u009b2J \u202eevil";
