@@ -50,10 +50,10 @@ export type FileKind = "image" | "video" | "audio" | "document" | "sticker" | "v
 /** The kinds that can be forwarded. */
 export type ForwardableKind = FileKind | "text" | "location" | "contact";
 
-/** The kinds that can be posted as a status. */
-export type PostedBody = Extract<OutgoingBody, { kind: "text" | "image" | "video" | "audio" | "voice" }>;
-
 export type FileBody = Extract<OutgoingBody, { kind: FileKind }>;
+
+/** What can be posted as a status. */
+export type PostedBody = Extract<OutgoingBody, { kind: "text" }> | FileBody;
 
 /** The address of status posts. */
 export const STATUS_CHAT = "status@broadcast";

@@ -5,7 +5,7 @@
 import { percentDecoded } from "../../base/addresses.ts";
 import { safeFilename } from "../../media/filename.ts";
 import type { StoredFile } from "../../media/store.ts";
-import type { FileKind, PostedBody } from "../../whatsapp/outgoing.ts";
+import type { FileBody, FileKind, PostedBody } from "../../whatsapp/outgoing.ts";
 import { type Attachment, type Kind, type RemoteFile, text, type TextContent } from "./plain.ts";
 import { Buffer } from "node:buffer";
 
@@ -14,7 +14,7 @@ export interface FileContent<File = StoredFile | RemoteFile> extends Attachment<
   caption: string | null;
 }
 
-const file: Kind<FileContent> = {
+const file: Kind<FileContent, FileBody> = {
   preview: ({ caption, filename }) => ({ text: null, caption, filename }),
   characters: ({ caption, filename, file }) =>
     (caption ?? "").length + filename.length + ("url" in file ? file.url.length : 0),
@@ -133,7 +133,7 @@ export interface StatusContent {
   audience: string[];
 }
 
-function kindOf({ of }: StatusContent): Kind<StatusContent["of"]> {
+function kindOf({ of }: StatusContent): Kind<StatusContent["of"], PostedBody> {
   return of.kind === "text" ? text : file;
 }
 
@@ -142,7 +142,7 @@ export const status: Kind<StatusContent> = {
   characters: (content) => kindOf(content).characters(content.of) + content.audience.join("").length,
   body: (content, pathOf) => ({
     kind: "status",
-    of: kindOf(content).body(content.of, pathOf) as PostedBody,
+    of: kindOf(content).body(content.of, pathOf),
     audience: content.audience,
   }),
   attachment: ({ of }) => of.kind === "text" ? null : of,

@@ -23,7 +23,7 @@ export interface Preview {
 }
 
 /** The behaviour of a kind. Declared as methods, whose bivariance lets the table accept a content of any kind. */
-export interface Kind<Content> {
+export interface Kind<Content, Body extends OutgoingBody = OutgoingBody> {
   preview(content: Content): Preview;
   /** Returns the UTF-16 code units of all texts in the row, to estimate the size of its commit. */
   characters(content: Content): number;
@@ -31,7 +31,7 @@ export interface Kind<Content> {
    * Returns what is handed to the connection. `pathOf` returns the path of a stored file; the attachment must be
    * stored.
    */
-  body(content: Content, pathOf: (fileId: string) => string): OutgoingBody;
+  body(content: Content, pathOf: (fileId: string) => string): Body;
   /** Returns the attachment, for kinds with a file: it is fetched, stored and uploaded before the message leaves. */
   attachment?(content: Content): Attachment | null;
   /**
@@ -48,7 +48,7 @@ export interface TextContent {
   text: string;
 }
 
-export const text: Kind<TextContent> = {
+export const text: Kind<TextContent, TextContent> = {
   preview: ({ text }) => ({ text, caption: null, filename: null }),
   characters: ({ text }) => text.length,
   body: (content) => content,
