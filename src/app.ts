@@ -193,12 +193,18 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
   const running = starting.move();
   let stopped: Promise<void> | null = null;
+
+  async function stop(): Promise<void> {
+    await running.disposeAsync();
+    runtime.log.info("the gateway has stopped");
+  }
+
   return {
     baseUrl: `${url()}/v1`,
     panelUrl: `${url()}/panel`,
     firstRunLink,
     accounts: parts.data.accounts,
-    stop: () => stopped ??= running.disposeAsync().then(() => runtime.log.info("the gateway has stopped")),
+    stop: () => stopped ??= stop(),
   };
 }
 

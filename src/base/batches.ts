@@ -26,12 +26,17 @@ export type YieldPoint = () => Promise<void> | undefined;
 export function makeYieldPoint(clock: Clock, atOnce = AT_ONCE): YieldPoint {
   let count = 0;
   let begun = clock.now();
+
+  async function pause(ms: number): Promise<void> {
+    await sleep(clock, ms);
+    begun = clock.now();
+  }
+
   return () => {
     if (++count % atOnce > 0) return undefined;
     const tookMs = clock.now() - begun;
     // Less than a millisecond is carried over to the next pause.
-    if (tookMs === 0) return undefined;
-    return sleep(clock, tookMs).then(() => void (begun = clock.now()));
+    return tookMs === 0 ? undefined : pause(tookMs);
   };
 }
 

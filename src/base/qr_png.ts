@@ -3,13 +3,10 @@ import { Buffer } from "node:buffer";
 import jsqr from "jsqr";
 import { PNG } from "pngjs";
 
-// The library is CommonJS, with its function in `default`.
-const find = jsqr as unknown as typeof jsqr.default;
-
 export const PNG_DATA_URL = "data:image/png;base64,";
 
 /** Returns the text of the QR code in the PNG; null if it shows none. Throws if the bytes are not a PNG. */
 export function readQrPng(dataUrl: string): string | null {
   const { data, width, height } = PNG.sync.read(Buffer.from(dataUrl.slice(PNG_DATA_URL.length), "base64"));
-  return find(new Uint8ClampedArray(data), width, height)?.data ?? null;
+  return jsqr.default(new Uint8ClampedArray(data), width, height)?.data ?? null;
 }

@@ -56,6 +56,12 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
   const started = runtime.clock.now();
   const isTemporary = !isSet(options, "PALOMA_DATA_DIR");
   if (!isTemporary || base.store !== null) await assertOwnData(base);
+
+  async function untilEnded(): Promise<void> {
+    await asked;
+    if (options.demo) throw new Exit(1, "The demo was stopped before it finished.");
+  }
+
   await withNetwork(base, runtime, async (network, caFile) => {
     const dataDir = isTemporary ? await Deno.makeTempDir({ prefix: "paloma-sandbox-" }) : base.dataDir;
     const config: Config = {
@@ -67,9 +73,7 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
     try {
       const gateway = await startGateway({ config, runtime });
       try {
-        const ended = asked.then(() => {
-          if (options.demo) throw new Exit(1, "The demo was stopped before it finished.");
-        });
+        const ended = untilEnded();
         await Promise.race([ended, show(options, { gateway, network, runtime, started })]);
         if (!options.demo) await ended;
       } finally {

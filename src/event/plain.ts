@@ -23,10 +23,10 @@ const MEMBER_COST = 8;
  */
 export function plain<T>(data: T): T {
   const budget = { left: MAX_CHARACTERS, membersOf: Object.entries };
-  const whole = copy(data, 0, budget) as T;
-  if (budget.left > 0) return whole;
+  const whole = copy(data, 0, budget);
   // A stranger's long text must not displace who wrote it, and where.
-  return copy(data, 0, { left: MAX_CHARACTERS, membersOf: shortestFirst }) as T;
+  const fitted = budget.left > 0 ? whole : copy(data, 0, { left: MAX_CHARACTERS, membersOf: shortestFirst });
+  return fitted as T;
 }
 
 interface Budget {

@@ -53,10 +53,9 @@ export function createHealth(services: Needed): Hono<ApiEnv> {
 export function inFrontOf(api: OnDemand<Hono<ApiEnv>>, health: Hono<ApiEnv>): Answers {
   const paths = new Set(health.routes.map(({ path }) => path));
   return {
-    fetch(request, ...rest) {
-      const app = api.made() ?? (paths.has(new URL(request.url).pathname) ? health : null);
-      if (app) return app.fetch(request, ...rest);
-      return api.need().then((app) => app.fetch(request, ...rest));
+    async fetch(request, ...rest) {
+      const app = api.made() ?? (paths.has(new URL(request.url).pathname) ? health : await api.need());
+      return await app.fetch(request, ...rest);
     },
   };
 }

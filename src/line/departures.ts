@@ -137,17 +137,17 @@ export class Departures {
     const onItsWay = { ...whileDeparting(handedOverAt, { delays, random }), ...counts, departing: row.value.id };
     const dispatched = await this.#dispatch(departure, onItsWay);
     if (!dispatched) return false;
-    // Noted here, not after `meanwhile`, so that a receipt that arrives right behind the acknowledgement finds it.
-    const answered = this.#send(row.value, ready).then((outcome) => {
+    const answer = async () => {
+      const outcome = await this.#send(row.value, ready);
       const at = clock.now();
       const after = { ...afterDeparture(handedOverAt, at, { delays, random }), ...counts };
+      // Noted here, not after `meanwhile`, so that a receipt that arrives right behind the acknowledgement finds it.
       if (outcome.kind === "sent") {
         this.#acknowledged = { row: dispatched, at, chat: chatOf(row.value.to), pacing: after };
       }
       return { outcome, at, after };
-    });
-    await meanwhile(onItsWay);
-    const { outcome, at, after } = await answered;
+    };
+    const [{ outcome, at, after }] = await Promise.all([answer(), meanwhile(onItsWay)]);
     this.#log(dispatched.value, outcome);
     traceDeparture(dispatched.value, outcome, { handedOverAt, answeredAt: at });
     if (outcome.kind === "sent") return true;

@@ -34,14 +34,15 @@ export async function validateInPieces(
   value: unknown,
   { list: { name, most }, clock }: { list: LongList; clock: Clock },
 ): Promise<unknown> {
-  const items: unknown = (value as Record<string, unknown> | null)?.[name];
+  if (typeof value !== "object" || value === null) return validate(schema, value);
+  const items: unknown = Reflect.get(value, name);
   if (!Array.isArray(items) || items.length <= AT_ONCE || items.length > most) return validate(schema, value);
   const pieces = Array.from({ length: Math.ceil(items.length / AT_ONCE) }, (_, i) => i * AT_ONCE);
   const valid: unknown[] = [];
   const errors: FieldError[] = [];
   let last: unknown;
   for await (const first of yielding(pieces, clock, 1)) {
-    const result = schema.safeParse({ ...value as object, [name]: items.slice(first, first + AT_ONCE) }, {
+    const result = schema.safeParse({ ...value, [name]: items.slice(first, first + AT_ONCE) }, {
       error: words,
     });
     if (result.success) {

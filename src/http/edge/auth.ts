@@ -45,8 +45,8 @@ export function makeAuth(
 ): Auth {
   const checkPlace = makeCheckPlace(clientAddress);
 
-  async function callerOf(key: string): Promise<Caller | null> {
-    return await accounts.authenticate(key) ?? await keys.authenticate(key);
+  async function read(c: ApiContext, key: string): Promise<Caller> {
+    return allowed(c, await accounts.authenticate(key) ?? await keys.authenticate(key));
   }
 
   function allowed(c: ApiContext, caller: Caller | null): Caller {
@@ -61,14 +61,14 @@ export function makeAuth(
   return {
     async authenticate(c, form) {
       const person = c.env?.person;
-      return person ? await person.caller() : allowed(c, await callerOf(readKey(c, form)));
+      return person ? await person.caller() : await read(c, readKey(c, form));
     },
     recognise(c, form) {
       const person = c.env?.person;
       if (person) return person.caller();
       const key = readKey(c, form);
       const recalled = accounts.recall(key);
-      return recalled ? allowed(c, recalled) : callerOf(key).then((caller) => allowed(c, caller));
+      return recalled ? allowed(c, recalled) : read(c, key);
     },
   };
 }

@@ -36,12 +36,9 @@ function isJson(value: unknown, depth: number): boolean {
     return Object.keys(value).length === value.length && value.every((item) => isJson(item, depth + 1));
   }
   if (Object.getPrototypeOf(value) !== Object.prototype) return false;
-  for (const name of Object.keys(value)) {
-    if (name === "toJSON" || name === "__proto__" || !isJson((value as Record<string, unknown>)[name], depth + 1)) {
-      return false;
-    }
-  }
-  return true;
+  return Object.entries(value).every(([name, member]) =>
+    name !== "toJSON" && name !== "__proto__" && isJson(member, depth + 1)
+  );
 }
 
 /** OIDs of the element types, the same in every database. */

@@ -128,7 +128,10 @@ function listener(url: string, notified: (payload: string) => void): pg.Client {
 function payloadOf(text: string): Payload {
   try {
     const payload: unknown = JSON.parse(text);
-    if (Array.isArray(payload) && payload.every((part) => typeof part === "string")) return payload as Payload;
+    if (Array.isArray(payload) && payload.every((part) => typeof part === "string")) {
+      const [from = "", ...topics] = payload;
+      return [from, ...topics];
+    }
   } catch {
     // Not JSON.
   }
