@@ -5,48 +5,31 @@ import type { Runtime } from "../runtime.ts";
 import { accountKeys, type AccountRecord } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import { type Account, type AccountChange, type Caller, parseAllowedDomains, parseAllowedIps } from "./account.ts";
+import { type Account, type AccountChange, parseAllowedDomains, parseAllowedIps } from "./account.ts";
 import { hashApiKey, keyUnknown, makeApiKey } from "./api_key.ts";
-import { Callers, publicPart } from "./callers.ts";
-import type { Plans } from "./plans.ts";
+import { type Callers, publicPart } from "./callers.ts";
 
 /** The latest time a JavaScript date can hold. */
 const MAX_TIME_MS = 8.64e15;
+
+interface AccountsDeps {
+  kv: Kv;
+  seal: Seal;
+  callers: Pick<Callers, "forget">;
+  runtime: Runtime;
+}
 
 export class Accounts {
   readonly #kv: Kv;
   readonly #seal: Seal;
   readonly #runtime: Runtime;
-  readonly #callers: Callers;
+  readonly #callers: AccountsDeps["callers"];
 
-  constructor({ kv, seal, plans, runtime }: { kv: Kv; seal: Seal; plans: Plans; runtime: Runtime }) {
+  constructor({ kv, seal, callers, runtime }: AccountsDeps) {
     this.#kv = kv;
     this.#seal = seal;
     this.#runtime = runtime;
-    this.#callers = new Callers({ kv, plans, clock: runtime.clock });
-  }
-
-  /**
-   * Resolves to the caller that the key belongs to, or null. A rotated key is refused at once, whichever process
-   * rotated it; other changes by another process take effect within 1 s.
-   */
-  authenticate(apiKey: string): Promise<Caller | null> {
-    return this.#callers.authenticate(apiKey);
-  }
-
-  /** Returns the caller, with `keyRow`, of a key found valid within the last second; otherwise null. Reads nothing. */
-  recall(apiKey: string): Caller | null {
-    return this.#callers.recall(apiKey);
-  }
-
-  /** Resolves to the caller of an account, for work outside a request; null if there is no such account. */
-  caller(accountId: string): Promise<Caller | null> {
-    return this.#callers.caller(accountId);
-  }
-
-  /** Whether any plan, or any account's plan, has changed since the last call; false at the first call. */
-  plansChanged(): Promise<boolean> {
-    return this.#callers.plansChanged();
+    this.#callers = callers;
   }
 
   /**

@@ -30,7 +30,6 @@ interface Cached {
   found: Known | null;
 }
 
-/** The part of `Accounts` that concerns callers; its methods are documented there. */
 export class Callers {
   readonly #kv: Kv;
   readonly #plans: Pick<Plans, "get">;
@@ -51,6 +50,10 @@ export class Callers {
     this.#sharedGet = shareReads(kv);
   }
 
+  /**
+   * Resolves to the caller that the key belongs to, or null. A rotated key is refused at once, whichever process
+   * rotated it; other changes by another process take effect within 1 s.
+   */
   async authenticate(apiKey: string): Promise<Caller | null> {
     if (!isApiKeyShaped(apiKey)) return null;
     const keyHash = hashApiKey(apiKey);
@@ -71,6 +74,7 @@ export class Callers {
     return fresh && sameHash(fresh.keyHash, keyHash) ? fresh.caller : null;
   }
 
+  /** Returns the caller, with `keyRow`, of a key found valid within the last second; otherwise null. Reads nothing. */
   recall(apiKey: string): Caller | null {
     const kept = this.#keyRows.get(apiKey);
     if (!kept) return null;
@@ -85,10 +89,12 @@ export class Callers {
     return keyHash === kept.keyHash ? { ...caller, keyRow: kept.row } : null;
   }
 
-  async caller(accountId: string): Promise<Caller | null> {
+  /** Resolves to the caller of an account, for work outside a request; null if there is no such account. */
+  async of(accountId: string): Promise<Caller | null> {
     return (await this.#known(accountId))?.caller ?? null;
   }
 
+  /** Whether any plan, or any account's plan, has changed since the last call; false at the first call. */
   async plansChanged(): Promise<boolean> {
     const { value } = await this.#kv.get(accountKeys.planChanges());
     const [before, now] = [this.#planChanges, value ?? 0n];

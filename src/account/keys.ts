@@ -9,7 +9,7 @@ import { invalid, notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { type Account, type Caller, parseAllowedDomains, parseAllowedIps, type Scope, SCOPES } from "./account.ts";
-import type { Accounts } from "./accounts.ts";
+import type { Callers } from "./callers.ts";
 import { hashApiKey, isApiKeyShaped, makeApiKey } from "./api_key.ts";
 import { accountKeys, type KeyRecord } from "./rows.ts";
 
@@ -33,10 +33,10 @@ interface NewKey extends Pick<KeyRecord, "name" | "scopes" | "allowedIps" | "all
 }
 
 export class AccountKeys {
-  readonly #deps: { kv: Kv; accounts: Pick<Accounts, "caller">; runtime: Runtime };
+  readonly #deps: { kv: Kv; callers: Pick<Callers, "of">; runtime: Runtime };
   readonly #used = new LRUCache<string, number>(atMost(MOST_USED));
 
-  constructor(deps: { kv: Kv; accounts: Pick<Accounts, "caller">; runtime: Runtime }) {
+  constructor(deps: { kv: Kv; callers: Pick<Callers, "of">; runtime: Runtime }) {
     this.#deps = deps;
   }
 
@@ -93,12 +93,12 @@ export class AccountKeys {
 
   /** Resolves to the caller using the key; null if it is not one of these keys. */
   async authenticate(apiKey: string): Promise<Caller | null> {
-    const { kv, accounts } = this.#deps;
+    const { kv, callers } = this.#deps;
     if (!isApiKeyShaped(apiKey)) return null;
     const { value: place } = await kv.get(accountKeys.keyByHash(hashApiKey(apiKey)));
     if (place === null) return null;
     const slot = await kv.get(accountKeys.accountKey(place.accountId, place.keyId));
-    const caller = isRow(slot) && await accounts.caller(place.accountId);
+    const caller = isRow(slot) && await callers.of(place.accountId);
     if (!isRow(slot) || !caller) return null;
     this.#noteUse(slot);
     const { id, scopes, allowedIps, allowedDomains } = slot.value;

@@ -57,7 +57,7 @@ export const accountKeys = {
   planChanges: () => key<bigint>("plan_changes", "count"),
   /** Marks a plan that the operator removed, so that a default plan is not added again. */
   removedPlan: (name: string) => key<true>("removed_plan", name),
-  /** An account that is being deleted (`ops/account_removal.ts`). */
+  /** An account that is being deleted (`erasure/account_removal.ts`). */
   removal: (accountId: string) => key<true>("account_removal", accountId),
   removals: () => prefix<true>("account_removal"),
   /** The answer kept under a client's Idempotency-Key, by the key's hash. */

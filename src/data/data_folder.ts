@@ -4,6 +4,7 @@
  */
 import { join } from "node:path";
 import { Accounts } from "../account/accounts.ts";
+import { Callers } from "../account/callers.ts";
 import { Plans } from "../account/plans.ts";
 import { makeIsSealedAccount } from "../account/sealed_accounts.ts";
 import { urlsOfHosts } from "../base/database_url.ts";
@@ -27,6 +28,7 @@ export interface DataFolder {
   key: Uint8Array;
   plans: Plans;
   accounts: Accounts;
+  callers: Callers;
   close(): void;
 }
 
@@ -142,8 +144,9 @@ export async function openDataFolder(
       await migrate(kv, { runtime, migrations });
       await plans.addDefaults();
     }
-    const accounts = new Accounts({ kv, seal, plans, runtime });
-    return { kv, seal, key, plans, accounts, close: () => kv.close() };
+    const callers = new Callers({ kv, plans, clock: runtime.clock });
+    const accounts = new Accounts({ kv, seal, callers, runtime });
+    return { kv, seal, key, plans, accounts, callers, close: () => kv.close() };
   } catch (error) {
     store.close();
     throw error;

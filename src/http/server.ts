@@ -48,9 +48,9 @@ export function createApi(services: Services): Hono<ApiEnv> {
 }
 
 function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: Services): Api {
-  const { accounts, keys, idempotency, budgets, runtime: { clock } } = services;
+  const { callers, keys, idempotency, budgets, runtime: { clock } } = services;
   const clientAddress = makeClientAddress(services.trustedProxies);
-  const auth = makeAuth({ accounts, keys, clock, clientAddress });
+  const auth = makeAuth({ callers, keys, clock, clientAddress });
   const limitRate = makeLimitRate(clock);
   const holdRefusal = makeHoldRefusal(clock);
 

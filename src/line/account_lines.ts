@@ -8,7 +8,7 @@ import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.t
 import { shareReads } from "../store/layers/shared_reads.ts";
 import { type Line, newLine } from "./line.ts";
 import { lineKeys } from "./rows.ts";
-import type { Accounts } from "../account/accounts.ts";
+import type { Callers } from "../account/callers.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { Runtime } from "../runtime.ts";
 import { LRUCache } from "lru-cache";
@@ -132,7 +132,7 @@ export function makeSendingLine(lines: Pick<AccountLines, "row" | "each">) {
 interface RegisterDeps {
   kv: Kv;
   runtime: Pick<Runtime, "clock" | "ids">;
-  accounts: Pick<Accounts, "caller">;
+  callers: Pick<Callers, "of">;
   /** Adds to the commit that creates a line what makes a process take the line up. */
   offer(change: Change, lineId: string): void;
 }
@@ -182,8 +182,8 @@ export class LineRegister {
   }
 
   async #creation(accountId: string, { commitWith, ...fields }: NewEntry): Promise<LineChange> {
-    const { kv, runtime, accounts, offer } = this.#deps;
-    const caller = await accounts.caller(accountId);
+    const { kv, runtime, callers, offer } = this.#deps;
+    const caller = await callers.of(accountId);
     if (!caller) throw notFound("account");
     const { name: plan, sessions } = caller.plan;
     const count = await kv.get(lineKeys.lineCount(accountId));

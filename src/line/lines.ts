@@ -1,5 +1,5 @@
 /** The lines as the HTTP layer uses them: it writes the wanted state, and sessions bring it about (promise 5). */
-import type { Accounts } from "../account/accounts.ts";
+import type { Callers } from "../account/callers.ts";
 import { readUntil } from "../base/within.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import { readProxy } from "../egress/proxy_address.ts";
@@ -35,7 +35,7 @@ interface NewLineOptions {
 interface LinesDeps {
   kv: Kv;
   runtime: Runtime;
-  accounts: Pick<Accounts, "caller">;
+  callers: Pick<Callers, "of">;
   seal: Pick<Seal, "seal" | "open">;
   safeFetch: Pick<SafeFetch, "vetProxy">;
   live: LiveLines;
@@ -60,11 +60,11 @@ const DELETED = { ...NOTHING_TO_LINK, status: "logged_out", linked: false, reaso
 
 export type Lines = ReturnType<typeof makeLines>;
 
-export function makeLines({ kv, runtime, accounts, live, seal, safeFetch, names }: LinesDeps) {
+export function makeLines({ kv, runtime, callers, live, seal, safeFetch, names }: LinesDeps) {
   const lines = makeAccountLines(kv);
   const { row, used } = lines;
   const sending = makeSendingLine(lines);
-  const register = new LineRegister({ kv, runtime, accounts, offer: (change, lineId) => live.offer(change, lineId) });
+  const register = new LineRegister({ kv, runtime, callers, offer: (change, lineId) => live.offer(change, lineId) });
 
   /** Resolves to the line once `done` is true of it, it is gone, or a few seconds have passed. */
   async function until(last: Line, done: (now: Line) => boolean): Promise<Line> {

@@ -4,7 +4,7 @@
  * disconnecting each other, and send everything twice.
  */
 import { Buffer } from "node:buffer";
-import type { Accounts } from "../account/accounts.ts";
+import type { Callers } from "../account/callers.ts";
 import { OperatorError } from "../errors.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
@@ -26,7 +26,7 @@ class TransferError extends OperatorError {
 interface TransferDeps {
   kv: Kv;
   runtime: Runtime;
-  accounts: Pick<Accounts, "caller">;
+  callers: Pick<Callers, "of">;
   link: LinkCopy;
   /** The seal of this gateway. */
   seal: Seal;

@@ -1,5 +1,5 @@
 /** What messages wait for apart from their turn, and when they will probably leave. */
-import type { Accounts } from "../account/accounts.ts";
+import type { Callers } from "../account/callers.ts";
 import { type OpenHours, openHours } from "../account/hours.ts";
 import { chatOf, type Message } from "../message/message.ts";
 import type { Clock } from "../runtime.ts";
@@ -20,16 +20,16 @@ export interface WaitsFor {
 export interface HoldsDeps {
   kv: Kv;
   clock: Clock;
-  accounts: Pick<Accounts, "caller">;
+  callers: Pick<Callers, "of">;
 }
 
 /** What holds back a line's queue at the moment `now`. */
 export type Holds = NonNullable<Awaited<ReturnType<typeof holdsOf>>>;
 
 /** Reads what holds back the line's queue. Null if the account is gone. */
-export async function holdsOf({ kv, clock, accounts }: HoldsDeps, line: { accountId: string; id: string }) {
+export async function holdsOf({ kv, clock, callers }: HoldsDeps, line: { accountId: string; id: string }) {
   const [caller, row, pausedRow, { value: pacing }] = await Promise.all([
-    accounts.caller(line.accountId),
+    callers.of(line.accountId),
     kv.get(lineKeys.line(line.id)),
     kv.get(lineKeys.queuePaused(line.id)),
     kv.get(lineKeys.pacing(line.id)),

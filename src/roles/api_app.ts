@@ -59,17 +59,18 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
   const { config, runtime, data, bell, metrics, kv, events, media, links, lookups, safeFetch, queuedCount } = ground;
   const { live, network, stopping, budgets, probe, panelUrl } = options;
   const { clock } = runtime;
-  const { accounts, seal } = data;
+  const { accounts, callers, seal } = data;
   const recorder = recorderOn(ground, kv);
   const idempotency = new Idempotency({ kv, clock, seal, isShared: config.store !== null });
-  const lines = makeLines({ kv, runtime, accounts, live, seal, safeFetch, names: ground.names });
+  const lines = makeLines({ kv, runtime, callers, live, seal, safeFetch, names: ground.names });
   const queueChanged = (lineId: string) => live.queueChanged(lineId);
 
   const services: Services = {
     runtime,
     metrics,
     accounts,
-    keys: new AccountKeys({ kv, accounts, runtime }),
+    callers,
+    keys: new AccountKeys({ kv, callers, runtime }),
     idempotency,
     lines,
     accept: options.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
@@ -87,7 +88,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions & Standing): Hono
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
       queueChanged,
     }),
-    forecast: new Forecast({ kv, clock, accounts }),
+    forecast: new Forecast({ kv, clock, callers }),
     lookups,
     unread: new Unread({ kv, clock }),
     media,

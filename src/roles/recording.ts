@@ -26,7 +26,7 @@ interface OptOutsOptions {
 }
 
 export function optOutsOn(ground: Ground, { network: { lidOf, numberOf }, queueChanged }: OptOutsOptions): OptOuts {
-  const { kv, runtime, events, data: { accounts } } = ground;
+  const { kv, runtime, events, data: { callers } } = ground;
   return new OptOuts({
     kv,
     clock: runtime.clock,
@@ -35,7 +35,7 @@ export function optOutsOn(ground: Ground, { network: { lidOf, numberOf }, queueC
     linesOf: (accountId) => lineIdsOf(kv, accountId),
     lidOf,
     numberOf,
-    wordsOf: async (accountId) => (await accounts.caller(accountId))?.account.optOutWords ?? [],
+    wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
     queueChanged,
   });
 }

@@ -16,14 +16,14 @@ export interface SessionsOptions {
 
 export function makeSessions(ground: Ground, { network, queueChanged }: SessionsOptions): MakeSession {
   const { runtime, bell, media: files, links, events, lookups, safeFetch, names } = ground;
-  const { accounts, seal } = ground.data;
+  const { callers, seal } = ground.data;
   const shared = {
     runtime,
     bell,
     files,
     fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
     sessionName: names.of,
-    plan: async (accountId: string) => (await accounts.caller(accountId))?.plan ?? DEFAULT_PLANS[0]!,
+    plan: async (accountId: string) => (await callers.of(accountId))?.plan ?? DEFAULT_PLANS[0]!,
     optOuts: optOutsOn(ground, { network, queueChanged }),
     events,
     media: makeMediaIngest({ media: files, links, runtime }),

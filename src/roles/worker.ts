@@ -50,8 +50,8 @@ export function makeSupervisor(
   ground: Ground,
   { ownership, ...options }: SessionsOptions & { ownership: Ownership },
 ): Supervisor {
-  const { kv, runtime, bell, changes, data: { accounts } } = ground;
-  const plansChanged = () => accounts.plansChanged();
+  const { kv, runtime, bell, changes, data: { callers } } = ground;
+  const plansChanged = () => callers.plansChanged();
   const sessions = async () => (await import("./sessions.ts")).makeSessions(ground, options);
   return new Supervisor({ kv, runtime, bell, changes, ownership, plansChanged, sessions });
 }

@@ -6,6 +6,7 @@ import type { Hono } from "@hono/hono";
 import type { Account } from "../../src/account/account.ts";
 import { AccountKeys } from "../../src/account/keys.ts";
 import { Accounts } from "../../src/account/accounts.ts";
+import { Callers } from "../../src/account/callers.ts";
 import { Idempotency } from "../../src/account/idempotency.ts";
 import { DEFAULT_PLANS, type Plan } from "../../src/account/plan.ts";
 import { Plans } from "../../src/account/plans.ts";
@@ -108,6 +109,7 @@ export class ApiWorld implements ApiStage {
   readonly kv = new MemoryKv(this.disk);
   readonly stopping = new AbortController();
   accounts!: Accounts;
+  callers!: Callers;
   account!: Account;
   apiKey!: string;
   media!: DiskMediaStore;
@@ -133,8 +135,10 @@ export class ApiWorld implements ApiStage {
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
     const plans = new Plans(kv);
     await plans.set({ ...SANDBOX, name: "tested", ...plan });
-    this.otherProcess = () => new Accounts({ kv, seal, plans, runtime });
-    this.accounts = this.otherProcess();
+    const callers = this.callers = new Callers({ kv, plans, clock: runtime.clock });
+    this.accounts = new Accounts({ kv, seal, callers, runtime });
+    this.otherProcess = () =>
+      new Accounts({ kv, seal, callers: new Callers({ kv, plans, clock: runtime.clock }), runtime });
     const media = this.media = await openDiskMediaStore(this.#folder, runtime);
     const links = this.links = makeMediaLinks(() => "http://gateway.test", new Uint8Array(32));
     const events = makeEventLog(kv, runtime);
@@ -157,7 +161,7 @@ export class ApiWorld implements ApiStage {
       linesOf: (accountId) => lineIdsOf(kv, accountId),
       lidOf: (lineId, number) => this.network.lidOf(lineId, number),
       numberOf: (lineId, lid) => this.network.numberOf(lineId, lid),
-      wordsOf: async (accountId) => (await this.accounts.caller(accountId))?.account.optOutWords ?? [],
+      wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
       queueChanged: (lineId) => this.#supervisor?.queueChanged(lineId),
     });
     const session = {
@@ -194,14 +198,15 @@ export class ApiWorld implements ApiStage {
       proxy: () => Promise.reject(new Error("no proxies here")),
     };
     const dispatcher = this.#dispatcher = new Dispatcher({ kv, events, safeFetch, seal, runtime, bell });
-    const lines = makeLines({ kv, runtime, accounts: this.accounts, live: supervisor, seal, safeFetch, names });
+    const lines = makeLines({ kv, runtime, callers, live: supervisor, seal, safeFetch, names });
     const idempotency = new Idempotency({ kv, clock: runtime.clock, seal, isShared: false });
     const metrics = makeMetrics();
     this.services = {
       runtime,
       metrics,
       accounts: this.accounts,
-      keys: new AccountKeys({ kv, accounts: this.accounts, runtime }),
+      callers,
+      keys: new AccountKeys({ kv, callers, runtime }),
       idempotency,
       lines,
       accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.queueChanged(lineId) }),
@@ -225,7 +230,7 @@ export class ApiWorld implements ApiStage {
         laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: runtime.clock.now() }),
         queueChanged: (lineId) => supervisor.queueChanged(lineId),
       }),
-      forecast: new Forecast({ kv, clock: runtime.clock, accounts: this.accounts }),
+      forecast: new Forecast({ kv, clock: runtime.clock, callers }),
       lookups,
       unread: new Unread({ kv, clock: runtime.clock }),
       media: withFairWrites(media, runtime.clock),

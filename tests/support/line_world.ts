@@ -26,7 +26,7 @@ import { Supervisor } from "../../src/line/supervisor.ts";
 import { LineSession } from "../../src/line/line_session.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";
 import type { Caller } from "../../src/account/account.ts";
-import type { Accounts } from "../../src/account/accounts.ts";
+import type { Callers } from "../../src/account/callers.ts";
 import type { Plan } from "../../src/account/plan.ts";
 import { FakeNetwork } from "./fake_network.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
@@ -78,8 +78,8 @@ export class World {
   }
 
   /** Of the one account that there is. */
-  get accounts(): Pick<Accounts, "caller"> {
-    return { caller: () => Promise.resolve({ account: { id: ACCOUNT }, plan: this.plan } as Caller) };
+  get callers(): Pick<Callers, "of"> {
+    return { of: () => Promise.resolve({ account: { id: ACCOUNT }, plan: this.plan } as Caller) };
   }
 
   get clock() {
@@ -149,7 +149,7 @@ export class World {
     this.lines = makeLines({
       kv,
       runtime: this.runtime,
-      accounts: this.accounts,
+      callers: this.callers,
       live: this.supervisor,
       seal: SEAL,
       safeFetch: { vetProxy: () => Promise.resolve() },
@@ -161,7 +161,7 @@ export class World {
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: this.clock.now() }),
       queueChanged: (lineId) => this.supervisor.queueChanged(lineId),
     });
-    this.forecast = new Forecast({ kv, clock: this.clock, accounts: this.accounts });
+    this.forecast = new Forecast({ kv, clock: this.clock, callers: this.callers });
     await this.supervisor.start();
     await settle();
   }

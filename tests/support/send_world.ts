@@ -1,5 +1,6 @@
 /** What a send passes through, on a real store in memory: account, accept, history. Lines are names only. */
 import { Accounts } from "../../src/account/accounts.ts";
+import { Callers } from "../../src/account/callers.ts";
 import { Idempotency } from "../../src/account/idempotency.ts";
 import { type Plan, UNLIMITED } from "../../src/account/plan.ts";
 import { Plans } from "../../src/account/plans.ts";
@@ -21,6 +22,7 @@ export interface SendWorld<R extends Runtime = TestRuntime> {
   runtime: R;
   kv: Kv;
   accounts: Accounts;
+  callers: Callers;
   idempotency: Idempotency;
   accept: Accept;
   history: History;
@@ -30,14 +32,15 @@ export interface SendWorld<R extends Runtime = TestRuntime> {
 
 /** The services of one process on the store. */
 export function sendWorld<R extends Runtime>(kv: Kv, runtime: R): SendWorld<R> {
-  const plans = new Plans(kv);
+  const callers = new Callers({ kv, plans: new Plans(kv), clock: runtime.clock });
   const woken: string[] = [];
   const seal = makeSeal(sealKey("a secret for tests"), runtime.random);
   const idempotency = new Idempotency({ kv, clock: runtime.clock, seal, isShared: true });
   return {
     runtime,
     kv,
-    accounts: new Accounts({ kv, plans, runtime, seal }),
+    accounts: new Accounts({ kv, callers, runtime, seal }),
+    callers,
     idempotency,
     accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => woken.push(lineId) }),
     history: new History(kv),

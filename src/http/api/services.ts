@@ -1,5 +1,6 @@
 /** The services that the HTTP layer needs from the layers below. `app.ts` supplies them; tests supply fakes. */
 import type { Accounts } from "../../account/accounts.ts";
+import type { Callers } from "../../account/callers.ts";
 import type { AccountKeys } from "../../account/keys.ts";
 import type { Idempotency, RepeatableRequest } from "../../account/idempotency.ts";
 import type { Budgets } from "../edge/budgets.ts";
@@ -29,6 +30,7 @@ export interface Services {
   runtime: Runtime;
   metrics: Metrics;
   accounts: Accounts;
+  callers: Callers;
   keys: AccountKeys;
   idempotency: Idempotency;
   lines: Lines;

@@ -11,7 +11,7 @@ import {
   domainAllowed,
   ipAllowed,
 } from "../../account/account.ts";
-import type { Accounts } from "../../account/accounts.ts";
+import type { Callers } from "../../account/callers.ts";
 import { keyUnknown } from "../../account/api_key.ts";
 import type { AccountKeys } from "../../account/keys.ts";
 import { isInNetworks, parseNetwork } from "../../base/addresses.ts";
@@ -36,8 +36,8 @@ interface Auth {
 }
 
 export function makeAuth(
-  { accounts, keys, clock, clientAddress }: {
-    accounts: Pick<Accounts, "authenticate" | "recall">;
+  { callers, keys, clock, clientAddress }: {
+    callers: Pick<Callers, "authenticate" | "recall">;
     keys: AccountKeys;
     clock: Clock;
     clientAddress: ClientAddress;
@@ -46,7 +46,7 @@ export function makeAuth(
   const checkPlace = makeCheckPlace(clientAddress);
 
   async function read(c: ApiContext, key: string): Promise<Caller> {
-    return allowed(c, await accounts.authenticate(key) ?? await keys.authenticate(key));
+    return allowed(c, await callers.authenticate(key) ?? await keys.authenticate(key));
   }
 
   function allowed(c: ApiContext, caller: Caller | null): Caller {
@@ -67,7 +67,7 @@ export function makeAuth(
       const person = c.env?.person;
       if (person) return person.caller();
       const key = readKey(c, form);
-      const recalled = accounts.recall(key);
+      const recalled = callers.recall(key);
       return recalled ? allowed(c, recalled) : read(c, key);
     },
   };

@@ -5,7 +5,7 @@
  */
 import type { Hono } from "@hono/hono";
 import { assertActive, assertSubscribed, type Caller } from "../../account/account.ts";
-import type { Accounts } from "../../account/accounts.ts";
+import type { Callers } from "../../account/callers.ts";
 import { Problem } from "../../errors.ts";
 import type { ApiContext, ApiEnv } from "../../http/api/route.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -20,17 +20,17 @@ export interface Act {
   fetch(asked: Pick<AskedOfAccount, "c" | "account">, path: string, init?: RequestInit): Promise<Response>;
 }
 
-export function addAct({ app, guard, accounts, runtime: { clock } }: {
+export function addAct({ app, guard, callers, runtime: { clock } }: {
   app: Hono<ApiEnv>;
   guard: Guard;
-  accounts: Pick<Accounts, "caller">;
+  callers: Pick<Callers, "of">;
   runtime: Pick<Runtime, "clock">;
 }): Act {
   /** Returns the caller. Throws if the person is no longer signed in, or the account may not act. */
   async function callerOf(c: ApiContext, accountId: string, method: string): Promise<Caller> {
     const visitor = await guard.visitorOf(c);
     if (visitor) await guard.accountOf(visitor, accountId);
-    const caller = visitor && await accounts.caller(accountId);
+    const caller = visitor && await callers.of(accountId);
     if (!caller) throw new Problem("api_key_invalid", "You are not signed in any more.");
     assertActive(caller.account);
     if (method !== "GET") assertSubscribed(caller.account, clock.now());

@@ -11,11 +11,12 @@ import type { Parts } from "./parts.ts";
 const MOST_FAILED = 50;
 
 export function addOperatorPages(parts: Parts): void {
-  const { guard, accounts, lines, webhooks, deliveries, quotaView, queuedCount, audit, dataDir, webVersion } = parts;
+  const { guard, accounts, callers, lines, webhooks, deliveries, quotaView, queuedCount, audit, dataDir, webVersion } =
+    parts;
   const startedAt = parts.runtime.clock.now();
 
   async function accountView(account: Account) {
-    const caller = await accounts.caller(account.id);
+    const caller = await callers.of(account.id);
     const found = await lines.list(account.id);
     return {
       id: account.id,

@@ -181,7 +181,7 @@ Deno.test("the key is shown on demand, regenerated at once, and one of many rege
       Array.from({ length: 8 }, () => ana.ask("POST", below(world, "/key/regenerate"))),
     );
     const keys = answers.flatMap(({ status, body }) => status === 200 ? [body.data.apiKey] : []);
-    const valid = await Promise.all(keys.map(async (key) => (await world.accounts.authenticate(key)) !== null));
+    const valid = await Promise.all(keys.map(async (key) => (await world.callers.authenticate(key)) !== null));
     assert.equal(valid.filter(Boolean).length, 1);
     const old = await world.call("GET", "/v1/account");
     assert.equal((await old.json()).code, "api_key_invalid");

@@ -25,10 +25,10 @@ Deno.test("accounts and keys are remembered for those who called last", async ()
   const [first, ...others] = apiKeys;
   await callers.authenticate(first!);
   assert.equal(callers.recall(first!)?.account.id, "acc_0");
-  assert.equal((await callers.caller("acc_0"))?.account.id, "acc_0");
+  assert.equal((await callers.of("acc_0"))?.account.id, "acc_0");
   assert.equal(reads, 1);
   for (const apiKey of others) await callers.authenticate(apiKey);
   assert.equal(callers.recall(first!), null);
-  await callers.caller("acc_0");
+  await callers.of("acc_0");
   assert.equal(reads, 2);
 });

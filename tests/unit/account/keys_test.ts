@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { AccountKeys } from "../../../src/account/keys.ts";
-import type { Accounts } from "../../../src/account/accounts.ts";
+import type { Callers } from "../../../src/account/callers.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { settle, testRuntime } from "../../support/runtime.ts";
@@ -12,8 +12,8 @@ Deno.test("the last use of a key is noted to the minute, after the clock was set
   const runtime = testRuntime();
   let now = runtime.clock.now();
   const clock = { now: () => now, after: runtime.clock.after.bind(runtime.clock) };
-  const accounts = { caller: () => Promise.resolve({}) } as unknown as Accounts;
-  const keys = new AccountKeys({ kv, accounts, runtime: { ...runtime, clock } });
+  const callers = { of: () => Promise.resolve({}) } as unknown as Callers;
+  const keys = new AccountKeys({ kv, callers, runtime: { ...runtime, clock } });
   const { key, apiKey } = await keys.create("acc_1", NEW_KEY);
   const notedAfter = async (ms: number) => {
     now += ms;
@@ -31,8 +31,8 @@ Deno.test("the last use of a key is noted to the minute, after the clock was set
 Deno.test("a key that is removed while it is used leaves no row behind", async () => {
   const kv = new MemoryKv();
   const asked = Promise.withResolvers<void>();
-  const accounts = { caller: () => asked.promise.then(() => ({})) } as unknown as Accounts;
-  const keys = new AccountKeys({ kv, accounts, runtime: testRuntime() });
+  const callers = { of: () => asked.promise.then(() => ({})) } as unknown as Callers;
+  const keys = new AccountKeys({ kv, callers, runtime: testRuntime() });
   const { key, apiKey } = await keys.create("acc_1", NEW_KEY);
   const using = keys.authenticate(apiKey);
   await settle();

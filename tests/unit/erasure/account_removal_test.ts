@@ -15,7 +15,7 @@ function turn({ kv, runtime }: SendWorld, media = { remove: (_: string) => Promi
 
 Deno.test("an account goes when its lines are gone, with every row that names it, and no other", () =>
   withSendWorld(async (world) => {
-    const { kv, accounts, runtime } = world;
+    const { kv, accounts, callers, runtime } = world;
     const { account: { id }, apiKey } = await accounts.create({ name: "acme", plan: "free" });
     const { account: other } = await accounts.create({ name: "other", plan: "free" });
     await world.accept(aBulk(100, { caller: aCaller({}, id) }));
@@ -35,7 +35,7 @@ Deno.test("an account goes when its lines are gone, with every row that names it
     );
 
     await accounts.remove(id);
-    assert.equal(await accounts.authenticate(apiKey), null);
+    assert.equal(await callers.authenticate(apiKey), null);
     assert.equal(await accounts.get(id), null);
     await assert.rejects(accounts.update(id, { active: true }), { code: "not_found" });
     await assert.rejects(accounts.rotateKey(id), { code: "not_found" });

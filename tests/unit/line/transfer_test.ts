@@ -24,7 +24,7 @@ function commandOn(world: World, files = new Map<string, Uint8Array>()) {
   const deps: Parameters<typeof importLine>[0] = {
     kv,
     runtime,
-    accounts: world.accounts,
+    callers: world.callers,
     offer() {},
     seal: SEAL,
     link: {

@@ -199,10 +199,10 @@ Deno.test("fifty parallel posts with one Idempotency-Key make one message and gi
   }));
 
 Deno.test("a send whose line or key has changed since it was read is refused, and those beside it are accepted", () =>
-  withSendWorld(async ({ accept, kv, accounts }) => {
+  withSendWorld(async ({ accept, kv, accounts, callers }) => {
     const { account, apiKey } = await accounts.create({ name: "acme", plan: "free" });
-    await accounts.authenticate(apiKey);
-    const { keyRow } = (await accounts.recall(apiKey))!;
+    await callers.authenticate(apiKey);
+    const { keyRow } = (await callers.recall(apiKey))!;
     const caller = { ...aCaller({}, account.id), keyRow: keyRow! };
     await accept(aSend({ caller }));
     await accounts.rotateKey(account.id);
