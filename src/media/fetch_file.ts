@@ -27,6 +27,7 @@ export function makeFetchFile({ safeFetch, media }: { safeFetch: SafeFetch; medi
     url: string,
     { accountId, signal }: { accountId: string; signal?: AbortSignal },
   ): Promise<{ file: StoredFile; filename: string; mimetype: string }> => {
+    media.assertPlace();
     try {
       const response = await safeFetch.fetch({
         url,

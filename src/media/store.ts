@@ -13,7 +13,7 @@ export interface StoredFile {
 }
 
 export interface MediaStore {
-  /** Throws Problem storage_unavailable where files have no place: for what will need one later. */
+  /** Throws Problem storage_unavailable where files have no place, StoreError `full` while there is no room. */
   assertPlace(): void;
   /**
    * Streams the content into the store, hashing and counting it; resolves once it is safely stored. Past `maxBytes` it

@@ -1,8 +1,9 @@
 /**
- * A reserve of free disk space: below it no new messages are accepted, so that the outcomes of accepted ones can still
- * be recorded. The store survives a full disk, but a line whose outcomes cannot be written stops.
+ * A reserve of free disk space: it takes no new messages and no files, so that the outcomes of accepted messages can
+ * still be recorded. The store survives a full disk, but a line whose outcomes cannot be written stops.
  */
 import { statfsSync } from "node:fs";
+import type { SharedMediaStore } from "../media/fair_shares.ts";
 import type { Accept } from "../message/accept.ts";
 import type { Clock, Log } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
@@ -30,8 +31,9 @@ export function makeDiskReserve(options: DiskReserveOptions) {
     free = freeBytes(folder);
     if (short !== free < minFreeBytes) {
       short = !short;
-      if (short) log.error({ free, minFreeBytes }, "the disk is nearly full: sends are refused until there is room");
-      else log.info({ free }, "there is room on the disk again");
+      if (short) {
+        log.error({ free, minFreeBytes }, "the disk is nearly full: sends and files are refused until there is room");
+      } else log.info({ free }, "there is room on the disk again");
     }
     return free;
   }
@@ -39,12 +41,15 @@ export function makeDiskReserve(options: DiskReserveOptions) {
   return {
     /** Returns the bytes that the gateway may still write, as of the last query. */
     free: look,
-    /** Throws StoreError `full` while less than the reserve is free. */
-    assertRoom(): void {
-      if (look() < minFreeBytes) throw new StoreError("full", "less than PALOMA_MIN_FREE_DISK is free");
+    /** Throws StoreError `full` if less than the reserve would be free after `bytes` are written. */
+    assertRoom(bytes = 0): void {
+      if (look() - bytes < minFreeBytes) throw new StoreError("full", "less than PALOMA_MIN_FREE_DISK is free");
+      free -= bytes;
     },
   };
 }
+
+type DiskReserve = Pick<ReturnType<typeof makeDiskReserve>, "assertRoom">;
 
 /** Returns the bytes free for the gateway's user on the folder's disk. */
 export function freeBytesOf(folder: string): number {
@@ -53,9 +58,29 @@ export function freeBytesOf(folder: string): number {
 }
 
 /** Returns an `Accept` that throws StoreError `full` while there is no room. */
-export function acceptedWithRoom(accept: Accept, reserve: { assertRoom(): void }): Accept {
+export function acceptedWithRoom(accept: Accept, reserve: DiskReserve): Accept {
   return (command) => {
     reserve.assertRoom();
     return accept(command);
+  };
+}
+
+/** Returns the same store of files, where a write fails with StoreError `full` at the chunk for which there is no room. */
+export function writtenWithRoom<M extends SharedMediaStore>(media: M, reserve: DiskReserve): M {
+  return {
+    ...media,
+    assertPlace() {
+      media.assertPlace();
+      reserve.assertRoom();
+    },
+    write(content, options) {
+      const checked = new TransformStream<Uint8Array, Uint8Array>({
+        transform(chunk, controller) {
+          reserve.assertRoom(chunk.length);
+          controller.enqueue(chunk);
+        },
+      });
+      return media.write(content.pipeThrough(checked), options);
+    },
   };
 }

@@ -11,7 +11,7 @@ import { readProxy } from "../egress/proxy_address.ts";
 import type { Answers } from "../http/listen/serve.ts";
 import { createHealth } from "../http/health.ts";
 import { listen, type Listening } from "../http/listen/listen.ts";
-import { acceptedWithRoom, makeDiskReserve } from "../ops/disk_reserve.ts";
+import { acceptedWithRoom, makeDiskReserve, writtenWithRoom } from "../ops/disk_reserve.ts";
 import { addProcessGauges } from "../ops/gauges.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
@@ -98,15 +98,16 @@ function makePort({ config, runtime }: RoleOptions) {
 async function serveRole(options: RoleOptions): Promise<RunningRole> {
   const { config, runtime } = options;
   const port = makePort(options);
-  const ground = layGround({ ...options, url: port.url });
-  const { metrics } = ground;
-  addProcessGauges(metrics, port);
   const isShared = config.store !== null;
-  const { network, supervisor, dispatcher, service } = await workerOn(options, ground);
   // A shared store is not on this machine's disk.
   const reserve = isShared
     ? null
     : makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
+  const media = reserve && config.media === null ? writtenWithRoom(options.media, reserve) : options.media;
+  const ground = layGround({ ...options, media, url: port.url });
+  const { metrics } = ground;
+  addProcessGauges(metrics, port);
+  const { network, supervisor, dispatcher, service } = await workerOn(options, ground);
   if (reserve) metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
   const { app, ahead, firstRunLink } = makeApi(ground, {
     ...port,

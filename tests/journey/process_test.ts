@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../src/runtime.ts";
 import { freePort } from "../support/free_port.ts";
+import { noFileLeft } from "../support/media_folder.ts";
 import {
   type Environment,
   palomaArguments,
@@ -127,6 +128,14 @@ Deno.test("below PALOMA_MIN_FREE_DISK sends are 503, and the rest goes on", asyn
     assert.equal((await response.json()).code, "storage_unavailable");
     assert.ok(Number(response.headers.get("retry-after")) > 0);
     assert.equal((await stage.session(line)).status, "connected");
+
+    // What is received is reported, without its file.
+    const sent = { to: line.number, kind: "image", mimetype: "image/png", file: "aGVsbG8=" };
+    await stage.control.call("POST", "/phones/4917000000031/messages", sent);
+    const { data } = await stage.event(line, ({ event }) => event === "message.received");
+    assert.equal(data.media.url, null);
+    assert.match(data.media.reason, /no space left/);
+    await noFileLeft(stage);
   });
 });
 

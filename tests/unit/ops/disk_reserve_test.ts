@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
-import { acceptedWithRoom, freeBytesOf, makeDiskReserve } from "../../../src/ops/disk_reserve.ts";
+import { withFairWrites } from "../../../src/media/fair_shares.ts";
+import { acceptedWithRoom, freeBytesOf, makeDiskReserve, writtenWithRoom } from "../../../src/ops/disk_reserve.ts";
 import type { Accepted, SendCommand } from "../../../src/message/send.ts";
+import { fakeMedia } from "../../support/fake_media.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 const MB = 1_000_000;
@@ -26,6 +28,24 @@ Deno.test("below the reserve sends are refused, and taken again within a second 
   await runtime.clock.advance(1_000);
   await send();
   assert.equal(taken, 2);
+});
+
+Deno.test("a file that would use up the reserve is refused midway, and leaves nothing behind", async () => {
+  const runtime = testRuntime();
+  const reserve = makeDiskReserve({ folder: "/", minFreeBytes: 256 * MB, runtime, freeBytes: () => 257 * MB });
+  const kept = fakeMedia();
+  const media = writtenWithRoom(withFairWrites(kept, runtime.clock), reserve);
+  const write = (pieces: number) => {
+    const content = ReadableStream.from(Array.from({ length: pieces }, () => new Uint8Array(0.4 * MB)));
+    return media.write(content, { accountId: "acc_1", maxBytes: Infinity });
+  };
+
+  await assert.rejects(write(3), { name: "StoreError", code: "full", message: /PALOMA_MIN_FREE_DISK/ });
+  assert.equal(kept.files.size, 0);
+  media.assertPlace();
+  await runtime.clock.advance(1_000);
+  await write(2);
+  assert.equal(kept.files.size, 1);
 });
 
 Deno.test("the system is asked once a second, however many sends there are", () => {
