@@ -39,8 +39,14 @@ async function ask(base: string, path: string, request: RequestInit) {
     const response = await fetch(base + path, request);
     return { ok: response.ok, status: response.status, text: await response.text() };
   } catch (error) {
-    throw new Exit(1, `${base} cannot be reached: ${error instanceof Error ? error.message : error}`);
+    throw new Exit(1, `${base} cannot be reached: ${reasonOf(error)}`);
   }
+}
+
+/** Returns what an error was caused by in the end: of a request, `fetch` itself only says that it failed. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? reasonOf(error.cause) : error.message;
 }
 
 /** Polls until the answer is neither null nor undefined. Throws Exit 1 after `timeoutMs`. */

@@ -1,7 +1,7 @@
 /** `paloma listen`: prints events during development, from the stream or through a real webhook. */
 import type { Command } from "commander";
 import { type Clock, sleep, systemClock } from "../runtime.ts";
-import { httpClient, type Json } from "./client.ts";
+import { httpClient, type Json, reasonOf } from "./client.ts";
 import { describeEvent } from "./describe_event.ts";
 import { Exit, jsonLine, print, printError } from "./output.ts";
 import { apiUrl, assertHttp } from "./settings.ts";
@@ -181,7 +181,7 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Json
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Exit) throw error;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       if (!opened) throw new Exit(1, `The gateway at ${options.baseUrl} cannot be reached: ${reason}`);
       options.broke(reason, pauseMs);
     }

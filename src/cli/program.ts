@@ -1,6 +1,7 @@
 /** The commands and their options. */
 import { Command, CommanderError } from "commander";
 import { VERSION } from "../shipped.ts";
+import { reasonOf } from "./client.ts";
 import { Exit, Misuse, print, printError, printResult } from "./output.ts";
 import { addSettings, configOf, localUrl, OF_PORT, withSettings } from "./settings.ts";
 
@@ -112,7 +113,6 @@ async function ask(url: string): Promise<{ ok: boolean; status: number; body: st
     const answer = await fetch(url, { signal: AbortSignal.timeout(HEALTHCHECK_MS) });
     return { ok: answer.ok, status: answer.status, body: await answer.text() };
   } catch (error) {
-    const why = error instanceof Error ? error.message : error;
-    throw new Exit(1, `${url} does not answer: start the gateway, or check --host and --port (${why})`);
+    throw new Exit(1, `${url} does not answer: start the gateway, or check --host and --port (${reasonOf(error)})`);
   }
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { httpClient, type Json } from "../../src/cli/client.ts";
 import { openDiskMediaStore } from "../../src/media/disk.ts";
+import { freePort } from "../support/free_port.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { testRuntime } from "../support/runtime.ts";
 import { tempFolder } from "../support/temp_folder.ts";
@@ -181,6 +182,23 @@ Deno.test({
     assert.ok(paths.length >= 5, paths.join());
     assert.deepEqual(paths.filter((path) => Deno.statSync(path).uid !== SERVICE), []);
   },
+});
+
+Deno.test("commands that reach no gateway say why", async () => {
+  const port = String(freePort());
+  const url = `http://127.0.0.1:${port}/v1`;
+  for (
+    const args of [
+      ["healthcheck", "--port", port],
+      ["listen", "--key", "pk_any", "--url", url],
+      ["listen", "--key", "pk_any", "--url", url, "--webhook"],
+      ["link", "Office", "--key", "pk_any", "--url", url],
+    ]
+  ) {
+    const { code, stderr } = await tryCommand(args, {});
+    assert.equal(code, 1, args.join(" "));
+    assert.match(stderr, /connection refused/i, args.join(" "));
+  }
 });
 
 Deno.test("a data folder that the system refuses is one line, and no stack", async () => {
