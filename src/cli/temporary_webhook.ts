@@ -7,7 +7,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { listenOn } from "../base/listening.ts";
-import type { Client } from "./client.ts";
+import { type Client, reasonOf } from "./client.ts";
 import { Exit } from "./output.ts";
 
 /** The gateway gives an endpoint 10 s. */
@@ -87,6 +87,12 @@ export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Pr
       async end() {
         try {
           await api.call("DELETE", `/webhooks/${data.id}`);
+        } catch (error) {
+          throw new Exit(
+            1,
+            `Webhook ${data.id} was not removed: ${reasonOf(error)}\n` +
+              `If it is still there, remove it in the panel, or by DELETE /v1/webhooks/${data.id}`,
+          );
         } finally {
           close();
         }

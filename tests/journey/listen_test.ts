@@ -16,9 +16,9 @@ class Listening {
   #stderr = "";
   #read: Promise<unknown>;
 
-  constructor({ gateway, apiKey }: Stage, args: readonly string[]) {
+  constructor(baseUrl: string, apiKey: string, args: readonly string[]) {
     const env = { PALOMA_API_KEY: apiKey };
-    this.#child = palomaCommand(["listen", "--url", gateway.baseUrl, ...args], env).spawn();
+    this.#child = palomaCommand(["listen", "--url", baseUrl, ...args], env).spawn();
     const text = () => new TextDecoderStream();
     let rest = "";
     this.#read = Promise.all([
@@ -56,6 +56,10 @@ class Listening {
   }
 }
 
+function listen({ gateway, apiKey }: Stage, args: readonly string[]): Listening {
+  return new Listening(gateway.baseUrl, apiKey, args);
+}
+
 function writes({ control }: Stage, text: string): Promise<Json> {
   return control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text });
 }
@@ -63,7 +67,7 @@ function writes({ control }: Stage, text: string): Promise<Json> {
 onStage("events are printed as they come, and after a break none is missing", async (stage) => {
   await stage.addPhone(ANA, "Ana");
   const line = await stage.linkLine(LINE);
-  const listening = new Listening(stage, ["--json", "--events", "message.received"]);
+  const listening = listen(stage, ["--json", "--events", "message.received"]);
   await listening.says(/Listening to/);
   const first = await writes(stage, "hello listener");
   const { id, event, data } = await listening.event("the first", ({ data }) => data.messageId === first.id);
@@ -90,7 +94,7 @@ onStage("for a person it is one line an event, whatever strangers write", async 
     const { data } = await stage.api.call("GET", "/events?types=message.received");
     return data.length > 0 ? true : null;
   }, "the event");
-  const listening = new Listening(stage, ["--after", "start"]);
+  const listening = listen(stage, ["--after", "start"]);
   const line = await until(() => listening.lines.find((line) => line.includes("two")), "the line");
   assert.match(
     line,
@@ -106,7 +110,7 @@ onStage(
     await stage.addPhone(ANA, "Ana");
     await stage.linkLine(LINE);
     const endpoint = await Receiver.start(answering(503));
-    const listening = new Listening(stage, ["--webhook", "--json", "--forward", endpoint.url]);
+    const listening = listen(stage, ["--webhook", "--json", "--forward", endpoint.url]);
     const url = (await listening.says(/http:\/\/127\.0\.0\.1:\d+\//))!;
     const written = await writes(stage, "through the webhook");
     const seen = await listening.event("the request", ({ data }) => data?.messageId === written.id);
@@ -155,6 +159,18 @@ Deno.test("Ctrl-C while the gateway still makes the webhook removes it too", asy
   assert.deepEqual([code, signal], [0, null]);
   assert.deepEqual(calls, ["POST /v1/webhooks", "DELETE /v1/webhooks/whk_1"]);
   await gateway.shutdown();
+});
+
+Deno.test("a webhook stays when the gateway has gone, and the command names it", async () => {
+  const gateway = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () => Response.json({ data: { id: "whk_1", secret: "whsec_c2VjcmV0" } }, { status: 201 }),
+  );
+  const listening = new Listening(`http://127.0.0.1:${gateway.addr.port}/v1`, "pk_any", ["--webhook"]);
+  await listening.says(/Webhook whk_1 listens/);
+  await gateway.shutdown();
+  assert.equal(await listening.end(), 1);
+  await listening.says(/Webhook whk_1 was not removed: .*cannot be reached.*DELETE \/v1\/webhooks\/whk_1/s);
 });
 
 Deno.test("a webhook whose requests nobody reads any more, as behind `| head`, is removed", async () => {
