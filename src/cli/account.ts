@@ -84,7 +84,7 @@ export function addAccountCommand(root: Command): void {
         await existing(accounts, id);
         const changed = await accounts.update(id, { sealed });
         const rows = await dataFolder.rewriteContents(data, id, runtime);
-        printResult(options, { ...view(changed), rows }, () => `${describe(changed)}\n${rows} rows rewritten.`);
+        printResult(options, { ...view(changed), rows }, () => `${describe(changed)}\nRows rewritten: ${rows}.`);
       })
     );
 

@@ -172,7 +172,7 @@ function addRekeyCommand(root: Command): void {
         printResult(
           options,
           { rows },
-          () => `${rows} rows were re-encrypted. ` + (to === null ? "The new key is in place." : CONFIGURED),
+          () => `Rows re-encrypted: ${rows}. ` + (to === null ? "The new key is in place." : CONFIGURED),
         );
       } finally {
         lock?.release();

@@ -94,7 +94,7 @@ onStage("under a new secret key the line logs in again without a QR, and the old
   assert.equal(half.code, 2);
   assert.match(half.stderr, /goes with PALOMA_SECRET_KEY/);
 
-  assert.match(await runCommand(["rekey"], stage.env), /^[1-9]\d* rows were re-encrypted\. The new key is in place\./);
+  assert.match(await runCommand(["rekey"], stage.env), /^Rows re-encrypted: [1-9]\d*\. The new key is in place\./);
   assert.notEqual(await Deno.readTextFile(file), before);
   assert.match(await refusal(stage, ["account", "list"], { PALOMA_SECRET_KEY: before.trim() }), /is not the key/);
   await stage.gateway.start();
