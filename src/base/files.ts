@@ -38,12 +38,28 @@ export async function giveToOwner(path: string): Promise<void> {
   await Deno.chown(path, uid, gid);
 }
 
-/** Runs with a temporary folder that only this user can read; it is removed afterwards with its contents. */
+/** Runs with a temporary folder that only this user can read; it is removed afterwards, as by `temporarily`. */
 export async function throughTempFolder<T>(run: (path: string) => Promise<T>): Promise<T> {
-  const folder = await Deno.makeTempDir({ prefix: "paloma-" });
+  return await temporarily(await Deno.makeTempDir({ prefix: "paloma-" }), run);
+}
+
+/**
+ * Runs with a temporary file or folder, which is removed afterwards, if it is there, with its contents: also if the
+ * process exits in the meantime.
+ */
+export async function temporarily<T>(path: string, run: (path: string) => Promise<T>): Promise<T> {
+  const remove = () => {
+    try {
+      Deno.removeSync(path, { recursive: true });
+    } catch (error) {
+      if (!(error instanceof Deno.errors.NotFound)) throw error;
+    }
+  };
+  addEventListener("unload", remove);
   try {
-    return await run(folder);
+    return await run(path);
   } finally {
-    await Deno.remove(folder, { recursive: true });
+    removeEventListener("unload", remove);
+    remove();
   }
 }

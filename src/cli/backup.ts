@@ -1,7 +1,7 @@
 /** `paloma backup`, `restore` and `rekey`: all data of a gateway, copied to a file, restored from it, or re-encrypted. */
 import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
-import { syncFolder, throughTempFolder, unlessMissing } from "../base/files.ts";
+import { syncFolder, temporarily, throughTempFolder, unlessMissing } from "../base/files.ts";
 import { assertNew, type BackupSummary } from "../data/backup.ts";
 import { isSealedFile, openSealedFile, sealFile } from "../data/sealed_file.ts";
 import { systemClock, systemRandom } from "../runtime.ts";
@@ -17,6 +17,7 @@ import {
   withPassphrase,
   withSettings,
 } from "./settings.ts";
+import { exitWhenAsked } from "./signals.ts";
 
 /** The key stays out of the file, so that a stolen backup opens no credential. */
 const KEEP_THE_KEY =
@@ -57,6 +58,7 @@ export function addBackupCommands(root: Command): void {
       await assertNew(file);
       await assertData(config);
       const { dataFolder } = await import("../app.ts");
+      void exitWhenAsked();
       const summary = passphrase === null
         ? await dataFolder.backup(config, file, silentRuntime)
         : await throughFile(`${file}.open`, async (plain) => {
@@ -86,6 +88,7 @@ export function addBackupCommands(root: Command): void {
     .action(async (file: string, options: BackupOptions) => {
       const config = configOf(options);
       const { dataFolder } = await import("../app.ts");
+      void exitWhenAsked();
       const isSealed = await isSealedFile(file).catch(() => false);
       const summary = isSealed
         ? await throughTempFolder(async (folder) => {
@@ -118,14 +121,10 @@ function nameAt(time: number): string {
   return `paloma-${new Date(time).toISOString().replace(/\.\d+Z$/, "Z").replaceAll(":", "-")}.backup`;
 }
 
-/** Runs with a temporary file, which is removed before (if one was left) and after. */
+/** Runs with a temporary file; one of that name that was left is removed first. */
 async function throughFile<T>(path: string, run: (path: string) => Promise<T>): Promise<T> {
   await unlessMissing(Deno.remove(path));
-  try {
-    return await run(path);
-  } finally {
-    await Deno.remove(path).catch(() => {});
-  }
+  return await temporarily(path, run);
 }
 
 /**

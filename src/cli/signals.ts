@@ -1,12 +1,15 @@
 /** Waits for SIGINT, SIGTERM, or the hang-up of the terminal. */
 
+/** Exit code, as a shell gives it to what SIGINT has ended. */
+const INTERRUPTED = 130;
+
 /** Resolves at the first SIGINT, SIGTERM or SIGHUP; a second SIGINT or SIGTERM ends the process at once. */
 export function untilAsked(): Promise<void> {
   const hangsUp = heedsHangup();
   return new Promise((resolve) => {
     let asked = false;
     const ask = () => {
-      if (asked) Deno.exit(130);
+      if (asked) Deno.exit(INTERRUPTED);
       asked = true;
       resolve();
     };
@@ -18,6 +21,12 @@ export function untilAsked(): Promise<void> {
       if (hangsUp) resolve();
     });
   });
+}
+
+/** Exits when asked to, which removes temporary files. A process that the signal itself ends leaves them. */
+export async function exitWhenAsked(): Promise<never> {
+  await untilAsked();
+  Deno.exit(INTERRUPTED);
 }
 
 /** Whether SIGHUP should end the process; false if it was started to ignore the signal, as by `nohup`. */

@@ -5,7 +5,7 @@
  * The secret key is left out on purpose, so that a backup alone reveals no credential. A restore needs the same
  * PALOMA_SECRET_KEY, or the old folder's `secret.key` in the new one: no command opens the folder with another key.
  */
-import { exists, giveToOwner, syncFolder, unlessMissing, writeAll } from "../base/files.ts";
+import { exists, giveToOwner, syncFolder, temporarily, unlessMissing, writeAll } from "../base/files.ts";
 import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
@@ -155,16 +155,17 @@ async function writeWhole<T>(
   // Always a new file, never the target of a link at this path.
   await unlessMissing(Deno.remove(unfinished));
   (await Deno.open(unfinished, { createNew: true, write: true, mode: 0o600 })).close();
-  try {
-    const result = await write(unfinished);
-    await sync(unfinished);
-    await Deno.rename(unfinished, file);
-    await syncFolder(dirname(file));
-    return result;
-  } catch (error) {
-    await Deno.remove(unfinished).catch(() => {});
-    throw error instanceof BackupError ? error : engine.storeError(error);
-  }
+  return await temporarily(unfinished, async () => {
+    try {
+      const result = await write(unfinished);
+      await sync(unfinished);
+      await Deno.rename(unfinished, file);
+      await syncFolder(dirname(file));
+      return result;
+    } catch (error) {
+      throw error instanceof BackupError ? error : engine.storeError(error);
+    }
+  });
 }
 
 async function sync(path: string): Promise<void> {

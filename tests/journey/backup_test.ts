@@ -1,8 +1,16 @@
 /** Backups on a schedule: named by the time, rotated, sealed under a passphrase. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { dataFolder } from "../../src/app.ts";
+import { writeAll } from "../../src/base/files.ts";
+import { keepFile } from "../../src/media/store.ts";
+import { Change } from "../../src/store/kv.ts";
+import { type Environment, palomaCommand, runCommand, tryCommand } from "../support/gateway_process.ts";
+import { Receiver } from "../support/receiver.ts";
+import { silentRuntime } from "../support/runtime.ts";
 import { tempFolder } from "../support/temp_folder.ts";
+import { dataConfigOf } from "../support/test_store.ts";
+import { until } from "../support/until.ts";
 
 Deno.test("a sealed backup into a folder is rotated, and restores with its passphrase alone", async () => {
   await using temp = await tempFolder();
@@ -58,4 +66,54 @@ Deno.test("a sealed backup into a folder is rotated, and restores with its passp
   );
   const mistyped = await tryCommand(["backup", "--into", join(folder, "bakcups")], env);
   assert.deepEqual([mistyped.code, /no folder .*bakcups: make it first/.test(mistyped.stderr)], [1, true]);
+});
+
+Deno.test("nothing that a passphrase keeps secret is left on disk by Ctrl-C", async (t) => {
+  await using temp = await tempFolder();
+  const at = (name: string) => join(temp.path, name);
+  const [tmp, backups, dataDir] = [at("tmp"), at("backups"), at("data")];
+  for (const folder of [tmp, backups]) await Deno.mkdir(folder);
+  const env = { TMPDIR: tmp, PALOMA_DATA_DIR: dataDir, PALOMA_PASSPHRASE: "correct horse battery" };
+  await runCommand(["account", "create", "--name", "acme"], env);
+
+  /** Interrupts the command once it waits, with something opened on disk. */
+  async function interrupt(args: string[], extra: Environment, waits: () => boolean): Promise<void> {
+    const child = palomaCommand(args, { ...env, ...extra }).spawn();
+    const output = Promise.all([child.stdout, child.stderr].map((stream) => new Response(stream).text()));
+    await until(waits, `${args[0]} to wait`);
+    child.kill("SIGINT");
+    assert.equal((await child.status).code, 130, (await output).join());
+    for (const folder of [tmp, backups]) assert.deepEqual([...Deno.readDirSync(folder)], [], folder);
+  }
+
+  await t.step("of a backup", async () => {
+    const change = new Change();
+    const file = { size: 1, sha256: "", mimetype: "text/plain", filename: "a.txt", expiresAt: null };
+    keepFile(change, { ...file, id: "med_1", accountId: "acc_1" });
+    const data = await dataFolder.open(dataConfigOf(dataDir), silentRuntime());
+    await data.kv.commit(change);
+    data.close();
+    // Asks the bucket for the file, and gets no answer.
+    const bucket = await Receiver.start(() => {});
+    const media = `s3://files/?endpoint=http://127.0.0.1:${bucket.port}&region=here`;
+    const keys = { AWS_ACCESS_KEY_ID: "id", AWS_SECRET_ACCESS_KEY: "secret" };
+    const waits = () => bucket.requests.length > 0 && [...Deno.readDirSync(backups)].length > 0;
+    await interrupt(["backup", join(backups, "a"), "--media", media], keys, waits);
+    await bucket.close();
+  });
+
+  await t.step("of a restore", async () => {
+    const sealed = at("sealed");
+    await runCommand(["backup", sealed], env);
+    // A file whose end never comes.
+    const pipe = at("pipe");
+    assert.ok((await new Deno.Command("mkfifo", { args: [pipe] }).output()).success);
+    using end = await Deno.open(pipe, { read: true, write: true });
+    const head = (await Deno.readFile(sealed)).subarray(0, 32);
+    await writeAll(end, head.subarray(0, 16));
+    await writeAll(end, head);
+    const opened = () =>
+      [...Deno.readDirSync(tmp)].some(({ name }) => [...Deno.readDirSync(join(tmp, name))].length > 0);
+    await interrupt(["restore", pipe], { PALOMA_DATA_DIR: at("elsewhere") }, opened);
+  });
 });

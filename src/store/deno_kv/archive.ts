@@ -89,7 +89,8 @@ function formatOf(database: DatabaseSync): number | null {
 /** Opens a database in one long transaction, without a journal: an archive that is interrupted is discarded. */
 function openTarget(path: string): DatabaseSync {
   const target = new DatabaseSync(path);
-  target.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN");
+  // A process that exits meanwhile would leave a journal on disk. OFF is refused: Deno opens databases as defensive.
+  target.exec("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; BEGIN");
   return target;
 }
 
