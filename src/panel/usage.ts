@@ -17,8 +17,6 @@ const PAGE = 1_000;
 /** Limit for one view; the next one continues. */
 const MOST_PAGES = 20;
 
-export type Usage = ReturnType<typeof makeUsage>;
-
 export function makeUsage({ kv, events }: { kv: Kv; events: Pick<EventLog, "read"> }) {
   /** Counts a page of events; resolves to false if none is left. */
   async function fold(accountId: string): Promise<boolean> {

@@ -15,7 +15,7 @@ const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 /** Headers that the browser adds, and headers with credentials of another caller. */
 const DROPPED = ["cookie", "authorization", "x-api-key", "origin", "referer"];
 
-export interface Act {
+interface Act {
   /** Calls the API on the person's behalf. */
   fetch(asked: Pick<AskedOfAccount, "c" | "account">, path: string, init?: RequestInit): Promise<Response>;
 }

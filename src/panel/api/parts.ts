@@ -1,19 +1,21 @@
-/** The dependencies of the panel's API: the services of the public API, and the panel's own. */
+/** The parts that the panel's API is made of: the services of the public API, and the panel's own. */
+import type { Hono } from "@hono/hono";
+import type { Plans } from "../../account/plans.ts";
+import type { ApiEnv } from "../../http/api/route.ts";
 import type { Services } from "../../http/api/services.ts";
 import type { QueuedCount } from "../../message/history/counts.ts";
-import type { Plans } from "../../account/plans.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
-import type { Audit } from "../audit.ts";
-import type { Links } from "../logins/links.ts";
-import type { Passkeys } from "../logins/passkeys.ts";
-import type { Passwords } from "../logins/password.ts";
-import type { People } from "../logins/people.ts";
-import type { SignIns } from "../logins/sign_ins.ts";
-import type { Throttle } from "../logins/throttle.ts";
-import type { Usage } from "../usage.ts";
-import type { Act } from "./act.ts";
-import type { Guard } from "./guard.ts";
+import { makeAudit } from "../audit.ts";
+import { makeLinks } from "../logins/links.ts";
+import { makePasskeys } from "../logins/passkeys.ts";
+import { makePasswords } from "../logins/password.ts";
+import { makePeople } from "../logins/people.ts";
+import { makeSignIns } from "../logins/sign_ins.ts";
+import { makeThrottle } from "../logins/throttle.ts";
+import { makeUsage } from "../usage.ts";
+import { addAct } from "./act.ts";
+import { makeGuard } from "./guard.ts";
 
 export interface PanelDeps extends Services {
   kv: Kv;
@@ -33,15 +35,25 @@ export interface PanelDeps extends Services {
   panelUrl(): string;
 }
 
-export interface Parts extends PanelDeps {
-  guard: Guard;
-  act: Act;
-  audit: Audit;
-  links: Links;
-  passkeys: Passkeys;
-  passwords: Passwords;
-  people: People;
-  signIns: SignIns;
-  throttle: Throttle;
-  usage: Usage;
+export type Parts = ReturnType<typeof makeParts>;
+
+export function makeParts(app: Hono<ApiEnv>, deps: PanelDeps) {
+  const { kv, seal, runtime } = deps;
+  const people = makePeople({ kv, seal, runtime });
+  const signIns = makeSignIns({ kv, people, runtime });
+  const audit = makeAudit({ kv, runtime });
+  const guard = makeGuard({ ...deps, app, people, signIns, audit });
+  return {
+    ...deps,
+    people,
+    signIns,
+    audit,
+    guard,
+    act: addAct({ ...deps, app, guard }),
+    links: makeLinks({ kv, runtime }),
+    passkeys: makePasskeys({ kv, people, runtime }),
+    passwords: makePasswords(runtime.random),
+    throttle: makeThrottle(runtime.clock),
+    usage: makeUsage(deps),
+  };
 }

@@ -17,7 +17,7 @@ const LASTS_MS: Readonly<Record<Purpose["kind"], number>> = {
   line: 24 * HOUR_MS,
 };
 
-export type Links = ReturnType<typeof makeLinks>;
+type Links = ReturnType<typeof makeLinks>;
 
 export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clock" | "random"> }) {
   return {

@@ -17,8 +17,6 @@ const MOST_PASSKEYS = 20;
 /** Loaded on first use, because its code for certificates and their formats is large. */
 const webauthn = () => import("@simplewebauthn/server");
 
-export type Passkeys = ReturnType<typeof makePasskeys>;
-
 export function makePasskeys({ kv, people, runtime }: { kv: Kv; people: People; runtime: Pick<Runtime, "clock"> }) {
   const { clock } = runtime;
 

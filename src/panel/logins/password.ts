@@ -15,8 +15,6 @@ const SALT_BYTES = 16;
 const LEAST_CHARACTERS = 10;
 const MOST_CHARACTERS = 200;
 
-export type Passwords = ReturnType<typeof makePasswords>;
-
 export function makePasswords(random: Random) {
   // One at a time, so that a flood of attempts needs only the memory of one.
   const turns = new PQueue({ concurrency: 1 });

@@ -14,8 +14,6 @@ const MOST_OF_ONE = 50;
 /** A login that somebody tries, and the known addresses of its owner, if it has one. */
 type Tried = Pick<Person, "login"> & Partial<Pick<Person, "addresses">>;
 
-export type Throttle = ReturnType<typeof makeThrottle>;
-
 export function makeThrottle(clock: Clock) {
   const failures = new Windows(clock, WINDOW_MS);
   const nameOfPair = (address: string, login: string) => `${subscriberOf(address)} ${login}`;
