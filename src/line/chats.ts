@@ -1,8 +1,9 @@
 /** The chats of a line: which of them wrote within a day, and which were active within a year. */
+import { batchesOf } from "../base/batches.ts";
 import { chatOf, isOfMany } from "../message/message.ts";
 import type { Lane } from "../message/rows.ts";
-import { deleteKeys, deleteRange } from "../store/delete_range.ts";
-import { Change, type Key, type Kv, stretchOf } from "../store/kv.ts";
+import { deleteRange } from "../store/delete_range.ts";
+import { Change, type Key, type Kv, type Row, stretchOf } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { type Person, Traces } from "../whatsapp/person.ts";
@@ -117,13 +118,21 @@ export async function laneOf(kv: Kv, lineId: string, { chat, now }: { chat: stri
 
 /** Removes expired rows of when chats wrote and were read; resolves to the number removed. */
 export async function sweepHeard(kv: Kv, now: number, signal?: AbortSignal): Promise<number> {
-  async function* old(): AsyncGenerator<Key> {
-    for await (const { key, value } of kv.list({ prefix: lineKeys.allHeard() })) if (!isRecent(value, now)) yield key;
-    for await (const { key, value } of kv.list({ prefix: lineKeys.allChatsRead() })) {
-      if (value <= now - KEEP_READ_MS) yield key;
+  async function* old(): AsyncGenerator<Row<number>> {
+    for await (const row of kv.list({ prefix: lineKeys.allHeard() })) if (!isRecent(row.value, now)) yield row;
+    for await (const row of kv.list({ prefix: lineKeys.allChatsRead() })) {
+      if (row.value <= now - KEEP_READ_MS) yield row;
     }
   }
-  return await deleteKeys(kv, old(), { signal });
+  let removed = 0;
+  for await (const rows of batchesOf(old(), kv.mostChecks)) {
+    if (signal?.aborted) break;
+    const change = new Change();
+    for (const row of rows) change.check(row).delete(row.key);
+    // If one of the chats has written in the meantime, the next sweep removes the others.
+    if (await kv.commit(change, { background: true }) !== null) removed += rows.length;
+  }
+  return removed;
 }
 
 /**

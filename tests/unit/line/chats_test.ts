@@ -55,3 +55,20 @@ Deno.test("that a chat was read is forgotten once nothing of it can be unread", 
   assert.equal(await sweepHeard(kv, START + 31 * DAY_MS), 0);
   assert.equal(await sweepHeard(kv, START + 32 * DAY_MS), 1);
 });
+
+Deno.test("a chat that writes again while the sweep is about to forget it is not forgotten", async () => {
+  const kv = new MemoryKv();
+  const write = (at: number) => {
+    const change = new Change();
+    keepHeard(change, "ses_1", { chats: ["34600000001"], at });
+    return change;
+  };
+  await kv.commit(write(START));
+  const commit = kv.commit.bind(kv);
+  kv.commit = async (change) => {
+    await commit(write(START + DAY_MS));
+    return await commit(change);
+  };
+  assert.equal(await sweepHeard(kv, START + DAY_MS), 0);
+  assert.equal((await kv.get(lineKeys.heard("ses_1", "34600000001"))).value, START + DAY_MS);
+});
