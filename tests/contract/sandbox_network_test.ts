@@ -125,7 +125,7 @@ onLines("a call rings on the line, which may reject it", async ({ network, line 
 onLines("a status post reaches the phones of its audience, and no other", async ({ network, line }) => {
   const ana = network.phone(ANA)!;
   const other = network.phone(OTHER)!;
-  await line.socket.sendMessage("status@broadcast", { text: "today" }, { statusJidList: [ana.jid] });
+  await line.socket.sendMessage("status@broadcast", { text: "today" }, { statusJidList: [ana.lid] });
   await until(() => ana.inbox().length === 1);
   const [item] = ana.inbox();
   assert.deepEqual([item!.chat, item!.from, item!.text], ["status@broadcast", `${LINE}@s.whatsapp.net`, "today"]);

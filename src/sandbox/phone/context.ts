@@ -45,10 +45,15 @@ export function chatJid(to: string): string {
 /**
  * Returns the participants of a group that includes this phone. Throws Problem validation_failed for any other group.
  */
-export function membersOf(group: string, { uplink, self }: PhoneContext): string[] {
-  const members = uplink.participantsOf(group);
-  if (!members.includes(self.jid)) throw invalid("to", "is not a group that this phone is in");
+export function membersOf(group: string, phone: PhoneContext): string[] {
+  const members = phone.uplink.participantsOf(group);
+  if (!members.some((member) => isOwn(phone, member))) throw invalid("to", "is not a group that this phone is in");
   return members;
+}
+
+/** Returns the devices of users, in the form of address in which the users are given, without the phone itself. */
+export function devicesOf(users: readonly string[], { uplink, self }: PhoneContext): string[] {
+  return users.flatMap((user) => uplink.devicesOf(user)).filter((device) => device !== self.jid && device !== self.lid);
 }
 
 /**
@@ -56,7 +61,7 @@ export function membersOf(group: string, { uplink, self }: PhoneContext): string
  * Throws Problem validation_failed if there are none.
  */
 export function readersOf(user: string, phone: PhoneContext): string[] {
-  const readers = phone.uplink.devicesOf(user).filter((device) => device !== phone.self.jid);
+  const readers = devicesOf([user], phone);
   if (readers.length === 0) throw invalid("to", "has no device on this network");
   return readers;
 }

@@ -2,9 +2,9 @@
 import { proto } from "@whiskeysockets/baileys";
 import { invalid } from "../../errors.ts";
 import { readBundle } from "../world/key_store.ts";
-import { type BinaryNode, child, element, isGroup, messageId } from "../world/stanza.ts";
+import { type BinaryNode, child, element, isGroup, isLid, messageId } from "../world/stanza.ts";
 import { wireType } from "./compose.ts";
-import { isOwn, lidForm, membersOf, type PhoneContext, readersOf } from "./context.ts";
+import { devicesOf, isOwn, lidForm, membersOf, type PhoneContext, readersOf } from "./context.ts";
 import { pad, signalAddress } from "./signal.ts";
 
 /** Number of sent messages kept to answer retry receipts. */
@@ -119,19 +119,18 @@ export class Outbox {
   }
 
   async #forUser(sent: Sent): Promise<Encrypted> {
-    const { uplink, self } = this.#phone;
+    const { self } = this.#phone;
     const readers = readersOf(sent.chat, this.#phone);
     const theirs = isOwn(this.#phone, sent.chat) ? [] : readers;
-    const ours = uplink.devicesOf(self.jid).filter((device) => device !== self.jid);
+    const ours = devicesOf([isLid(sent.chat) ? self.lid : self.jid], this.#phone);
     const copy = deviceSent(sent.chat, sent.message);
     const nodes = [...await this.#toEach(theirs, sent.message), ...await this.#toEach(ours, copy)];
     return { content: [element("participants", {}, nodes)], holders: null };
   }
 
   async #forGroup(sent: Sent): Promise<Encrypted> {
-    const { uplink, self, senderKeys } = this.#phone;
-    const members = membersOf(sent.chat, this.#phone);
-    const devices = members.flatMap((member) => uplink.devicesOf(member)).filter((device) => device !== self.jid);
+    const { senderKeys } = this.#phone;
+    const devices = devicesOf(membersOf(sent.chat, this.#phone), this.#phone);
     const sender = senderIn(sent);
     let holders = new Set(this.#keyHolders.get(holdersKey(sent)));
     if ([...holders].some((holder) => !devices.includes(holder))) {

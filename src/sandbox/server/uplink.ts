@@ -1,8 +1,9 @@
 /** Implements the phones' interface to the network (`world/uplink.ts`). */
 import { type Account, deliver, type Endpoint, endpointsOf, jidOf } from "../world/directory.ts";
+import { addressIn } from "../world/groups.ts";
 import { KeyStore } from "../world/key_store.ts";
 import { relayReceipt } from "../world/receipts.ts";
-import { element, isGroup, isLid, parseJid, seconds } from "../world/stanza.ts";
+import { element, isLid, parseJid, seconds } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
 import type { RefBook } from "./linking/ref_book.ts";
@@ -68,16 +69,16 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
     },
 
     devicesOf(user) {
-      const account = directory.resolve(user)?.account ?? directory.account(user);
-      return account ? endpointsOf(account).map((endpoint) => jidOf(endpoint, "pn")) : [];
+      const account = directory.resolve(user)?.account;
+      return account ? endpointsOf(account).map((endpoint) => jidOf(endpoint, isLid(user) ? "lid" : "pn")) : [];
     },
 
     lidOf: (pnJid) => directory.resolve(pnJid)?.account.lid ?? null,
     pnOf: (lidJid) => directory.resolve(lidJid)?.account.jid ?? null,
 
     participantsOf(groupJid) {
-      if (!isGroup(groupJid)) return [];
-      return groups.get(groupJid)?.participants.map((account) => account.jid) ?? [];
+      const group = groups.get(groupJid);
+      return group?.participants.map((account) => addressIn(group, { account, device: 0 })) ?? [];
     },
 
     acceptQr(phone, ref, signedIdentity, primary): LinkAnswer {

@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { Random } from "../../runtime.ts";
 import { type KeyBundle, KeyStore } from "./key_store.ts";
 import { Mailbox } from "./mailbox.ts";
-import { type BinaryNode, child, childrenOf, isLid, makeJid, parseJid } from "./stanza.ts";
+import { type BinaryNode, child, childrenOf, makeJid, parseJid } from "./stanza.ts";
 import type { Device, PasskeyCredential } from "./uplink.ts";
 
 /** The account of a phone number. */
@@ -230,10 +230,14 @@ export function participantHash(jids: string[]): string {
  */
 export function differingHash(
   message: BinaryNode,
-  { sender, receivers, isGroup }: { sender: Endpoint; receivers: Endpoint[]; isGroup: boolean },
+  { sender, receivers, form, isGroup }: {
+    sender: Endpoint;
+    receivers: Endpoint[];
+    form: "lid" | "pn";
+    isGroup: boolean;
+  },
 ): string | null {
   const named = childrenOf(child(message, "participants"), "to").flatMap(({ attrs: { jid } }) => jid ?? []);
-  const form = isLid(named[0]) ? "lid" : "pn";
   const own = jidOf(sender, form);
   const implied = isGroup || named.length === 0 ? null : participantHash([own, ...named]);
   const stated = message.attrs.phash ?? implied;

@@ -70,7 +70,7 @@ export class Relay {
   ): Acknowledgement {
     const { to, id } = message.attrs;
     if (!to || !id) return { error: "400" };
-    if (to === STATUS_CHAT) return this.#post(sender, id, message);
+    if (to === STATUS_CHAT) return isAddressedBy("lid", message) ? this.#post(sender, id, message) : { error: "479" };
     // Messages to channels are accepted; the sandbox has no followers.
     if (to.endsWith("@broadcast") || to.endsWith("@newsletter")) return {};
     const group = isGroup(to) ? this.#parts.groups.get(to) : null;
@@ -80,6 +80,8 @@ export class Relay {
     if (group && message.attrs.edit === ADMIN_REVOKE && !group.admins.has(sender.account)) return { error: "403" };
     const peer = group ? null : this.#parts.directory.resolve(to);
     if (!group && !peer) return { error: "404" };
+    const form = group?.addressing ?? (isLid(to) ? "lid" : "pn");
+    if (!isAddressedBy(form, message)) return { error: group ? "421" : "400" };
 
     const unwanted = peer && message.attrs.category !== "peer"
       ? this.#parts.trust.refusal(sender.account, peer.account, {
@@ -99,7 +101,7 @@ export class Relay {
       return element("message", this.#attributes(message, route), [...encs, ...extras(message)]);
     });
     const devices = receivers.flatMap(endpointsOf);
-    const phash = differingHash(message, { sender, receivers: devices, isGroup: group !== null });
+    const phash = differingHash(message, { sender, receivers: devices, form, isGroup: group !== null });
     return phash === null ? {} : { phash };
   }
 
@@ -237,6 +239,14 @@ export class Relay {
       addressing_mode: form,
     };
   }
+}
+
+/**
+ * Whether all devices that the message names are named by number, or all by LID. The network refuses a message that
+ * names them in another form than its chat: with 421 in a group, 479 for a status post, 400 between two people.
+ */
+function isAddressedBy(form: "lid" | "pn", message: BinaryNode): boolean {
+  return childrenOf(child(message, "participants"), "to").every(({ attrs }) => isLid(attrs.jid) === (form === "lid"));
 }
 
 /** Returns the other children, which every receiver gets. Privacy and reporting tokens are for the server only. */

@@ -26,12 +26,12 @@ export interface PhoneUplink {
   publishKeys(device: Device, bundle: KeyBundle): void;
   /** Takes a bundle with at most one one-time key; returns null for an unknown device. */
   takeBundle(jid: string): KeyBundle | null;
-  /** Returns all devices of a user (phone and companions) by phone number; `user` is a number or a LID. */
+  /** Returns all devices of a user (phone and companions), by number or LID as the user is given. */
   devicesOf(user: string): string[];
   /** Maps a number to its LID, and a LID to its number; null if unknown. Jids without a device. */
   lidOf(pnJid: string): string | null;
   pnOf(lidJid: string): string | null;
-  /** Returns the participants of a group, by phone number. */
+  /** Returns the participants of a group, in the form of address that the group uses. */
   participantsOf(groupJid: string): string[];
   /**
    * Submits the ADV identity signed by the phone (an ADVSignedDeviceIdentityHMAC) for the companion that waits with

@@ -99,6 +99,25 @@ Deno.test("a message without a receiver, without an id, or to a group of others 
   assert.equal(arrived.length, 0);
 });
 
+Deno.test("a message that addresses devices in another form than its chat is refused", () => {
+  const { relay, groups, runtime, line, ana, companion, arrived } = scene();
+  const create = (addressing: Group["addressing"]) =>
+    groups.create({ subject: "Team", participants: [ana, line], addressing }, runtime).jid;
+  const codes = (chat: string, extra: BinaryNode[] = []) => {
+    const lists = { pn: [ana.jid, line.jid], lid: [ana.lid, line.lid], both: [ana.lid, line.jid] };
+    const submitted = Object.entries(lists).map(([form, jids]) =>
+      relay.submit(companion, write(`${chat} ${form}`, chat, jids, extra))
+    );
+    return submitted.map(({ error }) => error ?? "relayed");
+  };
+  assert.deepEqual(codes(ana.jid), ["relayed", "400", "400"]);
+  assert.deepEqual(codes(ana.lid), ["400", "relayed", "400"]);
+  assert.deepEqual(codes(create("lid"), [enc("all")]), ["421", "relayed", "421"]);
+  assert.deepEqual(codes(create("pn"), [enc("all")]), ["relayed", "421", "421"]);
+  assert.deepEqual(codes("status@broadcast", [enc("all")]), ["479", "relayed", "479"]);
+  assert.equal(arrived.length, 10);
+});
+
 Deno.test("a device outside the chat gets nothing, even if the message names it", () => {
   const { relay, ana, ben, companion, arrived } = scene();
   relay.submit(companion, write("a", ana.jid, [ana.jid, ben.jid, `${ana.number}:7@s.whatsapp.net`]));
@@ -217,7 +236,7 @@ Deno.test("a blocked sender's messages are accepted and dropped", () => {
     {},
   );
   const post = element("message", { id: "c", to: "status@broadcast", type: "text" }, [
-    element("participants", {}, [to(line.jid)]),
+    element("participants", {}, [to(line.lid)]),
     enc("today"),
   ]);
   assert.deepEqual(relay.submit(sender, post), {});
