@@ -101,7 +101,7 @@ export function noRoute(
   why = "There is nothing at this path; see /docs.",
 ): Problem {
   const methods = paths.methodsOf(c.req.path);
-  if (methods.length === 0) return new Problem("not_found", why);
+  if (methods.length === 0 || methods.includes(c.req.method)) return new Problem("not_found", why);
   c.get("headers").allow = methods.join(", ");
   return new Problem("method_not_allowed", `${c.req.path} supports ${methods.join(", ")}.`);
 }
@@ -168,18 +168,22 @@ function answerOrigin(c: ApiContext, paths?: PathIndex): Response | null {
 export class PathIndex {
   readonly #entries: { method: string; pattern: RegExp; params: z.ZodType | undefined }[] = [];
 
-  /** Adds a route. `path` writes its parameters as `{id}`; it does not match values that `params` refuses. */
+  /** Adds a route. `path` writes its parameters as `{id}`; `params` says which values they may have. */
   add(method: string, path: string, params?: z.ZodType): void {
     const source = path.replaceAll(".", "\\.").replaceAll(/\{(\w+)\}/g, "(?<$1>[^/]+)");
     this.#entries.push({ method, pattern: new RegExp(`^${source}$`), params });
   }
 
-  /** Returns the path's methods in alphabetical order, without OPTIONS; empty if the path is unknown. */
+  /**
+   * Returns the path's methods in alphabetical order, without OPTIONS; empty if the path is unknown. Routes that refuse
+   * the values of its parameters count only if there is no other.
+   */
   methodsOf(path: string): string[] {
-    const methods = this.#entries.filter(({ pattern, params }) => {
-      const match = pattern.exec(path);
-      return match && (!params || params.safeParse(match.groups).success);
-    }).map(({ method }) => method);
+    const similar = this.#entries.filter(({ pattern }) => pattern.test(path));
+    const fitting = similar.filter(({ pattern, params }) =>
+      params?.safeParse(pattern.exec(path)?.groups).success ?? true
+    );
+    const methods = (fitting.length > 0 ? fitting : similar).map(({ method }) => method);
     if (methods.includes("GET")) methods.push("HEAD");
     return [...new Set(methods)].sort();
   }

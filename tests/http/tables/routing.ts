@@ -19,6 +19,8 @@ export const routingCases: readonly Case[] = [
     ["DELETE", "/healthz", "GET, HEAD"],
     ["POST", "/openapi.json", "GET, HEAD"],
     ["POST", "/media/med_1", "GET, HEAD"],
+    ["PUT", "/v1/sessions/none", "DELETE, PATCH"],
+    ["POST", "/v1/messages/none/status", "GET, HEAD"],
     ["OPTIONS", "/v1/webhooks", "GET, HEAD, POST"],
   ] as const).map(([method, path, allow]): Case => ({
     name: `${method} ${path} is not allowed and says what is`,
