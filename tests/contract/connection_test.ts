@@ -110,24 +110,40 @@ testWithStore("a link whose account signature is forged is refused, and links no
   assert.equal(account.companions.size, 0, "the network was not told that the line is linked");
 });
 
-testWithStore("a receiver that could not decrypt gets the message again", async (scene, kv) => {
+/** A line that made itself a new sender key for a group and takes it that the members have it: they can't read it. */
+async function withLostSenderKey(scene: Scene, kv: () => Kv) {
   const { switchboard } = scene.simulated;
   const participants = [OWNER, FRIEND].map((number) =>
     switchboard.directory.resolve(`${number}@s.whatsapp.net`)!.account
   );
-  const { jid: to } = switchboard.groupChanges.create({ subject: "Team", participants, addressing: "lid" });
-  const { connection } = await scene.login();
-  await send(connection, { networkId: "3EB0F2", to, body: text("two") });
+  const { jid: group } = switchboard.groupChanges.create({ subject: "Team", participants, addressing: "lid" });
+  const { connection, events } = await scene.login();
+  await send(connection, { networkId: "3EB0F2", to: group, body: text("two") });
   await scene.arrival(scene.friend, ({ id }) => id === "3EB0F2");
+  await scene.friend.sendMessage({ to: group, text: "by a friend" });
+  const { message: friends } = await events.until("message");
   await scene.restart();
-  // The line makes itself a new sender key and takes it that the members have it: they can't read what it encrypts.
   await kv().commit(await deletionOf(kv(), "sender-key"));
   const again = await scene.open();
   await again.events.until("open");
-  assert.equal((await send(again.connection, { networkId: "3EB0F3", to, body: text("three") }, kv())).kind, "sent");
-  assert.equal((await scene.arrival(scene.friend, ({ id }) => id === "3EB0F3")).text, "three");
-  const wire = switchboard.wire.entries(OWNER).filter(({ id }) => id === "3EB0F3");
-  assert.equal(wire.length, 2, "the receiver asked for it");
+  return { connection: again.connection, group, friends };
+}
+
+testWithStore("each receiver that could not decrypt gets the message again, alone", async (scene, kv) => {
+  const { connection, group } = await withLostSenderKey(scene, kv);
+  assert.equal((await send(connection, { networkId: "3EB0F3", to: group, body: text("three") }, kv())).kind, "sent");
+  for (const phone of [scene.friend, scene.owner]) {
+    assert.equal((await scene.arrival(phone, ({ id }) => id === "3EB0F3")).text, "three");
+  }
+  const wire = scene.simulated.switchboard.wire.entries(OWNER).filter(({ id }) => id === "3EB0F3");
+  assert.deepEqual(wire.map(({ retry }) => retry), [undefined, true, true], "both asked for it");
+});
+
+testWithStore("an admin's deletion that has to be sent again is one for the network, too", async (scene, kv) => {
+  const { connection, group, friends: { networkId, participant } } = await withLostSenderKey(scene, kv);
+  const body = { kind: "revoke", target: { networkId, participant, fromMe: false } } as const;
+  assert.equal((await send(connection, { networkId: "3EB0F5", to: group, body }, kv())).kind, "sent");
+  await scene.arrival(scene.owner, ({ id, revoked }) => id === networkId && revoked);
 });
 
 testWithStore("a message that did not decrypt is asked for again, and arrives once", async (scene, kv) => {

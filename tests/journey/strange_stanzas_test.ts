@@ -136,6 +136,31 @@ onStage("600 unreadable messages do not hold up the next one", async (stage) => 
   ]);
 });
 
+onStage(
+  "whoever asks for a message once more gets it alone, and nobody is sent it as a chat of their own",
+  async (stage) => {
+    for (const number of [ANA, BEN]) await stage.addPhone(number);
+    const line = await stage.linkLine(LINE);
+    const { id: group } = await stage.control.call("POST", "/groups", { subject: "G", participants: [ANA, BEN, LINE] });
+    const { lid } = stage.network.switchboard.directory.account(ANA)!;
+    await stage.sendText(line, group, "to all");
+    const { id } = await stage.arrival(BEN, ({ text }) => text === "to all");
+    for (const times of [1, 1, 1, 1, 1, 0]) {
+      assert.equal(await askedAgain(stage, { id, from: group, participant: lid }), times);
+    }
+    await stage.sendText(line, group, "next");
+    await stage.arrival(BEN, ({ text }) => text === "next");
+    const wire: Json[] = await stage.control.call("GET", "/wire");
+    const resent = wire.filter((sent) => sent.line === LINE && sent.id === id).slice(1);
+    assert.deepEqual(resent.map(({ retry }) => retry), Array(5).fill(true));
+    assert.equal((await stage.inbox(BEN)).find((item) => item.id === id).copies, 1);
+
+    await stage.api.call("POST", "/messages/send/status", { sessionId: line.sessionId, text: "news", audience: [ANA] });
+    const { id: post } = await stage.arrival(ANA, ({ text }) => text === "news");
+    assert.equal(await askedAgain(stage, { id: post, from: "status@broadcast", participant: lid }), 0);
+  },
+);
+
 onStage("a key for a group of an endless name ends no line, and loses nothing that came with it", async (stage) => {
   await stage.addPhone(ANA);
   const line = await stage.linkLine(LINE);

@@ -30,6 +30,7 @@ import { makeDevices } from "./outgoing/devices.ts";
 import { makeGroupCache } from "./outgoing/group_cache.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
 import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
+import { takeRetryReceipts } from "./outgoing/resends.ts";
 import { Sender } from "./outgoing/sender.ts";
 import { makeStanding, type Standing } from "./outgoing/standing.ts";
 import { identityOf, ownJids, ownName } from "./jids.ts";
@@ -151,11 +152,16 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     logger: quietLogger(log),
     makeSignalRepository: (...args) =>
       ahead.around(reportRefusals(options.decryption.makeSignalRepository(...args), cause, owner.broken)),
-    getMessage: (key) => sentIn(key, { line, keys: auth.keys }),
     cachedGroupMetadata: groups.cached,
     userDevicesCache: devices.cache,
   });
   keepTrustedTokens(socket.authState.keys);
+  takeRetryReceipts({
+    socket,
+    me: () => ownJids(auth.creds),
+    sentIn: (key) => sentIn(key, { line, keys: auth.keys }),
+    runtime,
+  });
   takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
   const settings = makeSettings({ auth, host: mediaHost, query: (node) => socket.query(node), runtime });
   const watches = [devices.watch, settings.watch, ...(proxy ? [leaveFiles] : [])];

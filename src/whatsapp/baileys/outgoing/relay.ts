@@ -88,18 +88,12 @@ export class Relay {
     for (const settle of this.#waiting.values()) settle("lost");
   }
 
-  /** Returns the parts of the stanza that tell the network about a message that it cannot read. Throws StoreError. */
+  /** Throws StoreError. */
   async #stanzaOf({ jid, audience }: Route, content: proto.IMessage): Promise<Stanza> {
-    const { protocolMessage: amendment } = content;
-    const additionalNodes: BinaryNode[] = [
-      ...await this.#deps.standing.tokenFor(jid),
-      ...(pollIn(content) ? [{ tag: "meta", attrs: { polltype: "creation" } }] : []),
-    ];
-    const revoked = amendment?.key?.fromMe ? REVOKED : REVOKED_BY_ADMIN;
-    const edit = amendment && { edit: amendment.editedMessage ? EDITED : revoked };
+    const { additionalNodes, ...marks } = marksOf(content);
     return {
-      additionalNodes,
-      ...(edit ? { additionalAttributes: edit } : {}),
+      ...marks,
+      additionalNodes: [...await this.#deps.standing.tokenFor(jid), ...additionalNodes],
       ...(audience.length > 0 ? { statusJidList: [...audience] } : {}),
     };
   }
@@ -149,6 +143,15 @@ export class Relay {
   }
 }
 
+/** Returns the parts of the stanza that tell the network about a message that it cannot read. */
+export function marksOf(content: proto.IMessage) {
+  const { protocolMessage: amendment } = content;
+  const revoked = amendment?.key?.fromMe ? REVOKED : REVOKED_BY_ADMIN;
+  const edit = amendment && { edit: amendment.editedMessage ? EDITED : revoked };
+  const additionalNodes: BinaryNode[] = pollIn(content) ? [{ tag: "meta", attrs: { polltype: "creation" } }] : [];
+  return { additionalNodes, ...(edit ? { additionalAttributes: edit } : {}) };
+}
+
 /** Returns the outcome of a message that certainly did not leave, on an open connection. */
 export function unsent({ networkId, to }: Outgoing, error: unknown, log: Log): Unsent {
   const code = queryError(error);
@@ -188,10 +191,8 @@ function describe(error: unknown): string {
 type RecentMessages = Pick<NonNullable<WASocket["messageRetryManager"]>, "addRecentMessage">;
 
 /**
- * Keeps the library from remembering messages. It holds a line's last 512 for five minutes, to answer retry receipts.
- * That includes received messages, not only those that the line sent, for which the store is asked
- * (`stored_messages.ts`). The sender of a received message could request it and so have it sent in the line's name,
- * even to a group.
+ * Keeps the library from remembering messages. It holds the last 512 that a line sent or received for five minutes, to
+ * answer retry receipts, which it does not get here (`resends.ts`).
  */
 export function keepNoRecent(recent: RecentMessages | null): void {
   if (recent) recent.addRecentMessage = () => {};
