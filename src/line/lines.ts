@@ -58,8 +58,6 @@ const LEADS_TO: Readonly<Record<Wanted, readonly LineStatus[]>> = {
 /** The fields of the last record of a deleted line. */
 const DELETED = { ...NOTHING_TO_LINK, status: "logged_out", linked: false, reason: DELETED_REASON } as const;
 
-export type Lines = ReturnType<typeof makeLines>;
-
 export function makeLines({ kv, runtime, callers, live, seal, safeFetch, names }: LinesDeps) {
   const lines = makeAccountLines(kv);
   const { row, used } = lines;

@@ -159,7 +159,7 @@ interface PollTally {
 }
 
 /** Resolves to the tally of a poll; null for any other message. Throws StoreError. */
-export type TallyOf = (message: Message) => Promise<PollTally | null>;
+type TallyOf = (message: Message) => Promise<PollTally | null>;
 
 export function makeTallyOf(kv: Kv): TallyOf {
   return async ({ id, content }) => {

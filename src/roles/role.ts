@@ -113,7 +113,7 @@ async function serveRole(options: RoleOptions): Promise<RunningRole> {
     ...port,
     holders: async () => ({
       network,
-      ...(isShared ? await anyProcess(ground) : { live: supervisor, webhooks: dispatcher }),
+      ...(isShared ? await anyProcess(ground) : { live: supervisor, webhookOwner: dispatcher }),
     }),
     accepted: (accept) => reserve ? acceptedWithRoom(accept, reserve) : accept,
   });

@@ -4,47 +4,32 @@
  */
 import type { Hono } from "@hono/hono";
 import type { Account } from "../../src/account/account.ts";
-import { AccountKeys } from "../../src/account/keys.ts";
 import { Accounts } from "../../src/account/accounts.ts";
 import { Callers } from "../../src/account/callers.ts";
-import { Idempotency } from "../../src/account/idempotency.ts";
 import { DEFAULT_PLANS, type Plan } from "../../src/account/plan.ts";
 import { Plans } from "../../src/account/plans.ts";
 import { EgressError } from "../../src/egress/egress_error.ts";
 import { makeSafeFetch, type SafeFetch } from "../../src/egress/safe_fetch.ts";
 import { readAllowList } from "../../src/egress/vetting.ts";
-import { Erasures } from "../../src/erasure/erasures.ts";
 import type { NewEvent } from "../../src/event/event.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import type { ApiEnv } from "../../src/http/api/route.ts";
 import { makeBudgets } from "../../src/http/edge/budgets.ts";
 import { createApi } from "../../src/http/server.ts";
-import type { Services } from "../../src/http/api/services.ts";
+import { makeServices, type Services } from "../../src/http/api/services.ts";
 import { lineIdsOf } from "../../src/line/account_lines.ts";
 import { makeSessionNames } from "../../src/line/line_row.ts";
-import { makeLines } from "../../src/line/lines.ts";
-import { Amendments } from "../../src/line/amendments.ts";
-import { References } from "../../src/line/references.ts";
-import { Forecast } from "../../src/line/forecast.ts";
 import { aPlan } from "./send_world.ts";
 import { makeLookups } from "../../src/line/lookups.ts";
-import { Unread } from "../../src/line/seen.ts";
 import { soleOwnership } from "../../src/line/ownership.ts";
 import { LineSession } from "../../src/line/line_session.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
 import { DiskShares, withFairWrites } from "../../src/media/fair_shares.ts";
-import { makeServeMedia } from "../../src/media/serve.ts";
-import { makeAccept } from "../../src/message/accept.ts";
-import { laneOf } from "../../src/line/chats.ts";
-import { makeTallyOf } from "../../src/message/receipts.ts";
-import { Queued } from "../../src/message/queued.ts";
 import { OptOuts } from "../../src/message/opt_outs.ts";
-import { findReplay } from "../../src/message/send.ts";
-import { History } from "../../src/message/history/history.ts";
 import type { Message } from "../../src/message/message.ts";
-import { makeQueuedCount, makeQuotaView } from "../../src/message/history/counts.ts";
+import { makeQueuedCount } from "../../src/message/history/counts.ts";
 import { Recorder } from "../../src/message/record.ts";
 import { makeMetrics } from "../../src/ops/metrics.ts";
 import { addPanel } from "../../src/panel/panel.ts";
@@ -52,8 +37,6 @@ import { Change } from "../../src/store/kv.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
-import { Webhooks } from "../../src/webhook/webhooks.ts";
-import { DeliveryLog } from "../../src/webhook/delivery_log.ts";
 import { FakeNetwork } from "./fake_network.ts";
 import { testBell } from "./bell.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
@@ -198,53 +181,35 @@ export class ApiWorld implements ApiStage {
       proxy: () => Promise.reject(new Error("no proxies here")),
     };
     const dispatcher = this.#dispatcher = new Dispatcher({ kv, events, safeFetch, seal, runtime, bell });
-    const lines = makeLines({ kv, runtime, callers, live: supervisor, seal, safeFetch, names });
-    const idempotency = new Idempotency({ kv, clock: runtime.clock, seal, isShared: false });
     const metrics = makeMetrics();
-    this.services = {
+    const made = makeServices({
+      kv,
+      isShared: false,
       runtime,
       metrics,
+      bell,
+      seal,
       accounts: this.accounts,
       callers,
-      keys: new AccountKeys({ kv, callers, runtime }),
-      idempotency,
-      lines,
-      accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => supervisor.queueChanged(lineId) }),
-      optOuts,
-      erasures: new Erasures({ kv, runtime, bell }),
-      replay: (request) => findReplay({ kv, idempotency }, request),
-      references: new References({ kv, network: this.network }),
-      history: new History(kv),
-      amendments: new Amendments({
-        kv,
-        runtime,
-        recorder,
-        live: supervisor,
-        queueChanged: (lineId) => supervisor.queueChanged(lineId),
-      }),
-      quotaView: makeQuotaView({ kv, clock: runtime.clock }),
-      tallyOf: makeTallyOf(kv),
-      queued: new Queued({
-        kv,
-        recorder,
-        laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: runtime.clock.now() }),
-        queueChanged: (lineId) => supervisor.queueChanged(lineId),
-      }),
-      forecast: new Forecast({ kv, clock: runtime.clock, callers }),
-      lookups,
-      unread: new Unread({ kv, clock: runtime.clock }),
-      media: withFairWrites(media, runtime.clock),
-      serveMedia: makeServeMedia({ kv, media, links, runtime }),
       events,
-      webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, sessions: lines }),
-      deliveries: new DeliveryLog({ kv, clock: runtime.clock, owner: dispatcher }),
+      recorder,
+      optOuts,
+      live: supervisor,
+      network: this.network,
+      names,
+      lookups,
+      webhookOwner: dispatcher,
+      safeFetch,
+      media: withFairWrites(media, runtime.clock),
+      links,
       diskShares: new DiskShares(),
       budgets: makeBudgets({ bodyBytes: 0, metrics, clock: runtime.clock }),
+      accepted: (accept) => accept,
       trustedProxies,
       probe: () => Promise.resolve(),
       stopping: this.stopping.signal,
-      ...services,
-    };
+    });
+    this.services = { ...made, ...services };
     this.app = createApi(this.services);
     addPanel(this.app, {
       ...this.services,

@@ -1,64 +1,119 @@
-/** The services that the HTTP layer needs from the layers below. `app.ts` supplies them; tests supply fakes. */
+/** The services that the resources use, made from what the process has. */
 import type { Accounts } from "../../account/accounts.ts";
 import type { Callers } from "../../account/callers.ts";
-import type { AccountKeys } from "../../account/keys.ts";
-import type { Idempotency, RepeatableRequest } from "../../account/idempotency.ts";
-import type { Budgets } from "../edge/budgets.ts";
-import type { Erasures } from "../../erasure/erasures.ts";
+import { Idempotency, type RepeatableRequest } from "../../account/idempotency.ts";
+import { AccountKeys } from "../../account/keys.ts";
+import type { SafeFetch } from "../../egress/safe_fetch.ts";
+import { Erasures } from "../../erasure/erasures.ts";
 import type { EventLog } from "../../event/log.ts";
-import type { Forecast } from "../../line/forecast.ts";
-import type { Lines } from "../../line/lines.ts";
-import type { Amendments } from "../../line/amendments.ts";
-import type { References } from "../../line/references.ts";
+import { makeLines } from "../../line/lines.ts";
+import { Amendments } from "../../line/amendments.ts";
+import { laneOf } from "../../line/chats.ts";
+import { Forecast } from "../../line/forecast.ts";
+import type { SessionNames } from "../../line/line_row.ts";
+import type { LiveLines } from "../../line/live.ts";
 import type { Lookups } from "../../line/lookups.ts";
-import type { Unread } from "../../line/seen.ts";
-import type { ServeMedia } from "../../media/serve.ts";
+import { References } from "../../line/references.ts";
+import { Unread } from "../../line/seen.ts";
 import type { DiskShares, SharedMediaStore } from "../../media/fair_shares.ts";
-import type { Accept } from "../../message/accept.ts";
-import type { Queued } from "../../message/queued.ts";
-import type { Accepted } from "../../message/send.ts";
+import type { MediaLinks } from "../../media/link.ts";
+import { makeServeMedia } from "../../media/serve.ts";
+import { type Accept, makeAccept } from "../../message/accept.ts";
+import { makeQuotaView } from "../../message/history/counts.ts";
+import { History } from "../../message/history/history.ts";
 import type { OptOuts } from "../../message/opt_outs.ts";
-import type { History } from "../../message/history/history.ts";
-import type { QuotaView } from "../../message/history/counts.ts";
+import { Queued } from "../../message/queued.ts";
+import { makeTallyOf } from "../../message/receipts.ts";
+import type { Recorder } from "../../message/record.ts";
+import { findReplay } from "../../message/send.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { TallyOf } from "../../message/receipts.ts";
-import type { DeliveryLog } from "../../webhook/delivery_log.ts";
-import type { Webhooks } from "../../webhook/webhooks.ts";
+import type { Bell } from "../../store/bell.ts";
+import type { Kv } from "../../store/kv.ts";
+import type { Seal } from "../../store/seal.ts";
+import { DeliveryLog } from "../../webhook/delivery_log.ts";
+import type { WebhookOwner } from "../../webhook/dispatcher.ts";
+import { Webhooks } from "../../webhook/webhooks.ts";
+import type { Network } from "../../whatsapp/network.ts";
+import type { Budgets } from "../edge/budgets.ts";
 
-export interface Services {
+export interface ServicesDeps {
+  kv: Kv;
+  /** Whether other processes use the store too. */
+  isShared: boolean;
   runtime: Runtime;
   metrics: Metrics;
+  bell: Bell;
+  seal: Seal;
   accounts: Accounts;
   callers: Callers;
-  keys: AccountKeys;
-  idempotency: Idempotency;
-  lines: Lines;
-  accept: Accept;
-  /** `findReplay`. */
-  replay(request: RepeatableRequest): Promise<Accepted | null>;
-  optOuts: OptOuts;
-  erasures: Erasures;
-  references: References;
-  history: History;
-  queued: Queued;
-  amendments: Amendments;
-  tallyOf: TallyOf;
-  forecast: Forecast;
-  lookups: Lookups;
-  unread: Unread;
-  quotaView: QuotaView;
-  media: SharedMediaStore;
-  diskShares: Pick<DiskShares, "assertRoom">;
-  serveMedia: ServeMedia;
   events: EventLog;
-  webhooks: Webhooks;
-  deliveries: DeliveryLog;
+  recorder: Recorder;
+  optOuts: OptOuts;
+  live: LiveLines;
+  network: Pick<Network, "recall" | "numberOf" | "lidOf">;
+  names: SessionNames;
+  lookups: Lookups;
+  webhookOwner: WebhookOwner;
+  safeFetch: SafeFetch;
+  media: SharedMediaStore;
+  links: MediaLinks;
+  diskShares: Pick<DiskShares, "assertRoom">;
   budgets: Budgets;
+  /** Wraps `accept`, to check each send before it is accepted. */
+  accepted(accept: Accept): Accept;
   /** CIDRs of proxies whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
   /** Resolves if the storage accepts a write; rejects or hangs if it does not. */
   probe(): Promise<void>;
   /** Aborts when the gateway stops: event streams end, and `/readyz` answers 503. */
   stopping: AbortSignal;
+}
+
+export type Services = ReturnType<typeof makeServices>;
+
+export function makeServices(deps: ServicesDeps) {
+  const { kv, runtime, metrics, bell, seal, accounts, callers, events, recorder, optOuts, live, network } = deps;
+  const { lookups, webhookOwner: owner, safeFetch, media, diskShares, budgets, trustedProxies, probe, stopping } = deps;
+  const { clock } = runtime;
+  const queueChanged = (lineId: string) => live.queueChanged(lineId);
+  const idempotency = new Idempotency({ kv, clock, seal, isShared: deps.isShared });
+  const lines = makeLines({ kv, runtime, callers, live, seal, safeFetch, names: deps.names });
+  return {
+    runtime,
+    metrics,
+    accounts,
+    callers,
+    keys: new AccountKeys({ kv, callers, runtime }),
+    idempotency,
+    lines,
+    accept: deps.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
+    replay: (request: RepeatableRequest) => findReplay({ kv, idempotency }, request),
+    optOuts,
+    erasures: new Erasures({ kv, runtime, bell }),
+    references: new References({ kv, network }),
+    history: new History(kv),
+    queued: new Queued({
+      kv,
+      recorder,
+      laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
+      queueChanged,
+    }),
+    amendments: new Amendments({ kv, runtime, recorder, live, queueChanged }),
+    tallyOf: makeTallyOf(kv),
+    forecast: new Forecast({ kv, clock, callers }),
+    lookups,
+    unread: new Unread({ kv, clock }),
+    quotaView: makeQuotaView({ kv, clock }),
+    media,
+    diskShares,
+    serveMedia: makeServeMedia({ kv, media, links: deps.links, runtime }),
+    events,
+    webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, owner, sessions: lines }),
+    deliveries: new DeliveryLog({ kv, clock, owner }),
+    budgets,
+    trustedProxies,
+    probe,
+    stopping,
+  };
 }
