@@ -22,6 +22,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   tag: Tag;
   summary: string;
   description?: string;
+  /** The scope that a key needs, if not the usual one (`scopeOf`). */
+  scope?: Scope;
   /** How the key is sent; `open`: the route needs none. */
   access: "key" | "key_or_bearer" | "open";
   params?: z.ZodType<Params> & z.ZodObject;
@@ -75,9 +77,11 @@ export const TAGS = {
 type Tag = keyof typeof TAGS;
 
 /**
- * Returns the scope that the route requires of a key: read, send (anything that sends messages), or manage the rest.
+ * Returns the scope that the route requires of a key: its own, or read, send (anything that sends messages), or manage
+ * the rest.
  */
-export function scopeOf({ method, tag }: Pick<Route, "method" | "tag">): Scope {
+export function scopeOf({ method, tag, scope }: Pick<Route, "method" | "tag" | "scope">): Scope {
+  if (scope) return scope;
   if (method === "get") return "read";
   return tag === "Messages" ? "send" : "manage";
 }

@@ -13,7 +13,7 @@ import { places } from "./account.ts";
 const MAX_PLACES = 100;
 
 const scopes = z.array(z.enum(SCOPES)).min(1).max(10).openapi({
-  description: "`send`: send messages. `read`: all GET requests. `manage`: everything else.",
+  description: "`send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else.",
   example: ["send", "read"],
 });
 
@@ -36,7 +36,7 @@ const NewKey = z.strictObject({
   allowedDomains: z.array(z.string().max(255)).max(MAX_PLACES).nullish(),
 }).openapi("NewKey");
 
-const base = { tag: "Account", access: "key" } as const;
+const base = { tag: "Account", access: "key", scope: "manage" } as const;
 
 const listKeys = route({
   ...base,
@@ -44,8 +44,9 @@ const listKeys = route({
   path: "/v1/account/keys",
   operationId: "listKeys",
   summary: "List API keys",
-  description: "Oldest first. Requires the scope `manage` as well as `read`. The account's own key, which has every " +
-    "scope and is managed in the panel, is not listed.",
+  description:
+    "Oldest first. Requires the scope `manage` and a key that is not restricted to domains. The account's own " +
+    "key, which has every scope and is managed in the panel, is not listed.",
   answers: { 200: data("The keys, without their secret values", z.array(Key)) },
   problems: [],
 });
@@ -80,12 +81,12 @@ export const keyResource = { routes: [listKeys, createKey, deleteKey], add: addK
 
 function addKeys(api: Api, { keys, idempotency }: Services): void {
   api.on(listKeys, async ({ caller }) => {
-    requireManager(caller);
+    forbidPages(caller);
     return ok({ data: (await keys.list(caller.account.id)).map(shown) });
   });
 
   api.on(createKey, async ({ caller, body: { name, scopes, allowedIps, allowedDomains }, repeat }) => {
-    requireManager(caller);
+    forbidPages(caller);
     for (const scope of scopes) requireScope(caller, scope);
     const wanted = { name, scopes, allowedIps: allowedIps ?? [], allowedDomains: allowedDomains ?? [] };
     const answerTo = ({ key, apiKey }: MadeKey) => created({ data: { ...shown(key), key: apiKey } });
@@ -95,16 +96,13 @@ function addKeys(api: Api, { keys, idempotency }: Services): void {
   });
 
   api.on(deleteKey, async ({ caller, params: { id } }) => {
-    requireManager(caller);
+    forbidPages(caller);
     return ok({ data: shown(await keys.remove(caller.account.id, id)) });
   });
 }
 
-/**
- * Throws Problem scope_missing; also for a key for pages, which all visitors know and whose Origin is easily forged.
- */
-function requireManager(caller: Caller): void {
-  requireScope(caller, "manage");
+/** Throws Problem scope_missing for a key for pages, which all visitors know and whose Origin is easily forged. */
+function forbidPages(caller: Caller): void {
   if (isForPages(caller)) throw new Problem("scope_missing", "A key that is restricted to domains cannot manage keys.");
 }
 

@@ -56,6 +56,14 @@ Deno.test("each scope allows what it names and nothing else", () =>
     await expectAnswer(await world.call(...SEND), { status: 202 });
   }));
 
+Deno.test("only a key with the scope manage lists the keys, and needs no other for that", () =>
+  withApi(async (world) => {
+    for (const [scope, answer] of [["manage", { status: 200 }], ["read", { status: 403 }]] as const) {
+      const { key } = await make(world, { scopes: [scope] });
+      await expectAnswer(await world.call("GET", KEYS, { key }), answer);
+    }
+  }));
+
 Deno.test("a key makes no key that may do more than itself", () =>
   withApi(async (world) => {
     const { key } = await make(world, { scopes: ["manage"] });
