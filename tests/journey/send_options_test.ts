@@ -47,7 +47,7 @@ Deno.test("stickers, voice notes, status posts and options of every send", async
     await withStage(openStage, async (stage) => {
       await stage.addPhone(CUSTOMER);
       await stage.addPhone(FRIEND);
-      await stage.linkLine(LINE);
+      const line = await stage.linkLine(LINE);
       const to = CUSTOMER;
       const webp = sampleFile("webp");
 
@@ -95,6 +95,13 @@ Deno.test("stickers, voice notes, status posts and options of every send", async
         const picture = await shown(stage, "status", { file: base64(sampleFile("png")), filename: "a.png", audience });
         assert.deepEqual([picture.type, picture.sha256], ["imageMessage", sha256(sampleFile("png"))]);
         assert.deepEqual(await stage.inbox(FRIEND), []);
+        await stage.control.call("POST", `/phones/${CUSTOMER}/read`, { id: text.id });
+        const { lid } = await stage.control.call("GET", `/phones/${CUSTOMER}`);
+        const { data: seen } = await stage.event(
+          line,
+          ({ event, data }) => event === "message.status" && data.networkId === text.id && data.status === "read",
+        );
+        assert.equal(seen.participant, lid);
         const { data: [{ type, to }] } = await stage.api.call("GET", "/messages/history?limit=1");
         assert.deepEqual([type, to], ["status", "status@broadcast"]);
       });

@@ -1,7 +1,16 @@
 /**
  * Relays receipts: "delivered" and "read" to the sender's devices, a retry to the one device that must encrypt again.
  */
-import { type Attributes, type BinaryNode, element, isGroup, isLid, seconds, STATUS_CHAT } from "./stanza.ts";
+import {
+  type Attributes,
+  type BinaryNode,
+  element,
+  isGroup,
+  isLid,
+  messageId,
+  seconds,
+  STATUS_CHAT,
+} from "./stanza.ts";
 import { deliver, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
 import { addressIn, type Groups } from "./groups.ts";
 import type { Relay } from "./relay.ts";
@@ -13,6 +22,12 @@ const FOR_OWN_DEVICES = new Set(["sender", "read-self", "played-self"]);
  * Receipts for the account's own phone: a peer message or history was processed, or a file should be uploaded again.
  */
 const FOR_OWN_PHONE = new Set(["peer_msg", "hist_sync", "server-error"]);
+/** The names of receipts for a status post, by the type that the viewer's device gave them. */
+const FOR_POSTER: ReadonlyMap<string, string> = new Map([
+  ["", "delivery"],
+  ["inactive", "delivery"],
+  ["read", "read"],
+]);
 
 interface ReceiptRoutes {
   directory: Directory;
@@ -28,10 +43,16 @@ export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: Receip
   for (const receiver of receiversOf(from, receipt, routes.directory)) {
     if (isSame(receiver, from)) continue;
     if (type === "retry") routes.relay.allowAgain(receiver, id, from);
+    const t = receipt.attrs.t ?? seconds(routes.runtime.clock);
+    const seen = to === STATUS_CHAT && FOR_POSTER.get(type ?? "");
+    if (seen) {
+      deliver(receiver, postReceipt(from, { id, t, type: seen }, routes.runtime));
+      continue;
+    }
     const attributes: Attributes = {
       id,
       type,
-      t: receipt.attrs.t ?? seconds(routes.runtime.clock),
+      t,
       // The account's other devices get the chat that was read as recipient.
       recipient: type?.endsWith("-self") && !isGroup(to) ? to : receipt.attrs.recipient,
       ...addressOf(from, { to, participant }, routes.groups),
@@ -47,6 +68,18 @@ function receiversOf(from: Endpoint, receipt: BinaryNode, directory: Directory):
   const target = directory.resolve(isShared(receipt.attrs.to) ? receipt.attrs.participant : receipt.attrs.to);
   if (!target) return [];
   return type === "retry" ? [target] : endpointsOf(target.account);
+}
+
+/** Returns the receipt for a status post, which names message and viewer in its content. */
+function postReceipt(
+  { account }: Endpoint,
+  { id, t, type }: { id: string; t: string; type: string },
+  { random }: Runtime,
+): BinaryNode {
+  const user = element("user", { jid: account.lid, t, type });
+  return element("receipt", { class: "status", from: STATUS_CHAT, id: messageId(random), t }, [
+    element("participants", { message_id: id }, [user]),
+  ]);
 }
 
 /** Whether messages in this chat name their author separately. */
@@ -69,5 +102,6 @@ function addressOf(
       [other]: group.addressing === "lid" ? from.account.jid : from.account.lid,
     };
   }
+  if (to === STATUS_CHAT) return { from: to, participant: jidOf(from, "lid") };
   return { from: jidOf(from, isLid(to) || isLid(participant) ? "lid" : "pn") };
 }

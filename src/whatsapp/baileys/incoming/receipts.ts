@@ -19,6 +19,8 @@ import { LONGEST_ID } from "../stanza.ts";
 /** The meaning of a receipt's type for a message that the line sent. Other types do not concern its status. */
 const STATUS: ReadonlyMap<string, Receipt["status"]> = new Map([
   ["", "delivered"],
+  // So named on a status post only.
+  ["delivery", "delivered"],
   // Delivered to a device whose app is in the background.
   ["inactive", "delivered"],
   ["read", "read"],
@@ -67,20 +69,22 @@ export function takeReceipts({ socket, creds, receive, isOver, broken, runtime }
 
 /** Returns what a receipt stanza says about messages that the line sent. Empty if it is about anything else. */
 export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receipt[] {
-  const { from, participant, recipient, type = "", t } = stanza.attrs;
-  const status = STATUS.get(type);
+  const { from, participant, recipient, type: common = "", t } = stanza.attrs;
   // A recipient means that another device of the line's owner sent it, about its own activity.
-  if (!from || !status || recipient) return [];
+  if (!from || recipient) return [];
   const entries = isOfMany(from) && !participant ? entriesOfMany(stanza) : entriesOfOne(stanza, participant ?? from);
-  // An id that is unfit as a key would fail the commit of all receipts that share it.
-  const ofMessages = entries.filter(({ networkId, by }) => networkId.length <= LONGEST_ID && !isOwn(by, me));
-  return ofMessages.map(({ networkId, by, at = t }) => ({
-    networkId,
-    chat: jidNormalizedUser(from),
-    participant: isOfMany(from) ? jidNormalizedUser(by) : null,
-    status,
-    at: timeOf(at) ?? now,
-  }));
+  return entries.flatMap(({ networkId, by, type = common, at = t }) => {
+    const status = STATUS.get(type);
+    // An id that is unfit as a key would fail the commit of all receipts that share it.
+    if (!status || networkId.length > LONGEST_ID || isOwn(by, me)) return [];
+    return {
+      networkId,
+      chat: jidNormalizedUser(from),
+      participant: isOfMany(from) ? jidNormalizedUser(by) : null,
+      status,
+      at: timeOf(at) ?? now,
+    };
+  });
 }
 
 /** Unix ms; null for an invalid time, which would fail the commit of all receipts that share it. */
@@ -88,10 +92,11 @@ function timeOf(seconds: string | undefined): number | null {
   return seconds !== undefined && /^\d{1,12}$/.test(seconds) ? Number(seconds) * 1000 : null;
 }
 
-/** One message and one person in a receipt. `at`, in seconds, is set if it differs from the stanza's time. */
+/** One message and one person in a receipt. Type and time (in seconds) are set if they differ from the stanza's. */
 interface ReceiptEntry {
   networkId: string;
   by: string;
+  type?: string;
   at?: string;
 }
 
@@ -102,13 +107,14 @@ function entriesOfOne({ attrs, content }: BinaryNode, by: string): ReceiptEntry[
 }
 
 /**
- * Reads `<receipt><participants key=MESSAGE><user jid t/>…</participants>…`. The stanza's own id is not a message id.
+ * Reads `<receipt><participants key=MESSAGE><user jid t/>…</participants>…`, or for a status post
+ * `<participants message_id=MESSAGE><user jid t type/>…`. The stanza's own id is not a message id.
  */
 function entriesOfMany(stanza: BinaryNode): ReceiptEntry[] {
   return getBinaryNodeChildren(stanza, "participants").flatMap((participants) =>
-    getBinaryNodeChildren(participants, "user").flatMap(({ attrs: { jid, t } }) => {
-      const networkId = participants.attrs.key;
-      return networkId && jid ? [{ networkId, by: jid, ...(t ? { at: t } : {}) }] : [];
+    getBinaryNodeChildren(participants, "user").flatMap(({ attrs: { jid, type, t: at } }) => {
+      const networkId = participants.attrs.key ?? participants.attrs.message_id;
+      return networkId && jid ? [{ networkId, by: jid, type, at }] : [];
     })
   );
 }

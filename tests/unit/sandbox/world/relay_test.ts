@@ -168,6 +168,34 @@ Deno.test("delivered and read receipts go to all devices of the sender, a retry 
   assert.ok(arrived.every(({ stanza }) => stanza.attrs.from === ana.jid));
 });
 
+Deno.test("receipts for a status post name their sender inside; a retry is the receipt of one participant", () => {
+  const { routes, line, ana, companion, arrived } = scene();
+  const sender = jidOf(companion, "lid");
+  const receipt = (type?: string) => element("receipt", { id: "a", to: "status@broadcast", participant: sender, type });
+  for (const type of [undefined, "read"]) {
+    relayReceipt({ account: ana, device: 0 }, receipt(type), routes);
+    assert.deepEqual(arrived.map(({ at }) => at), [line.number, `${line.number}:1`]);
+    const [{ attrs, content }] = arrived.splice(0).map(({ stanza }) => stanza) as [BinaryNode];
+    assert.deepEqual([attrs.class, attrs.from, attrs.participant, attrs.type, attrs.id === "a"], [
+      "status",
+      "status@broadcast",
+      undefined,
+      undefined,
+      false,
+    ]);
+    const user = { jid: ana.lid, t: attrs.t, type: type ?? "delivery" };
+    assert.deepEqual(content, [element("participants", { message_id: "a" }, [element("user", user)])]);
+  }
+  relayReceipt({ account: ana, device: 0 }, receipt("retry"), routes);
+  const [{ at, stanza: { attrs } }] = arrived as [typeof arrived[number]];
+  assert.deepEqual([at, attrs.id, attrs.from, attrs.participant], [
+    `${line.number}:1`,
+    "a",
+    "status@broadcast",
+    ana.lid,
+  ]);
+});
+
 Deno.test("a stated hash of receivers is compared with the network's list", () => {
   const { relay, line, ana, companion } = scene();
   const state = (phash: string) => {

@@ -84,6 +84,22 @@ Deno.test("those who got a broadcast are told apart from its list", () => {
   assert.deepEqual([receipt?.chat, receipt?.participant], ["77@broadcast", "552@s.whatsapp.net"]);
 });
 
+Deno.test("a receipt for a status post says for each person what it means", () => {
+  const users = [
+    { jid: "222@lid", t: "1700000001", type: "delivery" },
+    { jid: "222@lid", t: "1700000002", type: "read" },
+    { jid: "333@lid", t: "1700000003", type: "unheard-of" },
+  ];
+  const content = users.map((attrs) => ({ tag: "user", attrs }));
+  const attrs = { class: "status", id: "STANZA", from: "status@broadcast", t: "1700000000" };
+  const participants = { tag: "participants", attrs: { message_id: "OURS" }, content };
+  const post = { networkId: "OURS", chat: "status@broadcast", participant: "222@lid" };
+  assert.deepEqual(receiptsOf({ tag: "receipt", attrs, content: [participants] }, ME, NOW), [
+    { ...post, status: "delivered", at: 1_700_000_001_000 },
+    { ...post, status: "read", at: 1_700_000_002_000 },
+  ]);
+});
+
 Deno.test("a receipt without a time is of now", () => {
   assert.equal(receiptsOf({ tag: "receipt", attrs: { id: "A", from: "552@lid" } }, ME, NOW)[0]?.at, NOW);
 });
