@@ -234,8 +234,8 @@ export class Relay {
     return {
       from,
       recipient: makeJid(user, server),
-      recipient_pn: form === "lid" ? recipient?.account.jid : undefined,
-      recipient_lid: form === "pn" ? recipient?.account.lid : undefined,
+      peer_recipient_pn: form === "lid" ? recipient?.account.jid : undefined,
+      peer_recipient_lid: form === "pn" ? recipient?.account.lid : undefined,
       addressing_mode: form,
     };
   }

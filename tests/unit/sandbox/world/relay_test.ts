@@ -64,7 +64,7 @@ Deno.test("a message reaches the devices that it was encrypted for, and each see
   assert.equal(theirs!.from, `${line.number}:1@s.whatsapp.net`);
   assert.equal(theirs!.sender_lid, line.lid);
   assert.equal(theirs!.recipient, undefined);
-  assert.deepEqual([own!.from, own!.recipient, own!.recipient_lid], [theirs!.from, ana.jid, ana.lid]);
+  assert.deepEqual([own!.from, own!.recipient, own!.peer_recipient_lid], [theirs!.from, ana.jid, ana.lid]);
 });
 
 Deno.test("a repeated id is acknowledged, and relayed only to a device that asked for a retry", () => {
