@@ -1,5 +1,6 @@
 /** Groups as Baileys as it comes makes and changes them: what the network answers, and what the others hear. */
 import assert from "node:assert/strict";
+import { type BinaryNode, child, childrenOf } from "../../src/sandbox/world/stanza.ts";
 import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
 import { until } from "../support/until.ts";
 
@@ -44,7 +45,7 @@ onLines("an invite lets in who has it, or waits for an admin, and a renewed one 
   const code = await line.socket.groupInviteCode(id);
   assert.equal((await other.socket.groupGetInviteInfo(code!)).subject, "Open");
   assert.equal(await other.socket.groupAcceptInvite(code!), id);
-  await assert.rejects(other.socket.groupInviteCode(id), /forbidden/);
+  await assert.rejects(other.socket.groupInviteCode(id), /not-authorized/);
   await line.socket.groupJoinApprovalMode(id, "on");
   const join = (invite: string) =>
     fetch(`${network.controlUrl}/phones/${ANA}/join`, { method: "POST", body: JSON.stringify({ invite }) });
@@ -59,6 +60,23 @@ onLines("an invite lets in who has it, or waits for an admin, and a renewed one 
   const gone = await join(code!);
   assert.equal(gone.status, 400);
   await gone.body?.cancel();
+  await assert.rejects(other.socket.groupAcceptInvite(code!), /gone/);
+  await assert.rejects(other.socket.groupGetInviteInfo(code!), /gone/);
+  await assert.rejects(other.socket.groupAcceptInvite("AbCdEfGhIjKlMnOpQrStUv"), /not-acceptable/);
+});
+
+onLines("a group is created without those who are not on the network, and says so", async ({ network, line }) => {
+  const unknown = "4915599999999@s.whatsapp.net";
+  const participants = [network.phone(ANA)!.jid, unknown].map((jid) => ({ tag: "participant", attrs: { jid } }));
+  const create = { tag: "create", attrs: { subject: "Friends", key: "A" }, content: participants };
+  const answer: BinaryNode = await line.socket.query({
+    tag: "iq",
+    attrs: { type: "set", xmlns: "w:g2", to: "@g.us" },
+    content: [create],
+  });
+  const group = child(answer, "group");
+  const errors = childrenOf(group, "participant").map(({ attrs }) => attrs.error && [attrs.jid, attrs.error]);
+  assert.deepEqual([group!.attrs.size, errors], ["2", [undefined, undefined, [unknown, "404"]]]);
 });
 
 onLines("when the last admin leaves, a participant is promoted, and hears of it", async ({ network, line, other }) => {
@@ -78,10 +96,11 @@ onLines(
   "a group's picture is its members' to change, while the group is not locked",
   async ({ network, line, other }) => {
     const { id } = await line.socket.groupCreate("Friends", [network.phone(ANA)!.jid]);
-    const picture = { tag: "picture", attrs: { type: "image" }, content: new Uint8Array([255, 216, 255]) };
     const attrs = { to: "s.whatsapp.net", type: "set", xmlns: "w:profile:picture", target: id };
-    const setBy = ({ socket }: typeof line) => socket.query({ tag: "iq", attrs, content: [picture] });
+    const setBy = ({ socket }: typeof line, content = Uint8Array.of(0xff, 0xd8, 0xff)) =>
+      socket.query({ tag: "iq", attrs, content: [{ tag: "picture", attrs: { type: "image" }, content }] });
     await setBy(line);
+    await assert.rejects(setBy(line, Uint8Array.of(0x89, 0x50, 0x4e)), /not-acceptable/);
     await assert.rejects(setBy(other), /forbidden/);
     await line.socket.groupParticipantsUpdate(id, [network.phone(OTHER)!.jid], "add");
     await setBy(other);

@@ -172,6 +172,8 @@ onStage("invitations are given, revoked and followed, and requests to join are a
   ]);
   const join = (invite: string) => refusal(stage, ["POST", `${groups}/join`, { invite }]);
   assert.deepEqual(await join(link), [409, "network_conflict"]);
-  assert.deepEqual(await join(invite), [404, "not_found"]);
+  for (const none of [invite, "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv"]) {
+    assert.deepEqual(await join(none), [404, "not_found"]);
+  }
   assert.deepEqual(await refusal(stage, ["GET", `${groups}/120363000000000000@g.us`]), [404, "not_found"]);
 });

@@ -94,8 +94,13 @@ function answerPicture(query: BinaryNode, { companion, network }: QueryContext):
     : owner === account;
   if (!may) return refusal(query, "403");
   const picture = child(query, "picture");
+  if (picture && !isJpeg(bytesOf(picture))) return refusal(query, "406");
   owner.picture = picture ? network.media.keepPicture(bytesOf(picture)) : null;
   return result(query, picture ? [element("picture", { id: "1" })] : []);
+}
+
+function isJpeg(bytes: Uint8Array): boolean {
+  return [0xff, 0xd8, 0xff].every((byte, at) => bytes[at] === byte);
 }
 
 /** Answers `status`, which sets the account's "about" text. */

@@ -15,6 +15,9 @@ import {
 } from "../world/stanza.ts";
 import type { QueryContext } from "../world/switchboard.ts";
 
+/** The code with which the network keeps the invite from those who are not admins. */
+const NO_ADMIN = "401";
+
 export function answerGroups(query: BinaryNode, context: QueryContext): BinaryNode | null {
   const [asked] = elements(query);
   if (!asked) return null;
@@ -32,8 +35,8 @@ function readAny(query: BinaryNode, { companion, network }: QueryContext): Binar
   }
   const code = child(query, "invite")?.attrs.code;
   if (code !== undefined) {
-    const group = network.groups.byInvite(code);
-    return group ? result(query, [groupNode(group)]) : refusal(query, "410");
+    const invited = network.groups.byInvite(code);
+    return "error" in invited ? refusal(query, invited.error) : result(query, [groupNode(invited.group)]);
   }
   return null;
 }
@@ -42,8 +45,11 @@ function read(query: BinaryNode, group: Group, { companion }: QueryContext): Bin
   const { account } = companion;
   if (!group.participants.includes(account)) return refusal(query, "403");
   if (child(query, "query")) return result(query, [groupNode(group)]);
-  if (!group.admins.has(account)) return refusal(query, "403");
-  if (child(query, "invite")) return result(query, [element("invite", { code: group.invite })]);
+  const isAdmin = group.admins.has(account);
+  if (child(query, "invite")) {
+    return isAdmin ? result(query, [element("invite", { code: group.invite })]) : refusal(query, NO_ADMIN);
+  }
+  if (!isAdmin) return refusal(query, "403");
   if (!child(query, "membership_approval_requests")) return null;
   const requests = [...group.requests].map(([account, at]) =>
     element("membership_approval_request", {
@@ -64,7 +70,8 @@ function changeAny(query: BinaryNode, asked: BinaryNode, { companion, network }:
       const { subject } = asked.attrs;
       if (!subject) return refusal(query, "400");
       const participants = [account, ...others.filter((other) => other !== account)];
-      return result(query, [groupNode(network.groupChanges.create({ subject, participants, addressing: "lid" }))]);
+      const made = groupNode(network.groupChanges.create({ subject, participants, addressing: "lid" }));
+      return result(query, [{ ...made, content: [...elements(made), ...unknownNodes(asked, participants)] }]);
     }
     case "leave": {
       const left = childrenOf(asked, "group").map(({ attrs: { id = "" } }) => {
@@ -133,7 +140,7 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
     }
     case "invite": {
       const code = groupChanges.renewInvite(group, account);
-      return code === null ? refusal(query, "403") : result(query, [element("invite", { code })]);
+      return code === null ? refusal(query, NO_ADMIN) : result(query, [element("invite", { code })]);
     }
     case "membership_requests_action": {
       const [decision] = elements(asked);
@@ -155,10 +162,15 @@ function accountsOf(node: BinaryNode, directory: Directory): Account[] {
   return [...new Set(accounts)];
 }
 
-/** Returns one result per participant; those who are not on the network get a 404 under the requested address. */
+/** Returns one result per participant. */
 function resultNodes(group: Group, asked: BinaryNode, results: readonly MemberResult[]): BinaryNode[] {
   const known = results.map(({ account, error }) => participantNode(group, account, { error }));
-  const named = new Set(results.flatMap(({ account }) => [account.jid, account.lid]));
+  return [...known, ...unknownNodes(asked, results.map(({ account }) => account))];
+}
+
+/** Returns the results of participants who are not on the network: a 404 under the requested address. */
+function unknownNodes(asked: BinaryNode, known: readonly Account[]): BinaryNode[] {
+  const named = new Set(known.flatMap(({ jid, lid }) => [jid, lid]));
   const unknown = childrenOf(asked, "participant").filter(({ attrs }) => !named.has(attrs.jid ?? ""));
-  return [...known, ...unknown.map(({ attrs }) => element("participant", { jid: attrs.jid, error: "404" }))];
+  return unknown.map(({ attrs }) => element("participant", { jid: attrs.jid, error: "404" }));
 }

@@ -1,7 +1,7 @@
 /** Changes to groups: who may make them, what they do, and who is notified. */
 import type { Runtime } from "../../runtime.ts";
 import type { Account } from "./directory.ts";
-import { addressIn, type Group, groupNode, type Groups, newInvite, participantNode } from "./groups.ts";
+import { addressIn, type Group, groupNode, type Groups, participantNode } from "./groups.ts";
 import type { Notices } from "./notices.ts";
 import { type BinaryNode, element } from "./stanza.ts";
 
@@ -9,7 +9,6 @@ import { type BinaryNode, element } from "./stanza.ts";
 const FORBIDDEN = "403";
 const NOT_FOUND = "404";
 const ALREADY_IN = "409";
-const GONE = "410";
 
 export type MemberRefusal = typeof FORBIDDEN | typeof NOT_FOUND | typeof ALREADY_IN;
 
@@ -85,15 +84,17 @@ export class GroupChanges {
 
   /** Replaces the invite; returns null if the actor is not an admin. */
   renewInvite(group: Group, actor: Account): string | null {
-    const invite = newInvite(this.#parts.runtime.random);
-    const done = group.admins.has(actor) && this.set(group, actor, { invite }, element("invite", { code: invite }));
-    return done ? invite : null;
+    if (!group.admins.has(actor)) return null;
+    const code = this.#parts.groups.renewInvite(group, this.#parts.runtime.random);
+    this.#tell(group.participants, group, actor, element("invite", { code }));
+    return code;
   }
 
   /** Joins by an invite, or requests to join if admins must approve. Returns the group, or the code of a refusal. */
   join(code: string, account: Account): { group: Group; waits: boolean } | { error: string } {
-    const group = this.#parts.groups.byInvite(code);
-    if (!group) return { error: GONE };
+    const invited = this.#parts.groups.byInvite(code);
+    if ("error" in invited) return invited;
+    const { group } = invited;
     if (group.participants.includes(account)) return { error: ALREADY_IN };
     if (group.approval) {
       group.requests.set(account, this.#parts.runtime.clock.now());
@@ -170,7 +171,7 @@ export function refusalOf(group: Group, action: MemberAction | "leave", account:
   return account === group.superadmin && (action === "remove" || action === "demote") ? FORBIDDEN : null;
 }
 
-type Settings = Pick<Group, "subject" | "description" | "announce" | "locked" | "ephemeral" | "approval" | "invite">;
+type Settings = Pick<Group, "subject" | "description" | "announce" | "locked" | "ephemeral" | "approval">;
 
 /** Settings that every member may change while the group is not locked. */
 const OPEN_SETTINGS = new Set<string>(["subject", "description", "ephemeral"]);

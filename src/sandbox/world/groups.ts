@@ -38,6 +38,8 @@ export interface Group {
 
 export class Groups {
   #byJid = new Map<string, Group>();
+  /** Invites that were replaced. */
+  #revoked = new Set<string>();
 
   /** Creates a group; `participants` must not be empty. */
   create(
@@ -74,8 +76,16 @@ export class Groups {
     return this.#byJid.get(jid) ?? null;
   }
 
-  byInvite(code: string): Group | null {
-    return [...this.#byJid.values()].find(({ invite }) => invite === code) ?? null;
+  /** Returns the group of an invite, or the code with which the network refuses one that is revoked or made up. */
+  byInvite(code: string): { group: Group } | { error: string } {
+    const group = [...this.#byJid.values()].find(({ invite }) => invite === code);
+    return group ? { group } : { error: this.#revoked.has(code) ? "410" : "406" };
+  }
+
+  /** Replaces a group's invite; returns the new one. */
+  renewInvite(group: Group, random: Random): string {
+    this.#revoked.add(group.invite);
+    return group.invite = newInvite(random);
   }
 
   /** Returns the groups of an account, oldest first. */
@@ -84,7 +94,7 @@ export class Groups {
   }
 }
 
-export function newInvite(random: Random): string {
+function newInvite(random: Random): string {
   return Buffer.from(random.bytes(INVITE_BYTES)).toString("base64url");
 }
 

@@ -128,7 +128,7 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
     async join(invite) {
       const code = invite.replace(INVITE_BASE, "").split("?")[0]!;
       const what = "admit the line to the group";
-      const answer = await ask("set", "@g.us", { tag: "invite", attrs: { code } }, what);
+      const answer = await ask("set", "@g.us", { tag: "invite", attrs: { code } }, what).catch(noInvitation);
       const joined = getBinaryNodeChild(answer, "group")?.attrs.jid;
       const asked = getBinaryNodeChild(answer, "membership_approval_request")?.attrs.jid;
       return { id: needed(joined ?? asked, what), status: joined ? "joined" : "asked" };
@@ -143,6 +143,14 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
     answerRequests: (id, action, participants) =>
       actOn(id, participants, { path: ["membership_requests_action", action], what: "answer the requests" }),
   };
+}
+
+/** The codes for an invitation that never existed; a revoked one is 410. */
+const NO_INVITATION = new Set<number | null>([400, 406]);
+
+function noInvitation(error: unknown): never {
+  if (!(error instanceof NetworkRefusal) || !NO_INVITATION.has(error.code)) throw error;
+  throw new NetworkRefusal(error.message, { code: 404 });
 }
 
 /** Returns what an answer should contain. Throws NetworkRefusal if it is missing. */
