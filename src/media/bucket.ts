@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import { AwsClient } from "aws4fetch";
 import type { BucketConfig } from "../config.ts";
 import { retry } from "../base/retry.ts";
-import { timeLimit } from "../base/within.ts";
+import { timeLimit, within } from "../base/within.ts";
 import type { Clock } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 
-/** Time limit until the response head arrives, including the upload of a part of 8 MiB. */
+/** Time limit until the response head arrives, including the upload of a part of 8 MiB, and then for each chunk. */
 const ANSWER_MS = 30_000;
 /** Every call can be retried; `finish` checks what an earlier attempt has done. */
 const RETRY_PAUSES_MS = [200, 1_000];
@@ -65,8 +65,7 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
     try {
       return await retry(attempt, { clock, pauseMs: RETRY_PAUSES_MS, isTransient });
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new StoreError("unavailable", `the bucket cannot be used: ${reason}`, { cause });
+      throw unusable(cause);
     }
   }
 
@@ -86,7 +85,7 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
     async get(name, part) {
       const headers = part && { range: `bytes=${part.start}-${part.start + part.length - 1}` };
       return await call("GET", urlOf(name), { headers, statuses: [part ? 206 : 200, 404] }, async (answer) => {
-        if (answer.status !== 404) return answer.body;
+        if (answer.status !== 404) return answer.body && flowing(answer.body, clock);
         await answer.body?.cancel();
         return null;
       });
@@ -132,10 +131,34 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
   };
 }
 
+/** Returns the same content, which errors with StoreError if it breaks off or stands still. */
+function flowing(content: ReadableStream<Uint8Array<ArrayBuffer>>, clock: Clock): typeof content {
+  const reader = content.getReader();
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const read = await within(clock, ANSWER_MS, reader.read());
+        if (read === "late") throw new Error("it stopped in the middle of a file");
+        if (read.done) controller.close();
+        else controller.enqueue(read.value);
+      } catch (cause) {
+        await reader.cancel().catch(() => {});
+        throw unusable(cause);
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  }, { highWaterMark: 0 });
+}
+
 interface Call {
   body?: Uint8Array<ArrayBuffer> | string;
   headers?: Record<string, string> | undefined;
   statuses: readonly number[];
+}
+
+function unusable(cause: unknown): StoreError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StoreError("unavailable", `the bucket cannot be used: ${reason}`, { cause });
 }
 
 /** An error response of the server; its text describes the fault and contains none of our keys. */

@@ -108,8 +108,7 @@ export function makeBucketMediaStore(
       const path = await Deno.makeTempFile({ prefix: "paloma-file-" });
       const remove = () => Deno.remove(path).catch(() => {});
       try {
-        using file = await Deno.open(path, { write: true });
-        await content.pipeTo(file.writable, { preventClose: true, signal });
+        await Deno.writeFile(path, content, { signal });
         return { path, [Symbol.asyncDispose]: remove };
       } catch (error) {
         await remove();

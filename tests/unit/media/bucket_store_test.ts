@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import type { Bucket } from "../../../src/media/bucket.ts";
+import { type Bucket, openBucket } from "../../../src/media/bucket.ts";
 import { makeBucketMediaStore } from "../../../src/media/bucket_store.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
+import { Receiver } from "../../support/receiver.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 /** A bucket that keeps what is put into it, and accepts nothing else. */
@@ -41,4 +42,22 @@ Deno.test("a part is copied as it arrives, so that the pieces of one in tiny chu
   assert.deepEqual(parts.map(({ length }) => length), [9_000_000, 9_000_000, 2_000_000]);
   const first = parts.flatMap((part) => Array.from({ length: part.length / 1e6 }, (_, i) => part[i * 1e6]));
   assert.deepEqual(first, Array.from({ length: 20 }, (_, i) => 20 - i));
+});
+
+Deno.test("a bucket that stops in the middle of a file is given up after half a minute; a slow reader is not", async () => {
+  const { clock } = testRuntime();
+  const receiver = await Receiver.start((response) => {
+    response.writeHead(200, { "content-length": 512 });
+    response.write("the beginning");
+  });
+  const endpoint = `http://127.0.0.1:${receiver.port}`;
+  const keys = { accessKeyId: "key", secretAccessKey: "secret", sessionToken: null };
+  const bucket = openBucket({ bucket: "files", prefix: "", region: "us-east-1", endpoint, ...keys }, { clock });
+  const reader = (await bucket.get("med_1"))!.getReader();
+  await clock.advance(60_000);
+  assert.equal(new TextDecoder().decode((await reader.read()).value), "the beginning");
+  const rest = assert.rejects(reader.read(), { name: "StoreError", code: "unavailable" });
+  await clock.advance(30_000);
+  await receiver.close();
+  await rest;
 });
