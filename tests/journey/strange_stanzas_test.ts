@@ -80,7 +80,7 @@ onStage("what somebody wrote is not sent back in the line's name when they ask f
 onStage("what the line wrote is sent again to those it went to, and in no other chat", async (stage) => {
   for (const number of [ANA, BEN]) await stage.addPhone(number);
   const line = await stage.linkLine(LINE);
-  const { id: group } = await stage.control.call("POST", "/groups", { subject: "G", participants: [ANA, BEN, LINE] });
+  const { id: group } = await stage.control.call("POST", "/groups", { subject: "G", participants: [LINE, ANA, BEN] });
   const [ana, ben] = [ANA, BEN].map((number) => stage.network.switchboard.directory.account(number)!);
   await stage.sendText(line, ANA, "yes");
   await stage.sendText(line, group, "no");
@@ -96,6 +96,11 @@ onStage("what the line wrote is sent again to those it went to, and in no other 
       { id: no, from: ana!.jid },
     ]
   ) assert.equal(await askedAgain(stage, receipt), 0, JSON.stringify(receipt));
+
+  const removal = { action: "remove", participants: [ANA] };
+  await stage.api.call("POST", `/sessions/${line.sessionId}/groups/${group}/participants`, removal);
+  const receipt = { id: no, from: group, participant: ana!.lid };
+  assert.equal(await askedAgain(stage, receipt), 0, "she would get the group's present key with it");
 });
 
 /** Puts stanzas into the mailbox of a line that nobody can decrypt, and waits until they are acknowledged. */

@@ -158,6 +158,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   keepTrustedTokens(socket.authState.keys);
   takeRetryReceipts({
     socket,
+    groups,
     me: () => ownJids(auth.creds),
     sentIn: (key) => sentIn(key, { line, keys: auth.keys }),
     runtime,

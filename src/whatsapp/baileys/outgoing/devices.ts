@@ -155,7 +155,7 @@ export async function reachPerson(
   await socket.assertSessions(others);
   const theirs = devices.filter((device) => areJidsSameUser(device.jid, jid));
   if (theirs.length > 0 && theirs.every((device) => known.isKeyless(device.jid))) throw new NoDevice();
-  const users = new Set([id, lid].flatMap((jid) => jid ? userOf(jid) : []));
+  const users = usersOf([id, lid]);
   const isOwn = (device: string) => users.has(userOf(device));
   return { theirs: others.filter((device) => !isOwn(device)), own: others.filter(isOwn) };
 }
@@ -177,15 +177,27 @@ export async function reachGroup(socket: ReachSocket, { id, participants }: Grou
 export async function rotateSenderKey(socket: Pick<WASocket, "authState">, group: GroupMetadata): Promise<void> {
   const { keys, creds } = socket.authState;
   const { [group.id]: holders = {} } = await keys.get("sender-key-memory", [group.id]);
-  const members = group.participants.flatMap(({ id, lid, phoneNumber }) => [id, lid, phoneNumber]);
   const own = [creds.me?.id, creds.me?.lid];
-  const users = new Set([...members, ...own].flatMap((jid) => jid ? userOf(jid) : []));
+  const users = membersOf(group).union(usersOf(own));
   if (Object.keys(holders).every((device) => users.has(userOf(device)))) return;
   const names = own.flatMap((jid) => jid ? senderKeyName(group.id, jid) : []);
   await keys.set({
     "sender-key": Object.fromEntries(names.map((name) => [name, null])),
     "sender-key-memory": { [group.id]: null },
   });
+}
+
+/** Whether the device belongs to a member of the group. */
+export function isMember(device: string, group: GroupMetadata): boolean {
+  return membersOf(group).has(userOf(device));
+}
+
+function membersOf({ participants }: GroupMetadata): Set<string> {
+  return usersOf(participants.flatMap(({ id, lid, phoneNumber }) => [id, lid, phoneNumber]));
+}
+
+function usersOf(jids: readonly (string | undefined)[]): Set<string> {
+  return new Set(jids.flatMap((jid) => jid ? userOf(jid) : []));
 }
 
 function userOf(jid: string): string {

@@ -21,6 +21,8 @@ import { detached } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { isOwn, type OwnJids } from "../jids.ts";
 import { LONGEST_ID, withhold } from "../stanza.ts";
+import { isMember } from "./devices.ts";
+import type { GroupCache } from "./group_cache.ts";
 import { marksOf } from "./relay.ts";
 
 /** How often a device gets a message again within this time. */
@@ -30,6 +32,7 @@ const MOST_COUNTED = 5_000;
 
 interface ResendsOptions {
   socket: Pick<WASocket, "ws" | "relayMessage" | "assertSessions" | "sendMessageAck" | "signalRepository">;
+  groups: Pick<GroupCache, "metadata">;
   me: () => OwnJids;
   /** Finds a message that the line sent to this chat. Throws StoreError. */
   sentIn(key: { id: string; remoteJid: string }): Promise<proto.IMessage | undefined>;
@@ -37,7 +40,8 @@ interface ResendsOptions {
 }
 
 /** Handles retry receipts in place of the library. */
-export function takeRetryReceipts({ socket, me, sentIn, runtime: { clock, log } }: ResendsOptions): void {
+export function takeRetryReceipts({ socket, groups, me, sentIn, runtime }: ResendsOptions): void {
+  const { clock, log } = runtime;
   const { signalRepository } = socket;
   const chats = new KeyedQueue();
   /** Resends of a message to a device. */
@@ -60,6 +64,8 @@ export function takeRetryReceipts({ socket, me, sentIn, runtime: { clock, log } 
     const before = resends.get(resend) ?? 0;
     const message = before < MOST_RESENDS && await sentIn({ id, remoteJid: chat });
     if (!message) return;
+    // The group's present sender key goes with the message, so a former member gets neither.
+    if (isJidGroup(chat) && !isMember(device, await groups.metadata(chat))) return;
     resends.set(resend, before + 1);
     await startSession(device, receipt);
     const count = Number(getBinaryNodeChild(receipt, "retry")?.attrs.count) || 1;
