@@ -10,7 +10,7 @@ import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";
-import type { Kv } from "../store/kv.ts";
+import { type Kv, StoreError } from "../store/kv.ts";
 import { type DataPaths, inDataFolder, lockGateway } from "./data_folder.ts";
 
 export interface BackupSummary {
@@ -163,7 +163,10 @@ async function writeWhole<T>(
       await syncFolder(dirname(file));
       return result;
     } catch (error) {
-      throw error instanceof BackupError ? error : engine.storeError(error);
+      if (error instanceof BackupError || error instanceof StoreError) throw error;
+      const failure = engine.storeError(error);
+      const isFull = failure instanceof StoreError && failure.code === "full";
+      throw isFull ? new BackupError(`there is no space left for ${file}`) : failure;
     }
   });
 }

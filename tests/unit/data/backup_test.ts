@@ -235,6 +235,27 @@ Deno.test("a restore that fails half-way leaves the folder as empty as it was", 
     assert.equal((await restore(copy, fresh)).files, 2);
   }));
 
+Deno.test("a backup or restore that finds no space names what it was writing: the data may lie on another disk", () =>
+  withBench(async ({ folder, data, fresh }) => {
+    const full = (): never => {
+      throw new Error("database or disk is full");
+    };
+    const file = join(folder, "copy.backup");
+    await withStore(data, (kv) => kv.commit(new Change().set(["k"], 1)));
+    const noWriter = (path: string) => Object.assign(denoKvFiles.createArchive(path), { finish: full });
+    await assert.rejects(backupWith(data, file, { ...denoKvFiles, createArchive: noWriter }), {
+      name: "BackupError",
+      message: `there is no space left for ${file}`,
+    });
+    await backup(data, file);
+    const noReader = (path: string) => Object.assign(denoKvFiles.openArchive(path)!, { writeStore: full });
+    const engine = { ...denoKvFiles, openArchive: noReader };
+    await assert.rejects(restoreWith(file, fresh, { engine, runtime, mark: () => Promise.resolve() }), {
+      name: "BackupError",
+      message: `there is no space left for ${fresh.store}`,
+    });
+  }));
+
 Deno.test("a restore beside any leftover of a store is refused by its name and changes nothing", () =>
   withBench(async ({ folder, data, fresh }) => {
     const copy = join(folder, "copy.backup");
