@@ -190,7 +190,7 @@ export class AlreadyRunning extends OperatorError {
   override name = "AlreadyRunning";
 
   constructor(place: string, advice: string) {
-    super(`another gateway already runs on ${place}: ${advice}`);
+    super(`a gateway already runs on ${place}: ${advice}`);
   }
 }
 
@@ -208,7 +208,7 @@ export async function lockGateway(dataDir: string, engine: Pick<FileEngine, "try
   });
   if (lock !== null) return lock;
   const place = `the data folder ${dataDir} (or a restore)`;
-  throw new AlreadyRunning(place, "stop it first, or give this one its own folder");
+  throw new AlreadyRunning(place, "stop it first, or choose another folder");
 }
 
 /** Least time between two writes, because anyone may ask whether the gateway is ready. */

@@ -34,7 +34,7 @@ onStage("a second gateway on the same data folder is refused, and the first does
   assert.equal(stdout, "");
   assert.match(
     stderr,
-    /another gateway already runs on the data folder .*stop it first, or give this one its own folder/,
+    /a gateway already runs on the data folder .*stop it first, or choose another folder/,
   );
   assert.equal((await stage.session(line)).status, "connected");
   assert.equal((await stage.events(line)).filter(({ event }) => event === "session.disconnected").length, 0);

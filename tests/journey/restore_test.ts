@@ -38,7 +38,7 @@ onStage(
     await say("before the backup");
     const copy = join(await Deno.makeTempDir({ dir: stage.dataDir }), "copy.backup");
     await runCommand(["backup", copy], stage.env);
-    assert.match(await refusal(stage, ["restore", copy]), /another gateway already runs/);
+    assert.match(await refusal(stage, ["restore", copy]), /^a gateway already runs/);
 
     await runCommand(["account", "create", "--name", "after the backup", "--plan", "free", "--json"], stage.env);
     for (const text of ["after the backup", "once more"]) await say(text);
@@ -86,7 +86,7 @@ onStage("with another secret key no gateway starts and no command works, and not
 onStage("under a new secret key the line logs in again without a QR, and the old key opens nothing", async (stage) => {
   const line = await stage.linkLine("4915550100001");
   await stage.addPhone("4915550100002");
-  assert.match(await refusal(stage, ["rekey"]), /another gateway already runs/);
+  assert.match(await refusal(stage, ["rekey"]), /^a gateway already runs/);
   await stage.gateway.kill();
   const file = join(stage.dataDir, "secret.key");
   const before = await Deno.readTextFile(file);

@@ -133,7 +133,7 @@ Deno.test("a store on which somebody works is left alone, and one whose workers 
   runtime.clock.after(1_000, () => void beat(2));
   await assert.rejects(attempt(), {
     code: "already_running",
-    message: "another gateway already runs on postgres://db/paloma: stop every worker, api and serve on it first",
+    message: "a gateway already runs on postgres://db/paloma: stop every worker, api and serve on it first",
   });
   assert.ok(await fitsSecret(kv, old));
   assert.equal(await attempt(), SEALED + 1);
