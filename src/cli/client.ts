@@ -24,7 +24,7 @@ export function httpClient(base: string, headers: Record<string, string> = {}): 
         headers: { ...headers, ...(body === undefined ? {} : { "content-type": "application/json" }) },
         body: body === undefined ? undefined : JSON.stringify(body),
       });
-      if (!ok) throw new Exit(1, `${method} ${path} answered ${status}: ${text}`);
+      if (!ok) throw new Exit(1, `${method} ${path} answered ${refusal(status, text)}`);
       try {
         return JSON.parse(text);
       } catch {
@@ -41,6 +41,17 @@ async function ask(base: string, path: string, request: RequestInit) {
   } catch (error) {
     throw new Exit(1, `${base} cannot be reached: ${reasonOf(error)}`);
   }
+}
+
+/** Returns the status of a refusal with what its problem document says, or with the beginning of any other answer. */
+export function refusal(status: number, text: string): string {
+  try {
+    const { code, detail } = JSON.parse(text);
+    if (code && detail) return `${status} (${code}): ${detail}`;
+  } catch {
+    // Of a proxy, or of another program.
+  }
+  return `${status}: ${text.slice(0, SHOWN)}`;
 }
 
 /** Returns what an error was caused by in the end: of a request, `fetch` itself only says that it failed. */

@@ -1,7 +1,7 @@
 /** `paloma listen`: prints events during development, from the stream or through a real webhook. */
 import type { Command } from "commander";
 import { type Clock, sleep, systemClock } from "../runtime.ts";
-import { httpClient, type Json, reasonOf } from "./client.ts";
+import { httpClient, type Json, reasonOf, refusal } from "./client.ts";
 import { describeEvent } from "./describe_event.ts";
 import { Exit, jsonLine, print, printError } from "./output.ts";
 import { apiUrl, assertHttp } from "./settings.ts";
@@ -201,10 +201,10 @@ function streamPath({ types, sessionId }: FollowOptions, after: string | null): 
 async function ask({ baseUrl, apiKey, signal }: FollowOptions, path: string): Promise<Response> {
   const response = await fetch(baseUrl + path, { headers: { "x-api-key": apiKey }, signal });
   if (response.status === 200) return response;
-  const answer = await response.text();
+  const answer = refusal(response.status, await response.text());
   // Retries help with a gateway in trouble, but not with a wrong key.
-  if (response.status >= 500) throw new Error(`it answered ${response.status}`);
-  throw new Exit(1, `The gateway answered ${response.status}: ${answer}`);
+  if (response.status >= 500) throw new Error(`it answered ${answer}`);
+  throw new Exit(1, `The gateway answered ${answer}`);
 }
 
 /** Yields the events of a stream of server-sent events; skips comments and other fields. */

@@ -184,6 +184,24 @@ Deno.test({
   },
 });
 
+onStage("what the gateway refuses is a sentence, and no document", async ({ gateway, apiKey }) => {
+  const wrongKey = "401 (api_key_invalid): The key is unknown;";
+  for (
+    const [args, says] of [
+      [["link", "Office", "--key", "pk_wrong"], `GET /sessions answered ${wrongKey}`],
+      [["listen", "--key", "pk_wrong"], `The gateway answered ${wrongKey}`],
+      [
+        ["link", "Office", "--key", apiKey, "--number", "49"],
+        "POST /sessions answered 400 (validation_failed): pairingPhone: must be 7 to 15 digits",
+      ],
+    ] as const
+  ) {
+    const { code, stderr } = await tryCommand([...args, "--url", gateway.baseUrl], {});
+    assert.equal(code, 1);
+    assert.ok(stderr.startsWith(says) && !stderr.includes("{"), stderr);
+  }
+});
+
 Deno.test("commands that reach no gateway say why", async () => {
   const port = String(freePort());
   const url = `http://127.0.0.1:${port}/v1`;
