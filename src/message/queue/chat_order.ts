@@ -8,11 +8,11 @@
  * wrote.
  */
 import { piecesOf } from "../../base/batches.ts";
-import { Change, isRow, type Kv, type ListOptions, type Row } from "../../store/kv.ts";
+import { Change, type Kv, type ListOptions, type Row } from "../../store/kv.ts";
 import { ledgerOf } from "../history/ledger.ts";
 import { PRIORITIES, type Priority } from "../message.ts";
 import { messageKeys, type QueueRow } from "../rows.ts";
-import { chatKeyOf, positionOf } from "./place.ts";
+import { changeRows, chatKeyOf, positionOf } from "./place.ts";
 
 /** Rows read at once, but for those that share the last position. */
 const AT_ONCE = 10_000;
@@ -39,20 +39,14 @@ export async function completeChats(
     const { rows, through } = await nextAccepted(kv, lineId, { after, upTo: end });
     // By chat, so that rows of one commit lie side by side in the file.
     const pieces = piecesOf(rows.sort((a, b) => a.value.chat.localeCompare(b.value.chat)), kv.mostChecks);
-    const complete = new Change().set(messageKeys.chatsComplete(lineId), through);
-    for (const piece of pieces) await writeRows(kv, piece, piece === pieces.at(-1) ? complete : new Change());
+    for (const piece of pieces) {
+      await changeRows(kv, piece, (left) => {
+        const change = new Change();
+        for (const row of left) change.set(chatKeyOf(row), row.value);
+        return piece === pieces.at(-1) ? change.set(messageKeys.chatsComplete(lineId), through) : change;
+      });
+    }
     after = through;
-  }
-}
-
-/** Writes the rows by chat of these rows, or of those that are left if some end meanwhile, together with the change. */
-async function writeRows(kv: Kv, rows: readonly Row<QueueRow>[], together: Change): Promise<void> {
-  for (let left = rows; left.length > 0;) {
-    const change = new Change().include(together);
-    // Checked: the row of a message that ends meanwhile must not stay behind.
-    for (const row of left) change.check(row).set(chatKeyOf(row), row.value);
-    if (await kv.commit(change) !== null) return;
-    left = (await kv.getMany<QueueRow>(left.map(({ key }) => key))).filter(isRow);
   }
 }
 

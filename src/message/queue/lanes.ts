@@ -1,10 +1,10 @@
 /** Moves a line's waiting messages: into the queue when they are due, and to the current lane of their chat. */
 import { piecesOf, yielding } from "../../base/batches.ts";
 import type { Clock } from "../../runtime.ts";
-import { Change, firstRow, type Key, type Kv, prefix, type Row } from "../../store/kv.ts";
+import { Change, firstRow, type Key, type Kv, prefix, retryOnConflict, type Row } from "../../store/kv.ts";
 import { type Message, PRIORITIES, type Priority } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
-import { addTurn, chatKeyOf, isPlaceOf, keyAfter, rowOf } from "./place.ts";
+import { addTurn, changeRows, chatKeyOf, isPlaceOf, keyAfter, rowOf } from "./place.ts";
 
 /** Returns the current lane of messages to the chat. `held` messages may not leave. */
 export type LaneOf = (chat: string) => Lane | Promise<Lane>;
@@ -55,13 +55,15 @@ export class Lanes {
    */
   async moveChat(chat: string, lane: Lane): Promise<void> {
     const rows = await Array.fromAsync(this.#kv.list({ prefix: messageKeys.queueOfChat(this.#lineId, chat) }));
-    for (const some of piecesOf(rows, MOVED_AT_ONCE)) {
-      const slots = await this.#kv.getMany(some.map((row) => messageKeys.message(row.value.messageId)));
-      const change = new Change();
-      for (const [i, { value }] of slots.entries()) {
-        if (value && isPlaceOf(some[i]!.key, value)) toLane(change, value, lane);
-      }
-      if (change.mutations.length > 0) await this.#kv.commit(change);
+    for (const some of piecesOf(rows, this.#kv.mostChecks)) {
+      await retryOnConflict(this.#kv, async () => {
+        const slots = await this.#kv.getMany(some.map((row) => messageKeys.message(row.value.messageId)));
+        const change = new Change();
+        for (const [i, slot] of slots.entries()) {
+          if (slot.value && isPlaceOf(some[i]!.key, slot.value)) toLane(change.check(slot), slot.value, lane);
+        }
+        return { change, result: null };
+      });
     }
   }
 
@@ -106,16 +108,18 @@ export class Lanes {
 
   /** Moves rows of the queue to the same place in another lane. */
   async move(rows: readonly Row<QueueRow>[], lane: Lane): Promise<void> {
-    for (const some of piecesOf(rows, MOVED_AT_ONCE)) {
-      const change = new Change();
-      for (const row of some) {
-        const { key, value } = row;
-        const [family, lineId, priority, , ...place] = key;
-        change.delete(key).set([family!, lineId!, priority!, LANES.indexOf(lane), ...place], value);
-        // Outside the cold lane, `completeChats` would not find it.
-        change.set(chatKeyOf(row), value);
-      }
-      await this.#kv.commit(change);
+    for (const some of piecesOf(rows, this.#kv.mostChecks)) {
+      await changeRows(this.#kv, some, (left) => {
+        const change = new Change();
+        for (const row of left) {
+          const { key, value } = row;
+          const [family, lineId, priority, , ...place] = key;
+          change.delete(key).set([family!, lineId!, priority!, LANES.indexOf(lane), ...place], value);
+          // Outside the cold lane, `completeChats` would not find it.
+          change.set(chatKeyOf(row), value);
+        }
+        return change;
+      });
     }
   }
 }

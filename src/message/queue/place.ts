@@ -4,7 +4,7 @@
  * in the commit that ends it.
  */
 import { dropFile, keepFile } from "../../media/store.ts";
-import type { Change, Key, KeyOf, Row } from "../../store/kv.ts";
+import { type Change, isRow, type Key, type KeyOf, type Kv, type Row } from "../../store/kv.ts";
 import { attachmentOf, storedFile } from "../content.ts";
 import { chatOf, hasEnded, type Message } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
@@ -48,6 +48,23 @@ export function chatKeyOf(row: Row<QueueRow>): KeyOf<QueueRow> {
     position: positionOf(row),
     historyNumber: Number(row.key[5]),
   });
+}
+
+/**
+ * Commits a change of these rows, or of those that are left when some are removed meanwhile: what is written for a row
+ * that is gone would stay behind. Takes no more rows than a commit takes checks.
+ */
+export async function changeRows(
+  kv: Kv,
+  rows: readonly Row<QueueRow>[],
+  changeOf: (left: readonly Row<QueueRow>[]) => Change,
+): Promise<void> {
+  for (let left = rows; left.length > 0;) {
+    const change = changeOf(left);
+    for (const row of left) change.check(row);
+    if (await kv.commit(change) !== null) return;
+    left = (await kv.getMany<QueueRow>(left.map(({ key }) => key))).filter(isRow);
+  }
 }
 
 /** Returns whether both queue rows are in the same lane of the same priority. */

@@ -1,8 +1,8 @@
 /**
  * Reads a line's waiting messages in the order of departure.
  *
- * The message is the truth (promise 7): a queue row is valid only if its message waits at exactly that place. So code
- * that moves rows need not check them, and a row left over from a race is dropped when it is read.
+ * The message is the truth (promise 7): a queue row is valid only if its message waits at exactly that place, and a row
+ * left over from a race is dropped when it is read.
  */
 import { batchesOf } from "../../base/batches.ts";
 import { Change, isRow, type Kv, type PrefixOf, type Row, type Slot } from "../../store/kv.ts";

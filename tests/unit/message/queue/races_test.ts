@@ -1,12 +1,23 @@
 /** Changes of a waiting message that meet the runner while it moves rows of the queue. */
 import assert from "node:assert/strict";
+import { removeAllStaged } from "../../../../src/message/bulk.ts";
 import { completeChats } from "../../../../src/message/queue/chat_order.ts";
 import { Lanes } from "../../../../src/message/queue/lanes.ts";
 import { LineQueue } from "../../../../src/message/queue/queue.ts";
 import { Queued } from "../../../../src/message/queued.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
-import type { Kv } from "../../../../src/store/kv.ts";
-import { aLine, aSend, keysUnder, type SendWorld, withSendWorld } from "../../../support/send_world.ts";
+import { type Kv, StoreError } from "../../../../src/store/kv.ts";
+import { MemoryDisk, MemoryKv } from "../../../support/memory_kv.ts";
+import { testRuntime } from "../../../support/runtime.ts";
+import {
+  aBulk,
+  aLine,
+  aSend,
+  keysUnder,
+  type SendWorld,
+  sendWorld,
+  withSendWorld,
+} from "../../../support/send_world.ts";
 
 const LINE = aLine().id;
 
@@ -78,3 +89,31 @@ Deno.test("a message that is put off while it is moved to another lane leaves no
     assert.deepEqual(await keysUnder(kv, messageKeys.queueOfChat(LINE, "34600000001")), []);
     assert.equal((await keysUnder(kv, messageKeys.scheduleOfLine(LINE))).length, 1);
   }));
+
+for (const by of ["rows", "chat"]) {
+  Deno.test(`a bulk that is removed while it moves to another lane, by ${by}, leaves no row`, async () => {
+    const disk = new MemoryDisk();
+    const dying = new MemoryKv(disk);
+    // Enough for all messages, but not for the commit that publishes them.
+    dying.commitsLeft = 6;
+    await assert.rejects(sendWorld(dying, testRuntime()).accept(aBulk(150)), StoreError);
+    const kv = new MemoryKv(disk);
+    assert.equal((await keysUnder(kv, messageKeys.queueOfLine(LINE))).length, 150);
+    const racing: Kv = {
+      ...kv,
+      async commit(change) {
+        await removeAllStaged(kv);
+        return await kv.commit(change);
+      },
+    };
+    const lanes = new Lanes(racing, LINE);
+    if (by === "rows") {
+      await lanes.move(
+        await Array.fromAsync(kv.list({ prefix: messageKeys.queueOfLine(LINE) }, { limit: 5 })),
+        "reply",
+      );
+    } else await lanes.moveChat("34600000001", "reply");
+    assert.deepEqual(await keysUnder(kv, messageKeys.queueOfLine(LINE)), []);
+    assert.deepEqual(await keysUnder(kv, messageKeys.queueOfChat(LINE, "").slice(0, 2)), []);
+  });
+}
