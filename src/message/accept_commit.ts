@@ -193,7 +193,7 @@ export class AcceptCommit {
   ): Message {
     const { ids } = this.#options.runtime;
     const now = this.#now;
-    const first = sendAt === null ? Math.max(this.#ledger.lastPosition + 1, positionAt(now)) : positionAt(sendAt);
+    const free = Math.max(this.#ledger.lastPosition + 1, positionAt(now)) + place;
     const id = ids.next("msg");
     return {
       id,
@@ -201,7 +201,8 @@ export class AcceptCommit {
       accountId: this.#accountId,
       sessionId: line.id,
       networkId: ids.network(),
-      position: first + place,
+      position: sendAt === null ? free : positionAt(sendAt) + place,
+      ...(sendAt === null ? {} : { order: free }),
       historyNumber: this.#ledger.messages + this.#messages.length + 1 + place,
       to,
       content,

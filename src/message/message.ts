@@ -73,6 +73,11 @@ export interface Message {
    * Place among messages of the same priority in the line's queue: when it began to wait, in microseconds (`Ledger`).
    */
   position: number;
+  /**
+   * Place among messages of the same position: the position that was free at its accept. Absent if it was never
+   * scheduled. Its history number would not do: a bulk that is not accepted yet may share that with another message.
+   */
+  order?: number;
   priority: Priority;
   /** Earliest time of departure, Unix ms; null for as soon as its turn comes. */
   sendAt: number | null;

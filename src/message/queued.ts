@@ -96,5 +96,6 @@ function at(message: Message, { sendAt, priority = message.priority }: NewPlace)
   const waits = message.expiresAt - (message.sendAt ?? message.createdAt);
   // A runner that is about to send it then reads it again.
   const revision = (message.revision ?? 0) + 1;
-  return { ...message, priority, sendAt, position: positionAt(sendAt), expiresAt: sendAt + waits, revision };
+  const order = message.sendAt === null ? { order: message.position } : {};
+  return { ...message, ...order, priority, sendAt, position: positionAt(sendAt), expiresAt: sendAt + waits, revision };
 }

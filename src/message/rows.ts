@@ -17,9 +17,10 @@ export interface QueueRow {
 }
 
 /**
- * The place of a message among those of its line and priority: by `position`, and by `historyNumber` if that is equal.
+ * The place of a message among those of its line and priority: by `position`, and by `order` if that is equal, or by
+ * `historyNumber` without one.
  */
-type Place = Pick<Message, "position" | "historyNumber">;
+type Place = Pick<Message, "position" | "historyNumber" | "order">;
 
 /**
  * The lanes of a priority, in the order of departure (docs/queue.md): chats that wrote lately, new chats
@@ -56,7 +57,7 @@ export interface Ledger {
   /**
    * The last position assigned in the queues of the account's lines: the time in microseconds since 1970,
    * or the previous position plus one if that is greater. So positions always grow. A scheduled message
-   * gets the position of its time.
+   * gets the position of its time, and this one as its `order`.
    */
   lastPosition: number;
   /** Ids of the messages after the last full block, oldest first. */
@@ -81,8 +82,8 @@ export const messageKeys = {
   message: (messageId: string) => key<Message>("message", messageId),
   messages: () => prefix<Message>("message"),
   /** A line's queue: one row per message that may leave, in the order of departure. */
-  queue: (lineId: string, priority: Priority, lane: Lane, { position, historyNumber }: Place) =>
-    key<QueueRow>("queue", lineId, PRIORITY_ORDER[priority], LANES.indexOf(lane), position, historyNumber),
+  queue: (lineId: string, priority: Priority, lane: Lane, { position, historyNumber, order = historyNumber }: Place) =>
+    key<QueueRow>("queue", lineId, PRIORITY_ORDER[priority], LANES.indexOf(lane), position, order),
   queues: () => prefix<QueueRow>("queue"),
   queueOfLine: (lineId: string) => prefix<QueueRow>("queue", lineId),
   queueLane: (lineId: string, priority: Priority, lane: Lane) =>
@@ -91,14 +92,14 @@ export const messageKeys = {
    * The same messages by chat, in the order in which the chat receives them; of those accepted last, the rows may be
    * missing (`queue/chat_order.ts`).
    */
-  chatQueue: (lineId: string, chat: string, { position, historyNumber }: Place) =>
-    key<QueueRow>("chat_queue", lineId, chat, position, historyNumber),
+  chatQueue: (lineId: string, chat: string, { position, historyNumber, order = historyNumber }: Place) =>
+    key<QueueRow>("chat_queue", lineId, chat, position, order),
   queueOfChat: (lineId: string, chat: string) => prefix<QueueRow>("chat_queue", lineId, chat),
   /** The position up to which no row of the line's `chatQueue` is missing. */
   chatsComplete: (lineId: string) => key<number>("chats_complete", lineId),
   /** A line's scheduled messages, which may not leave before their time, Unix ms. */
-  schedule: (lineId: string, sendAt: number, historyNumber: number) =>
-    key<QueueRow>("schedule", lineId, sendAt, historyNumber),
+  schedule: (lineId: string, sendAt: number, { historyNumber, order = historyNumber }: Omit<Place, "position">) =>
+    key<QueueRow>("schedule", lineId, sendAt, order),
   schedules: () => prefix<QueueRow>("schedule"),
   scheduleOfLine: (lineId: string) => prefix<QueueRow>("schedule", lineId),
   /**

@@ -61,13 +61,10 @@ export function extendLedger(
   };
 }
 
-/**
- * Returns the last assigned position after these messages. Scheduled messages do not count:
- * they have their time's position.
- */
+/** Returns the last assigned position after these messages. Scheduled ones have their time's, and keep theirs as `order`. */
 export function lastPositionOf({ lastPosition }: Pick<Ledger, "lastPosition">, messages: readonly Message[]): number {
-  const last = messages.findLast(({ sendAt }) => sendAt === null);
-  return Math.max(lastPosition, last?.position ?? 0);
+  const assigned = messages.map(({ sendAt, position, order = 0 }) => sendAt === null ? position : order);
+  return Math.max(lastPosition, ...assigned);
 }
 
 /**

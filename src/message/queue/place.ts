@@ -22,11 +22,11 @@ export function waitingSince(position: number): number {
 /** Returns whether the message waits at the place of this key. */
 export function isPlaceOf(key: Key, message: Message): boolean {
   if (hasEnded(message)) return false;
-  const { sessionId, priority, sendAt, historyNumber, to } = message;
+  const { sessionId, priority, sendAt, to } = message;
   const place = key[0] === "queue"
     ? messageKeys.queue(sessionId, priority, laneAt({ key }), message)
     : key[0] === "schedule"
-    ? messageKeys.schedule(sessionId, sendAt ?? 0, historyNumber)
+    ? messageKeys.schedule(sessionId, sendAt ?? 0, message)
     : messageKeys.chatQueue(sessionId, chatOf(to), message);
   return place.every((part, i) => part === key[i]);
 }
@@ -142,17 +142,17 @@ export function keepFileOf(change: Change, { content, accountId }: Message): voi
 }
 
 function addPlace(change: Change, message: Message): void {
-  const { sessionId, priority, sendAt, historyNumber } = message;
+  const { sessionId, priority, sendAt } = message;
   const key = sendAt === null
     ? messageKeys.queue(sessionId, priority, "cold", message)
-    : messageKeys.schedule(sessionId, sendAt, historyNumber);
+    : messageKeys.schedule(sessionId, sendAt, message);
   change.set(key, rowOf(message));
 }
 
 /** Removes the message from the schedule and the queue: from the known lane, or else from all lanes. */
 function removePlace(change: Change, message: Message, known?: Lane): void {
-  const { sessionId, priority, to, sendAt, historyNumber } = message;
-  if (sendAt !== null) change.delete(messageKeys.schedule(sessionId, sendAt, historyNumber));
+  const { sessionId, priority, to, sendAt } = message;
+  if (sendAt !== null) change.delete(messageKeys.schedule(sessionId, sendAt, message));
   for (const lane of known ? [known] : LANES) change.delete(messageKeys.queue(sessionId, priority, lane, message));
   change.delete(messageKeys.chatQueue(sessionId, chatOf(to), message));
 }

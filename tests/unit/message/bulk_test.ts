@@ -67,6 +67,19 @@ Deno.test("what clears up after a killed bulk may be killed itself, at any point
   assert.deepEqual([...disk.rows.values()].map((row) => row.key), [messageKeys.ledger("acc_1")]);
 });
 
+Deno.test("a scheduled bulk stays whole when what is left of an earlier attempt in another process is removed", async () => {
+  const disk = new MemoryDisk();
+  const sendAt = testRuntime().clock.now() + 60_000;
+  const dying = new MemoryKv(disk);
+  dying.commitsLeft = 4;
+  await assert.rejects(sendWorld(dying, testRuntime()).accept(aBulk(BULK, { sendAt })), StoreError);
+  const kv = new MemoryKv(disk);
+  await sendWorld(kv, testRuntime(2)).accept(aBulk(BULK, { sendAt }));
+  await removeAllStaged(kv);
+  assert.equal(await waiting(kv), BULK);
+  assert.equal((await keysUnder(kv, messageKeys.scheduleOfLine("ses_1"))).length, BULK);
+});
+
 Deno.test("a process that slept while it staged a bulk adds nothing to it once the bulk was removed", async () => {
   const kv = new MemoryKv();
   const sweep = makeSweepStaged(kv);

@@ -17,8 +17,8 @@ Deno.test("of many lines those are found that have a message for now, in a read 
       .set(messageKeys.queue("ses_07", "high", "reply", PLACE), ROW)
       .set(messageKeys.queue("another's", "high", "reply", PLACE), ROW)
       .set(messageKeys.queue("ses_07, another's", "high", "reply", PLACE), ROW)
-      .set(messageKeys.schedule("ses_05", NOW, 1), ROW)
-      .set(messageKeys.schedule("ses_06", NOW + 1, 1), ROW),
+      .set(messageKeys.schedule("ses_05", NOW, { historyNumber: 1 }), ROW)
+      .set(messageKeys.schedule("ses_06", NOW + 1, { historyNumber: 1 }), ROW),
   );
   const reads = countLists(kv);
   const ids = Array.from({ length: 100 }, (_, i) => `ses_${String(i).padStart(2, "0")}`);
