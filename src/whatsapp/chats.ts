@@ -64,7 +64,10 @@ export interface ReadMessage {
 }
 
 export interface Chats {
-  /** Shows the line's chat state to the other side and subscribes to theirs. The network does not acknowledge it. */
+  /**
+   * Shows the line's chat state to the other side and subscribes to theirs; for a minute the line appears online. The
+   * network does not acknowledge it.
+   */
   show(chat: string, state: ChatState): Promise<void>;
   /**
    * The JIDs by which events may have named a chat: for a person, both number and LID, as far as the line knows them.

@@ -2,9 +2,11 @@
 import assert from "node:assert/strict";
 import { participantHash } from "../../src/sandbox/world/directory.ts";
 import { type BinaryNode, child } from "../../src/sandbox/world/stanza.ts";
-import { linkedClient, sendText, untilClosed } from "../support/bare_baileys.ts";
+import { type BareClient, linkedClient, sendText, untilClosed } from "../support/bare_baileys.ts";
 import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
 import { until } from "../support/until.ts";
+
+const show = ({ socket }: BareClient, type = "available") => socket.sendNode({ tag: "presence", attrs: { type } });
 
 onLines("a status stanza that is not acknowledged cuts the line, and comes again", async ({ line, cause }) => {
   const closed = untilClosed(line.socket);
@@ -86,14 +88,18 @@ onLines("a cap on new chats is reported and can be asked for", async ({ line, ca
 });
 
 onLines(
-  "typing and presence reach a line that subscribed, and its own reach the phone",
+  "typing reaches a line that is available, presence if it subscribed, and its own typing reaches the phone",
   async ({ network, line, other }) => {
     const seen: string[] = [];
     line.socket.ev.on("presence.update", ({ presences }) => {
       seen.push(...Object.values(presences).map(({ lastKnownPresence }) => lastKnownPresence));
     });
     const ana = network.phone(ANA)!;
+    await show(line, "unavailable");
+    const { companions } = network.switchboard.directory.account(LINE)!;
+    await until(() => companions.get(1)!.available === false);
     ana.setTyping(LINE, "typing");
+    await show(line);
     await line.socket.presenceSubscribe(ana.jid);
     await until(() => seen.includes("available"));
     assert.deepEqual(seen, ["available"]);
@@ -104,10 +110,10 @@ onLines(
     // The library says of itself that it is available whenever its credentials change: how often nobody knows.
     const before = seen.length;
     await line.socket.presenceSubscribe(network.phone(OTHER)!.jid);
-    await other.socket.sendNode({ tag: "presence", attrs: { type: "available" } });
+    await show(other);
     await until(() => seen.slice(before).includes("available"));
     const online = seen.length;
-    await other.socket.sendNode({ tag: "presence", attrs: { type: "unavailable" } });
+    await show(other, "unavailable");
     await until(() => seen.slice(online).includes("unavailable"));
   },
 );
@@ -166,8 +172,9 @@ onLines("a change of devices is one stanza, with hashes of the lists after it", 
 onLines("a line that watches another hears that it has dropped", async ({ network, line, other, cause }) => {
   const seen: string[] = [];
   other.socket.ws.on("CB:presence", ({ attrs }: BinaryNode) => seen.push(attrs.type ?? "available"));
+  await show(other);
   await other.socket.presenceSubscribe(network.phone(LINE)!.jid);
-  await line.socket.sendNode({ tag: "presence", attrs: { type: "available" } });
+  await show(line);
   await until(() =>
     network.switchboard.directory.account(LINE)!.companions.get(1)!.available && seen.includes("available")
   );

@@ -122,6 +122,7 @@ onStage("presence is reported to those who name it, and to nobody else", async (
   const all = await subscribe(stage);
   await stage.api.call("POST", `/sessions/${line.sessionId}/chats/${ANA}/presence`, { state: "paused" });
   await named.event("online", ({ data }) => data.state === "online");
+  assert.equal((await stage.control.call("GET", `/phones/${LINE}`)).devices[0].available, true);
   for (const state of ["typing", "recording", "paused"]) {
     await stage.control.call("POST", `/phones/${ANA}/typing`, { to: LINE, state });
     const { data } = await named.event(state, ({ data }) => data.state === state);

@@ -13,8 +13,9 @@ const setPresence = route({
   path: "/v1/sessions/{id}/chats/{chat}/presence",
   operationId: "setPresence",
   summary: "Show or clear a typing indicator",
-  description: "WhatsApp shows the indicator for about 25 seconds. This also subscribes the session to the other " +
-    "party's presence.",
+  description: "WhatsApp shows the indicator for about 25 seconds. For a minute the session appears online, and " +
+    "`presence.updated` reports who is online in this chat and who types in any. Meanwhile the owner's phone shows no " +
+    "notifications.",
   body: z.strictObject({ state: z.enum(["typing", "recording", "paused"]) }).openapi("Presence"),
   answers: { 200: data("The state was sent", z.object({ chat: z.string(), state: z.string() })) },
 });

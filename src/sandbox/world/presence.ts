@@ -1,6 +1,7 @@
 /**
  * Signals between accounts other than messages: presence, typing and calls. Presence and typing reach only companions
- * that are online and subscribed, and are not stored. A call waits until it is acknowledged.
+ * that show themselves available, presence only if they have subscribed to it; they are not stored. A call waits until
+ * it is acknowledged.
  */
 import { type BinaryNode, element, isGroup, isLid } from "./stanza.ts";
 import {
@@ -17,8 +18,8 @@ import type { Groups } from "./groups.ts";
 
 export class Presence {
   #parts: { directory: Directory; groups: Groups };
-  /** Subscribed companions, each with the address that it subscribed by, by the account or group that they watch. */
-  #watchers = new Map<Account | string, Map<Companion, string>>();
+  /** Subscribed companions, each with the address that it subscribed by, by the account that they watch. */
+  #watchers = new Map<Account, Map<Companion, string>>();
 
   constructor(parts: { directory: Directory; groups: Groups }) {
     this.#parts = parts;
@@ -52,7 +53,7 @@ export class Presence {
     for (const account of receivers) {
       if (account === sender.account) continue;
       account.phone?.deliver(state);
-      this.#send(account, group?.jid ?? sender.account, state);
+      for (const companion of account.companions.values()) show(companion, state);
     }
   }
 
@@ -78,22 +79,20 @@ export class Presence {
   }
 
   #subscribe(companion: Companion, to: string | undefined): void {
-    const watched = isGroup(to) ? to : this.#parts.directory.resolve(to)?.account;
+    const watched = this.#parts.directory.resolve(to)?.account;
     if (!to || !watched) return;
     const watchers = this.#watchers.get(watched) ?? new Map();
     this.#watchers.set(watched, watchers.set(companion, to));
-    if (typeof watched !== "string") companion.session?.send(presenceOf(watched, isLid(to)));
+    show(companion, presenceOf(watched, isLid(to)));
   }
 
   #announce(account: Account): void {
-    for (const [{ session }, to] of this.#watchers.get(account) ?? []) session?.send(presenceOf(account, isLid(to)));
+    for (const [watcher, to] of this.#watchers.get(account) ?? []) show(watcher, presenceOf(account, isLid(to)));
   }
+}
 
-  #send(account: Account, watched: Account | string, stanza: BinaryNode): void {
-    for (const companion of this.#watchers.get(watched)?.keys() ?? []) {
-      if (companion.account === account) companion.session?.send(stanza);
-    }
-  }
+function show({ available, session }: Companion, stanza: BinaryNode): void {
+  if (available) session?.send(stanza);
 }
 
 /** Returns an account's presence. It is online if one of its companions says so, or if it never had a companion. */

@@ -12,6 +12,7 @@ import { errorName } from "../../base/retry.ts";
 import { type AuthState, isLinked } from "./auth_state.ts";
 import { makeChats, makeContacts, makeNames } from "./chats/contacts.ts";
 import { makeGroups } from "./chats/groups.ts";
+import { makePresence, type Presence } from "./chats/presence.ts";
 import { closeReason, codeRefused, distrustOf } from "./close_reason.ts";
 import { type Cause, reportRefusals } from "./incoming/cause.ts";
 import { SALT_ID } from "./incoming/history.ts";
@@ -125,6 +126,7 @@ export interface LineSocket {
   talk: Pick<Connection, "groups" | "contacts" | "chats">;
   pairing: Pairing;
   standing: Standing;
+  presence: Presence;
   version: WebVersion;
 }
 
@@ -198,7 +200,8 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     isOpen,
   });
   const me = () => ({ ...ownJids(auth.creds), name: ownName(auth.creds) });
-  const parts = { socket, recipients, names, me, runtime };
+  const presence = makePresence(socket, runtime);
+  const parts = { socket, recipients, names, me, presence, runtime };
   const talk = {
     groups: makeGroups({ ...parts, cache: groups }),
     contacts: makeContacts(parts),
@@ -235,7 +238,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const { pairingPhone } = options;
   const link = { socket, auth, browser: BROWSER, runtime, pairingPhone };
   const pairing = new Pairing(link, linkingEvents(owner, auth, log));
-  return { socket, auth, settings, sender, recipients, inbox, talk, pairing, standing, version };
+  return { socket, auth, settings, sender, recipients, inbox, talk, pairing, standing, presence, version };
 }
 
 /** Reports the progress of linking as events of the connection. */

@@ -180,7 +180,7 @@ export class SocketLife {
     ev.on("creds.update", () => {
       // The library takes every update without a name for a change of name, and sends a presence that makes the line
       // available.
-      if (this.open) this.#stayUnavailable(this.open);
+      this.open?.presence.repeat();
       // Stale credentials would make the next connection reuse key ids.
       const saved = retry(() => auth.saveCreds(), { clock, pauseMs: STORE_PAUSE_MS, isTransient: () => !this.isOver });
       void detached(saved, (failure) => {
@@ -197,34 +197,27 @@ export class SocketLife {
   }
 
   #loggedIn(parts: LineSocket): void {
-    const { auth: { creds }, inbox, settings, standing } = parts;
+    const { auth: { creds }, inbox, settings, standing, presence } = parts;
     this.#phase = "open";
     this.#cancelWatch();
-    this.#watchSilence();
+    this.#watch(parts);
     this.#events.open(identityOf(creds));
-    this.#stayUnavailable(parts);
+    // The library itself sends no presence until it knows a name.
+    presence.repeat();
     inbox.open();
     if (creds.myAppStateKeyId) void settings.ask();
     void standing.loggedIn();
   }
 
   /**
-   * While the line is available, the owner's phone does not ring. The library itself sends no presence until it knows a
-   * name.
-   */
-  #stayUnavailable({ socket }: LineSocket): void {
-    const sent = socket.sendNode({ tag: "presence", attrs: { type: "unavailable" } });
-    void detached(sent, (failure) => this.#log.debug(failure, "the line's presence could not be sent"));
-  }
-
-  /**
    * Ends a logged-in connection that has gone silent: the library would wait for the peer's close. A connection that
    * answers pings but receives nothing is reopened once.
    */
-  #watchSilence(): void {
+  #watch({ presence }: LineSocket): void {
     const { runtime: { clock }, mayComplain, rounds } = this.#shared;
     let complained: string | null = null;
     this.#cancelWatch = rounds(() => {
+      presence.look();
       if (clock.now() - (this.signs.vitals.lastFrameAt ?? 0) > SILENCE_MS) return this.#finish(closeReason("lost"));
       const complaint = this.signs.complaint();
       if (complaint !== null && mayComplain(this.#options.lineId)) {

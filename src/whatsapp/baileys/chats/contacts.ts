@@ -21,6 +21,7 @@ import { answerOf, iq } from "../stanza.ts";
 import { numberIn, type OwnJids } from "../jids.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
 import { pictureQuery } from "./groups.ts";
+import type { Presence } from "./presence.ts";
 
 const NAMES_KEPT = 5_000;
 /** The codes for "there is nothing" and for "nothing that the line may see". */
@@ -150,10 +151,15 @@ const PRESENCE: Readonly<Record<ChatState, WAPresence>> = {
   paused: "paused",
 };
 
-export function makeChats({ socket, runtime: { clock } }: Pick<ContactsOptions, "socket" | "runtime">): Chats {
+interface ChatsOptions extends Pick<ContactsOptions, "socket" | "runtime"> {
+  presence: Pick<Presence, "appear">;
+}
+
+export function makeChats({ socket, presence, runtime: { clock } }: ChatsOptions): Chats {
   return {
     async show(chat, state) {
       // In return for its own state, the line gets to see the other side's presence.
+      await answerOf(clock, presence.appear(), "accept the line's presence");
       await answerOf(clock, socket.presenceSubscribe(chat), "subscribe to the chat's presence");
       await answerOf(clock, socket.sendPresenceUpdate(PRESENCE[state], chat), "accept the chat state");
     },

@@ -21,9 +21,13 @@ function scene() {
     return companion;
   };
   const account = open("4915100000001");
-  const watcher = link(open("4915100000002"), ({ attrs }) => seen.push(`${attrs.from} ${attrs.type ?? "available"}`));
+  const watcher = link(open("4915100000002"), ({ tag, attrs }) => {
+    seen.push(`${attrs.from} ${tag === "chatstate" ? "typing" : attrs.type ?? "available"}`);
+  });
   presence.take(watcher, element("presence", { type: "subscribe", to: account.jid }));
-  return { presence, account, open, link: () => link(account, () => {}), watcher, seen: () => seen.splice(0) };
+  const composing = element("chatstate", { to: watcher.jid }, [element("composing")]);
+  const typing = () => presence.relayState({ account, device: 0 }, composing);
+  return { presence, account, typing, open, link: () => link(account, () => {}), watcher, seen: () => seen.splice(0) };
 }
 
 Deno.test("a watcher is told when the last line that showed an account online disconnects", () => {
@@ -72,4 +76,23 @@ Deno.test("an account whose only line was unlinked is offline; one that never ha
     `${account.jid} unavailable`,
     `${phone.jid} available`,
   ]);
+});
+
+Deno.test("typing and presence are shown to a line that is available, presence only if it has subscribed", () => {
+  const { presence, account, link, typing, watcher, seen } = scene();
+  const line = link();
+  seen();
+  const show = (companion: Companion, type: string) => presence.take(companion, element("presence", { type }));
+  const happens = () => {
+    show(line, "available");
+    typing();
+    return seen();
+  };
+  show(watcher, "unavailable");
+  assert.deepEqual(happens(), []);
+  show(watcher, "available");
+  assert.deepEqual(happens(), [`${account.jid} available`, `${account.jid} typing`]);
+  presence.leave(watcher);
+  show(watcher, "available");
+  assert.deepEqual(happens(), [`${account.jid} typing`]);
 });
