@@ -87,20 +87,25 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
     }
   }
 
-  /** Whether it bears the id of someone else's message in the same chat, whose second attempt may still arrive. */
+  /**
+   * Whether it bears the id of someone else's earlier message in the same chat, whose second attempt may still arrive.
+   * To be asked when it arrives: others see the id, so a later message with it must not cost this one.
+   */
   function isImpostor(entry: JournalEntry): boolean {
-    return unread.values().some(({ entry: lost }) =>
-      lost.attrs.id === entry.attrs.id && mayBeSame(chatOf(lost), chatOf(entry)) &&
-      !mayBeSame(authorOf(lost), authorOf(entry))
+    const first = unread.values().find(({ entry: lost }) =>
+      lost.attrs.id === entry.attrs.id && mayBeSame(chatOf(lost), chatOf(entry))
     );
+    return first !== undefined && !mayBeSame(authorOf(first.entry), authorOf(entry));
+  }
+
+  async function drop(entry: JournalEntry): Promise<void> {
+    if (ended.signal.aborted) return;
+    log.warn({ networkId: entry.attrs.id }, "a message with the id of another person's message was dropped");
+    await journal.done(entry);
   }
 
   async function handOver(entry: JournalEntry): Promise<void> {
     if (ended.signal.aborted) return;
-    if (isImpostor(entry)) {
-      log.warn({ networkId: entry.attrs.id }, "a message with the id of another person's message was dropped");
-      return await journal.done(entry);
-    }
     const messages = await read(entry, decode(entry, context)) ?? [];
     const last = messages.at(-1);
     const original = await journal.originalOf(entry, messages);
@@ -144,7 +149,8 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
 
   return {
     decrypted(entry: JournalEntry): void {
-      inOrder(chatOf(entry), () => handOver(entry));
+      const take = isImpostor(entry) ? drop : handOver;
+      inOrder(chatOf(entry), () => take(entry));
     },
 
     undecrypted(entry: UndecryptedEntry): void {

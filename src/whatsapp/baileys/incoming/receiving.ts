@@ -15,7 +15,7 @@ import type { LineRows } from "../rows.ts";
 import type { Cause } from "./cause.ts";
 import { takeHistory } from "./history.ts";
 import { type Inbox, makeInbox } from "./inbox.ts";
-import type { Journal, Leftovers } from "./journal.ts";
+import type { Journal, JournalEntry, Leftovers, UndecryptedEntry } from "./journal.ts";
 import { incomingMedia } from "./media.ts";
 import { takeNotices } from "./notices.ts";
 import { makePhoneOf, type PhoneOf } from "./numbers.ts";
@@ -76,9 +76,11 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
       history: (part) => takeHistory(part, { keys: socket.authState.keys, host, runtime }),
     },
   });
-  for (const entry of left.decrypted) inbox.decrypted(entry);
-  // The sender's second attempt may be among the missed messages, so the wait for it starts again.
-  for (const entry of left.undecrypted) inbox.undecrypted({ ...entry, since: clock.now() });
+  for (const entry of [...left.decrypted, ...left.undecrypted].sort((a, b) => cameAt(a) - cameAt(b))) {
+    if ("plaintext" in entry) inbox.decrypted(entry);
+    // The sender's second attempt may be among the missed messages, so the wait for it starts again.
+    else inbox.undecrypted({ ...entry, since: clock.now() });
+  }
   takeNotices({
     socket,
     phoneOf: (lid, chat) => untilStored(() => isOver() ? ended() : phoneOf(lid, chat), { clock }),
@@ -89,6 +91,11 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
   });
   takeReceipts({ socket, creds, isOver, broken, receive: (receipt) => events.receipt(receipt), runtime });
   return inbox;
+}
+
+/** When the stanza came, Unix ms. */
+function cameAt(entry: JournalEntry | UndecryptedEntry): number {
+  return "plaintext" in entry ? entry.sequence / 1000 : entry.since;
 }
 
 function ended(): Promise<never> {

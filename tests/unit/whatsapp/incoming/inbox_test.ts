@@ -264,6 +264,27 @@ Deno.test("a message that bears the id of another member's unreadable one is dro
   assert.deepEqual(done, ["part of LOST", "part of again", "part of FINE"]);
 });
 
+Deno.test("a member's unreadable stanza with the id of another's earlier message does not cost that message", async () => {
+  const { inbox, texts, runtime } = scene();
+  const forged = { ...ofMember("SAID", "88:1@lid"), since: runtime.clock.now() };
+  inbox.decrypted({ ...entry("said", { id: "SAID" }), ...ofMember("SAID", "77:3@lid") });
+  inbox.undecrypted(forged);
+  inbox.open();
+  await settle(10);
+  assert.deepEqual(texts(), ["said"]);
+});
+
+Deno.test("nor does it cost the second attempt of an earlier message that was unreadable, too", async () => {
+  const { inbox, texts, runtime } = scene();
+  inbox.open();
+  const [lost, forged] = [ofMember("LOST", "77:3@lid"), ofMember("LOST", "88:1@lid")];
+  for (const stanza of [lost, forged]) inbox.undecrypted({ ...stanza, since: runtime.clock.now() });
+  inbox.decrypted({ ...entry("forged", { id: "LOST" }), ...forged });
+  inbox.decrypted({ ...entry("again", { id: "LOST" }), ...lost });
+  await settle(10);
+  assert.deepEqual(texts(), ["again"]);
+});
+
 Deno.test("a message that the owner's phone sent again ends no wait for another member's of the same id", async () => {
   const { inbox, received, runtime } = scene();
   inbox.open();
