@@ -6,10 +6,12 @@ import { createHash } from "node:crypto";
 import { Buffer } from "node:buffer";
 import type { Clock } from "../runtime.ts";
 import { type Client, type Json, until } from "./client.ts";
-import { Exit, print } from "./output.ts";
+import { Exit, printResult } from "./output.ts";
 import { openTemporaryWebhook, type WebhookRequest } from "./temporary_webhook.ts";
 
 interface DemoStage {
+  /** Options of the command: with `json`, each step is printed as one line of JSON. */
+  options: { json?: boolean };
   clock: Clock;
   api: Client;
   control: Client;
@@ -24,7 +26,7 @@ interface DemoStage {
  * Runs the steps and prints each with its duration. Throws Exit 1 if a message does not arrive exactly as it was sent.
  */
 export async function runDemo(stage: DemoStage): Promise<void> {
-  const { clock, api, control, sessionId, line, customer } = stage;
+  const { options, clock, api, control, sessionId, line, customer } = stage;
   const requests: WebhookRequest[] = [];
   const webhook = await openTemporaryWebhook({
     api,
@@ -35,7 +37,7 @@ export async function runDemo(stage: DemoStage): Promise<void> {
     received: (request) => void requests.push(request),
   });
   try {
-    const step = makeSteps(clock);
+    const step = makeSteps(options, clock);
 
     await step("text", async () => {
       const text = "Your order #1042 is on its way 📦";
@@ -89,11 +91,13 @@ export async function runDemo(stage: DemoStage): Promise<void> {
   }
 }
 
-function makeSteps(clock: Clock) {
+function makeSteps(options: DemoStage["options"], clock: Clock) {
   return async (name: string, run: () => Promise<string>): Promise<void> => {
     const start = clock.now();
     const outcome = await run();
-    print(`  ✓ ${name.padEnd(8)} ${String(clock.now() - start).padStart(5)} ms   ${outcome}`);
+    const durationMs = clock.now() - start;
+    const text = () => `  ✓ ${name.padEnd(8)} ${String(durationMs).padStart(5)} ms   ${outcome}`;
+    printResult(options, { step: name, durationMs, outcome }, text);
   };
 }
 

@@ -67,7 +67,7 @@ function addSandboxCommand(root: Command): void {
   )
     .option("--demo", "send and receive some messages, print what happened, and exit")
     .option("--network-only", "run only the simulated network, for a gateway of your own")
-    .option("--json", "print one line of JSON once all is ready")
+    .option("--json", "print one line of JSON once all is ready, or for each step of the demo")
     .action(async (options) => {
       if (options.demo && options.networkOnly) throw new Exit(2, "Choose either --demo or --network-only.");
       const { runNetwork, runSandbox } = await import("./run_sandbox.ts");

@@ -9,7 +9,7 @@ import { type SandboxNetwork, startNetwork } from "../sandbox/network.ts";
 import { httpClient, linkByQr } from "./client.ts";
 import { hasData, withFolder } from "./data.ts";
 import { runDemo } from "./demo.ts";
-import { Exit, print, printResult } from "./output.ts";
+import { Exit, printResult } from "./output.ts";
 import { configOf, isSet } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 
@@ -153,9 +153,19 @@ async function show(options: SandboxOptions, { gateway, network, runtime, starte
   const { scans } = await linkByQr(clock, { api, control, sessionId, phone: LINE });
   const tookMs = clock.now() - started;
   if (options.demo) {
-    print(`Paloma sandbox: line ${LINE} linked by QR (${scans} scans) in ${tookMs} ms, over the real protocol`);
-    await runDemo({ clock, api, control, sessionId, line: LINE, customer: CUSTOMER });
-    print(`All of it in ${((clock.now() - started) / 1000).toFixed(1)} s, without a phone.`);
+    const linked = `line ${LINE} linked by QR (${scans} scans)`;
+    printResult(
+      options,
+      { step: "link", durationMs: tookMs, outcome: linked },
+      () => `Paloma sandbox: ${linked} in ${tookMs} ms, over the real protocol`,
+    );
+    await runDemo({ options, clock, api, control, sessionId, line: LINE, customer: CUSTOMER });
+    const durationMs = clock.now() - started;
+    printResult(
+      options,
+      { step: "all", durationMs, outcome: "every step succeeded" },
+      () => `All of it in ${(durationMs / 1000).toFixed(1)} s, without a phone.`,
+    );
     return;
   }
   const { baseUrl, panelUrl } = gateway;

@@ -135,6 +135,13 @@ Deno.test("a demo needs more than the network alone", async () => {
   assert.deepEqual([code, stderr], [2, "Choose either --demo or --network-only.\n"]);
 });
 
+Deno.test("sandbox --demo --json prints one line of JSON for each step", async () => {
+  const said = await runCommand(["sandbox", "--demo", "--json"], { PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0" });
+  const steps = said.trimEnd().split("\n").map((line) => JSON.parse(line));
+  assert.deepEqual(steps.map(({ step }) => step), ["link", "text", "PDF", "bulk", "answer", "all"]);
+  for (const { durationMs, outcome } of steps) assert.ok(durationMs >= 0 && outcome.length > 0);
+});
+
 Deno.test("sandbox --demo shows a text, a PDF, a bulk, an answer and its webhook, and ends with 0", async () => {
   const said = await runCommand(["sandbox", "--demo"], { PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0" });
   for (const step of ["linked by QR (2 scans)", "✓ text", "✓ PDF", "✓ bulk", "✓ answer", "signature verified"]) {
