@@ -51,7 +51,7 @@ export function refusal(status: number, text: string): string {
   } catch {
     // Of a proxy, or of another program.
   }
-  return `${status}: ${text.slice(0, SHOWN)}`;
+  return `${status}: ${text.trim().replace(/\s+/g, " ").slice(0, SHOWN)}`;
 }
 
 /** Returns what an error was caused by in the end: of a request, `fetch` itself only says that it failed. */

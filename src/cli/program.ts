@@ -1,7 +1,7 @@
 /** The commands and their options. */
 import { Command, CommanderError } from "commander";
 import { VERSION } from "../shipped.ts";
-import { reasonOf } from "./client.ts";
+import { reasonOf, refusal } from "./client.ts";
 import { Exit, Misuse, print, printError, printResult } from "./output.ts";
 import { addSettings, configOf, localUrl, OF_PORT, withSettings } from "./settings.ts";
 
@@ -103,7 +103,7 @@ function addHealthcheckCommand(root: Command): void {
     .action(async (options) => {
       const url = `${localUrl(configOf(options))}/readyz`;
       const { ok, status, body } = await ask(url);
-      if (!ok) throw new Exit(1, `${url} answers ${status}: ${body}`);
+      if (!ok) throw new Exit(1, `${url} answers ${refusal(status, body)}`);
       printResult(options, { ready: true, url }, () => `ready: ${url}`);
     });
 }

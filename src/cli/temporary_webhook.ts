@@ -69,8 +69,8 @@ export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Pr
   const server = createServer((request, response) => {
     take(request, response).catch(() => response.destroy());
   });
-  const bound = await listenOn(server, { port }).catch(() => {
-    throw new Exit(1, `Cannot listen on port ${port}.`);
+  const bound = await listenOn(server, { port }).catch((error) => {
+    throw new Exit(1, `Cannot listen on port ${port}: ${reasonOf(error)}`);
   });
   const url = `http://127.0.0.1:${bound}/`;
   const close = () => {

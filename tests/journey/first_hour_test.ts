@@ -169,15 +169,25 @@ Deno.test("a failure with --json is one line of JSON with a code for scripts", a
 
 Deno.test("a gateway that does not run, or is none, is a sentence and no stack", async () => {
   await using page = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, () => new Response("<html>"));
+  const lost = new Response("<html>\n  Not Found\n", { status: 404 });
+  await using other = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, () => lost.clone());
+  const link = ["link", "line", "--key", "pk_any"];
+  const nowhere = freePort();
   for (
-    const [port, says] of [
-      [freePort(), "cannot be reached: "],
-      [page.addr.port, "is not a Paloma API: GET /sessions answered <html>"],
+    const [args, port, says] of [
+      [link, nowhere, `http://127.0.0.1:${nowhere}/v1 cannot be reached: `],
+      [
+        link,
+        page.addr.port,
+        `http://127.0.0.1:${page.addr.port}/v1 is not a Paloma API: GET /sessions answered <html>`,
+      ],
+      [link, other.addr.port, "GET /sessions answered 404: <html> Not Found\n"],
+      [["healthcheck"], other.addr.port, `http://127.0.0.1:${other.addr.port}/readyz answers 404: <html> Not Found\n`],
     ] as const
   ) {
-    const { code, stderr } = await tryCommand(["link", "line", "--key", "pk_any", "--port", `${port}`], {});
+    const { code, stderr } = await tryCommand([...args, "--port", `${port}`], {});
     assert.equal(code, 1);
-    assert.ok(stderr.startsWith(`http://127.0.0.1:${port}/v1 ${says}`) && !/\n./.test(stderr), stderr);
+    assert.ok(stderr.startsWith(says) && !/\n./.test(stderr), stderr);
   }
 });
 

@@ -197,10 +197,12 @@ Deno.test("a webhook whose requests nobody reads any more, as behind `| head`, i
 
 onStage("what cannot work is said at once", async ({ gateway, apiKey }) => {
   const url = ["--url", gateway.baseUrl];
+  const taken = new URL(gateway.baseUrl).port;
   const cases: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
     [url, {}, 2, /An API key is needed/],
     [[...url, "--forward", "http://127.0.0.1:1/"], { PALOMA_API_KEY: apiKey }, 2, /needs --webhook/],
     [[...url, "--port", "70000"], { PALOMA_API_KEY: apiKey }, 2, /is not a port number/],
+    [[...url, "--webhook", "--port", taken], { PALOMA_API_KEY: apiKey }, 1, /Cannot listen on port \d+: .*in use/],
     [[...url, "--port", "9000"], { PALOMA_API_KEY: apiKey }, 2, /--port needs --webhook/],
     [[...url, "--webhook", "--after", "start"], { PALOMA_API_KEY: apiKey }, 2, /--after is for the stream/],
     [[...url, "--key", "pk_wrong"], {}, 1, /answered 401/],
