@@ -5,13 +5,17 @@ import type { LoggedEvent } from "../event/event.ts";
 import { type EventLog, EVENTS_A_READ, orderOf } from "../event/log.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import type { Clock } from "../runtime.ts";
+import { sizeBound } from "../store/limits.ts";
 import type { Fate } from "./attempts.ts";
 import { wants, type WebhookRow } from "./webhook.ts";
 
 /** Concurrent first attempts of one webhook: 240 a second for an endpoint that takes 100 ms. */
 const PLACES = 24;
-/** Most events that one webhook holds in memory: read, with an outcome not yet written. */
-const WINDOW = 512;
+/**
+ * Most events that one webhook holds in memory, and most bytes of them: read, with an outcome not yet written. Of one
+ * chat thousands may wait before they hold up the others.
+ */
+const WINDOW = { events: 4_096, bytes: 2 * 1024 ** 2 };
 /** How many unrelated events may pass before the cursor on disk is advanced. */
 const UNNOTED = 1_000;
 
@@ -33,6 +37,7 @@ interface LogCursorOptions {
 /** An event that waits for its first attempt. */
 interface Waiting {
   event: LoggedEvent;
+  lane: string;
   /** Unix ms. */
   readAt: number;
 }
@@ -46,26 +51,34 @@ export function makeLogCursor(
   let unnoted = 0;
   let running = 0;
   const queue: Waiting[] = [];
+  /** Lanes with an attempt in progress. */
   const lanes = new Set<string>();
   /** Events in the window, oldest first, each with the order before it. */
-  const open = new Map<string, string>();
+  const open = new Map<string, { before: string; bytes: number }>();
+  /** Bytes of the events in the window. */
+  let held = 0;
   /** Whether the log may hold unread events: from a wake-up until its end has been reached. */
   let more = true;
 
   const mayRun = () => webhook().active && !stopped.aborted;
+  const hasRoom = () => open.size < WINDOW.events && held < WINDOW.bytes;
+  /** Whether to read on: for the next attempts, or past lanes that are busy. */
+  const isShort = () => hasRoom() && (queue.length < EVENTS_A_READ || running < PLACES);
 
   async function read(): Promise<void> {
     more = true;
     begin();
-    while (mayRun() && queue.length < EVENTS_A_READ && open.size < WINDOW) {
+    while (mayRun() && isShort()) {
       const read = await events.following(webhook().accountId, head);
       const readAt = clock.now();
       for (const event of read) {
         const order = orderOf(event.id);
         unnoted++;
         if (wants(webhook(), event) && !done.delete(order)) {
-          open.set(order, head);
-          queue.push({ event, readAt });
+          const bytes = Math.min(sizeBound(event.data), WINDOW.bytes);
+          open.set(order, { before: head, bytes });
+          held += bytes;
+          queue.push({ event, lane: laneOf(event), readAt });
         }
         head = order;
       }
@@ -79,29 +92,36 @@ export function makeLogCursor(
   function begin(): void {
     for (let i = 0; i < queue.length && running < PLACES && mayRun();) {
       const waiting = queue[i]!;
-      const lane = laneOf(waiting.event);
-      if (lanes.has(lane)) {
+      if (lanes.has(waiting.lane)) {
         i++;
         continue;
       }
       queue.splice(i, 1);
       // The subscription may have changed since the event was read.
-      if (wants(webhook(), waiting.event)) void run(waiting, lane);
-      else open.delete(orderOf(waiting.event.id));
+      if (wants(webhook(), waiting.event)) void run(waiting);
+      else leave(waiting.event);
     }
   }
 
-  async function run(waiting: Waiting, lane: string): Promise<void> {
+  async function run(waiting: Waiting): Promise<void> {
+    const { event, lane, readAt } = waiting;
     lanes.add(lane);
     running++;
-    const fate = await attempt(waiting.event, waiting.readAt);
+    const fate = await attempt(event, readAt);
     lanes.delete(lane);
     running--;
     // To the front: it precedes whatever else waits in its lane.
     if (fate === "put off") queue.unshift(waiting);
-    if (fate === "gone") open.delete(orderOf(waiting.event.id));
+    if (fate === "gone") leave(event);
     begin();
-    if (more && queue.length < EVENTS_A_READ) void follow();
+    if (more && isShort()) void follow();
+  }
+
+  /** Removes the event from the window. */
+  function leave({ id }: LoggedEvent): void {
+    const order = orderOf(id);
+    held -= open.get(order)?.bytes ?? 0;
+    open.delete(order);
   }
 
   const follow = singleFlight(() => read().catch(failed));
@@ -112,10 +132,10 @@ export function makeLogCursor(
     /** Removes these events from the window; returns the order up to which everything has ended. */
     after(ended: readonly LoggedEvent[]): string {
       unnoted = 0;
-      for (const event of ended) open.delete(orderOf(event.id));
-      if (more && open.size < WINDOW) void follow();
+      for (const event of ended) leave(event);
+      if (more && hasRoom()) void follow();
       const [oldest] = open.values();
-      return oldest ?? head;
+      return oldest?.before ?? head;
     },
   };
 }

@@ -4,12 +4,15 @@ import { Buffer } from "node:buffer";
 import type { LoggedEvent, NewEvent } from "../../../src/event/event.ts";
 import { eraseEvents } from "../../../src/event/sweep.ts";
 import { StoreError } from "../../../src/store/kv.ts";
+import { makeLogCursor } from "../../../src/webhook/log_cursor.ts";
 import type { Delivery } from "../../../src/webhook/webhook.ts";
 import { type Answer, answering, Receiver } from "../../support/receiver.ts";
 import { ACCOUNT, ALL_EVENTS, SESSION, textEvent, webhookStage, WebhookWorld } from "../../support/webhook_world.ts";
+import { settle } from "../../support/runtime.ts";
 import { until } from "../../support/until.ts";
 import { isNewlyFailing } from "../../../src/webhook/failing.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
+import { existingWebhook } from "../../../src/webhook/webhooks.ts";
 import { releaseEvents } from "../../../src/webhook/sweep.ts";
 
 const tls = (name: string) => Deno.readTextFileSync(new URL(`../../support/tls/${name}.pem`, import.meta.url));
@@ -334,6 +337,49 @@ Deno.test("within a chat first attempts go one at a time, in order", async () =>
   await s.world.until(s.webhook.id, ended(100));
   assert.equal(most, 1);
   assert.deepEqual(s.receiver.events.map(({ data }) => data.text), Array.from({ length: 100 }, (_, i) => `text ${i}`));
+});
+
+Deno.test("a chat whose events wait, more than are read at once, holds up no other chat", async () => {
+  await using s = await webhookStage({ answer: hang });
+  s.receiver.answer = (response, { body }) => {
+    if (JSON.parse(body).data.from === "quiet@s.whatsapp.net") response.end();
+  };
+  await s.world.log(...Array.from({ length: 1_000 }, (_, i) => textEvent(i, { chat: "busy@s.whatsapp.net" })));
+  const [quiet] = await s.world.log(textEvent(1, { chat: "quiet@s.whatsapp.net" }));
+  const [{ eventId }] = await s.world.until(s.webhook.id, ended(1)) as [Delivery];
+  assert.equal(eventId, quiet);
+  assert.equal(s.receiver.requests.length, 2);
+});
+
+Deno.test("of large events few are held in memory", async () => {
+  await using s = await webhookStage({ answer: hang });
+  const { events, kv, runtime } = s.world;
+  const large = (number: number) => {
+    const event = textEvent(number);
+    return { ...event, data: { ...event.data, text: "x".repeat(65_536) } } as NewEvent;
+  };
+  await s.world.log(...Array.from({ length: 300 }, (_, i) => large(i)));
+  const { value: webhook } = await existingWebhook(kv, ACCOUNT, s.webhook.id);
+  let read = 0;
+  const counted = {
+    async following(accountId: string, order: string | null) {
+      const some = await events.following(accountId, order);
+      read += some.length;
+      return some;
+    },
+  };
+  const cursor = makeLogCursor({ events: counted, clock: runtime.clock }, {
+    webhook: () => webhook,
+    cursor: "0",
+    done: new Set(),
+    attempt: () => new Promise(() => {}),
+    moved: () => {},
+    failed: assert.fail,
+    stopped: new AbortController().signal,
+  });
+  cursor.follow();
+  await settle();
+  assert.equal(read, 128);
 });
 
 Deno.test("a webhook sees what it subscribes to, of its session, after its creation", async () => {
