@@ -1,5 +1,4 @@
 /** The common base of all roles: the data, the bell, the metrics, and the services that every role needs. */
-import type { Service } from "../base/service.ts";
 import { onDemand } from "../base/single_flight.ts";
 import type { Config } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
@@ -7,16 +6,16 @@ import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { type EventLog, makeEventLog } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";
-import { makeSessionNames, type SessionNames } from "../line/line_row.ts";
+import { makeSessionNames } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
-import { makeMediaLinks, type MediaLinks } from "../media/link.ts";
-import { makeQueuedCount, type QueuedCount } from "../message/history/counts.ts";
+import { makeMediaLinks } from "../media/link.ts";
+import { makeQueuedCount } from "../message/history/counts.ts";
 import { messageKeys } from "../message/rows.ts";
 import { DiskShares, type SharedMediaStore } from "../media/fair_shares.ts";
 import type { SweptMedia } from "../ops/sweep_work.ts";
-import { makeMetrics, measuredEvents, measuredStore, type Metrics } from "../ops/metrics.ts";
+import { makeMetrics, measuredEvents, measuredStore } from "../ops/metrics.ts";
 import type { Runtime } from "../runtime.ts";
-import { type Bell, type Changes, watchChanges } from "../store/bell.ts";
+import { type Bell, watchChanges } from "../store/bell.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withMemory } from "../store/layers/memory.ts";
 import { withRecent } from "../store/layers/recent.ts";
@@ -24,24 +23,7 @@ import { withRecent } from "../store/layers/recent.ts";
 /** The files, and what keeps them tidy. */
 export type Media = SharedMediaStore & SweptMedia;
 
-export interface Ground {
-  config: Config;
-  runtime: Runtime;
-  data: DataFolder;
-  bell: Bell;
-  /** Starts with the worker, its only user. */
-  changes: Changes & Service;
-  metrics: Metrics;
-  kv: ChunkedKv;
-  events: EventLog;
-  media: Media;
-  diskShares: DiskShares;
-  links: MediaLinks;
-  lookups: Lookups;
-  safeFetch: SafeFetch;
-  queuedCount: QueuedCount;
-  names: SessionNames;
-}
+export type Ground = ReturnType<typeof layGround>;
 
 /** Topics on which a process informs others (promise 7): a ring may get lost without harm. */
 const EVENTS_TOPIC = "events/";
@@ -59,20 +41,25 @@ const REMEMBERED = {
 /** Row families of which the newest rows are cached: webhooks and streams follow them. */
 const RECENT = new Set([eventKeys.events("")[0]!]);
 
-interface GroundOptions extends Pick<Ground, "config" | "runtime" | "data" | "bell" | "media"> {
+interface GroundOptions {
+  config: Config;
+  runtime: Runtime;
+  data: DataFolder;
+  bell: Bell;
+  media: Media;
   /** Whether anything was committed to the store since the last call; true if that is unknown. */
   hasChanged(): boolean;
   /** `http://HOST:PORT`, once it listens. */
   url(): string;
 }
 
-export function layGround({ config, runtime, data, bell, media, hasChanged, url }: GroundOptions): Ground {
+export function layGround({ config, runtime, data, bell, media, hasChanged, url }: GroundOptions) {
   const metrics = makeMetrics();
   const piecesWaiting = () => media.waiting();
   metrics.gauge("paloma_media_pieces_waiting", "Pieces of files that wait for their account's turn", piecesWaiting);
   const isShared = config.store !== null;
   const measured = measuredStore(data.kv, metrics, runtime.clock);
-  const kv = isShared
+  const kv: ChunkedKv = isShared
     ? measured
     : withRecent(withMemory(measured, REMEMBERED), { clock: runtime.clock, families: RECENT });
   const log = measuredEvents(makeEventLog(kv, runtime), metrics);
@@ -84,6 +71,7 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
     runtime,
     data,
     bell,
+    /** Starts with the worker, its only user. */
     changes: watchChanges({ hasChanged, clock: runtime.clock }),
     metrics,
     kv,
@@ -127,7 +115,7 @@ export function relayedLookups(lookups: Lookups, bell: Pick<Bell, "ring" | "hear
 }
 
 /** Returns a `SafeFetch` whose code is loaded with its first request. */
-function safeFetchOnDemand({ config, runtime }: Pick<Ground, "config" | "runtime">): SafeFetch {
+function safeFetchOnDemand({ config, runtime }: Pick<GroundOptions, "config" | "runtime">): SafeFetch {
   const egress = onDemand(async () => {
     const [{ makeSafeFetch }, { readAllowList }] = await Promise.all([
       import("../egress/safe_fetch.ts"),
