@@ -51,6 +51,14 @@ onNetwork("a client links by QR, is told to restart, and logs in under number an
   assert.deepEqual([...network.switchboard.directory.account(LINE)!.companions.keys()], [1]);
 });
 
+onNetwork("a client begins its next connection with the routing information of its login", async (network, clients) => {
+  const client = await linkedClient(network, network.addPhone(LINE));
+  clients.push(client);
+  await until(() => client.auth.creds.routingInfo !== undefined);
+  await client.close();
+  await client.reconnect();
+});
+
 onNetwork("with the refresh stage a client that does not handle it is not linked", async (network, clients) => {
   const phone = network.addPhone(LINE);
   const client = bareClient(network);

@@ -20,6 +20,8 @@ import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
 
 /** The real network waits up to 50 minutes; in a sandbox that is too long. */
 const STATUS_ACK_MS = 3_000;
+/** What a companion begins its next connection with, so that the real network finds a server near it. */
+const ROUTING_INFO = Uint8Array.of(0x08, 0x02, 0x08, 0x05);
 
 /**
  * Opens the session of a companion that has logged in, and ends its earlier one; returns the receiver of its stanzas.
@@ -56,7 +58,7 @@ class Session implements CompanionSession, SocketOwner {
     return this.#companion.account.number;
   }
 
-  /** Sends `<success>`: the login is accepted. */
+  /** Sends `<success>`: the login is accepted; and the routing information of the next one. */
   welcome(): void {
     this.send(element("success", {
       t: seconds(this.#network.runtime.clock),
@@ -65,6 +67,9 @@ class Session implements CompanionSession, SocketOwner {
       creation: String(Math.floor(this.#companion.linkedAt / 1000)),
       location: "sbx",
     }));
+    this.send(element("ib", { from: SERVER }, [
+      element("edge_routing", {}, [element("routing_info", {}, ROUTING_INFO)]),
+    ]));
   }
 
   send(stanza: BinaryNode): void {
