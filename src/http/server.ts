@@ -19,7 +19,7 @@ import {
   scopeOf,
 } from "./api/route.ts";
 import type { Services } from "./api/services.ts";
-import { validate, validateInPieces } from "./api/validation.ts";
+import { validate, validateInPieces } from "../base/validation.ts";
 import { isSafe, makeApp, noRoute, type PathIndex, send } from "./app.ts";
 import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body/body.ts";
 import { addDocs } from "./docs/docs.ts";

@@ -12,7 +12,7 @@ import type { z } from "@hono/zod-openapi";
 import type { Caller, Scope } from "../../account/account.ts";
 import type { RepeatableRequest } from "../../account/idempotency.ts";
 import type { ProblemCode } from "../../errors.ts";
-import type { LongList } from "./validation.ts";
+import type { LongList } from "../../base/validation.ts";
 
 export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   method: "get" | "post" | "put" | "patch" | "delete";

@@ -9,7 +9,7 @@ import type { SharedMediaStore } from "../../media/fair_shares.ts";
 import type { StoredFile } from "../../media/store.ts";
 import { chunksOf, parseJson } from "./body.ts";
 import { JsonScanner } from "./json_scanner.ts";
-import { validate } from "../api/validation.ts";
+import { validate } from "../../base/validation.ts";
 
 /** The validated fields, and the file; null only if the schema does not require it. */
 export interface Upload<Fields> {

@@ -8,7 +8,7 @@ import { GatheredBytes } from "../../base/gathered_bytes.ts";
 import type { StoredFile } from "../../media/store.ts";
 import { chunksOf } from "./body.ts";
 import type { Upload, UploadOptions } from "./json_upload.ts";
-import { validate } from "../api/validation.ts";
+import { validate } from "../../base/validation.ts";
 
 const MAX_FIELDS = 20;
 /** Includes parts without a name, which are ignored but cost as much as fields. */

@@ -16,7 +16,7 @@ import { isInNetworks, parseNetwork } from "../../base/addresses.ts";
 import { notFound } from "../../errors.ts";
 import { type ApiContext, type ApiEnv, ok } from "../../http/api/route.ts";
 import { answerJson, problemOf, renderProblem } from "../../http/api/answer.ts";
-import { validate } from "../../http/api/validation.ts";
+import { validate } from "../../base/validation.ts";
 import { send } from "../../http/app.ts";
 import { MIB, parseJson, readBytes } from "../../http/body/body.ts";
 import { makeClientAddress, peerOf } from "../../http/edge/auth.ts";

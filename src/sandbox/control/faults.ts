@@ -17,7 +17,8 @@ const DEFAULT_LOGIN_REFUSAL = 405;
 const seconds = z.number().positive().max(3600).default(DEFAULT_SECONDS);
 const count = z.int().positive().max(10_000).default(1);
 /** A code, as a number or its digits. */
-const error = z.union([z.int(), z.string().regex(/^\d{3}$/).transform(Number)]).pipe(z.int().min(400).max(599));
+const error = z.union([z.int(), z.string().regex(/^\d{3}$/).transform(Number)], "must be a code of three digits")
+  .pipe(z.int().min(400).max(599));
 const line = { line: number };
 
 export const fault = z.discriminatedUnion("kind", [

@@ -3,6 +3,7 @@ import { type Context, Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound, Problem } from "../../errors.ts";
 import { FILE_KINDS } from "../phone/attachment.ts";
+import type { PhoneMessage } from "../phone/compose.ts";
 import type { Phone } from "../phone/phone.ts";
 import type { Account } from "../world/directory.ts";
 import type { Switchboard } from "../world/switchboard.ts";
@@ -118,7 +119,7 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
 }
 
 /** A message has one of three forms. The field that identifies the form decides how the rest is validated. */
-function messageForm(json: unknown) {
+function messageForm(json: unknown): z.ZodType<PhoneMessage> {
   const fields = typeof json === "object" && json !== null ? json : {};
   return "file" in fields ? fileMessage : "message" in fields ? rawMessage : textMessage;
 }

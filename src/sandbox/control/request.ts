@@ -1,6 +1,7 @@
 /** What the routes of the control API share: the network that they operate, and how they read requests. */
 import type { Context } from "@hono/hono";
 import { z } from "zod";
+import { validate } from "../../base/validation.ts";
 import { Problem } from "../../errors.ts";
 import type { MediaHost } from "../media/host.ts";
 import type { Phone } from "../phone/phone.ts";
@@ -32,13 +33,9 @@ export interface ControlledNetwork {
 export const number = z.string().regex(/^\d{7,15}$/, "must be 7 to 15 digits");
 
 /** Parses the body with the schema, or with that of its form. Throws Problem malformed_json or validation_failed. */
-export async function body<T extends z.ZodType>(c: Context, schema: T | ((json: unknown) => T)): Promise<z.infer<T>> {
+export async function body<T>(c: Context, schema: z.ZodType<T> | ((json: unknown) => z.ZodType<T>)): Promise<T> {
   const json: unknown = await c.req.json().catch(() => {
     throw new Problem("malformed_json", "The body must be JSON.");
   });
-  const parsed = (typeof schema === "function" ? schema(json) : schema).safeParse(json);
-  if (parsed.success) return parsed.data;
-  const errors = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
-  const [first] = errors;
-  throw new Problem("validation_failed", `${first?.path || "body"}: ${first?.message}`, { errors });
+  return validate(typeof schema === "function" ? schema(json) : schema, json);
 }

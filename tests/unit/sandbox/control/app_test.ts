@@ -86,7 +86,22 @@ onNetwork("an unknown field is refused, and named", async ({ network, post }) =>
     const response = await post(path, asked);
     const { detail } = await response.json();
     assert.equal(response.status, 400, `${path} ${field}`);
-    assert.match(detail, new RegExp(`"${field}"`));
+    assert.match(detail, new RegExp(`\\b${field}: is not a known field`));
+  }
+});
+
+onNetwork("what is missing or wrong in a request is named in plain words", async ({ network, post }) => {
+  network.addPhone(LINE);
+  const details = async (path: string, asked: unknown) => (await (await post(path, asked)).json()).detail;
+  assert.equal(await details(`/phones/${LINE}/messages`, { to: LINE, txt: "Hello" }), "text: is required (and 1 more)");
+  assert.equal(await details(`/phones/${LINE}/passkey/sign`, {}), "options: is required");
+  assert.equal(await details("/groups", { subject: "", participants: "all" }), "subject: is empty (and 1 more)");
+  assert.equal(
+    await details("/faults", { line: LINE, kind: "nack", error: "x" }),
+    "error: must be a code of three digits",
+  );
+  for (const fault of [{ line: LINE }, { line: LINE, kind: "boom" }]) {
+    assert.match(await details("/faults", fault), /^kind: must be one of drop, replace, logout, .*, garble$/);
   }
 });
 

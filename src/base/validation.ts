@@ -1,8 +1,8 @@
 /** Validates values against schemas, and reports each error with its path. */
 import type { z } from "@hono/zod-openapi";
-import { yielding } from "../../base/batches.ts";
-import { type FieldError, Problem } from "../../errors.ts";
-import type { Clock } from "../../runtime.ts";
+import { yielding } from "./batches.ts";
+import { type FieldError, Problem } from "../errors.ts";
+import type { Clock } from "../runtime.ts";
 
 /** Most errors reported for one request. */
 const MAX_ERRORS = 50;
@@ -99,7 +99,7 @@ const FORMATS: Record<string, string> = {
   datetime: "must be a time with its zone, like 2026-01-15T12:00:00Z",
 };
 
-/** Returns the API's message for an issue for which the schema has none. */
+/** Returns our message for an issue for which the schema has none. */
 const words: z.core.$ZodErrorMap = (issue) => {
   if (issue.input === undefined || issue.input === null) return "is required";
   switch (issue.code) {
@@ -107,6 +107,8 @@ const words: z.core.$ZodErrorMap = (issue) => {
       return `must be ${KINDS[issue.expected] ?? issue.expected}`;
     case "invalid_value":
       return `must be ${issue.values.length > 1 ? "one of " : ""}${issue.values.join(", ")}`;
+    case "invalid_union":
+      return Array.isArray(issue["options"]) ? `must be one of ${issue["options"].join(", ")}` : undefined;
     case "invalid_format":
       return FORMATS[issue.format];
     case "too_small":

@@ -1,9 +1,9 @@
 /** Long lists are held against their schema some items at a time. */
 import assert from "node:assert/strict";
 import { z } from "@hono/zod-openapi";
-import { Problem } from "../../../../src/errors.ts";
-import { validate, validateInPieces } from "../../../../src/http/api/validation.ts";
-import { testRuntime } from "../../../support/runtime.ts";
+import { Problem } from "../../../src/errors.ts";
+import { validate, validateInPieces } from "../../../src/base/validation.ts";
+import { testRuntime } from "../../support/runtime.ts";
 
 const MOST = 1_000;
 let looks = 0;
