@@ -4,7 +4,7 @@ import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { messageIdsOf, ownBulk } from "./bulk.ts";
 import { ownMessage } from "./history/ledger.ts";
 import { chatOf, type Message, type Priority } from "./message.ts";
-import { movePlace, positionAt } from "./queue/place.ts";
+import { movePlace, positionAt, scheduleKeyOf } from "./queue/place.ts";
 import type { Recorder } from "./record.ts";
 import { settleRefunds } from "./history/counts.ts";
 import type { Lane } from "./rows.ts";
@@ -82,8 +82,12 @@ export class Queued {
         throw new Problem("not_editable", "It was already handed to the network, or has ended.");
       }
       const message = at(before, place);
-      const change = new Change().check(slot).set(slot.key, message);
-      movePlace(change, before, { message, lane: await laneOf(message.sessionId, chatOf(message.to)) });
+      // Gone from the schedule, it stays in the queue, or messages to its chat could pass it.
+      const scheduled = await kv.get(scheduleKeyOf(before));
+      const waits = place.sendAt !== undefined || scheduled.value !== null;
+      const lane = waits ? null : await laneOf(message.sessionId, chatOf(message.to));
+      const change = new Change().check(slot).check(scheduled).set(slot.key, message);
+      movePlace(change, before, { message, lane });
       return { change, result: message };
     });
     queueChanged(moved.sessionId);

@@ -22,13 +22,18 @@ export function waitingSince(position: number): number {
 /** Returns whether the message waits at the place of this key. */
 export function isPlaceOf(key: Key, message: Message): boolean {
   if (hasEnded(message)) return false;
-  const { sessionId, priority, sendAt, to } = message;
+  const { sessionId, priority, to } = message;
   const place = key[0] === "queue"
     ? messageKeys.queue(sessionId, priority, laneAt({ key }), message)
     : key[0] === "schedule"
-    ? messageKeys.schedule(sessionId, sendAt ?? 0, message)
+    ? scheduleKeyOf(message)
     : messageKeys.chatQueue(sessionId, chatOf(to), message);
   return place.every((part, i) => part === key[i]);
+}
+
+/** Returns the key of the message's row in the schedule, which it has until it may leave. */
+export function scheduleKeyOf(message: Message): KeyOf<QueueRow> {
+  return messageKeys.schedule(message.sessionId, message.sendAt ?? 0, message);
 }
 
 /** Returns the lane of a queue row. */
@@ -106,11 +111,18 @@ export function removeQueued(change: Change, message: Message): void {
   change.delete(messageKeys.message(message.id)).delete(messageKeys.expiry(message.expiresAt, message.id));
 }
 
-/** Moves the rows of a waiting message to its new place and expiry. `lane` is the current lane of its chat. */
-export function movePlace(change: Change, before: Message, { message, lane }: { message: Message; lane: Lane }): void {
+/**
+ * Moves the rows of a waiting message to its new place and expiry. `lane` is the current lane of its chat; null for a
+ * message that may not leave yet.
+ */
+export function movePlace(
+  change: Change,
+  before: Message,
+  { message, lane }: { message: Message; lane: Lane | null },
+): void {
   removePlace(change, before);
-  if (message.sendAt === null) addTurn(change, message, lane);
-  else addPlace(change, message);
+  if (lane === null) addPlace(change, message);
+  else addTurn(change, message, lane);
   if (message.expiresAt === before.expiresAt) return;
   // Named after the revision too: the message's first row may be shared, and must not be overwritten.
   change.set(messageKeys.expiry(message.expiresAt, `${message.id}.${message.revision}`), [message.id]);
@@ -143,16 +155,14 @@ export function keepFileOf(change: Change, { content, accountId }: Message): voi
 
 function addPlace(change: Change, message: Message): void {
   const { sessionId, priority, sendAt } = message;
-  const key = sendAt === null
-    ? messageKeys.queue(sessionId, priority, "cold", message)
-    : messageKeys.schedule(sessionId, sendAt, message);
+  const key = sendAt === null ? messageKeys.queue(sessionId, priority, "cold", message) : scheduleKeyOf(message);
   change.set(key, rowOf(message));
 }
 
 /** Removes the message from the schedule and the queue: from the known lane, or else from all lanes. */
 function removePlace(change: Change, message: Message, known?: Lane): void {
   const { sessionId, priority, to, sendAt } = message;
-  if (sendAt !== null) change.delete(messageKeys.schedule(sessionId, sendAt, message));
+  if (sendAt !== null) change.delete(scheduleKeyOf(message));
   for (const lane of known ? [known] : LANES) change.delete(messageKeys.queue(sessionId, priority, lane, message));
   change.delete(messageKeys.chatQueue(sessionId, chatOf(to), message));
 }

@@ -51,6 +51,19 @@ Deno.test("a scheduled message whose priority changes in the moment it is due go
     assert.equal(row?.value.messageId, id);
   }));
 
+Deno.test("a message whose time has come stays in the queue when its priority changes: none to its chat may pass", () =>
+  withSendWorld(async (world) => {
+    const { accept, kv, runtime: { clock } } = world;
+    const sendAt = clock.now() + 60_000;
+    const { messages: [accepted] } = await accept(aSend({ sendAt }));
+    await clock.advance(60_000);
+    await new Lanes(kv, LINE).release(clock.now(), () => "cold");
+    await queuedOf(world).reschedule("acc_1", accepted!.id, { priority: "low" });
+    assert.equal((await keysUnder(kv, messageKeys.queueLane(LINE, "low", "cold"))).length, 1);
+    assert.equal((await keysUnder(kv, messageKeys.queueOfChat(LINE, "34600000001"))).length, 1);
+    assert.deepEqual(await keysUnder(kv, messageKeys.scheduleOfLine(LINE)), []);
+  }));
+
 Deno.test("a message that is put off while its chat writes does not leave before its time", () =>
   withSendWorld(async (world) => {
     const { accept, kv, runtime: { clock } } = world;
