@@ -61,8 +61,9 @@ export function keepOriginal(
 ): void {
   const { networkId: id, chat, participant, fromMe, number, text, type, media, viewOnce } = incoming;
   if (UNREFERRED.includes(type)) return;
-  const whole = proto.Message.decode(unpadRandomMax16(plaintext));
-  const message = proto.Message.encode(whole.deviceSentMessage?.message ?? whole).finish();
+  const { messageContextInfo, deviceSentMessage, ...said } = proto.Message.decode(unpadRandomMax16(plaintext));
+  // A copy of what the owner sent elsewhere may have its secret beside it.
+  const message = proto.Message.encode({ messageContextInfo, ...(deviceSentMessage?.message ?? said) }).finish();
   const original: SealedOriginal = {
     chat,
     participant,
