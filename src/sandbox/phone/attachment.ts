@@ -5,8 +5,8 @@
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:crypto";
 import type { Random, Runtime } from "../../runtime.ts";
+import { hkdf } from "../world/crypto.ts";
 import type { MediaAccess } from "../world/uplink.ts";
-import { hkdf } from "./keys.ts";
 
 const MAC_BYTES = 10;
 /** Timeout of a transfer; over loopback, a slower one has hung. */

@@ -4,15 +4,15 @@
  */
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { createCipheriv, createHash } from "node:crypto";
+import { createHash } from "node:crypto";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
+import { hkdf, sealGcm } from "../world/crypto.ts";
 import { isGroup, isLid } from "../world/stanza.ts";
 import { type PhoneFileKind, sendFile, type Transfers } from "./attachment.ts";
 import { pollOf, unwrap } from "./content.ts";
 import type { PhoneContext } from "./context.ts";
 import type { Received } from "./inbox.ts";
-import { hkdf } from "./keys.ts";
 
 /** A message that a phone can be asked to send. `to`: digits, or the jid of a user or a group. */
 export type PhoneMessage =
@@ -216,6 +216,5 @@ export function encryptVote(
   const vote = proto.Message.PollVoteMessage.encode({ selectedOptions }).finish();
   const key = hkdf(secret, "", `${pollId}${creator}${voter}Poll Vote`);
   const encIv = random.bytes(12);
-  const cipher = createCipheriv("aes-256-gcm", key, encIv).setAAD(Buffer.from(`${pollId}\0${voter}`));
-  return { encPayload: Buffer.concat([cipher.update(vote), cipher.final(), cipher.getAuthTag()]), encIv };
+  return { encPayload: sealGcm(vote, { key, iv: encIv, context: Buffer.from(`${pollId}\0${voter}`) }), encIv };
 }

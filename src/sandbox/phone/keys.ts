@@ -1,10 +1,6 @@
-/**
- * The Signal keys of a phone: identity, signed pre-key, and a supply of one-time pre-keys that is refilled. Also the
- * key derivation used by other modules.
- */
+/** The Signal keys of a phone: identity, signed pre-key, and a supply of one-time pre-keys that is refilled. */
 import { Curve, type KeyPair } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { hkdfSync } from "node:crypto";
 import type { Random } from "../../runtime.ts";
 import { KEY_TYPE, type KeyBundle } from "../world/key_store.ts";
 
@@ -55,9 +51,4 @@ export function newBundle(keys: PhoneKeys, count: number): KeyBundle {
 /** Returns a public key with its type byte, the form in which Signal signs and sends it. */
 export function typedPublic(key: Uint8Array): Buffer {
   return key.length === 33 ? Buffer.from(key) : Buffer.concat([KEY_TYPE, key]);
-}
-
-/** HKDF with SHA-256 (RFC 5869). */
-export function hkdf(secret: Uint8Array, salt: Uint8Array | string, info: string, length = 32): Buffer {
-  return Buffer.from(hkdfSync("sha256", secret, salt, info, length));
 }

@@ -2,7 +2,7 @@
 import { proto } from "@whiskeysockets/baileys";
 import { invalid } from "../../errors.ts";
 import { readBundle } from "../world/key_store.ts";
-import { type BinaryNode, child, element, isGroup, isLid, messageId } from "../world/stanza.ts";
+import { type BinaryNode, child, element, isGroup, isLid, messageId, seconds } from "../world/stanza.ts";
 import { wireType } from "./compose.ts";
 import { devicesOf, isOwn, lidForm, membersOf, type PhoneContext, readersOf } from "./context.ts";
 import { pad, signalAddress } from "./signal.ts";
@@ -185,7 +185,7 @@ export class Outbox {
   #tokenFor(chat: string): BinaryNode[] {
     const { uplink, self } = this.#phone;
     const held = uplink.chatsOf(self).tokens.find(({ jid, lid }) => chat === jid || chat === lid);
-    return held ? [element("tctoken", { t: String(Math.floor(held.at / 1000)) }, held.token)] : [];
+    return held ? [element("tctoken", { t: seconds(held.at) }, held.token)] : [];
   }
 
   #noteHidden({ chat, from }: Sent): void {

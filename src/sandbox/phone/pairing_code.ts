@@ -8,8 +8,9 @@ import { createCipheriv, createDecipheriv, pbkdf2 } from "node:crypto";
 import { promisify } from "node:util";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
+import { hkdf, openGcm } from "../world/crypto.ts";
 import type { CodeRequest, CompanionFinish, LinkRequest, PrimaryHello } from "../world/uplink.ts";
-import { hkdf, type PhoneKeys } from "./keys.ts";
+import type { PhoneKeys } from "./keys.ts";
 
 const derive = promisify(pbkdf2);
 
@@ -79,10 +80,8 @@ function openBundle(wrapped: Uint8Array, shared: Uint8Array) {
   const sealed = wrapped.subarray(SALT_BYTES + GCM_IV_BYTES);
   if (sealed.length !== 3 * KEY_BYTES + GCM_TAG_BYTES) return null;
   const key = hkdf(shared, wrapped.subarray(0, SALT_BYTES), "link_code_pairing_key_bundle_encryption_key");
-  const decipher = createDecipheriv("aes-256-gcm", key, iv);
-  decipher.setAuthTag(sealed.subarray(-GCM_TAG_BYTES));
   try {
-    const opened = Buffer.concat([decipher.update(sealed.subarray(0, -GCM_TAG_BYTES)), decipher.final()]);
+    const opened = openGcm(sealed, { key, iv });
     return {
       companionIdentity: opened.subarray(0, KEY_BYTES),
       primaryIdentity: opened.subarray(KEY_BYTES, 2 * KEY_BYTES),

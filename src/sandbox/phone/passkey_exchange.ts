@@ -5,16 +5,15 @@
  */
 import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import type { Random } from "../../runtime.ts";
+import { hkdf, openGcm } from "../world/crypto.ts";
 import type { LinkRequest, PasskeyPrimary } from "../world/uplink.ts";
-import { hkdf } from "./keys.ts";
 
 /** Protocol constants. */
 const KEY_BYTES = 32;
 const NONCE_BYTES = 32;
 const GCM_IV_BYTES = 12;
-const GCM_TAG_BYTES = 16;
 const CODE_BYTES = 5;
 const HANDOFF_INFO = "shortcake-passkey-handoff-v1";
 const ENCRYPTION_INFO = "Pairing Information Encryption Key";
@@ -119,16 +118,12 @@ export class PasskeyExchange implements PasskeyPrimary {
   /** Decrypts the companion's secrets; returns null if this is not a request of the scanned companion. */
   #decrypt(encryptedRequest: Uint8Array): LinkRequest | null {
     const { encryptedPayload, iv } = proto.EncryptedPairingRequest.decode(encryptedRequest);
-    const sealed = encryptedPayload ?? new Uint8Array(0);
-    if (!this.#prologue || !this.#ephemeral || iv?.length !== GCM_IV_BYTES || sealed.length < GCM_TAG_BYTES) {
-      return null;
-    }
+    if (!this.#prologue || !this.#ephemeral || iv?.length !== GCM_IV_BYTES || !encryptedPayload) return null;
     const { publicKey, deviceType, ref } = proto.CompanionEphemeralIdentity.decode(this.#prologue.identity);
     const shared = Curve.sharedKey(this.#ephemeral.private, publicKey!);
     const key = hkdf(shared, `Companion Pairing ${deviceType} with ref ${ref}`, ENCRYPTION_INFO);
-    const decipher = createDecipheriv("aes-256-gcm", key, iv).setAuthTag(sealed.subarray(-GCM_TAG_BYTES));
     try {
-      const plain = Buffer.concat([decipher.update(sealed.subarray(0, -GCM_TAG_BYTES)), decipher.final()]);
+      const plain = openGcm(encryptedPayload, { key, iv });
       const { companionIdentityKey, companionPublicKey, advSecret } = proto.PairingRequest.decode(plain);
       const keys = [companionIdentityKey, companionPublicKey, advSecret];
       if (keys.some((bytes) => bytes?.length !== KEY_BYTES)) return null;

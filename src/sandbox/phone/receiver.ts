@@ -4,13 +4,13 @@
  */
 import { jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { createCipheriv } from "node:crypto";
+import { hkdf, sealGcm } from "../world/crypto.ts";
 import { type BinaryNode, child, childrenOf, element } from "../world/stanza.ts";
 import { AttachmentError, receiveFile, upload } from "./attachment.ts";
 import { amendmentOf, type Content, readContent, unwrap } from "./content.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
 import type { Inbox, Received } from "./inbox.ts";
-import { hkdf, newBundle, refill } from "./keys.ts";
+import { newBundle, refill } from "./keys.ts";
 import type { Outbox } from "./outbox.ts";
 import { signalAddress, unpad } from "./signal.ts";
 import { ack, type ChatState, deliveryReceipt, readChatState, retryReceipt } from "./stanzas.ts";
@@ -135,8 +135,7 @@ async function reupload(
   }).finish();
   const iv = phone.runtime.random.bytes(12);
   const key = hkdf(mediaKey, "", "WhatsApp Media Retry Notification");
-  const cipher = createCipheriv("aes-256-gcm", key, iv).setAAD(Buffer.from(id ?? ""));
-  const sealed = Buffer.concat([cipher.update(notification), cipher.final(), cipher.getAuthTag()]);
+  const sealed = sealGcm(notification, { key, iv, context: Buffer.from(id ?? "") });
   return answer(element("encrypt", {}, [element("enc_p", {}, sealed), element("enc_iv", {}, iv)]));
 }
 

@@ -25,7 +25,14 @@ export function deliveryReceipt(message: BinaryNode, { self, own }: { self: Devi
 export function readReceipt(message: BinaryNode, { self, clock }: { self: Device; clock: Clock }): BinaryNode {
   const { id, from = "", participant } = message.attrs;
   const to = participant ? from : jidNormalizedUser(from);
-  return element("receipt", { id, to, from: ownForm(self, message), participant, type: "read", t: seconds(clock) });
+  return element("receipt", {
+    id,
+    to,
+    from: ownForm(self, message),
+    participant,
+    type: "read",
+    t: seconds(clock.now()),
+  });
 }
 
 /** Returns a request to the sender to encrypt a message again, for a session made from the enclosed keys. */
@@ -66,7 +73,7 @@ export function callOffer(
   to: string,
   { from, callId, video, clock }: { from: string; callId: string; video: boolean; clock: Clock },
 ): BinaryNode {
-  return element("call", { to, from, id: callId, t: seconds(clock) }, [
+  return element("call", { to, from, id: callId, t: seconds(clock.now()) }, [
     element("offer", { "call-id": callId, "call-creator": from }, [
       element("audio", { enc: "opus", rate: "16000" }),
       ...(video ? [element("video", { enc: "h.264" })] : []),

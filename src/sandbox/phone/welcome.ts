@@ -8,10 +8,10 @@ import { Buffer } from "node:buffer";
 import { createCipheriv, createHmac } from "node:crypto";
 import { deflateSync } from "node:zlib";
 import type { Random } from "../../runtime.ts";
+import { hkdf } from "../world/crypto.ts";
 import type { ChatTokens } from "../world/uplink.ts";
 import { sendFile } from "./attachment.ts";
 import type { PhoneContext } from "./context.ts";
-import { hkdf } from "./keys.ts";
 
 export interface AppStateKey {
   id: Uint8Array;

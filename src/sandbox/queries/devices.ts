@@ -78,7 +78,7 @@ function deviceList(account: Account, clock: Clock): BinaryNode {
   });
   return element("devices", {}, [
     element("device-list", { hash: "2:sandbox" }, devices),
-    element("key-index-list", { ts: seconds(clock) }),
+    element("key-index-list", { ts: seconds(clock.now()) }),
   ]);
 }
 

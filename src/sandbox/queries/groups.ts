@@ -11,6 +11,7 @@ import {
   elements,
   refusal,
   result,
+  seconds,
   textOf,
 } from "../world/stanza.ts";
 import type { QueryContext } from "../world/switchboard.ts";
@@ -56,7 +57,7 @@ function read(query: BinaryNode, group: Group, { companion }: QueryContext): Bin
       jid: addressIn(group, { account, device: 0 }),
       phone_number: account.jid,
       request_method: "invite_link",
-      request_time: String(Math.floor(at / 1000)),
+      request_time: seconds(at),
     })
   );
   return result(query, [element("membership_approval_requests", {}, requests)]);

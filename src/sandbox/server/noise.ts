@@ -2,14 +2,13 @@
  * The server's half of WhatsApp's handshake, Noise_XX_25519_AESGCM_SHA256, and the transport cipher after it. Messages:
  * client ephemeral -> server ephemeral, static, certificate -> client static, payload.
  */
-import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, createHash, hkdfSync } from "node:crypto";
+import { createHash } from "node:crypto";
 import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
+import { hkdf, openGcm, sealGcm } from "../world/crypto.ts";
 
 const MODE = new TextEncoder().encode("Noise_XX_25519_AESGCM_SHA256\0\0\0\0");
 /** "WA", protocol 6, and the version of the token dictionary (DICT_VERSION). */
 export const WA_HEADER: Uint8Array = Uint8Array.of(0x57, 0x41, 6, 3);
-const TAG_LENGTH = 16;
 const DAY_S = 24 * 60 * 60;
 /** A sandbox may run for long. Certificates are also valid for the day before, in case clocks differ. */
 const VALID_DAYS = 365;
@@ -66,7 +65,7 @@ export function createNoiseResponder(identity: NoiseIdentity) {
     hash = createHash("sha256").update(hash).update(data).digest();
   };
   const expand = (secret: Uint8Array) => {
-    const bytes = new Uint8Array(hkdfSync("sha256", secret, salt, new Uint8Array(0), 64));
+    const bytes = hkdf(secret, salt, "", 64);
     return [bytes.subarray(0, 32), bytes.subarray(32)] as const;
   };
   const mixKey = (secret: Uint8Array) => {
@@ -74,12 +73,12 @@ export function createNoiseResponder(identity: NoiseIdentity) {
     counter = 0;
   };
   const seal = (plaintext: Uint8Array) => {
-    const sealed = encryptGcm(plaintext, { key, nonce: nonce(counter++), authenticated: hash });
+    const sealed = sealGcm(plaintext, { key, iv: nonce(counter++), context: hash });
     mixHash(sealed);
     return sealed;
   };
   const open = (ciphertext: Uint8Array) => {
-    const plain = decryptGcm(ciphertext, { key, nonce: nonce(counter++), authenticated: hash });
+    const plain = openGcm(ciphertext, { key, iv: nonce(counter++), context: hash });
     mixHash(ciphertext);
     return plain;
   };
@@ -133,37 +132,16 @@ class Cipher {
   }
 
   encrypt(plaintext: Uint8Array): Uint8Array {
-    return encryptGcm(plaintext, { key: this.#key, nonce: nonce(this.#counter++) });
+    return sealGcm(plaintext, { key: this.#key, iv: nonce(this.#counter++) });
   }
 
   decrypt(ciphertext: Uint8Array): Uint8Array {
-    return decryptGcm(ciphertext, { key: this.#key, nonce: nonce(this.#counter++) });
+    return openGcm(ciphertext, { key: this.#key, iv: nonce(this.#counter++) });
   }
-}
-
-interface GcmParameters {
-  key: Uint8Array;
-  nonce: Uint8Array;
-  authenticated?: Uint8Array;
 }
 
 function nonce(counter: number): Uint8Array {
   const bytes = new Uint8Array(12);
   new DataView(bytes.buffer).setUint32(8, counter);
   return bytes;
-}
-
-function encryptGcm(plaintext: Uint8Array, { key, nonce, authenticated }: GcmParameters): Uint8Array {
-  const cipher = createCipheriv("aes-256-gcm", key, nonce);
-  if (authenticated) cipher.setAAD(authenticated);
-  return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
-}
-
-function decryptGcm(sealed: Uint8Array, { key, nonce, authenticated }: GcmParameters): Uint8Array {
-  const split = sealed.length - TAG_LENGTH;
-  if (split < 0) throw new Error("the frame is too short to be authentic");
-  const decipher = createDecipheriv("aes-256-gcm", key, nonce);
-  if (authenticated) decipher.setAAD(authenticated);
-  decipher.setAuthTag(sealed.subarray(split));
-  return Buffer.concat([decipher.update(sealed.subarray(0, split)), decipher.final()]);
 }

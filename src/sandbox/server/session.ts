@@ -61,10 +61,10 @@ class Session implements CompanionSession, SocketOwner {
   /** Sends `<success>`: the login is accepted; and the routing information of the next one. */
   welcome(): void {
     this.send(element("success", {
-      t: seconds(this.#network.runtime.clock),
+      t: seconds(this.#network.runtime.clock.now()),
       lid: this.#companion.lid,
       display_name: this.#companion.account.name,
-      creation: String(Math.floor(this.#companion.linkedAt / 1000)),
+      creation: seconds(this.#companion.linkedAt),
       location: "sbx",
     }));
     this.send(element("ib", { from: SERVER }, [
@@ -213,7 +213,7 @@ class Session implements CompanionSession, SocketOwner {
       from: stanza.attrs.to ?? SERVER,
       participant: stanza.attrs.participant,
       type: stanza.tag === "receipt" ? stanza.attrs.type : undefined,
-      t: seconds(this.#network.runtime.clock),
+      t: seconds(this.#network.runtime.clock.now()),
       ...outcome,
     }));
   }

@@ -47,7 +47,7 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
         case "notification": {
           const receiver = directory.resolve(stanza.attrs.to);
           const { to: _to, ...attributes } = stanza.attrs;
-          const sent = { ...attributes, from: from.jid, t: seconds(runtime.clock) };
+          const sent = { ...attributes, from: from.jid, t: seconds(runtime.clock.now()) };
           if (receiver) deliver(receiver, element("notification", sent, stanza.content));
           return;
         }

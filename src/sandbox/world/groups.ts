@@ -1,7 +1,7 @@
 /** The groups of the network: their members, admins and settings. */
 import { Buffer } from "node:buffer";
 import { type Account, type Endpoint, jidOf } from "./directory.ts";
-import { type BinaryNode, element, makeJid } from "./stanza.ts";
+import { type BinaryNode, element, makeJid, seconds } from "./stanza.ts";
 import type { Random, Runtime } from "../../runtime.ts";
 
 const INVITE_BYTES = 16;
@@ -100,23 +100,23 @@ function newInvite(random: Random): string {
 
 /** Returns a group in the form of `w:g2` queries and notifications. */
 export function groupNode(group: Group): BinaryNode {
-  const seconds = String(Math.floor(group.createdAt / 1000));
+  const created = seconds(group.createdAt);
   const { creator, description } = group;
   const lidMode = group.addressing === "lid";
   return element("group", {
     id: group.jid.split("@")[0],
     subject: group.subject,
-    s_t: seconds,
+    s_t: created,
     s_o: addressIn(group, { account: creator, device: 0 }),
     s_o_pn: lidMode ? creator.jid : undefined,
-    creation: seconds,
+    creation: created,
     creator: addressIn(group, { account: creator, device: 0 }),
     creator_pn: lidMode ? creator.jid : undefined,
     size: String(group.participants.length),
     addressing_mode: group.addressing,
   }, [
     ...(description
-      ? [element("description", { id: description.id, t: seconds }, [
+      ? [element("description", { id: description.id, t: created }, [
         element("body", {}, Buffer.from(description.text)),
       ])]
       : []),

@@ -19,7 +19,7 @@ export class Notices {
 
   /** Returns a notification that originates from the network itself, unless `attributes` say otherwise. */
   notification(attributes: Attributes, content: BinaryNode[]): BinaryNode {
-    const t = seconds(this.#runtime.clock);
+    const t = seconds(this.#runtime.clock.now());
     return element("notification", { from: SERVER, id: this.stanzaId(), t, ...attributes }, content);
   }
 
@@ -71,7 +71,7 @@ export class Notices {
 
   /** Notifies the holder's companions of a token that allows it to write to the issuer. */
   token(issuer: Account, holder: Account, { token, hidden }: { token: Uint8Array; hidden: boolean }): void {
-    const t = seconds(this.#runtime.clock);
+    const t = seconds(this.#runtime.clock.now());
     const from = hidden ? issuer.lid : issuer.jid;
     this.tell([holder], { from, sender_lid: issuer.lid, type: "privacy_token" }, [
       element("tokens", {}, [element("token", { jid: holder.jid, type: "trusted_contact", t }, token)]),
@@ -95,7 +95,7 @@ export class Notices {
 export function timelockJson({ restrictedUntil }: Standing): Record<string, unknown> {
   return {
     is_active: restrictedUntil > 0,
-    time_enforcement_ends: String(Math.floor(restrictedUntil / 1000)),
+    time_enforcement_ends: seconds(restrictedUntil),
     enforcement_type: restrictedUntil > 0 ? "WEB_COMPANION_ONLY" : "DEFAULT",
   };
 }
@@ -106,7 +106,7 @@ export function cappingJson({ cap, started }: Standing): Record<string, unknown>
   return {
     total_quota: cap.limit,
     used_quota: started,
-    cycle_end_timestamp: String(Math.floor(cap.until / 1000)),
+    cycle_end_timestamp: seconds(cap.until),
     capping_status: started >= cap.limit ? "CAPPED" : "NONE",
   };
 }

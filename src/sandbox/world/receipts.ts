@@ -43,7 +43,7 @@ export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: Receip
   for (const receiver of receiversOf(from, receipt, routes.directory)) {
     if (isSame(receiver, from)) continue;
     if (type === "retry") routes.relay.allowAgain(receiver, id, from);
-    const t = receipt.attrs.t ?? seconds(routes.runtime.clock);
+    const t = receipt.attrs.t ?? seconds(routes.runtime.clock.now());
     const seen = to === STATUS_CHAT && FOR_POSTER.get(type ?? "");
     if (seen) {
       deliver(receiver, postReceipt(from, { id, t, type: seen }, routes.runtime));

@@ -115,7 +115,7 @@ export class Relay {
     const common = childrenOf(message, "enc");
     const attributes = {
       id,
-      t: seconds(this.#parts.clock),
+      t: seconds(this.#parts.clock.now()),
       type: message.attrs.type,
       notify: sender.account.name,
       from: STATUS_CHAT,
@@ -194,7 +194,7 @@ export class Relay {
     const { name, number } = sender.account;
     const attributes: Attributes = {
       id: message.attrs.id,
-      t: seconds(this.#parts.clock),
+      t: seconds(this.#parts.clock.now()),
       type: message.attrs.type,
       // The default name is the number.
       notify: hideNumber && name === number ? undefined : name,

@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { type BinaryNode, jidDecode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
-import type { Clock, Random } from "../../runtime.ts";
+import type { Random } from "../../runtime.ts";
 
 /** The value of a stanza's `edit` attribute when an admin deletes another member's message. */
 export const ADMIN_REVOKE = "8";
@@ -49,9 +49,9 @@ export function uintOf(bytes: Uint8Array): number {
   return bytes.reduce((value, byte) => value * 256 + byte, 0);
 }
 
-/** Returns the current time as stanzas state it: Unix seconds. */
-export function seconds(clock: Clock): string {
-  return String(Math.floor(clock.now() / 1000));
+/** Returns a time (Unix ms) as stanzas state it: Unix seconds. */
+export function seconds(ms: number): string {
+  return String(Math.floor(ms / 1000));
 }
 
 /** Returns an id in the form that phones use for messages and calls. */

@@ -137,7 +137,7 @@ type StatusForm = (typeof STATUS_FORMS)[number];
 
 function statusPost(poster: Account, form: StatusForm, { clock, random }: Runtime): BinaryNode {
   const id = messageId(random);
-  const t = seconds(clock);
+  const t = seconds(clock.now());
   const notify = poster.name;
   if (form === "stanza") {
     const message = proto.Message.encode({ conversation: "What I did today" }).finish();

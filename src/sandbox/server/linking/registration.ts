@@ -138,7 +138,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
     if (taker && taker !== account) return { kind: "unknown_ref" };
     const { faults, runtime } = this.#options.network;
     if (faults.take(account.number, "early_success")) {
-      this.#socket.send(element("success", { t: seconds(runtime.clock), location: "sbx" }));
+      this.#socket.send(element("success", { t: seconds(runtime.clock.now()), location: "sbx" }));
     }
     if (account.passkey && !this.#pending) {
       this.#passkey.demand(account, primary);
@@ -176,7 +176,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
       id: this.#pending.queryId,
       type: "set",
       xmlns: "md",
-      t: seconds(network.runtime.clock),
+      t: seconds(network.runtime.clock.now()),
     };
     this.#socket.send(element("iq", attributes, [
       element("pair-success", {}, [
