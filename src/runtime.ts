@@ -7,6 +7,7 @@ import type { Logger } from "pino";
 
 /** Time. All times in Paloma are Unix milliseconds unless a name says otherwise. */
 export interface Clock {
+  /** Never goes back while the process lives. */
   now(): number;
   /** Calls `run` once after `delayMs`; the returned function cancels it. */
   after(delayMs: number, run: () => void): () => void;

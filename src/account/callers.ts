@@ -24,7 +24,6 @@ interface Known {
 
 /** An account that was read or is being read. */
 interface Cached {
-  readAt: number;
   known: Promise<Known | null>;
   /** Null until it has been read. */
   found: Known | null;
@@ -35,11 +34,9 @@ export class Callers {
   readonly #plans: Pick<Plans, "get">;
   readonly #clock: Clock;
   readonly #sharedGet: ReturnType<typeof shareReads>;
-  readonly #accounts = new LRUCache<string, Cached>(atMost(MOST_REMEMBERED));
+  readonly #accounts: LRUCache<string, Cached>;
   /** Rows of recently valid keys, by key, so that repeated calls need no hashing. */
-  readonly #keyRows = new LRUCache<string, { readAt: number; row: Row<string>; keyHash: string }>(
-    atMost(MOST_REMEMBERED),
-  );
+  readonly #keyRows: LRUCache<string, { row: Row<string>; keyHash: string }>;
   /** The counter of plan changes at the last call; null before the first. */
   #planChanges: bigint | null = null;
 
@@ -48,6 +45,8 @@ export class Callers {
     this.#plans = plans;
     this.#clock = clock;
     this.#sharedGet = shareReads(kv);
+    this.#accounts = new LRUCache(atMost(MOST_REMEMBERED, { forMs: CACHE_MS, clock }));
+    this.#keyRows = new LRUCache(atMost(MOST_REMEMBERED, { forMs: CACHE_MS, clock }));
   }
 
   /**
@@ -58,13 +57,13 @@ export class Callers {
     if (!isApiKeyShaped(apiKey)) return null;
     const keyHash = hashApiKey(apiKey);
     // Read every time, so that a rotated key stops working at once, even if a command rotated it.
-    const readAt = this.#clock.now();
+    const start = this.#clock.now();
     const row = await this.#sharedGet(accountKeys.apiKey(keyHash));
     if (!isRow(row)) {
       this.#keyRows.delete(apiKey);
       return null;
     }
-    this.#keyRows.set(apiKey, { readAt, row, keyHash });
+    this.#keyRows.set(apiKey, { row, keyHash }, { start });
     const accountId = row.value;
     const cached = await this.#known(accountId);
     if (cached && sameHash(cached.keyHash, keyHash)) return cached.caller;
@@ -77,14 +76,9 @@ export class Callers {
   /** Returns the caller, with `keyRow`, of a key found valid within the last second; otherwise null. Reads nothing. */
   recall(apiKey: string): Caller | null {
     const kept = this.#keyRows.get(apiKey);
-    if (!kept) return null;
-    if (!this.#isFresh(kept)) {
-      this.#keyRows.delete(apiKey);
-      return null;
-    }
-    const of = this.#accounts.get(kept.row.value);
-    if (!of?.found || !this.#isFresh(of)) return null;
-    const { caller, keyHash } = of.found;
+    const found = kept && this.#accounts.get(kept.row.value)?.found;
+    if (!kept || !found) return null;
+    const { caller, keyHash } = found;
     // No constant-time comparison: both hashes were computed in this process, so there is nothing to probe.
     return keyHash === kept.keyHash ? { ...caller, keyRow: kept.row } : null;
   }
@@ -110,14 +104,10 @@ export class Callers {
     for (const [apiKey, { row }] of this.#keyRows) if (row.value === accountId) this.#keyRows.delete(apiKey);
   }
 
-  #isFresh({ readAt }: { readAt: number }): boolean {
-    return Math.abs(this.#clock.now() - readAt) < CACHE_MS;
-  }
-
   #known(accountId: string): Promise<Known | null> {
     const kept = this.#accounts.get(accountId);
-    if (kept && this.#isFresh(kept)) return kept.known;
-    const fresh: Cached = { readAt: this.#clock.now(), known: this.#read(accountId), found: null };
+    if (kept) return kept.known;
+    const fresh: Cached = { known: this.#read(accountId), found: null };
     this.#accounts.set(accountId, fresh);
     void this.#keep(accountId, fresh);
     return fresh.known;

@@ -34,10 +34,12 @@ interface NewKey extends Pick<KeyRecord, "name" | "scopes" | "allowedIps" | "all
 
 export class AccountKeys {
   readonly #deps: { kv: Kv; callers: Pick<Callers, "of">; runtime: Runtime };
-  readonly #used = new LRUCache<string, number>(atMost(MOST_USED));
+  /** The keys whose use was recorded within the last minute. */
+  readonly #used: LRUCache<string, true>;
 
   constructor(deps: { kv: Kv; callers: Pick<Callers, "of">; runtime: Runtime }) {
     this.#deps = deps;
+    this.#used = new LRUCache(atMost(MOST_USED, { forMs: USE_EVERY_MS, clock: deps.runtime.clock }));
   }
 
   /** Lists the account's keys, oldest first. */
@@ -120,10 +122,11 @@ export class AccountKeys {
   #noteUse(row: Row<KeyRecord>): void {
     const keyId = row.value.id;
     const { kv, runtime: { clock } } = this.#deps;
-    const now = clock.now();
-    if (Math.abs(now - (this.#used.get(keyId) ?? -Infinity)) < USE_EVERY_MS) return;
-    this.#used.set(keyId, now);
-    kv.commit(new Change().check(row).set(accountKeys.keyUsed(keyId), now)).catch(() => this.#used.delete(keyId));
+    if (this.#used.has(keyId)) return;
+    this.#used.set(keyId, true);
+    kv.commit(new Change().check(row).set(accountKeys.keyUsed(keyId), clock.now())).catch(() =>
+      this.#used.delete(keyId)
+    );
   }
 }
 

@@ -13,18 +13,15 @@ const ACCOUNTS_KEPT = 10_000;
 type IsSealedAccount = (accountId: string) => boolean | Promise<boolean>;
 
 export function makeIsSealedAccount(kv: Pick<Kv, "get">, clock: Clock): IsSealedAccount {
-  const known = new LRUCache<string, { readAt: number; sealed: boolean }>(atMost(ACCOUNTS_KEPT));
+  const known = new LRUCache<string, boolean>(atMost(ACCOUNTS_KEPT, { forMs: CACHE_MS, clock }));
 
   async function read(accountId: string): Promise<boolean> {
-    const readAt = clock.now();
+    const start = clock.now();
     const { value } = await kv.get(accountKeys.account(accountId));
     const sealed = value?.sealed === true;
-    known.set(accountId, { readAt, sealed });
+    known.set(accountId, sealed, { start });
     return sealed;
   }
 
-  return (accountId) => {
-    const last = known.get(accountId);
-    return last && Math.abs(clock.now() - last.readAt) < CACHE_MS ? last.sealed : read(accountId);
-  };
+  return (accountId) => known.get(accountId) ?? read(accountId);
 }

@@ -46,9 +46,7 @@ export class Windows {
 
   #open(party: string): Window | null {
     const window = this.#windows.get(party);
-    const leftMs = window ? window.endsAt - this.#clock.now() : 0;
-    // A window that ends too far ahead began before the clock was set back.
-    return window && leftMs > 0 && leftMs <= this.#lengthMs ? window : null;
+    return window && window.endsAt > this.#clock.now() ? window : null;
   }
 
   #begin(party: string): Window {

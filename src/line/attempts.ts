@@ -20,8 +20,6 @@ const MAX_ATTEMPTS_WITH_CRASHES = 10;
 const RETRY_AFTER_MS = [2_000, 8_000];
 /** Back-off after an error of the store, or when the connection is open but cannot send yet (`hold`). */
 export const TROUBLE_PAUSE_MS = 1_000;
-/** The longest back-off. */
-export const LONGEST_REST_MS = Math.max(TROUBLE_PAUSE_MS, ...RETRY_AFTER_MS);
 
 export const UNACKNOWLEDGED: MessageError = {
   code: "unacknowledged",

@@ -14,7 +14,7 @@ import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, STORE_PAUSE_MS } from "../store/kv.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import type { SendOutcome } from "../whatsapp/outgoing.ts";
-import { LONGEST_REST_MS, survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./attempts.ts";
+import { survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./attempts.ts";
 import { keepKnown } from "./chats.ts";
 import { afterDeparture, atStart, delaysOf, oneMoreChat, type Pacing, whileDeparting } from "./pacing.ts";
 import { askNetwork, type Ready } from "./prepare.ts";
@@ -92,9 +92,7 @@ export class Departures {
 
   /** Returns how much of the back-off after a temporary problem is left at `now`. */
   restMs(now: number): number {
-    const rest = this.#retryAt - now;
-    // Longer than any back-off: the clock was set back.
-    return rest > LONGEST_REST_MS ? 0 : Math.max(0, rest);
+    return Math.max(0, this.#retryAt - now);
   }
 
   /** Begins a back-off: the connection is open but cannot send yet. */

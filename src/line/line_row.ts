@@ -35,17 +35,17 @@ export interface SessionNames {
 }
 
 export function makeSessionNames(kv: Kv, clock: Clock): SessionNames {
-  const known = new LRUCache<string, { name: string; at: number }>(atMost(MOST_NAMES));
+  const known = new LRUCache<string, string>(atMost(MOST_NAMES, { forMs: NAME_KEPT_MS, clock }));
   let changes = 0;
   return {
     async of(lineId) {
-      const now = clock.now();
       const kept = known.get(lineId);
-      if (kept && Math.abs(now - kept.at) < NAME_KEPT_MS) return kept.name;
+      if (kept !== undefined) return kept;
       const before = changes;
+      const start = clock.now();
       const { value } = await kv.get(lineKeys.line(lineId));
       const name = value?.name ?? "";
-      if (changes === before) known.set(lineId, { name, at: now });
+      if (changes === before) known.set(lineId, name, { start });
       return name;
     },
     changed(lineId) {

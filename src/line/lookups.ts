@@ -69,7 +69,7 @@ export function makeLookups({ clock }: { clock: Clock }) {
       const key = `${question.lineId} ${question.about}`;
       const kept = answers.get(key);
       const age = kept ? clock.now() - kept.at : Infinity;
-      const isFresh = kept !== undefined && age >= 0 && age < question.maxAgeMs;
+      const isFresh = kept !== undefined && age < question.maxAgeMs;
       const value = isFresh ? kept.value : await (asking.get(key) ?? askAnew(question, key));
       return { value: value as T, ageSeconds: isFresh ? Math.floor(age / 1000) : 0 };
     },

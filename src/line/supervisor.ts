@@ -236,7 +236,7 @@ export class Supervisor implements Service, LiveLines {
     for (const [lineId, session] of this.#sessions) if (!found.has(lineId)) await this.#release(lineId, session);
     await expireMessages(this.#deps, (lineId) => this.#sessions.get(lineId)?.recorder ?? null);
     if (await plansChanged()) { for (const { runner } of this.#sessions.values()) runner.wake(); }
-    if (Math.abs(clock.now() - this.#queuesSeenAt) >= SWEEP_EVERY_MS) await this.#wakeBusy();
+    if (clock.now() - this.#queuesSeenAt >= SWEEP_EVERY_MS) await this.#wakeBusy();
     if (!isObserved) return SWEEP_AGAIN_MS;
     const expiresIn = await nextExpiry(kv) - clock.now();
     // An expired message still has its row: it is on its way, or belongs to a bulk that is being accepted.

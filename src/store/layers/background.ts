@@ -10,14 +10,8 @@ const LATELY_MS = 1_000;
 
 /** Honours `CommitOptions.background`. */
 export function withBackgroundThrottle(kv: Kv, { clock }: { clock: Clock }): Kv {
-  let rest = { endsAt: 0, ms: 0 };
+  let restsUntil = -Infinity;
   let lastOtherAt = -Infinity;
-
-  function leftOfRest(): number {
-    const leftMs = rest.endsAt - clock.now();
-    // A rest that ends too far ahead began before the clock was set back.
-    return leftMs <= rest.ms ? leftMs : 0;
-  }
 
   return {
     ...kv,
@@ -26,13 +20,12 @@ export function withBackgroundThrottle(kv: Kv, { clock }: { clock: Clock }): Kv 
         lastOtherAt = clock.now();
         return await kv.commit(change, options);
       }
-      const restMs = leftOfRest();
+      const restMs = restsUntil - clock.now();
       if (restMs > 0) await sleep(clock, restMs);
       const begun = clock.now();
       const version = await kv.commit(change, options);
       const now = clock.now();
-      const ms = now - begun;
-      if (now - lastOtherAt < LATELY_MS && ms > leftOfRest()) rest = { endsAt: now + ms, ms };
+      if (now - lastOtherAt < LATELY_MS) restsUntil = Math.max(restsUntil, now + (now - begun));
       return version;
     },
   };

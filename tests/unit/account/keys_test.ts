@@ -7,25 +7,22 @@ import { settle, testRuntime } from "../../support/runtime.ts";
 
 const NEW_KEY = { name: "shop", scopes: ["send" as const], allowedIps: [], allowedDomains: [] };
 
-Deno.test("the last use of a key is noted to the minute, after the clock was set back too", async () => {
+Deno.test("the last use of a key is noted to the minute", async () => {
   const kv = new MemoryKv();
   const runtime = testRuntime();
-  let now = runtime.clock.now();
-  const clock = { now: () => now, after: runtime.clock.after.bind(runtime.clock) };
   const callers = { of: () => Promise.resolve({}) } as unknown as Callers;
-  const keys = new AccountKeys({ kv, callers, runtime: { ...runtime, clock } });
+  const keys = new AccountKeys({ kv, callers, runtime });
   const { key, apiKey } = await keys.create("acc_1", NEW_KEY);
   const notedAfter = async (ms: number) => {
-    now += ms;
+    await runtime.clock.advance(ms);
     await keys.authenticate(apiKey);
     await settle();
     return (await kv.get(accountKeys.keyUsed(key.id))).value;
   };
-  const first = now;
+  const first = runtime.clock.now();
   assert.equal(await notedAfter(0), first);
   assert.equal(await notedAfter(59_999), first);
   assert.equal(await notedAfter(1), first + 60_000);
-  assert.equal(await notedAfter(-3_600_000), first + 60_000 - 3_600_000);
 });
 
 Deno.test("a key that is removed while it is used leaves no row behind", async () => {

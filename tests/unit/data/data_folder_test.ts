@@ -167,17 +167,6 @@ Deno.test("a store that takes no writes is not ready, and is once it does", asyn
   await probe();
 });
 
-Deno.test("a store is tested for writes also after the clock was set back", async () => {
-  let now = Date.UTC(2026, 0, 15, 12);
-  let commits = 0;
-  const kv = { commit: () => Promise.resolve(String(++commits)) } as unknown as Kv;
-  const probe = makeProbe(kv, { now: () => now, after: () => () => {} });
-  await probe();
-  now -= 3_600_000;
-  await probe();
-  assert.equal(commits, 2);
-});
-
 const HOLDER = new URL("../../support/lock_holder.ts", import.meta.url).pathname;
 
 Deno.test("a data folder takes one gateway at a time", async () => {

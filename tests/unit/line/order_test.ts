@@ -237,7 +237,7 @@ Deno.test("a message that is accepted while very many come due passes none to it
   await world.supervisor.stop();
 });
 
-Deno.test("a system clock that is set while a message is scheduled counts within ten seconds, forward and back", async () => {
+Deno.test("a system clock that is set forward while a message is scheduled counts within ten seconds", async () => {
   const world = await connectedWorld();
   const { now } = world.clock;
   let aheadMs = 0;
@@ -250,9 +250,6 @@ Deno.test("a system clock that is set while a message is scheduled counts within
     [(await world.message(soon.id)).status, (await world.message(later.id)).status],
     ["sent", "queued"],
   );
-  aheadMs = -HOUR_MS;
-  await world.clock.advance(2 * HOUR_MS);
-  assert.equal((await world.message(later.id)).status, "queued", "two hours by a clock that was set back by two");
   await world.clock.advance(HOUR_MS);
   assert.equal((await world.message(later.id)).status, "sent");
   await world.supervisor.stop();

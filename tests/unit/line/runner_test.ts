@@ -284,22 +284,6 @@ Deno.test("a departure that was written though the store said otherwise does not
   await world.supervisor.stop();
 });
 
-Deno.test("a clock that is set back does not lengthen the pause after trouble", async () => {
-  const world = await connectedWorld();
-  let asked = 0;
-  world.network.preparing = () => asked++ === 0 ? { kind: "hold", detail: "offline for a moment" } : null;
-  const { now } = world.clock;
-  let backMs = 0;
-  world.clock.now = () => now.call(world.clock) - backMs;
-  const { id } = await world.accept();
-  await world.clock.advance(10);
-  assert.deepEqual([(await world.message(id)).status, asked], ["queued", 1]);
-  backMs = 60 * 60 * 1000;
-  await world.clock.advance(60_000);
-  assert.equal((await world.message(id)).status, "sent");
-  await world.supervisor.stop();
-});
-
 Deno.test("a receipt counts more than three lost answers", async () => {
   const world = await connectedWorld();
   world.network.outcome = () => null;

@@ -48,22 +48,6 @@ Deno.test("whoever is alone does not rest, and others never do", async () => {
   assert.deepEqual(begun, [40, 40, 40]);
 });
 
-Deno.test("a rest that began before the clock was set back does not last until that time comes again", async () => {
-  const { clock } = testRuntime();
-  let setBackMs = 0;
-  const slow = { commit: () => new Promise((resolve) => clock.after(TAKES_MS, () => resolve("v1"))) } as unknown as Kv;
-  const wall = { now: () => clock.now() - setBackMs, after: clock.after.bind(clock) };
-  const kv = withBackgroundThrottle(slow, { clock: wall });
-  const first = Promise.all([kv.commit(new Change()), kv.commit(new Change(), { background: true })]);
-  await clock.advance(TAKES_MS);
-  await first;
-  setBackMs = 3_600_000;
-  let isWritten = false;
-  void kv.commit(new Change(), { background: true }).then(() => isWritten = true);
-  await clock.advance(2 * TAKES_MS);
-  assert(isWritten);
-});
-
 Deno.test("of rests that are over nothing is kept", async () => {
   let now = 0;
   const clock = {
