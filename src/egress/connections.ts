@@ -4,6 +4,7 @@
  * during a request fails that request. Nothing is ever sent twice.
  */
 import { hostOf, portOf } from "../base/addresses.ts";
+import { timeLimit } from "../base/within.ts";
 import type { Clock } from "../runtime.ts";
 import type { Deadline } from "./deadline.ts";
 import { EgressError, reasonOf } from "./egress_error.ts";
@@ -11,6 +12,8 @@ import type { ByteConnection } from "./http1.ts";
 
 /** How many addresses of a name are tried in turn, as long as nothing has been sent. */
 const MAX_ADDRESSES = 3;
+/** How long an address may take to accept the connection: while there are others to try, and the last. */
+const CONNECT_MS = { each: 3_000, last: 15_000 };
 /** Shorter than the keep-alive time of servers (5 s and more), so that a request rarely meets a closing connection. */
 const IDLE_MS = 2_000;
 /** Size of the pending read on an idle connection; most responses to the next request fit into it. */
@@ -18,17 +21,24 @@ const AHEAD_BYTES = 1024;
 /** Most idle connections per origin. */
 const MAX_IDLE = 32;
 
-/** Connects to the first vetted address that answers. For https the certificate must match the host. */
-export async function connect(
-  url: URL,
-  { addresses, caCerts, deadline }: { addresses: readonly string[]; caCerts: string[]; deadline: Deadline },
-): Promise<ReusableConnection> {
+interface ConnectOptions {
+  /** Vetted. */
+  addresses: readonly string[];
+  caCerts: string[];
+  deadline: Deadline;
+  clock: Clock;
+}
+
+/** Connects to the first of the addresses that answers. For https the certificate must match the host. */
+export async function connect(url: URL, options: ConnectOptions): Promise<ReusableConnection> {
+  const { caCerts, deadline } = options;
   const port = portOf(url);
+  const addresses = options.addresses.slice(0, MAX_ADDRESSES);
   let failure: unknown;
-  for (const address of addresses.slice(0, MAX_ADDRESSES)) {
+  for (const address of addresses) {
     try {
-      const connecting = Deno.connect({ hostname: address, port });
-      const plain = await deadline.race(connecting, (late) => late.close());
+      const limitMs = address === addresses.at(-1) ? CONNECT_MS.last : CONNECT_MS.each;
+      const plain = await dial({ hostname: address, port }, { ...options, limitMs });
       const connection = url.protocol === "http:"
         ? plain
         : await secure(plain, { hostname: hostOf(url), caCerts, deadline });
@@ -42,6 +52,17 @@ export async function connect(
   throw new EgressError("unreachable", refused ? "the connection was refused" : "the host cannot be reached", {
     cause: failure,
   });
+}
+
+/** Opens a connection; the attempt ends with the time limit, and with the request. */
+async function dial(
+  target: Deno.ConnectOptions,
+  { deadline, clock, limitMs }: Pick<ConnectOptions, "deadline" | "clock"> & { limitMs: number },
+): Promise<Deno.TcpConn> {
+  const givenUp = new AbortController();
+  deadline.onStop(() => givenUp.abort());
+  using limit = timeLimit(clock, limitMs, givenUp.signal);
+  return await deadline.race(Deno.connect({ ...target, signal: limit.signal }), (late) => late.close());
 }
 
 async function secure(

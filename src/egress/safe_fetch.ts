@@ -90,7 +90,7 @@ export function makeSafeFetch(
   async function connectTo(url: URL, request: SafeRequest, deadline: Deadline): Promise<ReusableConnection> {
     const addresses = await deadline.race(vetting.addressesOf(url, request.schemes));
     const waiting = request.reuse ? idle.take(url.origin, addresses) : null;
-    return waiting ?? await connect(url, { addresses, caCerts, deadline });
+    return waiting ?? await connect(url, { addresses, caCerts, deadline, clock });
   }
 
   async function once(url: URL, request: SafeRequest, deadline: Deadline): Promise<Hop> {

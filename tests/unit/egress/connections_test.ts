@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { EgressError } from "../../../src/egress/egress_error.ts";
+import type { Resolve } from "../../../src/egress/resolve.ts";
 import { makeSafeFetch } from "../../../src/egress/safe_fetch.ts";
 import { readAllowList } from "../../../src/egress/vetting.ts";
 import { ManualClock } from "../../support/runtime.ts";
@@ -40,9 +41,9 @@ function rawServer(answer: (number: number) => string | null) {
   };
 }
 
-function client() {
+function client({ resolve }: { resolve?: Resolve } = {}) {
   const clock = new ManualClock();
-  const { fetch } = makeSafeFetch({ clock, allow: readAllowList(["127.0.0.1"]) });
+  const { fetch } = makeSafeFetch({ clock, allow: readAllowList(["127.0.0.0/8"]), ...(resolve ? { resolve } : {}) });
   const post = async (url: string, { reuse = true } = {}) => {
     const body = new TextEncoder().encode("x");
     const { status, body: answer } = await fetch({
@@ -111,4 +112,49 @@ Deno.test("a connection that breaks under a request fails it, and nothing is sen
     await assert.rejects(post(server.url), (error) => error instanceof EgressError);
     assert.deepEqual([server.counts.connections, server.counts.requests], [i, 2 * i]);
   }
+});
+
+/** A place on loopback that accepts no connection, as one behind a firewall that drops packets. */
+async function blackHole(hostname: string, port: number) {
+  const listener = Deno.listen({ hostname, port, tcpBacklog: 1 });
+  const address = { hostname, port: (listener.addr as Deno.NetAddr).port };
+  const waiting = await Promise.all([Deno.connect(address), Deno.connect(address)]);
+  const [a, b, c, d] = hostname.split(".").map((part) => Number(part).toString(16).padStart(2, "0").toUpperCase());
+  const target = `${d}${c}${b}${a}:${address.port.toString(16).padStart(4, "0").toUpperCase()} 02`;
+  return {
+    ...address,
+    /** Whether the system is still trying to connect to it. */
+    async isTried(): Promise<boolean> {
+      return (await Deno.readTextFile("/proc/net/tcp")).includes(target);
+    },
+    [Symbol.dispose]() {
+      for (const resource of [...waiting, listener]) resource.close();
+    },
+  };
+}
+
+/** Only Linux tells which connections are being opened. */
+const ignore = Deno.build.os !== "linux";
+
+Deno.test("a connection that is never accepted is given up with its request", { ignore }, async () => {
+  using hole = await blackHole("127.0.0.1", 0);
+  const { clock, post } = client();
+  const posting = assert.rejects(post(`http://127.0.0.1:${hole.port}/`), { code: "timeout" });
+  await until(hole.isTried, "the attempt");
+  await clock.advance(10_000);
+  await posting;
+  await until(async () => !await hole.isTried(), "the end of the attempt");
+});
+
+Deno.test("an address that accepts no connection leaves time for the next one", { ignore }, async () => {
+  await using server = rawServer(() => OK);
+  const url = new URL(server.url);
+  using hole = await blackHole("127.0.0.2", Number(url.port));
+  const { clock, post } = client({ resolve: () => Promise.resolve(["127.0.0.2", "127.0.0.1"]) });
+  url.hostname = "two.test";
+  const posting = post(url.href);
+  await until(hole.isTried, "the attempt");
+  await clock.advance(3_000);
+  await until(async () => !await hole.isTried(), "the end of the attempt");
+  assert.equal(await posting, 200);
 });
