@@ -7,6 +7,7 @@ import { z } from "@hono/zod-openapi";
 import type { Caller } from "../account/account.ts";
 import { subscriberOf } from "../base/addresses.ts";
 import { requireScope } from "../account/keys.ts";
+import { invalid } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
 import { idempotencyKey, repeatable } from "./api/idempotency.ts";
 import {
@@ -129,7 +130,14 @@ function readParameters(
     const { path: [name], message } = params.error.issues[0]!;
     throw noRoute(c, paths, `"${String(name)}" in the path ${message}.`);
   }
-  return { params: params?.data, query: route.query && validate(route.query, c.req.query()) };
+  return { params: params?.data, query: route.query && readQuery(c, route.query) };
+}
+
+/** Throws Problem validation_failed; also for a parameter that is given twice, of which one would be ignored. */
+function readQuery(c: ApiContext, query: NonNullable<Route["query"]>): unknown {
+  const twice = Object.keys(query.shape).find((name) => (c.req.queries(name)?.length ?? 0) > 1);
+  if (twice !== undefined) throw invalid(twice, "is given twice");
+  return validate(query, c.req.query());
 }
 
 /** Returns the body's bytes; none for a GET, or for an upload, which its handler reads. */

@@ -268,6 +268,7 @@ export const eventCases: readonly Case[] = [
   ...[
     ["types=message.read", "types"],
     ["types=message.sent,nothing", "types"],
+    ["types=message.sent&types=message.failed", "types"],
     ["after=17", "after"],
     [`after=${LATER}`, "after"],
     ["limit=0", "limit"],
