@@ -90,15 +90,21 @@ function checkUrl(url: URL, schemes: readonly Scheme[]): void {
 const INTERNAL_ANYWAY = new Set(["168.63.129.16"]);
 /** The entire public IPv6 internet. */
 const GLOBAL_UNICAST = ipaddr.parseCIDR("2000::/3");
+/** The IPv4 internet behind a translator: networks without IPv4 resolve its names to these (DNS64, RFC 6052). */
+const TRANSLATED = ipaddr.parseCIDR("64:ff9b::/96");
 
 /**
  * Whether the address is on the public internet. Private, loopback, link-local, carrier-grade NAT, metadata, multicast,
  * documentation and reserved addresses are not. Neither are IPv6 addresses that embed an IPv4 address (mapped,
- * compatible, 6to4, NAT64, Teredo), because a translator on the way could turn them into any of these.
+ * compatible, 6to4, Teredo), because something on the way could turn them into any of these; where a translator
+ * certainly does (NAT64), the embedded address counts.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address) || address.includes("%")) return false;
   const parsed = ipaddr.parse(address);
+  if (parsed.kind() === "ipv6" && parsed.match(TRANSLATED)) {
+    return isPublicAddress(ipaddr.fromByteArray(parsed.toByteArray().slice(-4)).toString());
+  }
   if (parsed.range() !== "unicast") return false;
   if (parsed.kind() === "ipv4") return !INTERNAL_ANYWAY.has(parsed.toString());
   return parsed.match(GLOBAL_UNICAST);
