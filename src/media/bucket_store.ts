@@ -4,8 +4,9 @@
  * found without listing the bucket.
  */
 import { Buffer } from "node:buffer";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { exists } from "../base/files.ts";
+import { exists, unlessMissing } from "../base/files.ts";
 import { GatheredBytes } from "../base/gathered_bytes.ts";
 import type { FilesElsewhere } from "../data/shared_backup.ts";
 import { notFound } from "../errors.ts";
@@ -22,6 +23,8 @@ const PART_BYTES = 8 * 1024 ** 2;
 const LOOK_AFTER_MS = 24 * 3_600_000;
 /** Grace period after a file's end, because it may still be being downloaded. */
 const ENDED_MS = 3_600_000;
+/** Beginning of the names of files that are copied to the local disk, in the system's folder for temporary ones. */
+const COPY_PREFIX = "paloma-file-";
 /** Objects checked per run of the sweep. */
 const A_TURN = 1_000;
 
@@ -105,7 +108,7 @@ export function makeBucketMediaStore(
 
     async onDisk(fileId, signal) {
       const content = await read(fileId);
-      const path = await Deno.makeTempFile({ prefix: "paloma-file-" });
+      const path = await Deno.makeTempFile({ dir: tmpdir(), prefix: COPY_PREFIX });
       const remove = () => Deno.remove(path).catch(() => {});
       try {
         await Deno.writeFile(path, content, { signal });
@@ -131,9 +134,21 @@ export function makeBucketMediaStore(
           throw error;
         }
       }
+      await removeCopies(clock.now() - LOOK_AFTER_MS);
       return removed;
     },
   };
+}
+
+/** Removes copies on the local disk that are older than `until`, Unix ms: a crash left them behind. */
+async function removeCopies(until: number): Promise<void> {
+  const folder = tmpdir();
+  for await (const { name } of Deno.readDir(folder)) {
+    if (!name.startsWith(COPY_PREFIX)) continue;
+    const path = join(folder, name);
+    const copy = await unlessMissing(Deno.stat(path));
+    if (copy?.mtime && copy.mtime.getTime() <= until) await Deno.remove(path).catch(() => {});
+  }
 }
 
 /** Converts the bucket's files to a folder in the layout of the disk store, and back, for backups. */

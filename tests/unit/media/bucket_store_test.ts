@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { exists } from "../../../src/base/files.ts";
 import { type Bucket, openBucket } from "../../../src/media/bucket.ts";
 import { makeBucketMediaStore } from "../../../src/media/bucket_store.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
@@ -60,4 +61,23 @@ Deno.test("a bucket that stops in the middle of a file is given up after half a 
   await clock.advance(30_000);
   await receiver.close();
   await rest;
+});
+
+Deno.test("a copy on the local disk that a crash left behind is removed a day later", async () => {
+  const runtime = testRuntime();
+  const media = makeBucketMediaStore({ bucket: keeping().bucket, kv: new MemoryKv(), runtime });
+  const copyFrom = async (at: number) => {
+    const path = await Deno.makeTempFile({ prefix: "paloma-file-" });
+    await Deno.utime(path, new Date(at), new Date(at));
+    return path;
+  };
+  const { clock } = runtime;
+  const left = await copyFrom(clock.now() - 24 * 3_600_000);
+  const used = await copyFrom(clock.now() - 23 * 3_600_000);
+  try {
+    await media.sweepOrphans(new MemoryKv(), new AbortController().signal);
+    assert.deepEqual([await exists(left), await exists(used)], [false, true]);
+  } finally {
+    await Deno.remove(used);
+  }
 });
