@@ -37,7 +37,11 @@ export async function runNetwork(options: SandboxOptions): Promise<void> {
         "",
         ...Object.entries(settings).map(([name, value]) => `  export ${name}=${value}`),
         "",
-        `Control API: ${network.controlUrl}      Press Ctrl-C to stop.`,
+        "It has no phones yet. This adds one, which can then scan the gateway's QR:",
+        "",
+        `  curl -s ${network.controlUrl}/phones -d '{"number":"${LINE}"}'`,
+        "",
+        "Press Ctrl-C to stop.",
       ].join("\n"));
     await asked;
   });

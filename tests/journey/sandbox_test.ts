@@ -94,6 +94,21 @@ Deno.test("sandbox --network-only --json prints the settings with which a gatewa
   }
 });
 
+Deno.test("sandbox --network-only says how to add a phone, with a command that adds one", async () => {
+  const child = palomaCommand(["sandbox", "--network-only"], ANYWHERE).spawn();
+  const said: string[] = [];
+  for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+    said.push(text);
+    if (said.join("").includes("Ctrl-C")) break;
+  }
+  const [, command] = /^ {2}(curl .*)$/m.exec(said.join("")) ?? [];
+  const { stdout } = await new Deno.Command("sh", { args: ["-c", command!] }).output();
+  assert.equal(JSON.parse(new TextDecoder().decode(stdout)).number, "4915550100001");
+  child.kill("SIGINT");
+  await child.stderr.cancel();
+  assert.equal((await child.status).code, 0);
+});
+
 Deno.test("sandbox takes a data folder that is set to nothing for none, and makes its own", async () => {
   await using temp = await tempFolder();
   for (const PALOMA_DATA_DIR of ["", "  "]) {
