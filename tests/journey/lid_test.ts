@@ -46,6 +46,27 @@ onStage("a sender who is known by @lid alone has a number, and an answer to the 
   await client.end();
 });
 
+onStage(
+  "a sender who writes by @lid, as most do today, and the owner's answer on the phone are of one chat",
+  async (stage) => {
+    await stage.addPhone(ANA, "Ana");
+    const line = await stage.linkLine(LINE);
+    const client = await subscribe(stage, { events: ["message.received", "message.echo"] });
+    const [ana, own] = await Promise.all([ANA, LINE].map((number) => stage.control.call("GET", `/phones/${number}`)));
+    const write = async (number: string, to: string, text: string) => {
+      await stage.control.call("POST", `/phones/${number}/messages`, { to, text });
+      const { event, data } = await client.event(text, ({ data }) => data.text === text);
+      return [event, data.from, data.number];
+    };
+    assert.deepEqual(await write(ANA, own.lid, "by @lid"), ["message.received", ana.lid, ANA]);
+    assert.deepEqual(await write(LINE, ana.lid, "the owner's answer"), ["message.echo", ana.lid, LINE]);
+    await stage.sendText(line, ana.lid, "the line's answer");
+    const { from } = await stage.arrival(ANA, ({ text }) => text === "the line's answer");
+    assert.equal(from, `${LINE}@s.whatsapp.net`);
+    await client.end();
+  },
+);
+
 onStage("a member of a group who hides the number has one, and so has one after a restart", async (stage) => {
   await stage.addPhone(ANA, "Ana");
   await stage.addPhone(BEN, "Ben");
