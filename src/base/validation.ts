@@ -50,14 +50,15 @@ export async function validateInPieces(
       last = result.data;
       continue;
     }
-    for (const { path: [member, index, ...rest], ...issue } of result.error.issues) {
+    for (const issue of result.error.issues) {
+      const [member, index, ...rest] = issue.path;
       const ofItem = member === name && typeof index === "number";
       // Errors in the rest of the body are found again with each piece.
       if (!ofItem && first > 0) continue;
       const path = ofItem
         ? [name, first + index, ...rest]
         : [member, index, ...rest].filter((part) => part !== undefined);
-      errors.push(...errorsOf({ ...issue, path } as z.core.$ZodIssue));
+      errors.push(...errorsOf({ ...issue, path }));
     }
     if (errors.length > MAX_ERRORS) break;
   }

@@ -171,9 +171,9 @@ function exampleOf(code: ProblemCode): object {
   return problemDocument(problem, "req_01kf0m3e4v8s2q6w9x1y5z7abc");
 }
 
-function webhookConfig({ name, summary, schema }: (typeof WEBHOOK_BODIES)[number]): RouteConfig {
+function webhookConfig({ name, summary, schema }: (typeof WEBHOOK_BODIES)[number]) {
   return {
-    method: "post",
+    method: "post" as const,
     path: name,
     operationId: name,
     tags: ["Webhooks"],
@@ -194,5 +194,5 @@ function webhookConfig({ name, summary, schema }: (typeof WEBHOOK_BODIES)[number
       body: { required: true, content: { "application/json": { schema } } },
     },
     responses: { "2XX": { description: "Delivered. Any other response is retried after 5, 25 and 120 seconds." } },
-  } as unknown as RouteConfig;
+  };
 }

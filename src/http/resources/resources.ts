@@ -23,7 +23,7 @@ import { sessionResource } from "./sessions.ts";
 import { webhookResource } from "./webhooks.ts";
 
 interface Resource {
-  routes: readonly unknown[];
+  routes: readonly Route[];
   add(api: Api, services: Services): void;
 }
 
@@ -52,7 +52,7 @@ const RESOURCES: readonly Resource[] = [
 ];
 
 /** Every route that the gateway offers to clients. */
-export const ROUTES = RESOURCES.flatMap(({ routes }) => routes) as readonly Route[];
+export const ROUTES = RESOURCES.flatMap(({ routes }) => routes);
 
 export function addResources(api: Api, services: Services): void {
   for (const { add } of RESOURCES) add(api, services);

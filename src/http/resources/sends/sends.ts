@@ -7,7 +7,7 @@ import { z } from "@hono/zod-openapi";
 import { invalid } from "../../../errors.ts";
 import type { MessageKind, OutgoingContent } from "../../../message/content.ts";
 import type { ForwardContent, ReactionContent } from "../../../message/kinds/plain.ts";
-import { type Api, route } from "../../api/route.ts";
+import { type Api, type Route, route } from "../../api/route.ts";
 import { PhoneNumber, Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { bulk } from "./bulk.ts";
@@ -144,7 +144,7 @@ const sendForward = route({
 });
 
 interface Sends {
-  routes: readonly unknown[];
+  routes: readonly Route[];
   add(api: Api, sender: Sender, services: Services): void;
 }
 
