@@ -1,6 +1,7 @@
 /**
  * A reserve of free disk space: it takes no new messages and no files, so that the outcomes of accepted messages can
- * still be recorded. The store survives a full disk, but a line whose outcomes cannot be written stops.
+ * still be recorded. The store survives a full disk, but a line whose outcomes cannot be written stops. Files leave
+ * twice as much, so that what strangers send stops nobody's messages.
  */
 import { statfsSync } from "node:fs";
 import type { SharedMediaStore } from "../media/fair_shares.ts";
@@ -32,7 +33,7 @@ export function makeDiskReserve(options: DiskReserveOptions) {
     if (short !== free < minFreeBytes) {
       short = !short;
       if (short) {
-        log.error({ free, minFreeBytes }, "the disk is nearly full: sends and files are refused until there is room");
+        log.error({ free, minFreeBytes }, "the disk is nearly full: sends are refused until there is room");
       } else log.info({ free }, "there is room on the disk again");
     }
     return free;
@@ -41,15 +42,21 @@ export function makeDiskReserve(options: DiskReserveOptions) {
   return {
     /** Returns the bytes that the gateway may still write, as of the last query. */
     free: look,
-    /** Throws StoreError `full` if less than the reserve would be free after `bytes` are written. */
-    assertRoom(bytes = 0): void {
-      if (look() - bytes < minFreeBytes) throw new StoreError("full", "less than PALOMA_MIN_FREE_DISK is free");
+    /** Throws StoreError `full` while less than the reserve is free. */
+    assertRoom(): void {
+      if (look() < minFreeBytes) throw new StoreError("full", "less than PALOMA_MIN_FREE_DISK is free");
+    },
+    /** Takes room for `bytes` of a file. Throws StoreError `full` if less than twice the reserve would be left. */
+    takeRoom(bytes: number): void {
+      if (look() - bytes < 2 * minFreeBytes) {
+        throw new StoreError("full", "less than twice PALOMA_MIN_FREE_DISK is free");
+      }
       free -= bytes;
     },
   };
 }
 
-type DiskReserve = Pick<ReturnType<typeof makeDiskReserve>, "assertRoom">;
+type DiskReserve = ReturnType<typeof makeDiskReserve>;
 
 /** Returns the bytes free for the gateway's user on the folder's disk. */
 export function freeBytesOf(folder: string): number {
@@ -58,7 +65,7 @@ export function freeBytesOf(folder: string): number {
 }
 
 /** Returns an `Accept` that throws StoreError `full` while there is no room. */
-export function acceptedWithRoom(accept: Accept, reserve: DiskReserve): Accept {
+export function acceptedWithRoom(accept: Accept, reserve: Pick<DiskReserve, "assertRoom">): Accept {
   return (command) => {
     reserve.assertRoom();
     return accept(command);
@@ -66,17 +73,17 @@ export function acceptedWithRoom(accept: Accept, reserve: DiskReserve): Accept {
 }
 
 /** Returns the same store of files, where a write fails with StoreError `full` at the chunk for which there is no room. */
-export function writtenWithRoom<M extends SharedMediaStore>(media: M, reserve: DiskReserve): M {
+export function writtenWithRoom<M extends SharedMediaStore>(media: M, reserve: Pick<DiskReserve, "takeRoom">): M {
   return {
     ...media,
     assertPlace() {
       media.assertPlace();
-      reserve.assertRoom();
+      reserve.takeRoom(0);
     },
     write(content, options) {
       const checked = new TransformStream<Uint8Array, Uint8Array>({
         transform(chunk, controller) {
-          reserve.assertRoom(chunk.length);
+          reserve.takeRoom(chunk.length);
           controller.enqueue(chunk);
         },
       });

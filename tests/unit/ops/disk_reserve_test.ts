@@ -30,9 +30,9 @@ Deno.test("below the reserve sends are refused, and taken again within a second 
   assert.equal(taken, 2);
 });
 
-Deno.test("a file that would use up the reserve is refused midway, and leaves nothing behind", async () => {
+Deno.test("a file that would leave less than twice the reserve is refused midway, leaves nothing behind, and stops no send", async () => {
   const runtime = testRuntime();
-  const reserve = makeDiskReserve({ folder: "/", minFreeBytes: 256 * MB, runtime, freeBytes: () => 257 * MB });
+  const reserve = makeDiskReserve({ folder: "/", minFreeBytes: 256 * MB, runtime, freeBytes: () => 513 * MB });
   const kept = fakeMedia();
   const media = writtenWithRoom(withFairWrites(kept, runtime.clock), reserve);
   const write = (pieces: number) => {
@@ -43,6 +43,7 @@ Deno.test("a file that would use up the reserve is refused midway, and leaves no
   await assert.rejects(write(3), { name: "StoreError", code: "full", message: /PALOMA_MIN_FREE_DISK/ });
   assert.equal(kept.files.size, 0);
   media.assertPlace();
+  reserve.assertRoom();
   await runtime.clock.advance(1_000);
   await write(2);
   assert.equal(kept.files.size, 1);
