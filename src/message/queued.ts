@@ -84,7 +84,7 @@ export class Queued {
       const message = at(before, place);
       // Gone from the schedule, it stays in the queue, or messages to its chat could pass it.
       const scheduled = await kv.get(scheduleKeyOf(before));
-      const waits = place.sendAt !== undefined || scheduled.value !== null;
+      const waits = message.sendAt !== before.sendAt || scheduled.value !== null;
       const lane = waits ? null : await laneOf(message.sessionId, chatOf(message.to));
       const change = new Change().check(slot).check(scheduled).set(slot.key, message);
       movePlace(change, before, { message, lane });

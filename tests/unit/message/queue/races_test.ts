@@ -58,10 +58,12 @@ Deno.test("a message whose time has come stays in the queue when its priority ch
     const { messages: [accepted] } = await accept(aSend({ sendAt }));
     await clock.advance(60_000);
     await new Lanes(kv, LINE).release(clock.now(), () => "cold");
-    await queuedOf(world).reschedule("acc_1", accepted!.id, { priority: "low" });
-    assert.equal((await keysUnder(kv, messageKeys.queueLane(LINE, "low", "cold"))).length, 1);
-    assert.equal((await keysUnder(kv, messageKeys.queueOfChat(LINE, "34600000001"))).length, 1);
-    assert.deepEqual(await keysUnder(kv, messageKeys.scheduleOfLine(LINE)), []);
+    for (const place of [{ priority: "low" }, { priority: "high", sendAt }] as const) {
+      await queuedOf(world).reschedule("acc_1", accepted!.id, place);
+      assert.equal((await keysUnder(kv, messageKeys.queueLane(LINE, place.priority, "cold"))).length, 1);
+      assert.equal((await keysUnder(kv, messageKeys.queueOfChat(LINE, "34600000001"))).length, 1);
+      assert.deepEqual(await keysUnder(kv, messageKeys.scheduleOfLine(LINE)), []);
+    }
   }));
 
 Deno.test("a message that is put off while its chat writes does not leave before its time", () =>
