@@ -115,10 +115,10 @@ export class Departures {
 
   /**
    * Sends the message and records the outcome; an acknowledgement is recorded by the next `settle` or departure.
-   * Resolves to false if the message was cancelled or changed before it could leave. `meanwhile` runs while the message
-   * is on its way. Throws StoreError.
+   * Does nothing if the message was cancelled or changed before it could leave. `meanwhile` runs while the message is on
+   * its way. Throws StoreError.
    */
-  async depart(departure: Departure, meanwhile: (pacing: Pacing) => Promise<void>): Promise<boolean> {
+  async depart(departure: Departure, meanwhile: (pacing: Pacing) => Promise<void>): Promise<void> {
     const { clock, random } = this.#deps.runtime;
     const { row, ready, plan, startsChat } = departure;
     const before = await this.pacing();
@@ -134,7 +134,7 @@ export class Departures {
     };
     const onItsWay = { ...whileDeparting(handedOverAt, { delays, random }), ...counts, departing: row.value.id };
     const dispatched = await this.#dispatch(departure, onItsWay);
-    if (!dispatched) return false;
+    if (!dispatched) return;
     const answer = async () => {
       const outcome = await this.#send(row.value, ready);
       const at = clock.now();
@@ -148,10 +148,9 @@ export class Departures {
     const [{ outcome, at, after }] = await Promise.all([answer(), meanwhile(onItsWay)]);
     this.#log(dispatched.value, outcome);
     traceDeparture(dispatched.value, outcome, { handedOverAt, answeredAt: at });
-    if (outcome.kind === "sent") return true;
+    if (outcome.kind === "sent") return;
     if (outcome.kind === "unknown") this.#line.suspect(departure.connection);
     await this.#recordUnacknowledged(dispatched, outcome, { before, after });
-    return true;
   }
 
   /** Records the last acknowledgement, if it is not recorded yet. Retries for as long as the store fails. */

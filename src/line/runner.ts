@@ -191,12 +191,13 @@ export class Runner implements Service {
    */
   async #step(): Promise<number> {
     const flow = this.#flow;
+    if (this.#nextUp.dueAt <= this.#deps.runtime.clock.now()) this.#changed = true;
     // If the next message can follow at once, its departure's commit also records the acknowledgement.
     if (!this.#follows(flow)) await this.#departures.settle();
     if (flow.kind !== "open") await this.#preparation.end();
     if (flow.kind === "ended") return await this.#fail(flow.error);
     const now = this.#deps.runtime.clock.now();
-    if (this.#changed || this.#nextUp.dueAt <= now) {
+    if (this.#changed) {
       // Reset first: a change from now on requires the queue to be read again.
       this.#changed = false;
       this.#turn = null;
@@ -272,12 +273,10 @@ export class Runner implements Service {
     // A retry of the same message does not start a chat.
     const startsChat = message.id !== pacing?.departing && newChats !== null && await this.#nextUp.isNew(chat);
     const departure = { row, connection, ready, plan, startsChat };
-    const departed = await this.#departures.depart(departure, (pacing) => this.#lookAhead(departure, pacing));
-    // Its row was changed without a wake-up.
-    if (!departed) this.#changed = true;
+    await this.#departures.depart(departure, (pacing) => this.#lookAhead(departure, pacing));
     // The next message was chosen on the assumption of an acknowledgement. Without one, this message may have to be
-    // sent again first, or others be held back as it was.
-    if (!this.#departures.isAcknowledged()) this.#turn = null;
+    // sent again first, or others be held back as it was. One that did not depart was changed without a wake-up.
+    if (!this.#departures.isAcknowledged()) this.#changed = true;
     if (startsChat) {
       await this.#departures.settle();
       await this.#nextUp.started(chat);

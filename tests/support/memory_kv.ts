@@ -73,7 +73,7 @@ export class MemoryKv implements Kv {
   /** After so many more commits nothing works any more, as after a crash; the last one is written. */
   commitsLeft = Infinity;
   /** Called after each commit that was written. */
-  committed: () => void = () => {};
+  committed: (change: Change) => void = () => {};
   /** While set, every call rejects with it. */
   trouble: StoreError | null = null;
 
@@ -112,7 +112,7 @@ export class MemoryKv implements Kv {
           this.disk.set(id, { key: mutation.key, value, version });
         }
       }
-      this.committed();
+      this.committed(change);
       return version;
     });
 
