@@ -173,7 +173,8 @@ export const ROWS = {
     about: "private hosts or CIDRs, optionally with :port, that webhooks and fileUrl may reach (none)",
     read: list(
       (entry) => {
-        const { place } = splitPort(entry);
+        const { place, port } = splitPort(entry);
+        if (port !== null && (port < 1 || port > 65_535)) return false;
         return isNetwork(place) || isHost(place.replace(/^\*\./, ""));
       },
       "is not an address, CIDR or host name (without scheme or path; a port is optional)",

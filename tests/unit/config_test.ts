@@ -68,10 +68,10 @@ Deno.test("hosts are addresses and names", () => {
     assert.deepEqual(problemsOf({ PALOMA_OUTBOUND_ALLOW: host }), [], host);
   }
   assert.deepEqual(problemsOf({ PALOMA_OUTBOUND_ALLOW: "*.internal,10.0.0.0/8,fd00::/8" }), []);
-  const ports = "n8n.local:5678,*.internal:80,10.0.0.0/8:443,[fd00::7]:443,fd00::/8:443";
+  const ports = "n8n.local:5678,*.internal:1,10.0.0.0/8:65535,[fd00::7]:443,fd00::/8:443";
   assert.deepEqual(problemsOf({ PALOMA_OUTBOUND_ALLOW: ports }), []);
   assert.equal(problemsOf({ PALOMA_HOST: "a:80" }).length, 1);
-  for (const host of ["a b", "a:b", "http://a", "a/b", "*.*", "256.1.1.1", "!"]) {
+  for (const host of ["a b", "a:b", "a:0", "10.0.0.0/8:65536", "http://a", "a/b", "*.*", "256.1.1.1", "!"]) {
     assert.equal(problemsOf({ PALOMA_HOST: host }).length, 1, host);
     assert.equal(problemsOf({ PALOMA_OUTBOUND_ALLOW: host }).length, 1, host);
   }
