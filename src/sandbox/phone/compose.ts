@@ -164,10 +164,11 @@ export function composeReaction(
   received: Received,
   text: string,
   { runtime }: PhoneContext,
-): { to: string; message: proto.IMessage } {
+): { to: string; message: proto.IMessage; edit?: string } {
   const key = keyOf(received);
   const senderTimestampMs = runtime.clock.now();
-  return { to: key.remoteJid!, message: { reactionMessage: { key, text, senderTimestampMs } } };
+  const edit = text === "" ? SENDER_REVOKE : undefined;
+  return { to: key.remoteJid!, message: { reactionMessage: { key, text, senderTimestampMs } }, edit };
 }
 
 export function composeEdit(key: proto.IMessageKey, text: string, { runtime }: PhoneContext) {

@@ -134,8 +134,8 @@ export class Phone implements Device {
   /** Reacts to a message in the inbox; an empty emoji removes the reaction. Throws Problem not_found. */
   react(messageId: string, emoji: string): Promise<{ id: string }> {
     return this.#inTurn(() => {
-      const { message, to } = composeReaction(this.#inbox.message(messageId), emoji, this.#context);
-      return this.#outbox.send(to, message, { hideNumber: this.#outbox.hidesNumberIn(to) });
+      const { message, to, edit } = composeReaction(this.#inbox.message(messageId), emoji, this.#context);
+      return this.#outbox.send(to, message, { hideNumber: this.#outbox.hidesNumberIn(to), edit });
     });
   }
 

@@ -91,6 +91,8 @@ Deno.test("a reaction is an item of its own, and an empty one takes it back", as
     { type: "reaction", reaction: { id, emoji: "👍" }, chat: ben.jid },
     { type: "reaction", reaction: { id, emoji: "" }, chat: ben.jid },
   ]);
+  const edits = network.sent.filter(({ tag }) => tag === "message").map(({ attrs }) => attrs.edit);
+  assert.deepEqual(edits, [undefined, undefined, "7"], "as for a deletion");
   await assert.rejects(ben.react("UNKNOWN", "👍"), { code: "not_found" });
 });
 
