@@ -26,7 +26,6 @@ const ACCOUNT_SIGNATURE_PREFIX = Buffer.from([6, 0]);
 interface QrText extends LinkRequest {
   ref: string;
   noisePublic: Uint8Array;
-  platform: string;
 }
 
 /**
@@ -138,13 +137,13 @@ export function readQr(qr: string): QrText {
   if (qr.length > QR_MAX_CHARACTERS) throw invalid("qr", "is larger than any QR");
   const text = qr.startsWith(PNG_DATA_URL) ? readPng(qr) : qr;
   const fields = text.slice(text.startsWith(QR_LINK) ? QR_LINK.length : 0).split(",");
-  const [ref, noise, identity, secret, platform = ""] = fields;
+  const [ref, noise, identity, secret] = fields;
   const keys = [noise, identity, secret].map((field) => Buffer.from(field ?? "", "base64"));
   const [noisePublic, identityPublic, advSecret] = keys;
   if (!ref || fields.length > 5 || !noisePublic || !identityPublic || !advSecret || keys.some((k) => k.length !== 32)) {
     throw invalid("qr", "is not the QR of a device that wants to be linked");
   }
-  return { ref, noisePublic, identityPublic, advSecret, platform };
+  return { ref, noisePublic, identityPublic, advSecret };
 }
 
 function readPng(dataUrl: string): string {

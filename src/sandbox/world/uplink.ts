@@ -101,7 +101,6 @@ export interface CodeRequest {
   ref: string;
   /** 32 bytes salt, 16 bytes IV, 32 bytes encrypted ephemeral key. */
   wrappedEphemeral: Uint8Array;
-  noisePublic: Uint8Array;
 }
 
 /** The phone's half of pairing by code (`primary_hello`). */

@@ -83,14 +83,14 @@ export class CodeLink {
     const refused = network.faults.take(account.number, "refuse_code");
     if (refused) return this.#socket.send(refusal(query, refused));
     const wrappedEphemeral = bytesOf(child(link, "link_code_pairing_wrapped_companion_ephemeral_pub"));
-    const noisePublic = bytesOf(child(link, "companion_server_auth_key_pub"));
+    const authKey = bytesOf(child(link, "companion_server_auth_key_pub"));
     const isNamed = DISPLAY_NAME.test(textOf(child(link, "companion_platform_display")));
-    if (wrappedEphemeral.length !== WRAPPED_KEY_BYTES || noisePublic.length !== 32 || !isNamed) {
+    if (wrappedEphemeral.length !== WRAPPED_KEY_BYTES || authKey.length !== 32 || !isNamed) {
       return this.#socket.send(refusal(query, "400"));
     }
     this.#finish?.(null);
     const ref = expectCode(account);
-    this.#request = { ref, wrappedEphemeral, noisePublic };
+    this.#request = { ref, wrappedEphemeral };
     this.#cancelExpiry();
     this.#cancelExpiry = network.runtime.clock.after(codeLifetimeMs, () => this.#expire());
     this.#socket.send(result(query, [

@@ -45,7 +45,6 @@ Deno.test("a QR is read from its text, with and without the link, and from a pic
     noisePublic: companion.noise.public,
     identityPublic: companion.identity.public,
     advSecret: companion.advSecret,
-    platform: "7",
   };
   const bare = companion.text.slice(companion.text.indexOf("#") + 1);
   for (const qr of [companion.text, bare, await QRCode.toDataURL(companion.text)]) {

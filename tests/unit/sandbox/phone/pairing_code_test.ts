@@ -16,7 +16,6 @@ import { SmallNetwork } from "./small_network.ts";
 /** The companion's half, as Baileys computes it in its socket and in its answer to primary_hello. */
 class Companion {
   readonly identity = Curve.generateKeyPair();
-  readonly noise = Curve.generateKeyPair();
   readonly ephemeral = Curve.generateKeyPair();
   readonly code: string;
   advSecret = Buffer.alloc(0);
@@ -29,7 +28,7 @@ class Companion {
     const [salt, iv] = [randomBytes(32), randomBytes(16)];
     const key = await derivePairingCodeKey(this.code, salt);
     const wrappedEphemeral = Buffer.concat([salt, iv, aesEncryptCTR(this.ephemeral.public, key, iv)]);
-    return { ref: "ref-1", wrappedEphemeral, noisePublic: this.noise.public };
+    return { ref: "ref-1", wrappedEphemeral };
   }
 
   async finish(hello: PrimaryHello): Promise<CompanionFinish> {
