@@ -34,6 +34,8 @@ onStage("a sender who is known by @lid alone has a number, and an answer to the 
   // The same person, written to and writing with the number: one number throughout.
   await stage.sendText(line, ANA, "an answer to the number");
   await stage.arrival(ANA, ({ text }) => text === "an answer to the number");
+  const wire: { to: string }[] = await stage.control.call("GET", `/wire?line=${LINE}`);
+  assert.deepEqual(new Set(wire.map(({ to }) => to)), new Set([lid]), "the network refuses a number here (463)");
   for (const hideNumber of [false, true]) {
     const again = await stage.control.call("POST", `/phones/${ANA}/messages`, {
       to: LINE,
