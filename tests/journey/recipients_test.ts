@@ -30,6 +30,21 @@ Deno.test("texts and recipients of every form arrive, and whoever has no account
       assert.deepEqual(inbox.map(({ text }) => text), forms.map((to) => `hello to ${to}`));
     });
 
+    await t.step(
+      "a mobile number that is written as people write it reaches the phone under the network's form",
+      async () => {
+        for (const [written, number] of [["5511987654321", "551187654321"], ["525512345678", "5215512345678"]]) {
+          await stage.addPhone(number!);
+          await accepted(sendText(written!, `hello to ${written}`));
+          await stage.arrival(number!, ({ text }) => text === `hello to ${written}`);
+          const { data: { exists, jid } } = await stage.api.call("POST", `/sessions/${first.sessionId}/check-number`, {
+            number: written,
+          });
+          assert.deepEqual([exists, jid], [true, `${number}@s.whatsapp.net`]);
+        }
+      },
+    );
+
     await t.step("65,536 characters arrive, emoji and lines included; one more is refused", async () => {
       const line = "Grüße 👋🏽 مرحبا 你好 👨‍👩‍👧‍👦\n";
       const text = [...line.repeat(4_000)].slice(0, 65_536).join("").replace(/\s$/, "!");

@@ -3,7 +3,7 @@
  * `encrypt`: uploading, counting and checking the companion's own keys, and fetching those of others.
  */
 import type { Clock } from "../../runtime.ts";
-import { type Account, endpointsOf } from "../world/directory.ts";
+import { type Account, type Directory, endpointsOf } from "../world/directory.ts";
 import { bundleNodes, readBundle, readSignedPreKey } from "../world/key_store.ts";
 import {
   type BinaryNode,
@@ -36,10 +36,11 @@ export function answerUsync(query: BinaryNode, context: QueryContext): BinaryNod
 }
 
 function answerUser(user: BinaryNode, protocols: string[], { companion, network }: QueryContext): BinaryNode {
+  const { directory } = network;
   const digits = textOf(child(user, "contact")).replace(/\D/g, "");
   const asked = parseJid(user.attrs.jid);
-  const jid = asked ? makeJid(asked.user, asked.server) : makeJid(digits, "s.whatsapp.net");
-  const account = network.directory.resolve(jid)?.account ?? null;
+  const account = asked ? directory.resolve(user.attrs.jid)?.account : accountOf(digits, directory);
+  const jid = asked ? makeJid(asked.user, asked.server) : account?.jid ?? makeJid(digits, "s.whatsapp.net");
   if (!account) {
     const absent = protocols.includes("contact") ? [element("contact", { type: "out" })] : [];
     return element("user", { jid }, absent);
@@ -66,6 +67,22 @@ function answerUser(user: BinaryNode, protocols: string[], { companion, network 
   // A query by LID for the LID returns the phone number.
   const number = byLid && protocols.includes("lid") ? account.jid : undefined;
   return element("user", { jid, pn_jid: number }, answers);
+}
+
+/** Mobile numbers with and without the digit that people leave out or add: in Brazil, Mexico and Argentina. */
+const SPELLINGS: [RegExp, string][] = [
+  [/^55(\d\d)(\d{8})$/, "55$19$2"],
+  [/^55(\d\d)9(\d{8})$/, "55$1$2"],
+  [/^52(\d{10})$/, "521$1"],
+  [/^521(\d{10})$/, "52$1"],
+  [/^54(\d{10})$/, "549$1"],
+  [/^549(\d{10})$/, "54$1"],
+];
+
+/** Finds the account of a number as a person writes it; the network's answer names the account's own number. */
+function accountOf(digits: string, directory: Directory): Account | null {
+  const spellings = SPELLINGS.flatMap(([form, other]) => form.test(digits) ? [digits.replace(form, other)] : []);
+  return [digits, ...spellings].map((number) => directory.account(number)).find((account) => account !== null) ?? null;
 }
 
 function deviceList(account: Account, clock: Clock): BinaryNode {
