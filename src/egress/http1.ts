@@ -13,6 +13,7 @@ export interface ByteConnection {
 }
 
 interface PlainRequest {
+  /** Not HEAD, whose answers end with their head. */
   method: string;
   /** Path and query. */
   target: string;
@@ -78,7 +79,7 @@ export async function exchange(connection: ByteConnection, request: PlainRequest
   const head = await Promise.race([readFinalHead(reader), broken.promise]).catch(async (error) => {
     throw (await Promise.race([sending, null])) ?? error;
   });
-  const framing = framingOf(reader, { ...head, method: request.method });
+  const framing = framingOf(reader, head);
   let ended = false;
   const body = withEnd(framing.chunks, () => ended = true);
   const closes = /\bclose\b/i.test(head.headers.get("connection") ?? "") || head.version === "1.0";
@@ -169,8 +170,8 @@ interface Framing {
   delimited: boolean;
 }
 
-function framingOf(reader: ByteReader, { status, headers, method }: Head & { method: string }): Framing {
-  if (method === "HEAD" || status === 204 || status === 304) return { chunks: sized(reader, 0), delimited: true };
+function framingOf(reader: ByteReader, { status, headers }: Head): Framing {
+  if (status === 204 || status === 304) return { chunks: sized(reader, 0), delimited: true };
   const coding = headers.get("transfer-encoding");
   if (coding !== null) {
     if (coding.toLowerCase() !== "chunked") throw new BadResponse("the answer's transfer coding is not known");
