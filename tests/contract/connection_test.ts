@@ -1,8 +1,9 @@
 /** The contract of the port to the network, on Baileys; and what only this engine can show. */
 import assert from "node:assert/strict";
-import { Curve } from "@whiskeysockets/baileys";
+import { Curve, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
+import { element } from "../../src/sandbox/world/stanza.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { Change, type Kv } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
@@ -161,6 +162,25 @@ testWithStore("a message that did not decrypt is asked for again, and arrives on
   assert.equal(message.undecryptable, false);
   await scene.clock.advance(120_000);
   assert.equal(again.events.of("message").length, 1, "and is not reported as lost besides");
+});
+
+testWithStore("a setting in a file of a host that does not answer holds up nothing", async (scene) => {
+  const { connection } = await scene.login();
+  const account = scene.simulated.switchboard.directory.account(OWNER)!;
+  const [companion] = account.companions.values();
+  const patch = { version: { version: 1 }, externalMutations: { directPath: "/v/file", mediaKey: new Uint8Array(32) } };
+  account.settings.set("regular", [proto.SyncdPatch.encode(patch).finish()]);
+  const attrs = { id: "N1", from: "s.whatsapp.net", type: "server_sync", t: "1790000000" };
+  const changed = element("notification", attrs, [element("collection", { name: "regular", version: "1" })]);
+  const { fetch } = globalThis;
+  globalThis.fetch = (to, init) => String(to).includes("mmg.whatsapp.net") ? new Promise(() => {}) : fetch(to, init);
+  try {
+    companion!.mailbox.put(changed);
+    await until(() => !companion!.mailbox.holds(changed), "the ack of the notification");
+    assert.equal((await send(connection, { networkId: "3EB0F6", to: FRIEND, body: text("hello") })).kind, "sent");
+  } finally {
+    globalThis.fetch = fetch;
+  }
 });
 
 /** A line whose first message is taken only when the test says so, so that the second waits behind it. */

@@ -21,7 +21,7 @@ import type { Decryption } from "./incoming/decryption.ts";
 import type { Journal, Leftovers } from "./incoming/journal.ts";
 import { findStored, sentIn } from "./stored_messages.ts";
 import { takeIncoming } from "./incoming/receiving.ts";
-import { leaveFiles, makeSettings, type Settings } from "./incoming/settings.ts";
+import { leaveFiles, makeSettings, NAME_COLLECTION, type Settings } from "./incoming/settings.ts";
 import { type CountStray, takeStrays } from "./incoming/stanzas.ts";
 import { CodeRefused } from "./linking/code.ts";
 import { Pairing, type PairingEvents } from "./linking/pairing.ts";
@@ -167,7 +167,8 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   });
   takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
   const settings = makeSettings({ auth, host: mediaHost, query: (node) => socket.query(node), runtime });
-  const watches = [devices.watch, settings.watch, ...(proxy ? [leaveFiles] : [])];
+  const leave = (stanza: BinaryNode) => leaveFiles(stanza, { kept: proxy ? null : NAME_COLLECTION });
+  const watches = [devices.watch, settings.watch, leave];
   socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => {
     vitals.frame(frame);
     if (frame instanceof Uint8Array) return;

@@ -18,6 +18,14 @@ export function iq(
   return { tag: "iq", attrs: { to, type, xmlns }, ...(question ? { content: [question] } : {}) };
 }
 
+/**
+ * Returns the children with this tag. The library's function remembers the children of each node that it is called for,
+ * and would go on returning those that were removed since.
+ */
+export function childrenOf(node: BinaryNode | undefined, tag: string): BinaryNode[] {
+  return Array.isArray(node?.content) ? node.content.filter((child) => child.tag === tag) : [];
+}
+
 /** Returns the content of a node as bytes, empty if it has none. The codec gives short texts as strings. */
 export function bytesIn(node: BinaryNode | undefined): Buffer {
   const content = node?.content;

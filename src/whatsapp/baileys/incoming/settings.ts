@@ -8,12 +8,12 @@
 import { Buffer } from "node:buffer";
 import { createHmac, hkdfSync, timingSafeEqual } from "node:crypto";
 import PQueue from "p-queue";
-import { aesDecrypt, type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
+import { aesDecrypt, type BinaryNode, getBinaryNodeChild, proto } from "@whiskeysockets/baileys";
 import { detached } from "../../../base/retry.ts";
 import type { AuthState } from "../auth_state.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { MediaHost } from "../media_host.ts";
-import { bytesIn, iq } from "../stanza.ts";
+import { bytesIn, childrenOf, iq } from "../stanza.ts";
 import { readFields, SALT_ID, wholeFile } from "./history.ts";
 
 const COLLECTION = "regular_high";
@@ -112,13 +112,18 @@ export function makeSettings({ auth, host, query, runtime: { clock, log } }: Set
   };
 }
 
+/** The collection with the account's name: the library has to know it to change the name. */
+export const NAME_COLLECTION = "critical_block";
+
 /**
- * Removes external files from an answer about settings. Must be called before the library reads the answer: Baileys
- * 7.0.0-rc14 downloads the files itself, bypassing the line's proxy. Nothing here uses their content.
+ * Removes external files from an answer about settings, except from the collection `kept`. Must be called before the
+ * library reads the answer: Baileys 7.0.0-rc14 downloads the files itself, bypassing the line's proxy and without a time
+ * limit, and the line sends nothing meanwhile. Nothing here uses the other collections.
  */
-export function leaveFiles(stanza: BinaryNode): void {
+export function leaveFiles(stanza: BinaryNode, { kept }: { kept: string | null }): void {
   if (stanza.tag !== "iq") return;
   for (const collection of collectionsIn(stanza)) {
+    if (collection.attrs.name === kept) continue;
     const { snapshot, patches } = partsOf(collection);
     if (!snapshot && patches.every(isInline)) continue;
     // If asked for more patches, the network would send the same ones again.
@@ -136,12 +141,13 @@ function isInline({ content }: BinaryNode): boolean {
 }
 
 function collectionsIn(stanza: BinaryNode): BinaryNode[] {
-  return getBinaryNodeChildren(getBinaryNodeChild(stanza, "sync"), "collection");
+  return childrenOf(getBinaryNodeChild(stanza, "sync"), "collection");
 }
 
 function partsOf(collection: BinaryNode): { snapshot: BinaryNode | undefined; patches: BinaryNode[] } {
-  const holder = getBinaryNodeChild(collection, "patches") ?? collection;
-  return { snapshot: getBinaryNodeChild(collection, "snapshot"), patches: getBinaryNodeChildren(holder, "patch") };
+  const [snapshot] = childrenOf(collection, "snapshot");
+  const [holder = collection] = childrenOf(collection, "patches");
+  return { snapshot, patches: childrenOf(holder, "patch") };
 }
 
 interface SettingKeys {

@@ -30,6 +30,7 @@ import {
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import type { Clock } from "../../../runtime.ts";
+import { childrenOf } from "../stanza.ts";
 
 const KEPT_MS = 5 * 60_000;
 const USERS_KEPT = 5_000;
@@ -78,7 +79,7 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
   function dropKeyless(stanza: BinaryNode): void {
     const list = getBinaryNodeChild(stanza, "list");
     if (!Array.isArray(list?.content)) return;
-    const refused = getBinaryNodeChildren(list, "user").filter((user) => getBinaryNodeChild(user, "error"));
+    const refused = childrenOf(list, "user").filter((user) => getBinaryNodeChild(user, "error"));
     if (refused.length === 0) return;
     list.content = list.content.filter((user) => !refused.includes(user));
     for (const { attrs: { jid } } of refused) if (jid) void noteKeyless(jid);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { type BinaryNode, proto } from "@whiskeysockets/baileys";
+import { type BinaryNode, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
 import { saltPatch } from "../../../../src/sandbox/phone/welcome.ts";
 import type { AuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
 import { leaveFiles, makeSettings } from "../../../../src/whatsapp/baileys/incoming/settings.ts";
@@ -161,28 +161,32 @@ const inFile: BinaryNode = {
 };
 const snapshot: BinaryNode = { tag: "snapshot", attrs: {}, content: new Uint8Array([1]) };
 
-/** What is left of a collection's content, and whether the network is asked for more. */
-function left(content: BinaryNode[]): { content: unknown; more: string | undefined } {
+/** What the library finds in a collection, and whether it asks the network for more. */
+function left(content: BinaryNode[], { kept = null }: { kept?: string | null } = {}) {
   const collection: BinaryNode = { tag: "collection", attrs: { name: "regular", has_more_patches: "true" }, content };
-  leaveFiles({ tag: "iq", attrs: { type: "result" }, content: [{ tag: "sync", attrs: {}, content: [collection] }] });
-  return { content: collection.content, more: collection.attrs.has_more_patches };
+  const sync = { tag: "sync", attrs: {}, content: [collection] };
+  leaveFiles({ tag: "iq", attrs: { type: "result" }, content: [sync] }, { kept });
+  const found = ["snapshot", "patches", "patch"].flatMap((tag) => getBinaryNodeChildren(collection, tag));
+  return { found, more: collection.attrs.has_more_patches };
 }
 
 Deno.test("settings that come inline are left to the library", () => {
   for (const content of [[inline], [{ tag: "patches", attrs: {}, content: [inline, inline] }], []]) {
-    assert.deepEqual(left(content), { content, more: "true" });
+    assert.deepEqual(left(content), { found: content, more: "true" });
   }
 });
 
 Deno.test("settings that lie in files are not fetched, and not asked for again", () => {
   const patches = { tag: "patches", attrs: {}, content: [inline, inFile] };
   for (const content of [[snapshot], [snapshot, patches], [patches], [inFile]]) {
-    assert.deepEqual(left(content), { content: [], more: undefined });
+    assert.deepEqual(left(content), { found: [], more: undefined });
+    assert.deepEqual(left(content, { kept: "critical_block" }), { found: [], more: undefined });
+    assert.deepEqual(left(content, { kept: "regular" }), { found: content, more: "true" });
   }
 });
 
 Deno.test("what is no answer about settings stays as it is", () => {
   const stanza: BinaryNode = { tag: "iq", attrs: { type: "result" }, content: [{ tag: "list", attrs: {} }] };
-  leaveFiles(stanza);
+  leaveFiles(stanza, { kept: null });
   assert.deepEqual(stanza.content, [{ tag: "list", attrs: {} }]);
 });
