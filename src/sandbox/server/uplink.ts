@@ -3,7 +3,7 @@ import { type Account, deliver, type Endpoint, endpointsOf, jidOf } from "../wor
 import { addressIn } from "../world/groups.ts";
 import { KeyStore } from "../world/key_store.ts";
 import { relayReceipt } from "../world/receipts.ts";
-import { element, isLid, parseJid, seconds } from "../world/stanza.ts";
+import { element, formOf, isLid, parseJid, seconds } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
 import type { RefBook } from "./linking/ref_book.ts";
@@ -70,7 +70,7 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
 
     devicesOf(user) {
       const account = directory.resolve(user)?.account;
-      return account ? endpointsOf(account).map((endpoint) => jidOf(endpoint, isLid(user) ? "lid" : "pn")) : [];
+      return account ? endpointsOf(account).map((endpoint) => jidOf(endpoint, formOf(user))) : [];
     },
 
     lidOf: (pnJid) => directory.resolve(pnJid)?.account.lid ?? null,

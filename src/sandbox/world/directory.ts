@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import type { Random } from "../../runtime.ts";
 import { type KeyBundle, KeyStore } from "./key_store.ts";
 import { Mailbox } from "./mailbox.ts";
-import { type BinaryNode, child, childrenOf, makeJid, parseJid } from "./stanza.ts";
+import { type AddressForm, type BinaryNode, child, childrenOf, makeJid, parseJid } from "./stanza.ts";
 import type { Device, PasskeyCredential } from "./uplink.ts";
 
 /** The account of a phone number. */
@@ -200,7 +200,7 @@ export function newCompanion(
 }
 
 /** Returns an endpoint's address, by number or by LID. */
-export function jidOf({ account, device }: Endpoint, form: "pn" | "lid"): string {
+export function jidOf({ account, device }: Endpoint, form: AddressForm): string {
   const { user, server } = parseJid(form === "lid" ? account.lid : account.jid)!;
   return makeJid(user, server, device);
 }
@@ -233,7 +233,7 @@ export function differingHash(
   { sender, receivers, form, isGroup }: {
     sender: Endpoint;
     receivers: Endpoint[];
-    form: "lid" | "pn";
+    form: AddressForm;
     isGroup: boolean;
   },
 ): string | null {

@@ -1,7 +1,7 @@
 /** The groups of the network: their members, admins and settings. */
 import { Buffer } from "node:buffer";
 import { type Account, type Endpoint, jidOf } from "./directory.ts";
-import { type BinaryNode, element, makeJid, seconds } from "./stanza.ts";
+import { type AddressForm, type BinaryNode, element, makeJid, seconds } from "./stanza.ts";
 import type { Random, Runtime } from "../../runtime.ts";
 
 const INVITE_BYTES = 16;
@@ -9,7 +9,7 @@ const INVITE_BYTES = 16;
 export interface Group {
   readonly jid: string;
   /** How its members are addressed: by LID (today's groups) or by phone number (older ones). */
-  readonly addressing: "lid" | "pn";
+  readonly addressing: AddressForm;
   /** Unix ms. */
   readonly createdAt: number;
   /** The first of the initial participants. */

@@ -3,7 +3,7 @@
  * that show themselves available, presence only if they have subscribed to it; they are not stored. A call waits until
  * it is acknowledged.
  */
-import { type BinaryNode, element, isGroup, isLid } from "./stanza.ts";
+import { type BinaryNode, element, formOf, isGroup, isLid } from "./stanza.ts";
 import {
   type Account,
   type Companion,
@@ -64,7 +64,7 @@ export class Presence {
     const peer = this.#parts.directory.resolve(call.attrs.to)?.account;
     if (!peer || peer === sender.account || peer.blocked.has(sender.account)) return;
     const { to, ...attributes } = call.attrs;
-    const from = jidOf(sender, hideNumber || isLid(to) ? "lid" : "pn");
+    const from = jidOf(sender, hideNumber ? "lid" : formOf(to));
     for (const endpoint of endpointsOf(peer)) deliver(endpoint, element("call", { ...attributes, from }, call.content));
   }
 

@@ -5,8 +5,8 @@ import {
   type Attributes,
   type BinaryNode,
   element,
+  formOf,
   isGroup,
-  isLid,
   messageId,
   seconds,
   STATUS_CHAT,
@@ -38,26 +38,25 @@ interface ReceiptRoutes {
 
 /** Relays a `<receipt>` of a device. Drops a receipt for an unknown receiver. */
 export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: ReceiptRoutes): void {
-  const { to, participant, type, id } = receipt.attrs;
+  const { to, type, id } = receipt.attrs;
   if (!to || !id) return;
+  const t = receipt.attrs.t ?? seconds(routes.runtime.clock.now());
+  const seen = to === STATUS_CHAT ? FOR_POSTER.get(type ?? "") : undefined;
+  const attributes: Attributes = {
+    id,
+    type,
+    t,
+    // The account's other devices get the chat that was read as recipient.
+    recipient: type?.endsWith("-self") && !isGroup(to) ? to : receipt.attrs.recipient,
+    ...addressOf(from, to, routes.groups),
+  };
+  const relayed = seen
+    ? postReceipt(from, { id, t, type: seen }, routes.runtime)
+    : element("receipt", attributes, receipt.content);
   for (const receiver of receiversOf(from, receipt, routes.directory)) {
     if (isSame(receiver, from)) continue;
     if (type === "retry") routes.relay.allowAgain(receiver, id, from);
-    const t = receipt.attrs.t ?? seconds(routes.runtime.clock.now());
-    const seen = to === STATUS_CHAT && FOR_POSTER.get(type ?? "");
-    if (seen) {
-      deliver(receiver, postReceipt(from, { id, t, type: seen }, routes.runtime));
-      continue;
-    }
-    const attributes: Attributes = {
-      id,
-      type,
-      t,
-      // The account's other devices get the chat that was read as recipient.
-      recipient: type?.endsWith("-self") && !isGroup(to) ? to : receipt.attrs.recipient,
-      ...addressOf(from, { to, participant }, routes.groups),
-    };
-    deliver(receiver, element("receipt", attributes, receipt.content));
+    deliver(receiver, relayed);
   }
 }
 
@@ -88,11 +87,7 @@ function isShared(chat: string | undefined): boolean {
 }
 
 /** Returns the address of the receipt's sender in the form that its receiver used for it. */
-function addressOf(
-  from: Endpoint,
-  { to, participant }: { to: string; participant?: string },
-  groups: Groups,
-): Attributes {
+function addressOf(from: Endpoint, to: string, groups: Groups): Attributes {
   const group = isGroup(to) ? groups.get(to) : null;
   if (group) {
     const other = group.addressing === "lid" ? "participant_pn" : "participant_lid";
@@ -103,5 +98,5 @@ function addressOf(
     };
   }
   if (to === STATUS_CHAT) return { from: to, participant: jidOf(from, "lid") };
-  return { from: jidOf(from, isLid(to) || isLid(participant) ? "lid" : "pn") };
+  return { from: jidOf(from, formOf(to)) };
 }

@@ -4,14 +4,13 @@
  * asked for a retry and one that needs the sender key that comes with the message.
  */
 import {
-  ADMIN_REVOKE,
   type Attributes,
   type BinaryNode,
-  bytesOf,
   child,
   childrenOf,
   element,
   elements,
+  formOf,
   isGroup,
   isLid,
   makeJid,
@@ -21,6 +20,7 @@ import {
 } from "./stanza.ts";
 import { deliver, differingHash, type Directory, type Endpoint, endpointsOf, isSame, jidOf } from "./directory.ts";
 import { addressIn, type Group, type Groups } from "./groups.ts";
+import { refusalOfMessage } from "./refusals.ts";
 import type { Trust } from "./trust.ts";
 import type { Clock } from "../../runtime.ts";
 
@@ -70,27 +70,14 @@ export class Relay {
   ): Acknowledgement {
     const { to, id } = message.attrs;
     if (!to || !id) return { error: "400" };
-    if (to === STATUS_CHAT) return isAddressedBy("lid", message) ? this.#post(sender, id, message) : { error: "479" };
-    // Messages to channels are accepted; the sandbox has no followers.
-    if (to.endsWith("@broadcast") || to.endsWith("@newsletter")) return {};
     const group = isGroup(to) ? this.#parts.groups.get(to) : null;
-    if (isGroup(to) && !group) return { error: "404" };
-    if (group && !group.participants.includes(sender.account)) return { error: "403" };
-    if (group?.announce && !group.admins.has(sender.account)) return { error: "403" };
-    if (group && message.attrs.edit === ADMIN_REVOKE && !group.admins.has(sender.account)) return { error: "403" };
-    const peer = group ? null : this.#parts.directory.resolve(to);
-    if (!group && !peer) return { error: "404" };
-    const form = group?.addressing ?? (isLid(to) ? "lid" : "pn");
-    if (!isAddressedBy(form, message)) return { error: group ? "421" : "400" };
+    const peer = isGroup(to) ? null : this.#parts.directory.resolve(to);
+    const error = refusalOfMessage(message, { ...options, sender, group, peer, trust: this.#parts.trust });
+    if (error) return { error };
+    if (to === STATUS_CHAT) return this.#post(sender, id, message);
+    // Messages to channels are accepted; the sandbox has no followers.
+    if (!group && !peer) return {};
 
-    const unwanted = peer && message.attrs.category !== "peer"
-      ? this.#parts.trust.refusal(sender.account, peer.account, {
-        tctoken: bytesOf(child(message, "tctoken")),
-        cstoken: bytesOf(child(message, "cstoken")),
-        needsToken: options.needsToken ?? false,
-      })
-      : null;
-    if (unwanted) return { error: unwanted };
     const receivers = group ? group.participants : [...new Set([peer!.account, sender.account])];
     // In a group all members get the message, whomever they have blocked.
     const parcels = this.#parcels(message, { group, peer }).filter(({ endpoint: { account } }) =>
@@ -101,6 +88,7 @@ export class Relay {
       return element("message", this.#attributes(message, route), [...encs, ...extras(message)]);
     });
     const devices = receivers.flatMap(endpointsOf);
+    const form = group?.addressing ?? formOf(to);
     const phash = differingHash(message, { sender, receivers: devices, form, isGroup: group !== null });
     return phash === null ? {} : { phash };
   }
@@ -226,7 +214,7 @@ export class Relay {
 
   /** Returns the addresses of the copy for the sender's other devices: a message from themselves, and its chat. */
   #ownCopy(sender: Endpoint, chat: string, message: BinaryNode): Attributes {
-    const form = isLid(chat) ? "lid" : "pn";
+    const form = formOf(chat);
     const from = jidOf(sender, form);
     if (message.attrs.category === "peer") return { from };
     const recipient = this.#parts.directory.resolve(chat);
@@ -239,14 +227,6 @@ export class Relay {
       addressing_mode: form,
     };
   }
-}
-
-/**
- * Whether all devices that the message names are named by number, or all by LID. The network refuses a message that
- * names them in another form than its chat: with 421 in a group, 479 for a status post, 400 between two people.
- */
-function isAddressedBy(form: "lid" | "pn", message: BinaryNode): boolean {
-  return childrenOf(child(message, "participants"), "to").every(({ attrs }) => isLid(attrs.jid) === (form === "lid"));
 }
 
 /** Returns the other children, which every receiver gets. Privacy and reporting tokens are for the server only. */

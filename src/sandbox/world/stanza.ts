@@ -112,3 +112,10 @@ export function isGroup(jid: string | undefined): boolean {
 export function isLid(jid: string | undefined): boolean {
   return jid?.endsWith("@lid") ?? false;
 }
+
+/** How a person is addressed: by LID or by phone number. */
+export type AddressForm = "lid" | "pn";
+
+export function formOf(jid: string | undefined): AddressForm {
+  return isLid(jid) ? "lid" : "pn";
+}
