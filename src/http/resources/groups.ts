@@ -91,7 +91,8 @@ const createGroup = route({
   path: "/v1/sessions/{id}/groups",
   operationId: "createGroup",
   summary: "Create a group",
-  description: "The group is created even if some participants cannot be added; `results` has the outcome for each.",
+  description: "The group is created even if some participants cannot be added; `results` has the outcome for each. " +
+    "After a 504 it may have been created too: look for it before you repeat the request.",
   body: z.strictObject({ name, participants: people({ least: 0, most: MOST_PARTICIPANTS }) }).openapi("NewGroup"),
   answers: { 201: data("The group", z.object({ ...WholeGroup.shape, results: z.array(MemberResult) })) },
 });
