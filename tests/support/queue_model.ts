@@ -18,9 +18,16 @@ interface Known {
   placedAt: number;
 }
 
+interface QueueModelOptions {
+  /** By how much the clocks of processes are ahead of the true time, at most. */
+  mostAheadMs: number;
+  /** Whether the line may start few new chats: then urgent messages may have to wait. */
+  holdsBack(lineId: string): boolean;
+}
+
 export class QueueModel {
   readonly #now: () => number;
-  readonly #mostAheadMs: number;
+  readonly #options: QueueModelOptions;
   readonly #known = new Map<string, Known>();
   /** When each bulk was published, and each line paused. */
   readonly #published = new Map<string, number>();
@@ -30,10 +37,10 @@ export class QueueModel {
   /** Departures while others could have left. */
   checked = 0;
 
-  /** `now` is the true time; clocks of processes are at most `mostAheadMs` ahead of it. */
-  constructor(now: () => number, mostAheadMs: number) {
+  /** `now` is the true time. */
+  constructor(now: () => number, options: QueueModelOptions) {
     this.#now = now;
-    this.#mostAheadMs = mostAheadMs;
+    this.#options = options;
   }
 
   /** The messages that count: those of a bulk only once it is published. */
@@ -88,7 +95,7 @@ export class QueueModel {
     const { id, sessionId, bulkId, sendAt, networkId, content } = message;
     if (content.kind === "text") this.#texts.set(networkId, content.text);
     const now = this.#now();
-    assert(sendAt === null || sendAt <= now + this.#mostAheadMs, `${id} left ${sendAt! - now} ms early`);
+    assert(sendAt === null || sendAt <= now + this.#options.mostAheadMs, `${id} left ${sendAt! - now} ms early`);
     assert(bulkId === null || this.#published.has(bulkId), `${id} left before its bulk was accepted`);
     assert((this.#paused.get(sessionId) ?? now) === now, `${id} left while the queue was paused`);
     // One that may have left goes again before all others.
@@ -103,6 +110,7 @@ export class QueueModel {
       assert(!isBefore(known.message, message), `${id} overtook ${known.message.id} in its chat`);
     }
     if (ready.length > 1) this.checked++;
+    if (this.#options.holdsBack(sessionId)) return;
     // What has waited for so long may pass.
     if (waitingSince(message.position) <= now + aheadMs - OLDEST_AFTER_MS) return;
     // What stands in the way of an urgent message to its chat is as urgent, until that ends or changes.

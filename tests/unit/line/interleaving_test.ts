@@ -37,13 +37,14 @@ import { aLine, aPlan, aSend, keysUnder } from "../../support/send_world.ts";
 const ACCOUNT = "acc_1";
 const DAY_MS = 24 * 3_600_000;
 const MOST_AHEAD_MS = 1_500;
-/** One line sends without pauses, one with. */
+/** One line sends without pauses, one with, and one has to hold back chats until the next day. */
 const PLANS = new Map([
   ["ses_1", aPlan()],
   ["ses_2", aPlan({ delayMinMs: 20, delayMaxMs: 200 })],
+  ["ses_3", aPlan({ newChatsDaily: 2 })],
 ]);
 const LINES = [...PLANS.keys()];
-const OPERATIONS = 400;
+const OPERATIONS = 500;
 /** A bulk of `LARGE` messages with this text does not fit into one commit. */
 const LONG = "long ".repeat(5_000);
 const LARGE = 12;
@@ -60,7 +61,7 @@ async function run(seed: number): Promise<void> {
   const chance = (percent: number) => random.between(1, 100) <= percent;
   const oneOf = <T>(all: readonly T[]): T => all[random.between(0, all.length - 1)]!;
   const disk = new MemoryDisk();
-  const model = new QueueModel(() => clock.now(), MOST_AHEAD_MS);
+  const model = new QueueModel(() => clock.now(), { mostAheadMs: MOST_AHEAD_MS, holdsBack: (id) => id === "ses_3" });
   const network = new FakeNetwork(clock);
   const logs: Record<string, unknown>[][] = [];
   const faults: unknown[] = [];
@@ -186,7 +187,7 @@ async function run(seed: number): Promise<void> {
   }
 
   const apis = [makeApi(), makeApi()];
-  const number = () => `3460000000${random.between(1, 3)}`;
+  const number = () => `3460000000${random.between(1, 4)}`;
   /** A time on this clock that others are likely to choose too. */
   const soon = (now: number) => Math.ceil((now + random.between(0, 2_000)) / 500) * 500;
 
@@ -248,13 +249,14 @@ async function run(seed: number): Promise<void> {
       await api.kv.commit(chance(40) ? new Change().set(paused, true) : new Change().delete(paused));
       queueChanged(lineId);
     } else if (kind <= 90) {
-      const { runner, kv } = workers.get(lineId)!;
+      const worker = workers.get(lineId);
+      if (!worker) return;
       const chat = number();
       const timestamp = Math.floor(clock.now() / 1000);
       const change = new Change();
       keepHeard(change, lineId, { chats: [chat], at: timestamp * 1000 });
-      await kv.commit(change);
-      runner.heard({ chat: `${chat}@s.whatsapp.net`, number: chat, participant: null, timestamp });
+      await worker.kv.commit(change);
+      worker.runner.heard({ chat: `${chat}@s.whatsapp.net`, number: chat, participant: null, timestamp });
     } else if (kind <= 93) {
       await expireMessages(api, () => api.recorder);
     } else if (kind <= 97) {
@@ -286,7 +288,7 @@ async function run(seed: number): Promise<void> {
     await makeProcess().memory.commit(new Change().delete(lineKeys.queuePaused(lineId)));
     await clock.during(move(lineId, "dies"));
   }
-  for (let i = 0; i < 100 && !model.accepted.every(hasEnded); i++) await clock.advance(10_000);
+  for (let i = 0; i < 24 && !model.accepted.every(hasEnded); i++) await clock.advance(DAY_MS / 24);
   for (const { runner } of workers.values()) await clock.during(runner.stop());
   assert.deepEqual(faults, [], `seed ${seed}`);
   for (const { error = "StoreError" } of logs.flat()) assert.match(String(error), /^StoreError/);
