@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { LINE_TOPIC } from "../../src/line/live.ts";
-import type { Runner } from "../../src/line/runner.ts";
+import type { Runner } from "../../src/line/runner/runner.ts";
 import { QueueHead } from "../../src/message/queue/head.ts";
 import { Lanes } from "../../src/message/queue/lanes.ts";
 import { makeLog } from "../../src/ops/log.ts";

@@ -22,7 +22,7 @@ export interface Plan {
   hours: Hours | null;
   /** New chats that a line may start per day (in the hours' time zone, otherwise UTC); null: no limit. */
   newChatsDaily: number | null;
-  /** Whether a line may start fewer new chats in its first weeks (`line/pacing.ts`). */
+  /** Whether a line may start fewer new chats in its first weeks (`line/runner/pacing.ts`). */
   warmUp: boolean;
   /** How long "typing" is shown before a message without its own `typing`, ms. */
   typingMs: number;

@@ -7,7 +7,7 @@ import { chatOf, hasEnded, type Message } from "../message/message.ts";
 import { LineQueue } from "../message/queue/queue.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
 import type { Line } from "./line.ts";
-import type { NewChats } from "./pacing.ts";
+import type { NewChats } from "./runner/pacing.ts";
 import { lineKeys } from "./rows.ts";
 import { Estimate, type Holds, type HoldsDeps, holdsOf, type WaitsFor } from "./waiting.ts";
 

@@ -25,7 +25,7 @@ import { LineConnection } from "./line_connection.ts";
 import { deleteLine, LineRow } from "./line_row.ts";
 import { MOVED } from "./moved_queue.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
-import { Runner, type RunnerDeps } from "./runner.ts";
+import { Runner, type RunnerDeps } from "./runner/runner.ts";
 
 interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
   seal: Pick<Seal, "open">;

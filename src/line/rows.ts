@@ -1,6 +1,6 @@
 /** Keys and types of the rows of lines. */
 import type { Line } from "./line.ts";
-import type { Pacing } from "./pacing.ts";
+import type { Pacing } from "./runner/pacing.ts";
 import { key, prefix } from "../store/kv.ts";
 
 /**

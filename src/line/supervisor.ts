@@ -16,7 +16,7 @@ import type { Outgoing, SendOutcome } from "../whatsapp/outgoing.ts";
 import { LINE_TOPIC, type LiveLines, type Vitals } from "./live.ts";
 import type { LineSession } from "./line_session.ts";
 import type { LineStatus } from "./line.ts";
-import type { Runner } from "./runner.ts";
+import type { Runner } from "./runner/runner.ts";
 
 /**
  * Interval of sweeps while the store does not change, and of waking the lines whose queues are not empty, in case a

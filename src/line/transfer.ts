@@ -13,7 +13,7 @@ import { makeSeal, passphraseKey, type Seal, SealError } from "../store/seal.ts"
 import type { LinkCopy } from "../whatsapp/network.ts";
 import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, openedProxy, sealedProxy } from "./line.ts";
 import { type MovedMessage, readQueue, writeQueue } from "./moved_queue.ts";
-import type { Pacing } from "./pacing.ts";
+import type { Pacing } from "./runner/pacing.ts";
 import { LineRegister } from "./account_lines.ts";
 import { lineKeys } from "./rows.ts";
 

@@ -5,7 +5,7 @@ import { chatOf, type Message } from "../message/message.ts";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import { newAmong } from "./chats.ts";
-import { delaysOf, type NewChats, newChatsOf, nextDeparture } from "./pacing.ts";
+import { delaysOf, type NewChats, newChatsOf, nextDeparture } from "./runner/pacing.ts";
 import { lineKeys } from "./rows.ts";
 
 /** What may hold a message back: its scheduled time, a paused queue, the plan's hours, a limit of new chats. */

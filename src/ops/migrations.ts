@@ -4,7 +4,7 @@ import type { Migration } from "../data/migrate.ts";
 import { isChatEvent, type LoggedEvent } from "../event/event.ts";
 import { eventKeys } from "../event/rows.ts";
 import type { Line } from "../line/line.ts";
-import { NO_DEPARTURE } from "../line/pacing.ts";
+import { NO_DEPARTURE } from "../line/runner/pacing.ts";
 import { lineKeys } from "../line/rows.ts";
 import { mediaKeys } from "../media/rows.ts";
 import { hasEnded, type Message } from "../message/message.ts";

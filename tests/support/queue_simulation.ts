@@ -8,7 +8,7 @@ import { parseHours } from "../../src/account/hours.ts";
 import type { Plan } from "../../src/account/plan.ts";
 import { keepHeard } from "../../src/line/chats.ts";
 import { LINE_TOPIC } from "../../src/line/live.ts";
-import type { Runner } from "../../src/line/runner.ts";
+import type { Runner } from "../../src/line/runner/runner.ts";
 import { EMPTY_LEDGER, lastPositionOf } from "../../src/message/history/ledger.ts";
 import { type Ledger, messageKeys } from "../../src/message/rows.ts";
 import { enqueue, positionAt, waitingSince } from "../../src/message/queue/place.ts";

@@ -12,7 +12,7 @@ import { Amendments } from "../../../src/line/amendments.ts";
 import { keepHeard, laneOf } from "../../../src/line/chats.ts";
 import { LINE_TOPIC } from "../../../src/line/live.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
-import type { Runner } from "../../../src/line/runner.ts";
+import type { Runner } from "../../../src/line/runner/runner.ts";
 import { makeAccept } from "../../../src/message/accept.ts";
 import { finishBulks, makeSweepStaged } from "../../../src/message/bulk.ts";
 import { makeQueuedCount, settleAllRefunds } from "../../../src/message/history/counts.ts";

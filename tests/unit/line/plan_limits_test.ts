@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { Plan } from "../../../src/account/plan.ts";
 import { parseHours } from "../../../src/account/hours.ts";
 import type { Message } from "../../../src/message/message.ts";
-import { newChatsOf, NO_DEPARTURE } from "../../../src/line/pacing.ts";
+import { newChatsOf, NO_DEPARTURE } from "../../../src/line/runner/pacing.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { aPlan } from "../../support/send_world.ts";

@@ -5,20 +5,20 @@
  * An acknowledgement may be recorded in the commit by which the next message departs, so that a line without pauses
  * needs one commit per message (docs/decisions/0019-one-commit-a-departure.md).
  */
-import type { Plan } from "../account/plan.ts";
-import { retry } from "../base/retry.ts";
-import { traceStep } from "../base/trace.ts";
-import { chatOf, type Message } from "../message/message.ts";
-import type { Acknowledged, Alongside, MessageRow, Recorder } from "../message/record.ts";
-import type { Runtime } from "../runtime.ts";
-import { Change, type Kv, STORE_PAUSE_MS } from "../store/kv.ts";
-import type { Connection } from "../whatsapp/connection.ts";
-import type { SendOutcome } from "../whatsapp/outgoing.ts";
+import type { Plan } from "../../account/plan.ts";
+import { retry } from "../../base/retry.ts";
+import { traceStep } from "../../base/trace.ts";
+import { chatOf, type Message } from "../../message/message.ts";
+import type { Acknowledged, Alongside, MessageRow, Recorder } from "../../message/record.ts";
+import type { Runtime } from "../../runtime.ts";
+import { Change, type Kv, STORE_PAUSE_MS } from "../../store/kv.ts";
+import type { Connection } from "../../whatsapp/connection.ts";
+import type { SendOutcome } from "../../whatsapp/outgoing.ts";
 import { survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./attempts.ts";
-import { keepKnown } from "./chats.ts";
+import { keepKnown } from "../chats.ts";
 import { afterDeparture, atStart, delaysOf, oneMoreChat, type Pacing, whileDeparting } from "./pacing.ts";
 import { askNetwork, type Ready } from "./prepare.ts";
-import { lineKeys } from "./rows.ts";
+import { lineKeys } from "../rows.ts";
 
 /** How long a connection may take to send one message. */
 const SEND_DEADLINE_MS = 120_000;

@@ -12,9 +12,9 @@
  * New chats have the plan's limit per day, and a lower one in the line's first weeks if the plan has a warm-up. A chat
  * is new while neither side has written in it. It counts when its first message departs, whatever the outcome.
  */
-import { dayAt } from "../account/hours.ts";
-import type { Plan } from "../account/plan.ts";
-import type { Random } from "../runtime.ts";
+import { dayAt } from "../../account/hours.ts";
+import type { Plan } from "../../account/plan.ts";
+import type { Random } from "../../runtime.ts";
 
 /** Bounds of the pause, in milliseconds. */
 interface Delays {

@@ -1,19 +1,19 @@
 /** Chooses the next message of a line's queue: replies before others, and no new chats while none may be started. */
-import type { Plan } from "../account/plan.ts";
-import { hasEnded, type Message } from "../message/message.ts";
-import { QueueHead } from "../message/queue/head.ts";
-import { completeChats, type LineOfAccount } from "../message/queue/chat_order.ts";
-import { Lanes } from "../message/queue/lanes.ts";
-import { positionAt } from "../message/queue/place.ts";
-import { LineQueue } from "../message/queue/queue.ts";
-import { isProved } from "../message/receipts.ts";
-import type { MessageRow } from "../message/record.ts";
-import { type Lane, messageKeys } from "../message/rows.ts";
-import { isRow, type Kv } from "../store/kv.ts";
-import type { Clock } from "../runtime.ts";
-import type { Connection } from "../whatsapp/connection.ts";
-import type { Incoming } from "../whatsapp/incoming.ts";
-import { Chats, chatsOf, newAmong, writtenAt } from "./chats.ts";
+import type { Plan } from "../../account/plan.ts";
+import { hasEnded, type Message } from "../../message/message.ts";
+import { QueueHead } from "../../message/queue/head.ts";
+import { completeChats, type LineOfAccount } from "../../message/queue/chat_order.ts";
+import { Lanes } from "../../message/queue/lanes.ts";
+import { positionAt } from "../../message/queue/place.ts";
+import { LineQueue } from "../../message/queue/queue.ts";
+import { isProved } from "../../message/receipts.ts";
+import type { MessageRow } from "../../message/record.ts";
+import { type Lane, messageKeys } from "../../message/rows.ts";
+import { isRow, type Kv } from "../../store/kv.ts";
+import type { Clock } from "../../runtime.ts";
+import type { Connection } from "../../whatsapp/connection.ts";
+import type { Incoming } from "../../whatsapp/incoming.ts";
+import { Chats, chatsOf, newAmong, writtenAt } from "../chats.ts";
 import { newChatsOf, type Pacing } from "./pacing.ts";
 
 /**

@@ -6,9 +6,9 @@
  * `queued` until it departs. If it is cancelled or expires, its preparation is dropped.
  */
 import PQueue from "p-queue";
-import type { OutgoingContent } from "../message/content.ts";
-import type { Message } from "../message/message.ts";
-import type { Connection } from "../whatsapp/connection.ts";
+import type { OutgoingContent } from "../../message/content.ts";
+import type { Message } from "../../message/message.ts";
+import type { Connection } from "../../whatsapp/connection.ts";
 import type { Prepare, Ready } from "./prepare.ts";
 
 /** Kinds for which "typing" is never shown. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { Waker } from "../../../src/line/waker.ts";
-import { settle } from "../../support/runtime.ts";
+import { Waker } from "../../../../src/line/runner/waker.ts";
+import { settle } from "../../../support/runtime.ts";
 
 Deno.test("a wake-up ends the rest, and one during the work ends the next rest at once", async () => {
   const waker = new Waker();

@@ -6,25 +6,25 @@
  * `processing` and is sent again under the same network id. Wake-ups may be lost or repeated, because each only
  * makes the runner read the queue.
  */
-import { openHours } from "../account/hours.ts";
-import type { Plan } from "../account/plan.ts";
-import { chatOf, type Message, type MessageError } from "../message/message.ts";
-import { OPTED_OUT } from "../message/opt_outs.ts";
-import { isProved } from "../message/receipts.ts";
-import { messageKeys } from "../message/rows.ts";
-import type { MessageRow, Recorder } from "../message/record.ts";
-import type { Service } from "../base/service.ts";
-import { sleep } from "../runtime.ts";
-import type { Bell } from "../store/bell.ts";
+import { openHours } from "../../account/hours.ts";
+import type { Plan } from "../../account/plan.ts";
+import { chatOf, type Message, type MessageError } from "../../message/message.ts";
+import { OPTED_OUT } from "../../message/opt_outs.ts";
+import { isProved } from "../../message/receipts.ts";
+import { messageKeys } from "../../message/rows.ts";
+import type { MessageRow, Recorder } from "../../message/record.ts";
+import type { Service } from "../../base/service.ts";
+import { sleep } from "../../runtime.ts";
+import type { Bell } from "../../store/bell.ts";
 import { TROUBLE_PAUSE_MS } from "./attempts.ts";
-import { forgetChats } from "./chats.ts";
+import { forgetChats } from "../chats.ts";
 import { Departures } from "./departures.ts";
-import { LINE_TOPIC } from "./live.ts";
+import { LINE_TOPIC } from "../live.ts";
 import { delaysOf, type NewChats, newChatsOf, nextDeparture, type Pacing } from "./pacing.ts";
 import { NextUp } from "./next_up.ts";
-import { lineKeys } from "./rows.ts";
-import type { Connection } from "../whatsapp/connection.ts";
-import type { Incoming } from "../whatsapp/incoming.ts";
+import { lineKeys } from "../rows.ts";
+import type { Connection } from "../../whatsapp/connection.ts";
+import type { Incoming } from "../../whatsapp/incoming.ts";
 import { Preparation } from "./preparation.ts";
 import { makePrepare, type PrepareDeps } from "./prepare.ts";
 import { Waker } from "./waker.ts";

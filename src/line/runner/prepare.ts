@@ -2,22 +2,22 @@
  * Prepares a message on its line's connection: fetches and uploads its file, makes its link preview, looks up its
  * recipient. A file that repeatedly crashes the process makes its message fail.
  */
-import { timeLimit, within } from "../base/within.ts";
-import { Problem } from "../errors.ts";
-import type { MediaStore, StoredFile } from "../media/store.ts";
-import { bodyOf, remoteFile, storedFile } from "../message/content.ts";
-import type { FetchAttachment } from "../message/fetch_attachment.ts";
-import type { FetchPreview } from "../message/link_preview.ts";
-import type { Message, MessageError } from "../message/message.ts";
-import { optedOutAmong } from "../message/opt_outs.ts";
-import type { Recorder } from "../message/record.ts";
-import { messageKeys } from "../message/rows.ts";
-import { type Runtime, sleep } from "../runtime.ts";
-import { Change, type Kv } from "../store/kv.ts";
-import type { Connection } from "../whatsapp/connection.ts";
-import type { Outgoing, OutgoingBody, Prepared, SendOutcome } from "../whatsapp/outgoing.ts";
+import { timeLimit, within } from "../../base/within.ts";
+import { Problem } from "../../errors.ts";
+import type { MediaStore, StoredFile } from "../../media/store.ts";
+import { bodyOf, remoteFile, storedFile } from "../../message/content.ts";
+import type { FetchAttachment } from "../../message/fetch_attachment.ts";
+import type { FetchPreview } from "../../message/link_preview.ts";
+import type { Message, MessageError } from "../../message/message.ts";
+import { optedOutAmong } from "../../message/opt_outs.ts";
+import type { Recorder } from "../../message/record.ts";
+import { messageKeys } from "../../message/rows.ts";
+import { type Runtime, sleep } from "../../runtime.ts";
+import { Change, type Kv } from "../../store/kv.ts";
+import type { Connection } from "../../whatsapp/connection.ts";
+import type { Outgoing, OutgoingBody, Prepared, SendOutcome } from "../../whatsapp/outgoing.ts";
 import { TROUBLE_PAUSE_MS } from "./attempts.ts";
-import { lineKeys } from "./rows.ts";
+import { lineKeys } from "../rows.ts";
 
 /**
  * How long a connection may take to prepare one message, and before that the opening of its file, plus the time of the

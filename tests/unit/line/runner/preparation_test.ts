@@ -1,12 +1,12 @@
 /** Messages get ready while the pause before them runs: their departures keep the plan's bounds (promise 2). */
 import assert from "node:assert/strict";
-import { notFound } from "../../../src/errors.ts";
-import type { Message } from "../../../src/message/message.ts";
-import { messageKeys } from "../../../src/message/rows.ts";
-import type { FileContent } from "../../../src/message/kinds/file.ts";
-import { StoreError } from "../../../src/store/kv.ts";
-import type { Unsent } from "../../../src/whatsapp/outgoing.ts";
-import { connectedWorld, World } from "../../support/line_world.ts";
+import { notFound } from "../../../../src/errors.ts";
+import type { Message } from "../../../../src/message/message.ts";
+import { messageKeys } from "../../../../src/message/rows.ts";
+import type { FileContent } from "../../../../src/message/kinds/file.ts";
+import { StoreError } from "../../../../src/store/kv.ts";
+import type { Unsent } from "../../../../src/whatsapp/outgoing.ts";
+import { connectedWorld, World } from "../../../support/line_world.ts";
 
 const DELAYS = { minMs: 5_000, maxMs: 15_000 };
 

@@ -9,8 +9,8 @@
  * | forbids the account to start new chats       | waits, uses no attempt, and the plan's pause follows      |
  * | was not asked, because the connection holds  | waits, uses no attempt                                    |
  */
-import type { MessageError } from "../message/message.ts";
-import type { SendOutcome } from "../whatsapp/outgoing.ts";
+import type { MessageError } from "../../message/message.ts";
+import type { SendOutcome } from "../../whatsapp/outgoing.ts";
 
 /** The first attempt and two retries. */
 const MAX_ATTEMPTS = 3;

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { Change, StoreError } from "../../../src/store/kv.ts";
-import { messageKeys } from "../../../src/message/rows.ts";
-import type { FileContent } from "../../../src/message/kinds/file.ts";
-import type { SendOutcome } from "../../../src/whatsapp/outgoing.ts";
-import { connectedWorld, World } from "../../support/line_world.ts";
-import { until } from "../../support/until.ts";
+import { Change, StoreError } from "../../../../src/store/kv.ts";
+import { messageKeys } from "../../../../src/message/rows.ts";
+import type { FileContent } from "../../../../src/message/kinds/file.ts";
+import type { SendOutcome } from "../../../../src/whatsapp/outgoing.ts";
+import { connectedWorld, World } from "../../../support/line_world.ts";
+import { until } from "../../../support/until.ts";
 
 Deno.test("an idle line sends at once, and `sent` comes with its event", async () => {
   const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 15_000 } });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { afterDeparture, atStart, nextDeparture, whileDeparting } from "../../../src/line/pacing.ts";
-import { seededRandom } from "../../support/runtime.ts";
-import { World } from "../../support/line_world.ts";
+import { afterDeparture, atStart, nextDeparture, whileDeparting } from "../../../../src/line/runner/pacing.ts";
+import { seededRandom } from "../../../support/runtime.ts";
+import { World } from "../../../support/line_world.ts";
 
 const PLANS = [
   { minMs: 5_000, maxMs: 15_000 },
