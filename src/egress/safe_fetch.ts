@@ -58,6 +58,8 @@ interface SafeFetchOptions {
   allow: AllowList;
   /** The system's resolver by default. */
   resolve?: Resolve;
+  /** This machine's addresses; by default, asks the system. */
+  ownAddresses?: () => string[];
   /** PEM certificates trusted in addition to the system's. */
   caCerts?: string[];
   /** If given, all requests go through this proxy, which resolves names; what it can reach is not checked here. */
@@ -70,10 +72,10 @@ const PROXY_SCHEMES: readonly Scheme[] = ["http:", "https:"];
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 export function makeSafeFetch(
-  { clock, allow, resolve = makeResolve(), caCerts = [], via }: SafeFetchOptions,
+  { clock, allow, resolve = makeResolve(), ownAddresses, caCerts = [], via }: SafeFetchOptions,
 ): SafeFetch {
   const idle = new IdleConnections(clock);
-  const vetting = new Vetting(allow, resolve);
+  const vetting = new Vetting({ allow, resolve, ownAddresses });
 
   async function vet(url: URL, schemes: readonly Scheme[]): Promise<void> {
     const deadline = new Deadline(clock, { timeoutMs: VET_TIMEOUT_MS });

@@ -22,6 +22,9 @@ const BAD_PORTS = new Set([
   6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
 
+/** Ports of this machine that are for everybody. */
+const WEB_PORTS = new Set([80, 443]);
+
 /** Parses a URL given by a user, or a redirect relative to `base`. Throws EgressError. */
 export function readUrl(text: string, base?: URL): URL {
   if (text.length > MAX_URL_LENGTH) throw new EgressError("forbidden_url", `the URL is longer than ${MAX_URL_LENGTH}`);
@@ -35,13 +38,22 @@ export function readUrl(text: string, base?: URL): URL {
   return url;
 }
 
+interface VettingOptions {
+  allow: AllowList;
+  resolve: Resolve;
+  /** This machine's addresses; by default, asks the system. */
+  ownAddresses?: (() => string[]) | undefined;
+}
+
 export class Vetting {
   readonly #allow: AllowList;
   readonly #resolve: Resolve;
+  readonly #ownAddresses: () => string[];
 
-  constructor(allow: AllowList, resolve: Resolve) {
+  constructor({ allow, resolve, ownAddresses = addressesOfInterfaces }: VettingOptions) {
     this.#allow = allow;
     this.#resolve = resolve;
+    this.#ownAddresses = ownAddresses;
   }
 
   /** Resolves to the addresses to which this URL may connect. Throws EgressError. */
@@ -51,10 +63,10 @@ export class Vetting {
     const addresses = ipaddr.isValid(host) ? [host] : await this.#resolved(host);
     const isAllowed = (address: string) => this.#allow.allowsAddress(address, port);
     if (this.#allow.allowsHost(host, port) || addresses.every(isAllowed)) return addresses;
-    if (!addresses.every((address) => isAllowed(address) || isPublicAddress(address))) {
+    if (!addresses.every((address) => isAllowed(address) || this.#isOpen(address, port))) {
       throw new EgressError(
         "forbidden_address",
-        `the host is not on the public internet; only the operator can allow it and port ${port}, with PALOMA_OUTBOUND_ALLOW`,
+        `the host is not on the public internet, or it is this machine; only the operator can allow it and port ${port}, with PALOMA_OUTBOUND_ALLOW`,
       );
     }
     checkUrl(url, schemes);
@@ -68,12 +80,27 @@ export class Vetting {
     if (!this.#allow.allowsHost(hostOf(url), portOf(url))) checkUrl(url, schemes);
   }
 
+  /** Whether anybody may connect to the port of the address. A connection from inside passes no firewall of this machine. */
+  #isOpen(address: string, port: number): boolean {
+    if (!isPublicAddress(address)) return false;
+    return WEB_PORTS.has(port) || !this.#ownAddresses().some((own) => isInNetworks([parseNetwork(own)], address));
+  }
+
   async #resolved(host: string): Promise<string[]> {
     const addresses = await this.#resolve(host).catch((cause) => {
       throw new EgressError("unresolved", "the host name does not resolve", { cause });
     });
     if (addresses.length === 0) throw new EgressError("unresolved", "the host name does not resolve");
     return addresses;
+  }
+}
+
+function addressesOfInterfaces(): string[] {
+  try {
+    return Deno.networkInterfaces().map(({ address }) => address);
+  } catch {
+    // A host that runs processes for others may not tell.
+    return [];
   }
 }
 

@@ -120,6 +120,16 @@ for (const port of BAD_PORTS) {
   });
 }
 
+Deno.test("this machine's own addresses, which its firewall does not guard from inside, are open at the web's ports alone", async () => {
+  const own = { ownAddresses: () => ["8.8.8.8", "2606:4700::1111"] };
+  const { vet } = safeFetch(own);
+  const urls = ["http://own.test:9200/", "https://own.test:8443/", "http://[2606:4700:0::1111]:2375/"];
+  for (const url of urls) await assert.rejects(vet(url, BOTH), fails("forbidden_address"), url);
+  for (const url of ["http://own.test/", "https://own.test/", "http://1.1.1.1:9200/"]) await vet(url, BOTH);
+  const allowed = safeFetch({ ...own, allow: readAllowList(["8.8.8.8", "[2606:4700::1111]:2375"]) });
+  for (const url of urls) await allowed.vet(url, BOTH);
+});
+
 Deno.test("one forbidden address among public ones refuses the name", async () => {
   const { fetch } = safeFetch({ resolve: () => Promise.resolve(["8.8.8.8", "2606:4700::1111", "10.0.0.1"]) });
   await assert.rejects(fetch(get("http://mixed.test/")), fails("forbidden_address"));
