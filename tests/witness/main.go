@@ -63,6 +63,7 @@ func run(ctx context.Context, network control) error {
 		run  func(context.Context) error
 	}{
 		{"links by a code", s.link},
+		{"is told by its phone that chats are addressed by LID", s.migrate},
 		{"sends a text", s.sendText},
 		{"receives a text", s.receiveText},
 		{"sends a file", s.sendFile},
@@ -135,6 +136,16 @@ func (s *scene) link(ctx context.Context) error {
 	}
 	_, err = next(s.open, "the login after linking")
 	return err
+}
+
+// migrate waits for the history that the phone sends after linking, which the client stores in the background.
+func (s *scene) migrate(ctx context.Context) error {
+	for deadline := time.Now().Add(patient); s.client.Store.LIDMigrationTimestamp == 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("the history does not say so")
+		}
+	}
+	return nil
 }
 
 // redirect has the client speak to the simulated network where it dials WhatsApp's addresses.

@@ -33,7 +33,9 @@ Deno.test({
       }).output();
       const said = new TextDecoder().decode(stdout);
       assert.ok(success, said + new TextDecoder().decode(stderr));
-      assert.equal(said.match(/^ok: /gm)?.length, 8, said);
+      assert.equal(said.match(/^ok: /gm)?.length, 9, said);
+      const chats = network.switchboard.wire.entries().map(({ to }) => to.split("@")[1]);
+      assert.deepEqual(chats, ["lid", "lid", "g.us", "g.us"]);
     } finally {
       await network.close();
     }

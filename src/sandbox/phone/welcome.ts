@@ -39,7 +39,13 @@ export async function composeWelcome(
     tcToken: token,
     tcTokenTimestamp: Math.floor(at / 1000),
   }));
-  const bootstrap = proto.HistorySync.encode({ syncType: HistorySyncType.INITIAL_BOOTSTRAP, conversations }).finish();
+  // The account's chats are addressed by LID, as almost all are today.
+  const globalSettings = { chatDbLidMigrationTimestamp: Math.floor(phone.runtime.clock.now() / 1000) };
+  const bootstrap = proto.HistorySync.encode({
+    syncType: HistorySyncType.INITIAL_BOOTSTRAP,
+    conversations,
+    globalSettings,
+  }).finish();
   const salt = [...NCT_SALT_TAG, chats.nctSalt.length, ...chats.nctSalt];
   const pushnames = [{ id: phone.self.jid, pushname: phone.name }];
   const names = proto.HistorySync.encode({ syncType: HistorySyncType.PUSH_NAME, pushnames }).finish();

@@ -183,6 +183,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
         element("device-identity", {}, signedIdentity),
         element("platform", { name: "android" }),
         element("device", { jid: deviceJid, lid: jidOf({ account, device }, "lid") }),
+        element("client-props", {}, proto.ClientPairingProps.encode({ isChatDbLidMigrated: true }).finish()),
       ]),
     ]));
     return deviceJid;
