@@ -88,12 +88,14 @@ Deno.test("stickers, voice notes, status posts and options of every send", async
         },
       );
 
-      await t.step("a status reaches its audience and nobody else", async () => {
+      await t.step("a status reaches its audience, the owner's phone and nobody else", async () => {
         const audience = [CUSTOMER, "4917561999999"];
         const text = await shown(stage, "status", { text: "open today", audience });
         assert.deepEqual([text.text, text.chat], ["open today", "status@broadcast"]);
         const picture = await shown(stage, "status", { file: base64(sampleFile("png")), filename: "a.png", audience });
         assert.deepEqual([picture.type, picture.sha256], ["imageMessage", sha256(sampleFile("png"))]);
+        const own = (await stage.inbox(LINE)).filter(({ chat }) => chat === "status@broadcast");
+        assert.deepEqual(own.map(({ id, fromMe }) => [id, fromMe]), [[text.id, true], [picture.id, true]]);
         assert.deepEqual(await stage.inbox(FRIEND), []);
         await stage.control.call("POST", `/phones/${CUSTOMER}/read`, { id: text.id });
         const { lid } = await stage.control.call("GET", `/phones/${CUSTOMER}`);

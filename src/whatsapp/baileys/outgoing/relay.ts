@@ -2,7 +2,7 @@
  * Sends a message and determines the outcome (promise 3: `sent` means that the server acknowledged it). Once the
  * library was asked to relay it, only the network's ack counts. Before that, failure is harmless.
  */
-import { type BinaryNode, isJidGroup, type proto, type WASocket } from "@whiskeysockets/baileys";
+import { type BinaryNode, isJidGroup, jidNormalizedUser, type proto, type WASocket } from "@whiskeysockets/baileys";
 import { errorName } from "../../../base/retry.ts";
 import { within } from "../../../base/within.ts";
 import type { Log, Runtime } from "../../../runtime.ts";
@@ -90,11 +90,14 @@ export class Relay {
 
   /** Throws StoreError. */
   async #stanzaOf({ jid, audience }: Route, content: proto.IMessage): Promise<Stanza> {
+    const { socket, standing } = this.#deps;
     const { additionalNodes, ...marks } = marksOf(content);
+    const { id, lid = id } = socket.authState.creds.me!;
     return {
       ...marks,
-      additionalNodes: [...await this.#deps.standing.tokenFor(jid), ...additionalNodes],
-      ...(audience.length > 0 ? { statusJidList: [...audience] } : {}),
+      additionalNodes: [...await standing.tokenFor(jid), ...additionalNodes],
+      // The account's other devices show its posts, and let the owner delete them.
+      ...(audience.length > 0 ? { statusJidList: [...audience, jidNormalizedUser(lid)] } : {}),
     };
   }
 
