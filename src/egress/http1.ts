@@ -57,7 +57,6 @@ export class BadResponse extends Error {
 }
 
 const MAX_HEAD_BYTES = 32 * 1024;
-const MAX_LINE_BYTES = 8 * 1024;
 /** Size of a read; the response to a webhook usually fits into one. */
 const FIRST_READ_BYTES = 1024;
 const READ_BYTES = 16 * 1024;
@@ -255,7 +254,7 @@ class ByteReader {
         return String.fromCharCode(...line);
       }
       searched = this.#held.length;
-      if (searched > MAX_LINE_BYTES) throw new BadResponse("the answer has a line without end");
+      if (searched > MAX_HEAD_BYTES) throw new BadResponse("the answer has a line without end");
       if (!(await this.#more())) throw new BadResponse("the connection ended before the answer did");
     }
   }

@@ -36,6 +36,13 @@ const GOOD: [string, string, number, string, boolean][] = [
     true,
   ],
   [
+    "a header as long as the content policies of large sites",
+    `HTTP/1.1 200 OK\r\nx: ${"a".repeat(20_000)}\r\ncontent-length: 5\r\n\r\nhello`,
+    200,
+    "hello",
+    true,
+  ],
+  [
     "headers that are nothing but spaces",
     `HTTP/1.1 200 OK\r\n${`x: a${" ".repeat(8_000)}b \t\r\n`.repeat(4)}content-length: \t5 \r\n\r\nhello`,
     200,
