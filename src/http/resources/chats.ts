@@ -33,7 +33,7 @@ const readChat = route({
     messageId: z.string().min(1).max(128).nullish().openapi({
       description: "`messageId` of a `message.received` event.",
     }),
-  }).openapi("Read").optional(),
+  }).openapi("Read").nullish(),
   answers: {
     200: data("The messages marked as read", z.object({ chat: z.string(), messageIds: z.array(z.string()) })),
   },

@@ -101,6 +101,12 @@ export const groupCases: readonly Case[] = [
     status: 404,
     contains: problem("not_found"),
   })),
+  ...[undefined, {}, null].map((json): Case => ({
+    name: `reading a chat needs no body: ${JSON.stringify(json)}`,
+    ask: ({ session }) => ["POST", `/v1/sessions/${session}/chats/${NUMBER}/read`, { json }],
+    status: 200,
+    contains: ['"messageIds":[]'],
+  })),
   {
     name: "an answer of the network says how old it is",
     ask: ({ session }) => ["GET", `/v1/sessions/${session}/groups`],
