@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { writeAll } from "../base/files.ts";
+import { GatheredBytes } from "../base/gathered_bytes.ts";
 
 /** The part of `Deno.Conn` and `Deno.TlsConn` that an exchange needs. */
 export interface ByteConnection {
@@ -57,6 +58,9 @@ export class BadResponse extends Error {
 }
 
 const MAX_HEAD_BYTES = 32 * 1024;
+/** Most chunks of a body beyond one for each few bytes: each takes the thread's time, however small it is. */
+const MAX_TINY_CHUNKS = 100_000;
+const TINY_BYTES = 16;
 /** Size of a read; the response to a webhook usually fits into one. */
 const FIRST_READ_BYTES = 1024;
 const READ_BYTES = 16 * 1024;
@@ -200,15 +204,29 @@ async function* sized(reader: ByteReader, length: number): AsyncGenerator<Uint8A
   }
 }
 
+/** Joins the chunks as far as they have arrived: a server may send each line of an export as a chunk of its own. */
 async function* chunked(reader: ByteReader): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  for (;;) {
+  let joined = new GatheredBytes();
+  function* arrived() {
+    if (joined.size === 0 || (joined.size < READ_BYTES && !reader.isEmpty)) return;
+    yield joined.all;
+    joined = new GatheredBytes();
+  }
+  for (let left = MAX_TINY_CHUNKS;;) {
+    yield* arrived();
     const size = /^([0-9a-f]{1,12})[ \t]*(;.*)?$/i.exec(await reader.line());
     if (!size) throw new BadResponse("the answer has a chunk without a size");
     const length = parseInt(size[1]!, 16);
     if (length === 0) break;
-    yield* sized(reader, length);
+    left = Math.min(MAX_TINY_CHUNKS, left + length / TINY_BYTES - 1);
+    if (left < 0) throw new BadResponse("the answer has too many tiny chunks");
+    for await (const bytes of sized(reader, length)) {
+      joined.add(bytes);
+      yield* arrived();
+    }
     if (await reader.line() !== "") throw new BadResponse("the answer has a chunk that is longer than its size");
   }
+  if (joined.size > 0) yield joined.all;
   for (let left = MAX_HEAD_BYTES; left > 0;) {
     const trailer = await reader.line();
     if (trailer === "") return;

@@ -125,6 +125,10 @@ const BAD_BODIES: [string, string][] = [
   ["with a chunk longer than its size", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n"],
   ["without the last chunk", "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nhel\r\n"],
   [
+    "in many chunks of one byte",
+    `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${"1\r\nx\r\n".repeat(200_000)}0\r\n\r\n`,
+  ],
+  [
     "with trailers without end",
     "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n" + "a: b\r\n".repeat(20_000),
   ],
@@ -168,4 +172,14 @@ Deno.test("a connection on which the request is still being sent takes no other"
   taken.resolve(1_000);
   for (let turn = 0; turn < 10 && !response.mayContinue(); turn++) await Promise.resolve();
   assert.equal(response.mayContinue(), true);
+});
+
+Deno.test("a body in small chunks, as of an export line by line, comes in pieces as large as were read", async () => {
+  const line = "x".repeat(58) + "\r\n";
+  const chunks = `${line.length.toString(16)}\r\n${line}\r\n`.repeat(10_000);
+  const answer = `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`;
+  const { body } = await exchange(peer(answer, { piece: 16_384 }), GET);
+  const pieces = await Array.fromAsync(body, ({ length }) => length);
+  assert.equal(pieces.reduce((sum, length) => sum + length, 0), 10_000 * line.length);
+  assert.ok(pieces.length < 50, `${pieces.length} pieces`);
 });
