@@ -17,8 +17,8 @@ import { openDiskMediaStore } from "./disk.ts";
 import { mediaKeys, type ObjectRow } from "./rows.ts";
 import { measured, type MediaStore } from "./store.ts";
 
-/** Size of a part, above S3's minimum of 5 MiB. */
-const PART_BYTES = 8 * 1024 ** 2;
+/** Least and most bytes of a part: S3's minimum, and what is held in memory of each upload. */
+const PART_BYTES = { min: 5 * 1024 ** 2, max: 8 * 1024 ** 2 };
 /** When a new object is first checked: a bulk may fetch files for hours before its commit refers to them. */
 const LOOK_AFTER_MS = 24 * 3_600_000;
 /** Grace period after a file's end, because it may still be being downloaded. */
@@ -211,8 +211,9 @@ class Upload {
   }
 
   async add(chunk: Uint8Array): Promise<void> {
+    const { size } = this.#waiting;
+    if (size >= PART_BYTES.min && size + chunk.length > PART_BYTES.max) await this.#sendPart();
     this.#waiting.add(chunk);
-    if (this.#waiting.size >= PART_BYTES) await this.#sendPart();
   }
 
   async finish(): Promise<void> {
