@@ -9,6 +9,10 @@ export class Mailbox {
   #waiting = new Set<BinaryNode>();
   #byKey = new Map<string, BinaryNode[]>();
   #send: ((stanza: BinaryNode) => void) | null = null;
+  /** What the companion has yet to request before it gets new stanzas; null once it has got everything. */
+  #backlog: BinaryNode[] | null = null;
+  /** Stanzas of the backlog that this connection has got. */
+  #handedOver = 0;
   /** A status post that the companion could not decrypt and refused with an error. It blocks everything behind it. */
   #blockedBy: BinaryNode | null = null;
 
@@ -21,12 +25,13 @@ export class Mailbox {
     return this.#blockedBy !== null;
   }
 
-  /** Stores a stanza, and delivers it immediately if the companion is online and the mailbox not blocked. */
+  /** Stores a stanza, and delivers it immediately if the companion is online and has got everything before it. */
   put(stanza: BinaryNode): void {
     this.#waiting.add(stanza);
     const key = keyOf(stanza.tag, stanza.attrs.id);
     this.#byKey.set(key, [...this.#byKey.get(key) ?? [], stanza]);
-    if (!this.#blockedBy) this.#send?.(stanza);
+    if (this.#backlog) this.#backlog.push(stanza);
+    else this.#send?.(stanza);
   }
 
   /** Whether a stanza with this tag and id is still unacknowledged. */
@@ -34,15 +39,31 @@ export class Mailbox {
     return this.#byKey.has(keyOf(tag, attrs.id));
   }
 
-  /**
-   * Called when the companion comes online. Delivers the backlog, marked `offline`, between a preview and a count; then
-   * every new stanza.
-   */
+  /** Called when the companion comes online. Announces the backlog, which it has to request. */
   attach(send: (stanza: BinaryNode) => void): void {
-    if (this.#waiting.size > 0) this.preview(send);
     this.#send = send;
+    this.#handedOver = 0;
+    this.#backlog = [...this.#waiting];
+    if (this.#waiting.size > 0) this.preview(send);
     if (this.#blockedBy) send({ ...this.#blockedBy, attrs: { ...this.#blockedBy.attrs, offline: "0" } });
-    else this.#handOver(send);
+    else if (this.#waiting.size === 0) this.request(0);
+  }
+
+  /** Whether the companion has requested a part of the backlog since it came online. */
+  get requested(): boolean {
+    return this.#handedOver > 0 || this.#backlog === null;
+  }
+
+  /** Delivers the next stanzas of the backlog, marked `offline`; after the last one a count, then every new stanza. */
+  request(count: number): void {
+    const send = this.#send;
+    if (!send || !this.#backlog || this.#blockedBy) return;
+    for (const stanza of this.#backlog.splice(0, count)) {
+      send({ ...stanza, attrs: { ...stanza.attrs, offline: String(this.#handedOver++) } });
+    }
+    if (this.#backlog.length > 0) return;
+    this.#backlog = null;
+    send(element("ib", { from: SERVER }, [element("offline", { count: String(this.#handedOver) })]));
   }
 
   /** Announces the size of the backlog without delivering it. */
@@ -59,15 +80,10 @@ export class Mailbox {
     send(element("ib", { from: SERVER }, [element("offline_preview", preview)]));
   }
 
-  #handOver(send: (stanza: BinaryNode) => void): void {
-    const waiting = [...this.#waiting];
-    waiting.forEach((stanza, index) => send({ ...stanza, attrs: { ...stanza.attrs, offline: String(index) } }));
-    send(element("ib", { from: SERVER }, [element("offline", { count: String(waiting.length) })]));
-  }
-
   /** Called when the companion goes offline. */
   detach(): void {
     this.#send = null;
+    this.#backlog = null;
   }
 
   /** Takes an `<ack>` or a receipt of the companion, and removes what it acknowledges. */
@@ -88,6 +104,7 @@ export class Mailbox {
     const found = candidates.find((stanza) => parseJid(stanza.attrs.from)?.user === peer) ?? candidates[0]!;
     if (by.tag === "ack" && by.attrs.error && found.attrs.from === STATUS_CHAT) {
       this.#blockedBy = found;
+      this.#backlog ??= [];
       return;
     }
     const left = candidates.filter((stanza) => stanza !== found);
@@ -96,7 +113,8 @@ export class Mailbox {
     this.#waiting.delete(found);
     if (found !== this.#blockedBy) return;
     this.#blockedBy = null;
-    if (this.#send) this.#handOver(this.#send);
+    this.#backlog = [...this.#waiting];
+    this.request(Infinity);
   }
 }
 

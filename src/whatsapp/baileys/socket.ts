@@ -14,6 +14,7 @@ import { makeChats, makeContacts, makeNames } from "./chats/contacts.ts";
 import { makeGroups } from "./chats/groups.ts";
 import { makePresence, type Presence } from "./chats/presence.ts";
 import { closeReason, codeRefused, distrustOf } from "./close_reason.ts";
+import { type Backlog, makeBacklog } from "./incoming/backlog.ts";
 import { type Cause, reportRefusals } from "./incoming/cause.ts";
 import { SALT_ID } from "./incoming/history.ts";
 import type { Inbox } from "./incoming/inbox.ts";
@@ -127,6 +128,7 @@ export interface LineSocket {
   pairing: Pairing;
   standing: Standing;
   presence: Presence;
+  backlog: Backlog;
   version: WebVersion;
 }
 
@@ -168,7 +170,8 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
   const settings = makeSettings({ auth, host: mediaHost, query: (node) => socket.query(node), runtime });
   const leave = (stanza: BinaryNode) => leaveFiles(stanza, { kept: proxy ? null : NAME_COLLECTION });
-  const watches = [devices.watch, settings.watch, leave];
+  const backlog = makeBacklog(socket, runtime);
+  const watches = [devices.watch, settings.watch, backlog.watch, leave];
   socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => {
     vitals.frame(frame);
     if (frame instanceof Uint8Array) return;
@@ -239,7 +242,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const { pairingPhone } = options;
   const link = { socket, auth, browser: BROWSER, runtime, pairingPhone };
   const pairing = new Pairing(link, linkingEvents(owner, auth, log));
-  return { socket, auth, settings, sender, recipients, inbox, talk, pairing, standing, presence, version };
+  return { socket, auth, settings, sender, recipients, inbox, talk, pairing, standing, presence, backlog, version };
 }
 
 /** Reports the progress of linking as events of the connection. */

@@ -213,11 +213,12 @@ export class SocketLife {
    * Ends a logged-in connection that has gone silent: the library would wait for the peer's close. A connection that
    * answers pings but receives nothing is reopened once.
    */
-  #watch({ presence }: LineSocket): void {
+  #watch({ presence, backlog }: LineSocket): void {
     const { runtime: { clock }, mayComplain, rounds } = this.#shared;
     let complained: string | null = null;
     this.#cancelWatch = rounds(() => {
       presence.look();
+      backlog.look();
       if (clock.now() - (this.signs.vitals.lastFrameAt ?? 0) > SILENCE_MS) return this.#finish(closeReason("lost"));
       const complaint = this.signs.complaint();
       if (complaint !== null && mayComplain(this.#options.lineId)) {

@@ -7,15 +7,28 @@ const BEN = "4915100000002@s.whatsapp.net";
 const message = (id: string, from = ANA) => element("message", { id, from });
 const receipt = (id: string, attrs: Record<string, string> = {}) => element("receipt", { id, to: ANA, ...attrs });
 
-/** Attaches, and answers what came over as `tag id offline`. */
-function connect(mailbox: Mailbox): string[] {
+/** Attaches, requests `count` of the backlog, and answers what came over as `tag id offline`. */
+function connect(mailbox: Mailbox, count = Infinity): string[] {
   const seen: string[] = [];
   mailbox.attach(({ tag, attrs, content }) => {
     const inner = Array.isArray(content) ? ` ${(content as BinaryNode[])[0]?.tag}` : "";
     seen.push(tag === "ib" ? `ib${inner}` : `${tag} ${attrs.id}${attrs.offline === undefined ? "" : " offline"}`);
   });
+  mailbox.request(count);
   return seen;
 }
+
+Deno.test("the backlog comes as far as it was requested, and new stanzas only after the last of it", () => {
+  const mailbox = new Mailbox();
+  for (const id of ["a", "b", "c"]) mailbox.put(message(id));
+  const seen = connect(mailbox, 2);
+  assert.deepEqual(seen.splice(0), ["ib offline_preview", "message a offline", "message b offline"]);
+  mailbox.put(message("d"));
+  assert.deepEqual(seen, []);
+  mailbox.request(2);
+  mailbox.put(message("e"));
+  assert.deepEqual(seen, ["message c offline", "message d offline", "ib offline", "message e"]);
+});
 
 Deno.test("the backlog is delivered first, in order and marked as offline, then new stanzas", () => {
   const mailbox = new Mailbox();
@@ -65,6 +78,7 @@ Deno.test("two peers that chose the same id are told apart", () => {
   mailbox.acknowledge(receipt("same", { to: BEN }));
   const left: string[] = [];
   mailbox.attach(({ tag, attrs }) => tag === "message" && left.push(attrs.from!));
+  mailbox.request(Infinity);
   assert.deepEqual(left, [ANA]);
 });
 
