@@ -269,10 +269,12 @@ async function run(seed: number): Promise<void> {
 
   /** What the network answered to the attempts of each message. */
   const answers = new Map<string, SendOutcome["kind"][]>();
+  network.prepareMs = () => chance(50) ? 0 : random.between(1, 30);
+  network.encodeMs = () => chance(70) ? 0 : random.between(1, 10);
   network.answerMs = () => chance(50) ? 0 : random.between(1, 20);
   network.outcome = ({ networkId, to, body }) => {
     if (body.kind !== "text" || body.text !== model.textOf(networkId)) faults.push(new Error(`${networkId}: old text`));
-    const kind = chance(92) ? "sent" : oneOf(["unknown", "unknown", "hold", "retry", "refused"] as const);
+    const kind = chance(92) ? "sent" : oneOf(["unknown", "unknown", "restricted", "hold", "retry", "refused"] as const);
     answers.set(networkId, [...answers.get(networkId) ?? [], kind]);
     return kind === "sent" ? { kind, chat: to } : { kind, detail: "by chance", code: "refused" };
   };
@@ -331,7 +333,8 @@ async function checkEnd(
     if (status === "sent") assert(answers.get(networkId)?.includes("sent"), `${id} was never sent`);
   }
   for (const { id, networkId } of cancelled) {
-    assert((answers.get(networkId) ?? []).every((kind) => kind === "hold"), `${id} had left when it was cancelled`);
+    const kinds = answers.get(networkId) ?? [];
+    assert(kinds.every((kind) => kind === "hold" || kind === "restricted"), `${id} had left when it was cancelled`);
   }
 }
 
