@@ -183,7 +183,7 @@ export const ROWS = {
   },
   PALOMA_MIN_FREE_DISK: {
     argument: "<size>",
-    about: "free disk space below which sends are refused (256MB)",
+    about: "free disk space below which sends are refused, and files below twice that (256MB)",
     read: size,
     fallback: 256e6,
   },

@@ -92,8 +92,9 @@ async function checkRights(dataDir: string): Promise<Found> {
 
 function checkDisk({ dataDir, minFreeDisk }: Config): Found {
   const free = freeBytesOf(dataDir);
-  const text = `${(free / 1e9).toFixed(1)} GB free, sends are refused below ${(minFreeDisk / 1e9).toFixed(2)} GB`;
-  if (free < minFreeDisk) return bad(text, "free up space, or lower PALOMA_MIN_FREE_DISK");
+  const gb = (bytes: number) => `${(bytes / 1e9).toFixed(2)} GB`;
+  const text = `${gb(free)} free, sends are refused below ${gb(minFreeDisk)}, files below ${gb(2 * minFreeDisk)}`;
+  if (free < 2 * minFreeDisk) return bad(text, "free up space, or lower PALOMA_MIN_FREE_DISK");
   return well(text, free < 4 * minFreeDisk ? "free up space soon" : null);
 }
 

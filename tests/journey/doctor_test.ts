@@ -37,7 +37,7 @@ onStage("the doctor says of each trouble what to do", async (stage) => {
     const [check, detail, hint] of [
       ["settings", /ignored: PALOMA_TRUSTED_PROXY$/, /--help/],
       ["file rights", /can be read by other users/, /^chmod 700 /],
-      ["disk space", /sends are refused/, /free up space/],
+      ["disk space", /sends are refused below .* files below /, /free up space/],
       ["gateway", /does not answer/, /PALOMA_PORT/],
       ["messaging network", /127\.0\.0\.1:9 cannot be reached/, /firewall/],
       ["webhook targets", /127\.0\.0\.1:1099/, /redeliver/],
