@@ -38,6 +38,11 @@ export async function giveToOwner(path: string): Promise<void> {
   await Deno.chown(path, uid, gid);
 }
 
+/** Whether the system has refused an operation because the disk, or the user's share of it, is full. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
+}
+
 /** Runs with a temporary folder that only this user can read; it is removed afterwards, as by `temporarily`. */
 export async function throughTempFolder<T>(run: (path: string) => Promise<T>): Promise<T> {
   return await temporarily(await Deno.makeTempDir({ prefix: "paloma-" }), run);

@@ -3,7 +3,7 @@
  * whether it is the last, so that none can be removed, moved or cut off.
  */
 import { Buffer } from "node:buffer";
-import { writeAll } from "../base/files.ts";
+import { isDiskFull, writeAll } from "../base/files.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
@@ -14,7 +14,7 @@ const FRAME_BYTES = 1024 * 1024;
 /** Size of a frame's head: its number, and 1 if it is the last frame. */
 const HEAD_BYTES = 5;
 
-/** A sealed file cannot be opened: another passphrase, or it was altered or cut off. */
+/** A sealed file cannot be opened (another passphrase, or it was altered or cut off), or there is no space for one. */
 class SealedFileError extends OperatorError {
   readonly code = "sealed_file_unusable";
   override name = "SealedFileError";
@@ -26,7 +26,7 @@ export async function isSealedFile(path: string): Promise<boolean> {
   return Buffer.compare(await readUpTo(file, MAGIC.length), MAGIC) === 0;
 }
 
-/** Seals the contents of `from` into the new file `to`, which is on disk when this resolves. */
+/** Seals the contents of `from` into the new file `to`, which is on disk when this resolves. Throws SealedFileError. */
 export async function sealFile(
   from: string,
   to: string,
@@ -36,7 +36,7 @@ export async function sealFile(
   const seal = makeSeal(passphraseKey(passphrase, salt), random);
   using source = await Deno.open(from);
   using target = await Deno.open(to, { createNew: true, write: true, mode: 0o600 });
-  await writeAll(target, Buffer.concat([MAGIC, salt]));
+  await write(target, Buffer.concat([MAGIC, salt]), to);
   let next = await readUpTo(source, FRAME_BYTES);
   for (let number = 0;; number++) {
     const bytes = next;
@@ -49,7 +49,7 @@ export async function sealFile(
     const sealed = seal.seal(frame);
     const length = Buffer.alloc(4);
     length.writeUInt32BE(sealed.length);
-    await writeAll(target, Buffer.concat([length, sealed]));
+    await write(target, Buffer.concat([length, sealed]), to);
     if (last) break;
   }
   await target.sync();
@@ -68,7 +68,7 @@ export async function openSealedFile(
   for (let number = 0;; number++) {
     const plain = open(seal, await readFrame(source), from);
     if (plain.readUInt32BE() !== number) throw damaged(from);
-    await writeAll(target, plain.subarray(HEAD_BYTES));
+    await write(target, plain.subarray(HEAD_BYTES), to);
     if (plain[HEAD_BYTES - 1] === 1) return;
   }
 }
@@ -85,6 +85,15 @@ function open(seal: ReturnType<typeof makeSeal>, frame: Uint8Array, path: string
   } catch (error) {
     if (error instanceof SealError) throw damaged(path);
     throw error;
+  }
+}
+
+/** As `writeAll`; on a full disk names the file, since the system does not, and it may be on another than the data. */
+async function write(target: Deno.FsFile, bytes: Uint8Array, path: string): Promise<void> {
+  try {
+    await writeAll(target, bytes);
+  } catch (error) {
+    throw isDiskFull(error) ? new SealedFileError(`there is no space left for ${path}`) : error;
   }
 }
 

@@ -1,5 +1,5 @@
 /** The media store on disk: `<folder>/<last two characters of the id>/<id>`, readable by the owner only. */
-import { giveToOwner, syncFolder, unlessMissing, writeAll } from "../base/files.ts";
+import { giveToOwner, isDiskFull, syncFolder, unlessMissing, writeAll } from "../base/files.ts";
 import { join } from "node:path";
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
@@ -137,10 +137,9 @@ async function writeFile(
   return result();
 }
 
-/** Maps ENOSPC and EDQUOT to the store's "full"; errors of the content's stream are returned as they are. */
+/** Maps a full disk to the store's "full"; errors of the content's stream are returned as they are. */
 function storageError(error: unknown): unknown {
-  const code = error instanceof Error && "code" in error ? error.code : null;
-  if (code !== "ENOSPC" && code !== "EDQUOT") return error;
+  if (!isDiskFull(error)) return error;
   return new StoreError("full", "there is no space left for files", { cause: error });
 }
 

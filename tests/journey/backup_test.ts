@@ -8,6 +8,7 @@ import { Change } from "../../src/store/kv.ts";
 import { type Environment, palomaCommand, runCommand, tryCommand } from "../support/gateway_process.ts";
 import { Receiver } from "../support/receiver.ts";
 import { silentRuntime } from "../support/runtime.ts";
+import { onSmallDisk } from "../support/small_disk.ts";
 import { tempFolder } from "../support/temp_folder.ts";
 import { dataConfigOf } from "../support/test_store.ts";
 import { until } from "../support/until.ts";
@@ -118,4 +119,25 @@ Deno.test("nothing that a passphrase keeps secret is left on disk by Ctrl-C", as
       [...Deno.readDirSync(tmp)].some(({ name }) => [...Deno.readDirSync(join(tmp, name))].length > 0);
     await interrupt(["restore", pipe], { PALOMA_DATA_DIR: at("elsewhere") }, opened);
   });
+});
+
+Deno.test("a sealed backup that finds no room where it is opened says where that is", async () => {
+  const wasMounted = await onSmallDisk(1, async (small) => {
+    await using temp = await tempFolder();
+    const sealed = join(temp.path, "sealed");
+    const dataDir = join(temp.path, "data");
+    const env = { PALOMA_DATA_DIR: dataDir, PALOMA_PASSPHRASE: "correct horse battery" };
+    await runCommand(["account", "create", "--name", "acme"], env);
+    await Deno.mkdir(join(dataDir, "media/01"), { recursive: true });
+    await Deno.writeFile(join(dataDir, "media/01/med_01"), new Uint8Array(2_000_000));
+    // Its files are in the folder, whatever the store is.
+    await runCommand(["backup", sealed, "--media", ""], env);
+    const elsewhere = { ...env, TMPDIR: small, PALOMA_DATA_DIR: join(temp.path, "elsewhere") };
+    const { code, stderr } = await tryCommand(["restore", sealed, "--media", ""], elsewhere);
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`^there is no space left for ${small}/paloma-\\w+/open.backup\n$`));
+    assert.deepEqual([...Deno.readDirSync(small)], []);
+    return true;
+  });
+  if (!wasMounted) console.log("skipped: no tmpfs could be mounted here");
 });
