@@ -6,6 +6,8 @@
 import { lookup } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import PQueue from "p-queue";
+import { within } from "../base/within.ts";
+import type { Clock } from "../runtime.ts";
 
 /** Resolves to all addresses of a name; rejects if there are none. */
 export type Resolve = (hostname: string) => Promise<string[]>;
@@ -19,6 +21,8 @@ interface NameSources {
   system: Resolve;
 }
 
+/** How much later than its IPv4 addresses a name's IPv6 addresses may come: some name servers never answer about them. */
+const IPV6_AFTER_MS = 1_000;
 /** Concurrent calls of the system's resolver, which leaves most threads to file I/O. */
 const SYSTEM_AT_ONCE = 4;
 
@@ -30,7 +34,7 @@ const SYSTEM: NameSources = {
   system: async (hostname) => (await lookup(hostname, { all: true })).map(({ address }) => address),
 };
 
-export function makeResolve(sources: NameSources = SYSTEM): Resolve {
+export function makeResolve(clock: Clock, sources: NameSources = SYSTEM): Resolve {
   const system = aFewAtATime(sources.system);
 
   return async (hostname) => {
@@ -39,7 +43,11 @@ export function makeResolve(sources: NameSources = SYSTEM): Resolve {
     if (given) return ipv4First(given);
     // A name without a dot belongs to the local network, and only the system's resolver can find it.
     if (!name.includes(".")) return ipv4First(await system(name));
-    const answers = await Promise.allSettled([sources.dns(`${name}.`, "A"), sources.dns(`${name}.`, "AAAA")]);
+    const ipv4 = sources.dns(`${name}.`, "A");
+    const both = Promise.allSettled([ipv4, sources.dns(`${name}.`, "AAAA")]);
+    const [known] = await Promise.allSettled([ipv4]);
+    const answers = known.status === "fulfilled" ? await within(clock, IPV6_AFTER_MS, both) : await both;
+    if (answers === "late") return await ipv4;
     const addresses = answers.flatMap((answer) => answer.status === "fulfilled" ? answer.value : []);
     if (addresses.length > 0) return addresses;
     const reasons = answers.flatMap((answer) => answer.status === "rejected" ? [answer.reason] : []);

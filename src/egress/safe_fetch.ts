@@ -72,7 +72,7 @@ const PROXY_SCHEMES: readonly Scheme[] = ["http:", "https:"];
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 export function makeSafeFetch(
-  { clock, allow, resolve = makeResolve(), ownAddresses, caCerts = [], via }: SafeFetchOptions,
+  { clock, allow, resolve = makeResolve(clock), ownAddresses, caCerts = [], via }: SafeFetchOptions,
 ): SafeFetch {
   const idle = new IdleConnections(clock);
   const vetting = new Vetting({ allow, resolve, ownAddresses });
