@@ -169,9 +169,9 @@ testWithStore("a setting in a file of a host that does not answer holds up nothi
   const account = scene.simulated.switchboard.directory.account(OWNER)!;
   const [companion] = account.companions.values();
   const patch = { version: { version: 1 }, externalMutations: { directPath: "/v/file", mediaKey: new Uint8Array(32) } };
-  account.settings.set("regular", [proto.SyncdPatch.encode(patch).finish()]);
+  account.settings.set("critical_block", [proto.SyncdPatch.encode(patch).finish()]);
   const attrs = { id: "N1", from: "s.whatsapp.net", type: "server_sync", t: "1790000000" };
-  const changed = element("notification", attrs, [element("collection", { name: "regular", version: "1" })]);
+  const changed = element("notification", attrs, [element("collection", { name: "critical_block", version: "1" })]);
   const { fetch } = globalThis;
   globalThis.fetch = (to, init) => String(to).includes("mmg.whatsapp.net") ? new Promise(() => {}) : fetch(to, init);
   try {

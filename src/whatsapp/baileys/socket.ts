@@ -22,7 +22,7 @@ import type { Decryption } from "./incoming/decryption.ts";
 import type { Journal, Leftovers } from "./incoming/journal.ts";
 import { findStored, sentIn } from "./stored_messages.ts";
 import { takeIncoming } from "./incoming/receiving.ts";
-import { leaveFiles, makeSettings, NAME_COLLECTION, type Settings } from "./incoming/settings.ts";
+import { makeFileFilter, makeSettings, type Settings, type WithFiles } from "./incoming/settings.ts";
 import { type CountStray, takeStrays } from "./incoming/stanzas.ts";
 import { CodeRefused } from "./linking/code.ts";
 import { Pairing, type PairingEvents } from "./linking/pairing.ts";
@@ -169,9 +169,9 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   });
   takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
   const settings = makeSettings({ auth, host: mediaHost, query: (node) => socket.query(node), runtime });
-  const leave = (stanza: BinaryNode) => leaveFiles(stanza, { kept: proxy ? null : NAME_COLLECTION });
   const backlog = makeBacklog(socket, runtime);
-  const watches = [devices.watch, settings.watch, backlog.watch, leave];
+  const files = makeFileFilter();
+  const watches = [devices.watch, settings.watch, backlog.watch, files.watch];
   socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => {
     vitals.frame(frame);
     if (frame instanceof Uint8Array) return;
@@ -206,9 +206,10 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const me = () => ({ ...ownJids(auth.creds), name: ownName(auth.creds) });
   const presence = makePresence(socket, runtime);
   const parts = { socket, recipients, names, me, presence, runtime };
+  const withFiles: WithFiles = proxy ? (work) => work() : files.withFiles;
   const talk = {
     groups: makeGroups({ ...parts, cache: groups }),
-    contacts: makeContacts(parts),
+    contacts: makeContacts({ ...parts, withFiles }),
     chats: makeChats(parts),
   };
   const inbox = takeIncoming({

@@ -19,6 +19,7 @@ import type { Incoming } from "../../incoming.ts";
 import { NetworkRefusal } from "../../connection.ts";
 import { answerOf, iq } from "../stanza.ts";
 import { numberIn, type OwnJids } from "../jids.ts";
+import type { WithFiles } from "../incoming/settings.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
 import { pictureQuery } from "./groups.ts";
 import type { Presence } from "./presence.ts";
@@ -43,10 +44,11 @@ interface ContactsOptions {
   recipients: Pick<Recipients, "check">;
   names: ReturnType<typeof makeNames>;
   me: () => OwnJids & { name: string | null };
+  withFiles: WithFiles;
   runtime: Pick<Runtime, "clock">;
 }
 
-export function makeContacts({ socket, recipients, names, me, runtime }: ContactsOptions): Contacts {
+export function makeContacts({ socket, recipients, names, me, withFiles, runtime }: ContactsOptions): Contacts {
   const ask = <T>(asked: Promise<T>, what: string) => answerOf(runtime.clock, asked, what);
 
   /** Resolves to null if the network has nothing, or nothing that it shows to the line. */
@@ -131,7 +133,9 @@ export function makeContacts({ socket, recipients, names, me, runtime }: Contact
   /** Announces the name with the line's presence, and to the owner's other devices if the app state can be changed. */
   async function rename(name: string): Promise<void> {
     const { creds } = socket.authState;
-    if (creds.myAppStateKeyId) await ask(socket.updateProfileName(name), "change the name").catch(() => {});
+    if (creds.myAppStateKeyId) {
+      await ask(withFiles(() => socket.updateProfileName(name)), "change the name").catch(() => {});
+    }
     // The library may hold the event back for a while, but the presence carries the name as it is now.
     creds.me = { ...creds.me!, name };
     Object.assign(creds, { renamedAt: runtime.clock.now() } satisfies Renamed);

@@ -112,24 +112,38 @@ export function makeSettings({ auth, host, query, runtime: { clock, log } }: Set
   };
 }
 
-/** The collection with the account's name: the library has to know it to change the name. */
-export const NAME_COLLECTION = "critical_block";
+/** Runs work for which the library may download files of settings. */
+export type WithFiles = <T>(work: () => Promise<T>) => Promise<T>;
 
 /**
- * Removes external files from an answer about settings, except from the collection `kept`. Must be called before the
- * library reads the answer: Baileys 7.0.0-rc14 downloads the files itself, bypassing the line's proxy and without a time
- * limit, and the line sends nothing meanwhile. Nothing here uses the other collections.
+ * Leaves the files in answers about settings alone: Baileys 7.0.0-rc14 downloads them itself, bypassing the line's proxy
+ * and without a time limit, and the line sends nothing meanwhile. Only to change the account's name does the library
+ * need their content.
  */
-export function leaveFiles(stanza: BinaryNode, { kept }: { kept: string | null }): void {
-  if (stanza.tag !== "iq") return;
-  for (const collection of collectionsIn(stanza)) {
-    if (collection.attrs.name === kept) continue;
-    const { snapshot, patches } = partsOf(collection);
-    if (!snapshot && patches.every(isInline)) continue;
-    // If asked for more patches, the network would send the same ones again.
-    delete collection.attrs.has_more_patches;
-    collection.content = [];
-  }
+export function makeFileFilter() {
+  let isWanted = false;
+
+  return {
+    /** Removes external files from an answer about settings. Must be called before the library reads the answer. */
+    watch(stanza: BinaryNode): void {
+      if (stanza.tag !== "iq" || isWanted) return;
+      for (const collection of collectionsIn(stanza)) {
+        const { snapshot, patches } = partsOf(collection);
+        if (!snapshot && patches.every(isInline)) continue;
+        // If asked for more patches, the network would send the same ones again.
+        delete collection.attrs.has_more_patches;
+        collection.content = [];
+      }
+    },
+    async withFiles<T>(work: () => Promise<T>): Promise<T> {
+      isWanted = true;
+      try {
+        return await work();
+      } finally {
+        isWanted = false;
+      }
+    },
+  };
 }
 
 function isInline({ content }: BinaryNode): boolean {

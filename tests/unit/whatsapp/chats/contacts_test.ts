@@ -21,6 +21,7 @@ function scene() {
     recipients: { check: () => assert.fail("nobody is asked about") },
     names: makeNames(),
     me: () => ({ id: creds.me!.id, name: creds.me!.name! }),
+    withFiles: (work) => work(),
     runtime,
   });
   return { contacts, creds, heldBack, announced, clock: runtime.clock };

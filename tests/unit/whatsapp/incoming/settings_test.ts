@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { type BinaryNode, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
 import { saltPatch } from "../../../../src/sandbox/phone/welcome.ts";
 import type { AuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
-import { leaveFiles, makeSettings } from "../../../../src/whatsapp/baileys/incoming/settings.ts";
+import { makeFileFilter, makeSettings } from "../../../../src/whatsapp/baileys/incoming/settings.ts";
 import type { MediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
 import { uploaded } from "../../../support/media_server.ts";
 import { settle, testRuntime } from "../../../support/runtime.ts";
@@ -162,10 +162,9 @@ const inFile: BinaryNode = {
 const snapshot: BinaryNode = { tag: "snapshot", attrs: {}, content: new Uint8Array([1]) };
 
 /** What the library finds in a collection, and whether it asks the network for more. */
-function left(content: BinaryNode[], { kept = null }: { kept?: string | null } = {}) {
+function left(content: BinaryNode[], { watch } = makeFileFilter()) {
   const collection: BinaryNode = { tag: "collection", attrs: { name: "regular", has_more_patches: "true" }, content };
-  const sync = { tag: "sync", attrs: {}, content: [collection] };
-  leaveFiles({ tag: "iq", attrs: { type: "result" }, content: [sync] }, { kept });
+  watch({ tag: "iq", attrs: { type: "result" }, content: [{ tag: "sync", attrs: {}, content: [collection] }] });
   const found = ["snapshot", "patches", "patch"].flatMap((tag) => getBinaryNodeChildren(collection, tag));
   return { found, more: collection.attrs.has_more_patches };
 }
@@ -176,17 +175,18 @@ Deno.test("settings that come inline are left to the library", () => {
   }
 });
 
-Deno.test("settings that lie in files are not fetched, and not asked for again", () => {
+Deno.test("settings that lie in files are fetched for work that needs them, else not, and not asked for again", async () => {
   const patches = { tag: "patches", attrs: {}, content: [inline, inFile] };
   for (const content of [[snapshot], [snapshot, patches], [patches], [inFile]]) {
-    assert.deepEqual(left(content), { found: [], more: undefined });
-    assert.deepEqual(left(content, { kept: "critical_block" }), { found: [], more: undefined });
-    assert.deepEqual(left(content, { kept: "regular" }), { found: content, more: "true" });
+    const filter = makeFileFilter();
+    const wanted = await filter.withFiles(() => Promise.resolve(left(content, filter)));
+    assert.deepEqual(wanted, { found: content, more: "true" });
+    assert.deepEqual(left(content, filter), { found: [], more: undefined });
   }
 });
 
 Deno.test("what is no answer about settings stays as it is", () => {
   const stanza: BinaryNode = { tag: "iq", attrs: { type: "result" }, content: [{ tag: "list", attrs: {} }] };
-  leaveFiles(stanza, { kept: null });
+  makeFileFilter().watch(stanza);
   assert.deepEqual(stanza.content, [{ tag: "list", attrs: {} }]);
 });
