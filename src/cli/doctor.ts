@@ -1,5 +1,6 @@
 /** `paloma doctor`: checks for problems that keep a gateway from working, and suggests remedies. */
 import type { Command } from "commander";
+import { portOf } from "../base/addresses.ts";
 import type { Config } from "../config.ts";
 import { type Clock, systemClock } from "../runtime.ts";
 import { SETTINGS } from "../settings.ts";
@@ -108,7 +109,7 @@ async function checkReach(address: string): Promise<Found> {
   const { host } = url;
   const trouble = await connectTo(url);
   if (trouble === null) return well(`${host} answers`);
-  return bad(`${host} cannot be reached: ${trouble}`, "check firewall and DNS: lines need it on port 443");
+  return bad(`${host} cannot be reached: ${trouble}`, `check firewall and DNS: lines need it on port ${portOf(url)}`);
 }
 
 /** Compares the clock with the date that the network's web server reports. */

@@ -39,7 +39,7 @@ onStage("the doctor says of each trouble what to do", async (stage) => {
       ["file rights", /can be read by other users/, /^chmod 700 /],
       ["disk space", /sends are refused below .* files below /, /free up space/],
       ["gateway", /does not answer/, /PALOMA_PORT/],
-      ["messaging network", /127\.0\.0\.1:9 cannot be reached/, /firewall/],
+      ["messaging network", /127\.0\.0\.1:9 cannot be reached/, /firewall.* on port 9$/],
       ["webhook targets", /127\.0\.0\.1:1099/, /redeliver/],
     ] as const
   ) {
