@@ -39,8 +39,8 @@ export function makeResolve(clock: Clock, sources: NameSources = SYSTEM): Resolv
 
   return async (hostname) => {
     const name = hostname.toLowerCase().replace(/\.$/, "");
-    const given = readHosts(await sources.hosts()).get(name);
-    if (given) return ipv4First(given);
+    const given = addressesIn(await sources.hosts(), name);
+    if (given.length > 0) return ipv4First(given);
     // A name without a dot belongs to the local network, and only the system's resolver can find it.
     if (!name.includes(".")) return ipv4First(await system(name));
     const ipv4 = sources.dns(`${name}.`, "A");
@@ -57,16 +57,15 @@ export function makeResolve(clock: Clock, sources: NameSources = SYSTEM): Resolv
   };
 }
 
-/**
- * Returns addresses by lower-case name. A line of a hosts file holds an address and its names; `#` begins a comment.
- */
-function readHosts(text: string): Map<string, string[]> {
-  const hosts = new Map<string, string[]>();
-  for (const line of text.split("\n")) {
+/** Returns the addresses of a name. A line of a hosts file holds an address and its names; `#` begins a comment. */
+function addressesIn(hosts: string, name: string): string[] {
+  const text = hosts.toLowerCase();
+  // Some hosts files are lists of a hundred thousand blocked names.
+  if (!text.includes(name)) return [];
+  return text.split("\n").flatMap((line) => {
     const [address, ...names] = line.replace(/#.*/, "").trim().split(/\s+/);
-    for (const name of names) hosts.set(name.toLowerCase(), [...hosts.get(name.toLowerCase()) ?? [], address!]);
-  }
-  return hosts;
+    return names.includes(name) ? [address!] : [];
+  });
 }
 
 /** Puts IPv4 addresses first, so that a machine without IPv6 needs no second attempt. */
