@@ -114,13 +114,13 @@ export class Trust {
    * the account learns of it only by a query.
    */
   restrict(account: Account, until: number, { announced = true } = {}): void {
-    this.#of(account).restrictedUntil = until;
+    this.#of(account).restrictedUntil = wholeSecond(until);
     if (announced) this.#events.onStanding(account);
   }
 
   capNewChats(account: Account, { limit, until }: NewChatCap): void {
     const trust = this.#of(account);
-    trust.cap = { limit, until };
+    trust.cap = { limit, until: wholeSecond(until) };
     trust.started.clear();
     this.#events.onStanding(account);
   }
@@ -167,4 +167,9 @@ export class Trust {
     }
     return trust;
   }
+}
+
+/** Rounds up: the network announces in seconds when something ends, and whoever waits for that may write then. */
+function wholeSecond(ms: number): number {
+  return Math.ceil(ms / 1000) * 1000;
 }

@@ -7,6 +7,7 @@ import {
   participantHash,
 } from "../../../../src/sandbox/world/directory.ts";
 import { type Group, Groups } from "../../../../src/sandbox/world/groups.ts";
+import { cappingJson, timelockJson } from "../../../../src/sandbox/world/notices.ts";
 import { Relay } from "../../../../src/sandbox/world/relay.ts";
 import { relayReceipt } from "../../../../src/sandbox/world/receipts.ts";
 import { Trust } from "../../../../src/sandbox/world/trust.ts";
@@ -251,6 +252,17 @@ Deno.test("a cap counts the chats that an account starts, and no others", () => 
   assert.equal(trust.standing(line).started, 1);
   trust.capNewChats(line, { limit: 0, until: runtime.clock.now() + 60_000 });
   assert.deepEqual(write("over", ana), { error: "463" });
+});
+
+Deno.test("a restriction and a cap end at the second that is announced, not before what was asked for", () => {
+  const { trust, line, runtime } = scene();
+  const until = Math.ceil(runtime.clock.now() / 1000) * 1000 + 8_001;
+  trust.restrict(line, until);
+  trust.capNewChats(line, { limit: 1, until });
+  const standing = trust.standing(line);
+  assert.deepEqual([standing.restrictedUntil, standing.cap?.until], [until + 999, until + 999]);
+  assert.equal(timelockJson(standing).time_enforcement_ends, `${(until + 999) / 1000}`);
+  assert.equal(cappingJson(standing).cycle_end_timestamp, `${(until + 999) / 1000}`);
 });
 
 Deno.test("a blocked sender's messages are accepted and dropped", () => {
