@@ -165,6 +165,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     groups,
     me: () => ownJids(auth.creds),
     sentIn: (key) => sentIn(key, { line, keys: auth.keys }),
+    isOver,
     runtime,
   });
   takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });

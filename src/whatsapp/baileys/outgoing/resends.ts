@@ -19,6 +19,7 @@ import { atMost } from "../../../base/at_most.ts";
 import { KeyedQueue } from "../../../base/keyed_queue.ts";
 import { detached } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
+import { untilStored } from "../../../store/kv.ts";
 import { isOwn, type OwnJids } from "../jids.ts";
 import { LONGEST_ID, withhold } from "../stanza.ts";
 import { isMember } from "./devices.ts";
@@ -36,11 +37,13 @@ interface ResendsOptions {
   me: () => OwnJids;
   /** Finds a message that the line sent to this chat. Throws StoreError. */
   sentIn(key: { id: string; remoteJid: string }): Promise<proto.IMessage | undefined>;
+  /** Whether the connection has ended. The network delivers a receipt without an ack to the next. */
+  isOver(): boolean;
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
 /** Handles retry receipts in place of the library. */
-export function takeRetryReceipts({ socket, groups, me, sentIn, runtime }: ResendsOptions): void {
+export function takeRetryReceipts({ socket, groups, me, sentIn, isOver, runtime }: ResendsOptions): void {
   const { clock, log } = runtime;
   const { signalRepository } = socket;
   const chats = new KeyedQueue();
@@ -80,9 +83,9 @@ export function takeRetryReceipts({ socket, groups, me, sentIn, runtime }: Resen
     if (receipt.attrs.type !== "retry") return false;
     const answered = chats.add(receipt.attrs.from ?? "", async () => {
       try {
-        await resend(receipt);
+        await untilStored(() => isOver() ? Promise.resolve() : resend(receipt), { clock });
       } finally {
-        await socket.sendMessageAck(receipt);
+        if (!isOver()) await socket.sendMessageAck(receipt);
       }
     });
     void detached(answered, (failure) => log.warn(failure, "a message could not be sent again"));
