@@ -162,7 +162,7 @@ Deno.test("other keys stay in their transaction", async () => {
   assert.deepEqual(await memory.get("session", ["222.0"]), { "222.0": session });
 });
 
-Deno.test("the library remembers no message, for it would send those of others to whoever asks", () => {
+Deno.test("the library remembers no messages, for nobody asks it for one", () => {
   const manager = new MessageRetryManager(pino({ level: "silent" }), 5);
   keepNoRecent(manager);
   manager.addRecentMessage("ana@lid", "3A", { conversation: "hello" });
