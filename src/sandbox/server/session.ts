@@ -20,8 +20,6 @@ import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
 
 /** The real network waits up to 50 minutes; in a sandbox that is too long. */
 const STATUS_ACK_MS = 3_000;
-/** A companion that has requested nothing by then gets its whole backlog. */
-const REQUEST_MS = 1_000;
 /** What a companion begins its next connection with, so that the real network finds a server near it. */
 const ROUTING_INFO = Uint8Array.of(0x08, 0x02, 0x08, 0x05);
 
@@ -180,9 +178,6 @@ class Session implements CompanionSession, SocketOwner {
       this.send(stanza);
       if (stanza.tag === "status") this.#expectAck(stanza);
       if (stanza.tag === "message" && this.#network.faults.take(this.#line, "duplicate")) this.send(stanza);
-    });
-    this.#network.runtime.clock.after(REQUEST_MS, () => {
-      if (!this.#closed && !this.#companion.mailbox.requested) this.#companion.mailbox.request(Infinity);
     });
     if (this.#companion.welcomed) return;
     this.#companion.welcomed = true;

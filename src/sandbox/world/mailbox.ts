@@ -4,6 +4,9 @@
  */
 import { type BinaryNode, childrenOf, element, elements, parseJid, SERVER, STATUS_CHAT } from "./stanza.ts";
 
+/** Stanzas of a backlog that the network delivers unrequested. */
+const UNREQUESTED = 5;
+
 export class Mailbox {
   /** Unacknowledged stanzas in order of arrival; a Set keeps the order and deletes in O(1). */
   #waiting = new Set<BinaryNode>();
@@ -39,19 +42,14 @@ export class Mailbox {
     return this.#byKey.has(keyOf(tag, attrs.id));
   }
 
-  /** Called when the companion comes online. Announces the backlog, which it has to request. */
+  /** Called when the companion comes online. Announces the backlog; the companion has to request all but its beginning. */
   attach(send: (stanza: BinaryNode) => void): void {
     this.#send = send;
     this.#handedOver = 0;
     this.#backlog = [...this.#waiting];
     if (this.#waiting.size > 0) this.preview(send);
     if (this.#blockedBy) send({ ...this.#blockedBy, attrs: { ...this.#blockedBy.attrs, offline: "0" } });
-    else if (this.#waiting.size === 0) this.request(0);
-  }
-
-  /** Whether the companion has requested a part of the backlog since it came online. */
-  get requested(): boolean {
-    return this.#handedOver > 0 || this.#backlog === null;
+    else this.request(UNREQUESTED);
   }
 
   /** Delivers the next stanzas of the backlog, marked `offline`; after the last one a count, then every new stanza. */

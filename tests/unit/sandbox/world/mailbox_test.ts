@@ -20,14 +20,16 @@ function connect(mailbox: Mailbox, count = Infinity): string[] {
 
 Deno.test("the backlog comes as far as it was requested, and new stanzas only after the last of it", () => {
   const mailbox = new Mailbox();
-  for (const id of ["a", "b", "c"]) mailbox.put(message(id));
-  const seen = connect(mailbox, 2);
-  assert.deepEqual(seen.splice(0), ["ib offline_preview", "message a offline", "message b offline"]);
-  mailbox.put(message("d"));
-  assert.deepEqual(seen, []);
+  for (const id of ["a", "b", "c", "d", "e", "f", "g"]) mailbox.put(message(id));
+  const seen = connect(mailbox, 0);
+  const unrequested = ["a", "b", "c", "d", "e"].map((id) => `message ${id} offline`);
+  assert.deepEqual(seen.splice(0), ["ib offline_preview", ...unrequested]);
+  mailbox.request(1);
+  mailbox.put(message("h"));
+  assert.deepEqual(seen.splice(0), ["message f offline"]);
   mailbox.request(2);
-  mailbox.put(message("e"));
-  assert.deepEqual(seen, ["message c offline", "message d offline", "ib offline", "message e"]);
+  mailbox.put(message("i"));
+  assert.deepEqual(seen, ["message g offline", "message h offline", "ib offline", "message i"]);
 });
 
 Deno.test("the backlog is delivered first, in order and marked as offline, then new stanzas", () => {
