@@ -7,6 +7,6 @@ import type { Clock } from "../runtime.ts";
  */
 export function atMost(entries: number, kept?: { forMs: number; clock: Clock }) {
   // The cache still returns entries of exactly the maximum age.
-  const lifetime = kept && { ttl: kept.forMs - 1, ttlResolution: 0, perf: { now: () => kept.clock.now() } };
+  const lifetime = kept && { ttl: kept.forMs - 1, ttlResolution: 0, perf: kept.clock };
   return { maxSize: entries, sizeCalculation: () => 1, ...lifetime };
 }
