@@ -598,6 +598,8 @@ inPanel(
     await page.goto(accountPage(stage, `/messages/${messageId}`));
     await page.getByText("its scheduled time", { exact: true }).waitFor();
     await page.locator(`dd time[datetime="${sendAt}"]`).waitFor();
+    await page.goto(accountPage(stage, "/messages"));
+    await page.getByRole("row", { name: "later" }).getByText("scheduled", { exact: true }).waitFor();
 
     const { data: gone } = await stage.api.call("POST", "/sessions", { name: "Gone" });
     await stage.api.call("DELETE", `/sessions/${gone._id}`);

@@ -6,6 +6,7 @@ import { Badge } from "./ui.js";
 export const messageWord = (status) =>
   ({
     queued: t("queued"),
+    scheduled: t("scheduled"),
     processing: t("on its way"),
     sent: t("sent"),
     failed: t("failed"),
@@ -61,8 +62,10 @@ export function waitWord(waitsFor, line) {
 }
 
 /** The last state of a message: delivered and read come after `sent`; a cancelled one has not failed. */
-export const farthest = ({ status, error, deliveredAt, readAt }) =>
-  readAt ? "read" : deliveredAt ? "delivered" : error?.code === "cancelled" ? "cancelled" : status;
+export function farthest({ status, error, sendAt, deliveredAt, readAt }) {
+  if (status === "queued") return sendAt && new Date(sendAt) > new Date() ? "scheduled" : status;
+  return readAt ? "read" : deliveredAt ? "delivered" : error?.code === "cancelled" ? "cancelled" : status;
+}
 
 export const deliveryWord = (status) =>
   ({

@@ -665,6 +665,7 @@ export default {
   "removed the authenticator app": "eliminó la aplicación de autenticación",
   "resets {time}": "se reinicia: {time}",
   "restricted": "restringida",
+  "scheduled": "programado",
   "send messages": "enviar mensajes",
   "sent": "enviado",
   "session": "línea",

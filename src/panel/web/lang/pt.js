@@ -661,6 +661,7 @@ export default {
   "removed the authenticator app": "removeu o aplicativo autenticador",
   "resets {time}": "reinicia: {time}",
   "restricted": "restrita",
+  "scheduled": "agendada",
   "send messages": "enviar mensagens",
   "sent": "enviada",
   "session": "linha",
