@@ -87,7 +87,7 @@ function welcome({ baseUrl, panelUrl, operatorLink, accounts }: {
   if (accounts.length === 0) {
     lines.push(
       "",
-      "New here? In another terminal: paloma account create --name NAME --plan own, then paloma link NAME",
+      "New here? In another terminal, with the same settings: paloma account create --name NAME --plan own, then paloma link NAME",
     );
   } else if (operatorLink !== null) {
     lines.push("", `Accounts: ${accounts.join(", ")}`);
