@@ -15,6 +15,8 @@ export type Secret = string | Uint8Array;
 
 /** Shorter values would be found by chance. */
 const SHORTEST_KEY_BYTES = 16;
+/** The network's id of a message, which a log may name; it only looks like base64. */
+const MESSAGE_ID = /^[0-9A-F]+$/;
 /** Forms are looked up by this many characters; shorter ones are searched for one by one. */
 const WINDOW = 16;
 
@@ -113,6 +115,7 @@ export async function keyMaterial(config: DataConfig): Promise<Secret[]> {
 /** The binary values inside of encoded credentials, which are JSON with base64. */
 function* binaries(text: string): Iterable<Buffer> {
   for (const [, base64] of text.matchAll(/"([A-Za-z0-9+/]{20,}={0,2})"/g)) {
+    if (MESSAGE_ID.test(base64!)) continue;
     const bytes = Buffer.from(base64!, "base64");
     if (bytes.length >= SHORTEST_KEY_BYTES) yield bytes;
   }
