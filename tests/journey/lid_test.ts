@@ -101,3 +101,22 @@ onStage("a member of a group who hides the number has one, and so has one after 
   assert.equal(data.number, BEN);
   await client.end();
 });
+
+onStage(
+  "people are addressed as the network wants it of the account, before and after its chats migrate to LIDs",
+  async (stage) => {
+    await stage.addPhone(ANA, "Ana");
+    const line = await stage.linkLine(LINE);
+    const { lid } = await stage.control.call("GET", `/phones/${ANA}`);
+    for (const [form, address] of [["pn", `${ANA}@s.whatsapp.net`], ["lid", lid]]) {
+      await stage.control.call("POST", "/faults", { line: LINE, kind: "demand_addressing", form });
+      for (const to of [ANA, lid]) {
+        const text = `${form}, to ${to}`;
+        await stage.sendText(line, to, text);
+        await stage.arrival(ANA, (message) => message.text === text);
+        const wire: { to: string }[] = await stage.control.call("GET", `/wire?line=${LINE}`);
+        assert.equal(wire.at(-1)!.to, address);
+      }
+    }
+  },
+);

@@ -36,6 +36,8 @@ export const fault = z.discriminatedUnion("kind", [
   /** Caps the new chats that the account may start until then. */
   z.strictObject({ ...line, kind: z.literal("cap_new_chats"), limit: z.int().min(0), until: z.int().min(0) }),
   z.strictObject({ ...line, kind: z.literal("early_success"), count }),
+  /** Lets the account's companions address people in this way only: by number before its chats migrate to LIDs. */
+  z.strictObject({ ...line, kind: z.literal("demand_addressing"), form: z.enum(["lid", "pn"]) }),
   /** Changes the salt of the account's tokens, announced through the shared settings. */
   z.strictObject({ ...line, kind: z.literal("new_salt") }),
   z.strictObject({ ...line, kind: z.enum(["demand_token", "deaf", "garble"]), count }),
@@ -60,6 +62,7 @@ export function faultRoutes(network: Switchboard): Hono {
     const account = accountOf(line);
     network.faults.lift(line);
     account.keyless.clear();
+    account.addressing = null;
     network.trust.lift(account);
     return c.json({ line });
   });
@@ -94,6 +97,9 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
         throw invalid("device", "is not a device of this line");
       }
       account.keyless.add(asked.device);
+      return;
+    case "demand_addressing":
+      account.addressing = asked.form;
       return;
     case "restrict":
       return network.trust.restrict(account, asked.until, asked);

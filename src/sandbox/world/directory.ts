@@ -33,6 +33,8 @@ export interface Account {
   passkey: AccountPasskey | null;
   /** Devices whose keys the network has lost, as happens on the real network. */
   readonly keyless: Set<number>;
+  /** The only way in which the network lets the account's companions address people; null for any. */
+  addressing: AddressForm | null;
   /** Identifies the passkey exchange in progress; an account has at most one. */
   passkeyExchange: object | null;
   /** Linked devices by device id. */
@@ -149,6 +151,7 @@ export class Directory {
       phoneKeys: null,
       passkey: null,
       keyless: new Set(),
+      addressing: null,
       passkeyExchange: null,
       companions: new Map(),
       nextDeviceId: FIRST_DEVICE_ID,

@@ -43,11 +43,16 @@ function refusalInGroup(message: BinaryNode, group: Group, { sender: { account }
 function refusalTo(peer: Endpoint, message: BinaryNode, { sender, trust, needsToken = false }: Chat): string | null {
   if (!isAddressedBy(formOf(message.attrs.to), message)) return "400";
   if (message.attrs.category === "peer") return null;
+  if (!mayAddress(formOf(message.attrs.to), sender)) return isLid(message.attrs.to) ? "400" : "463";
   return trust.refusal(sender.account, peer.account, {
     tctoken: bytesOf(child(message, "tctoken")),
     cstoken: bytesOf(child(message, "cstoken")),
     needsToken,
   });
+}
+
+function mayAddress(form: AddressForm, { account: { addressing }, device }: Endpoint): boolean {
+  return device === 0 || addressing === null || addressing === form;
 }
 
 /** Whether all devices that the message names are named by number, or all by LID, as its chat is. */

@@ -27,6 +27,7 @@ import { type CountStray, takeStrays } from "./incoming/stanzas.ts";
 import { CodeRefused } from "./linking/code.ts";
 import { Pairing, type PairingEvents } from "./linking/pairing.ts";
 import type { MediaHost } from "./media_host.ts";
+import { makeAddressing } from "./outgoing/addressing.ts";
 import { makeAhead } from "./outgoing/ahead.ts";
 import { makeDevices } from "./outgoing/devices.ts";
 import { makeGroupCache } from "./outgoing/group_cache.ts";
@@ -189,6 +190,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   });
   const sender = new Sender({
     lineId,
+    addressing: makeAddressing(() => socket.signalRepository.lidMapping),
     source: (of) => findStored({ kv, seal, lineId: of.lineId }, of.networkId),
     socket,
     recipients,

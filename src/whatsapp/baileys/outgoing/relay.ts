@@ -11,18 +11,17 @@ import { NetworkRefusal, NetworkTimeout } from "../../connection.ts";
 import type { Outgoing, SendOutcome, Unsent } from "../../outgoing.ts";
 import { queryError, statusOf, TIMED_OUT } from "../stanza.ts";
 import { pollIn } from "../incoming/content.ts";
+import type { Addressing } from "./addressing.ts";
 import { type Devices, NoDevice, rotateSenderKey } from "./devices.ts";
 import { OriginalGone } from "./encode.ts";
 import type { GroupCache } from "./group_cache.ts";
 import { UploadFailed } from "./media_upload.ts";
-import type { Standing } from "./standing.ts";
+import { RESTRICTED, type Standing } from "./standing.ts";
 
 /** The server acknowledges within a second. After this time, the ack is considered lost. */
 const ACK_MS = 20_000;
 /** The server has trouble or asks for fewer messages: the only refusals that a retry can change. */
 const PASSING = new Set([408, 421, 429, 500, 502, 503, 504]);
-/** 463: the account may not start new chats for now. A retry makes it worse. */
-const RESTRICTED = 463;
 /** Values of the stanza's `edit` attribute, for a message that changes an earlier one. */
 const EDITED = "1";
 const REVOKED = "7";
@@ -35,6 +34,7 @@ export interface RelayDeps {
   groups: GroupCache;
   devices: Pick<Devices, "forget">;
   standing: Pick<Standing, "isRestricted" | "tokenFor">;
+  addressing: Pick<Addressing, "acknowledged" | "refused">;
   /** Called when the network has acknowledged a message. */
   acknowledged: () => void;
   runtime: Pick<Runtime, "clock" | "log">;
@@ -124,7 +124,7 @@ export class Relay {
   }
 
   async #outcomeOf(ack: Ack | "late", jid: string): Promise<SendOutcome> {
-    const { groups, devices, standing, acknowledged } = this.#deps;
+    const { groups, devices, standing, addressing, acknowledged } = this.#deps;
     if (ack === "late") return { kind: "unknown", detail: "The network did not acknowledge the message in time." };
     if (ack === "lost") return { kind: "unknown", detail: "The connection was lost before the acknowledgement." };
     const { error, isPartial } = ack;
@@ -132,10 +132,14 @@ export class Relay {
     if (isPartial) void devices.forget(jid);
     if (error === null) {
       acknowledged();
+      addressing.acknowledged(jid);
       return { kind: "sent", chat: jid };
     }
     if (error === RESTRICTED && await standing.isRestricted()) {
       return { kind: "restricted", detail: MAY_START_NO_CHATS };
+    }
+    if (await addressing.refused(jid, error)) {
+      return { kind: "retry", detail: `The network wants the recipient addressed otherwise (error ${error}).` };
     }
     if (PASSING.has(error)) return { kind: "retry", detail: `The network answered with error ${error}.` };
     return {

@@ -2,7 +2,7 @@
  * Prepares one message. Slow steps happen before the departure (promise 2), where failure is harmless because the
  * message certainly has not left. `relay.ts` then sends it.
  */
-import { isJidGroup, isLidUser, isPnUser, jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
+import { isJidGroup, isLidUser, jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
 import { detached, errorName } from "../../../base/retry.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 import { type Runtime, sleep } from "../../../runtime.ts";
@@ -10,6 +10,7 @@ import type { Seal } from "../../../store/seal.ts";
 import { LINGER_MS } from "../../../store/kv.ts";
 import { type Outgoing, type Prepared, STATUS_CHAT } from "../../outgoing.ts";
 import type { AuthState } from "../auth_state.ts";
+import type { Addressing } from "./addressing.ts";
 import type { Ahead } from "./ahead.ts";
 import { type Devices, NoDevice, type Reached, reachGroup, reachPerson } from "./devices.ts";
 import { encode, type EncodeTools } from "./encode.ts";
@@ -20,6 +21,7 @@ import { keepSent } from "../stored_messages.ts";
 
 interface SenderDeps extends RelayDeps {
   recipients: Recipients;
+  addressing: Addressing;
   devices: Pick<Devices, "forget" | "isKeyless">;
   seal: Seal;
   ahead: Pick<Ahead, "encrypt">;
@@ -87,25 +89,18 @@ export class Sender {
   }
 
   async #recipientOf(to: string): Promise<string | null> {
-    const { recipients } = this.#deps;
+    const { recipients, addressing } = this.#deps;
     if (isJidGroup(to) || to === STATUS_CHAT) return to;
     const jid = /^\d+$/.test(to) ? await recipients.jidOf(to) : jidNormalizedUser(to);
-    return jid === null ? null : (await this.#addresses([jid]))[0]!;
+    return jid === null ? null : await addressing.of(jid);
   }
 
-  /** JIDs of the people in a post's audience who have an account; empty for a message to a chat. */
+  /** JIDs of the people in a post's audience who have an account, by LID; empty for a message to a chat. */
   async #audienceOf({ body }: Outgoing): Promise<string[]> {
     if (body.kind !== "status") return [];
-    const jids = await this.#deps.recipients.jidsOf(body.audience);
-    return await this.#addresses([...jids.values()].filter((jid) => jid !== null));
-  }
-
-  /** Addresses people by LID if it is known, as WhatsApp's own clients do. */
-  async #addresses(jids: readonly string[]): Promise<string[]> {
-    const { lidMapping } = this.#deps.socket.signalRepository;
-    const pairs = await lidMapping.getLIDsForPNs(jids.filter((jid) => isPnUser(jid))).catch(() => null) ?? [];
-    const lids = new Map(pairs.map(({ pn, lid }) => [pn, lid]));
-    return jids.map((jid) => lids.get(jid) ?? jid);
+    const { recipients, addressing } = this.#deps;
+    const jids = await recipients.jidsOf(body.audience);
+    return await addressing.byLid([...jids.values()].filter((jid) => jid !== null));
   }
 
   async #encodeTools(chat: string, signal: AbortSignal): Promise<EncodeTools> {

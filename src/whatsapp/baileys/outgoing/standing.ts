@@ -20,6 +20,8 @@ import { within } from "../../../base/within.ts";
 import type { Clock } from "../../../runtime.ts";
 import type { NewChats, Restriction } from "../../connection.ts";
 
+/** The account may not start new chats for now, or addresses somebody by number that it knows by LID. */
+export const RESTRICTED = 463;
 const ANSWER_MS = 5_000;
 /** How often the network is asked whether a restriction still holds: its end may have been announced to nobody. */
 const CHECK_EVERY_MS = 60 * 60_000;

@@ -1,0 +1,56 @@
+/**
+ * How people are addressed. An account whose chats have migrated may write to people by LID only (the network refuses
+ * a number with 463), any other by number only (400). The library does not learn which of them the account is, so the
+ * network's answers tell. An account migrates once, and never back.
+ */
+import { isLidUser, isPnUser, jidNormalizedUser, type WASocket } from "@whiskeysockets/baileys";
+import { RESTRICTED } from "./standing.ts";
+
+/** The network does not take a LID from this account, or cannot read the message. */
+const NO_LID = 400;
+
+export type Addressing = ReturnType<typeof makeAddressing>;
+
+type LidMapping = Pick<WASocket["signalRepository"]["lidMapping"], "getLIDsForPNs" | "getPNForLID">;
+
+export function makeAddressing(lidMapping: () => LidMapping) {
+  let byNumber = false;
+  /** Whether the network has taken a message by LID. */
+  let hasMigrated = false;
+
+  /** Addresses people by LID if it is known, as WhatsApp's own clients do. */
+  async function byLid(jids: readonly string[]): Promise<string[]> {
+    const pairs = await lidMapping().getLIDsForPNs(jids.filter((jid) => isPnUser(jid))).catch(() => null) ?? [];
+    const lids = new Map(pairs.map(({ pn, lid }) => [pn, lid]));
+    return jids.map((jid) => lids.get(jid) ?? jid);
+  }
+
+  async function byNumberOf(jid: string): Promise<string> {
+    const number = isLidUser(jid) ? await lidMapping().getPNForLID(jid).catch(() => null) : null;
+    return number ? jidNormalizedUser(number) : jid;
+  }
+
+  /** Returns the other address of the person; the same if that is unknown. */
+  async function otherOf(jid: string): Promise<string> {
+    return isLidUser(jid) ? await byNumberOf(jid) : (await byLid([jid]))[0]!;
+  }
+
+  return {
+    byLid,
+    /** Returns the address for a message to a person. */
+    async of(jid: string): Promise<string> {
+      return byNumber ? await byNumberOf(jid) : (await byLid([jid]))[0]!;
+    },
+    /** Notes that the network took a message to this address. */
+    acknowledged(jid: string): void {
+      hasMigrated ||= isLidUser(jid) === true;
+    },
+    /** Notes that the network refused one; resolves to whether it may take it with the person's other address. */
+    async refused(jid: string, code: number): Promise<boolean> {
+      const isRefused = isLidUser(jid) ? code === NO_LID && !hasMigrated : isPnUser(jid) && code === RESTRICTED;
+      if (!isRefused || await otherOf(jid) === jid) return false;
+      byNumber = isLidUser(jid) === true;
+      return true;
+    },
+  };
+}
