@@ -680,8 +680,8 @@ export default {
   "the connection broke": "la conexión se interrumpió",
   "the connection was refused": "la conexión fue rechazada",
   "the host cannot be reached": "no se puede acceder al host",
-  "the host is not on the public internet; only the operator can allow it and port {port}, with PALOMA_OUTBOUND_ALLOW":
-    "el host no está en la internet pública; solo el operador puede permitirlo, con el puerto {port}, en PALOMA_OUTBOUND_ALLOW",
+  "the host is not on the public internet, or it is this machine; only the operator can allow it and port {port}, with PALOMA_OUTBOUND_ALLOW":
+    "el host no está en la internet pública, o es esta máquina; solo el operador puede permitirlo, con el puerto {port}, en PALOMA_OUTBOUND_ALLOW",
   "the host name does not resolve": "no se puede resolver el nombre del host",
   "the latest": "la última",
   "the line is not sending": "la línea no está enviando",

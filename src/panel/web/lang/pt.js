@@ -676,8 +676,8 @@ export default {
   "the connection broke": "a conexão foi interrompida",
   "the connection was refused": "a conexão foi recusada",
   "the host cannot be reached": "não é possível acessar o host",
-  "the host is not on the public internet; only the operator can allow it and port {port}, with PALOMA_OUTBOUND_ALLOW":
-    "o host não está na internet pública; só o operador pode permiti-lo, com a porta {port}, em PALOMA_OUTBOUND_ALLOW",
+  "the host is not on the public internet, or it is this machine; only the operator can allow it and port {port}, with PALOMA_OUTBOUND_ALLOW":
+    "o host não está na internet pública, ou é esta máquina; só o operador pode permiti-lo, com a porta {port}, em PALOMA_OUTBOUND_ALLOW",
   "the host name does not resolve": "não é possível resolver o nome do host",
   "the latest": "a mais recente",
   "the line is not sending": "a linha não está enviando",

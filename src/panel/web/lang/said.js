@@ -59,7 +59,7 @@ export default [
   "the URL must begin with {schemes}",
   "the URL must not carry credentials",
   "port {port} may not be called",
-  "the host is not on the public internet; only the operator can allow it and port {port}, with PALOMA_OUTBOUND_ALLOW",
+  "the host is not on the public internet, or it is this machine; only the operator can allow it and port {port}, with PALOMA_OUTBOUND_ALLOW",
   // What an account may not, or not now.
   "The operator has deactivated this account.",
   "It ended on {time}.",
