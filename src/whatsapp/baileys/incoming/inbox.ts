@@ -69,6 +69,7 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
         return { taken: true, settled: await receive(message, settle) };
       } catch (error) {
         if (error instanceof StoreError) throw error;
+        if (ended.signal.aborted) break; // the journal has it, for the next connection
         log.warn({ networkId: message.networkId, error: errorName(error) }, "an incoming message could not be kept");
         await sleep(clock, pauseMs, ended.signal);
       }
