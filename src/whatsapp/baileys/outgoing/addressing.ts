@@ -25,21 +25,20 @@ export function makeAddressing(lidMapping: () => LidMapping) {
     return jids.map((jid) => lids.get(jid) ?? jid);
   }
 
-  async function byNumberOf(jid: string): Promise<string> {
-    const number = isLidUser(jid) ? await lidMapping().getPNForLID(jid).catch(() => null) : null;
-    return number ? jidNormalizedUser(number) : jid;
+  async function lidOf(jid: string): Promise<string> {
+    return (await byLid([jid]))[0]!;
   }
 
-  /** Returns the other address of the person; the same if that is unknown. */
-  async function otherOf(jid: string): Promise<string> {
-    return isLidUser(jid) ? await byNumberOf(jid) : (await byLid([jid]))[0]!;
+  async function numberOf(jid: string): Promise<string> {
+    const number = isLidUser(jid) ? await lidMapping().getPNForLID(jid).catch(() => null) : null;
+    return number ? jidNormalizedUser(number) : jid;
   }
 
   return {
     byLid,
     /** Returns the address for a message to a person. */
     async of(jid: string): Promise<string> {
-      return byNumber ? await byNumberOf(jid) : (await byLid([jid]))[0]!;
+      return byNumber ? await numberOf(jid) : await lidOf(jid);
     },
     /** Notes that the network took a message to this address. */
     acknowledged(jid: string): void {
@@ -47,9 +46,12 @@ export function makeAddressing(lidMapping: () => LidMapping) {
     },
     /** Notes that the network refused one; resolves to whether it may take it with the person's other address. */
     async refused(jid: string, code: number): Promise<boolean> {
-      const isRefused = isLidUser(jid) ? code === NO_LID && !hasMigrated : isPnUser(jid) && code === RESTRICTED;
-      if (!isRefused || await otherOf(jid) === jid) return false;
-      byNumber = isLidUser(jid) === true;
+      const isLid = isLidUser(jid) === true;
+      const isRefused = isLid ? code === NO_LID && !hasMigrated : isPnUser(jid) && code === RESTRICTED;
+      if (!isRefused) return false;
+      const other = isLid ? await numberOf(jid) : await lidOf(jid);
+      if (other === jid) return false; // unknown
+      byNumber = isLid;
       return true;
     },
   };
