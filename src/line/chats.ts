@@ -1,8 +1,7 @@
 /** The chats of a line: which of them wrote within a day, and which were active within a year. */
-import { batchesOf } from "../base/batches.ts";
 import { chatOf, isOfMany } from "../message/message.ts";
 import type { Lane } from "../message/rows.ts";
-import { deleteRange } from "../store/delete_range.ts";
+import { deleteRange, deleteUnchanged } from "../store/delete_range.ts";
 import { Change, type Key, type Kv, type Row, stretchOf } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -124,15 +123,8 @@ export async function sweepHeard(kv: Kv, now: number, signal?: AbortSignal): Pro
       if (row.value <= now - KEEP_READ_MS) yield row;
     }
   }
-  let removed = 0;
-  for await (const rows of batchesOf(old(), kv.mostChecks)) {
-    if (signal?.aborted) break;
-    const change = new Change();
-    for (const row of rows) change.check(row).delete(row.key);
-    // If one of the chats has written in the meantime, the next sweep removes the others.
-    if (await kv.commit(change, { background: true }) !== null) removed += rows.length;
-  }
-  return removed;
+  // One of the chats may write in the meantime.
+  return await deleteUnchanged(kv, old(), { signal });
 }
 
 /**
