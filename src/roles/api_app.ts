@@ -5,6 +5,7 @@ import type { ApiEnv } from "../http/api/route.ts";
 import { makeServices, type ServicesDeps } from "../http/api/services.ts";
 import { createApi } from "../http/server.ts";
 import { makeRemoteLines } from "../line/remote.ts";
+import { makePasswords } from "../panel/logins/password.ts";
 import { addPanel } from "../panel/panel.ts";
 import { makeRemoteWebhooks } from "../webhook/remote.ts";
 import type { Ground } from "./ground.ts";
@@ -47,6 +48,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
     seal,
     plans: data.plans,
     queuedCount: ground.queuedCount,
+    passwords: makePasswords(ground.runtime.random),
     watchLine: (lineId, look) => live.watch(lineId, look),
     watchAllLines: (look) => live.watchAll(look),
     publicUrl: config.publicUrl,

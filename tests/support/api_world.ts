@@ -32,6 +32,7 @@ import type { Message } from "../../src/message/message.ts";
 import { makeQueuedCount } from "../../src/message/history/counts.ts";
 import { Recorder } from "../../src/message/record.ts";
 import { makeMetrics } from "../../src/ops/metrics.ts";
+import { makePasswords } from "../../src/panel/logins/password.ts";
 import { addPanel } from "../../src/panel/panel.ts";
 import { Change } from "../../src/store/kv.ts";
 import { messageKeys } from "../../src/message/rows.ts";
@@ -217,6 +218,8 @@ export class ApiWorld implements ApiStage {
       seal,
       plans,
       queuedCount: makeQueuedCount(kv),
+      // `tests/unit/panel/password_test.ts` hashes at the real cost.
+      passwords: makePasswords(runtime.random, { cost: 2, passes: 1 }),
       watchLine: (lineId, look) => supervisor.watch(lineId, look),
       watchAllLines: (look) => supervisor.watchAll(look),
       publicUrl: null,

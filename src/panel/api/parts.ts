@@ -9,7 +9,7 @@ import type { Seal } from "../../store/seal.ts";
 import { makeAudit } from "../audit.ts";
 import { makeLinks } from "../logins/links.ts";
 import { makePasskeys } from "../logins/passkeys.ts";
-import { makePasswords } from "../logins/password.ts";
+import type { Passwords } from "../logins/password.ts";
 import { makePeople } from "../logins/people.ts";
 import { makeSignIns } from "../logins/sign_ins.ts";
 import { makeThrottle } from "../logins/throttle.ts";
@@ -22,6 +22,7 @@ export interface PanelDeps extends Services {
   seal: Seal;
   plans: Plans;
   queuedCount: QueuedCount;
+  passwords: Passwords;
   /** Calls `look` after each change of the line; returns a function that stops watching. */
   watchLine(lineId: string, look: () => void): () => void;
   /** Like `watchLine`, for all lines. */
@@ -52,7 +53,6 @@ export function makeParts(app: Hono<ApiEnv>, deps: PanelDeps) {
     act: addAct({ ...deps, app, guard }),
     links: makeLinks({ kv, runtime }),
     passkeys: makePasskeys({ kv, people, runtime }),
-    passwords: makePasswords(runtime.random),
     throttle: makeThrottle(runtime.clock),
     usage: makeUsage(deps),
   };

@@ -15,10 +15,14 @@ const SALT_BYTES = 16;
 const LEAST_CHARACTERS = 10;
 const MOST_CHARACTERS = 200;
 
-export function makePasswords(random: Random) {
+export type Passwords = ReturnType<typeof makePasswords>;
+
+/** `passes` is scrypt's `p` and `cost` its `N` for new hashes; old ones are verified with their own. */
+export function makePasswords(random: Random, { cost = COST.N, passes = COST.p } = {}) {
+  const parameters = { ...COST, N: cost, p: passes };
   // One at a time, so that a flood of attempts needs only the memory of one.
   const turns = new PQueue({ concurrency: 1 });
-  const nobody = encode(random.bytes(SALT_BYTES), random.bytes(HASH_BYTES));
+  const nobody = encode(random.bytes(SALT_BYTES), random.bytes(HASH_BYTES), parameters);
 
   return {
     /**
@@ -30,7 +34,7 @@ export function makePasswords(random: Random) {
         throw invalid("password", `must have ${LEAST_CHARACTERS} to ${MOST_CHARACTERS} characters`);
       }
       const salt = random.bytes(SALT_BYTES);
-      return encode(salt, await turns.add(() => derive(password, salt, COST)));
+      return encode(salt, await turns.add(() => derive(password, salt, parameters)), parameters);
     },
 
     /** Whether the password has this hash. Equally slow without a hash, so that timing does not reveal logins. */
@@ -43,9 +47,9 @@ export function makePasswords(random: Random) {
   };
 }
 
-function encode(salt: Uint8Array, hash: Uint8Array): string {
+function encode(salt: Uint8Array, hash: Uint8Array, { N, r, p }: typeof COST): string {
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");
-  return ["scrypt", COST.N, COST.r, COST.p, text(salt), text(hash)].join("$");
+  return ["scrypt", N, r, p, text(salt), text(hash)].join("$");
 }
 
 /** Derives the hash from the password in NFKC, so that it does not depend on how a keyboard composes characters. */

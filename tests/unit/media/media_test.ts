@@ -386,30 +386,32 @@ Deno.test("a download that breaks off is tried again", async () => {
 async function takenWhileAway(awayMs: number, code: StoreError["code"] = "unavailable") {
   await using s = await stage();
   const media = withFairWrites(s.media, s.clock);
-  const until = s.clock.now() + awayMs;
+  const begun = s.clock.now();
+  const triedMs: number[] = [];
   const away: typeof media = {
     ...media,
     async write(content, options) {
-      if (s.clock.now() >= until) return await media.write(content, options);
+      // When it is tried, not how long the disk takes: the clock runs on meanwhile.
+      triedMs.push(s.clock.now() - begun);
+      if (triedMs.at(-1)! >= awayMs) return await media.write(content, options);
       await content.cancel();
       throw new StoreError(code, "the bucket cannot be used");
     },
   };
-  const begun = s.clock.now();
   const ingest = makeMediaIngest({ media: away, links: s.links, runtime: s.runtime });
   const taken = await s.clock.during(ingest.take("acc_1", incoming({}), new AbortController().signal));
-  return { ...taken!.media, tookMs: s.clock.now() - begun };
+  return { ...taken!.media, triedMs };
 }
 
 Deno.test("a file is kept whose place is away for a minute; longer than for two it holds up no message", async () => {
   const kept = await takenWhileAway(60_000);
-  assert.ok(kept.url !== null && kept.tookMs < 80_000, `after ${kept.tookMs} ms`);
+  assert.ok(kept.url !== null && kept.triedMs.at(-1)! < 80_000, `tried after ${kept.triedMs} ms`);
   const lost = await takenWhileAway(10 * 60_000);
   assert.deepEqual([lost.url, lost.reason], [null, "the file could not be kept"]);
-  assert.ok(lost.tookMs <= 121_000);
+  assert.ok(lost.triedMs.at(-1)! <= 120_000, `tried after ${lost.triedMs} ms`);
   const full = await takenWhileAway(60_000, "full");
   assert.match(full.reason ?? "", /no space left/);
-  assert.ok(full.tookMs < 10);
+  assert.equal(full.triedMs.length, 1);
 });
 
 Deno.test("a gateway that stops gives no answer about a file, so that the message comes again", async () => {

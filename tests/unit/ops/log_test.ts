@@ -95,7 +95,7 @@ Deno.test({
       JSON.stringify(import.meta.resolve("../../../src/ops/log.ts"))
     }); (await openLog("info")).info("hello");`;
     const onTerminal = async (env: Record<string, string>) => {
-      const args = ["-qec", `"$deno" eval --no-check "$code"`, "/dev/null"];
+      const args = ["-qec", `"$deno" eval --quiet --no-check "$code"`, "/dev/null"];
       const inherited = { ...Deno.env.toObject(), deno: Deno.execPath(), code, NO_COLOR: "" };
       const terminal = new Deno.Command("script", { args, clearEnv: true, env: { ...inherited, ...env } });
       return new TextDecoder().decode((await terminal.output()).stdout);
