@@ -79,6 +79,7 @@ async function onLoopback(carried: Socket): Promise<Socket> {
     await once(near, "connect");
     for await (const [far] of accepted) {
       if (far.remotePort === near.localPort) {
+        for (const socket of [carried, far]) socket.setNoDelay(true);
         carried.on("error", () => {}).once("close", () => far.end());
         far.on("error", () => {}).once("close", () => carried.destroy());
         carried.pipe(far).pipe(carried);

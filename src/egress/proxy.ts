@@ -4,11 +4,10 @@
  * The proxy is given by a user, so it is vetted like any user-given address, and the connection goes to the vetted
  * address. There is no fallback: what the proxy does not carry is not sent.
  */
-import { EventEmitter, once } from "node:events";
+import { EventEmitter } from "node:events";
 import type { ClientRequest } from "node:http";
-import { isIP, type Socket } from "node:net";
-import tls from "node:tls";
-import { Agent, type AgentConnectOpts } from "agent-base";
+import type { Socket } from "node:net";
+import type { Agent } from "agent-base";
 import type { SocksProxyAgent } from "socks-proxy-agent";
 import { hostOf, portOf, urlHost } from "../base/addresses.ts";
 import type { Clock } from "../runtime.ts";
@@ -16,6 +15,7 @@ import { ANSWER_MS, ConnectAgent } from "./connect_agent.ts";
 import { EgressError, reasonOf } from "./egress_error.ts";
 import type { ByteConnection } from "./http1.ts";
 import { type ProxyAddress, shownProxy } from "./proxy_address.ts";
+import { secured, type Tunnel, TunnelAgent } from "./tunnel_agent.ts";
 
 export interface Proxy {
   /** Agent for a WebSocket. */
@@ -29,62 +29,31 @@ export interface Proxy {
 /** Returns the proxy. `address`: the vetted address of the proxy's host. */
 export async function makeProxy(proxy: ProxyAddress, address: string, clock: Clock): Promise<Proxy> {
   const through = proxy.protocol === "socks5:" ? await socksAgent(proxy, address) : httpAgent(proxy, address, clock);
-  const agent = new ProxyAgent(through, shownProxy(proxy), clock);
+  let failure: string | null = null;
+  const tunnel: Tunnel = async (request, target) => {
+    failure = null;
+    try {
+      return await through.connect(request, { ...target, secureEndpoint: false });
+    } catch (error) {
+      failure = `The proxy ${shownProxy(proxy)} does not carry the connection: ${reasonOf(error)}.`;
+      throw error;
+    }
+  };
   return {
-    agent,
-    failure: () => agent.failure,
+    agent: new TunnelAgent(tunnel, clock),
+    failure: () => failure,
     async connect(url, caCerts) {
       const host = hostOf(url);
       try {
-        const socket = await agent.tunnel(new EventEmitter() as ClientRequest, { host, port: portOf(url) });
+        const socket = await tunnel(new EventEmitter() as ClientRequest, { host, port: portOf(url) });
         return bytesOf(url.protocol === "https:" ? await secured(socket, host, { caCerts, clock }) : socket);
       } catch (error) {
-        throw new EgressError("unreachable", agent.failure ?? "the host cannot be reached through the proxy", {
+        throw new EgressError("unreachable", failure ?? "the host cannot be reached through the proxy", {
           cause: error,
         });
       }
     },
   };
-}
-
-/** Connects through the proxy and records why that failed. */
-class ProxyAgent extends Agent {
-  readonly #through: ConnectAgent | SocksProxyAgent;
-  readonly #shown: string;
-  readonly #clock: Clock;
-  #failure: string | null = null;
-
-  constructor(through: ConnectAgent | SocksProxyAgent, shown: string, clock: Clock) {
-    super();
-    this.#through = through;
-    this.#shown = shown;
-    this.#clock = clock;
-  }
-
-  get failure(): string | null {
-    return this.#failure;
-  }
-
-  /** Connects without TLS to the target. */
-  async tunnel(request: ClientRequest, target: { host: string; port: number }): Promise<Socket> {
-    this.#failure = null;
-    try {
-      return await this.#through.connect(request, { ...target, secureEndpoint: false });
-    } catch (error) {
-      this.#failure = `The proxy ${this.#shown} does not carry the connection: ${reasonOf(error)}.`;
-      throw error;
-    }
-  }
-
-  override async connect(
-    request: ClientRequest & { _encrypted?: true },
-    { host, port, secureEndpoint }: AgentConnectOpts,
-  ): Promise<Socket> {
-    const socket = await this.tunnel(request, { host: host!, port });
-    // On Deno 2.6 the request starts TLS itself and says so in this field.
-    if (!secureEndpoint || request._encrypted) return socket;
-    return await secured(socket, host!, { caCerts: [], clock: this.#clock });
-  }
 }
 
 /** The `h` lets the proxy resolve names. */
@@ -99,23 +68,6 @@ function httpAgent(proxy: ProxyAddress, address: string, clock: Clock): ConnectA
   const login = username ? `${username}:${password}` : "";
   const secureAs = protocol === "https:" ? host : null;
   return new ConnectAgent({ host: address, port: Number(port), secureAs, login, clock });
-}
-
-/** Starts TLS inside the tunnel; the certificate must match the host. */
-async function secured(
-  tunnel: Socket,
-  host: string,
-  { caCerts, clock }: { caCerts: string[]; clock: Clock },
-): Promise<Socket> {
-  const ca = caCerts.length > 0 ? { ca: [...tls.rootCertificates, ...caCerts] } : {};
-  const socket = tls.connect({ socket: tunnel, host, ...(isIP(host) ? {} : { servername: host }), ...ca });
-  const cancel = clock.after(ANSWER_MS, () => socket.destroy(new Error("the host does not answer")));
-  try {
-    await once(socket, "secureConnect");
-    return socket;
-  } finally {
-    cancel();
-  }
 }
 
 /** Adapts a `node:net` socket to the interface used here. */

@@ -2,6 +2,7 @@
 import type { Agent } from "node:https";
 import { type BinaryNode, Browsers, makeWASocket, type SocketConfig, type WASocket } from "@whiskeysockets/baileys";
 import type { Proxy } from "../../egress/proxy.ts";
+import { directAgent } from "../../egress/tunnel_agent.ts";
 import type { Inspect } from "../../inspect/inspector.ts";
 import type { Log, Runtime } from "../../runtime.ts";
 import type { Kv } from "../../store/kv.ts";
@@ -151,7 +152,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const socket = makeWASocket({
     ...LINE_CONFIG,
     ...(shared.url === null ? {} : { waWebSocketUrl: shared.url }),
-    ...(proxy ? { agent: proxy.agent as Agent } : {}),
+    agent: (proxy?.agent ?? directAgent(clock)) as Agent,
     auth,
     version: version.version,
     logger: quietLogger(log),
