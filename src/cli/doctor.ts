@@ -1,10 +1,16 @@
-/** `paloma doctor`: checks for problems that keep a gateway from working, and suggests remedies. */
+/**
+ * `paloma doctor`: checks for problems that keep a gateway from working, and suggests remedies. `--network` prints what
+ * the lines met on the network instead, for a report to the developers.
+ */
 import type { Command } from "commander";
 import { portOf } from "../base/addresses.ts";
 import type { Config } from "../config.ts";
 import { type Clock, systemClock } from "../runtime.ts";
 import { SETTINGS } from "../settings.ts";
+import { VERSION } from "../shipped.ts";
 import { ask, bad, type Check, checksOfData, connectTo, type Found, well } from "./doctor_data.ts";
+import { encountersOfDay } from "../whatsapp/encounters.ts";
+import { hasData, withFolder } from "./data.ts";
 import { Exit, print, printResult, table } from "./output.ts";
 import { configOf, localUrl, withSettings } from "./settings.ts";
 
@@ -19,8 +25,10 @@ interface Finding extends Found {
 
 export function addDoctorCommand(root: Command): void {
   withSettings(root.command("doctor").description("check for problems that keep the gateway from working"))
+    .option("--network", "print what the lines met on WhatsApp's network in the last day, to paste into an issue")
     .option("--json", "print JSON")
     .action(async (options) => {
+      if (options.network) return await reportNetwork(configOf(options), options);
       const findings = await examine(configOf(options));
       printResult(options, findings, () =>
         table(findings.flatMap(({ ok, check, detail, hint }) => [
@@ -31,6 +39,20 @@ export function addDoctorCommand(root: Command): void {
       if (bad > 0) throw new Exit(1, `${bad} of ${findings.length} checks failed.`);
       if (!options.json) print("All is well.");
     });
+}
+
+/** Names only: no numbers, texts, ids or keys. Throws StoreError. */
+async function reportNetwork(config: Config, options: { json?: boolean }): Promise<void> {
+  const encounters = await hasData(config)
+    ? await withFolder(config, ({ kv }) => encountersOfDay(kv, systemClock.now()))
+    : [];
+  const { os, arch } = Deno.build;
+  const report = { paloma: VERSION, runtime: `deno ${Deno.version.deno}, ${os} ${arch}`, encounters };
+  printResult(options, report, () => {
+    const rows = encounters.map(({ kind, name, count }) => [kind, name, String(count)]);
+    const title = `Paloma ${report.paloma} (${report.runtime}), the network in the last 24 hours:`;
+    return `${title}\n${rows.length > 0 ? table(rows) : "nothing"}`;
+  });
 }
 
 /** Resolves to the findings of all checks; a check that throws has failed. */

@@ -40,7 +40,11 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.literal("demand_addressing"), form: z.enum(["lid", "pn"]) }),
   /** Changes the salt of the account's tokens, announced through the shared settings. */
   z.strictObject({ ...line, kind: z.literal("new_salt") }),
-  z.strictObject({ ...line, kind: z.enum(["demand_token", "deaf", "garble"]), count }),
+  z.strictObject({
+    ...line,
+    kind: z.enum(["demand_token", "deaf", "garble", "no_offline_end", "refuse_finish"]),
+    count,
+  }),
 ]);
 
 export function faultRoutes(network: Switchboard): Hono {
@@ -88,6 +92,8 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
     case "demand_token":
     case "deaf":
     case "garble":
+    case "no_offline_end":
+    case "refuse_finish":
       return faults.add(number, asked.kind, true, asked.count);
     case "status_post":
       for (let i = 0; i < asked.count; i++) network.postStatus(account, asked.form);

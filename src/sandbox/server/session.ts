@@ -172,7 +172,9 @@ class Session implements CompanionSession, SocketOwner {
     if (this.#network.faults.take(this.#line, "deaf")) {
       return this.#companion.mailbox.preview((stanza) => this.send(stanza));
     }
+    const hasNoEnd = this.#network.faults.take(this.#line, "no_offline_end");
     this.#companion.mailbox.attach((kept) => {
+      if (hasNoEnd && child(kept, "offline")) return;
       const garbled = kept.tag === "message" && this.#network.faults.take(this.#line, "garble");
       const stanza = garbled ? unreadable(kept) : kept;
       this.send(stanza);

@@ -18,6 +18,8 @@ interface CountedFaults {
   duplicate: true;
   /** Announces waiting stanzas at login, but delivers none. */
   deaf: true;
+  /** Delivers what waits at login, but never says that this was all. */
+  no_offline_end: true;
   /** Delivers a message with a ciphertext that cannot be decrypted. */
   garble: true;
   /**
@@ -28,6 +30,8 @@ interface CountedFaults {
   slow_upload: number;
   /** Refuses to link a companion by code, with this error code. */
   refuse_code: string;
+  /** Refuses a companion's answer to the phone on which its code was entered. */
+  refuse_finish: true;
   /** Refuses a login with this reason. */
   refuse_login: string;
   /** Sends `<success>` to a companion before the phone has accepted it. */

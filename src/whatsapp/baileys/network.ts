@@ -9,6 +9,7 @@ import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import { EgressError } from "../../egress/egress_error.ts";
 import type { Proxy } from "../../egress/proxy.ts";
+import { makeEncounters, sweepEncounters } from "../encounters.ts";
 import type { Network } from "../network.ts";
 import { forgetLine, isLinked, openAuthState, readCreds } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
@@ -76,9 +77,10 @@ interface LineMemory {
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {} } = options;
   const { storeOf = () => kv } = options;
-  const { clock, log } = runtime;
+  const { clock } = runtime;
   prepareLibraries(options);
   const mediaHost = makeMediaHost(whatsapp, clock);
+  const encounters = makeEncounters(kv, clock);
   const versions = makeWebVersions(whatsapp, runtime);
   const lines = new Map<string, LineMemory>();
 
@@ -107,7 +109,13 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       return isFirstIn("refusedAt", lineId);
     },
     inspect: makeInspector({ clock }),
-    countStray: makeCountStray(countStray, log),
+    encounters,
+    countStray: makeCountStray((stanza) => {
+      countStray(stanza);
+      const { tag, type } = stanza;
+      if (tag === "stream:error") encounters.note("unacknowledged", type);
+      else encounters.note("unhandled", `${tag} ${type}`.trim());
+    }, runtime),
     mayComplain: (lineId: string) => isFirstIn("complainedAt", lineId),
     rounds: makeRounds(clock, WATCH_MS),
   };
@@ -167,7 +175,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       const last = versions.last();
       return last && shownVersion(last);
     },
-    sweep: () => sweepExpired(kv, clock.now()),
+    sweep: async () => await sweepExpired(kv, clock.now()) + await sweepEncounters(kv, clock.now()),
   };
 }
 

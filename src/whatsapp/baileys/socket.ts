@@ -8,6 +8,7 @@ import type { Log, Runtime } from "../../runtime.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import type { CloseReason, Connection, ConnectionEvents } from "../connection.ts";
+import type { Encounters } from "../encounters.ts";
 import type { OpenOptions } from "../network.ts";
 import { errorName } from "../../base/retry.ts";
 import { type AuthState, isLinked } from "./auth_state.ts";
@@ -84,6 +85,7 @@ export interface SocketGround {
   url: string | null;
   inspect: Inspect;
   countStray: CountStray;
+  encounters: Pick<Encounters, "note">;
 }
 
 /** The network path of a line. */
@@ -204,6 +206,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     inspect: shared.inspect,
     standing,
     acknowledged: vitals.sent,
+    refused: (code) => shared.encounters.note("refused", `message ${code}`),
     runtime,
     isOpen,
   });

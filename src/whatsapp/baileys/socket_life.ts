@@ -9,6 +9,7 @@ import type { Log } from "../../runtime.ts";
 import { STORE_PAUSE_MS } from "../../store/kv.ts";
 import { SealError } from "../../store/seal.ts";
 import type { CloseReason, ConnectionEvents } from "../connection.ts";
+import type { Encounters } from "../encounters.ts";
 import type { OpenOptions } from "../network.ts";
 import { isLinked, openAuthState } from "./auth_state.ts";
 import { renewKeys } from "./renewed_keys.ts";
@@ -37,6 +38,7 @@ const CLOSE_MS = 1_000;
 
 /** What all connections of a network share. */
 export interface Shared extends SocketGround {
+  encounters: Encounters;
   version: () => Promise<WebVersion>;
   /** The network refused the version, so it will be fetched again. Returns true if an immediate retry makes sense. */
   versionRefused(lineId: string): boolean;
@@ -125,6 +127,7 @@ export class SocketLife {
     await renewKeys({ kv, seal, lineId, runtime: { clock } });
     const auth = await openAuthState({ kv, seal, lineId });
     const version = await this.#shared.version();
+    this.#shared.encounters.note("version", `${version.version.join(".")} (${version.source})`);
     if (this.isOver) return await auth.close();
     const vitals = this.signs;
     const journal = new Journal({ kv, seal, lineId }, auth, clock);
@@ -219,6 +222,7 @@ export class SocketLife {
     this.#cancelWatch = rounds(() => {
       presence.look();
       backlog.look();
+      void this.#writeEncounters();
       if (clock.now() - (this.signs.vitals.lastFrameAt ?? 0) > SILENCE_MS) return this.#finish(closeReason("lost"));
       const complaint = this.signs.complaint();
       if (complaint !== null && mayComplain(this.#options.lineId)) {
@@ -249,6 +253,8 @@ export class SocketLife {
     if (this.isOver) return;
     this.#phase = "over";
     this.#cancelWatch();
+    const { kind, code } = reason;
+    if (kind !== "asked") this.#shared.encounters.note("closed", code === null ? kind : `${kind} ${code}`);
     this.#parts?.pairing.stop();
     this.#parts?.standing.end();
     this.#parts?.sender.abandon();
@@ -262,7 +268,14 @@ export class SocketLife {
     await detached(this.#tearDown(handedOver), (failure) => {
       this.#log.error(failure, "a connection did not end cleanly");
     });
+    void this.#writeEncounters();
     this.#ended.resolve();
+  }
+
+  async #writeEncounters(): Promise<void> {
+    await detached(this.#shared.encounters.write(), (failure) => {
+      this.#log.debug(failure, "what the line met on the network could not be counted");
+    });
   }
 
   /** Ends the socket, then the access to the keys. */

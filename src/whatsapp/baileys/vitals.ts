@@ -25,21 +25,29 @@ export function watchVitals(clock: Clock) {
   let unreadableInARow = 0;
   /** When the network last announced or delivered something from the backlog; null if nothing is announced. */
   let waitingSince: number | null = null;
-  /** When the network announced a backlog; null once it says that everything has been delivered. */
+  /** When the network announced a backlog; null once everything has been delivered. */
   let previewedAt: number | null = null;
+  /** How many of the announced stanzas have not come. With the last of them the backlog has ended, whatever is said. */
+  let announced = 0;
+
+  function ended(): void {
+    waitingSince = previewedAt = null;
+  }
 
   return {
     vitals,
     frame(stanza: BinaryNode | Uint8Array): void {
       const now = vitals.lastFrameAt = clock.now();
       if (stanza instanceof Uint8Array) return;
-      const { tag } = stanza;
+      const { tag, attrs } = stanza;
       if (tag === "message") vitals.lastReceivedAt = now;
       if (tag === "ib") {
         const preview = getBinaryNodeChild(stanza, "offline_preview");
-        if (preview && Number(preview.attrs.count ?? 0) > 0) waitingSince = previewedAt = now;
-        if (getBinaryNodeChild(stanza, "offline")) waitingSince = previewedAt = null;
+        if (preview) announced = Number(preview.attrs.count ?? 0);
+        if (preview && announced > 0) waitingSince = previewedAt = now;
+        if (getBinaryNodeChild(stanza, "offline")) ended();
       } else if (tag !== "iq" && waitingSince !== null) waitingSince = now;
+      if (attrs.offline !== undefined && --announced === 0) ended();
     },
     sent: () => void (vitals.lastSentAt = clock.now()),
     decrypted: () => void (unreadableInARow = 0),

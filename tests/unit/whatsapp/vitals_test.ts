@@ -54,3 +54,13 @@ Deno.test("twenty messages in a row that can't be read are complained of, and on
   assert.equal(signs.complaint(), null);
   assert.equal(signs.vitals.undecryptable, 39);
 });
+
+Deno.test("a backlog that has come whole is over, though the network never says so", async () => {
+  const { clock } = testRuntime();
+  const signs = watchVitals(clock);
+  signs.frame(preview);
+  for (const offline of ["0", "1", "2"]) signs.frame({ tag: "message", attrs: { offline } });
+  await clock.advance(3_600_000);
+  signs.frame(stanza("iq"));
+  assert.equal(signs.complaint(), null);
+});

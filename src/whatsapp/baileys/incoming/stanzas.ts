@@ -3,7 +3,9 @@
  * where it ignores them or handles them wrongly. The network keeps a stanza that is not acknowledged: it cuts the
  * connection to deliver it again, and holds back everything after it.
  *
- * - A stanza without a handler is acknowledged as other clients do, counted by tag and type, and logged once.
+ * - A stanza without a handler is acknowledged as other clients do, counted by tag and type, and logged once an hour.
+ *   So are children of `<ib>` and GraphQL notifications that nobody handles, and a stream error that names a stanza
+ *   which was never acknowledged: that is how a change of the network is noticed.
  * - A stanza whose id no app would choose is acknowledged with exactly that id, which the library can't do, and
  *   dropped.
  * - Status posts are not messages to the line. For those that it can't decrypt, the library asks for a retry and
@@ -15,16 +17,17 @@ import type { EventEmitter } from "node:events";
 import {
   type AuthenticationCreds,
   type BinaryNode,
+  getAllBinaryNodeChildren,
   isJidStatusBroadcast,
   type WASocket,
 } from "@whiskeysockets/baileys";
 import PQueue from "p-queue";
 import { detached } from "../../../base/retry.ts";
-import type { Log } from "../../../runtime.ts";
+import type { Log, Runtime } from "../../../runtime.ts";
 import { isLinked } from "../auth_state.ts";
 import type { Renamed } from "../chats/contacts.ts";
 import { isOwn, ownJids } from "../jids.ts";
-import { encodePlainly, isMistaken, LONGEST_ID, withhold } from "../stanza.ts";
+import { childrenOf, encodePlainly, isMistaken, LONGEST_ID, withhold } from "../stanza.ts";
 
 /** Tags that the library or this adapter handles. */
 const TAGS = new Set([
@@ -59,23 +62,51 @@ const NOTIFICATIONS = new Set([
   "server_sync",
   "w:gp2",
 ]);
+/** Children of `<ib>` that are handled, or need not be. */
+const BROADCASTS = new Set([
+  "client_expiration",
+  "dirty",
+  "downgrade_webclient",
+  "edge_routing",
+  "offline",
+  "offline_preview",
+]);
+/** GraphQL notifications that are handled. Those of channels need not be: a gateway has no use for them. */
+const MEX_OPERATIONS = new Set([
+  "MessageCappingInfoNotification",
+  "NotificationLinkedProfilesUpdates",
+  "NotificationUserReachoutTimelockUpdate",
+]);
+const CHANNELS = "Newsletter";
 /** Maximum number of pairs of tag and type that are counted separately: the network could invent any number. */
 const MOST_PAIRS = 100;
-const LONGEST_NAME = 40;
-/** Counts a stanza that has no handler. */
-export type CountStray = (stanza: { tag: string; type: string }) => void;
+/** What is no name of the protocol could be anything, a text or a number too. */
+const NAME = /^[\w.:-]{0,60}$/;
+const LOGGED_EVERY_MS = 60 * 60_000;
 
-/** Shared by all lines. Limits the number of pairs of tag and type, and logs each pair once. */
-export function makeCountStray(count: CountStray, log: Log): CountStray {
-  const known = new Set<string>();
-  return (stanza) => {
-    const tag = stanza.tag.slice(0, LONGEST_NAME);
-    const type = stanza.type.slice(0, LONGEST_NAME);
+interface Stray {
+  tag: string;
+  type: string;
+}
+/** Counts a stanza that has no handler, or one that was never acknowledged (tag `stream:error`). */
+export type CountStray = (stanza: Stray) => void;
+
+/** Shared by all lines. Limits the number of pairs of tag and type, and logs each pair once an hour. */
+export function makeCountStray(count: CountStray, { clock, log }: Pick<Runtime, "clock" | "log">): CountStray {
+  const loggedAt = new Map<string, number>();
+  return ({ tag: named, type: typed }) => {
+    const [tag, type] = [named, typed].map((name) => NAME.test(name) ? name : "other") as [string, string];
     const pair = `${tag} ${type}`;
-    if (!known.has(pair)) {
-      if (known.size >= MOST_PAIRS) return count({ tag: "other", type: "" });
-      known.add(pair);
-      log.warn({ tag, type }, "the network sends a kind of stanza that is not handled");
+    const last = loggedAt.get(pair);
+    if (last === undefined && loggedAt.size >= MOST_PAIRS) return count({ tag: "other", type: "" });
+    if (clock.now() - (last ?? -Infinity) >= LOGGED_EVERY_MS) {
+      loggedAt.set(pair, clock.now());
+      log.warn(
+        { tag, type },
+        tag === "stream:error"
+          ? "the network ended a connection over a stanza that was not acknowledged"
+          : "the network sends a kind of stanza that is not handled",
+      );
     }
     count({ tag, type });
   };
@@ -102,13 +133,12 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
   ws.on("frame", (stanza: BinaryNode | Uint8Array) => {
     if (stanza instanceof Uint8Array) return;
     const { tag, attrs } = stanza;
+    for (const stray of straysIn(stanza)) count(stray);
     if (!TAGS.has(tag)) {
       acknowledge(stanza);
-      count({ tag, type: attrs.type ?? "" });
     } else if (tag === "notification" && !NOTIFICATIONS.has(attrs.type ?? "")) {
       // The library acknowledges these, but only once it has an identity.
       if (!creds.me) acknowledge(stanza);
-      count({ tag, type: attrs.type ?? "" });
     } else if (tag === "iq" && attrs.type === "get" && attrs.xmlns === "urn:xmpp:ping" && attrs.id) {
       const pong = { tag: "iq", attrs: { id: attrs.id, type: "result", to: attrs.from ?? "" } };
       void detached(socket.sendNode(pong), (failure) => log.debug(failure, "a ping could not be answered"));
@@ -132,6 +162,23 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
     log.info("the network accepted the login before the link was complete");
     return true;
   });
+}
+
+/** What of a stanza nobody handles, by name. */
+function straysIn(stanza: BinaryNode): Stray[] {
+  const { tag, attrs: { type = "" } } = stanza;
+  if (!TAGS.has(tag) || (tag === "notification" && !NOTIFICATIONS.has(type))) return [{ tag, type }];
+  if (tag === "notification" && type === "mex") {
+    const operations = childrenOf(stanza, "update").map(({ attrs }) => attrs.op_name ?? "");
+    const isHandled = (name: string) => name === "" || name.includes(CHANNELS) || MEX_OPERATIONS.has(name);
+    return operations.filter((name) => !isHandled(name)).map((name) => ({ tag, type: `mex:${name}` }));
+  }
+  if (tag === "ib") {
+    const names = getAllBinaryNodeChildren(stanza).map((child) => child.tag);
+    return names.filter((name) => !BROADCASTS.has(name)).map((type) => ({ tag, type }));
+  }
+  if (tag !== "stream:error") return [];
+  return childrenOf(stanza, "ack").map(({ attrs }) => ({ tag, type: attrs.class ?? "" }));
 }
 
 function ackOf({ tag, attrs }: BinaryNode, me: string | undefined): BinaryNode {

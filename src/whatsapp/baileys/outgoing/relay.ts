@@ -37,6 +37,8 @@ export interface RelayDeps {
   addressing: Pick<Addressing, "acknowledged" | "refused">;
   /** Called when the network has acknowledged a message. */
   acknowledged: () => void;
+  /** Called with the network's code when it has refused a message. */
+  refused: (code: number) => void;
   runtime: Pick<Runtime, "clock" | "log">;
   isOpen: () => boolean;
 }
@@ -124,7 +126,7 @@ export class Relay {
   }
 
   async #outcomeOf(ack: Ack | "late", jid: string): Promise<SendOutcome> {
-    const { groups, devices, standing, addressing, acknowledged } = this.#deps;
+    const { groups, devices, standing, addressing, acknowledged, refused } = this.#deps;
     if (ack === "late") return { kind: "unknown", detail: "The network did not acknowledge the message in time." };
     if (ack === "lost") return { kind: "unknown", detail: "The connection was lost before the acknowledgement." };
     const { error, isPartial } = ack;
@@ -135,6 +137,7 @@ export class Relay {
       addressing.acknowledged(jid);
       return { kind: "sent", chat: jid };
     }
+    refused(error);
     if (error === RESTRICTED && await standing.isRestricted()) {
       return { kind: "restricted", detail: MAY_START_NO_CHATS };
     }

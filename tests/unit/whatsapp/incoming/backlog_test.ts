@@ -45,3 +45,18 @@ Deno.test("a backlog that stops before its end is requested again, one that has 
   backlog.look();
   assert.deepEqual(requested(), []);
 });
+
+Deno.test("a backlog whose end is never told is requested three times more within a minute, and then no longer", async () => {
+  const { runtime, backlog, come, requested } = scene();
+  come(7);
+  for (let second = 0; second < 3_600; second += 5) {
+    await runtime.clock.advance(5_000);
+    backlog.look();
+    if (second === 55) assert.deepEqual(requested(), Array(3).fill("offline_batch 100"));
+  }
+  assert.deepEqual(requested(), []);
+  come(1);
+  await runtime.clock.advance(2_000);
+  backlog.look();
+  assert.deepEqual(requested(), ["offline_batch 100"], "it goes on after all");
+});
