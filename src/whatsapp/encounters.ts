@@ -13,7 +13,7 @@ import { Change, key, type Kv, prefix } from "../store/kv.ts";
  * - `unacknowledged`: the network ended a connection over a stanza of this class
  * - `unhandled`: a stanza, notification or `ib` child that nobody handles
  */
-export type EncounterKind = "version" | "closed" | "refused" | "unacknowledged" | "unhandled";
+type EncounterKind = "version" | "closed" | "refused" | "unacknowledged" | "unhandled";
 
 const HOUR_MS = 60 * 60_000;
 /** Covers the last 24 hours and the one that has begun. */
@@ -27,7 +27,7 @@ const keys = {
 };
 
 /** One kind and name, and how often it was met in the last day. */
-export interface Encounter {
+interface Encounter {
   kind: string;
   name: string;
   count: number;
