@@ -21,8 +21,6 @@ interface BatcherOptions<In> {
   take?: (waiting: readonly In[]) => number;
   /** How many flushes may be in flight at once; 1 by default. */
   flights?: number;
-  /** Awaited before each flush takes its items, which fail if it rejects. Items that arrive meanwhile join the flush. */
-  turn?: () => Promise<void>;
   /** Items that take longer fail, up to a second early; those that still wait are then not flushed. */
   limit?: ItemLimit | undefined;
 }
@@ -46,14 +44,13 @@ interface Waiting<In, Out> {
 export class Batcher<In, Out> {
   readonly #flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>;
   readonly #take: (waiting: readonly In[]) => number;
-  readonly #turn: () => Promise<void>;
   readonly #flights: number;
   readonly #limit: ItemLimit | undefined;
   #waiting: Waiting<In, Out>[] = [];
   /** Items that start no flush; the next flush takes them last. */
   #lingering: Waiting<In, Out>[] = [];
   #flying = 0;
-  #isTurning = false;
+  #isDeparting = false;
   /** Items without a result, if there is a time limit. */
   readonly #open = new Set<Waiting<In, Out>>();
   #tick = 0;
@@ -63,15 +60,8 @@ export class Batcher<In, Out> {
   constructor(flush: (items: readonly In[]) => Promise<readonly Settled<Out>[]>, options: BatcherOptions<In> = {}) {
     this.#flush = flush;
     this.#take = options.take ?? ((waiting) => waiting.length);
-    // Even so, items added in the same turn of the event loop join the flush.
-    this.#turn = options.turn ?? (() => Promise.resolve());
     this.#flights = options.flights ?? 1;
     this.#limit = options.limit;
-  }
-
-  /** Number of items waiting for a flush. */
-  get waiting(): number {
-    return this.#waiting.length;
   }
 
   /** Adds an item; settles with its result from the flush. */
@@ -119,11 +109,12 @@ export class Batcher<In, Out> {
   }
 
   async #depart(): Promise<void> {
-    if (this.#isTurning) return;
-    this.#isTurning = true;
+    if (this.#isDeparting) return;
+    this.#isDeparting = true;
     try {
       while (this.#waiting.length > 0 && this.#flying < this.#flights) {
-        await this.#turn();
+        // Items added in the same turn of the event loop join the flush.
+        await Promise.resolve();
         if (this.#waiting.length === 0) break;
         const taken = this.#take([...this.#waiting, ...this.#lingering].map((entry) => entry.item));
         if (taken < 1 && this.#flying > 0) break;
@@ -135,7 +126,7 @@ export class Batcher<In, Out> {
       const failed = [...this.#waiting.splice(0), ...this.#lingering.splice(0)];
       for (const entry of failed) this.#fail(entry, error);
     }
-    this.#isTurning = false;
+    this.#isDeparting = false;
   }
 
   #fail(entry: Waiting<In, Out>, error: unknown): void {

@@ -52,6 +52,7 @@ export class Receiver {
   readonly #line: { id: string; accountId: string };
   readonly #stopping = new AbortController();
   /** Keeps the order within each chat. */
+  readonly #recorded: () => Promise<void>;
   readonly #chats = new KeyedQueue();
   /**
    * Batches receipts: a group may send a thousand for one message. Those that arrive during
@@ -65,10 +66,8 @@ export class Receiver {
   constructor(deps: ReceiverDeps, line: { id: string; accountId: string }, recorded: () => Promise<void>) {
     this.#deps = deps;
     this.#line = line;
-    this.#receipts = new Batcher((receipts) => this.#keepReceipts(receipts), {
-      take: receiptsOfOneCommit,
-      turn: recorded,
-    });
+    this.#recorded = recorded;
+    this.#receipts = new Batcher((receipts) => this.#keepReceipts(receipts), { take: receiptsOfOneCommit });
   }
 
   /**
@@ -99,6 +98,7 @@ export class Receiver {
   }
 
   async #keepReceipts(receipts: readonly Receipt[]): Promise<Settled<boolean>[]> {
+    await this.#recorded();
     const waiting = await this.#untilStored(() =>
       keepReceipts({ ...this.#deps, clock: this.#deps.runtime.clock }, this.#line.id, receipts)
     );

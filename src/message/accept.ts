@@ -1,6 +1,6 @@
 /**
  * Accepts sends by group commit: while one commit of an account is written, its next sends gather and share the
- * following one (`flushes.ts` decides when). With warm caches a send reads nothing. Its commit checks the rows of
+ * following one; the store writes those of several accounts in one flush. With warm caches a send reads nothing. Its commit checks the rows of
  * ledger, line and API key instead, so that changes by another process take effect at once
  * (docs/decisions/0012-sends-read-nothing.md).
  */
@@ -12,8 +12,7 @@ import { sleep } from "../runtime.ts";
 import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import { Batcher, type Settled } from "../base/batcher.ts";
 import { AcceptCommit, type AcceptOptions, Conflict, loadOfCommand } from "./accept_commit.ts";
-import { commitSized, fitsOneCommit } from "./commit_size.ts";
-import { Flushes } from "./flushes.ts";
+import { commitSized } from "./commit_size.ts";
 import { EMPTY_LEDGER } from "./history/ledger.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
 import { type Accepted, LineChanged, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
@@ -35,10 +34,9 @@ const OTHER_CHECKS = 2;
 export type Accept = (command: SendCommand) => Promise<Accepted>;
 
 export function makeAccept(options: AcceptOptions): Accept {
-  const flushes = new Flushes(options.runtime.clock);
   const accounts = new LRUCache<string, AccountSends>({
     ...atMost(MOST_ACCOUNTS),
-    memoMethod: (accountId) => new AccountSends(accountId, { ...options, flushes }),
+    memoMethod: (accountId) => new AccountSends(accountId, options),
   });
   return (command) => accounts.memo(command.caller.account.id).accept(command);
 }
@@ -46,25 +44,19 @@ export function makeAccept(options: AcceptOptions): Accept {
 /** The sends of one account: one commit at a time. */
 class AccountSends {
   readonly #accountId: string;
-  readonly #options: AcceptOptions & { flushes: Flushes };
+  readonly #options: AcceptOptions;
   readonly #batcher: Batcher<SendCommand, Accepted>;
   /** The ledger as of the last commit; null if it must be read. */
   #ledger: Slot<Ledger> | null = null;
   /** The id of a bulk that was staged but not accepted; its rows are removed before the next commit. */
   #staged: string | null = null;
 
-  constructor(accountId: string, options: AcceptOptions & { flushes: Flushes }) {
+  constructor(accountId: string, options: AcceptOptions) {
     this.#accountId = accountId;
     this.#options = options;
     this.#batcher = new Batcher((commands) => this.#commit(commands), {
-      turn: () => options.flushes.turn(this),
-      take: (waiting) => howManyFit(waiting.slice(0, options.flushes.share), options.kv),
+      take: (waiting) => howManyFit(waiting, options.kv),
     });
-  }
-
-  /** Number of sends that wait for their commit. */
-  get waiting(): number {
-    return this.#batcher.waiting;
   }
 
   accept(command: SendCommand): Promise<Accepted> {
@@ -76,17 +68,13 @@ class AccountSends {
    * accepted, as far as is known.
    */
   async #commit(commands: readonly SendCommand[]): Promise<Settled<Accepted>[]> {
-    const { kv, flushes } = this.#options;
-    // Batches that take several commits, and retries, must not hold up other accounts.
-    if (!fitsOneCommit(loadOfCommand(commands[0]!))) flushes.leave(this);
+    const { kv } = this.#options;
     let changed: ReadonlySet<Precondition> = new Set();
     for (let attempt = 1; attempt <= TRIES; attempt++) {
       try {
         return await this.#attempt(commands, changed);
       } catch (error) {
         if (!(error instanceof Conflict)) throw error;
-      } finally {
-        flushes.leave(this);
       }
       if (attempt > 1) await this.#takeTurns();
       changed = await changedPreconditions(kv, commands);
@@ -115,7 +103,7 @@ class AccountSends {
     commands: readonly SendCommand[],
     changed: ReadonlySet<Precondition>,
   ): Promise<Settled<Accepted>[]> {
-    const { kv, flushes } = this.#options;
+    const { kv } = this.#options;
     if (this.#staged !== null) await removeStaged(kv, this.#staged);
     this.#staged = null;
     const ledger = this.#ledger ?? await kv.get(messageKeys.ledger(this.#accountId));
@@ -123,7 +111,6 @@ class AccountSends {
     const commit = new AcceptCommit(ledger, { accountId: this.#accountId, options: this.#options });
     try {
       const outcomes = await addAll(commit, commands, changed);
-      await flushes.ready(this);
       this.#ledger = await commit.write();
       return outcomes;
     } finally {
