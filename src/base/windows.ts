@@ -29,6 +29,12 @@ export class Windows {
     return window;
   }
 
+  /** Takes one count of the party's current window back. */
+  takeBack(party: string): void {
+    const window = this.#open(party);
+    if (window && window.count > 0) window.count--;
+  }
+
   /** Returns the party's count in its current window. */
   count(party: string): number {
     return this.#open(party)?.count ?? 0;

@@ -81,7 +81,7 @@ export function addEntry(parts: Parts): void {
   guard.open({ method: "POST", path: "/join", body: Join }, async (asked) => {
     const { token, login, password } = asked.body;
     await invitation(token);
-    const passwordHash = await passwords.hash(password);
+    const passwordHash = await passwords.hash(password, asked.address);
     // Read the link again, because hashing took a while. The commit checks that nobody used it in the meantime.
     const link = await invitation(token);
     const accountId = link.value.kind === "member" ? link.value.accountId : null;
@@ -96,7 +96,9 @@ export function addEntry(parts: Parts): void {
     const { login, password, code } = asked.body;
     const person = await people.byLogin(login);
     const attempt = (prove: () => Promise<boolean>) => throttle.attempt(asked.address, person ?? { login }, prove);
-    const isRight = await attempt(() => passwords.verify(password, person?.passwordHash ?? null));
+    const isRight = await attempt(() =>
+      passwords.verify(password, { hash: person?.passwordHash ?? null, address: asked.address })
+    );
     if (!isRight || person === null) return await failed(asked, login, "The username or password is incorrect.");
     if (person.totp?.confirmed) {
       if (!code) throw new Refusal("second_factor_required", "Enter the code of your authenticator app.");

@@ -18,7 +18,11 @@ export function addMe(parts: Parts): void {
   const checkPassword: CheckPassword = async ({ visitor: { person }, address }, password, field = "password") => {
     const { passwordHash } = person;
     if (passwordHash === null) return;
-    const isRight = await throttle.attempt(address, person, () => passwords.verify(password, passwordHash));
+    const isRight = await throttle.attempt(
+      address,
+      person,
+      () => passwords.verify(password, { hash: passwordHash, address }),
+    );
     if (!isRight) throw invalid(field, "Wrong password.");
   };
 
@@ -37,7 +41,7 @@ export function addMe(parts: Parts): void {
   guard.person({ method: "PUT", path: "/me/password", body: NewPassword }, async (asked) => {
     const { person, signInId } = asked.visitor;
     await checkPassword(asked, asked.body.present, "present");
-    const passwordHash = await passwords.hash(asked.body.password);
+    const passwordHash = await passwords.hash(asked.body.password, asked.address);
     await people.update(person.id, (person) => ({ ...person, passwordHash }));
     await signIns.endOthers(person.id, signInId);
     await asked.did("password_changed");

@@ -5,7 +5,8 @@
  */
 import { Buffer } from "node:buffer";
 import { scrypt, timingSafeEqual } from "node:crypto";
-import PQueue from "p-queue";
+import { subscriberOf } from "../../base/addresses.ts";
+import { FairSemaphore } from "../../base/fair_semaphore.ts";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
 
@@ -20,32 +21,36 @@ export type Passwords = ReturnType<typeof makePasswords>;
 /** `passes` is scrypt's `p` and `cost` its `N` for new hashes; old ones are verified with their own. */
 export function makePasswords(random: Random, { cost = COST.N, passes = COST.p } = {}) {
   const parameters = { ...COST, N: cost, p: passes };
-  // One at a time, so that a flood of attempts needs only the memory of one.
-  const turns = new PQueue({ concurrency: 1 });
+  // One at a time, so that a flood of attempts needs only the memory of one; addresses take turns.
+  const turns = new FairSemaphore({ inAll: 1, each: 1 });
   const nobody = encode(random.bytes(SALT_BYTES), random.bytes(HASH_BYTES), parameters);
 
   return {
     /**
-     * Returns `scrypt$N$r$p$salt$hash`. Throws Problem validation_failed for a password that is too short or too long.
+     * Returns `scrypt$N$r$p$salt$hash` of a password sent from the address. Throws Problem validation_failed for a password that is too short or too long.
      */
-    async hash(password: string): Promise<string> {
+    async hash(password: string, address: string): Promise<string> {
       const characters = [...password].length;
       if (characters < LEAST_CHARACTERS || characters > MOST_CHARACTERS) {
         throw invalid("password", `must have ${LEAST_CHARACTERS} to ${MOST_CHARACTERS} characters`);
       }
       const salt = random.bytes(SALT_BYTES);
-      return encode(salt, await turns.add(() => derive(password, salt, parameters)), parameters);
+      return encode(salt, await turns.run(turnOf(address), () => derive(password, salt, parameters)), parameters);
     },
 
-    /** Whether the password has this hash. Equally slow without a hash, so that timing does not reveal logins. */
-    async verify(password: string, hash: string | null): Promise<boolean> {
+    /** Whether the password, sent from the address, has this hash. Equally slow without a hash, so that timing does not reveal logins. */
+    async verify(password: string, { hash, address }: { hash: string | null; address: string }): Promise<boolean> {
       const [, N, r, p, salt, expected] = (hash ?? nobody).split("$");
       const cost = { ...COST, N: Number(N), r: Number(r), p: Number(p) };
-      const found = await turns.add(() => derive(password, Buffer.from(salt!, "base64url"), cost));
+      const salted = Buffer.from(salt!, "base64url");
+      const found = await turns.run(turnOf(address), () => derive(password, salted, cost));
       return timingSafeEqual(found, Buffer.from(expected!, "base64url")) && hash !== null;
     },
   };
 }
+
+/** Whoever asks from one network has one turn. */
+const turnOf = (address: string) => ({ party: subscriberOf(address) });
 
 function encode(salt: Uint8Array, hash: Uint8Array, { N, r, p }: typeof COST): string {
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");

@@ -39,15 +39,20 @@ export function makeThrottle(clock: Clock) {
   return {
     /**
      * Resolves to the result of `prove`; null or false counts as a failure. Throws Refusal too_many_attempts, with the
-     * seconds to wait. Checks before `prove`, which is costly, and again after it, because attempts that ran at the
-     * same time may have failed.
+     * seconds to wait. An attempt counts before `prove`, which is costly, and is taken back unless it failed.
      */
     async attempt<T>(address: string, tried: Tried, prove: () => Promise<T>): Promise<T> {
       check(address, tried);
-      const found = await prove();
-      check(address, tried);
-      if (!found) { for (const [name] of names(address, tried.login)) failures.add(name); }
-      return found;
+      const counted = names(address, tried.login).map(([name]) => name);
+      for (const name of counted) failures.add(name);
+      let hasFailed = false;
+      try {
+        const found = await prove();
+        hasFailed = !found;
+        return found;
+      } finally {
+        if (!hasFailed) { for (const name of counted) failures.takeBack(name); }
+      }
     },
     /** Called after a success; forgets the person's own failures. */
     succeeded: (address: string, login: string) => failures.forgive(nameOfPair(address, login)),
