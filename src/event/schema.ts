@@ -17,7 +17,7 @@ const Media = z.object({
   size: z.number().int().describe("Size in bytes."),
   filename: z.string().describe("Original name of a document; generated for other types."),
   reason: z.string().optional().describe("Why `url` is null."),
-});
+}).meta({ id: "ReceivedFile", description: "Present only if the message has a file." });
 
 const Chat = z.string().describe("JID of the chat: the other person's or the group's.");
 const Number = z.string().nullable().describe(
@@ -29,7 +29,7 @@ const Quoted = z.object({
   fromMe: z.boolean().describe("Whether the session sent it."),
   participant: z.string().nullable().describe("JID of its author, if WhatsApp reports it."),
   text: z.string().nullable().describe("The text, or what else is shown first of the message."),
-}).describe("The message that this one replies to.");
+}).meta({ id: "QuotedMessage", description: "The message that this one replies to." });
 
 const received = {
   from: z.string().describe("JID of the chat. It may end in `@lid` if the sender's number is hidden."),
@@ -43,7 +43,7 @@ const received = {
   text: z.string().nullable().describe(
     "Body of a text, caption of a file, or emoji of a reaction; null for a file without a caption.",
   ),
-  media: Media.optional().describe("Present only if the message has a file."),
+  media: Media.optional(),
   // Beyond the specification: the same as `from`, under the name that all other events use.
   chat: Chat,
   participant: z.string().optional().describe("JID of the sender in a group."),
@@ -70,7 +70,10 @@ const GroupNow = z.object({
   announce: z.boolean().optional(),
   locked: z.boolean().optional(),
   ephemeral: z.number().int().optional(),
-}).describe("The group after the change; only its id if the session can no longer see the group.");
+}).meta({
+  id: "ChangedGroup",
+  description: "The group after the change; only its id if the session can no longer see the group.",
+});
 
 interface EventSchema {
   /** When the event is emitted, in one sentence. */
@@ -219,7 +222,9 @@ export const EVENT_SCHEMAS = {
     data: z.object({
       group: GroupNow,
       action: z.enum(["add", "remove", "promote", "demote", "leave"]),
-      participants: z.array(z.object({ id: z.string(), number: z.string().nullable() })).readonly(),
+      participants: z.array(
+        z.object({ id: z.string(), number: z.string().nullable() }).meta({ id: "ChangedParticipant" }),
+      ).readonly(),
     }),
   },
   "webhook.disabled": {

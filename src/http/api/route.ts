@@ -54,8 +54,9 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
 
 interface RouteAnswer {
   description: string;
-  /** Schema of a JSON body; null: the body has another `contentType`. */
+  /** Schema of the body, or of each event of a stream; null: the body is none of these, or there is none. */
   schema: z.ZodType | null;
+  /** JSON if omitted. */
   contentType?: string;
   example?: unknown;
   /** Additional response headers: name and description. */

@@ -13,6 +13,11 @@ export const Timestamp = z.iso.datetime().openapi({
   example: "2026-01-15T12:00:00.000Z",
 });
 
+/** The schema, or null. Of a schema with a name, `nullable()` would make null a part. */
+export function orNull<Schema extends z.ZodType>(schema: Schema): z.ZodUnion<[Schema, z.ZodNull]> {
+  return z.union([schema, z.null()]);
+}
+
 /** Refuses line breaks and control characters, because names appear in tables, on terminals and in events. */
 export function oneLine(name: z.ZodString): z.ZodString {
   return name.refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), "must be one line, without control characters");

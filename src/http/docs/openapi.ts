@@ -3,13 +3,14 @@ import { keysOf } from "../../base/typed_keys.ts";
 import { createRoute, OpenAPIHono, type RouteConfig, z } from "@hono/zod-openapi";
 import { CATALOGUE, Problem, type ProblemCode } from "../../errors.ts";
 import { VERSION } from "../../shipped.ts";
-import { WEBHOOK_BODIES } from "../resources/events.ts";
+import { EVENTS } from "../resources/events.ts";
 import { problemDocument } from "../api/answer.ts";
 import { KEY } from "../api/idempotency.ts";
 import { type Route, TAGS } from "../api/route.ts";
+import { orNull } from "../api/schemas.ts";
 import { ROUTES } from "../resources/resources.ts";
-
-type OpenApiDocument = ReturnType<OpenAPIHono["getOpenAPI31Document"]>;
+import { Priority } from "../resources/sends/fields.ts";
+import { type OpenApiDocument, portable } from "./portable.ts";
 
 const CODES = keysOf(CATALOGUE);
 
@@ -22,7 +23,7 @@ const ProblemDocument = z.object({
   requestId: z.string().openapi({
     description: "Id of the request, also in the `x-request-id` header and in the gateway's log.",
   }),
-  errors: z.array(z.object({ path: z.string(), message: z.string() })).optional().openapi({
+  errors: z.array(z.object({ path: z.string(), message: z.string() }).openapi("FieldError")).optional().openapi({
     description: "Only with `validation_failed`: each invalid field and what is wrong with it. Paths look like " +
       "`messages.2.to`.",
   }),
@@ -44,7 +45,7 @@ let document: OpenApiDocument | undefined;
 
 /** Returns the document, which is made at the first call. */
 export function openApiDocument(): OpenApiDocument {
-  return document ??= makeDocument();
+  return document ??= portable(makeDocument());
 }
 
 function makeDocument(): OpenApiDocument {
@@ -53,8 +54,10 @@ function makeDocument(): OpenApiDocument {
   registry.registerComponent("securitySchemes", "apiKey", { type: "apiKey", in: "header", name: "x-api-key" });
   registry.registerComponent("securitySchemes", "bearer", { type: "http", scheme: "bearer" });
   registry.register("Problem", ProblemDocument);
+  // It may be null wherever it is used.
+  registry.register("Priority", Priority);
   for (const route of ROUTES) registry.registerPath(createRoute(configOf(route)));
-  for (const webhook of WEBHOOK_BODIES) registry.registerWebhook(webhookConfig(webhook));
+  for (const event of EVENTS) registry.registerWebhook(webhookConfig(event));
   return app.getOpenAPI31Document({
     openapi: "3.1.0",
     info: {
@@ -70,7 +73,7 @@ function makeDocument(): OpenApiDocument {
 
 function configOf(route: Route): RouteConfig {
   const { method, path, operationId, tag, summary, description, params, query, body, upload } = route;
-  const content = upload ?? (body && { contentType: "application/json", schema: body });
+  const content = upload ?? (body && { contentType: "application/json", schema: schemaOfBody(body) });
   const required = !body?.isOptional();
   return {
     method,
@@ -88,6 +91,12 @@ function configOf(route: Route): RouteConfig {
     },
     responses: { ...answersOf(route), ...problemsOf(route) },
   };
+}
+
+/** A body that may be left out may also be null, which must not become a part of its named schema. */
+function schemaOfBody(body: z.ZodType): z.ZodType {
+  const given = body instanceof z.ZodOptional ? body.unwrap() : body;
+  return given instanceof z.ZodNullable ? orNull(given.unwrap() as z.ZodType) : given as z.ZodType;
 }
 
 function securityOf({ access }: Route): Record<string, string[]>[] {
@@ -112,11 +121,15 @@ function answersOf({ answers }: Route): RouteConfig["responses"] {
     Object.entries(answers).map(([status, { description, schema, contentType, headers = {} }]) => {
       const described = Object.entries({ "x-request-id": "Id of the request.", ...headers })
         .map(([name, description]) => [name, { description, schema: { type: "string" as const } }]);
-      const type = schema ? "application/json" : contentType;
-      const content = type ? { content: { [type]: { schema: schema ?? { type: "string" } } } } : {};
+      const type = contentType ?? (schema && "application/json");
+      const content = type ? { content: { [type]: { schema: schema ?? rawSchema(type) } } } : {};
       return [status, { description, headers: Object.fromEntries(described), ...content }];
     }),
   );
+}
+
+function rawSchema(contentType: string): { type: "string"; format?: string } {
+  return contentType.startsWith("text/") ? { type: "string" } : { type: "string", format: "binary" };
 }
 
 /** Returns a response per status, with an example for each of its error codes. */
@@ -171,12 +184,11 @@ function exampleOf(code: ProblemCode): object {
   return problemDocument(problem, "req_01kf0m3e4v8s2q6w9x1y5z7abc");
 }
 
-function webhookConfig({ name, summary, schema }: (typeof WEBHOOK_BODIES)[number]) {
+function webhookConfig({ name, title, summary, schema }: (typeof EVENTS)[number]) {
   return {
     method: "post" as const,
     path: name,
-    operationId: name,
-    tags: ["Webhooks"],
+    operationId: `on${title}`,
     summary,
     request: {
       headers: z.object({

@@ -33,7 +33,7 @@ const AccountRecord = z.object({
     webhooks: z.int().openapi({ description: "Maximum number of webhooks." }),
     eventStreams: z.int().openapi({ description: "Maximum number of concurrent event streams." }),
     hours: z.object({
-      days: z.array(z.enum(WEEKDAYS)),
+      days: z.array(z.enum(WEEKDAYS).openapi("Weekday")),
       from: z.string().openapi({ example: "09:00" }),
       to: z.string().openapi({ description: "End of the hours, exclusive.", example: "18:00" }),
       timeZone: z.string().openapi({ example: "Europe/Madrid" }),

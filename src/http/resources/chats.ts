@@ -16,8 +16,8 @@ const setPresence = route({
   description: "WhatsApp shows the indicator for about 25 seconds. For a minute the session appears online, and " +
     "`presence.updated` reports who is online in this chat and who types in any. Meanwhile the owner's phone shows no " +
     "notifications.",
-  body: z.strictObject({ state: z.enum(["typing", "recording", "paused"]) }).openapi("Presence"),
-  answers: { 200: data("The state was sent", z.object({ chat: z.string(), state: z.string() })) },
+  body: z.strictObject({ state: z.enum(["typing", "recording", "paused"]) }).openapi("ChatStateChange"),
+  answers: { 200: data("The state was sent", z.object({ chat: z.string(), state: z.string() }).openapi("ChatState")) },
 });
 
 const readChat = route({
@@ -33,9 +33,12 @@ const readChat = route({
     messageId: z.string().min(1).max(128).nullish().openapi({
       description: "`messageId` of a `message.received` event.",
     }),
-  }).openapi("Read").nullish(),
+  }).openapi("ReadRequest").nullish(),
   answers: {
-    200: data("The messages marked as read", z.object({ chat: z.string(), messageIds: z.array(z.string()) })),
+    200: data(
+      "The messages marked as read",
+      z.object({ chat: z.string(), messageIds: z.array(z.string()) }).openapi("ReadMessages"),
+    ),
   },
 });
 

@@ -38,6 +38,7 @@ const Contact = z.object({
   business: Business.nullable(),
 }).openapi("Contact");
 const Blocked = z.object({ jid: z.string(), number: text }).openapi("BlockedContact");
+const BlockState = z.object({ number: PhoneNumber, blocked: z.boolean() }).openapi("BlockState");
 const Profile = z.object({
   name: text,
   about: text,
@@ -79,7 +80,7 @@ const block = route({
   summary: "Block a number",
   description: "A blocked number can neither message nor call the session. The session's own number cannot be " +
     "blocked.",
-  answers: { 200: data("The number is blocked", z.object({ number: PhoneNumber, blocked: z.boolean() })) },
+  answers: { 200: data("The number is blocked", BlockState) },
 });
 const unblock = route({
   ...ofNumber,
@@ -87,7 +88,7 @@ const unblock = route({
   path: "/v1/sessions/{id}/contacts/{number}/block",
   operationId: "unblockContact",
   summary: "Unblock a number",
-  answers: { 200: data("The number is not blocked", z.object({ number: PhoneNumber, blocked: z.boolean() })) },
+  answers: { 200: data("The number is not blocked", BlockState) },
 });
 
 const blocklist = route({

@@ -16,12 +16,14 @@ const DeliveryRecord = z.object({
   eventId: z.string().openapi({ example: "evt_0000000000000042" }),
   event: z.enum(EVENT_NAMES),
   status: z.enum(DELIVERY_STATUSES),
-  attempts: z.array(z.object({
-    at: Timestamp,
-    status: z.int().nullable().openapi({ description: "HTTP status of the response; null if there was none." }),
-    durationMs: z.number(),
-    error: z.string().nullable(),
-  })),
+  attempts: z.array(
+    z.object({
+      at: Timestamp,
+      status: z.int().nullable().openapi({ description: "HTTP status of the response; null if there was none." }),
+      durationMs: z.number(),
+      error: z.string().nullable(),
+    }).openapi("DeliveryAttempt"),
+  ),
   createdAt: Timestamp,
   nextAttemptAt: Timestamp.nullable().openapi({
     description: "When the next attempt is due; null if none is, or while the webhook is not active.",

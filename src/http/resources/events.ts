@@ -12,21 +12,25 @@ import type { Services } from "../api/services.ts";
 
 const NAMES = keysOf(EVENT_SCHEMAS);
 
-/** The webhook body of each event. */
-export const WEBHOOK_BODIES = NAMES.map((name) => ({
+/** Each event as webhooks, feed and stream send it. */
+export const EVENTS = NAMES.map((name) => ({ name, title: pascal(name) })).map(({ name, title }) => ({
   name,
+  title,
   summary: EVENT_SCHEMAS[name].summary,
-  schema: z.object(envelopeSchema(name).shape).openapi(`${pascal(name)}Event`),
+  schema: z.object({
+    id: z.string().optional().openapi({
+      description: "Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header.",
+    }),
+    createdAt: Timestamp.optional().openapi({
+      description: "ISO 8601, UTC. In the feed and the stream.",
+      example: undefined,
+    }),
+    ...envelopeSchema(name).shape,
+  }).openapi(`${title}Event`),
 }));
 
-/** An event in the feed: the envelope, its id and its time. */
-const FeedEvent = z.union(NAMES.map((name) =>
-  z.object({
-    id: z.string().openapi({ description: "Id of the event, also the `webhook-id` of its deliveries." }),
-    createdAt: Timestamp,
-    ...envelopeSchema(name).shape,
-  })
-)).openapi("Event");
+const [first, ...others] = EVENTS.map(({ schema }) => schema);
+const AnyEvent = z.discriminatedUnion("event", [first!, ...others]).openapi("AnyEvent");
 
 const ANY_NAME = `\\s*(${EVENT_NAMES.join("|").replaceAll(".", "\\.")})\\s*`;
 
@@ -60,10 +64,10 @@ const listEvents = route({
     200: {
       description: "Events after the cursor",
       schema: z.object({
-        data: z.array(FeedEvent),
+        data: z.array(AnyEvent),
         next: z.string().nullable(),
         gap: z.boolean().openapi({ description: "True if some events after the cursor are no longer kept." }),
-      }),
+      }).openapi("EventPage"),
     },
   },
   problems: [],
@@ -79,7 +83,7 @@ const streamEvents = route({
     "keeps the connection alive. The stream ends when its key is no longer valid.",
   query: z.object(filters),
   headers: z.object({ "last-event-id": z.string().optional().openapi({ description: "Id of the last event seen." }) }),
-  answers: { 200: { description: "The stream", schema: null, contentType: "text/event-stream" } },
+  answers: { 200: { description: "The stream", schema: AnyEvent, contentType: "text/event-stream" } },
   problems: ["too_much_at_once"],
 });
 
@@ -131,6 +135,7 @@ function namesOf(list: string | undefined, context: z.RefinementCtx): EventName[
   });
 }
 
+/** `RecipientOptedOut` for `recipient.opted_out`. */
 function pascal(name: string): string {
-  return name.split(".").map((word) => word[0]!.toUpperCase() + word.slice(1)).join("");
+  return name.split(/[._]/).map((word) => word[0]!.toUpperCase() + word.slice(1)).join("");
 }

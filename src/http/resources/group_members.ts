@@ -12,7 +12,7 @@ const AT_ONCE = 1_023;
 
 const Invite = z.object({
   invite: z.string().openapi({ example: "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv" }),
-});
+}).openapi("InviteLink");
 const some = people({ least: 1, most: AT_ONCE });
 const results = data("The result for each participant", z.array(MemberResult));
 
@@ -63,7 +63,7 @@ const joinGroup = route({
   answers: {
     200: data(
       "`joined`, or `asked` if an admin has to approve it",
-      z.object({ id: GroupJid, status: z.enum(["joined", "asked"]) }),
+      z.object({ id: GroupJid, status: z.enum(["joined", "asked"]) }).openapi("JoinedGroup"),
     ),
   },
 });
@@ -74,7 +74,10 @@ const listRequests = route({
   path: "/v1/sessions/{id}/groups/{gid}/requests",
   operationId: "listRequests",
   summary: "List join requests",
-  ...kept("The pending requests", z.array(z.object({ id: z.string(), number: z.string().nullable() }))),
+  ...kept(
+    "The pending requests",
+    z.array(z.object({ id: z.string(), number: z.string().nullable() }).openapi("JoinRequest")),
+  ),
 });
 
 const answerRequests = route({

@@ -69,6 +69,8 @@ export const MemberResult = z.object({
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
 }).openapi("ParticipantResult");
 
+const CreatedGroup = z.object({ ...WholeGroup.shape, results: z.array(MemberResult) }).openapi("CreatedGroup");
+
 const name = z.string().trim().min(1).max(100).openapi({ example: "Family" });
 
 const ofOne = { ...ofGroup, tag: "Groups" } as const;
@@ -93,8 +95,8 @@ const createGroup = route({
   summary: "Create a group",
   description: "The group is created even if some participants cannot be added; `results` has the outcome for each. " +
     "After a 504 it may have been created too: look for it before you repeat the request.",
-  body: z.strictObject({ name, participants: people({ least: 0, most: MOST_PARTICIPANTS }) }).openapi("NewGroup"),
-  answers: { 201: data("The group", z.object({ ...WholeGroup.shape, results: z.array(MemberResult) })) },
+  body: z.strictObject({ name, participants: people({ least: 0, most: MOST_PARTICIPANTS }) }).openapi("GroupCreation"),
+  answers: { 201: data("The group", CreatedGroup) },
 });
 
 const getGroup = route({
@@ -136,7 +138,7 @@ const leaveGroup = route({
   path: "/v1/sessions/{id}/groups/{gid}",
   operationId: "leaveGroup",
   summary: "Leave a group",
-  answers: { 200: data("The session has left the group", z.object({ id: GroupJid })) },
+  answers: { 200: data("The session has left the group", z.object({ id: GroupJid }).openapi("LeftGroup")) },
 });
 
 const deleteGroupMessage = route({
@@ -149,7 +151,12 @@ const deleteGroupMessage = route({
     "event. The session's own messages can also be deleted by their `msg_…` id, as with `POST " +
     "/v1/messages/{id}/revoke`. The response is sent once WhatsApp has acknowledged the deletion.",
   params: ofOne.params.extend({ messageId: MessageReference }),
-  answers: { 200: data("The message is deleted", z.object({ group: GroupJid, messageId: z.string() })) },
+  answers: {
+    200: data(
+      "The message is deleted",
+      z.object({ group: GroupJid, messageId: z.string() }).openapi("DeletedGroupMessage"),
+    ),
+  },
   problems: [...ofOne.problems, "not_revocable"],
 });
 

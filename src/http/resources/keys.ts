@@ -12,7 +12,7 @@ import { places } from "./account.ts";
 /** Limits the work per request: each request with the key checks all entries. */
 const MAX_PLACES = 100;
 
-const scopes = z.array(z.enum(SCOPES)).min(1).max(10).openapi({
+const scopes = z.array(z.enum(SCOPES).openapi("Scope")).min(1).max(10).openapi({
   description: "`send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else.",
   example: ["send", "read"],
 });
@@ -28,13 +28,14 @@ const shape = {
   }),
 };
 const Key = z.object(shape).openapi("Key");
+const KeyWithSecret = z.object({ ...shape, key: z.string() }).openapi("KeyWithSecret");
 
-const NewKey = z.strictObject({
+const KeyCreation = z.strictObject({
   name: oneLine(z.string().trim().min(1).max(100)).openapi({ example: "shop" }),
   scopes,
   allowedIps: z.array(z.string().max(255)).max(MAX_PLACES).nullish(),
   allowedDomains: z.array(z.string().max(255)).max(MAX_PLACES).nullish(),
-}).openapi("NewKey");
+}).openapi("KeyCreation");
 
 const base = { tag: "Account", access: "key", scope: "manage" } as const;
 
@@ -59,10 +60,10 @@ const createKey = route({
   summary: "Create an API key",
   description: "Requires the scope `manage` and a key that is not restricted to domains. A key can grant only scopes " +
     "that it has.",
-  body: NewKey,
+  body: KeyCreation,
   // In the handler, because the answer contains the new key: a replay must pass its permission checks too.
   repeats: "handler",
-  answers: { 201: data("The new key; `key` is shown only in this response", z.object({ ...shape, key: z.string() })) },
+  answers: { 201: data("The new key; `key` is shown only in this response", KeyWithSecret) },
   problems: [],
 });
 

@@ -23,8 +23,8 @@ const getMedia = route({
     "if-none-match": z.string().optional(),
   }),
   answers: {
-    200: { description: "The file", schema: null, contentType: "*/*" },
-    206: { description: "The requested range", schema: null, contentType: "*/*" },
+    200: { description: "The file, with its own type", schema: null, contentType: "application/octet-stream" },
+    206: { description: "The requested range", schema: null, contentType: "application/octet-stream" },
     304: { description: "The file matches `if-none-match`", schema: null },
   },
   problems: ["not_found", "range_not_satisfiable", "storage_unavailable"],

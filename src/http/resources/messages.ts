@@ -11,6 +11,7 @@ import {
   idParams,
   isoTime,
   isoTimeOrNull,
+  orNull,
   pageOf,
   pageQuery,
   Pagination,
@@ -22,13 +23,16 @@ import {
 import type { Services } from "../api/services.ts";
 import { priority, sendAt, sendTimeOf, Text } from "./sends/fields.ts";
 
-const MessageError = z.object({ code: z.string().openapi({ example: "number_not_registered" }), message: z.string() });
+const MessageError = z.object({ code: z.string().openapi({ example: "number_not_registered" }), message: z.string() })
+  .openapi("MessageError");
+const MessageState = z.enum(MESSAGE_STATUSES).openapi("MessageState");
+const MessageType = z.enum(MESSAGE_KINDS).openapi("MessageType");
 
 const Status = z.object({
   messageId: idOf("message", "msg"),
-  status: z.enum(MESSAGE_STATUSES),
+  status: MessageState,
   sentAt: Timestamp.nullable().openapi({ description: "When WhatsApp acknowledged the message; null until then." }),
-  error: MessageError.nullable().openapi({ description: "Why the message failed; null otherwise." }),
+  error: orNull(MessageError).openapi({ description: "Why the message failed; null otherwise." }),
 }).openapi("MessageStatus");
 
 const HistoryItem = z.object({
@@ -36,12 +40,12 @@ const HistoryItem = z.object({
   jobId: idOf("queue job", "job"),
   sessionId: idOf("session", "ses"),
   to: z.string(),
-  type: z.enum(MESSAGE_KINDS),
+  type: MessageType,
   text: z.string().nullable(),
   caption: z.string().nullable(),
   filename: z.string().nullable(),
-  status: z.enum(MESSAGE_STATUSES),
-  error: MessageError.nullable(),
+  status: MessageState,
+  error: orNull(MessageError),
   priority: z.enum(PRIORITIES),
   sendAt: Timestamp.nullable().openapi({
     description: "Earliest time the message is sent; null if it is not scheduled.",
@@ -68,12 +72,12 @@ const LIFE = ["queued", "processing", "sent", "failed", "delivered", "read", "ed
 
 const MessageRecord = z.object({
   ...HistoryItem.shape,
-  life: z.array(z.object({ status: z.enum(LIFE), at: Timestamp })).openapi({
+  life: z.array(z.object({ status: z.enum(LIFE), at: Timestamp }).openapi("LifeEntry")).openapi({
     description: "Status changes, oldest first. `edited` has the time of the latest edit after sending.",
   }),
   poll: z.object({
     voters: z.int().openapi({ description: "Number of people who have voted." }),
-    options: z.array(z.object({ name: z.string(), votes: z.int() })),
+    options: z.array(z.object({ name: z.string(), votes: z.int() }).openapi("PollOption")),
   }).nullable().openapi({
     description: "Results of a poll, counting each voter's latest choice; null for other messages.",
   }),
@@ -101,7 +105,7 @@ const listHistory = route({
     "matches nothing.",
   query: z.object({
     ...pageQuery,
-    status: z.enum(MESSAGE_STATUSES).optional(),
+    status: MessageState.optional(),
     from: z.iso.date().optional().openapi({ description: "First UTC day, inclusive.", example: "2026-01-01" }),
     to: z.iso.date().optional().openapi({ description: "Last UTC day, inclusive.", example: "2026-01-31" }),
     sessionId: idOf("session", "ses").optional().openapi({
@@ -113,7 +117,7 @@ const listHistory = route({
         "the same recipient.",
       example: undefined,
     }),
-    type: z.enum(MESSAGE_KINDS).optional(),
+    type: MessageType.optional(),
     bulkId: idOf("bulk", "blk").optional().openapi({ description: "Only messages of this bulk.", example: undefined }),
     before: idOf("message", "msg").optional().openapi({
       description: "Only messages accepted before this one: `next` of the previous page.",

@@ -2,7 +2,17 @@
 import { z } from "@hono/zod-openapi";
 import { PRIORITIES } from "../../message/message.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { data, idOf, idParams, isoTimeOrNull, queryInt, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
+import {
+  data,
+  idOf,
+  idParams,
+  isoTimeOrNull,
+  orNull,
+  queryInt,
+  Timestamp,
+  WaitsFor,
+  waitsForOf,
+} from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Session, sessionOf } from "./sessions.ts";
 
@@ -17,7 +27,7 @@ const QueuedMessage = z.object({
   estimatedDeparture: Timestamp.nullable().openapi({
     description: "Null while the session is not connected, its queue is paused, or the plan allows no new chat.",
   }),
-  waitsFor: WaitsFor.nullable(),
+  waitsFor: orNull(WaitsFor),
 }).openapi("QueuedMessage");
 
 const ofOne = { tag: "Sessions", access: "key", params: idParams("session", "ses"), problems: ["not_found"] } as const;

@@ -1,7 +1,7 @@
 /** The health of a line: its traffic with the network, its limits and its queue. */
 import { z } from "@hono/zod-openapi";
 import { type Api, ok, route } from "../api/route.ts";
-import { data, idParams, isoTime, isoTimeOrNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
+import { data, idParams, isoTime, isoTimeOrNull, orNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Restriction, restrictionOf } from "./sessions.ts";
 
@@ -20,7 +20,7 @@ const Health = z.object({
     description: "Round-trip time to WhatsApp, measured by this request.",
     example: 48,
   }),
-  restriction: Restriction.nullable(),
+  restriction: orNull(Restriction),
   newChats: z.object({ used: z.int(), limit: z.int(), resetsAt: Timestamp.nullable() }).nullable().openapi({
     description: "New chats that WhatsApp allows; null if it sets no limit or does not report one.",
     example: null,
@@ -32,7 +32,7 @@ const Health = z.object({
   queue: z.object({
     waiting: z.int(),
     oldestSeconds: z.int(),
-    waitsFor: WaitsFor.nullable(),
+    waitsFor: orNull(WaitsFor),
   }),
   undecryptable: z.int().openapi({
     description: "Messages on this connection that could not be decrypted when they arrived.",

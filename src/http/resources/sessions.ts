@@ -4,7 +4,17 @@ import { type Line, LINE_STATUSES } from "../../line/line.ts";
 import type { Restriction as RestrictionOfLine } from "../../whatsapp/connection.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
-import { data, idOf, idParams, isoTime, isoTimeOrNull, oneLine, PhoneNumber, Timestamp } from "../api/schemas.ts";
+import {
+  data,
+  idOf,
+  idParams,
+  isoTime,
+  isoTimeOrNull,
+  oneLine,
+  orNull,
+  PhoneNumber,
+  Timestamp,
+} from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 export const Restriction = z.object({
@@ -14,10 +24,12 @@ export const Restriction = z.object({
   description: "Set while WhatsApp does not allow the number to start new chats. Existing chats continue.",
 });
 
+const SessionStatus = z.enum(LINE_STATUSES).openapi("SessionStatus");
+
 export const Session = z.object({
   _id: idOf("session", "ses"),
   name: z.string().openapi({ example: "Support line" }),
-  status: z.enum(LINE_STATUSES),
+  status: SessionStatus,
   phone: z.string().nullable().openapi({
     description: "The linked phone number, digits only; null until linked.",
     example: "34600111222",
@@ -28,7 +40,7 @@ export const Session = z.object({
     description: "Set while linking requires the account's passkey; see `GET /v1/sessions/{id}/passkey`.",
     example: null,
   }),
-  restriction: Restriction.nullable().openapi({ example: null }),
+  restriction: orNull(Restriction).openapi({ example: null }),
   proxy: z.string().nullable().openapi({ description: "The session's proxy, without its credentials.", example: null }),
   reason: z.string().nullable().openapi({
     description: "Why the session is not connected, or why the last attempt to link it failed; null if there is no " +
@@ -48,7 +60,7 @@ const Proxy = z.string().min(1).max(512).nullish().openapi({
 });
 
 const LinkingResult = z.object({
-  status: z.enum(LINE_STATUSES),
+  status: SessionStatus,
   qr: z.string().nullable().openapi({
     description: "The QR as the data URL of a PNG image; null when there is none to scan.",
     example: "data:image/png;base64,iVBORw0KGgo…",
@@ -59,7 +71,7 @@ const LinkingResult = z.object({
   }),
 }).openapi("LinkingResult");
 
-const NewSession = z.strictObject({
+const SessionCreation = z.strictObject({
   name: Name,
   pairingPhone: PhoneNumber.nullish().openapi({
     description: "Phone number with country code, digits only. If given, the session is linked by pairing code " +
@@ -68,7 +80,7 @@ const NewSession = z.strictObject({
     example: undefined,
   }),
   proxy: Proxy,
-}).openapi("NewSession");
+}).openapi("SessionCreation");
 
 const SessionChange = z.strictObject({ name: Name.nullish(), proxy: Proxy }).openapi("SessionChange");
 
@@ -97,7 +109,7 @@ const createSession = route({
   summary: "Create a session",
   description: "Linking starts at once: get the QR or pairing code from `GET /v1/sessions/{id}/qr`. The plan limits " +
     "the number of sessions.",
-  body: NewSession,
+  body: SessionCreation,
   repeats: "handler",
   answers: { 201: { ...one, description: "The new session" } },
   problems: ["session_limit_reached"],

@@ -8,10 +8,12 @@ import { type Api, created, ok, route } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
+const EventNames = z.array(z.enum(EVENT_NAMES).openapi("EventName"));
+
 const webhookFields = {
   id: idOf("webhook", "whk"),
   url: z.string().openapi({ example: "https://example.com/paloma" }),
-  events: z.array(z.enum(EVENT_NAMES)),
+  events: EventNames,
   sessionId: z.string().nullable().openapi({ description: "Only events of this session; null for all sessions." }),
   active: z.boolean(),
   switchedOff: z.string().nullable().openapi({
@@ -41,9 +43,9 @@ const url = z.string().max(2048, { abort: true }).check(
   description: "HTTPS URL to which events are posted. Plain HTTP is accepted for hosts that the operator allows.",
   example: "https://example.com/paloma",
 });
-const events = z.array(z.enum(EVENT_NAMES)).min(1).max(100).transform(unique);
+const events = EventNames.min(1).max(100).transform(unique);
 
-const NewWebhook = z.strictObject({
+const WebhookCreation = z.strictObject({
   url,
   events: events.nullish().openapi({
     description: "Events to subscribe to. Defaults to all except `presence.updated`.",
@@ -51,7 +53,7 @@ const NewWebhook = z.strictObject({
   sessionId: z.string().min(1).max(100).nullish().openapi({
     description: "Restrict the webhook to one session. Defaults to all sessions.",
   }),
-}).openapi("NewWebhook");
+}).openapi("WebhookCreation");
 
 const WebhookChange = z.strictObject({ url: url.nullish(), events: events.nullish(), active: z.boolean().nullish() })
   .openapi("WebhookChange");
@@ -76,7 +78,7 @@ const createWebhook = route({
   path: "/v1/webhooks",
   operationId: "createWebhook",
   summary: "Create a webhook",
-  body: NewWebhook,
+  body: WebhookCreation,
   repeats: "handler",
   answers: { 201: data("The webhook with its secret", WebhookWithSecret) },
   problems: ["not_found"],

@@ -107,7 +107,7 @@ Deno.test("the examples that the page makes of schemas fit them", () => {
 
 Deno.test("a request that is tried as it stands names no session that nobody has", () => {
   const api = openApiDocument();
-  const names = ["TextMessage", "DocumentMessage", "FileMessage", "BulkMessage", "NewSession", "NewWebhook"];
+  const names = ["TextMessage", "DocumentMessage", "FileMessage", "BulkMessage", "SessionCreation", "WebhookCreation"];
   for (const name of names) {
     const example = exampleOf(api, { $ref: `#/components/schemas/${name}` });
     assert.equal("sessionId" in example || "pairingPhone" in example, false, name);

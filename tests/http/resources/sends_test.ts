@@ -58,6 +58,16 @@ Deno.test("the kind of a file is chosen from its extension, as the specification
   });
 });
 
+Deno.test("all of a group are mentioned by the word alone too, which the document does not show", () =>
+  withApi(async (world) => {
+    await world.linkedSession();
+    for (const mentions of ["all", ["all"]]) {
+      const json = { to: "120363025246125486@g.us", text: "hi", mentions };
+      const answer = await expectAnswer(await world.call("POST", "/v1/messages/send/text", { json }), { status: 202 });
+      assert.equal((await world.message(JSON.parse(answer).messageId))!.manner!.mentions, "all");
+    }
+  }));
+
 Deno.test("a name without an extension is a document", () =>
   withApi(async (world) => {
     const content = await accepted(world, "/v1/messages/send/document", {

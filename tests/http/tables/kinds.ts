@@ -149,7 +149,7 @@ export const kindCases: readonly Case[] = [
   plain.takes("may mention numbers and JIDs", {
     mentions: ["34600111222", "1234567@lid", "34600111222@s.whatsapp.net"],
   }),
-  plain.takes("may mention all of a group", { to: "120363025246125486@g.us", mentions: "all" }),
+  plain.takes("may mention all of a group", { to: "120363025246125486@g.us", mentions: ["all"] }),
   plain.takes("may mention nobody", { mentions: [] }),
   plain.takes("may be typed for 20 s, without a preview", { typing: 20_000, linkPreview: false, viewOnce: false }),
   plain.takes("takes null as left out", {
@@ -160,6 +160,8 @@ export const kindCases: readonly Case[] = [
     typing: null,
   }),
   plain.refuses("mentions", { mentions: "all" }, /in groups only/),
+  plain.refuses("mentions", { mentions: ["all"] }, /in groups only/),
+  plain.refuses("mentions.0", { mentions: ["all", TO] }, /or a JID/),
   plain.refuses("mentions", { mentions: "everybody" }, /must be .*all/),
   plain.refuses("mentions.0", { mentions: ["+34"] }, /or a JID/),
   plain.refuses("mentions", { mentions: Array(1_025).fill(TO) }, /at most 1,024/),

@@ -30,7 +30,7 @@ function show(api) {
   section(
     "Event types",
     "The events that are sent to webhooks and listed in the feed.",
-    Object.entries(api.webhooks).map(([name, { post }]) => event(api, name, post)),
+    Object.entries(api.webhooks).map(([name, item]) => event(api, name, resolve(api, item).post)),
   );
   const rows = errors(operations);
   section("Errors", "Every error response is `application/problem+json` with one of these codes.", [table(rows)], rows);

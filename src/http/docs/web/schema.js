@@ -38,7 +38,7 @@ export function rowsOf(document, schema, prefix = "") {
       required: required.includes(name),
       description: member.description ?? resolved.description ?? "",
     };
-    const inner = resolved.type === "array" ? resolve(document, resolved.items) : resolved;
+    const inner = resolved.type === "array" ? resolve(document, resolved.items) : resolved.anyOf?.[0] ?? resolved;
     const suffix = resolved.type === "array" ? "[]." : ".";
     return [row, ...rowsOf(document, inner, prefix + name + suffix)];
   });

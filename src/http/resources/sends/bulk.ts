@@ -10,12 +10,10 @@ import {
   Caption,
   FileUrl,
   manner,
-  NULL,
   options,
   quotaHeaders,
   sessionId,
   single,
-  STRING,
   Text,
 } from "./fields.ts";
 import type { Sender } from "./sender.ts";
@@ -23,14 +21,6 @@ import type { Sender } from "./sender.ts";
 const MAX_BULK = 10_000;
 /** 10,000 short texts take 2 MiB; 10,000 of the longest must be split into several requests. */
 const MAX_BULK_BODY = 32 * MIB;
-
-/** The checks of `superRefine` as JSON Schema. */
-const ITEM_RULES: object = {
-  oneOf: [
-    { required: ["to", "text"], properties: { text: STRING, fileUrl: NULL, caption: NULL } },
-    { required: ["to", "fileUrl"], properties: { text: NULL, fileUrl: STRING } },
-  ],
-};
 
 const BulkItem = z.strictObject({
   to: Recipient,
@@ -45,7 +35,7 @@ const BulkItem = z.strictObject({
   } else if (isText && typeof caption === "string") {
     context.addIssue({ code: "custom", path: ["caption"], message: "accompanies a file, not a text" });
   }
-}).openapi("BulkItem", ITEM_RULES);
+}).openapi("BulkItem");
 
 const BulkMessage = z.strictObject({ sessionId, messages: z.array(BulkItem).min(1).max(MAX_BULK), ...options }).openapi(
   "BulkMessage",

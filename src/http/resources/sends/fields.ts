@@ -5,10 +5,6 @@ import { invalid } from "../../../errors.ts";
 import { PRIORITIES } from "../../../message/message.ts";
 import { idOf } from "../../api/schemas.ts";
 
-/** A field that is given, and one that is not, where JSON Schema expresses the checks of `superRefine`. */
-export const STRING = { type: "string" };
-export const NULL = { type: "null" };
-
 /** The size of the largest group. */
 const MAX_MENTIONS = 1_024;
 
@@ -53,10 +49,13 @@ const SendAt = z.iso.datetime({ offset: true }).openapi(rare(
     "message does not delay others.",
 ));
 export const sendAt = SendAt.nullish();
-const Priority = z.enum(PRIORITIES).openapi(rare(
-  "Messages with a higher priority are sent first. Defaults to `normal`. Within a chat, messages keep " +
-    "the order in which they were accepted.",
-));
+export const Priority = z.enum(PRIORITIES).openapi(
+  "Priority",
+  rare(
+    "Messages with a higher priority are sent first. Defaults to `normal`. Within a chat, messages keep " +
+      "the order in which they were accepted.",
+  ),
+);
 export const priority = Priority.nullish();
 
 /** Options of every send. */
@@ -82,22 +81,32 @@ export const MessageReference = z.string().regex(/^[0-9A-Za-z_.:-]{1,128}$/, "mu
   example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
 });
 
+const MENTIONED = "\\d{7,15}(@s\\.whatsapp\\.net)?|\\d{5,20}@lid";
 const Mentioned = z.string().regex(
-  /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid)$/,
+  new RegExp(`^(${MENTIONED})$`),
   "must be a number of 7 to 15 digits, or a JID (…@s.whatsapp.net, …@lid)",
 );
 const Mentions = z.union([z.literal("all"), z.array(Mentioned).max(MAX_MENTIONS)], {
   error: () => `must be "all" or a list of at most ${MAX_MENTIONS.toLocaleString("en")} numbers or JIDs`,
 });
+/** `"all"` alone is taken too, but documented as a list: hardly any generator of clients can read a choice of the two. */
+const ListedMentions = z.preprocess((given) => isListOfAll(given) ? "all" : given, Mentions);
+
+function isListOfAll(given: unknown): boolean {
+  return Array.isArray(given) && given.length === 1 && given[0] === "all";
+}
 
 const typingMs = z.int().min(0).max(MAX_TYPING_MS);
 
 /** Options of each message, in every send and in each item of a bulk. */
 export const manner = {
   replyTo: MessageReference.nullish().openapi(REPLY_TO),
-  mentions: Mentions.nullish().openapi(
-    rare("Numbers or JIDs to mention, each written as `@number` in the text, or `all` in a group."),
-  ),
+  mentions: ListedMentions.nullish().openapi({
+    type: ["array", "null"],
+    items: { type: "string", pattern: `^(all|${MENTIONED})$` },
+    maxItems: MAX_MENTIONS,
+    ...rare('Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`.'),
+  }),
   viewOnce: z.boolean().nullish().openapi(VIEW_ONCE),
   linkPreview: z.boolean().nullish().openapi(LINK_PREVIEW),
   typing: typingMs.nullish().openapi(TYPING),
@@ -132,7 +141,7 @@ export const BulkAcknowledgement = z.object({
   bulkId: idOf("bulk", "blk"),
   total: z.int(),
   status: z.literal("queued"),
-  messages: z.array(z.object({ index: z.int(), to: z.string(), ...ack })),
+  messages: z.array(z.object({ index: z.int(), to: z.string(), ...ack }).openapi("BulkItemAcknowledgement")),
 }).openapi("BulkAcknowledgement");
 
 export const quotaHeaders = {

@@ -7,20 +7,12 @@ import { type Api, route } from "../../api/route.ts";
 import { PhoneNumber } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
-import { Caption, FileUrl, manner, NULL, options, sessionId, single, STRING, Text } from "./fields.ts";
+import { Caption, FileUrl, manner, options, sessionId, single, Text } from "./fields.ts";
 import type { Sender } from "./sender.ts";
 import { base64, filename, MAX_DOCUMENT_BODY, MAX_DOCUMENT_BYTES } from "./uploads.ts";
 
 /** Limited because one stanza carries the post's key for every number. */
 const MAX_AUDIENCE = 1_000;
-
-const RULES: object = {
-  oneOf: [
-    { required: ["text"], properties: { text: STRING, file: NULL, fileUrl: NULL, filename: NULL, caption: NULL } },
-    { required: ["file", "filename"], properties: { text: NULL, file: STRING, filename: STRING, fileUrl: NULL } },
-    { required: ["fileUrl"], properties: { text: NULL, file: NULL, fileUrl: STRING } },
-  ],
-};
 
 const StatusMessage = z.strictObject({
   sessionId,
@@ -45,7 +37,7 @@ const StatusMessage = z.strictObject({
     if (typeof body.caption === "string") refuse("caption", "accompanies a file, not a text");
     if (typeof body.filename === "string") refuse("filename", "is the name of a file, not of a text");
   } else if (typeof body.file === "string" && typeof body.filename !== "string") refuse("filename", "is required");
-}).openapi("StatusMessage", RULES);
+}).openapi("StatusMessage");
 
 const sendStatus = route({
   ...single,

@@ -9,7 +9,7 @@ import type { Services } from "../../api/services.ts";
 import { MIB } from "../../body/body.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
 import { readFormUpload } from "../../body/multipart.ts";
-import { Caption, FileUrl, inForm, manner, NULL, options, sessionId, single, STRING } from "./fields.ts";
+import { Caption, FileUrl, inForm, manner, options, sessionId, single } from "./fields.ts";
 import type { Sender } from "./sender.ts";
 
 /** "About 35 MB" (spec, Limits), for the decoded file. */
@@ -38,14 +38,6 @@ export const base64 = z.string().openapi({
 
 const PDF_NAME = "document.pdf";
 
-/** The check of `eitherFile` as JSON Schema. */
-const FILE_RULES: object = {
-  oneOf: [
-    { required: ["file"], properties: { file: STRING, fileUrl: NULL } },
-    { required: ["fileUrl"], properties: { file: NULL, fileUrl: STRING } },
-  ],
-};
-
 /** Reports an issue unless the body has exactly one of `file` and `fileUrl`. */
 function eitherFile({ file, fileUrl }: WithFile, context: z.core.$RefinementCtx<unknown>): void {
   if ((typeof file === "string") !== (typeof fileUrl === "string")) return;
@@ -59,13 +51,6 @@ interface WithFile {
 
 const inJson = { sessionId, to: Recipient, file: base64.nullish(), fileUrl: FileUrl.nullish(), ...options, ...manner };
 
-const DOCUMENT_RULES: object = {
-  oneOf: [
-    { required: ["file", "filename"], properties: { file: STRING, filename: STRING, fileUrl: NULL } },
-    { required: ["fileUrl"], properties: { file: NULL, fileUrl: STRING } },
-  ],
-};
-
 const DocumentMessage = z.strictObject({
   ...inJson,
   filename: filename.nullish().openapi({
@@ -76,10 +61,10 @@ const DocumentMessage = z.strictObject({
 }).superRefine(eitherFile).superRefine(({ file, filename }, context) => {
   if (typeof file !== "string" || typeof filename === "string") return;
   context.addIssue({ code: "custom", path: ["filename"], message: "is required" });
-}).openapi("DocumentMessage", DOCUMENT_RULES);
+}).openapi("DocumentMessage");
 
-const StickerMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("StickerMessage", FILE_RULES);
-const VoiceMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("VoiceMessage", FILE_RULES);
+const StickerMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("StickerMessage");
+const VoiceMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("VoiceMessage");
 
 const PdfMessage = z.strictObject({
   file: base64,
@@ -95,7 +80,7 @@ const FileMessage = z.strictObject({
   to: Recipient,
   caption: Caption.optional(),
   ...inForm,
-  file: z.string().openapi({ format: "binary", minLength: 1, description: "A file of any type, at most 100 MiB." }),
+  file: z.string().openapi({ format: "binary", description: "A file of any type, at most 100 MiB." }),
 }).openapi("FileMessage");
 
 const sendFile = route({
