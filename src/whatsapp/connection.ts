@@ -92,7 +92,7 @@ export interface CloseReason {
     | "restart" // 515: connect again at once
     | "replaced" // 440: another client took over; do not fight back
     | "logged_out" // 401, 403: the link is gone
-    | "link_expired" // nobody scanned before the QR refs ran out, or the passkey step failed
+    | "link_expired" // nobody scanned before the QR refs ran out, or a step with code or passkey failed
     | "refused" // the network rejects this login, or this link by code; see `retryAfterMs`
     | "lost" // the socket dropped or went silent: back off
     | "unavailable" // 408, 428, 500, 503: back off

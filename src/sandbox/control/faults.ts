@@ -28,7 +28,14 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.literal("nack"), count, error: error.default(DEFAULT_NACK) }),
   z.strictObject({ ...line, kind: z.literal("duplicate"), count }),
   z.strictObject({ ...line, kind: z.literal("status_post"), count, form: z.enum(STATUS_FORMS) }),
-  z.strictObject({ ...line, kind: z.literal("refuse_code"), count, error: error.default(DEFAULT_CODE_REFUSAL) }),
+  /** `backoff`: seconds. */
+  z.strictObject({
+    ...line,
+    kind: z.literal("refuse_code"),
+    count,
+    error: error.default(DEFAULT_CODE_REFUSAL),
+    backoff: z.int().min(1).optional(),
+  }),
   z.strictObject({ ...line, kind: z.literal("refuse_login"), count, error: error.default(DEFAULT_LOGIN_REFUSAL) }),
   z.strictObject({ ...line, kind: z.literal("no_keys"), device: z.int().min(0) }),
   /** `until` is Unix ms; a time in the past lifts the restriction. */
@@ -42,7 +49,7 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.literal("new_salt") }),
   z.strictObject({
     ...line,
-    kind: z.enum(["demand_token", "deaf", "garble", "no_offline_end", "refuse_finish"]),
+    kind: z.enum(["demand_token", "deaf", "garble", "no_offline_end", "refuse_finish", "manual_refresh"]),
     count,
   }),
 ]);
@@ -83,8 +90,11 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
       return faults.hold(number, asked.kind, asked.seconds * 1000);
     case "slow_upload":
       return faults.add(number, asked.kind, asked.seconds * 1000, asked.count);
+    case "refuse_code": {
+      const backoff = asked.backoff === undefined ? {} : { backoff: String(asked.backoff) };
+      return faults.add(number, asked.kind, { code: String(asked.error), ...backoff }, asked.count);
+    }
     case "nack":
-    case "refuse_code":
     case "refuse_login":
       return faults.add(number, asked.kind, String(asked.error), asked.count);
     case "duplicate":
@@ -94,6 +104,7 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
     case "garble":
     case "no_offline_end":
     case "refuse_finish":
+    case "manual_refresh":
       return faults.add(number, asked.kind, true, asked.count);
     case "status_post":
       for (let i = 0; i < asked.count; i++) network.postStatus(account, asked.form);

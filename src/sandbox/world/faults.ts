@@ -28,8 +28,10 @@ interface CountedFaults {
   demand_token: true;
   /** Delays the answer to an upload by this time, ms. */
   slow_upload: number;
-  /** Refuses to link a companion by code, with this error code. */
-  refuse_code: string;
+  /** Refuses to link a companion by code, with this error code, and in seconds when to ask again. */
+  refuse_code: { code: string; backoff?: string };
+  /** When a code expires, says that a person has to ask for the next one. */
+  manual_refresh: true;
   /** Refuses a companion's answer to the phone on which its code was entered. */
   refuse_finish: true;
   /** Refuses a login with this reason. */

@@ -77,9 +77,9 @@ const REFUSALS: Readonly<Record<string, string>> = {
   "501": "feature-not-implemented",
 };
 
-/** Returns an error answer to a query, with an HTTP-like code. */
-export function refusal(query: BinaryNode, code: string): BinaryNode {
-  const error = element("error", { code, text: REFUSALS[code] ?? "error" });
+/** Returns an error answer to a query, with an HTTP-like code, and in seconds when to ask again. */
+export function refusal(query: BinaryNode, code: string, { backoff }: { backoff?: string } = {}): BinaryNode {
+  const error = element("error", { code, text: REFUSALS[code] ?? "error", backoff });
   return element("iq", { id: query.attrs.id, from: query.attrs.to ?? SERVER, type: "error" }, [error]);
 }
 

@@ -39,7 +39,6 @@ const REFUSALS: Readonly<Record<number, { detail: string; retryAfterMs: number |
 };
 /** The code for an outdated version. */
 export const VERSION_REFUSED = 405;
-const TOO_MANY_CODES = 429;
 
 const DETAILS: Readonly<Record<CloseReason["kind"], string>> = {
   asked: "The connection was closed on request.",
@@ -69,12 +68,24 @@ export function closeReason(kind: CloseReason["kind"], code: number | null = nul
   return { kind, code, detail: DETAILS[kind] };
 }
 
+/** What a refused code means, by the network's code. 400 is also the answer to a number that asks too often. */
+const CODE_REFUSALS: Readonly<Record<number, string>> = {
+  400: "WhatsApp gives no code for this number: it is not valid, or has asked too often",
+  403: "WhatsApp does not let this number be linked by code",
+  429: "WhatsApp gives this number no more codes for now: link by QR, or wait some hours",
+  452: "WhatsApp wants this number to be linked by QR",
+};
+
 /** The reason for a pairing code that the network refused. */
-export function codeRefused(code: number): CloseReason {
-  const detail = code === TOO_MANY_CODES
-    ? `WhatsApp gives this number no more codes for now (error ${code}): link by QR, or wait some hours.`
-    : `WhatsApp gives no code for this number (error ${code}).`;
-  return { kind: "refused", code, detail, retryAfterMs: null };
+export function codeRefused({ code, backOffS }: { code: number; backOffS: number | null }): CloseReason {
+  const why = CODE_REFUSALS[code] ?? "WhatsApp gives no code for this number";
+  const wait = backOffS === null ? "" : `; it may ask again in ${Math.ceil(backOffS / 60)} min`;
+  return { kind: "refused", code, detail: `${why} (error ${code})${wait}.`, retryAfterMs: null };
+}
+
+/** The reason for a code that only a person may replace. */
+export function codeExpired(): CloseReason {
+  return { kind: "refused", code: null, detail: "The code has expired: ask for a new one.", retryAfterMs: null };
 }
 
 /** Returns the reason if the error says that the other end failed to prove its identity; otherwise null. */

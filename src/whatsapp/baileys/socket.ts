@@ -15,7 +15,7 @@ import { type AuthState, isLinked } from "./auth_state.ts";
 import { makeChats, makeContacts, makeNames } from "./chats/contacts.ts";
 import { makeGroups } from "./chats/groups.ts";
 import { makePresence, type Presence } from "./chats/presence.ts";
-import { closeReason, codeRefused, distrustOf } from "./close_reason.ts";
+import { closeReason, codeExpired, codeRefused, distrustOf } from "./close_reason.ts";
 import { type Backlog, makeBacklog } from "./incoming/backlog.ts";
 import { type Cause, reportRefusals } from "./incoming/cause.ts";
 import { SALT_ID } from "./incoming/history.ts";
@@ -26,7 +26,7 @@ import { findStored, sentIn } from "./stored_messages.ts";
 import { takeIncoming } from "./incoming/receiving.ts";
 import { makeFileFilter, makeSettings, type Settings, type WithFiles } from "./incoming/settings.ts";
 import { type CountStray, takeStrays } from "./incoming/stanzas.ts";
-import { CodeRefused } from "./linking/code.ts";
+import { CodeExpired, CodeRefused } from "./linking/code.ts";
 import { Pairing, type PairingEvents } from "./linking/pairing.ts";
 import type { MediaHost } from "./media_host.ts";
 import { makeAddressing } from "./outgoing/addressing.ts";
@@ -263,7 +263,8 @@ function linkingEvents({ events, isOver, finish }: Owner, auth: AuthState, log: 
     expired: (detail) => finish({ ...closeReason("link_expired"), ...(detail ? { detail } : {}) }),
     failed(error) {
       log.warn({ error: errorName(error) }, "linking failed");
-      finish(error instanceof CodeRefused ? codeRefused(error.code) : distrustOf(error) ?? closeReason("unavailable"));
+      if (error instanceof CodeRefused) return finish(codeRefused(error));
+      finish(error instanceof CodeExpired ? codeExpired() : distrustOf(error) ?? closeReason("unavailable"));
     },
   };
 }

@@ -8,14 +8,23 @@ import type { CompanionSocket } from "../companion_socket.ts";
 import type { Account } from "../../world/directory.ts";
 import type { CodeRequest, CompanionFinish, PrimaryHello } from "../../world/uplink.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
-import { type BinaryNode, bytesOf, child, element, refusal, result, textOf } from "../../world/stanza.ts";
+import {
+  type Attributes,
+  type BinaryNode,
+  bytesOf,
+  child,
+  element,
+  refusal,
+  result,
+  textOf,
+} from "../../world/stanza.ts";
 
 /** How long a companion has to answer primary_hello. */
 const FINISH_TIMEOUT_MS = 30_000;
 /** Salt, IV and the encrypted key. */
 const WRAPPED_KEY_BYTES = 80;
 /** The required form of a companion's display name: "Chrome (Mac OS)". */
-const DISPLAY_NAME = /^[A-Za-z]{2,20} \([A-Za-z ]{2,20}\)$/;
+const DISPLAY_NAME = /^[A-Za-z]{2,20} \((Windows|Mac OS|Linux|Android|iOS)\)$/;
 
 interface CodeLinkOptions {
   network: Switchboard;
@@ -29,7 +38,7 @@ interface CodeLinkOptions {
 export class CodeLink {
   #socket: CompanionSocket;
   #options: CodeLinkOptions;
-  #request: CodeRequest | null = null;
+  #request: (CodeRequest & { number: string }) | null = null;
   #finish: ((finish: CompanionFinish | null) => void) | null = null;
   #cancelExpiry: () => void = () => {};
 
@@ -81,16 +90,18 @@ export class CodeLink {
     const account = network.directory.resolve(link.attrs.jid)?.account;
     if (!account) return this.#socket.send(refusal(query, "404"));
     const refused = network.faults.take(account.number, "refuse_code");
-    if (refused) return this.#socket.send(refusal(query, refused));
+    if (refused) return this.#socket.send(refusal(query, refused.code, refused));
     const wrappedEphemeral = bytesOf(child(link, "link_code_pairing_wrapped_companion_ephemeral_pub"));
     const authKey = bytesOf(child(link, "companion_server_auth_key_pub"));
     const isNamed = DISPLAY_NAME.test(textOf(child(link, "companion_platform_display")));
-    if (wrappedEphemeral.length !== WRAPPED_KEY_BYTES || authKey.length !== 32 || !isNamed) {
+    const [zero, ...more] = bytesOf(child(link, "link_code_pairing_nonce"));
+    const isWhole = wrappedEphemeral.length === WRAPPED_KEY_BYTES && authKey.length === 32;
+    if (!isWhole || !isNamed || zero !== 0 || more.length > 0) {
       return this.#socket.send(refusal(query, "400"));
     }
     this.#finish?.(null);
     const ref = expectCode(account);
-    this.#request = { ref, wrappedEphemeral };
+    this.#request = { ref, wrappedEphemeral, number: account.number };
     this.#cancelExpiry();
     this.#cancelExpiry = network.runtime.clock.after(codeLifetimeMs, () => this.#expire());
     this.#socket.send(result(query, [
@@ -106,12 +117,23 @@ export class CodeLink {
     if (!request) return;
     this.#options.withdrawCode();
     this.#request = null;
-    this.#notify("refresh_code", [element("link_code_pairing_ref", {}, Buffer.from(request.ref))]);
+    const isManual = this.#options.network.faults.take(request.number, "manual_refresh");
+    this.#notify(
+      "refresh_code",
+      [element("link_code_pairing_ref", {}, Buffer.from(request.ref))],
+      isManual ? { force_manual_refresh: "true" } : {},
+    );
   }
 
   #takeFinish(query: BinaryNode, link: BinaryNode): void {
+    const { network } = this.#options;
     const wrappedKeyBundle = bytesOf(child(link, "link_code_pairing_wrapped_key_bundle"));
     const identityPublic = bytesOf(child(link, "companion_identity_public"));
+    const account = network.directory.resolve(link.attrs.jid)?.account;
+    if (account && network.faults.take(account.number, "refuse_finish")) {
+      this.#finish?.(null);
+      return this.#socket.send(refusal(query, "400"));
+    }
     if (!this.#finish || identityPublic.length !== 32 || wrappedKeyBundle.length === 0) {
       return this.#socket.send(refusal(query, "400"));
     }
@@ -119,8 +141,8 @@ export class CodeLink {
     this.#finish({ wrappedKeyBundle, identityPublic });
   }
 
-  #notify(stage: string, content: BinaryNode[]): void {
-    const step = element("link_code_companion_reg", { stage }, content);
+  #notify(stage: string, content: BinaryNode[], attributes: Attributes = {}): void {
+    const step = element("link_code_companion_reg", { stage, ...attributes }, content);
     this.#socket.send(this.#options.network.notices.notification({ type: step.tag }, [step]));
   }
 }

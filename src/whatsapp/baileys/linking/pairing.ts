@@ -17,6 +17,7 @@ import {
   type BinaryNode,
   buildPairingQRData,
   configureSuccessfulPairing,
+  DEF_TAG_PREFIX,
   getBinaryNodeChild,
   getBinaryNodeChildren,
   S_WHATSAPP_NET,
@@ -29,7 +30,7 @@ import type { PasskeyRequest } from "../../connection.ts";
 import type { AuthState } from "../auth_state.ts";
 import { bytesIn, withhold } from "../stanza.ts";
 import { ping } from "../vitals.ts";
-import { askForCode } from "./code.ts";
+import { CodeLink } from "./code.ts";
 import { makeAdvSecret } from "./companion.ts";
 import { Passkey } from "./passkey.ts";
 
@@ -45,7 +46,7 @@ export interface PairingEvents {
   passkey(request: PasskeyRequest | null): void;
   /** The phone has accepted, and the credentials are on disk. */
   linked(): void;
-  /** All refs were shown and nobody scanned, or the passkey step failed. `reason` is one sentence, if known. */
+  /** All refs were shown and nobody scanned, or a step with code or passkey failed. `reason` is one sentence, if known. */
   expired(reason?: string): void;
   failed(error: unknown): void;
 }
@@ -62,6 +63,7 @@ interface PairingOptions {
 /** Handles linking on the socket in place of the library. */
 export class Pairing {
   readonly passkey: Passkey;
+  readonly #code: CodeLink;
   readonly #options: PairingOptions;
   readonly #events: PairingEvents;
   #refs: string[] = [];
@@ -70,9 +72,18 @@ export class Pairing {
   #cancelRotation = () => {};
 
   constructor(options: PairingOptions, events: PairingEvents) {
-    const { socket, auth, runtime } = options;
+    const { socket, auth, browser, runtime } = options;
     this.#options = options;
     this.#events = events;
+    this.#code = new CodeLink({
+      query: (node) => socket.query(node),
+      onAnswer: (id, read) => socket.ws.once(`${DEF_TAG_PREFIX}${id}`, read),
+      makeId: () => socket.generateMessageTag(),
+      auth,
+      browser,
+      runtime,
+      failed: (reason) => events.expired(reason),
+    });
     this.passkey = new Passkey({ query: (node) => socket.query(node), auth, runtime }, {
       asked: (request) => events.passkey(request),
       failed: (reason) => events.expired(reason),
@@ -80,9 +91,10 @@ export class Pairing {
     this.#listen();
   }
 
-  /** Stops the timers: the rotation of QRs and the time limits of the passkey. */
+  /** Stops the timers: the rotation of QRs and the time limits of code and passkey. */
   stop(): void {
     this.#stopRotation();
+    this.#code.stop();
     this.passkey.end();
   }
 
@@ -93,8 +105,8 @@ export class Pairing {
     for (const name of ["CB:iq,type:set,pair-device", "CB:iq,,pair-success"]) ws.removeAllListeners(name);
     on("CB:iq,type:set,pair-device", (stanza) => this.#pairDevice(stanza));
     on("CB:iq,,pair-success", (stanza) => this.#pairSuccess(stanza));
-    on("CB:notification,type:link_code_companion_reg", (stanza) => this.#linkCode(stanza));
     const notifications = new Map<string | undefined, (stanza: BinaryNode) => Promise<void>>([
+      ["link_code_companion_reg", (stanza) => this.#linkCode(stanza)],
       ["companion_reg_refresh", (stanza) => this.#refresh(stanza)],
       ["passkey_prologue_request", (stanza) => this.#passkeyRequested(stanza)],
       ["crsc_continuation", (stanza) => this.#passkeyContinued(stanza)],
@@ -134,17 +146,15 @@ export class Pairing {
   }
 
   async #showCode(phone: string): Promise<void> {
-    const { socket, auth, browser, runtime: { random } } = this.#options;
-    const query = (node: BinaryNode) => socket.query(node);
-    this.#events.code(await askForCode(phone, { query, auth, browser, random }));
+    this.#events.code(await this.#code.ask(phone));
   }
 
   async #linkCode(stanza: BinaryNode): Promise<void> {
     const { auth: { creds }, pairingPhone } = this.#options;
+    await this.#acknowledge(stanza);
     const step = getBinaryNodeChild(stanza, "link_code_companion_reg");
-    if (step?.attrs.stage === "refresh_code" && pairingPhone !== null && !creds.account) {
-      await this.#showCode(pairingPhone);
-    }
+    if (!step || pairingPhone === null || creds.account || !isFromServer(stanza)) return;
+    if (await this.#code.take(step)) await this.#showCode(pairingPhone);
   }
 
   /**
@@ -174,6 +184,7 @@ export class Pairing {
     await this.#acknowledge(stanza);
     if (this.#options.auth.creds.account || !isFromServer(stanza)) return;
     this.#stopRotation();
+    this.#code.stop();
     await this.passkey.requested(stanza);
   }
 

@@ -134,6 +134,7 @@ class TestCompanion {
         element("link_code_pairing_wrapped_companion_ephemeral_pub", {}, new Uint8Array(80)),
         element("companion_server_auth_key_pub", {}, new Uint8Array(32)),
         element("companion_platform_display", {}, Buffer.from("Chrome (Mac OS)")),
+        element("link_code_pairing_nonce", {}, Uint8Array.of(0)),
       ]),
     );
   }

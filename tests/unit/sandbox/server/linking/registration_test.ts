@@ -68,6 +68,7 @@ function helloFor({ jid }: Account, name = "Chrome (Mac OS)"): BinaryNode {
       element("link_code_pairing_wrapped_companion_ephemeral_pub", {}, new Uint8Array(80)),
       element("companion_server_auth_key_pub", {}, new Uint8Array(32)),
       element("companion_platform_display", {}, new TextEncoder().encode(name)),
+      element("link_code_pairing_nonce", {}, Uint8Array.of(0)),
     ]),
   ]);
 }
@@ -145,7 +146,7 @@ Deno.test("early_success tells the companion that it is logged in before the pho
 
 Deno.test("companion_hello is refused by refuse_code, or for an invalid name, and the next one is answered", () => {
   const { network, account, sent, registration } = scene();
-  network.faults.add(account.number, "refuse_code", "429");
+  network.faults.add(account.number, "refuse_code", { code: "429" });
   registration.onStanza(helloFor(account));
   assert.equal(child(sent.at(-1), "error")?.attrs.code, "429");
   for (const name of ["", "Paloma", "Chrome Mac OS", "(Mac OS)"]) {
