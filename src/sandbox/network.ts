@@ -19,8 +19,8 @@ import type { PhoneUplink } from "./world/uplink.ts";
 
 /** Three minutes, as on the real network. */
 const CODE_LIFETIME_MS = 180_000;
-/** Somewhat more than the default timeout of browsers. */
-const PASSKEY_LIFETIME_MS = 300_000;
+/** As long as WhatsApp Web gives for a signature. */
+const PASSKEY_LIFETIME_MS = 600_000;
 
 interface NetworkOptions {
   runtime: Runtime;

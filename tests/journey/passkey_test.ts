@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 const LINE = "4915100000001";
 const ANA = "4917000000001";
 /** The simulated network's. */
-const CHALLENGE_LIFETIME_MS = 300_000;
+const CHALLENGE_LIFETIME_MS = 600_000;
 
 async function createLine(stage: Stage<RunningGateway>, pairingPhone?: string): Promise<LinkedLine> {
   await stage.control.call("POST", "/phones", { number: LINE, passkey: true });
@@ -213,6 +213,26 @@ Deno.test("a challenge that ran out is replaced by a new QR, which links", async
     await scan(stage, line);
     const next = await asked(stage, line, "required");
     assert.equal((await give(stage, line, await sign(stage, next.options))).status, 200);
+    await stage.sessionStatus(line, "connected");
+  });
+});
+
+Deno.test("a signature that is accepted and leads to nothing is asked for again without the proof, and then links", async () => {
+  const clock = new LeapClock();
+  await withStage(() => openStageWith((env) => startGatewayHere(env, { clock })), async (stage) => {
+    const line = await createLine(stage);
+    await scan(stage, line);
+    const first = await asked(stage, line, "required");
+    await stage.control.call("POST", "/faults", { line: LINE, kind: "no_continuation", count: 10 });
+    assert.equal((await give(stage, line, await sign(stage, first.options))).status, 200);
+    clock.leap(60_000);
+    const next = await asked(stage, line, "required", first);
+    assert.match((await stage.session(line)).reason, /phone did not answer. Sign once more/);
+    assert.equal((await give(stage, line, await sign(stage, next.options))).status, 200);
+    // Without the proof the owner compares codes.
+    await asked(stage, line, "confirm");
+    await stage.api.call("POST", `/sessions/${line.sessionId}/passkey/confirm`);
+    await stage.control.call("POST", `/phones/${LINE}/passkey/confirm`);
     await stage.sessionStatus(line, "connected");
   });
 });

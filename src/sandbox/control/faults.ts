@@ -49,7 +49,15 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.literal("new_salt") }),
   z.strictObject({
     ...line,
-    kind: z.enum(["demand_token", "deaf", "garble", "no_offline_end", "refuse_finish", "manual_refresh"]),
+    kind: z.enum([
+      "demand_token",
+      "deaf",
+      "garble",
+      "no_offline_end",
+      "refuse_finish",
+      "manual_refresh",
+      "no_continuation",
+    ]),
     count,
   }),
 ]);
@@ -105,6 +113,7 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
     case "no_offline_end":
     case "refuse_finish":
     case "manual_refresh":
+    case "no_continuation":
       return faults.add(number, asked.kind, true, asked.count);
     case "status_post":
       for (let i = 0; i < asked.count; i++) network.postStatus(account, asked.form);

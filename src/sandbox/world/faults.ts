@@ -34,6 +34,8 @@ interface CountedFaults {
   manual_refresh: true;
   /** Refuses a companion's answer to the phone on which its code was entered. */
   refuse_finish: true;
+  /** Takes a passkey's signature that comes with a handoff proof, but never asks the phone. */
+  no_continuation: true;
   /** Refuses a login with this reason. */
   refuse_login: string;
   /** Sends `<success>` to a companion before the phone has accepted it. */

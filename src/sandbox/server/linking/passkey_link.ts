@@ -141,12 +141,17 @@ export class PasskeyLink {
     if (this.#link !== link) return;
     if (!verified) return this.#refuse(link, query, NOT_AUTHORIZED);
     if (link.account.passkeyExchange) return this.#refuse(link, query, CONFLICT);
+    const proof = child(prologue, "pairing_handoff_proof");
+    if (proof && this.#options.network.faults.take(link.account.number, "no_continuation")) {
+      link.challenge = newChallenge(this.#options.network.runtime, this.#options.lifetimeMs);
+      link.step = "asked";
+      return this.#socket.send(result(query));
+    }
     link.account.passkeyExchange = link;
     link.step = "proven";
     link.cancelTimeout();
     link.cancelTimeout = this.#options.network.runtime.clock.after(this.#options.lifetimeMs, () => this.close());
     this.#socket.send(result(query));
-    const proof = child(prologue, "pairing_handoff_proof");
     const identity = link.primary.begin(payload, proof ? bytesOf(proof) : null);
     this.#notify(link, "crsc_continuation", [element("primary_ephemeral_identity", {}, identity)]);
   }

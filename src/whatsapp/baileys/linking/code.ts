@@ -16,7 +16,6 @@ import {
   aesDecryptCTR,
   aesEncryptCTR,
   aesEncryptGCM,
-  type AuthenticationCreds,
   type BinaryNode,
   bytesToCrockford,
   Curve,

@@ -31,17 +31,20 @@ import { bytesIn, iq, queryError } from "../stanza.ts";
 import { type Companion, handoffKey, handoffProof, makeAdvSecret, makeCompanion, pairingRequest } from "./companion.ts";
 
 const HANDOFF_MS = 5 * 60_000;
-/** Lifetime of a challenge that does not state one. */
-const CHALLENGE_MS = 5 * 60_000;
+/** As long as WhatsApp Web gives for a signature. A challenge's `timeout` is for one call of the browser. */
+const CHALLENGE_MS = 10 * 60_000;
 /** Linking is abandoned after this time without a signature. A challenge that expires before then is replaced. */
 const SIGNED_WITHIN_MS = 15 * 60_000;
 /** After a refusal, the network sends a new challenge within this time; otherwise the gateway requests one. */
 const ASKED_AGAIN_MS = 3_000;
 /** Time for a person to compare two codes. */
 const CONFIRM_MS = 5 * 60_000;
-/** Time for the phone to respond to the signature, and to complete the link. */
-const PHONE_MS = 60_000;
+/** Time for the phone to respond to the signature, and to complete the link, as WhatsApp Web gives it. */
+const PHONE_MS = 10 * 60_000;
+/** A phone that accepts the handoff proof responds at once. One that does not is asked again without it. */
+const PROVEN_PHONE_MS = 60_000;
 const NOBODY_SIGNED = "Nobody signed with the passkey in time.";
+const PHONE_SILENT = "The phone did not answer.";
 const NO_ANSWER = "The messaging network did not answer the passkey request.";
 
 interface PasskeyEvents {
@@ -60,11 +63,16 @@ interface PasskeyOptions {
 
 type Options = Record<string, unknown>;
 
+interface Signed {
+  companion: Companion;
+  /** The network has received the handoff proof, so nobody has to compare codes. */
+  isProven: boolean;
+}
+
 type Stage =
   | { name: "idle" | "busy" | "completing" }
   | { name: "required"; options: Options; expiresAt: number }
-  /** `isProven`: the network has received the handoff proof, so nobody has to compare codes. */
-  | { name: "signed"; companion: Companion; isProven: boolean }
+  | { name: "signed" } & Signed
   | { name: "confirm"; key: Uint8Array };
 
 /** The state of the passkey step of one link, driven by a person, the network and the phone. */
@@ -77,6 +85,8 @@ export class Passkey {
   #handoff: { key: Uint8Array; until: number } | null = null;
   /** Why the last signature was rejected. */
   #refusal: string | null = null;
+  /** What the phone did not answer in time; it may do so late. */
+  #unanswered: Signed | null = null;
   #cancelTimer = () => {};
 
   constructor(options: PasskeyOptions, events: PasskeyEvents) {
@@ -113,7 +123,8 @@ export class Passkey {
     this.#enter({ name: "busy" });
     try {
       const signed = await this.#sendPrologue(assertion);
-      this.#enter({ name: "signed", ...signed }, PHONE_MS, () => this.#fail("The phone did not answer."));
+      const late = () => signed.isProven ? this.#askUnproven(signed) : this.#fail(PHONE_SILENT);
+      this.#enter({ name: "signed", ...signed }, signed.isProven ? PROVEN_PHONE_MS : PHONE_MS, late);
       this.#refusal = null;
       this.#events.asked(null);
     } catch (error) {
@@ -128,8 +139,10 @@ export class Passkey {
   /** Handles `crsc_continuation`: the phone has accepted the signature. */
   async continued(notification: BinaryNode): Promise<void> {
     const { clock, log } = this.#options.runtime;
-    if (this.#stage.name !== "signed") return log.warn("the phone accepted a passkey that nobody signed with");
-    const { companion, isProven } = this.#stage;
+    const signed = this.#stage.name === "signed" ? this.#stage : this.#unanswered;
+    if (!signed) return log.warn("the phone accepted a passkey that nobody signed with");
+    const { companion, isProven } = signed;
+    this.#unanswered = null;
     this.#enter({ name: "busy" });
     const { key, code } = companion.meet(contentOf(notification, "primary_ephemeral_identity"));
     await this.#tell({ tag: "companion_nonce", attrs: {}, content: companion.nonce });
@@ -147,6 +160,7 @@ export class Passkey {
 
   /** Called when the link is complete, or has ended. */
   end(): void {
+    this.#unanswered = null;
     this.#enter({ name: "idle" });
   }
 
@@ -166,11 +180,19 @@ export class Passkey {
   #require(request: Options, expiresAt?: number): void {
     const { timeout } = request;
     const now = this.#options.runtime.clock.now();
-    const lastsMs = typeof timeout === "number" && timeout > 0 ? Math.min(timeout, SIGNED_WITHIN_MS) : CHALLENGE_MS;
+    const lastsMs = Math.min(Math.max(Number(timeout) || 0, CHALLENGE_MS), SIGNED_WITHIN_MS);
     expiresAt ??= now + lastsMs;
     const late = () => void this.#renew(request.challenge);
     this.#enter({ name: "required", options: request, expiresAt }, Math.max(0, expiresAt - now), late);
     this.#events.asked({ stage: "required", options: request, expiresAt, refusal: this.#refusal });
+  }
+
+  /** The network took the signature, and nothing followed: it may take the proof for re-links only. */
+  #askUnproven(signed: Signed): void {
+    this.#handoff = null;
+    this.#unanswered = signed;
+    this.#refusal = `${PHONE_SILENT} Sign once more.`;
+    void this.#renew();
   }
 
   /** Replaces a challenge that was refused, or this one that expired, within the same link. */
