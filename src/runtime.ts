@@ -4,6 +4,7 @@
 import { randomInt } from "node:crypto";
 import { monotonicFactory } from "ulid";
 import type { Logger } from "pino";
+import { ConfirmedTime } from "./confirmed_time.ts";
 
 /** Time. All times in Paloma are Unix milliseconds unless a name says otherwise. */
 export interface Clock {
@@ -34,6 +35,8 @@ export type Log = Logger;
 
 export interface Runtime {
   readonly clock: Clock;
+  /** What expires or is deleted goes by this time. */
+  readonly confirmed: ConfirmedTime;
   readonly random: Random;
   readonly ids: Ids;
   readonly log: Log;
@@ -122,7 +125,8 @@ export function makeIds(clock: Clock, random: Random): Ids {
 
 /** Returns a runtime with the real clock, real randomness and the given log. */
 export function systemRuntime(log: Log): Runtime {
-  return { clock: systemClock, random: systemRandom, ids: makeIds(systemClock, systemRandom), log };
+  const confirmed = new ConfirmedTime(() => Date.now(), () => performance.now());
+  return { clock: systemClock, confirmed, random: systemRandom, ids: makeIds(systemClock, systemRandom), log };
 }
 
 /** Resolves after `delayMs`, or at once when the signal aborts. Never rejects. */

@@ -5,6 +5,7 @@ import { within } from "../base/within.ts";
 import { membersAtWork } from "../cluster/member.ts";
 import type { BucketConfig, Config } from "../config.ts";
 import { AlreadyRunning, type DataFolder, placeOf } from "../data/data_folder.ts";
+import { dataKeys } from "../data/rows.ts";
 import { LINE_KIND } from "../line/remote.ts";
 import { lineKeys } from "../line/rows.ts";
 import { openBucket } from "../media/bucket.ts";
@@ -46,6 +47,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
   }
   const readable: Check = [name, () => withFolder(config, (data) => checkAccounts(data, placeOf(config)))];
   const lines: Check = ["lines", () => withFolder(config, checkLines)];
+  const time: Check = ["time", () => withFolder(config, checkTime)];
   const webhooks: Check = ["webhook targets", () => withFolder(config, checkWebhooks)];
   const bucket: Check[] = media === null ? [] : [["bucket", () => checkBucket(media)]];
   if (store === null) {
@@ -56,6 +58,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
       ["disk space", () => checkDisk(config)],
       ...bucket,
       ["gateway", () => checkGateway(config)],
+      time,
       lines,
       webhooks,
     ];
@@ -65,6 +68,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
     ...(media === null ? [["files", () => well(NO_BUCKET, "set PALOMA_MEDIA")] satisfies Check] : bucket),
     ["gateway", () => checkPort(config)],
     ["workers", () => withFolder(config, checkWorkers)],
+    time,
     lines,
     webhooks,
   ];
@@ -81,6 +85,18 @@ async function checkAccounts({ accounts }: DataFolder, place: string): Promise<F
     `${place} can be read and written, ${count}`,
     all.length === 0 ? "paloma account create --name NAME --plan own" : null,
   );
+}
+
+/** By how much a running gateway may be behind with what it keeps of the confirmed time. */
+const CONFIRMED_LATE_MS = 30 * 60_000;
+
+/** A gateway that was not running has confirmed nothing either, so that this is no fault. */
+async function checkTime({ kv }: DataFolder): Promise<Found> {
+  const { value } = await kv.get(dataKeys.confirmedAt());
+  if (value === null) return well("no gateway has run for ten minutes yet");
+  const text = `last confirmed at ${new Date(value).toISOString()}`;
+  if (systemClock.now() - value <= CONFIRMED_LATE_MS) return well(text);
+  return well(text, "if a gateway has run since, the clock jumped ahead: check it, nothing expires or is deleted");
 }
 
 /** Checks the permissions of the folder only: its files are made private whenever they are opened. */

@@ -5,6 +5,8 @@ export const dataKeys = {
   schemaVersion: () => key<number>("meta", "schema_version"),
   /** When the store was last probed for writes (`makeProbe`). */
   probed: () => key<number>("meta", "probed"),
+  /** The time that was confirmed last, Unix ms (`confirmed_time.ts`). */
+  confirmedAt: () => key<number>("meta", "confirmed_at"),
   /** Present while a restore into a shared store or a bucket is under way, and after one that was interrupted. */
   restoring: () => key<true>("meta", "restoring", "now"),
   restorings: () => prefix<true>("meta", "restoring"),

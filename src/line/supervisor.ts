@@ -214,7 +214,7 @@ export class Supervisor implements Service, LiveLines {
    * lost. Resolves to the milliseconds until the next sweep, if the store does not change before.
    */
   async #sweep(): Promise<number> {
-    const { kv, ownership, plansChanged, runtime: { clock } } = this.#deps;
+    const { kv, ownership, plansChanged, runtime: { clock, confirmed } } = this.#deps;
     const found = new Set<string>();
     const counts = noLines();
     let begun = 0;
@@ -238,7 +238,7 @@ export class Supervisor implements Service, LiveLines {
     if (await plansChanged()) { for (const { runner } of this.#sessions.values()) runner.wake(); }
     if (clock.now() - this.#queuesSeenAt >= SWEEP_EVERY_MS) await this.#wakeBusy();
     if (!isObserved) return SWEEP_AGAIN_MS;
-    const expiresIn = await nextExpiry(kv) - clock.now();
+    const expiresIn = await nextExpiry(kv) - confirmed.now();
     // An expired message still has its row: it is on its way, or belongs to a bulk that is being accepted.
     return expiresIn <= 0 ? SWEEP_AGAIN_MS : Math.min(expiresIn, SWEEP_EVERY_MS);
   }

@@ -125,8 +125,8 @@ export class Recorder {
 
   /** Does `dropped` for a message whose time is over, unless it has been rescheduled meanwhile. */
   expired(messageId: string): Promise<Message | null> {
-    const { clock } = this.#deps.runtime;
-    const next = (m: Message) => m.expiresAt <= clock.now() ? failedUnlessProved(m, EXPIRED) : null;
+    const { confirmed } = this.#deps.runtime;
+    const next = (m: Message) => m.expiresAt <= confirmed.now() ? failedUnlessProved(m, EXPIRED) : null;
     return this.#moveOne({ ...queued(messageId), next });
   }
 

@@ -3,7 +3,7 @@ import type { LineStatus } from "../line/line.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QueuedCount } from "../message/history/counts.ts";
 import { oldestWaiting } from "../message/queue/across_lines.ts";
-import { aheadMs, type Clock } from "../runtime.ts";
+import { aheadMs, type Clock, type Runtime } from "../runtime.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -14,7 +14,7 @@ const MOST_RETRIES_COUNTED = 10_000;
 interface GaugeSources {
   kv: Kv;
   network: Pick<Network, "webVersion">;
-  clock: Clock;
+  runtime: Pick<Runtime, "clock" | "confirmed">;
   lines: { countByStatus(): Readonly<Record<LineStatus, number>>; countDegraded(): number };
   queuedCount: QueuedCount;
   /** Number of attempts that wait for their account's turn. */
@@ -26,8 +26,13 @@ interface GaugeSources {
  */
 export function addGauges(
   metrics: Metrics,
-  { kv, clock, network, lines, queuedCount, webhookAttemptsWaiting }: GaugeSources,
+  { kv, runtime, network, lines, queuedCount, webhookAttemptsWaiting }: GaugeSources,
 ): void {
+  metrics.gauge(
+    "paloma_clock_unconfirmed_seconds",
+    "How far the system's clock jumped ahead of the confirmed time, by which data expires and is deleted",
+    () => runtime.confirmed.aheadMs() / 1000,
+  );
   metrics.gaugeBy("status", {
     name: "paloma_lines",
     help: "Lines by status",
@@ -49,7 +54,7 @@ export function addGauges(
   metrics.gauge(
     "paloma_whatsapp_web_version_age_seconds",
     "Time since the announced version of WhatsApp Web was learned; 0 before a line has connected",
-    () => Math.max(0, clock.now() - (network.webVersion()?.since ?? clock.now())) / 1000,
+    () => Math.max(0, runtime.clock.now() - (network.webVersion()?.since ?? runtime.clock.now())) / 1000,
   );
   metrics.gauge("paloma_messages_queued", "Messages waiting in the queues of all lines", queuedCount);
   metrics.gauge(
@@ -65,7 +70,7 @@ export function addGauges(
   metrics.gauge(
     "paloma_queue_oldest_seconds",
     "Age of the message that has waited longest at the head of a line's queue",
-    () => oldestSeconds(kv, clock),
+    () => oldestSeconds(kv, runtime.clock),
   );
 }
 

@@ -54,9 +54,16 @@ interface SweepContext {
 
 export type SweepWork = ReturnType<typeof sweepWork>;
 
-export function sweepWork(context: SweepContext) {
-  const { kv, runtime, network, events, eventDays, historyDays } = context;
-  const now = () => runtime.clock.now();
+/** The sweeps go by the confirmed time. */
+export function sweepWork(options: SweepContext) {
+  const { kv, network, events, eventDays, historyDays } = options;
+  const now = () => options.runtime.confirmed.now();
+  const { clock } = options.runtime;
+  const runtime = {
+    ...options.runtime,
+    clock: { now, after: (delayMs: number, run: () => void) => clock.after(delayMs, run) },
+  };
+  const context = { ...options, runtime };
   const sweepSeen = makeSweepSeen(kv);
   const sweepKnown = makeSweepKnown(kv, network);
   return {

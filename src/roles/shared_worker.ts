@@ -10,6 +10,7 @@ import { LINE_KIND, makeLineAnswers, ringQueue } from "../line/remote.ts";
 import { lineKeys } from "../line/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import { sharedWebhooks, WEBHOOK_KIND, webhookThings } from "../webhook/remote.ts";
+import { makeTimeKeeper } from "../ops/time_keeper.ts";
 import { noteSetback } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 import {
@@ -109,7 +110,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
     holds: (lineId) => lines.storeOf(lineId) !== null,
   });
   // Services stop in reverse: `member` before the supervisor, so that other processes take over while the rest stops.
-  return { ...parts, service: inOrder(supervisor, dispatcher, answers, member, changes) };
+  return { ...parts, service: inOrder(makeTimeKeeper(kv, runtime), supervisor, dispatcher, answers, member, changes) };
 }
 
 async function* lineThings(kv: Kv): AsyncIterable<string> {

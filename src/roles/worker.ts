@@ -9,6 +9,7 @@ import { removeAllStaged } from "../message/bulk.ts";
 import { addGauges } from "../ops/gauges.ts";
 import { makeMaintenance, sweeps } from "../ops/maintenance.ts";
 import { measuredWebhooks } from "../ops/metrics.ts";
+import { makeTimeKeeper } from "../ops/time_keeper.ts";
 import type { Kv } from "../store/kv.ts";
 import { Dispatcher, type WebhookOwnership } from "../webhook/dispatcher.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -42,7 +43,12 @@ export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart
   // Removes the staged rows of a bulk that a crash interrupted before it was accepted.
   const clearing = { start: () => removeAllStaged(kv) };
   const upkeep = upkeepOf(ground, { kv, network, queueChanged: (lineId) => supervisor.queueChanged(lineId) });
-  const service = inOrder(clearing, together(dispatcher, supervisor, upkeep), changes);
+  const service = inOrder(
+    clearing,
+    makeTimeKeeper(kv, ground.runtime),
+    together(dispatcher, supervisor, upkeep),
+    changes,
+  );
   return { network, supervisor, dispatcher, service };
 }
 
@@ -78,16 +84,16 @@ export function upkeepOf(ground: Ground, options: UpkeepOptions): Service {
       name: "logins, links and the audit log",
       everyMs: SWEEP_PANEL_MS,
       run: async (signal) =>
-        await (await import("../panel/sweep.ts")).sweepPanel(options.kv, runtime.clock.now(), signal),
+        await (await import("../panel/sweep.ts")).sweepPanel(options.kv, runtime.confirmed.now(), signal),
     },
   ], runtime);
 }
 
 export function addWorkerGauges(
-  { metrics, kv, media, runtime: { clock }, queuedCount }: Ground,
+  { metrics, kv, media, runtime, queuedCount }: Ground,
   { network, supervisor, dispatcher }: Omit<WorkerPart, "service">,
 ): void {
   const webhookAttemptsWaiting = () => dispatcher.waiting();
   metrics.gauge("paloma_media_bytes", "Files on the data folder's disk", () => media.bytes?.() ?? 0);
-  addGauges(metrics, { kv, clock, network, lines: supervisor, queuedCount, webhookAttemptsWaiting });
+  addGauges(metrics, { kv, runtime, network, lines: supervisor, queuedCount, webhookAttemptsWaiting });
 }

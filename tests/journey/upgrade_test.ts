@@ -16,7 +16,7 @@ import { startGatewayHere } from "../support/gateway_here.ts";
 import { tryCommand } from "../support/gateway_process.ts";
 import { LeapClock } from "../support/leap_clock.ts";
 import { Receiver } from "../support/receiver.ts";
-import { testRuntime } from "../support/runtime.ts";
+import { confirmedBy, testRuntime } from "../support/runtime.ts";
 import { until } from "../support/until.ts";
 
 const FIXTURES = join(import.meta.dirname!, "..", "fixtures", "upgrade");
@@ -49,7 +49,9 @@ async function networkOf({ lids, line, companion }: UpgradeFolder, clock: LeapCl
     between: (min: number, max: number) => digits.shift() ?? systemRandom.between(min, max),
   };
   const log = pino({ level: "silent" });
-  const network = await startNetwork({ runtime: { clock, random, ids: makeIds(clock, random), log } });
+  const network = await startNetwork({
+    runtime: { clock, confirmed: confirmedBy(clock), random, ids: makeIds(clock, random), log },
+  });
   for (const [number, lid] of Object.entries(lids)) {
     digits.push(...[...lid.split("@")[0]!.slice(1)].map(Number));
     network.addPhone(number);

@@ -16,7 +16,7 @@ import type { Network } from "../../src/whatsapp/network.ts";
 import type { FileBody, Outgoing, OutgoingBody, SendOutcome } from "../../src/whatsapp/outgoing.ts";
 import { LeapClock } from "./leap_clock.ts";
 import { LineEvents } from "./line_events.ts";
-import { ManualClock } from "./runtime.ts";
+import { confirmedBy, ManualClock } from "./runtime.ts";
 import { until } from "./until.ts";
 
 export interface EngineOptions {
@@ -71,7 +71,13 @@ export async function withScene(
   const networkClock = new LeapClock();
   const simulated = await startNetwork({ runtime: { ...systemRuntime(log), clock: networkClock } });
   const clock = new ManualClock(systemRuntime(log).clock.now());
-  const runtime: Runtime = { clock, random: systemRandom, ids: makeIds(clock, systemRandom), log };
+  const runtime: Runtime = {
+    clock,
+    confirmed: confirmedBy(clock),
+    random: systemRandom,
+    ids: makeIds(clock, systemRandom),
+    log,
+  };
   let engine = await openEngine({ simulated, runtime, folder });
   const connections = new Set<Connection>();
 

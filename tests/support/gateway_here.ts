@@ -3,6 +3,7 @@ import { startGateway } from "../../src/app.ts";
 import { readConfig } from "../../src/config.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { type Clock, makeIds, systemClock, systemRandom } from "../../src/runtime.ts";
+import { confirmedBy } from "./runtime.ts";
 import { onTestStore } from "./test_store.ts";
 import type { Environment, RunningGateway } from "./gateway_process.ts";
 
@@ -14,7 +15,13 @@ export async function startGatewayHere(
   const config = readConfig({ ...onTestStore(env), PALOMA_PORT: "0" });
   let written = "";
   const log = makeLog("trace", { destination: { write: (line: string) => void (written += line) } });
-  const runtime = { clock, random: systemRandom, ids: makeIds(clock, systemRandom), log };
+  const runtime = {
+    clock,
+    confirmed: confirmedBy(clock),
+    random: systemRandom,
+    ids: makeIds(clock, systemRandom),
+    log,
+  };
   const gateway = await startGateway({ config, runtime });
   return {
     baseUrl: gateway.baseUrl,

@@ -1,8 +1,10 @@
 /** Time, chance, ids and log for tests: time moves only when told, chance is seeded, the log is kept in memory. */
 import pino from "pino";
+import { ConfirmedTime } from "../../src/confirmed_time.ts";
 import { type Clock, makeIds, type Random, type Runtime, systemRuntime } from "../../src/runtime.ts";
 
 export class ManualClock implements Clock {
+  #jumped = 0;
   #now: number;
   #timers = new Map<number, { at: number; run: () => void }>();
   #next = 1;
@@ -22,6 +24,17 @@ export class ManualClock implements Clock {
   }
 
   /** Moves time, running each due timer at its own moment and letting promises settle between them. */
+  /** Sets the system's clock forward, while no time passes. */
+  jump(ms: number): void {
+    this.#now += ms;
+    this.#jumped += ms;
+  }
+
+  /** The time that has passed, jumps aside. */
+  elapsed(): number {
+    return this.#now - this.#jumped;
+  }
+
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     for (;;) {
@@ -85,7 +98,13 @@ export function testRuntime(seed = 1, clock = new ManualClock()): TestRuntime {
   const random = seededRandom(seed);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: "trace", base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) });
-  return { clock, random, ids: makeIds(clock, random), log, lines };
+  const confirmed = new ConfirmedTime(() => clock.now(), () => clock.elapsed());
+  return { clock, confirmed, random, ids: makeIds(clock, random), log, lines };
+}
+
+/** The time by a clock that is always right, however it moves. */
+export function confirmedBy(clock: Clock): ConfirmedTime {
+  return new ConfirmedTime(() => clock.now(), () => clock.now());
 }
 
 /** The real one, without a log. */

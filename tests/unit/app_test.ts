@@ -13,7 +13,7 @@ import { Change } from "../../src/store/kv.ts";
 import { webhookKeys } from "../../src/webhook/rows.ts";
 import type { Network } from "../../src/whatsapp/network.ts";
 import { FakeNetwork } from "../support/fake_network.ts";
-import { testRuntime } from "../support/runtime.ts";
+import { confirmedBy, testRuntime } from "../support/runtime.ts";
 import { tempFolder } from "../support/temp_folder.ts";
 
 /** The real clock, which knows what it has been asked for and not told to forget. */
@@ -105,7 +105,13 @@ for (const [name, fault] of Object.entries(FAULTS)) {
   Deno.test(`a start that fails leaves nothing open, and the next one works: ${name}`, async () => {
     await using temp = await tempFolder();
     const clock = countedClock();
-    const runtime = { clock, random: systemRandom, ids: makeIds(clock, systemRandom), log: testRuntime().log };
+    const runtime = {
+      clock,
+      confirmed: confirmedBy(clock),
+      random: systemRandom,
+      ids: makeIds(clock, systemRandom),
+      log: testRuntime().log,
+    };
     const config = readConfig({ PALOMA_DATA_DIR: join(temp.path, "data"), PALOMA_PORT: "0" });
     const world: World = { config, runtime, clock, openNetwork: () => new FakeNetwork(clock) };
     const mend = await fault(world);

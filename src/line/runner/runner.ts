@@ -228,7 +228,8 @@ export class Runner implements Service {
       await recorder.proved(message.id);
       return 0;
     }
-    if (message.expiresAt <= now) {
+    const { confirmed } = this.#deps.runtime;
+    if (message.expiresAt <= confirmed.now()) {
       await recorder.expired(message.id);
       return 0;
     }
@@ -238,7 +239,7 @@ export class Runner implements Service {
     if (hold === "paused" || opensAt > now) {
       // Prepared anew when it may leave: that may be much later.
       this.#preparation.drop();
-      return hold === "paused" ? Infinity : Math.min(opensAt, message.expiresAt) - now;
+      return hold === "paused" ? Infinity : Math.min(opensAt - now, untilExpiry(message, now));
     }
     if (hold === "opted_out") {
       await recorder.dropped(message.id, OPTED_OUT);
@@ -255,7 +256,7 @@ export class Runner implements Service {
     const pauseMs = nextDeparture(pacing, now, delaysOf(plan)) - now;
     const wait = this.#preparation.untilTyped(message, { now, pauseMs, typingMs: plan.typingMs });
     // If the message expires first, the rest of the pause is left to prepare the next one.
-    if (wait > 0) return Math.min(wait, message.expiresAt - now);
+    if (wait > 0) return Math.min(wait, untilExpiry(message, now));
     if (!ready) {
       await this.#departures.settle();
       await this.#waker.next(); // the end of the preparation wakes it
@@ -352,4 +353,9 @@ export class Runner implements Service {
     if (until < Infinity) bell.ringAt(LINE_TOPIC + this.#line.lineId, until);
     await this.#waker.rest(until);
   }
+}
+
+/** Returns the ms until the message expires; endless once that is over, because it then waits for the confirmed time. */
+function untilExpiry({ expiresAt }: Message, now: number): number {
+  return expiresAt > now ? expiresAt - now : Infinity;
 }

@@ -88,7 +88,7 @@ export async function expireMessages(
   async function expire(message: Message | null): Promise<boolean> {
     if (message === null || hasEnded(message)) return true;
     // It was rescheduled; its new expiry has a row of its own.
-    if (message.expiresAt > runtime.clock.now()) return true;
+    if (message.expiresAt > runtime.confirmed.now()) return true;
     if (message.status !== "queued") return false;
     if (message.bulkId !== null && (await kv.get(messageKeys.bulk(message.bulkId))).value === null) return false;
     const recorder = recorderOf(message.sessionId);
@@ -106,7 +106,7 @@ export async function expireMessages(
     if (change.mutations.length > 0) await kv.commit(change);
   }
 
-  const range = { prefix: messageKeys.expiries(), end: messageKeys.expiry(runtime.clock.now() + 1, "") };
+  const range = { prefix: messageKeys.expiries(), end: messageKeys.expiry(runtime.confirmed.now() + 1, "") };
   let due: Row<string[]>[] = [];
   let messages = 0;
   for await (const row of kv.list(range)) {

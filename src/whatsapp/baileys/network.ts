@@ -77,7 +77,7 @@ interface LineMemory {
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {} } = options;
   const { storeOf = () => kv } = options;
-  const { clock } = runtime;
+  const { clock, confirmed } = runtime;
   prepareLibraries(options);
   const mediaHost = makeMediaHost(whatsapp, clock);
   const encounters = makeEncounters(kv, clock);
@@ -175,7 +175,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       const last = versions.last();
       return last && shownVersion(last);
     },
-    sweep: async () => await sweepExpired(kv, clock.now()) + await sweepEncounters(kv, clock.now()),
+    sweep: async () => await sweepExpired(kv, confirmed.now()) + await sweepEncounters(kv, confirmed.now()),
   };
 }
 

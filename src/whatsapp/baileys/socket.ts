@@ -173,6 +173,9 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     runtime,
   });
   takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
+  socket.ws.on("CB:success", ({ attrs }: BinaryNode) => {
+    if (Number(attrs.t) > 0) runtime.confirmed.confirm(Number(attrs.t) * 1000);
+  });
   const settings = makeSettings({ auth, host: mediaHost, query: (node) => socket.query(node), runtime });
   const backlog = makeBacklog(socket, runtime);
   const files = makeFileFilter();

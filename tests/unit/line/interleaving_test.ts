@@ -31,7 +31,7 @@ import { FakeNetwork } from "../../support/fake_network.ts";
 import { SEAL } from "../../support/line_world.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 import { QueueModel } from "../../support/queue_model.ts";
-import { ManualClock, seededRandom, testRuntime } from "../../support/runtime.ts";
+import { confirmedBy, ManualClock, seededRandom, testRuntime } from "../../support/runtime.ts";
 import { aLine, aPlan, aSend, keysUnder } from "../../support/send_world.ts";
 
 const ACCOUNT = "acc_1";
@@ -93,7 +93,8 @@ async function run(seed: number): Promise<void> {
     const aheadMs = oneOf([-MOST_AHEAD_MS, 0, MOST_AHEAD_MS]);
     const own = testRuntime(random.between(1, 2 ** 30), clock);
     logs.push(own.lines);
-    const runtime = { ...own, clock: { now: () => clock.now() + aheadMs, after: clock.after.bind(clock) } };
+    const skewed = { now: () => clock.now() + aheadMs, after: clock.after.bind(clock) };
+    const runtime = { ...own, clock: skewed, confirmed: confirmedBy(skewed) };
     const memory = new MemoryKv(disk);
     memory.committed = (change) => {
       try {
@@ -303,7 +304,8 @@ async function run(seed: number): Promise<void> {
   for (let i = 0; i < 2; i++) await sweepStaged();
   await settleAllRefunds(kv);
   await finishBulks({ kv, events, sessionName: () => Promise.resolve("") });
-  const later = { ...runtime, clock: new ManualClock(clock.now() + 2 * DAY_MS) };
+  const inTwoDays = new ManualClock(clock.now() + 2 * DAY_MS);
+  const later = { ...runtime, clock: inTwoDays, confirmed: confirmedBy(inTwoDays) };
   await expireMessages({ kv, runtime: later }, () => recorder);
   await checkEnd(kv, { model, answers });
 }

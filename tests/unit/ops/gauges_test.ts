@@ -7,10 +7,10 @@ import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { connectedWorld } from "../../support/line_world.ts";
 
-function gaugesOf({ kv, network, clock, supervisor }: Awaited<ReturnType<typeof connectedWorld>>): Metrics {
+function gaugesOf({ kv, network, runtime, supervisor }: Awaited<ReturnType<typeof connectedWorld>>): Metrics {
   const metrics = makeMetrics();
   const queuedCount = makeQueuedCount(kv);
-  addGauges(metrics, { kv, network, clock, lines: supervisor, queuedCount, webhookAttemptsWaiting: () => 0 });
+  addGauges(metrics, { kv, network, runtime, lines: supervisor, queuedCount, webhookAttemptsWaiting: () => 0 });
   return metrics;
 }
 
@@ -21,6 +21,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
   for (const order of ["a", "b", "c"]) retries.set(webhookKeys.dueAttempt("whk_1", world.clock.now(), order), 2);
   await world.kv.commit(retries);
   await world.clock.advance(2_000);
+  world.clock.jump(2 * 3_600_000);
 
   const metrics = gaugesOf(world);
   addProcessGauges(metrics, { connections: () => 7 });
@@ -31,6 +32,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
       'paloma_lines{status="disconnected"} 1',
       'paloma_lines{status="qr"} 0',
       "paloma_lines_degraded 0",
+      "paloma_clock_unconfirmed_seconds 7200",
       'paloma_whatsapp_web_version{version="2.3000.1 (setting)"} 1',
       "paloma_whatsapp_web_version_age_seconds 0",
       "paloma_messages_queued 0",
