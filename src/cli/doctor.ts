@@ -14,7 +14,9 @@ import { hasData, withFolder } from "./data.ts";
 import { Exit, print, printResult, table } from "./output.ts";
 import { configOf, localUrl, withSettings } from "./settings.ts";
 
-const HOUR_S = 60 * 60;
+const DAY_S = 24 * 60 * 60;
+/** WhatsApp accepts a version for four to five months. */
+const VERSION_MAY_BE_DAYS = 60;
 /** WhatsApp's certificates, media links and signatures are checked against the clock. */
 const CLOCK_MAY_BE_OFF_MS = 60_000;
 const REAL_NETWORK = "wss://web.whatsapp.com/ws/chat";
@@ -115,14 +117,16 @@ async function checkWebVersion(config: Config): Promise<Found> {
   const metric = (name: string) => metrics.split("\n").find((line) => line.startsWith(name)) ?? "";
   const [, version, source] = /"([\d.]+) \(([^()"]+)\)"/.exec(metric("paloma_whatsapp_web_version{")) ?? [];
   if (version === undefined) return well("none yet: no line of a running gateway has connected");
-  const age = Number(metric("paloma_whatsapp_web_version_age_seconds ").split(" ")[1] ?? 0);
-  const text = `${version}, ${source === "web.whatsapp.com" ? "from" : "by"} ${source}, for ${
-    (age / HOUR_S).toFixed(1)
-  } h`;
-  if (source !== "built in" || config.whatsapp.url !== null) return well(text);
+  const days = Number(metric("paloma_whatsapp_web_version_age_seconds ").split(" ")[1] ?? 0) / DAY_S;
+  const isBuiltIn = source === "built in";
+  const text = `${version}, ${source === "setting" || isBuiltIn ? source : `from ${source}`}, ${
+    days.toFixed(1)
+  } days old`;
+  if (source === "setting" || !isBuiltIn && days <= VERSION_MAY_BE_DAYS) return well(text);
   return well(
     text,
-    "web.whatsapp.com did not report a newer one; if new links are refused, set PALOMA_WHATSAPP_VERSION",
+    "WhatsApp refuses a version after some months, and no newer one could be fetched: " +
+      "let the gateway reach web.whatsapp.com, update it, or set PALOMA_WHATSAPP_VERSION",
   );
 }
 

@@ -138,10 +138,12 @@ export interface ConnectionHealth {
 /** The version of WhatsApp Web that the line announces to the network. */
 export interface AnnouncedVersion {
   version: string;
-  /** Where the version came from. */
+  /** `setting`, `built in`, or the host that it was fetched from. */
   source: string;
-  /** When the version was learned, Unix ms. */
+  /** When it was fetched, or released if it is built in, or set: the start of the process. Unix ms. */
   since: number;
+  /** When the network will refuse it, Unix ms; null if it has not said. */
+  expiresAt: number | null;
 }
 
 /** What a person must do with the account's passkey before linking can continue. */

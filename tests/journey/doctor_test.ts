@@ -21,7 +21,8 @@ onStage("the doctor finds nothing beside a gateway that works", async (stage) =>
   await stage.linkLine("4915100000001");
   const announced = (await doctor(stage)).get("web version");
   assert.ok(announced.ok);
-  assert.match(announced.detail, /^2\.3000\.\d+, by built in, for 0\.\d h$/);
+  assert.match(announced.detail, /^2\.3000\.1060000000, from 127\.0\.0\.1, 0\.0 days old$/);
+  assert.equal(announced.hint, null);
 });
 
 onStage("the doctor says of each trouble what to do", async (stage) => {

@@ -122,7 +122,7 @@ export class FakeNetwork implements Network {
 
   /** The process that used it has died: nothing it opened is heard any more. */
   webVersion() {
-    return { version: "2.3000.1", source: "setting", since: this.clock.now() };
+    return { version: "2.3000.1", source: "setting", since: this.clock.now(), expiresAt: null };
   }
 
   sweep(): Promise<number> {

@@ -42,11 +42,16 @@ const Health = z.object({
     example: "2.3000.1027934701",
   }),
   webVersionSource: z.string().nullable().openapi({
-    description: "Source of the version: `setting`, `web.whatsapp.com` or `built in`.",
+    description: "Source of the version: `setting`, `built in`, or the host that it was fetched from.",
     example: "web.whatsapp.com",
   }),
   webVersionSince: Timestamp.nullable().openapi({
-    description: "When the version was fetched; for any other source, when the gateway started.",
+    description:
+      "When the version was fetched; if it is built in, when it was released; if set, when the gateway started.",
+  }),
+  webVersionExpiresAt: Timestamp.nullable().openapi({
+    description: "When WhatsApp will refuse the version; null if it has not said so on this connection.",
+    example: null,
   }),
 }).openapi("SessionHealth");
 
@@ -87,6 +92,7 @@ function addSessionHealth(api: Api, { lines, forecast, budgets }: Services): voi
         webVersion: connection?.webVersion.version ?? null,
         webVersionSource: connection?.webVersion.source ?? null,
         webVersionSince: isoTimeOrNull(connection?.webVersion.since ?? null),
+        webVersionExpiresAt: isoTimeOrNull(connection?.webVersion.expiresAt ?? null),
       },
     });
   });

@@ -45,6 +45,8 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.literal("early_success"), count }),
   /** Lets the account's companions address people in this way only: by number before its chats migrate to LIDs. */
   z.strictObject({ ...line, kind: z.literal("demand_addressing"), form: z.enum(["lid", "pn"]) }),
+  /** When the network will refuse the version of the web client, Unix ms. */
+  z.strictObject({ ...line, kind: z.literal("client_expiration"), at: z.int().min(0) }),
   /** Changes the salt of the account's tokens, announced through the shared settings. */
   z.strictObject({ ...line, kind: z.literal("new_salt") }),
   z.strictObject({
@@ -82,6 +84,7 @@ export function faultRoutes(network: Switchboard): Hono {
     network.faults.lift(line);
     account.keyless.clear();
     account.addressing = null;
+    account.clientExpiration = null;
     network.trust.lift(account);
     return c.json({ line });
   });
@@ -126,6 +129,10 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
       return;
     case "demand_addressing":
       account.addressing = asked.form;
+      return;
+    case "client_expiration":
+      account.clientExpiration = asked.at;
+      for (const { session } of account.companions.values()) session?.tellExpiration();
       return;
     case "restrict":
       return network.trust.restrict(account, asked.until, asked);

@@ -20,7 +20,11 @@ export async function openGate(
   { port, identity, options }: { port: number; identity: NoiseIdentity; options: RegistrationOptions },
 ) {
   const { runtime } = options.network;
-  const http = createServer((_request, response) => response.writeHead(426).end());
+  const { web } = options.network;
+  const http = createServer((request, response) => {
+    if (request.url === "/sw.js" && web.current !== null) return response.end(serviceWorkerOf(web.current));
+    response.writeHead(request.url === "/sw.js" ? 503 : 426).end();
+  });
   const server = new WebSocketServer({ server: http, perMessageDeflate: false });
   server.on("connection", (ws) => {
     serveSocket(ws, { identity, runtime, admit: (finish, socket) => admit(finish, socket, options) });
@@ -41,10 +45,16 @@ export async function openGate(
   };
 }
 
+/** The page of the web client that names its version. */
+function serviceWorkerOf(revision: number): string {
+  return `self.__swData=JSON.parse(/*BTDS*/"{\\"dynamic_data\\":{\\"SiteData\\":{\\"client_revision\\":${revision}}}}");`;
+}
+
 /** Admits a connection whose handshake is done; returns the receiver of its stanzas. */
 function admit(finish: ClientFinish, socket: CompanionSocket, options: RegistrationOptions): SocketOwner {
   const payload = proto.ClientPayload.decode(finish.payload);
   const noisePublic = Buffer.from(finish.staticPublic).toString("hex");
+  if ((payload.userAgent?.appVersion?.tertiary ?? 0) < options.network.web.oldest) return refuse(socket, 405);
   if (payload.devicePairingData) {
     const bundle = readPairingData(payload.devicePairingData);
     if (!bundle) return refuse(socket, 400);

@@ -70,6 +70,13 @@ class Session implements CompanionSession, SocketOwner {
     this.send(element("ib", { from: SERVER }, [
       element("edge_routing", {}, [element("routing_info", {}, ROUTING_INFO)]),
     ]));
+    this.tellExpiration();
+  }
+
+  tellExpiration(): void {
+    const { clientExpiration } = this.#companion.account;
+    if (clientExpiration === null) return;
+    this.send(element("ib", { from: SERVER }, [element("client_expiration", { t: seconds(clientExpiration) })]));
   }
 
   send(stanza: BinaryNode): void {

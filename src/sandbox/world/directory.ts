@@ -35,6 +35,8 @@ export interface Account {
   readonly keyless: Set<number>;
   /** The only way in which the network lets the account's companions address people; null for any. */
   addressing: AddressForm | null;
+  /** When the network will refuse the version of its companions, Unix ms; null if it does not say. */
+  clientExpiration: number | null;
   /** Identifies the passkey exchange in progress; an account has at most one. */
   passkeyExchange: object | null;
   /** Linked devices by device id. */
@@ -95,6 +97,8 @@ export interface CompanionSession {
   end(reason: BinaryNode): void;
   /** Closes the connection without a stream error. */
   cut(): void;
+  /** Tells when the network will refuse the version of the companion, if it does. */
+  tellExpiration(): void;
 }
 
 /** One device of one account; 0 is the phone. */
@@ -152,6 +156,7 @@ export class Directory {
       passkey: null,
       keyless: new Set(),
       addressing: null,
+      clientExpiration: null,
       passkeyExchange: null,
       companions: new Map(),
       nextDeviceId: FIRST_DEVICE_ID,

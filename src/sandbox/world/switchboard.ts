@@ -54,6 +54,8 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     presence: new Presence({ directory, groups }),
     relay: new Relay({ directory, groups, trust, clock: runtime.clock }),
     wire: new WireLog(),
+    /** Revisions of the web client: the one that its page names (null: there is no page), and the oldest accepted. */
+    web: { current: 1_060_000_000 as number | null, oldest: 0 },
     /** By device jid: resolves to whether the companion that a phone accepted has proved its identity. */
     linkings: new Map<string, Promise<boolean>>(),
     removeCompanion,

@@ -50,11 +50,11 @@ export function connectLine(shared: Shared, options: LifeOptions, events: Connec
       return parts ? await cause.own(() => parts.standing.allows(to)) : true;
     },
     async health() {
-      const { lastFrameAt, lastReceivedAt, lastSentAt, undecryptable } = signs.vitals;
+      const { lastFrameAt, lastReceivedAt, lastSentAt, undecryptable, versionExpiresAt } = signs.vitals;
       const [pingMs, newChats] = life.open
         ? await Promise.all([ping(life.open.socket, shared.runtime.clock), life.open.standing.newChats()])
         : [null, null];
-      const webVersion = shownVersion(life.parts?.version ?? await shared.version());
+      const webVersion = shownVersion(life.parts?.version ?? shared.versions.known(), versionExpiresAt);
       return { lastFrameAt, lastReceivedAt, lastSentAt, pingMs, newChats, undecryptable, webVersion };
     },
     async signPasskey(assertion) {

@@ -14,8 +14,8 @@ import type { Clock } from "../../runtime.ts";
 const SILENCE_MS = 60_000;
 /** Limit for a whole file. Callers give up earlier, through the signal. */
 const LONGEST_MS = 3_600_000;
-/** `addressOf` chooses the address of every file, so no host needs to be forbidden. */
-const EVERY_HOST = { allowsHost: () => true, allowsAddress: () => true };
+/** For addresses that the network itself chooses, as `addressOf` does for every file: no host needs to be forbidden. */
+export const EVERY_HOST = { allowsHost: () => true, allowsAddress: () => true };
 /** The same as the library's own requests on Node.js. */
 const USER_AGENT = "node";
 /** Answers to uploads are short. */

@@ -81,7 +81,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
   prepareLibraries(options);
   const mediaHost = makeMediaHost(whatsapp, clock);
   const encounters = makeEncounters(kv, clock);
-  const versions = makeWebVersions(whatsapp, runtime);
+  const versions = makeWebVersions({ whatsapp, kv, runtime });
   const lines = new Map<string, LineMemory>();
 
   function memoryOf(lineId: string): LineMemory {
@@ -103,7 +103,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     runtime,
     seal,
     url: whatsapp.url,
-    version: versions.now,
+    versions,
     versionRefused(lineId: string): boolean {
       versions.renew();
       return isFirstIn("refusedAt", lineId);
@@ -173,7 +173,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       void await deleteKeys(kv, networkIds.map((networkId) => networkKeys.waSent(lineId, networkId))),
     webVersion() {
       const last = versions.last();
-      return last && shownVersion(last);
+      return last && shownVersion(last, null);
     },
     sweep: async () => await sweepExpired(kv, confirmed.now()) + await sweepEncounters(kv, confirmed.now()),
   };

@@ -13,7 +13,17 @@ export interface LineRows {
   lineId: string;
 }
 
+/** A version of WhatsApp Web that was fetched. */
+export interface FetchedVersion {
+  version: string;
+  host: string;
+  /** Unix ms. */
+  at: number;
+}
+
 export const networkKeys = {
+  /** The last fetched version of WhatsApp Web. Not of a line, not sealed. */
+  waVersion: () => key<FetchedVersion>("wa_version"),
   waLine: (lineId: string) => prefix<unknown>("wa", lineId),
   /** The line's credentials on the network. */
   waCreds: (lineId: string) => key<Uint8Array>("wa", lineId, "creds"),

@@ -22,7 +22,7 @@ import { identityOf, ownJids } from "./jids.ts";
 import { cut, type LineSocket, openSocket, type SocketGround, type Way } from "./socket.ts";
 import { iq } from "./stanza.ts";
 import { type VitalSigns, watchVitals } from "./vitals.ts";
-import type { WebVersion } from "./web_version.ts";
+import type { makeWebVersions } from "./web_version.ts";
 
 /**
  * Without a frame for this long (two unanswered pings) the socket is half-open. Noticed within 50 s, since checks are
@@ -39,7 +39,7 @@ const CLOSE_MS = 1_000;
 /** What all connections of a network share. */
 export interface Shared extends SocketGround {
   encounters: Encounters;
-  version: () => Promise<WebVersion>;
+  versions: Pick<ReturnType<typeof makeWebVersions>, "now" | "known">;
   /** The network refused the version, so it will be fetched again. Returns true if an immediate retry makes sense. */
   versionRefused(lineId: string): boolean;
   /** Whether the line may be reconnected because it receives nothing. Only occasionally, because it may not help. */
@@ -126,7 +126,7 @@ export class SocketLife {
     if (way.proxy) this.#proxyFailure = way.proxy.failure;
     await renewKeys({ kv, seal, lineId, runtime: { clock } });
     const auth = await openAuthState({ kv, seal, lineId });
-    const version = await this.#shared.version();
+    const version = await this.#shared.versions.now(way.proxy);
     this.#shared.encounters.note("version", `${version.version.join(".")} (${version.source})`);
     if (this.isOver) return await auth.close();
     const vitals = this.signs;

@@ -13,15 +13,26 @@ const PING_MS = 5_000;
 const DEAF_MS = 45_000;
 /** The offline backlog arrives within seconds. If it has not ended after this long, it never will. */
 const ENDLESS_MS = 10 * 60_000;
+/** The last second that can be written as a date. */
+const LATEST_S = 8.64e12;
 /** After this many undecryptable messages in a row, the line's keys no longer match those of its senders. */
 const UNREADABLE_IN_A_ROW = 20;
 
-type Vitals = Pick<ConnectionHealth, "lastFrameAt" | "lastReceivedAt" | "lastSentAt" | "undecryptable">;
+interface Vitals extends Pick<ConnectionHealth, "lastFrameAt" | "lastReceivedAt" | "lastSentAt" | "undecryptable"> {
+  /** When the network will refuse the announced version, Unix ms; null if it has not said. */
+  versionExpiresAt: number | null;
+}
 
 export type VitalSigns = ReturnType<typeof watchVitals>;
 
 export function watchVitals(clock: Clock) {
-  const vitals: Vitals = { lastFrameAt: null, lastReceivedAt: null, lastSentAt: null, undecryptable: 0 };
+  const vitals: Vitals = {
+    lastFrameAt: null,
+    lastReceivedAt: null,
+    lastSentAt: null,
+    undecryptable: 0,
+    versionExpiresAt: null,
+  };
   let unreadableInARow = 0;
   /** When the network last announced or delivered something from the backlog; null if nothing is announced. */
   let waitingSince: number | null = null;
@@ -46,6 +57,8 @@ export function watchVitals(clock: Clock) {
         if (preview) announced = Number(preview.attrs.count ?? 0);
         if (preview && announced > 0) waitingSince = previewedAt = now;
         if (getBinaryNodeChild(stanza, "offline")) ended();
+        const seconds = Number(getBinaryNodeChild(stanza, "client_expiration")?.attrs.t);
+        if (seconds > 0 && seconds < LATEST_S) vitals.versionExpiresAt = seconds * 1000;
       } else if (tag !== "iq" && waitingSince !== null) waitingSince = now;
       if (attrs.offline !== undefined && --announced === 0) ended();
     },

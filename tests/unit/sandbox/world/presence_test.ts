@@ -16,7 +16,7 @@ function scene() {
   const link = (account: Account, send: (stanza: BinaryNode) => void): Companion => {
     const device = account.nextDeviceId++;
     const companion = testCompanion({ account, device });
-    companion.session = { send, end: () => {}, cut: () => {} };
+    companion.session = { send, end: () => {}, cut: () => {}, tellExpiration: () => {} };
     account.companions.set(device, companion);
     return companion;
   };
