@@ -37,7 +37,7 @@ export function addLineCommand(root: Command): void {
             const deps = { ...data, media, link: await dataFolder.linkCopy(data) };
             const { line: { name }, messages } = await toNewFile(
               file,
-              (write) => exportLine(deps, id, { passphrase, gatewayRuns: lock === null, write }),
+              (output) => exportLine(deps, id, { passphrase, gatewayRuns: lock === null, ...output }),
             );
             printResult(
               options,
@@ -84,25 +84,31 @@ async function unlessRunning<Lock>(locking: Promise<Lock>): Promise<Lock | null>
   }
 }
 
+/** A new file, which is on disk once `write` has resolved. */
+interface Output {
+  write(bytes: Uint8Array): Promise<void>;
+  discard(): Promise<void>;
+}
+
 /**
- * Creates the file before it calls `run`, so that the line is not given up if the file cannot be written. `write`
- * resolves once the bytes are on disk; a file without them is removed. Throws Exit if the file exists already.
+ * Creates the file before it calls `run`, so that the line is not given up if the file cannot be written. A file that
+ * was not written, or is discarded, is removed. Throws Exit if the file exists already.
  */
-async function toNewFile<T>(
-  path: string,
-  run: (write: (bytes: Uint8Array) => Promise<void>) => Promise<T>,
-): Promise<T> {
+async function toNewFile<T>(path: string, run: (output: Output) => Promise<T>): Promise<T> {
   const file = await createFile(path);
-  let isWritten = false;
+  let isKept = false;
   try {
-    return await run(async (bytes) => {
-      await writeAll(file, bytes);
-      await file.sync();
-      isWritten = true;
+    return await run({
+      async write(bytes) {
+        await writeAll(file, bytes);
+        await file.sync();
+        isKept = true;
+      },
+      discard: () => Promise.resolve(void (isKept = false)),
     });
   } finally {
     file.close();
-    if (!isWritten) await Deno.remove(path);
+    if (!isKept) await Deno.remove(path);
   }
 }
 

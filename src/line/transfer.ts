@@ -5,23 +5,16 @@
  */
 import { Buffer } from "node:buffer";
 import type { Callers } from "../account/callers.ts";
-import { OperatorError } from "../errors.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { SharedMediaStore } from "../media/fair_shares.ts";
-import { makeSeal, passphraseKey, type Seal, SealError } from "../store/seal.ts";
+import type { Seal } from "../store/seal.ts";
 import type { LinkCopy } from "../whatsapp/network.ts";
 import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, openedProxy, sealedProxy } from "./line.ts";
-import { type MovedMessage, readQueue, writeQueue } from "./moved_queue.ts";
-import type { Pacing } from "./runner/pacing.ts";
+import { type Exported, MOST_QUEUE_BYTES, openLineFile, sealLineFile, TransferError } from "./line_file.ts";
+import { readQueue, writeQueue } from "./moved_queue.ts";
 import { LineRegister } from "./account_lines.ts";
 import { lineKeys } from "./rows.ts";
-
-/** A transfer that cannot be done; the message says why, and what to do. */
-class TransferError extends OperatorError {
-  readonly code = "transfer_failed";
-  override name = "TransferError";
-}
 
 interface TransferDeps {
   kv: Kv;
@@ -42,28 +35,15 @@ interface TransferOptions {
   gatewayRuns: boolean;
 }
 
-const MAGIC = Buffer.from("paloma line 1\n");
-const SALT_BYTES = 16;
 /** How long the running gateway may take: it checks its lines every 2 s, and first finishes the message on its way. */
 const LET_GO_WITHIN_MS = 30_000;
 const POLL_MS = 200;
-/** Size limit of waiting messages with their files: the export file is built in memory. */
-const MOST_BYTES = 256 * 1024 ** 2;
-
-interface Exported extends Pick<Line, "name" | "phone" | "restriction"> {
-  /** Identifies this export, so that one file creates at most one line in a gateway. */
-  id: string;
-  /** The line's proxy, with its login; null for none. */
-  proxy: string | null;
-  pacing: Pacing | null;
-  isQueuePaused: boolean;
-  link: string;
-  queue: MovedMessage[];
-}
-
+const ID_BYTES = 16;
 interface ExportOptions extends TransferOptions {
   /** Resolves once the file is on disk. */
   write(file: Uint8Array): Promise<void>;
+  /** Removes the file, because the line stays here. */
+  discard(): Promise<void>;
 }
 
 /**
@@ -104,17 +84,17 @@ export async function exportLine(
 async function giveUp(
   deps: Omit<TransferDeps, "offer">,
   asked: Line,
-  { passphrase, gatewayRuns, write }: ExportOptions,
+  { passphrase, gatewayRuns, write, discard }: ExportOptions,
 ): Promise<{ line: Line; messages: number }> {
   const { kv, runtime, seal, link } = deps;
   const { id: lineId, name, phone, restriction } = asked;
   if (gatewayRuns) assertLinked(await untilObserved(kv, runtime.clock, asked));
-  const queue = await readQueue(deps, lineId, MOST_BYTES);
+  const queue = await readQueue(deps, lineId, MOST_QUEUE_BYTES);
   if (queue === null) {
     throw new TransferError(`the messages waiting on ${lineId} exceed 256 MB: let the queue drain first`);
   }
   const exported: Exported = {
-    id: Buffer.from(runtime.random.bytes(SALT_BYTES)).toString("base64url"),
+    id: Buffer.from(runtime.random.bytes(ID_BYTES)).toString("base64url"),
     name,
     phone,
     restriction: restriction ?? null,
@@ -124,13 +104,11 @@ async function giveUp(
     link: Buffer.from(await link.read(lineId)).toString("base64"),
     queue,
   };
-  const salt = runtime.random.bytes(SALT_BYTES);
-  const sealed = sealOf(passphrase, salt, runtime).seal(new TextEncoder().encode(JSON.stringify(exported)));
-  await write(Buffer.concat([MAGIC, salt, sealed]));
+  await write(sealLineFile(exported, passphrase, runtime.random));
   const line = await change(kv, lineId, (line) => {
     // A line that was reconnected may have sent what the file holds.
     if (line.generation !== asked.generation) {
-      throw new TransferError(`${lineId} was changed during the export: discard the file, and export it again`);
+      throw new TransferError(`${lineId} was changed during the export: export it again`);
     }
     return {
       ...line,
@@ -142,6 +120,10 @@ async function giveUp(
       status: "logged_out",
       reason: EXPORTED_REASON,
     };
+  }).catch(async (error) => {
+    // After any other failure the commit may have been written, and the file be all that is left of the link.
+    if (error instanceof TransferError) await discard();
+    throw error;
   });
   return { line, messages: queue.length };
 }
@@ -161,7 +143,8 @@ export async function importLine(
   { passphrase, file }: { passphrase: string; file: Uint8Array },
 ): Promise<{ line: Line; messages: number }> {
   const { kv, runtime, link } = deps;
-  const exported = opened(file, passphrase, runtime);
+  const exported = openLineFile(file, passphrase, runtime.random);
+  const takeLink = link.opened(Buffer.from(exported.link, "base64"));
   const importId = exported.id;
   const messages = exported.queue.length;
   const begun = (await kv.get(lineKeys.imported(importId))).value;
@@ -171,7 +154,7 @@ export async function importLine(
   if (made === null) throw new TransferError("this line was imported here before and has since been deleted");
   if (made.accountId !== accountId) throw new TransferError("this line was imported for another account");
   if (begun?.done) return { line: made, messages };
-  await link.write(made.id, Buffer.from(exported.link, "base64"));
+  await takeLink(made.id);
   await writeQueue(deps, made, { importId, moved: exported.queue });
   const line = await change(kv, made.id, (line) => ({
     ...line,
@@ -197,24 +180,6 @@ async function createPaused(deps: TransferDeps, accountId: string, exported: Exp
       if (isQueuePaused) change.set(lineKeys.queuePaused(line.id), true);
     },
   });
-}
-
-function opened(file: Uint8Array, passphrase: string, runtime: Pick<Runtime, "random">): Exported {
-  if (Buffer.compare(file.subarray(0, MAGIC.length), MAGIC) !== 0) {
-    throw new TransferError("this is not an export file of a line");
-  }
-  const salt = file.subarray(MAGIC.length, MAGIC.length + SALT_BYTES);
-  try {
-    const text = sealOf(passphrase, salt, runtime).open(file.subarray(MAGIC.length + SALT_BYTES));
-    return JSON.parse(new TextDecoder().decode(text));
-  } catch (error) {
-    if (error instanceof SealError) throw new TransferError("the passphrase is another one, or the file is damaged");
-    throw error;
-  }
-}
-
-function sealOf(passphrase: string, salt: Uint8Array, { random }: Pick<Runtime, "random">) {
-  return makeSeal(passphraseKey(passphrase, salt), random);
 }
 
 async function change(

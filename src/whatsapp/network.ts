@@ -55,11 +55,11 @@ export interface LinkCopy {
   /** Returns the line's credentials and keys in the clear: the caller must seal them. */
   read(lineId: string): Promise<Uint8Array>;
   /**
-   * Writes the copy as this gateway's link for the line; it counts as linked once the whole copy is there. Does nothing
-   * if the line is linked: it may have used its link since, and recipients silently drop what is encrypted with a used
-   * key.
+   * Returns a function that writes the copy as this gateway's link for the line; it counts as linked once the whole copy
+   * is there. Does nothing if the line is linked: it may have used its link since, and recipients silently drop what is
+   * encrypted with a used key. Throws OperatorError, before anything is written, if the copy is none.
    */
-  write(lineId: string, copy: Uint8Array): Promise<void>;
+  opened(copy: Uint8Array): (lineId: string) => Promise<void>;
   /** Deletes the link from this gateway. */
   drop(lineId: string): Promise<void>;
 }

@@ -119,7 +119,8 @@ onStage("a line whose export was killed says what to do, and can be reconnected 
     const none = () => Promise.reject(new Error("nothing waits"));
     const deps = { ...data, media: { read: none, write: none }, link: await dataFolder.linkCopy(data) };
     const write = () => (writing.resolve(), new Promise<void>(() => {}));
-    void exportLine(deps, line.sessionId, { passphrase: "correct horse battery", gatewayRuns: true, write });
+    const discard = () => Promise.resolve();
+    void exportLine(deps, line.sessionId, { passphrase: "correct horse battery", gatewayRuns: true, write, discard });
     await writing.promise;
   };
   try {

@@ -1,6 +1,7 @@
 /** The link of a line as bytes that another gateway can take over: credentials, Signal keys and the journal. */
 import { Buffer } from "node:buffer";
 import { piecesOf } from "../../base/batches.ts";
+import { OperatorError } from "../../errors.ts";
 import { deleteRange } from "../../store/delete_range.ts";
 import { Change, type Key } from "../../store/kv.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -17,8 +18,10 @@ interface LinkCopyOptions extends Omit<LineRows, "lineId"> {
   runtime: Pick<Runtime, "clock">;
 }
 
+/** The rest need not move: recipients, sent messages, seen stanzas. */
+const isCopied = ([kind]: readonly unknown[]) => kind === "creds" || kind === "key";
+
 export function makeLinkCopy({ kv, seal, runtime }: LinkCopyOptions): LinkCopy {
-  const isCopied = ([kind]: readonly unknown[]) => kind === "creds" || kind === "key";
   return {
     async read(lineId) {
       // The other gateway can't tell whether the keys are older than messages sent with them.
@@ -30,31 +33,54 @@ export function makeLinkCopy({ kv, seal, runtime }: LinkCopyOptions): LinkCopy {
       const rows: CopiedRow[] = [];
       for await (const { key, value } of kv.list({ prefix })) {
         const rest = key.slice(prefix.length).map(String);
-        // The rest need not move: recipients, sent messages, seen stanzas.
         if (!isCopied(rest) || !(value instanceof Uint8Array)) continue;
         rows.push([rest, Buffer.from(seal.open(value)).toString("base64")]);
       }
       return new TextEncoder().encode(JSON.stringify(rows));
     },
-    async write(lineId, copy) {
-      const creds = await kv.get(networkKeys.waCreds(lineId));
-      if (creds.value !== null) {
-        const { isLinked, readCreds } = await import("./auth_state.ts");
-        const held = await readCreds({ kv, seal, lineId });
-        if (held && isLinked(held)) return;
-      }
-      const rows: CopiedRow[] = JSON.parse(new TextDecoder().decode(copy));
-      // The credentials last: by them the line is linked.
-      rows.sort(([[a]], [[b]]) => Number(a === "creds") - Number(b === "creds"));
-      for (const piece of piecesOf(rows, ROWS_A_COMMIT)) {
-        const change = new Change().check(creds);
-        for (const [rest, value] of piece) {
-          const key: Key = [...networkKeys.waLine(lineId), ...rest];
-          change.set(key, seal.seal(Buffer.from(value, "base64")));
-        }
-        if (await kv.commit(change) === null) return await this.write(lineId, copy);
-      }
+    opened(copy) {
+      const rows = rowsOf(copy);
+      return (lineId) => write(lineId, rows);
     },
     drop: async (lineId) => void await deleteRange(kv, { prefix: networkKeys.waLine(lineId) }),
   };
+
+  async function write(lineId: string, rows: readonly CopiedRow[]): Promise<void> {
+    const creds = await kv.get(networkKeys.waCreds(lineId));
+    if (creds.value !== null) {
+      const { isLinked, readCreds } = await import("./auth_state.ts");
+      const held = await readCreds({ kv, seal, lineId });
+      if (held && isLinked(held)) return;
+    }
+    for (const piece of piecesOf(rows, ROWS_A_COMMIT)) {
+      const change = new Change().check(creds);
+      for (const [rest, value] of piece) {
+        const key: Key = [...networkKeys.waLine(lineId), ...rest];
+        change.set(key, seal.seal(Buffer.from(value, "base64")));
+      }
+      if (await kv.commit(change) === null) return await write(lineId, rows);
+    }
+  }
+}
+
+/** Sorted, with the credentials last: by them the line is linked. Throws OperatorError. */
+function rowsOf(copy: Uint8Array): CopiedRow[] {
+  let rows: unknown;
+  try {
+    rows = JSON.parse(new TextDecoder().decode(copy));
+  } catch {
+    rows = null;
+  }
+  const isRow = (row: unknown): row is CopiedRow =>
+    Array.isArray(row) && Array.isArray(row[0]) && isCopied(row[0]) && row[0].every((part) =>
+      typeof part === "string"
+    ) &&
+    typeof row[1] === "string";
+  if (!Array.isArray(rows) || !rows.every(isRow)) throw new NoLinkCopy("the file does not hold the link of a line");
+  return rows.sort(([[a]], [[b]]) => Number(a === "creds") - Number(b === "creds"));
+}
+
+class NoLinkCopy extends OperatorError {
+  readonly code = "transfer_failed";
+  override name = "NoLinkCopy";
 }

@@ -15,6 +15,7 @@ import { MemoryKv } from "../../support/memory_kv.ts";
 import { until } from "../../support/until.ts";
 
 const PASSPHRASE = "correct horse battery";
+const discard = () => Promise.resolve();
 const FILE = new TextEncoder().encode("%PDF-1.7 an invoice");
 
 /** What a command has of the world's data; `commitsLeft` of its own store ends it. */
@@ -29,7 +30,7 @@ function commandOn(world: World, files = new Map<string, Uint8Array>()) {
     seal: SEAL,
     link: {
       read: () => Promise.resolve(new TextEncoder().encode("the link")),
-      write: (lineId) => Promise.resolve(void world.network.linked.add(lineId)),
+      opened: () => (lineId) => Promise.resolve(void world.network.linked.add(lineId)),
       drop: (lineId) => Promise.resolve(void world.network.linked.delete(lineId)),
     },
     media: {
@@ -65,7 +66,12 @@ async function oldPlace() {
 async function exported(old: Awaited<ReturnType<typeof oldPlace>>): Promise<Uint8Array> {
   let written: Uint8Array | undefined;
   const write = (file: Uint8Array) => Promise.resolve(void (written = file));
-  const { messages } = await exportLine(old.deps, "ses_1", { passphrase: PASSPHRASE, gatewayRuns: false, write });
+  const { messages } = await exportLine(old.deps, "ses_1", {
+    passphrase: PASSPHRASE,
+    gatewayRuns: false,
+    discard,
+    write,
+  });
   assert.equal(messages, 5);
   return written!;
 }
@@ -107,7 +113,7 @@ Deno.test("an export that fails after one that was killed restores what was want
     const { kv, deps } = await oldPlace();
     const line = async () => (await kv.get<Line>(lineKeys.line("ses_1"))).value!;
     await kv.commit(new Change().set(lineKeys.line("ses_1"), { ...await line(), wanted }));
-    const options = { passphrase: PASSPHRASE, gatewayRuns: false };
+    const options = { passphrase: PASSPHRASE, gatewayRuns: false, discard };
     const killed = Promise.withResolvers<void>();
     const write = () => (killed.resolve(), new Promise<void>(() => {}));
     void exportLine(deps, "ses_1", { ...options, write });
@@ -128,8 +134,11 @@ Deno.test("an export fails, and leaves what the owner asked for meanwhile: the l
       await kv.commit(new Change().set(lineKeys.line("ses_1"), asked));
       if (error) throw error;
     };
-    const options = { passphrase: PASSPHRASE, gatewayRuns: false, write };
-    await assert.rejects(exportLine(deps, "ses_1", options), error ?? /discard the file/);
+    let isDiscarded = false;
+    const discard = () => Promise.resolve(void (isDiscarded = true));
+    const options = { passphrase: PASSPHRASE, gatewayRuns: false, discard, write };
+    await assert.rejects(exportLine(deps, "ses_1", options), error ?? /export it again/);
+    assert.equal(isDiscarded, error === null, "a complete file of a line that stays");
     assert.equal((await line()).wanted, "logged_out");
     assert.equal(world.network.linked.has("ses_1"), true);
   }
@@ -209,7 +218,7 @@ Deno.test("an import whose line is deleted meanwhile leaves no message that noth
   const world = new World();
   await world.boot();
   const { deps, kv } = commandOn(world);
-  deps.link.write = async (lineId) => {
+  deps.link.opened = () => async (lineId) => {
     await world.lines.want(ACCOUNT, lineId, "deleted");
   };
   const importing = importLine(deps, ACCOUNT, { passphrase: PASSPHRASE, file });
@@ -227,7 +236,7 @@ Deno.test("while a line is exported nothing new is accepted on it, and a file th
     throw new Error("no room");
   };
   await assert.rejects(
-    exportLine(old.deps, "ses_1", { passphrase: PASSPHRASE, gatewayRuns: false, write: full }),
+    exportLine(old.deps, "ses_1", { passphrase: PASSPHRASE, gatewayRuns: false, discard, write: full }),
     /no room/,
   );
   assert.equal((await sending.forSending(ACCOUNT, "ses_1")).value.id, "ses_1");
@@ -247,7 +256,12 @@ Deno.test("an export that is killed after its file is on disk has given up link 
       killed.resolve();
       await new Promise<void>(() => {});
     };
-    void exportLine(deps, "ses_1", { passphrase: PASSPHRASE, gatewayRuns: false, write: () => Promise.resolve() });
+    void exportLine(deps, "ses_1", {
+      passphrase: PASSPHRASE,
+      gatewayRuns: false,
+      discard,
+      write: () => Promise.resolve(),
+    });
     await killed.promise;
     await world.boot();
     const asked = world.lines.want(ACCOUNT, "ses_1", "connected");
@@ -267,7 +281,7 @@ Deno.test("the gateway that runs drops the link of a line that is exported, and 
   const restriction = { kind: "DEFAULT", until: null };
   await kv.commit(new Change().set(lineKeys.line("ses_1"), { ...await world.line(), restriction }));
   await world.boot();
-  const options = { passphrase: PASSPHRASE, gatewayRuns: true };
+  const options = { passphrase: PASSPHRASE, discard, gatewayRuns: true };
   const writing = Promise.withResolvers<void>();
   const killed = () => (writing.resolve(), new Promise<void>(() => {}));
   void exportLine(deps, "ses_1", { ...options, write: killed });
@@ -287,7 +301,7 @@ Deno.test("a line that is logged out on its phone as its export begins is not ex
   await world.boot();
   await world.clock.advance(1_000);
   const write = () => Promise.reject(new Error("there is nothing to write"));
-  const options = { passphrase: PASSPHRASE, gatewayRuns: true, write };
+  const options = { passphrase: PASSPHRASE, discard, gatewayRuns: true, write };
   const exporting = assert.rejects(exportLine(deps, "ses_1", options), /is not linked/);
   await until(async () => (await world.line()).wanted === "exporting", "the export to begin");
   world.network.linked.delete("ses_1");

@@ -42,11 +42,11 @@ Deno.test("a line is linked by a copy only once all of its keys are there, and t
     const disk = new MemoryDisk();
     const dying = new MemoryKv(disk);
     dying.commitsLeft = commits;
-    died = await makeLinkCopy({ kv: dying, seal, runtime }).write(LINE, copy).then(() => false, () => true);
+    died = await makeLinkCopy({ kv: dying, seal, runtime }).opened(copy)(LINE).then(() => false, () => true);
     const kv = new MemoryKv(disk);
     const creds = await readCreds({ kv, seal, lineId: LINE });
     assert.equal(creds !== null && isLinked(creds), !died, `died at commit ${commits}`);
-    await makeLinkCopy({ kv, seal, runtime }).write(LINE, copy);
+    await makeLinkCopy({ kv, seal, runtime }).opened(copy)(LINE);
     assert.deepEqual(await keysIn(kv), NAMES.map(() => "copied"));
   }
 });
@@ -55,8 +55,15 @@ Deno.test("a copy that is written again leaves the keys of a line that has used 
   const copy = await aCopy();
   const kv = new MemoryKv();
   const link = makeLinkCopy({ kv, seal, runtime });
-  await link.write(LINE, copy);
+  await link.opened(copy)(LINE);
   await keep(kv, "used");
-  await link.write(LINE, copy);
+  await link.opened(copy)(LINE);
   assert.deepEqual(await keysIn(kv), NAMES.map(() => "used"));
+});
+
+Deno.test("what is no copy of a link is refused before anything is written, rows of other families too", () => {
+  const link = makeLinkCopy({ kv: new MemoryKv(), seal, runtime });
+  for (const copy of ["", "null", "{}", '[["creds","e30="]]', '[[["creds"],7]]', '[[["sent","1"],"e30="]]']) {
+    assert.throws(() => link.opened(new TextEncoder().encode(copy)), /does not hold the link of a line/, copy);
+  }
 });

@@ -58,6 +58,6 @@ Deno.test("after a setback sessions are closed for sending, once, and of sender 
   await noteSetback(kv, runtime);
   const copy = await makeLinkCopy({ ...line, runtime }).read("ses_1");
   line.kv = new MemoryKv();
-  await makeLinkCopy({ ...line, runtime }).write("ses_1", copy);
+  await makeLinkCopy({ ...line, runtime }).opened(copy)("ses_1");
   assert.deepEqual(await read(), after, "a line that moves before it connects again takes none of the old keys along");
 });
