@@ -9,9 +9,11 @@ import { type Person, Traces } from "../whatsapp/person.ts";
 import { lineKeys } from "./rows.ts";
 import { KEEP_SEEN_MS, seenFrom, withoutAuthor } from "./seen.ts";
 
-/** A message to a chat that wrote within this time is a reply. */
-const REPLY_WITHIN_MS = 24 * 3_600_000;
 const DAY_MS = 24 * 3_600_000;
+/** A message to a chat that wrote within this time is a reply. */
+const REPLY_WITHIN_MS = DAY_MS;
+/** A message to a chat that wrote within this time is an answer that even a restricted account may try once. */
+const ANSWER_WITHIN_MS = 3 * DAY_MS;
 /** A chat in which nobody has written for this long counts as new again. */
 const KNOWN_MS = 365 * DAY_MS;
 /** How long a chat's read time is kept: longer than its seen rows, or those not swept yet would count as unread. */
@@ -115,10 +117,18 @@ export async function laneOf(kv: Kv, lineId: string, { chat, now }: { chat: stri
   return value !== null && isRecent(value, now) ? "reply" : "cold";
 }
 
+/** Returns whether the chat wrote within the last days. */
+export async function wroteWithinDays(kv: Kv, lineId: string, { chat, now }: { chat: string; now: number }) {
+  const { value } = await kv.get(lineKeys.heard(lineId, chat));
+  return value !== null && value > now - ANSWER_WITHIN_MS;
+}
+
 /** Removes expired rows of when chats wrote and were read; resolves to the number removed. */
 export async function sweepHeard(kv: Kv, now: number, signal?: AbortSignal): Promise<number> {
   async function* old(): AsyncGenerator<Row<number>> {
-    for await (const row of kv.list({ prefix: lineKeys.allHeard() })) if (!isRecent(row.value, now)) yield row;
+    for await (const row of kv.list({ prefix: lineKeys.allHeard() })) {
+      if (row.value <= now - ANSWER_WITHIN_MS) yield row;
+    }
     for await (const row of kv.list({ prefix: lineKeys.allChatsRead() })) {
       if (row.value <= now - KEEP_READ_MS) yield row;
     }

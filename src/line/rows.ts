@@ -33,7 +33,7 @@ export const lineKeys = {
   imported: (importId: string) => key<{ lineId: string; messages: number; done: boolean }>("imported", importId),
   /** Exists while the owner has paused the line's queue. */
   queuePaused: (lineId: string) => key<true>("queue_paused", lineId),
-  /** When a chat last wrote to the line, Unix ms. Kept for a day (`chats.ts`). */
+  /** When a chat last wrote to the line, Unix ms. Kept for three days (`chats.ts`). */
   heard: (lineId: string, chat: string) => key<number>("heard", lineId, chat),
   heardOfLine: (lineId: string) => prefix<number>("heard", lineId),
   allHeard: () => prefix<number>("heard"),

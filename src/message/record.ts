@@ -94,12 +94,13 @@ export class Recorder {
   }
 
   /**
-   * Moves `processing` to `queued`, with the same place and network id. `hold` uncounts the
-   * attempt: the network was not asked.
+   * Moves `processing` to `queued`, with the same place and network id. `hold` uncounts the attempt: the network was
+   * not asked. So does an error: the message waits because of it, and the record shows it meanwhile.
    */
-  requeued(row: MessageRow, why: "hold" | "again", alongside?: Alongside): Promise<Message | null> {
-    const taken = why === "hold" ? 1 : 0;
-    const next = (m: Message): Message => ({ ...m, status: "queued", attempts: m.attempts - taken });
+  requeued(row: MessageRow, why: "hold" | "again" | MessageError, alongside?: Alongside): Promise<Message | null> {
+    const taken = why === "again" ? 0 : 1;
+    const error = typeof why === "string" ? null : why;
+    const next = (m: Message): Message => ({ ...m, status: "queued", attempts: m.attempts - taken, error });
     return this.#moveOne({ ...underway(row), next }, alongside);
   }
 
@@ -110,7 +111,10 @@ export class Recorder {
 
   /** Moves `queued` to `sent`: the ack was lost, but a receipt proves that an earlier attempt arrived. */
   proved(messageId: string): Promise<Message | null> {
-    return this.#moveOne({ ...queued(messageId), next: (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt }) });
+    return this.#moveOne({
+      ...queued(messageId),
+      next: (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt, error: null }),
+    });
   }
 
   /** Moves `processing` to `failed`, or to `sent` if a receipt proves that an attempt arrived; with its event. */
@@ -284,6 +288,7 @@ function dispatchedAt(message: Message, now: number): Message {
   return {
     ...message,
     status: "processing",
+    error: null,
     attempts: message.attempts + 1,
     dispatchedAt: message.dispatchedAt ?? now,
   };

@@ -259,3 +259,43 @@ onStage("the key of a group is not for the line itself, and is a new one when so
   const [own, ana, ben] = participants.map((number) => directory.account(number)!.lid);
   assert.deepEqual(given.map((jids) => jids.toSorted()), [[own, ana, ben].toSorted(), [], [own, ana].toSorted()]);
 });
+
+onStage(
+  "a restricted account answers who wrote within days, once without a token, and the record says why it waits",
+  async (stage) => {
+    for (const number of [ANA, BEN, CLEO]) await stage.addPhone(number);
+    const line = await stage.linkLine(LINE);
+    // Ana's and Ben's tokens get lost, as on a line that was linked anew.
+    stage.network.switchboard.trust.issue = () => {};
+    for (const from of [ANA, BEN]) {
+      const { id } = await stage.control.call("POST", `/phones/${from}/messages`, { to: LINE, text: `from ${from}` });
+      await stage.event(line, ({ data }) => data.messageId === id);
+    }
+    await fault(stage, "restrict", { until: Date.now() + 3_600_000 });
+    await until(async () => (await stage.session(line)).restriction, "a restriction");
+    const cold = await stage.sendText(line, CLEO, "to a stranger");
+    const answer = await stage.sendText(line, ANA, "an answer");
+    const record = async (id: string) => (await stage.api.call("GET", `/messages/${id}`)).data;
+    const { status, error } = await until(async () => {
+      const now = await record(answer);
+      return now.error && now;
+    }, "why the answer waits");
+    assert.equal(status, "queued");
+    assert.deepEqual([error.code, /error 463/.test(error.message)], ["account_restricted", true]);
+    const second = await stage.sendText(line, ANA, "another answer");
+
+    // The network lets the account write again, and has told nobody: an answer finds out.
+    await fault(stage, "restrict", { until: 0, announced: false });
+    await stage.status(await stage.sendText(line, BEN, "an answer to Ben"), "sent");
+    assert.deepEqual([(await record(cold)).error, (await record(second)).error], [null, null]);
+    const wire: Json[] = await stage.control.call("GET", `/wire?line=${LINE}`);
+    const triesTo = (number: string) =>
+      wire.filter(({ to }) => to === stage.network.switchboard.directory.account(number)!.lid).length;
+    assert.deepEqual([ANA, BEN, CLEO].map(triesTo), [1, 1, 0]);
+
+    await stage.gateway.kill();
+    await stage.gateway.start();
+    for (const id of [answer, second, cold]) await stage.status(id, "sent");
+    assert.equal((await record(answer)).error, null);
+  },
+);

@@ -21,6 +21,9 @@ const RETRY_AFTER_MS = [2_000, 8_000];
 /** Back-off after an error of the store, or when the connection is open but cannot send yet (`hold`). */
 export const TROUBLE_PAUSE_MS = 1_000;
 
+/** The code of a message that the network refused because the account may start no new chats, and that waits. */
+export const RESTRICTED = "account_restricted";
+
 export const UNACKNOWLEDGED: MessageError = {
   code: "unacknowledged",
   message: "The network did not confirm it in three attempts; it may have arrived all the same.",
@@ -35,8 +38,8 @@ export function survivesCrash(attempts: number): boolean {
 type Verdict =
   | { kind: "fails"; error: MessageError; restMs: 0 }
   | { kind: "goes_again"; restMs: number }
-  /** `departed`: the network was asked, so the attempt counts as a departure and the plan's pause follows. */
-  | { kind: "waits"; departed: boolean; restMs: number };
+  /** `error`: the network was asked, so the attempt counts as a departure and the plan's pause follows. */
+  | { kind: "waits"; error: MessageError | null; restMs: number };
 
 /** Decides what becomes of the message. `attempts` includes the attempt that had this outcome. */
 export function verdictOn(outcome: Exclude<SendOutcome, { kind: "sent" }>, attempts: number): Verdict {
@@ -53,8 +56,8 @@ export function verdictOn(outcome: Exclude<SendOutcome, { kind: "sent" }>, attem
     }
     case "restricted":
       // It waits with the other messages to new chats, under the same id.
-      return { kind: "waits", departed: true, restMs: 0 };
+      return { kind: "waits", error: { code: RESTRICTED, message: outcome.detail }, restMs: 0 };
     case "hold":
-      return { kind: "waits", departed: false, restMs: TROUBLE_PAUSE_MS };
+      return { kind: "waits", error: null, restMs: TROUBLE_PAUSE_MS };
   }
 }

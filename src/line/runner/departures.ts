@@ -259,7 +259,10 @@ export class Departures {
         break;
       }
       case "waits":
-        await record(verdict.departed ? after : before, (alongside) => recorder.requeued(row, "hold", alongside));
+        await record(
+          verdict.error ? after : before,
+          (alongside) => recorder.requeued(row, verdict.error ?? "hold", alongside),
+        );
     }
     this.#retryAt = after.lastDepartureAt + verdict.restMs;
   }

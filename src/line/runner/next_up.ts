@@ -1,6 +1,6 @@
 /** Chooses the next message of a line's queue: replies before others, and no new chats while none may be started. */
 import type { Plan } from "../../account/plan.ts";
-import { hasEnded, type Message } from "../../message/message.ts";
+import { chatOf, hasEnded, type Message } from "../../message/message.ts";
 import { QueueHead } from "../../message/queue/head.ts";
 import { completeChats, type LineOfAccount } from "../../message/queue/chat_order.ts";
 import { Lanes } from "../../message/queue/lanes.ts";
@@ -13,7 +13,8 @@ import { isRow, type Kv } from "../../store/kv.ts";
 import type { Clock } from "../../runtime.ts";
 import type { Connection } from "../../whatsapp/connection.ts";
 import type { Incoming } from "../../whatsapp/incoming.ts";
-import { Chats, chatsOf, newAmong, writtenAt } from "../chats.ts";
+import { Chats, chatsOf, newAmong, writtenAt, wroteWithinDays } from "../chats.ts";
+import { RESTRICTED } from "./attempts.ts";
 import { newChatsOf, type Pacing } from "./pacing.ts";
 
 /**
@@ -45,6 +46,8 @@ export class NextUp {
   readonly #heard = new Map<string, number>();
   /** The last key of each priority's cold lane at the last `sortIn`; null while no chat has written lately. */
   #ends: Awaited<ReturnType<Lanes["ends"]>> | null = null;
+  /** Chats that the network did not let a restricted account answer: not tried again during the restriction. */
+  readonly #refused = new Set<string>();
   #isLoaded = false;
   #dueAt = Infinity;
 
@@ -122,9 +125,16 @@ export class NextUp {
    * to new chats let others pass.
    */
   async message({ plan, pacing, connection, now, behind }: Rules): Promise<MessageRow | null> {
-    const lets = async (to: string) => await connection?.allows(to) ?? true;
+    const isFree = async (chat: string) => await connection?.allows(chat) ?? true;
+    const lets = async (chat: string) => {
+      if (!await isFree(chat)) {
+        return !this.#refused.has(chat) && await wroteWithinDays(this.#kv, this.#line.lineId, { chat, now });
+      }
+      this.#refused.delete(chat);
+      return true;
+    };
     const departing = behind === undefined ? await this.departing(pacing) : null;
-    if (departing && (isProved(departing.value) || await lets(departing.value.to))) return departing;
+    if (departing && (isProved(departing.value) || await lets(chatOf(departing.value.to)))) return departing;
     const newChats = newChatsOf(plan, pacing, now);
     const startsNone = newChats !== null && newChats.used >= newChats.limit;
     const allows = async (chat: string) => await lets(chat) && !(startsNone && await this.isNew(chat));
@@ -136,6 +146,12 @@ export class NextUp {
     };
     for (;;) {
       const row = await this.#head.next(choice);
+      if (row?.value.error?.code === RESTRICTED && !await isFree(chatOf(row.value.to))) {
+        // It has been tried.
+        this.#refused.add(chatOf(row.value.to));
+        this.#head.changed();
+        continue;
+      }
       if (row === null || this.#dueAt > now || isBefore(this.#dueAt, row.value)) return row;
       // An earlier message to its chat may be due, and not in the queue yet.
       await this.#release(now);

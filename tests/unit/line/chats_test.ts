@@ -66,9 +66,9 @@ Deno.test("a chat that writes again while the sweep is about to forget it is not
   await kv.commit(write(START));
   const commit = kv.commit.bind(kv);
   kv.commit = async (change) => {
-    await commit(write(START + DAY_MS));
+    await commit(write(START + 3 * DAY_MS));
     return await commit(change);
   };
-  assert.equal(await sweepHeard(kv, START + DAY_MS), 0);
-  assert.equal((await kv.get(lineKeys.heard("ses_1", "34600000001"))).value, START + DAY_MS);
+  assert.equal(await sweepHeard(kv, START + 3 * DAY_MS), 0);
+  assert.equal((await kv.get(lineKeys.heard("ses_1", "34600000001"))).value, START + 3 * DAY_MS);
 });

@@ -26,12 +26,12 @@ Deno.test("what is held or restricted waits however often it was tried; only whe
   for (const attempts of [1, 3, 30]) {
     assert.deepEqual(verdictOn({ kind: "restricted", detail: "" }, attempts), {
       kind: "waits",
-      departed: true,
+      error: { code: "account_restricted", message: "" },
       restMs: 0,
     });
     assert.deepEqual(verdictOn({ kind: "hold", detail: "" }, attempts), {
       kind: "waits",
-      departed: false,
+      error: null,
       restMs: TROUBLE_PAUSE_MS,
     });
   }
