@@ -57,14 +57,21 @@ function answerBusiness(query: BinaryNode, { network: { directory } }: QueryCont
 }
 
 /** GraphQL queries (`w:mex`), by the ids that the apps use. */
-const MEX_QUERIES: Record<string, (standing: Standing) => Record<string, unknown>> = {
+const MEX_QUERIES: Record<string, (standing: Standing, input: MexInput) => Record<string, unknown> | null> = {
   "23983697327930364": (standing) => ({ xwa2_fetch_account_reachout_timelock: timelockJson(standing) }),
-  "24503548349331633": (standing) => ({ xwa2_message_capping_info: cappingJson(standing) }),
+  "27910975521856601": (standing, { type }) =>
+    type === "INDIVIDUAL_NEW_CHAT_THREAD" ? { xwa2_message_capping_info: cappingJson(standing) } : null,
 };
 
+interface MexInput {
+  type?: string;
+}
+
 function answerStanding(query: BinaryNode, { companion, network }: QueryContext): BinaryNode {
-  const answer = MEX_QUERIES[child(query, "query")?.attrs.query_id ?? ""];
-  const data = answer?.(network.trust.standing(companion.account));
+  const asked = child(query, "query");
+  const { variables }: { variables?: { input?: MexInput } } = JSON.parse(textOf(asked) || "{}");
+  const answer = MEX_QUERIES[asked?.attrs.query_id ?? ""];
+  const data = answer?.(network.trust.standing(companion.account), variables?.input ?? {});
   const json = data
     ? { data }
     : { data: null, errors: [{ message: "unknown query", extensions: { error_code: 400 } }] };

@@ -155,6 +155,7 @@ export class Trust {
     if (trust.known.has(receiver) || trust.started.has(receiver)) return null;
     if (cap && trust.started.size >= cap.limit) return NOT_WANTED;
     trust.started.add(receiver);
+    if (cap) this.#events.onStanding(sender);
     return null;
   }
 

@@ -7,6 +7,7 @@
  */
 import { createHmac } from "node:crypto";
 import {
+  type BaileysEventMap,
   type BinaryNode,
   isJidGroup,
   isLidUser,
@@ -14,6 +15,7 @@ import {
   S_WHATSAPP_NET,
   type WASocket,
 } from "@whiskeysockets/baileys";
+import { executeWMexQuery } from "@whiskeysockets/baileys/lib/Socket/mex.js";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import { within } from "../../../base/within.ts";
@@ -23,6 +25,11 @@ import type { NewChats, Restriction } from "../../connection.ts";
 /** The account may not start new chats for now, or addresses somebody by number that it knows by LID. */
 export const RESTRICTED = 463;
 const ANSWER_MS = 5_000;
+/** The query for the limit of new chats, as WhatsApp Web sends it since August 2026. */
+const NEW_CHATS_QUERY = "27910975521856601";
+const NEW_CHATS_TYPE = "INDIVIDUAL_NEW_CHAT_THREAD";
+/** How often WhatsApp Web sends it at most: changes are announced. */
+const NEW_CHATS_EVERY_MS = 60 * 60_000;
 /** How often the network is asked whether a restriction still holds: its end may have been announced to nobody. */
 const CHECK_EVERY_MS = 60 * 60_000;
 /** How long tokens are valid: four weeks, counted from the beginning of a week as WhatsApp Web does. */
@@ -32,7 +39,7 @@ const TOKEN_WEEKS = 4;
 const MOST_COLD_TOKENS = 200;
 
 interface StandingOptions {
-  socket: Pick<WASocket, "ev" | "authState" | "fetchAccountReachoutTimelock" | "fetchNewChatMessageCap"> & {
+  socket: Pick<WASocket, "ev" | "authState" | "fetchAccountReachoutTimelock" | "query" | "generateMessageTag"> & {
     signalRepository: { lidMapping: Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN"> };
   };
   clock: Clock;
@@ -50,6 +57,9 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
   let present = restriction;
   let asking: Promise<boolean> | null = null;
   let cancelEnd = () => {};
+  /** What the network last said about new chats, and when it was last asked, Unix ms. */
+  let cap: NewChats | null = null;
+  let capAskedAt = -Infinity;
   /** The tokens generated last, each with its salt. */
   const coldTokens = new LRUCache<string, { salt: Uint8Array; token: Uint8Array }>(atMost(MOST_COLD_TOKENS));
 
@@ -110,7 +120,23 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
     const isOver = until !== null && until <= clock.now();
     set(isActive && !isOver ? { kind: String(enforcementType ?? "DEFAULT"), until } : null);
   });
+  socket.ev.on("message-capping.update", (announced) => cap = newChatsIn(announced));
   waitForEnd();
+
+  async function askForCap(): Promise<void> {
+    capAskedAt = clock.now();
+    const variables = { input: { type: NEW_CHATS_TYPE } };
+    const { query, generateMessageTag } = socket;
+    const asked = executeWMexQuery<Record<string, NewChatCap>>(
+      variables,
+      NEW_CHATS_QUERY,
+      "",
+      query,
+      generateMessageTag,
+    );
+    const answer = await within(clock, ANSWER_MS, asked).catch(() => "late" as const);
+    if (answer !== "late") cap = newChatsIn(Object.values(answer ?? {})[0]);
+  }
 
   return {
     /** Whether the network would accept a message to this chat, as far as is known. Throws StoreError. */
@@ -136,14 +162,21 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
     async loggedIn(): Promise<void> {
       if (present) await isRestricted();
     },
-    /** Null if the network sets no limit, or does not say. Never rejects. */
+    /** Null if the network sets no limit, or does not say. Asks it at most hourly. Never rejects. */
     async newChats(): Promise<NewChats | null> {
-      const answer = await within(clock, ANSWER_MS, socket.fetchNewChatMessageCap()).catch(() => null);
-      if (answer === "late" || !answer?.total_quota) return null;
-      const { total_quota: limit, used_quota: used = 0, cycle_end_timestamp: end } = answer;
-      return { used, limit, resetsAt: end ? Number(end) * 1000 : null };
+      if (clock.now() - capAskedAt >= NEW_CHATS_EVERY_MS) await askForCap();
+      return cap;
     },
     /** Called when the connection has ended. */
     end: () => cancelEnd(),
   };
+}
+
+type NewChatCap = BaileysEventMap["message-capping.update"];
+
+/** Null if there is no limit. */
+function newChatsIn(cap: Partial<NewChatCap> | null | undefined): NewChats | null {
+  if (!cap?.total_quota) return null;
+  const resetsAt = Number(cap.cycle_end_timestamp ?? 0) * 1000;
+  return { used: Number(cap.used_quota ?? 0), limit: Number(cap.total_quota), resetsAt: resetsAt || null };
 }

@@ -54,3 +54,39 @@ Deno.test("the end of a restriction that was announced to nobody is found: at th
     }
   }
 });
+
+Deno.test("the network is asked for the limit of new chats at most hourly; what it announces counts at once", async () => {
+  const ev = new EventEmitter();
+  const clock = new ManualClock();
+  const asked: unknown[] = [];
+  const standing = makeStanding({
+    socket: {
+      ev,
+      generateMessageTag: () => "tag",
+      query({ content: [query] }: { content: { attrs: object; content: Uint8Array }[] }) {
+        asked.push([query!.attrs, JSON.parse(new TextDecoder().decode(query!.content))]);
+        const data = { xwa2_message_capping_info: { total_quota: 5, used_quota: asked.length } };
+        const content = [{ tag: "result", attrs: {}, content: JSON.stringify({ data }) }];
+        return Promise.resolve({ tag: "iq", attrs: {}, content });
+      },
+      // deno-lint-ignore no-explicit-any -- nothing else of the socket is asked here
+    } as any,
+    clock,
+    saltOf: () => Promise.resolve(null),
+    restriction: null,
+    changed: () => {},
+  });
+  const usedOf = async () => (await standing.newChats())?.used;
+  assert.deepEqual([await usedOf(), await usedOf()], [1, 1]);
+  assert.deepEqual(asked, [[
+    { query_id: "27910975521856601" },
+    { variables: { input: { type: "INDIVIDUAL_NEW_CHAT_THREAD" } } },
+  ]]);
+  ev.emit("message-capping.update", { total_quota: 5, used_quota: 4, cycle_end_timestamp: "1800000000" });
+  assert.deepEqual(await standing.newChats(), { used: 4, limit: 5, resetsAt: 1_800_000_000_000 });
+  await clock.advance(3_600_000);
+  assert.equal(await usedOf(), 2);
+  ev.emit("message-capping.update", { total_quota: 0 });
+  assert.equal(await standing.newChats(), null);
+  standing.end();
+});
