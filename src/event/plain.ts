@@ -74,11 +74,17 @@ function text(value: string, budget: Budget): string {
 function fitting(value: string, left: number): number {
   let length = 0;
   for (const character of value.slice(0, Math.max(0, left))) {
-    left -= jsonLength(character);
+    left -= character.length === 2 || isPlain(character) ? character.length : jsonLength(character);
     if (left < 0) break;
     length += character.length;
   }
   return length;
+}
+
+/** Whether the character is itself in JSON: a quarter of a million calls of the serialiser take tenths of a second. */
+function isPlain(character: string): boolean {
+  const code = character.charCodeAt(0);
+  return code >= 0x20 && code !== 0x22 && code !== 0x5c && (code < 0xd800 || code > 0xdfff);
 }
 
 /** Length as JSON without the quotes, which are part of `MEMBER_COST`. */

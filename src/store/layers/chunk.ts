@@ -31,6 +31,11 @@ import { assertFits, COMMIT_LIMITS, isWithin, loadOf } from "../limits.ts";
 
 /** Chunks in one staging commit, of 60 KiB each. */
 const CHUNKS_A_COMMIT = 10;
+/**
+ * What an ordered build may write beside the rest of its commit: an event of the longest text, of two bytes a
+ * character. Its size is known only once it has its place, when nothing can be staged any more.
+ */
+const ORDERED_BYTES = 560 * 1024;
 /** A commit staged longer ago than this is abandoned: its process has died. */
 const STAGING_ABANDONED_MS = 60 * 60 * 1000;
 /** Blobs examined by one run of the sweep. */
@@ -64,7 +69,9 @@ export function withChunks(kv: Kv, { runtime: { clock } }: { runtime: Pick<Runti
     });
     const rows = blobs.flatMap((blob) => blob.rows);
     const load = loadOf({ checks: [], mutations: [...small.mutations, ...rows] });
-    if (rows.length > 0 && !isWithin(load, COMMIT_LIMITS)) return await commitStaged(stageId, rows, small);
+    const kept = change.orderedBuilds.length > 0 ? ORDERED_BYTES : 0;
+    const limits = { ...COMMIT_LIMITS, bytes: COMMIT_LIMITS.bytes - kept };
+    if (rows.length > 0 && !isWithin(load, limits)) return await commitStaged(stageId, rows, small);
     small.mutations.push(...rows);
     return await kv.commit(small, options);
   }

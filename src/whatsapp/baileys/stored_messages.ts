@@ -26,6 +26,11 @@ const RECEIVED_DAYS = 30;
  * A sent message: a phone that was offline asks when it returns. The network keeps messages for it no longer than this.
  */
 const SENT_DAYS = 14;
+/** An original that is longer, which only a text or what a program made is, is kept as a text of this many characters. */
+const LONGEST_ORIGINAL = 64 * 1024;
+/** More than any file system allows. */
+const LONGEST_NAME = 1_024;
+const SECRET_BYTES = 32;
 
 interface Original extends Pick<Incoming, "chat" | "participant" | "fromMe" | "number" | "text" | "type"> {
   filename: string | null;
@@ -63,17 +68,24 @@ export function keepOriginal(
   if (UNREFERRED.includes(type)) return;
   const { messageContextInfo, deviceSentMessage, ...said } = proto.Message.decode(unpadRandomMax16(plaintext));
   // A copy of what the owner sent elsewhere may have its secret beside it.
-  const message = proto.Message.encode({ messageContextInfo, ...(deviceSentMessage?.message ?? said) }).finish();
+  const whole = proto.Message.encode({ messageContextInfo, ...(deviceSentMessage?.message ?? said) }).finish();
+  const isWhole = whole.length <= LONGEST_ORIGINAL;
+  const kept = text?.slice(0, LONGEST_ORIGINAL) ?? null;
+  const { messageSecret } = messageContextInfo ?? {};
+  const cut = () => ({
+    conversation: kept ?? "",
+    ...(messageSecret?.length === SECRET_BYTES ? { messageContextInfo: { messageSecret } } : {}),
+  });
   const original: SealedOriginal = {
     chat,
     participant,
     fromMe,
     number,
-    text,
-    // View-once messages can't be forwarded.
-    type: viewOnce ? "unknown" : type,
-    filename: media?.filename ?? null,
-    message,
+    text: kept,
+    // View-once messages can't be forwarded, nor those of which only the text is kept.
+    type: viewOnce || !(isWhole || FORWARDABLE[type] === "text") ? "unknown" : type,
+    filename: media?.filename?.slice(0, LONGEST_NAME) ?? null,
+    message: isWhole ? whole : proto.Message.encode(cut()).finish(),
   };
   const row = networkKeys.waReceived(lineId, id);
   const days = type === "pollCreationMessage" ? POLL_KEPT_DAYS : RECEIVED_DAYS;
@@ -90,7 +102,7 @@ export function changeOriginal(
   const row = networkKeys.waReceived(lineId, happened.target);
   if (happened.kind === "deleted") change.delete(row);
   if (happened.kind !== "edited" || !edited || happened.text === null) return;
-  change.set(row, sealed(seal, { ...edited, text: happened.text }));
+  change.set(row, sealed(seal, { ...edited, text: happened.text.slice(0, LONGEST_ORIGINAL) }));
 }
 
 function sealed(seal: Seal, original: SealedOriginal): Uint8Array {

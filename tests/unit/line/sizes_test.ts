@@ -1,0 +1,122 @@
+/** Whatever the network lets through becomes an event, however long: through the real receiver, journal and store. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
+import { makeEventLog } from "../../../src/event/log.ts";
+import { Receiver, type ReceiverDeps } from "../../../src/line/receiver.ts";
+import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
+import type { Kv } from "../../../src/store/kv.ts";
+import { makeSeal, sealKey } from "../../../src/store/seal.ts";
+import { openAuthState } from "../../../src/whatsapp/baileys/auth_state.ts";
+import { decode, type DecodeContext } from "../../../src/whatsapp/baileys/incoming/decode.ts";
+import { Journal } from "../../../src/whatsapp/baileys/incoming/journal.ts";
+import { recall } from "../../../src/whatsapp/baileys/stored_messages.ts";
+import { testRuntime } from "../../support/runtime.ts";
+
+const LINE = { id: "ses_1", accountId: "acc_1" };
+const FRIEND = "552@s.whatsapp.net";
+
+/** Each kind that can be long, of about so many bytes. */
+const LONG: Readonly<Record<string, (bytes: number) => proto.IMessage>> = {
+  text: (bytes) => ({ conversation: "x".repeat(bytes) }),
+  emoji: (bytes) => ({ extendedTextMessage: { text: "😀".repeat(bytes / 4) } }),
+  accents: (bytes) => ({ conversation: "é".repeat(bytes / 2) }),
+  escapes: (bytes) => ({ conversation: "\u0007".repeat(bytes) }),
+  caption: (bytes) => ({ documentMessage: { title: "t", caption: "语".repeat(bytes / 3) } }),
+  quote: (bytes) => ({
+    extendedTextMessage: {
+      text: "yes",
+      contextInfo: { stanzaId: "Q", participant: FRIEND, quotedMessage: { conversation: "😀".repeat(bytes / 4) } },
+    },
+  }),
+  contact: (bytes) => ({ contactMessage: { displayName: "Ana", vcard: "語".repeat(bytes / 3) } }),
+  contacts: (bytes) => ({
+    contactsArrayMessage: { contacts: Array.from({ length: 5 }, () => ({ vcard: "ü".repeat(bytes / 10) })) },
+  }),
+  poll: (bytes) => ({
+    pollCreationMessage: { name: "tea?", options: [{ optionName: "é".repeat(bytes / 2) }, { optionName: "no" }] },
+  }),
+  location: (bytes) => ({
+    locationMessage: { degreesLatitude: 1, degreesLongitude: 2, address: "é".repeat(bytes / 2) },
+  }),
+  picture: (bytes) => ({ imageMessage: { caption: "see", jpegThumbnail: Buffer.alloc(bytes, 7) } }),
+};
+
+async function withLine(
+  play: (take: (id: string, message: proto.IMessage) => Promise<void>, kv: Kv) => Promise<void>,
+): Promise<void> {
+  const runtime = testRuntime();
+  const kv = await openDenoKv(":memory:", { runtime });
+  const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
+  const line = { kv, seal, lineId: LINE.id };
+  try {
+    const auth = await openAuthState(line);
+    const journal = new Journal(line, auth, runtime.clock);
+    const deps: ReceiverDeps = {
+      kv,
+      runtime,
+      events: makeEventLog(kv, runtime),
+      media: { take: () => Promise.resolve(null) },
+      network: { recall: () => Promise.resolve(null) },
+      lookups: { forget: () => {} },
+      optOuts: { heard: () => Promise.resolve() },
+      sessionName: () => Promise.resolve("front desk"),
+    };
+    const receiver = new Receiver(deps, LINE, () => Promise.resolve());
+    const context = {
+      me: { id: "551:1@s.whatsapp.net" },
+      clock: runtime.clock,
+      phoneOf: () => Promise.resolve(null),
+      findPoll: () => Promise.resolve(null),
+      media: () => ({ mimetype: "a/b", filename: null, size: null, download: () => Promise.reject(new Error()) }),
+    } as unknown as DecodeContext;
+    await play(async (id, message) => {
+      const attrs = { id, from: FRIEND, t: String(Math.floor(runtime.clock.now() / 1000)) };
+      const part = { part: `part of ${id}`, stanza: `${FRIEND}||${id}`, attrs };
+      const entry = journal.entryOf(part, encodeWAMessage(proto.Message.fromObject(message)));
+      await journal.keep(entry, auth.keys);
+      const [incoming] = await decode(entry, context);
+      const original = await journal.originalOf(entry, [incoming!]);
+      const isSettled = await receiver.message(incoming!, (change) => journal.settle(change, entry, original));
+      assert.equal(isSettled, true, `${id} was dropped`);
+    }, kv);
+  } finally {
+    kv.close();
+  }
+}
+
+/** Bytes: around the limits of a commit and of an event, and far beyond them. */
+const SIZES = [131_072, 250_000, 262_144, 450_000, 520_000, 1_000_000];
+
+Deno.test("a message of any size becomes one event, of each kind that can be long", () =>
+  withLine(async (take, kv) => {
+    const events = makeEventLog(kv, testRuntime());
+    for (const [kind, made] of Object.entries(LONG)) {
+      for (const bytes of SIZES) await take(`${kind} ${bytes}`, made(bytes));
+    }
+    const told: string[] = [];
+    for (let after: string | null = null;;) {
+      const page = await events.read(LINE.accountId, { after, types: null, sessionId: null, limit: 100 });
+      for (const { data } of page.events) told.push((data as { messageId: string }).messageId);
+      if (!page.isCut) break;
+      after = page.next;
+    }
+    const wanted = Object.keys(LONG).flatMap((kind) => SIZES.map((bytes) => `${kind} ${bytes}`));
+    assert.deepEqual(told, wanted);
+  }));
+
+Deno.test("a stranger's original takes no more than its text, and can still be answered", () =>
+  withLine(async (take, kv) => {
+    const seal = makeSeal(sealKey("a secret of the tests"), testRuntime().random);
+    const line = { kv, seal, lineId: LINE.id };
+    for (const [kind, made] of Object.entries(LONG)) {
+      await take(kind, { ...made(900_000), messageContextInfo: { messageSecret: Buffer.alloc(32, 7) } });
+      const { value } = await kv.get<Uint8Array>(["wa", LINE.id, "received", kind]);
+      assert.ok(value!.length < 500_000, `${kind} takes ${value!.length}`);
+      const recalled = await recall(line, kind);
+      const isText = ["text", "emoji", "accents", "escapes", "quote"].includes(kind);
+      assert.deepEqual([recalled?.chat, recalled?.kind], [FRIEND, isText ? "text" : null]);
+    }
+    await take("usual", LONG.contact!(1_000));
+    assert.equal((await recall(line, "usual"))?.kind, "contact");
+  }));
