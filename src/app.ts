@@ -22,6 +22,7 @@ import { openDiskMediaStore } from "./media/disk.ts";
 import { noMediaStore } from "./media/store.ts";
 import { withFairWrites } from "./media/fair_shares.ts";
 import { mediaKeys } from "./media/rows.ts";
+import { chatKeys } from "./chat/rows.ts";
 import { messageKeys } from "./message/rows.ts";
 import { eventKeys } from "./event/rows.ts";
 import { migrations } from "./ops/migrations.ts";
@@ -38,8 +39,16 @@ import type { NetworkOptions, RoleName, RoleOptions } from "./roles/role.ts";
 /** The storage engine of data folders. */
 const engine = denoKvFiles;
 
-/** Row families that an account may have sealed: messages, events and received files. */
-const contents = new Set([messageKeys.messages(), eventKeys.events(""), mediaKeys.files()].map(([family]) => family!));
+/** Row families that an account may have sealed: messages, events, chats and received files. */
+const contents = new Set(
+  [
+    messageKeys.messages(),
+    eventKeys.events(""),
+    mediaKeys.files(),
+    chatKeys.recordsOfLine(""),
+    chatKeys.messagesOfLine(""),
+  ].map(([family]) => family!),
+);
 
 /** Opens the store that the settings name. The engine of a shared store is loaded only if there is one. */
 async function openStore({ dataDir, store = null }: DataConfig, runtime: Runtime): Promise<ChunkedKv> {

@@ -1,4 +1,5 @@
 /** The chats of a line: which of them wrote within a day, and which were active within a year. */
+import { chatKeys } from "../chat/rows.ts";
 import { chatOf, isOfMany } from "../message/message.ts";
 import type { Lane } from "../message/rows.ts";
 import { deleteRange, deleteUnchanged } from "../store/delete_range.ts";
@@ -51,6 +52,9 @@ export function keepKnown(change: Change, lineId: string, { chat, at }: { chat: 
 export async function forgetChats(kv: Kv, lineId: string): Promise<void> {
   await deleteRange(kv, { prefix: lineKeys.heardOfLine(lineId) });
   await deleteRange(kv, { prefix: lineKeys.knownChatsOfLine(lineId) });
+  await deleteRange(kv, { prefix: chatKeys.messagesOfLine(lineId) });
+  await deleteRange(kv, { prefix: chatKeys.recordsOfLine(lineId) });
+  await deleteRange(kv, { prefix: chatKeys.places(lineId) });
 }
 
 /** In-memory record of which chats of one line wrote within the last 24 h. */

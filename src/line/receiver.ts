@@ -12,6 +12,7 @@
  */
 import { Batcher, type Settled } from "../base/batcher.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
+import type { ChatIndex } from "../chat/chat_index.ts";
 import type { EventBody, EventData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
@@ -25,6 +26,7 @@ import type { Settle } from "../whatsapp/connection.ts";
 import type { GroupNow, Incoming, IncomingChange, Notice, Receipt } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { amendSent } from "./amendments.ts";
+import { indexIncoming } from "./chat_entries.ts";
 import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
 import type { Lookups } from "./lookups.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
@@ -35,6 +37,7 @@ export interface ReceiverDeps {
   kv: Kv;
   runtime: Runtime;
   events: EventLog;
+  chats: ChatIndex;
   media: MediaIngest;
   network: Pick<Network, "recall">;
   lookups: Pick<Lookups, "forget">;
@@ -159,7 +162,16 @@ export class Receiver {
    * Emits the message and settles it in one commit. Resolves to false, having done neither,
    * if its seen row has changed.
    */
-  async #commit(
+  async #commit(message: Incoming, kept: { before: Slot<SeenRow>; taken: Taken; settle: Settle }): Promise<boolean> {
+    const { before } = kept;
+    for (;;) {
+      if (await this.#tryCommit(message, kept)) return true;
+      // Else another change of its chat came between.
+      if ((await this.#seen(message)).version !== before.version) return false;
+    }
+  }
+
+  async #tryCommit(
     message: Incoming,
     { before, taken, settle }: { before: Slot<SeenRow>; taken: Taken; settle: Settle },
   ): Promise<boolean> {
@@ -168,10 +180,17 @@ export class Receiver {
     const seen = lineKeys.seen(lineId, message.chat, message.networkId);
     const sessionName = await this.#deps.sessionName(lineId);
     const now = runtime.clock.now();
-    const change = new Change().check(before).set(seen, seenRow(message, now)).set(lineKeys.lineUsed(lineId), now);
+    const change = new Change().check(before).set(lineKeys.lineUsed(lineId), now);
+    const body = message.change ? await this.#changeBody(message, message.change, change) : messageBody(message, taken);
+    const at = await indexIncoming(this.#deps, change, { lineId, accountId }, {
+      message,
+      data: body.data,
+      before,
+      now,
+    });
+    change.set(seen, seenRow(message, at));
     if (!message.fromMe) keepHeard(change, lineId, { chats: chatsOf(message), at: writtenAt(message, now) });
     if (taken?.file) keepFile(change, taken.file);
-    const body = message.change ? await this.#changeBody(message, message.change, change) : messageBody(message, taken);
     events.append(change, { accountId, sessionId: lineId, sessionName, ...body });
     settle(change);
     const isKept = await kv.commit(change) !== null;

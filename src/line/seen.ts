@@ -6,11 +6,13 @@
  * hours later, when the phone is back online. The readable message is then emitted too, once, and replaces the report's
  * row. The sender must be the same: the members of a group know each other's message ids.
  */
+import type { ChatIndex } from "../chat/chat_index.ts";
 import { notFound } from "../errors.ts";
+import { chatOf } from "../message/message.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Clock } from "../runtime.ts";
 import { deleteKeys } from "../store/delete_range.ts";
-import { Change, type Key, type Kv, type Slot, stretchOf } from "../store/kv.ts";
+import { Change, isRow, type Key, type Kv, type Slot, stretchOf } from "../store/kv.ts";
 import type { ReadMessage } from "../whatsapp/chats.ts";
 import type { Incoming, IncomingChange } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -40,6 +42,14 @@ export function withoutAuthor(row: SeenRow): SeenRow {
 /** Returns when the row was written, Unix ms. */
 function seenAt(row: SeenRow): number {
   return typeof row === "number" ? row : "at" in row ? row.at : row.reportedAt;
+}
+
+/**
+ * Returns the message's place in its chat (`chat/rows.ts`), in microseconds: rows of messages that have one were written
+ * with that time.
+ */
+export function orderOfSeen(row: SeenRow): number {
+  return Math.round(seenAt(row) * 1000);
 }
 
 /** Returns the author of the message: `ME` for the line's owner, a JID in a group, else null for the chat itself. */
@@ -142,11 +152,17 @@ const MOST_AT_ONCE = 500;
 /** Rows read per chat. A group with more messages than this in a month hardly depends on the gateway to be read. */
 const ROWS_READ = 20_000;
 
+interface UnreadDeps {
+  kv: Kv;
+  clock: Clock;
+  chats: Pick<ChatIndex, "read">;
+}
+
 /** Finds the received messages of a chat that are still unread. */
 export class Unread {
-  readonly #deps: { kv: Kv; clock: Clock };
+  readonly #deps: UnreadDeps;
 
-  constructor(deps: { kv: Kv; clock: Clock }) {
+  constructor(deps: UnreadDeps) {
     this.#deps = deps;
   }
 
@@ -159,13 +175,17 @@ export class Unread {
     lineId: string,
     { chats, networkId }: { chats: readonly string[]; networkId: string | null },
   ): Promise<{ messages: ReadMessage[]; done(): Promise<void> }> {
-    const { clock, kv } = this.#deps;
+    const { clock, kv, chats: index } = this.#deps;
     const { value: line } = await kv.get(lineKeys.line(lineId));
     // What another number of the line received is not read by the present one.
     const { numberSince = 0 } = line ?? {};
+    const read = async (upTo: number) => {
+      if (line) await index.read({ lineId, accountId: line.accountId }, chatOf(chats[0]!), upTo);
+    };
     if (networkId !== null) {
       const messages = await this.#one(lineId, { chats, networkId, since: numberSince });
-      return { messages, done: () => Promise.resolve() };
+      const row = (await kv.getMany(chats.map((chat) => lineKeys.seen(lineId, chat, networkId)))).find(isRow);
+      return { messages, done: () => read(row ? orderOfSeen(row.value) : Infinity) };
     }
     const now = clock.now();
     const found: (ReadMessage & { at: number })[] = [];
@@ -178,7 +198,10 @@ export class Unread {
     for (const chat of chats) change.set(lineKeys.chatRead(lineId, chat), now);
     return {
       messages: newest.map(({ at: _, ...message }) => message),
-      done: async () => void await kv.commit(change),
+      done: async () => {
+        await kv.commit(change);
+        await read(now * 1000);
+      },
     };
   }
 

@@ -104,6 +104,8 @@ export interface Message {
   sentAt: number | null;
   deliveredAt: number | null;
   readAt: number | null;
+  /** Its place in its chat (`chat/rows.ts`), once it has one. */
+  chatOrder?: number;
   /** When it was first handed to the network, failed, was edited or was revoked, Unix ms. */
   dispatchedAt?: number;
   failedAt?: number;

@@ -3,6 +3,7 @@
  * adds (promises 1 and 4). The table in `message.ts` lists the allowed changes; any other is a bug and throws.
  */
 import { piecesOf } from "../base/batches.ts";
+import type { ChatIndex } from "../chat/chat_index.ts";
 import type { EventLog } from "../event/log.ts";
 import type { EventBody } from "../event/event.ts";
 import type { MediaStore } from "../media/store.ts";
@@ -12,7 +13,7 @@ import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot, StoreErro
 import { commitSized, loadOf } from "./commit_size.ts";
 import { storedFile } from "./content.ts";
 import { moveStatus } from "./history/status_index.ts";
-import { hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
+import { chatOf, hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
 import { countEnd, finishBulk } from "./bulk.ts";
 import { giveBack } from "./history/counts.ts";
 import { dequeue } from "./queue/place.ts";
@@ -24,6 +25,16 @@ const EXPIRED: MessageError = {
   code: "expired",
   message: "It could not leave within the time it was allowed to wait.",
 };
+
+/** Errors of messages that never got as far as their chat. */
+const NEVER_SAID: ReadonlySet<string> = new Set([
+  CANCELLED.code,
+  EXPIRED.code,
+  "recipient_opted_out",
+  "session_logged_out",
+  "session_deleted",
+  "moved",
+]);
 
 /** How often a move is tried if concurrent changes of its message conflict with it. */
 const MOST_TRIES = 20;
@@ -37,6 +48,7 @@ interface RecorderDeps {
   runtime: Runtime;
   events: EventLog;
   sessionName: SessionName;
+  chats: ChatIndex;
   files: Pick<MediaStore, "remove">;
   /**
    * Called with each message after its move is committed; with the time of the acknowledgement, if that was the move.
@@ -220,7 +232,8 @@ export class Recorder {
   ): Promise<Message | null> {
     const decided = slot.value?.status === from ? next(slot.value) : null;
     if (!decided) return null;
-    const message = decided.status === "failed" ? { ...decided, failedAt: this.#deps.runtime.clock.now() } : decided;
+    const ended = decided.status === "failed" ? { ...decided, failedAt: this.#deps.runtime.clock.now() } : decided;
+    const message = await this.#placed(change, ended);
     if (!NEXT_STATUS[from].includes(message.status)) throw new Error(`no way from ${from} to ${message.status}`);
     change.check(slot).set(messageKeys.message(message.id), message);
     moveStatus(change, message, { from, to: message.status });
@@ -232,6 +245,20 @@ export class Recorder {
       await this.#end(change, message, slot.lane);
     }
     return message;
+  }
+
+  /** Gives the message its place in its chat when it first departs, or fails before. */
+  async #placed(change: Change, message: Message): Promise<Message> {
+    const { id: messageId, sessionId: lineId, accountId, to, content, status, error, chatOrder } = message;
+    const isSaid = status !== "queued" && !(error && NEVER_SAID.has(error.code));
+    if (chatOrder !== undefined || !isSaid || content.kind === "reaction" || content.kind === "status") return message;
+    const order = await this.#deps.chats.append(change, { lineId, accountId }, {
+      address: chatOf(to),
+      row: { messageId },
+      now: this.#deps.runtime.clock.now(),
+      unread: (before) => status === "failed" ? before : 0,
+    });
+    return { ...message, chatOrder: order };
   }
 
   /** Removes the queue rows and the file's row of a message that ends, and appends its events. */

@@ -37,7 +37,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
     seal,
     accounts,
     callers,
-    recorder: recorderOn(ground, kv),
+    recorder: recorderOn(ground, { kv, network }),
     optOuts: optOutsOn(ground, { network, queueChanged: (lineId) => live.queueChanged(lineId) }),
     trustedProxies: config.trustedProxies,
   });

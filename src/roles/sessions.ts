@@ -1,5 +1,6 @@
 /** The parts of line sessions. `worker.ts` loads them with the first line. */
 import { DEFAULT_PLANS } from "../account/plan.ts";
+import { ChatIndex } from "../chat/chat_index.ts";
 import { LineSession } from "../line/line_session.ts";
 import type { MakeSession } from "../line/supervisor.ts";
 import { makeMediaIngest } from "../media/ingest.ts";
@@ -32,8 +33,12 @@ export function makeSessions(ground: Ground, { network, queueChanged }: Sessions
     network,
   };
   return (kv, line, changed) => {
-    const recorder = recorderOn(ground, kv);
+    const recorder = recorderOn(ground, { kv, network });
     const fetchAttachment = makeFetchAttachment({ kv, runtime, safeFetch, files, recorder });
-    return new LineSession({ ...shared, kv, recorder, fetchAttachment }, line, changed);
+    return new LineSession(
+      { ...shared, kv, chats: new ChatIndex({ kv, network }), recorder, fetchAttachment },
+      line,
+      changed,
+    );
   };
 }

@@ -25,7 +25,7 @@ export function upkeepWork(ground: Ground, { kv, network, queueChanged }: Upkeep
     eventDays: config.eventDays,
     historyDays: config.historyDays,
     network,
-    recorder: recorderOn(ground, kv),
+    recorder: recorderOn(ground, { kv, network }),
     queueChanged,
     removeAbove: (accountId) => removePanelRows(kv, accountId),
   });

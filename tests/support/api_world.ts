@@ -2,6 +2,7 @@
  * The API in this process on everything that is real but the network and the disk of the store: requests go straight into
  * the app, time moves when told. `ApiStage` is what the tables in `tests/http/` need; a real gateway can offer it too.
  */
+import { chatsOn } from "./chats.ts";
 import type { Hono } from "@hono/hono";
 import type { Account } from "../../src/account/account.ts";
 import { Accounts } from "../../src/account/accounts.ts";
@@ -129,6 +130,7 @@ export class ApiWorld implements ApiStage {
     const names = makeSessionNames(kv, runtime.clock);
     const recorder = new Recorder({
       kv,
+      chats: chatsOn(kv, this.network),
       runtime,
       events,
       sessionName: names.of,
@@ -154,6 +156,7 @@ export class ApiWorld implements ApiStage {
       kv,
       runtime,
       bell,
+      chats: chatsOn(kv, this.network),
       recorder,
       files: media,
       fetchPreview: () => Promise.resolve(null),

@@ -1,4 +1,5 @@
 /** The product's runner of a line on a fake network, without the session that is around it. */
+import { chatsOn } from "./chats.ts";
 import type { Plan } from "../../src/account/plan.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import { Runner } from "../../src/line/runner/runner.ts";
@@ -21,13 +22,21 @@ const DEAF = { open() {}, closed() {} } as unknown as Parameters<FakeNetwork["op
 export function makeRunners({ kv, runtime, bell, network }: Ground) {
   const files = { onDisk: () => Promise.reject(new Error("no files here")), remove: () => Promise.resolve() };
   const events = makeEventLog(kv, runtime);
-  const recorder = new Recorder({ kv, runtime, events, files, sessionName: () => Promise.resolve("") });
+  const recorder = new Recorder({
+    kv,
+    chats: chatsOn(kv),
+    runtime,
+    events,
+    files,
+    sessionName: () => Promise.resolve(""),
+  });
   return async (line: { lineId: string; accountId: string; plan: Plan }): Promise<Runner> => {
     const { lineId, accountId } = line;
     const deps = {
       kv,
       runtime,
       bell,
+      chats: chatsOn(kv),
       recorder,
       files,
       fetchAttachment: () => Promise.resolve(),

@@ -1,4 +1,5 @@
 /** Lines on a network and a store that tests hold in their hands; a crash keeps the disk, the clock and the network. */
+import { chatsOn } from "./chats.ts";
 import { Change, type Kv } from "../../src/store/kv.ts";
 import { eventKeys } from "../../src/event/rows.ts";
 import { lineIdsOf } from "../../src/line/account_lines.ts";
@@ -98,6 +99,7 @@ export class World {
     const recorder = new Recorder({
       sessionName: names.of,
       kv,
+      chats: chatsOn(kv, this.network),
       runtime: this.runtime,
       events,
       files,
@@ -119,6 +121,7 @@ export class World {
       runtime: this.runtime,
       bell: this.bell,
       events,
+      chats: chatsOn(kv, this.network),
       recorder,
       files,
       fetchPreview: () => Promise.resolve(null),

@@ -35,6 +35,7 @@ const FLOORS: Floors = [
   ["data"],
   ["event"],
   ["media"],
+  ["chat"],
   ["message"],
   ["line", "webhook"],
   ["erasure"],

@@ -66,7 +66,7 @@ interface RouteAnswer {
 export const TAGS = {
   Sessions: "A session is one WhatsApp number, or line, linked by QR or pairing code.",
   Groups: "Create, join, manage and leave groups.",
-  Chats: "Typing indicators and read receipts.",
+  Chats: "What was said in each chat, what is unread, typing indicators and read receipts.",
   Contacts: "Look up and block numbers, and manage the session's own profile.",
   Messages: "Send messages, follow their status, and edit or cancel them.",
   Webhooks: "Have events posted to your server, inspect deliveries, and redeliver them.",

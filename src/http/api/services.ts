@@ -5,10 +5,12 @@ import { Idempotency, type RepeatableRequest } from "../../account/idempotency.t
 import { AccountKeys } from "../../account/keys.ts";
 import type { SafeFetch } from "../../egress/safe_fetch.ts";
 import { Erasures } from "../../erasure/erasures.ts";
+import { ChatIndex } from "../../chat/chat_index.ts";
 import type { EventLog } from "../../event/log.ts";
 import { makeLines } from "../../line/lines.ts";
 import { Amendments } from "../../line/amendments.ts";
 import { laneOf } from "../../line/chats.ts";
+import { ChatHistory } from "../../line/chat_history.ts";
 import { Forecast } from "../../line/forecast.ts";
 import type { SessionNames } from "../../line/line_row.ts";
 import type { LiveLines } from "../../line/live.ts";
@@ -78,6 +80,7 @@ export function makeServices(deps: ServicesDeps) {
   const { clock } = runtime;
   const queueChanged = (lineId: string) => live.queueChanged(lineId);
   const idempotency = new Idempotency({ kv, clock, seal, isShared: deps.isShared });
+  const chats = new ChatIndex({ kv, network });
   const lines = makeLines({ kv, runtime, callers, live, seal, safeFetch, names: deps.names });
   return {
     runtime,
@@ -103,7 +106,8 @@ export function makeServices(deps: ServicesDeps) {
     tallyOf: makeTallyOf(kv),
     forecast: new Forecast({ kv, clock, callers }),
     lookups,
-    unread: new Unread({ kv, clock }),
+    unread: new Unread({ kv, clock, chats }),
+    chatHistory: new ChatHistory({ kv, chats }),
     quotaView: makeQuotaView({ kv, clock }),
     media,
     diskShares,

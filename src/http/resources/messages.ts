@@ -23,7 +23,10 @@ import {
 import type { Services } from "../api/services.ts";
 import { priority, sendAt, sendTimeOf, Text } from "./sends/fields.ts";
 
-const MessageError = z.object({ code: z.string().openapi({ example: "number_not_registered" }), message: z.string() })
+export const MessageError = z.object({
+  code: z.string().openapi({ example: "number_not_registered" }),
+  message: z.string(),
+})
   .openapi("MessageError");
 const MessageState = z.enum(MESSAGE_STATUSES).openapi("MessageState");
 const MessageType = z.enum(MESSAGE_KINDS).openapi("MessageType");

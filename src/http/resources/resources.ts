@@ -5,6 +5,7 @@ import { accountResource } from "./account.ts";
 import { bulkResource } from "./bulks.ts";
 import { contactResource } from "./contacts.ts";
 import { chatResource } from "./chats.ts";
+import { chatHistoryResource } from "./chat_history.ts";
 import { dataResource } from "./data.ts";
 import { deliveryResource } from "./deliveries.ts";
 import { eventResource } from "./events.ts";
@@ -35,6 +36,7 @@ const RESOURCES: readonly Resource[] = [
   contactResource,
   groupResource,
   groupMemberResource,
+  chatHistoryResource,
   chatResource,
   queueResource,
   sendResource,

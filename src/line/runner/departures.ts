@@ -5,6 +5,7 @@
  * An acknowledgement may be recorded in the commit by which the next message departs, so that a line without pauses
  * needs one commit per message (docs/decisions/0019-one-commit-a-departure.md).
  */
+import type { ChatIndex } from "../../chat/chat_index.ts";
 import type { Plan } from "../../account/plan.ts";
 import { retry } from "../../base/retry.ts";
 import { traceStep } from "../../base/trace.ts";
@@ -15,6 +16,7 @@ import { Change, type Kv, STORE_PAUSE_MS } from "../../store/kv.ts";
 import type { Connection } from "../../whatsapp/connection.ts";
 import type { SendOutcome } from "../../whatsapp/outgoing.ts";
 import { survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./attempts.ts";
+import { markReaction } from "../chat_marks.ts";
 import { keepKnown } from "../chats.ts";
 import { afterDeparture, atStart, delaysOf, oneMoreChat, type Pacing, whileDeparting } from "./pacing.ts";
 import { askNetwork, type Ready } from "./prepare.ts";
@@ -30,6 +32,7 @@ const NOTED_EVERY_MS = 1_000;
 
 interface DeparturesDeps {
   kv: Kv;
+  chats: ChatIndex;
   runtime: Runtime;
   recorder: Recorder;
 }
@@ -148,7 +151,10 @@ export class Departures {
     const [{ outcome, at, after }] = await Promise.all([answer(), meanwhile(onItsWay)]);
     this.#log(dispatched.value, outcome);
     traceDeparture(dispatched.value, outcome, { handedOverAt, answeredAt: at });
-    if (outcome.kind === "sent") return;
+    if (outcome.kind === "sent") {
+      await this.#record(() => markReaction(this.#deps, dispatched.value));
+      return;
+    }
     if (outcome.kind === "unknown") this.#line.suspect(departure.connection);
     await this.#recordUnacknowledged(dispatched, outcome, { before, after });
   }

@@ -7,6 +7,7 @@
  * makes the runner read the queue.
  */
 import { openHours } from "../../account/hours.ts";
+import type { ChatIndex } from "../../chat/chat_index.ts";
 import type { Plan } from "../../account/plan.ts";
 import { chatOf, type Message, type MessageError } from "../../message/message.ts";
 import { OPTED_OUT } from "../../message/opt_outs.ts";
@@ -31,6 +32,7 @@ import { Waker } from "./waker.ts";
 
 export interface RunnerDeps extends PrepareDeps {
   bell: Bell;
+  chats: ChatIndex;
   recorder: Recorder;
   /** Returns the current plan of the account. */
   plan(accountId: string): Promise<Plan>;

@@ -3,6 +3,7 @@ import type { Case } from "../../support/api_table.ts";
 import { accountCases, eventCases, messageCases, webhookCases } from "./records.ts";
 import { keyCases, routingCases } from "./routing.ts";
 import { kindCases } from "./kinds.ts";
+import { chatCases } from "./chats.ts";
 import { groupCases } from "./groups.ts";
 import { bulkCases, documentCases, fileCases, textCases } from "./sends.ts";
 import { sessionCases } from "./sessions.ts";
@@ -20,5 +21,6 @@ export const TABLES: Readonly<Record<string, readonly Case[]>> = {
   events: eventCases,
   account: accountCases,
   groups: groupCases,
+  chats: chatCases,
   sessions: sessionCases,
 };

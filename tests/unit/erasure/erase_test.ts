@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { chatsOn } from "../../support/chats.ts";
 import { testBell } from "../../support/bell.ts";
 import { erasePeople } from "../../../src/erasure/erase.ts";
 import { Erasures } from "../../../src/erasure/erasures.ts";
@@ -25,6 +26,7 @@ async function aPast({ kv, runtime, accept }: SendWorld) {
   const files = { remove: (id: string) => Promise.resolve(void removed.push(id)) };
   const recorder = new Recorder({
     kv,
+    chats: chatsOn(kv),
     runtime,
     events,
     sessionName: () => Promise.resolve("one"),

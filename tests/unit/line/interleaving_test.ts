@@ -3,6 +3,7 @@
  * calls of the others; processes die, and commits are written without an answer. Whatever happens, every departure
  * keeps the rules of the queue (`QueueModel`), every accepted message has one end, and no row stays behind.
  */
+import { chatsOn } from "../../support/chats.ts";
 import assert from "node:assert/strict";
 import { Idempotency } from "../../../src/account/idempotency.ts";
 import { Problem } from "../../../src/errors.ts";
@@ -141,7 +142,14 @@ async function run(seed: number): Promise<void> {
     const { kv, memory, runtime } = makeProcess();
     const files = { remove: () => Promise.resolve() };
     const events = makeEventLog(kv, runtime);
-    const recorder = new Recorder({ kv, runtime, events, files, sessionName: () => Promise.resolve("") });
+    const recorder = new Recorder({
+      kv,
+      chats: chatsOn(kv),
+      runtime,
+      events,
+      files,
+      sessionName: () => Promise.resolve(""),
+    });
     const deps = { kv, runtime, recorder, queueChanged };
     const unsent: SendOutcome = { kind: "hold", detail: "not connected" };
     const live = { deliver: () => Promise.resolve(unsent), connection: () => null };

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { chatsOn } from "../../support/chats.ts";
 import type { EventData } from "../../../src/event/event.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
 import { Recorder } from "../../../src/message/record.ts";
@@ -344,6 +345,7 @@ Deno.test("a deletion fails the whole queue, also if messages at its head are ca
   const { kv, runtime } = world;
   const recorder = new Recorder({
     kv,
+    chats: chatsOn(kv),
     runtime,
     events: makeEventLog(kv, runtime),
     sessionName: () => Promise.resolve(""),

@@ -1,4 +1,5 @@
 /** Whatever the network lets through becomes an event, however long: through the real receiver, journal and store. */
+import { chatsOn } from "../../support/chats.ts";
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
@@ -55,6 +56,7 @@ async function withLine(
     const deps: ReceiverDeps = {
       kv,
       runtime,
+      chats: chatsOn(kv),
       events: makeEventLog(kv, runtime),
       media: { take: () => Promise.resolve(null) },
       network: { recall: () => Promise.resolve(null) },

@@ -1,4 +1,5 @@
 /** Who is never written to again: how they come on the list, what it refuses, and that nothing slips by. */
+import { chatsOn } from "../../support/chats.ts";
 import assert from "node:assert/strict";
 import { optedOutAmong, OptOuts } from "../../../src/message/opt_outs.ts";
 import { Recorder } from "../../../src/message/record.ts";
@@ -93,7 +94,7 @@ Deno.test("who opts out while a large bulk to them is being accepted ends none o
     const events = makeEventLog(kv, runtime);
     const sessionName = () => Promise.resolve("Support");
     const files = { remove: () => Promise.resolve() };
-    const recorder = new Recorder({ kv, runtime, events, sessionName, files });
+    const recorder = new Recorder({ kv, chats: chatsOn(kv), runtime, events, sessionName, files });
     const list = listOf({ kv, runtime }, { linesOf: () => Promise.resolve(["ses_1"]), recorder });
     let commits = 0;
     const racing: Kv = {

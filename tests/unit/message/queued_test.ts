@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { chatsOn } from "../../support/chats.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
@@ -181,7 +182,14 @@ Deno.test("a message that is put off in the moment it would expire does not", ()
     await runtime.clock.advance(60_000);
     const events = makeEventLog(kv, runtime);
     const files = { remove: () => Promise.resolve() };
-    const recorder = new Recorder({ kv, runtime, events, files, sessionName: () => Promise.resolve("") });
+    const recorder = new Recorder({
+      kv,
+      chats: chatsOn(kv),
+      runtime,
+      events,
+      files,
+      sessionName: () => Promise.resolve(""),
+    });
     const laneOf = () => Promise.resolve("cold" as const);
     const queued = new Queued({ kv, recorder, laneOf, queueChanged: () => {} });
     const slow: Kv = {

@@ -1,0 +1,143 @@
+/**
+ * Keeps the index of a line's chats: one row a message, written in the commit that keeps the message, and one record a
+ * chat. A message has its place when it was received or first handed to the network.
+ */
+import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import type { Network } from "../whatsapp/network.ts";
+import { OpenChat } from "./chat_record.ts";
+import { chatKeys, type ChatRecord, type ChatRow, isSent, type Reactions } from "./rows.ts";
+
+export interface InLine {
+  lineId: string;
+  accountId: string;
+}
+
+/** A message's place in the index. */
+export interface MessagePlace {
+  /** The address that it came by or went to. */
+  part: string;
+  order: number;
+}
+
+interface ChatIndexDeps {
+  kv: Kv;
+  network: Pick<Network, "lidOf" | "numberOf">;
+}
+
+interface Appended {
+  address: string;
+  row: ChatRow;
+  now: number;
+  /** The person's number, if the message tells it. */
+  number?: string | null;
+  /** The public name of the other side, if the message tells it. */
+  name?: string | null;
+  /** How many messages of the chat are unread with this one. */
+  unread(before: number): number;
+}
+
+export class ChatIndex {
+  readonly #deps: ChatIndexDeps;
+
+  constructor(deps: ChatIndexDeps) {
+    this.#deps = deps;
+  }
+
+  /** Adds the message to the change, which fails if its chat changes meanwhile; resolves to the message's order. */
+  async append(
+    change: Change,
+    line: InLine,
+    { address, row, now, number = null, name = null, unread }: Appended,
+  ): Promise<number> {
+    const chat = await this.open(line, { address, number });
+    const { record } = chat;
+    const order = chat.nextOrder(now);
+    change.set(chatKeys.message(line.lineId, address, order), row);
+    chat.write(change, {
+      parts: record.parts.includes(address) ? record.parts : [...record.parts, address],
+      name: name ?? record.name,
+      unread: unread(record.unread),
+      last: order,
+    });
+    return order;
+  }
+
+  /** Reads the chat with this address; a person may be known by two. */
+  async open({ lineId, accountId }: InLine, { address, number = null }: { address: string; number?: string | null }) {
+    const { kv, network } = this.#deps;
+    if (address.endsWith("@lid")) {
+      if (number === null) {
+        const chat = await OpenChat.read(kv, lineId, { accountId, address, other: null });
+        if (chat.record.number !== null) return chat;
+      }
+      const other = number ?? await network.numberOf(lineId, address);
+      return await OpenChat.read(kv, lineId, { accountId, address, other });
+    }
+    const chat = await OpenChat.read(kv, lineId, { accountId, address, other: null });
+    if (address.includes("@") || chat.record.lid !== null) return chat;
+    const lid = await network.lidOf(lineId, address);
+    return lid === null ? chat : await OpenChat.read(kv, lineId, { accountId, address, other: lid });
+  }
+
+  /** Resolves to the chat's record; null if there is no such chat. */
+  async find(line: InLine, address: string): Promise<ChatRecord | null> {
+    const { record, isNew } = await this.open(line, { address });
+    return isNew ? null : record;
+  }
+
+  /** Records that the chat was read, up to this order if one is given. */
+  async read(line: InLine, address: string, upTo: number = Infinity): Promise<void> {
+    const { kv } = this.#deps;
+    await retryOnConflict(kv, async () => {
+      const chat = await this.open(line, { address });
+      const change = new Change();
+      const { record } = chat;
+      if (chat.isNew || record.unread === 0) return { change, result: null };
+      const unread = upTo >= record.last
+        ? 0
+        : Math.min(record.unread, await this.#receivedAfter(line.lineId, record, upTo));
+      if (unread !== record.unread) chat.write(change, { unread });
+      return { change, result: null };
+    });
+  }
+
+  /** Sets the name of a group. */
+  async rename(line: InLine, address: string, name: string): Promise<void> {
+    await retryOnConflict(this.#deps.kv, async () => {
+      const chat = await this.open(line, { address });
+      const change = new Change();
+      if (!chat.isNew && chat.record.name !== name) chat.write(change, { name });
+      return { change, result: null };
+    });
+  }
+
+  /** Changes the row of a message, in a commit of its own; does nothing if it is gone. */
+  async amend(lineId: string, { part, order }: MessagePlace, next: (row: ChatRow) => ChatRow): Promise<void> {
+    const { kv } = this.#deps;
+    await retryOnConflict(kv, async () => {
+      const slot = await kv.get(chatKeys.message(lineId, part, order));
+      const change = new Change();
+      return { change: slot.value ? change.check(slot).set(slot.key, next(slot.value)) : change, result: null };
+    });
+  }
+
+  async #receivedAfter(lineId: string, { parts, unread }: ChatRecord, order: number): Promise<number> {
+    let count = 0;
+    for (const part of parts) {
+      const prefix = chatKeys.messages(lineId, part);
+      const range = { prefix, start: chatKeys.message(lineId, part, order + 1) };
+      for await (const { value } of this.#deps.kv.list(range, { reverse: true })) {
+        if (!isSent(value) && value.author !== null && ++count >= unread) return count;
+      }
+    }
+    return count;
+  }
+}
+
+/** Returns the row with the reaction; an empty emoji takes an earlier one back. */
+export function reacted(row: ChatRow, by: string, emoji: string): ChatRow {
+  const reactions: Reactions = { ...row.reactions };
+  if (emoji) reactions[by] = emoji;
+  else delete reactions[by];
+  return { ...row, reactions };
+}

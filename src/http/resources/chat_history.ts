@@ -1,0 +1,297 @@
+/** The chats of a session: the list, one chat, its messages, and the people in them. */
+import { z } from "@hono/zod-openapi";
+import { type ChatRecord, ME, type Said } from "../../chat/rows.ts";
+import type { ChatEntry, Listed } from "../../line/chat_history.ts";
+import { attachmentOf, type OutgoingContent, previewOf, typeOf } from "../../message/content.ts";
+import type { Message } from "../../message/message.ts";
+import { isGroup } from "../../whatsapp/chats.ts";
+import { type Api, ok, route } from "../api/route.ts";
+import { data, idParams, isoTime, isoTimeOrNull, orNull, queryInt, Recipient, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+import { MessageError } from "./messages.ts";
+
+const text = z.string().nullable();
+const number = text.openapi({
+  description: "Phone number, digits only; null if WhatsApp never revealed it, and for a group.",
+  example: "34600111222",
+});
+const lid = text.openapi({ description: "The person's JID that hides the number.", example: "123456789012345@lid" });
+const username = text.openapi({ description: "The person's user name; null if WhatsApp did not report one." });
+const name = text.openapi({ description: "The public name of the person, or the name of the group, if known." });
+
+const ChatMessage = z.object({
+  messageId: z.string().openapi({
+    description: "The gateway's id (`msg_…`) of a message sent through the API, WhatsApp's id of any other.",
+  }),
+  networkId: z.string().openapi({ description: "WhatsApp's id." }),
+  direction: z.enum(["in", "out"]).openapi({
+    description: "`out`: sent through the API, or written on the owner's phone.",
+  }),
+  author: orNull(z.object({ number, name: text }).openapi("ChatAuthor")).openapi({
+    description: "Who wrote it; null for `out`.",
+  }),
+  type: z.string().openapi({
+    description: "Of a message sent through the API, its type in the history (`text`, `image`, …); of any other, " +
+      "its type in the event (`conversation`, `imageMessage`, …).",
+  }),
+  text: text.openapi({ description: "The text or caption, as last edited; null for a deleted message." }),
+  media: orNull(
+    z.object({
+      url: text.openapi({ description: "Download URL of a received file; null when it is no longer valid." }),
+      mimetype: z.string(),
+      size: z.int(),
+      filename: z.string(),
+      reason: z.string().optional().openapi({ description: "Why `url` is null." }),
+    }).openapi("ChatFile"),
+  ),
+  details: z.record(z.string(), z.unknown()).nullable().openapi({ description: "Content that has no other field." }),
+  quoted: orNull(
+    z.object({ messageId: z.string(), fromMe: z.boolean(), participant: text, text }).openapi("ChatQuote"),
+  ).openapi({ description: "The message that this one replies to, by WhatsApp's id." }),
+  status: orNull(z.enum(["queued", "processing", "sent", "failed", "delivered", "read"]))
+    .openapi({ description: "Of a message sent through the API; null for any other." }),
+  error: orNull(MessageError),
+  timestamp: Timestamp,
+  editedAt: Timestamp.nullable(),
+  deletedAt: Timestamp.nullable(),
+  reactions: z.array(z.object({ number, emoji: z.string() }).openapi("ChatReaction")),
+  tags: z.array(z.string()),
+}).openapi("ChatMessage");
+
+const Chat = z.object({
+  chat: z.string().openapi({
+    description: "Names the chat in paths and in `to`: a number, a group's JID, or a JID ending in `@lid`.",
+    example: "34600111222",
+  }),
+  number,
+  lid,
+  username,
+  name,
+  isGroup: z.boolean(),
+  unread: z.int().openapi({
+    description: "Messages received since the chat was last read, on the phone or through the API, or answered.",
+  }),
+  lastAt: Timestamp.openapi({ description: "When the newest message was received or sent." }),
+  lastMessage: orNull(ChatMessage).openapi({ description: "Null if it was erased, or is no longer kept." }),
+}).openapi("Chat");
+
+const Person = z.object({ number, lid, username, name, chat: z.string() }).openapi("ChatContact");
+
+const base = { tag: "Chats", access: "key", problems: ["not_found"], params: idParams("session", "ses") } as const;
+const ofChat = { ...base, params: base.params.extend({ chat: Recipient }) } as const;
+
+const limit = queryInt({ minimum: 1, maximum: 100, fallback: 20 });
+const cursor = (description: string) => z.string().min(1).max(128).optional().openapi({ description });
+const q = z.string().min(1).max(100).optional().openapi({ description: "Part of a name or number." });
+
+function pageBy(description: string, item: z.ZodType) {
+  const next = z.string().nullable().openapi({ description: "Leads to the next page; null on the last one." });
+  return { description, schema: z.object({ data: z.array(item), next }) };
+}
+
+const listChats = route({
+  ...base,
+  method: "get",
+  path: "/v1/sessions/{id}/chats",
+  operationId: "listChats",
+  summary: "List chats",
+  description: "The chat with the newest message first. A person is one chat, whether messages name the number or " +
+    "the `@lid`. A chat that gets a message between two pages moves to the top of the list.",
+  query: z.object({
+    limit,
+    after: cursor("`next` of the page before."),
+    q,
+    unread: z.enum(["true", "false"]).optional().openapi({
+      description: "`true`: only chats with unread messages.",
+    }),
+  }),
+  answers: { 200: pageBy("A page of chats", Chat) },
+});
+
+const getChat = route({
+  ...ofChat,
+  method: "get",
+  path: "/v1/sessions/{id}/chats/{chat}",
+  operationId: "getChat",
+  summary: "Get a chat",
+  answers: { 200: data("The chat; 404 if there is no message in it", Chat) },
+});
+
+const listChatMessages = route({
+  ...ofChat,
+  method: "get",
+  path: "/v1/sessions/{id}/chats/{chat}/messages",
+  operationId: "listChatMessages",
+  summary: "List the messages of a chat",
+  description: "Newest first: what was received, sent through the API, and written on the owner's phone. A message " +
+    "sent through the API is in its chat from when it first leaves the queue. A reaction is shown at its " +
+    "message. `next` leads to older messages as `before`.",
+  query: z.object({
+    limit,
+    before: cursor("Only older messages than this: `next` of a page, or a `messageId`."),
+    after: cursor("Only newer messages than this: `next` of a page, or a `messageId`."),
+  }),
+  answers: { 200: pageBy("A page of messages", ChatMessage) },
+});
+
+const listContacts = route({
+  ...base,
+  tag: "Contacts",
+  method: "get",
+  path: "/v1/sessions/{id}/contacts",
+  operationId: "listContacts",
+  summary: "List contacts",
+  description: "The people with whom the session has a chat, in a fixed order.",
+  query: z.object({ limit, after: cursor("`next` of the page before."), q }),
+  answers: { 200: pageBy("A page of contacts", Person) },
+});
+
+export const chatHistoryResource = {
+  routes: [listChats, getChat, listChatMessages, listContacts],
+  add: addChatHistory,
+};
+
+function addChatHistory(api: Api, { lines, chatHistory, budgets, runtime: { clock } }: Services): void {
+  /** Resolves to the session's line. Throws Problem not_found, also for another account's. */
+  async function lineOf(accountId: string, sessionId: string) {
+    const { phone } = await lines.get(accountId, sessionId);
+    return { lineId: sessionId, accountId, phone, now: clock.now() };
+  }
+
+  api.on(listChats, async ({ caller, params, query: { limit, after = null, q = null, unread } }) => {
+    const party = caller.account.id;
+    const line = await lineOf(party, params.id);
+    const query = { limit, after, q, unread: unread === "true" };
+    const { chats, next } = await budgets.reads.run({ party }, () => chatHistory.list(line, query));
+    return ok({ data: chats.map((chat) => shownChat(chat, line)), next });
+  });
+
+  api.on(getChat, async ({ caller, params: { id, chat } }) => {
+    const line = await lineOf(caller.account.id, id);
+    return ok({ data: shownChat(await chatHistory.get(line, chat), line) });
+  });
+
+  api.on(listChatMessages, async ({ caller, params: { id, chat }, query: { limit, before = null, after = null } }) => {
+    const party = caller.account.id;
+    const line = await lineOf(party, id);
+    const query = { limit, before, after };
+    const { entries, next } = await budgets.reads.run({ party }, () => chatHistory.messages(line, chat, query));
+    return ok({ data: entries.map((entry) => shownMessage(entry, line)), next });
+  });
+
+  api.on(listContacts, async ({ caller, params, query: { limit, after = null, q = null } }) => {
+    const party = caller.account.id;
+    const line = await lineOf(party, params.id);
+    const { people, next } = await budgets.reads.run({ party }, () => chatHistory.people(line, { limit, after, q }));
+    return ok({ data: people.map(shownPerson), next });
+  });
+}
+
+interface Viewed {
+  /** The line's own number. */
+  phone: string | null;
+  now: number;
+}
+
+function shownPerson({ number, lid, name, chat }: ChatRecord): z.infer<typeof Person> {
+  return { number, lid, username: null, name, chat };
+}
+
+function shownChat({ record, newest }: Listed, line: Viewed): z.infer<typeof Chat> {
+  return {
+    ...shownPerson(record),
+    isGroup: isGroup(record.chat),
+    unread: record.unread,
+    lastAt: timeOfOrder(record.last),
+    lastMessage: newest && shownMessage(newest, line),
+  };
+}
+
+function shownMessage({ order, row, message }: ChatEntry, { phone, now }: Viewed): z.infer<typeof ChatMessage> {
+  const shown = message ? shownSent(message, order) : shownSaid(row as Said, now);
+  const reactions = Object.entries(row.reactions ?? {}).map(([by, emoji]) => {
+    const number = by === ME ? phone : by.includes("@") ? null : by;
+    return { number, emoji };
+  });
+  return { ...shown, reactions, tags: [] };
+}
+
+type Shown = Omit<z.infer<typeof ChatMessage>, "reactions" | "tags">;
+
+function shownSaid(said: Said, now: number): Shown {
+  const { id, author, type, text, media, details, quoted, timestamp, editedAt = null, deletedAt = null } = said;
+  return {
+    messageId: id,
+    networkId: id,
+    direction: author === null ? "out" : "in",
+    author: author && { number: author.number, name: author.name },
+    type,
+    text,
+    media: media ? { ...media, url: linkAt(media.url, now) } : null,
+    details: details ?? null,
+    quoted: quoted ?? null,
+    status: null,
+    error: null,
+    timestamp: isoTime(timestamp * 1000),
+    editedAt: isoTimeOrNull(editedAt),
+    deletedAt: isoTimeOrNull(deletedAt),
+  };
+}
+
+function shownSent(message: Message, order: number): Shown {
+  const { id, networkId, content, manner, status, error, sentAt, deliveredAt, readAt, editedAt, revokedAt } = message;
+  const { text, caption } = previewOf(content);
+  const isGone = revokedAt !== undefined;
+  const quote = manner?.quote;
+  return {
+    messageId: id,
+    networkId,
+    direction: "out",
+    author: null,
+    type: typeOf(content),
+    text: isGone ? null : text ?? caption,
+    media: isGone ? null : fileOf(content),
+    details: isGone ? null : detailsOf(content),
+    quoted: quote && !isGone
+      ? { messageId: quote.networkId, fromMe: quote.fromMe, participant: quote.participant, text: quote.text }
+      : null,
+    status: readAt !== null ? "read" : deliveredAt !== null ? "delivered" : status,
+    error,
+    timestamp: sentAt === null ? timeOfOrder(order) : isoTime(sentAt),
+    editedAt: isoTimeOrNull(editedAt ?? null),
+    deletedAt: isoTimeOrNull(revokedAt ?? null),
+  };
+}
+
+function fileOf(content: OutgoingContent): z.infer<typeof ChatMessage>["media"] {
+  const attachment = attachmentOf(content);
+  if (!attachment) return null;
+  const { filename, mimetype, file } = attachment;
+  return { url: null, filename, mimetype, size: "size" in file ? file.size : 0, reason: "it was sent from here" };
+}
+
+/** Returns what a place, a poll or a contact says, under the names that received ones have. */
+function detailsOf(content: OutgoingContent): Record<string, unknown> | null {
+  switch (content.kind) {
+    case "location": {
+      const { latitude, longitude, name, address } = content;
+      return { latitude, longitude, ...(name ? { name } : {}), ...(address ? { address } : {}) };
+    }
+    case "poll":
+      return { options: content.options, selectable: content.multiple ? null : 1 };
+    case "contact":
+      return { contacts: content.contacts };
+    default:
+      return null;
+  }
+}
+
+/** Returns the link while it is valid. */
+function linkAt(url: string | null, now: number): string | null {
+  const expires = url && new URL(url).searchParams.get("expires");
+  return expires && Number(expires) * 1000 > now ? url : null;
+}
+
+function timeOfOrder(order: number): string {
+  return isoTime(Math.floor(order / 1000));
+}

@@ -1,0 +1,132 @@
+/** What an incoming message does to the index of its line's chats: a row of its own, or a mark at another one. */
+import { type ChatIndex, type InLine, type MessagePlace, reacted } from "../chat/chat_index.ts";
+import { chatKeys, type ChatRow, isSent, ME, type Said } from "../chat/rows.ts";
+import type { EventBody, EventData } from "../event/event.ts";
+import { chatOf } from "../message/message.ts";
+import type { Change, Kv, Slot } from "../store/kv.ts";
+import { isGroup } from "../whatsapp/chats.ts";
+import type { Incoming } from "../whatsapp/incoming.ts";
+import { placeOf } from "./chat_marks.ts";
+import type { SeenRow } from "./rows.ts";
+import { orderOfSeen } from "./seen.ts";
+
+interface EntriesDeps {
+  kv: Kv;
+  chats: ChatIndex;
+}
+
+interface Entered {
+  message: Incoming;
+  data: EventBody["data"];
+  /** The message's seen row before. */
+  before: Slot<SeenRow>;
+  now: number;
+}
+
+/**
+ * Adds to the change what the message means for its chat. Resolves to the time of its seen row, Unix ms, which tells
+ * its place in the chat.
+ */
+export async function indexIncoming(
+  deps: EntriesDeps,
+  change: Change,
+  line: InLine,
+  { message, data, before, now }: Entered,
+): Promise<number> {
+  const { chat, change: happened, type, fromMe } = message;
+  if (!isKept(chat)) return now;
+  if (happened) {
+    if (happened.kind === "edited") {
+      await mark(deps, change, line, { chat, id: happened.target }, (row) => edited(row, happened.text, now));
+    }
+    if (happened.kind === "deleted") {
+      await mark(deps, change, line, { chat, id: happened.target }, (row) => deleted(row, now));
+    }
+    return now;
+  }
+  if (type === "reactionMessage") {
+    const id = targetOf(message);
+    const by = fromMe ? ME : message.number ?? message.participant ?? chatOf(chat);
+    if (id) await mark(deps, change, line, { chat, id }, (row) => reacted(row, by, message.text ?? ""));
+    return now;
+  }
+  const row = said(line, message, data as EventData<"message.received">);
+  const address = chatOf(chat);
+  const replaced = before.value === null ? null : { part: address, order: orderOfSeen(before.value) };
+  if (replaced && await replace(deps, change, line, replaced, row)) return replaced.order / 1000;
+  const { number, pushName } = message;
+  const isOther = !fromMe && !isGroup(chat);
+  const order = await deps.chats.append(change, line, {
+    address,
+    row,
+    now,
+    number: isOther ? number : null,
+    name: isOther ? pushName : null,
+    unread: (before) => fromMe ? 0 : before + 1,
+  });
+  return order / 1000;
+}
+
+/** Whether the chat is a person's or a group's, not a status post or a channel. */
+function isKept(chat: string): boolean {
+  return /@(s\.whatsapp\.net|lid|g\.us)$/.test(chat);
+}
+
+function said({ accountId }: InLine, message: Incoming, data: EventData<"message.received">): Said {
+  const { fromMe, number, pushName: name, participant, networkId: id } = message;
+  const { type, text, media, details, quoted, timestamp } = data;
+  return {
+    accountId,
+    id,
+    timestamp,
+    author: fromMe ? null : { number, name, ...(participant === null ? {} : { jid: participant }) },
+    type,
+    text,
+    ...(media ? { media } : {}),
+    ...(details ? { details } : {}),
+    ...(quoted ? { quoted } : {}),
+  };
+}
+
+function targetOf({ details }: Incoming): string | null {
+  const target = details?.target as { messageId?: string } | undefined;
+  return target?.messageId ?? null;
+}
+
+/** Rewrites the row of a message in the same commit; does nothing if it is not known. */
+async function mark(
+  deps: EntriesDeps,
+  change: Change,
+  line: InLine,
+  of: { chat: string; id: string },
+  next: (row: ChatRow) => ChatRow,
+): Promise<void> {
+  const place = await placeOf(deps, line, of);
+  if (!place) return;
+  const slot = await deps.kv.get(chatKeys.message(line.lineId, place.part, place.order));
+  if (slot.value) change.check(slot).set(slot.key, next(slot.value));
+}
+
+/** Replaces the row of a message that was only reported as undecryptable; resolves to whether there is one. */
+async function replace(
+  { kv }: EntriesDeps,
+  change: Change,
+  { lineId }: InLine,
+  { part, order }: MessagePlace,
+  row: Said,
+): Promise<boolean> {
+  const slot = await kv.get(chatKeys.message(lineId, part, order));
+  if (slot.value) change.check(slot).set(slot.key, row);
+  return slot.value !== null;
+}
+
+/** The rows of what the API sent have the new text in the message's own row. */
+function edited(row: ChatRow, text: string | null, now: number): ChatRow {
+  return isSent(row) ? row : { ...row, text, editedAt: now };
+}
+
+function deleted(row: ChatRow, now: number): ChatRow {
+  if (isSent(row)) return row;
+  const { media: _media, details: _details, quoted: _quoted, ...rest } = row;
+  return { ...rest, text: null, deletedAt: row.deletedAt ?? now };
+}
