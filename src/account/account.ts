@@ -21,6 +21,8 @@ export interface Account {
   allowedDomains: string[];
   /** A person who sends one of these words to a line has opted out. */
   optOutWords: string[];
+  /** ISO 3166; completes national numbers. Null: they are refused. */
+  country: string | null;
   createdAt: number;
   /** Whether contents are sealed at rest (`sealed_accounts.ts`); absent: no. */
   sealed?: boolean;
@@ -42,7 +44,10 @@ export interface Caller {
 
 /** A change of an account; omitted fields stay as they are. */
 export type AccountChange = Partial<
-  Pick<Account, "plan" | "active" | "expiresAt" | "allowedIps" | "allowedDomains" | "optOutWords" | "name" | "sealed">
+  Pick<
+    Account,
+    "plan" | "active" | "expiresAt" | "allowedIps" | "allowedDomains" | "optOutWords" | "country" | "name" | "sealed"
+  >
 >;
 
 /** Throws Problem account_deactivated. */

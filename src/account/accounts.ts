@@ -47,6 +47,7 @@ export class Accounts {
       allowedIps: [],
       allowedDomains: [],
       optOutWords: [],
+      country: null,
       createdAt: this.#runtime.clock.now(),
       ...key,
     };
@@ -85,6 +86,7 @@ export class Accounts {
     if (edit.allowedIps !== undefined) checked.allowedIps = parseAllowedIps(edit.allowedIps);
     if (edit.allowedDomains !== undefined) checked.allowedDomains = parseAllowedDomains(edit.allowedDomains);
     if (edit.optOutWords !== undefined) checked.optOutWords = [...new Set(edit.optOutWords)];
+    if (edit.country !== undefined) checked.country = edit.country;
     if (edit.sealed !== undefined) checked.sealed = edit.sealed;
     return publicPart(await this.#change(accountId, (record) => ({ ...record, ...checked })));
   }

@@ -131,8 +131,8 @@ export class Callers {
 /** Returns the account without its key. */
 export function publicPart(record: AccountRecord): Account {
   const { keyHash: _, sealedKey: __, ...account } = record;
-  // Rows of older versions have no opt-out words.
-  return { ...account, optOutWords: account.optOutWords ?? [] };
+  // Rows of older versions have no opt-out words and no country.
+  return { ...account, optOutWords: account.optOutWords ?? [], country: account.country ?? null };
 }
 
 /** Compares two hexadecimal hashes in constant time. */

@@ -4,7 +4,8 @@ import type { Account, Scope } from "./account.ts";
 import type { Plan, UNLIMITED } from "./plan.ts";
 
 /** A stored account. The key is found by its hash and readable only with the secret key (promise 6). */
-export interface AccountRecord extends Omit<Account, "optOutWords">, Partial<Pick<Account, "optOutWords">> {
+export interface AccountRecord
+  extends Omit<Account, "optOutWords" | "country">, Partial<Pick<Account, "optOutWords" | "country">> {
   /** Hex; only the key with this hash is valid. */
   keyHash: string;
   sealedKey: Uint8Array<ArrayBuffer>;

@@ -24,7 +24,7 @@ export function addLinkCommand(root: Command): void {
     ...OF_PORT,
     ...OF_DATA,
   ])
-    .option("--number <digits>", "link this phone number with a pairing code instead")
+    .option("--number <number>", "link this phone number with a pairing code instead")
     .option("--url <url>", "base URL of the API, which ends in /v1 (default: the gateway on this machine)")
     .option("--key <key>", "API key [PALOMA_API_KEY] (default: of the only account)")
     .option("--json", "print one line of JSON for each state")

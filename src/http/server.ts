@@ -19,6 +19,7 @@ import {
   type Route,
   scopeOf,
 } from "./api/route.ts";
+import { homeCountry } from "./api/schemas.ts";
 import type { Services } from "./api/services.ts";
 import { validate, validateInPieces } from "../base/validation.ts";
 import { isSafe, makeApp, noRoute, type PathIndex, send } from "./app.ts";
@@ -101,7 +102,8 @@ function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: 
         const inCommit = route.checksKey && c.req.header("idempotency-key") === undefined;
         const caller = await callerOf(c, inCommit ? auth.recognise : auth.authenticate, form);
         try {
-          return await serve(c, caller);
+          const { country } = caller.account;
+          return await (country ? homeCountry.run(country, () => serve(c, caller)) : serve(c, caller));
         } catch (error) {
           // If the key was revoked, the caller is told that instead of what is wrong with the request.
           if (caller.keyRow) await auth.authenticate(c, form);

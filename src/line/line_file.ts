@@ -7,7 +7,7 @@ import { z } from "zod";
 import { readProxy } from "../egress/proxy_address.ts";
 import { OperatorError } from "../errors.ts";
 import { fitsOneCommit, loadOf } from "../message/commit_size.ts";
-import { bodyOf, previewOf } from "../message/content.ts";
+import { bodyOf, previewOf, remoteFile } from "../message/content.ts";
 import { PRIORITIES } from "../message/message.ts";
 import type { Random } from "../runtime.ts";
 import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
@@ -55,7 +55,12 @@ export function openLineFile(file: Uint8Array, passphrase: string, random: Rando
   if (file.length > MOST_FILE_BYTES) throw new TransferError("the file is larger than any export of a line");
   const salt = file.subarray(MAGIC.length, MAGIC.length + SALT_BYTES);
   const seal = makeSeal(passphraseKey(passphrase, salt), random);
-  const { success, data, error } = LineFile.safeParse(json(plainOf(seal, file.subarray(MAGIC.length + SALT_BYTES))));
+  return exportedOf(json(plainOf(seal, file.subarray(MAGIC.length + SALT_BYTES))));
+}
+
+/** Returns the value as what a file may hold. Throws TransferError. */
+export function exportedOf(value: unknown): Exported {
+  const { success, data, error } = LineFile.safeParse(value);
   if (success) return data as unknown as Exported;
   const [{ path, message }] = error.issues as [z.core.$ZodIssue];
   throw new TransferError(`the file does not hold a line: ${path.join(".") || "it"}: ${message}`);
@@ -114,7 +119,8 @@ function isReadable(message: unknown): boolean {
   const { content, manner } = message as MovedMessage["message"];
   try {
     previewOf(content);
-    bodyOf(content, (fileId) => fileId);
+    // A file that was not fetched yet has no body.
+    if (remoteFile(content) === null) bodyOf(content, (fileId) => fileId);
     return fitsOneCommit(loadOf([{ content, ...(manner && { manner }) }]));
   } catch {
     return false;

@@ -192,7 +192,7 @@ onStage("what the gateway refuses is a sentence, and no document", async ({ gate
       [["listen", "--key", "pk_wrong"], `The gateway answered ${wrongKey}`],
       [
         ["link", "Office", "--key", apiKey, "--number", "49"],
-        "POST /sessions answered 400 (validation_failed): pairingPhone: must be 7 to 15 digits",
+        "POST /sessions answered 400 (validation_failed): pairingPhone: must have 7 to 15 digits",
       ],
     ] as const
   ) {

@@ -82,6 +82,7 @@ export function aCaller(limits: Partial<Plan> = {}, accountId = "acc_1"): Caller
     allowedIps: [],
     allowedDomains: [],
     optOutWords: [],
+    country: null,
     createdAt: 0,
   };
   return { account, plan: aPlan(limits) };

@@ -1,5 +1,7 @@
 /** Schemas shared by several resources. */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { z } from "@hono/zod-openapi";
+import { readNumber } from "../../base/phone_number.ts";
 import { HOLDS, type WaitsFor as Waits } from "../../line/waiting.ts";
 import type { IdPrefix } from "../../runtime.ts";
 
@@ -23,32 +25,60 @@ export function oneLine(name: z.ZodString): z.ZodString {
   return name.refine((text) => !/[\p{Cc}\p{Cs}]/u.test(text), "must be one line, without control characters");
 }
 
-/** A phone number. The refusal names what people commonly type besides digits. */
-export const PhoneNumber = z.string().regex(
-  /^\d{7,15}$/,
-  "must be 7 to 15 digits with the country code, without +, spaces or other signs, like 34600111222",
-).openapi({ example: "34600111222" });
+/** The country of the account whose request is read, which completes national numbers. */
+export const homeCountry = new AsyncLocalStorage<string>();
 
-/** Path parameter: a person, whose number the network may never have revealed. */
-export const NumberOrLid = z.string().regex(/^(\d{7,15}|\d{5,20}@lid)$/, "must be 7 to 15 digits, or an …@lid").openapi(
-  {
-    description: "Phone number with country code, without `+`, or a JID ending in `@lid`.",
-    example: "34600111222",
-  },
-);
+const PERSON_JID = /^(\d{7,15}@(s\.whatsapp\.net|c\.us)|\d{5,20}@lid)$/;
+const GROUP_JID = /^\d{5,25}(-\d{5,25})?@g\.us$/;
+const LID = /^\d{5,20}@lid$/;
+
+/** A number as people write it, or one of these JIDs; the value is digits or the JID. */
+function numberOr(jids: RegExp | null, { refusal, description }: { refusal: string; description: string }) {
+  return z.string().max(100).transform((text, { issues }) => {
+    const { value, why } = /[\p{L}@]/u.test(text) ? readJid(text.trim()) : readDigits(text);
+    // A union that this is a part of reports the issue only if the value is said to be of the right kind.
+    if (why !== null) issues.push({ code: "custom", message: why, input: text, continue: true });
+    return value;
+  }).openapi({ description, example: "447700900123" });
+
+  function readDigits(text: string) {
+    const { digits, why } = readNumber(text, homeCountry.getStore() ?? null);
+    return { value: digits ?? text, why };
+  }
+
+  function readJid(text: string) {
+    if (!jids?.test(text)) return { value: text, why: refusal };
+    return { value: text.replace(/@c\.us$/, "@s.whatsapp.net"), why: null };
+  }
+}
+
+const WRITTEN = "Phone number with country code. Signs that people write in numbers are dropped.";
+
+export const PhoneNumber = numberOr(null, {
+  refusal: "must be a phone number with its country code, like 447700900123",
+  description: WRITTEN,
+});
+
+/** A person, whose number the network may never have revealed. */
+export const NumberOrLid = numberOr(LID, {
+  refusal: "must be a phone number with its country code, or an …@lid",
+  description: `${WRITTEN} Or a JID ending in \`@lid\`.`,
+});
+
+export const Person = numberOr(PERSON_JID, {
+  refusal: "must be a phone number with its country code, or a person's JID (…@s.whatsapp.net, …@lid)",
+  description: `${WRITTEN} Or a person's JID.`,
+});
 
 /** The recipient of a message. */
-export const Recipient = z.string().regex(
-  /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid|\d{5,25}(-\d{5,25})?@g\.us)$/,
-  "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; " +
-    "or a group JID (…@g.us), or a JID that came in an event (…@s.whatsapp.net, …@lid)",
-).openapi({
-  description: "Phone number with country code, without `+`; a group JID ending in `@g.us`; or a JID from an event.",
-  example: "34600111222",
+export const Recipient = numberOr(new RegExp(`${PERSON_JID.source}|${GROUP_JID.source}`), {
+  refusal: "must be a phone number with its country code, a group JID (…@g.us), or a JID that came in an event " +
+    "(…@s.whatsapp.net, …@lid)",
+  description: `${WRITTEN} Or a group JID ending in \`@g.us\`, or a JID from an event.`,
 });
 
 /** Path parameter: a group. Anything that does not look like a group's JID is answered with 404. */
-export const GroupJid = z.string().regex(/^\d{5,25}(-\d{5,25})?@g\.us$/, "is not the JID of a group (…@g.us)").openapi({
+export const GroupJid = z.string().regex(GROUP_JID, "is not the JID of a group (…@g.us)").openapi({
   description: "JID of the group.",
   example: "120363025246125486@g.us",
 });

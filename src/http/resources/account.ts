@@ -2,6 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../account/account.ts";
 import { WEEKDAYS } from "../../account/hours.ts";
+import { isCountry } from "../../base/phone_number.ts";
 import type { QuotaView } from "../../message/history/counts.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
@@ -56,6 +57,11 @@ const AccountRecord = z.object({
     description: "A person who sends one of these words, and nothing else, is opted out.",
     example: ["STOP"],
   }),
+  country: z.string().nullable().openapi({
+    description: "Country of numbers that are written in national form, with a 0 in front (ISO 3166). Null: they are " +
+      "refused.",
+    example: "DE",
+  }),
 }).openapi("Account");
 
 const base = { tag: "Account", access: "key", problems: [] } as const;
@@ -77,15 +83,18 @@ const editAccount = route({
   path: "/v1/account",
   operationId: "editAccount",
   summary: "Update the account",
-  description: "Sets the opt-out words. A word counts when a person sends it to a session and nothing else; case and " +
-    "surrounding punctuation are ignored.",
+  description:
+    "Fields that are left out stay as they are. An opt-out word counts when a person sends it to a session " +
+    "and nothing else; case and surrounding punctuation are ignored.",
   body: z.strictObject({
     optOutWords: z.array(
       z.string().trim().min(1, { abort: true }).max(40).refine(
         (word) => /[\p{L}\p{N}]/u.test(word),
         "must have a letter or a digit",
       ),
-    ).max(50).openapi({ example: ["STOP"] }),
+    ).max(50).nullish().openapi({ example: ["STOP"] }),
+    country: z.string().toUpperCase().refine(isCountry, "must be the code of a country, like DE").nullable().optional()
+      .openapi({ description: "ISO 3166; null for none.", example: "DE" }),
   }).openapi("AccountEdit"),
   answers: { 200: data("The account", AccountRecord) },
 });
@@ -93,8 +102,9 @@ const editAccount = route({
 export const accountResource = { routes: [getAccount, editAccount], add: addAccount };
 
 function addAccount(api: Api, { quotaView, accounts }: Services): void {
-  api.on(editAccount, async ({ caller, body: { optOutWords } }) => {
-    const account = await accounts.update(caller.account.id, { optOutWords });
+  api.on(editAccount, async ({ caller, body: { optOutWords, country } }) => {
+    const change = { ...(optOutWords && { optOutWords }), ...(country !== undefined && { country }) };
+    const account = await accounts.update(caller.account.id, change);
     return ok({ data: recordOf({ ...caller, account }, await quotaView(caller)) });
   });
 
@@ -106,7 +116,7 @@ function recordOf(
   { used, remaining }: Awaited<ReturnType<QuotaView>>,
 ): z.infer<typeof AccountRecord> {
   const { name: planName, sessions, daily, monthly, delayMinMs, delayMaxMs, requestsPerMinute, ...limits } = plan;
-  const { id, name, allowedIps, allowedDomains, optOutWords, expiresAt, createdAt } = account;
+  const { id, name, allowedIps, allowedDomains, optOutWords, country, expiresAt, createdAt } = account;
   return {
     id,
     name,
@@ -118,5 +128,6 @@ function recordOf(
     expiresAt: isoTimeOrNull(expiresAt),
     createdAt: isoTime(createdAt),
     optOutWords,
+    country,
   };
 }

@@ -38,7 +38,9 @@ const Contact = z.object({
   business: Business.nullable(),
 }).openapi("Contact");
 const Blocked = z.object({ jid: z.string(), number: text }).openapi("BlockedContact");
-const BlockState = z.object({ number: PhoneNumber, blocked: z.boolean() }).openapi("BlockState");
+const BlockState = z.object({ number: z.string().openapi({ example: "447700900123" }), blocked: z.boolean() }).openapi(
+  "BlockState",
+);
 const Profile = z.object({
   name: text,
   about: text,

@@ -7,7 +7,7 @@ import type {
   WholeGroup as PortWholeGroup,
 } from "../../whatsapp/chats.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
-import { data, GroupJid, isoTime, Timestamp } from "../api/schemas.ts";
+import { data, GroupJid, isoTime, Person, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { changes, Jpeg, jpegOf, kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
 import { MessageReference } from "./sends/fields.ts";
@@ -45,13 +45,6 @@ const WholeGroup = z.object({
   ephemeral: z.int().openapi({ description: "Seconds after which messages disappear; 0 for never." }),
   participants: z.array(Participant),
 }).openapi("WholeGroup");
-
-/** A current or future member of a group. */
-const Person = z.string().regex(
-  /^(\d{7,15}(@s\.whatsapp\.net)?|\d{5,20}@lid)$/,
-  "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; " +
-    "or a person's JID (…@s.whatsapp.net, …@lid)",
-).openapi({ description: "Phone number with country code, without `+`, or a person's JID.", example: "34600111222" });
 
 /** A list of people without duplicates. */
 export function people({ least, most }: { least: number; most: number }) {

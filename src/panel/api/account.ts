@@ -1,4 +1,5 @@
 /** What a person can do for an account beyond the public API: its key and from where it works, usage by day, search. */
+import { partOfNumber } from "../../base/phone_number.ts";
 import { z } from "zod";
 import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/account.ts";
 import { invalid } from "../../errors.ts";
@@ -63,6 +64,7 @@ const MOST_HITS = 50;
 function addSearch({ guard, act }: Parts): void {
   guard.account({ method: "GET", path: `${ACCOUNT}/search` }, async (asked) => {
     const wanted = (asked.query("q") ?? "").toLowerCase().normalize("NFKC");
+    const digits = partOfNumber(wanted);
     const first = Math.max(1, Number(asked.query("page") ?? 1) || 1);
     const filters = ["status", "from", "to", "sessionId", "type", "recipient", "bulkId"].flatMap((name) => {
       const value = asked.query(name);
@@ -76,7 +78,8 @@ function addSearch({ guard, act }: Parts): void {
       const { data } = await response.json();
       for (const item of data) {
         const texts = [item.to, item.text, item.caption, item.filename, item.messageId, item.error?.message];
-        if (texts.some((text) => text?.toLowerCase().normalize("NFKC").includes(wanted))) found.push(item);
+        const isFound = texts.some((text) => text?.toLowerCase().normalize("NFKC").includes(wanted));
+        if (isFound || (digits !== null && item.to.includes(digits))) found.push(item);
       }
       if (data.length < SEARCH_PAGE) return { data: found, next: null };
       if (found.length >= MOST_HITS) return { data: found, next: page + 1 };

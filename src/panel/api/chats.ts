@@ -2,6 +2,7 @@
  * The chats of a line, and the messages of one chat, sent and received, in chronological order. Combines the history
  * and the event log.
  */
+import { partOfNumber } from "../../base/phone_number.ts";
 import type { ChatEvent } from "../../event/event.ts";
 import { chatOf } from "../../message/message.ts";
 import { isGroup } from "../../whatsapp/chats.ts";
@@ -103,11 +104,11 @@ export function addChats({ guard, act, events, budgets }: Parts): void {
  */
 function searchOf({ query }: Pick<AskedOfAccount, "query">): (chat: Chat) => boolean {
   const words = (query("q") ?? "").trim().toLowerCase();
-  const digits = words.replaceAll(/[\s+().-]/g, "");
+  const digits = partOfNumber(words);
   // Only the network, and therefore the page, knows the names of groups.
   const groups = query("groups")?.split(",") ?? [];
   const isCalled = ({ chat, name }: Chat) =>
-    name?.toLowerCase().includes(words) || (/^\d+$/.test(digits) && chat.includes(digits)) || groups.includes(chat);
+    name?.toLowerCase().includes(words) || (digits !== null && chat.includes(digits)) || groups.includes(chat);
   return (chat) => (query("wrote") === null || chat.wrote) && (words === "" || isCalled(chat));
 }
 

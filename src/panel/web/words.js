@@ -93,13 +93,6 @@ export const isGroup = (chat) => chat.endsWith("@g.us");
 /** Returns the name of a chat, with the groups known so far (`useGroups`). */
 export const chatName = (to, groups) => groups.find(({ id }) => id === to)?.name ?? phone(to);
 
-/**
- * Converts a number as typed or pasted to the API's form: without `+` or `00` in front, separators, and invisible
- * characters, which address books add. A JID stays as it is.
- */
-export const recipientOf = (typed) =>
-  typed.includes("@") ? typed.trim() : typed.replaceAll(/[\s\p{Cf}\p{Pd}+()./]/gu, "").replace(/^00/, "");
-
 const wordOf = ({ status, passkey }) =>
   passkey ? t("waiting for passkey") : ({
     initializing: t("starting"),

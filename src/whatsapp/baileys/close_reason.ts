@@ -79,8 +79,10 @@ const CODE_REFUSALS: Readonly<Record<number, string>> = {
 /** The reason for a pairing code that the network refused. */
 export function codeRefused({ code, backOffS }: { code: number; backOffS: number | null }): CloseReason {
   const why = CODE_REFUSALS[code] ?? "WhatsApp gives no code for this number";
-  const wait = backOffS === null ? "" : `; it may ask again in ${Math.ceil(backOffS / 60)} min`;
-  return { kind: "refused", code, detail: `${why} (error ${code})${wait}.`, retryAfterMs: null };
+  const detail = backOffS === null
+    ? `${why} (error ${code}).`
+    : `${why} (error ${code}); it may ask again in ${Math.ceil(backOffS / 60)} min.`;
+  return { kind: "refused", code, detail, retryAfterMs: null };
 }
 
 /** The reason for a code that only a person may replace. */

@@ -13,11 +13,11 @@ const REFUSED: readonly Row[] = [
   ["a group whose name is too long", "POST", "groups", { name: "x".repeat(101), participants: [] }, wrong("name")],
   ["a group without a list of participants", "POST", "groups", { name: "x" }, wrong("participants", /is required/)],
   [
-    "a participant with a plus",
+    "a participant without a country code",
     "POST",
     "groups",
-    { name: "x", participants: ["+34"] },
-    wrong("participants.0", /without \+/),
+    { name: "x", participants: ["0600111222"] },
+    wrong("participants.0", /country code/),
   ],
   ["a group in a group", "POST", "groups", { name: "x", participants: [GROUP] }, wrong("participants.0")],
   [

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Exported, openLineFile, sealLineFile, TransferError } from "../../../src/line/line_file.ts";
+import { type Exported, exportedOf, openLineFile, sealLineFile, TransferError } from "../../../src/line/line_file.ts";
 import type { MovedMessage } from "../../../src/line/moved_queue.ts";
 import { systemRandom } from "../../../src/runtime.ts";
 
@@ -40,12 +40,17 @@ const line: Exported = {
   queue: [{ message, file: null }],
 };
 
-const opened = (changed: object) =>
-  openLineFile(sealLineFile({ ...line, ...changed }, PASSPHRASE, systemRandom), PASSPHRASE, systemRandom);
+const read = (changed: object) => exportedOf(JSON.parse(JSON.stringify({ ...line, ...changed })));
 const withMessage = (changed: object) => ({ queue: [{ message: { ...message, ...changed }, file: null }] });
 
 Deno.test("a file holds the line that was put into it", () => {
-  assert.deepEqual(opened({}), line);
+  assert.deepEqual(openLineFile(sealLineFile(line, PASSPHRASE, systemRandom), PASSPHRASE, systemRandom), line);
+});
+
+Deno.test("a message may wait for a file that is not fetched yet", () => {
+  const file = { url: "https://files.example/1042.pdf" };
+  const content = { kind: "document", file, filename: "1042.pdf", mimetype: null, caption: null };
+  assert.equal(read(withMessage({ content })).queue.length, 1);
 });
 
 const REFUSED: [what: string, change: object, why: RegExp][] = [
@@ -68,7 +73,7 @@ const REFUSED: [what: string, change: object, why: RegExp][] = [
 
 for (const [what, change, why] of REFUSED) {
   Deno.test(`a file with ${what} is refused in one sentence`, () => {
-    assert.throws(() => opened(change), (error) => {
+    assert.throws(() => read(change), (error) => {
       assert.ok(error instanceof TransferError, String(error));
       assert.match(error.message, why);
       assert.ok(error.message.length < 200 && !error.message.includes("\n"), error.message);

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { MAX_TYPING_MS } from "../../../account/plan.ts";
 import { invalid } from "../../../errors.ts";
 import { PRIORITIES } from "../../../message/message.ts";
-import { idOf } from "../../api/schemas.ts";
+import { idOf, Person } from "../../api/schemas.ts";
 
 /** The size of the largest group. */
 const MAX_MENTIONS = 1_024;
@@ -81,12 +81,7 @@ export const MessageReference = z.string().regex(/^[0-9A-Za-z_.:-]{1,128}$/, "mu
   example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
 });
 
-const MENTIONED = "\\d{7,15}(@s\\.whatsapp\\.net)?|\\d{5,20}@lid";
-const Mentioned = z.string().regex(
-  new RegExp(`^(${MENTIONED})$`),
-  "must be a number of 7 to 15 digits, or a JID (…@s.whatsapp.net, …@lid)",
-);
-const Mentions = z.union([z.literal("all"), z.array(Mentioned).max(MAX_MENTIONS)], {
+const Mentions = z.union([z.literal("all"), z.array(Person).max(MAX_MENTIONS)], {
   error: () => `must be "all" or a list of at most ${MAX_MENTIONS.toLocaleString("en")} numbers or JIDs`,
 });
 /** `"all"` alone is taken too, but documented as a list: hardly any generator of clients can read a choice of the two. */
@@ -103,7 +98,7 @@ export const manner = {
   replyTo: MessageReference.nullish().openapi(REPLY_TO),
   mentions: ListedMentions.nullish().openapi({
     type: ["array", "null"],
-    items: { type: "string", pattern: `^(all|${MENTIONED})$` },
+    items: { type: "string" },
     maxItems: MAX_MENTIONS,
     ...rare('Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`.'),
   }),

@@ -546,9 +546,6 @@ export default {
   "WhatsApp cannot be reached ({cause}).": "No se puede conectar con WhatsApp ({cause}).",
   "WhatsApp does not accept this link any more: the account has to be linked again.":
     "WhatsApp ya no acepta esta vinculación: hay que volver a vincular la cuenta.",
-  "WhatsApp gives no code for this number (error {code}).": "WhatsApp no da un código para este número (error {code}).",
-  "WhatsApp gives this number no more codes for now (error {code}): link by QR, or wait some hours.":
-    "Por ahora WhatsApp no da más códigos a este número (error {code}): vincula con QR o espera unas horas.",
   "WhatsApp has banned this account.": "WhatsApp ha bloqueado esta cuenta.",
   "WhatsApp has banned this number for a while.": "WhatsApp ha bloqueado este número temporalmente.",
   "WhatsApp refused the connection.": "WhatsApp rechazó la conexión.",
@@ -626,13 +623,8 @@ export default {
   "message": "mensaje",
   "month": "mes",
   "must be 1 to 40 characters: a-z, 0-9, _ and -": "debe tener de 1 a 40 caracteres: a-z, 0-9, _ y -",
-  "must be 7 to 15 digits with the country code, without +, spaces or other signs, like 34600111222":
-    "debe tener de 7 a 15 dígitos con el prefijo de país, sin +, espacios ni otros signos, como 34600111222",
-  "must be 7 to 15 digits, or an …@lid": "debe tener de 7 a 15 dígitos, o ser un …@lid",
   "must be a name or an e-mail address, without spaces":
     "debe ser un nombre o una dirección de correo electrónico, sin espacios",
-  "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; or a group JID (…@g.us), or a JID that came in an event (…@s.whatsapp.net, …@lid)":
-    "debe ser un número de 7 a 15 dígitos con el prefijo de país, sin + ni espacios, como 34600111222; o el JID de un grupo (…@g.us), o un JID que llegó en un evento (…@s.whatsapp.net, …@lid)",
   "must be a whole number from {least} to {most}": "debe ser un número entero de {least} a {most}",
   "must be an https URL": "debe ser una URL https",
   "must be at least {least}": "debe ser {least} como mínimo",
@@ -719,4 +711,33 @@ export default {
   "{used} of {limit}": "{used} de {limit}",
   "“{name}” is connected. You can close this page.": "«{name}» está conectada. Ya puedes cerrar esta página.",
   "“{name}” was deleted.": "Se ha eliminado «{name}».",
+  "must be a phone number with its country code, like 447700900123":
+    "debe ser un número de teléfono con su prefijo de país, como 447700900123",
+  "has no country code: none begins with 0; write it like 447700900123":
+    "no tiene prefijo de país: ninguno empieza por 0; escríbalo como 447700900123",
+  "begins with 0: give the country code, like 447700900123, or set the account's country":
+    "empieza por 0: indique el prefijo de país, como 447700900123, o defina el país de la cuenta",
+  "is not a number of {country}": "no es un número de {country}",
+  "must have 7 to 15 digits with the country code, like 447700900123":
+    "debe tener de 7 a 15 dígitos con el prefijo de país, como 447700900123",
+  "has a length or a country code that no numbering plan has": "tiene una longitud o un prefijo de país que no existen",
+  "must be a phone number with its country code, a group JID (…@g.us), or a JID that came in an event (…@s.whatsapp.net, …@lid)":
+    "debe ser un número de teléfono con su prefijo de país, el JID de un grupo (…@g.us) o un JID que llegó en un evento (…@s.whatsapp.net, …@lid)",
+  "must be a phone number with its country code, or an …@lid":
+    "debe ser un número de teléfono con su prefijo de país, o un …@lid",
+  "must be the code of a country, like DE": "debe ser el código de un país, como DE",
+  "National numbers": "Números nacionales",
+  "Country": "País",
+  "Two letters, like DE. It completes numbers that begin with 0; empty: they are refused.":
+    "Dos letras, como ES. Completa los números que empiezan por 0; vacío: se rechazan.",
+  "{why} (error {code}); it may ask again in {minutes} min.":
+    "{why} (error {code}); puede volver a pedirlo en {minutes} min.",
+  "{why} (error {code}).": "{why} (error {code}).",
+  "WhatsApp gives no code for this number: it is not valid, or has asked too often":
+    "WhatsApp no da un código para este número: no es válido, o lo ha pedido demasiadas veces",
+  "WhatsApp does not let this number be linked by code": "WhatsApp no permite vincular este número con un código",
+  "WhatsApp gives this number no more codes for now: link by QR, or wait some hours":
+    "WhatsApp no da más códigos a este número por ahora: vincúlelo con un QR o espere unas horas",
+  "WhatsApp wants this number to be linked by QR": "WhatsApp pide vincular este número con un QR",
+  "WhatsApp gives no code for this number": "WhatsApp no da un código para este número",
 };

@@ -542,10 +542,6 @@ export default {
   "WhatsApp cannot be reached ({cause}).": "Não é possível conectar ao WhatsApp ({cause}).",
   "WhatsApp does not accept this link any more: the account has to be linked again.":
     "O WhatsApp não aceita mais esta vinculação: a conta precisa ser vinculada de novo.",
-  "WhatsApp gives no code for this number (error {code}).":
-    "O WhatsApp não fornece um código para este número (erro {code}).",
-  "WhatsApp gives this number no more codes for now (error {code}): link by QR, or wait some hours.":
-    "Por enquanto, o WhatsApp não fornece mais códigos a este número (erro {code}): vincule por QR ou aguarde algumas horas.",
   "WhatsApp has banned this account.": "O WhatsApp bloqueou esta conta.",
   "WhatsApp has banned this number for a while.": "O WhatsApp bloqueou este número temporariamente.",
   "WhatsApp refused the connection.": "O WhatsApp recusou a conexão.",
@@ -623,12 +619,7 @@ export default {
   "message": "mensagem",
   "month": "mês",
   "must be 1 to 40 characters: a-z, 0-9, _ and -": "deve ter de 1 a 40 caracteres: a-z, 0-9, _ e -",
-  "must be 7 to 15 digits with the country code, without +, spaces or other signs, like 34600111222":
-    "deve ter de 7 a 15 dígitos com o código do país, sem +, espaços nem outros sinais, como 34600111222",
-  "must be 7 to 15 digits, or an …@lid": "deve ter de 7 a 15 dígitos, ou ser um …@lid",
   "must be a name or an e-mail address, without spaces": "deve ser um nome ou um endereço de e-mail, sem espaços",
-  "must be a number of 7 to 15 digits with the country code, without + or spaces, like 34600111222; or a group JID (…@g.us), or a JID that came in an event (…@s.whatsapp.net, …@lid)":
-    "deve ser um número de 7 a 15 dígitos com o código do país, sem + nem espaços, como 34600111222; ou o JID de um grupo (…@g.us), ou um JID que veio num evento (…@s.whatsapp.net, …@lid)",
   "must be a whole number from {least} to {most}": "deve ser um número inteiro de {least} a {most}",
   "must be an https URL": "deve ser uma URL https",
   "must be at least {least}": "deve ser no mínimo {least}",
@@ -715,4 +706,34 @@ export default {
   "{used} of {limit}": "{used} de {limit}",
   "“{name}” is connected. You can close this page.": "“{name}” está conectada. Você já pode fechar esta página.",
   "“{name}” was deleted.": "“{name}” foi excluída.",
+  "must be a phone number with its country code, like 447700900123":
+    "deve ser um número de telefone com o código do país, como 447700900123",
+  "has no country code: none begins with 0; write it like 447700900123":
+    "não tem código do país: nenhum começa com 0; escreva-o como 447700900123",
+  "begins with 0: give the country code, like 447700900123, or set the account's country":
+    "começa com 0: informe o código do país, como 447700900123, ou defina o país da conta",
+  "is not a number of {country}": "não é um número de {country}",
+  "must have 7 to 15 digits with the country code, like 447700900123":
+    "deve ter de 7 a 15 dígitos com o código do país, como 447700900123",
+  "has a length or a country code that no numbering plan has":
+    "tem um comprimento ou um código de país que não existem",
+  "must be a phone number with its country code, a group JID (…@g.us), or a JID that came in an event (…@s.whatsapp.net, …@lid)":
+    "deve ser um número de telefone com o código do país, o JID de um grupo (…@g.us) ou um JID que veio em um evento (…@s.whatsapp.net, …@lid)",
+  "must be a phone number with its country code, or an …@lid":
+    "deve ser um número de telefone com o código do país, ou um …@lid",
+  "must be the code of a country, like DE": "deve ser o código de um país, como BR",
+  "National numbers": "Números nacionais",
+  "Country": "País",
+  "Two letters, like DE. It completes numbers that begin with 0; empty: they are refused.":
+    "Duas letras, como BR. Completa os números que começam com 0; vazio: são recusados.",
+  "{why} (error {code}); it may ask again in {minutes} min.":
+    "{why} (erro {code}); pode pedir de novo em {minutes} min.",
+  "{why} (error {code}).": "{why} (erro {code}).",
+  "WhatsApp gives no code for this number: it is not valid, or has asked too often":
+    "O WhatsApp não dá um código para este número: não é válido, ou pediu vezes demais",
+  "WhatsApp does not let this number be linked by code": "O WhatsApp não permite vincular este número por código",
+  "WhatsApp gives this number no more codes for now: link by QR, or wait some hours":
+    "O WhatsApp não dá mais códigos a este número por enquanto: vincule por QR ou espere algumas horas",
+  "WhatsApp wants this number to be linked by QR": "O WhatsApp pede que este número seja vinculado por QR",
+  "WhatsApp gives no code for this number": "O WhatsApp não dá um código para este número",
 };

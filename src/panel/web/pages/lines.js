@@ -4,7 +4,7 @@ import { said, t } from "../i18n.js";
 import { useData, useLines } from "../live.js";
 import { go, href } from "../router.js";
 import { Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, usePost } from "../ui.js";
-import { byTrouble, LineState, phone, recipientOf } from "../words.js";
+import { byTrouble, LineState, phone } from "../words.js";
 
 export function Lines({ account }) {
   const lines = useLines(account);
@@ -43,7 +43,7 @@ function NewLine({ account, close }) {
   const post = usePost(account);
   const [how, setHow] = useState("qr");
   const create = async ({ name, number }) => {
-    const body = { name, ...(how === "code" && { pairingPhone: recipientOf(number) }) };
+    const body = { name, ...(how === "code" && { pairingPhone: number }) };
     const { data } = await post("/sessions", { body });
     go(`/accounts/${account}/lines/${data._id}`);
   };

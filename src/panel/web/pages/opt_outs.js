@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useApi, useLoad } from "../live.js";
 import { Ask, Card, Dialog, Empty, Field, Form, Head, Loaded, Pages, Table, Time, toast } from "../ui.js";
-import { phone, recipientOf } from "../words.js";
+import { phone } from "../words.js";
 
 const LIMIT = 50;
 
@@ -68,7 +68,7 @@ export function OptOuts({ account, query }) {
 }
 
 /** Returns a number in the form for a path. */
-const named = (number) => encodeURIComponent(recipientOf(number));
+const named = (number) => encodeURIComponent(number);
 
 function Erase({ account }) {
   /** The number to be confirmed, and its form; null if none is. */
@@ -105,7 +105,7 @@ function Erase({ account }) {
           `}</${Form}>
       </div>
       ${asked !== null && html`
-        <${Dialog} title=${t("Erase all data of {name}?", { name: phone(recipientOf(asked.erased)) })} close=${close}>
+        <${Dialog} title=${t("Erase all data of {name}?", { name: phone(asked.erased) })} close=${close}>
           <p>${t("Its messages, events and files cannot be recovered.")}</p>
           <${Form} submit=${erase} button=${t("Erase permanently")} danger cancel=${close}>${() => ""}</${Form}>
           </${Dialog}>

@@ -1,10 +1,11 @@
 // Tries a send: a text or a file, followed until it is read.
+import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useApi, useLines } from "../live.js";
 import { href } from "../router.js";
-import { Badge, Card, Empty, Field, Form, Head, Loaded, Select, usePost } from "../ui.js";
-import { farthest, messageKind, messageWord, phone, recipientOf } from "../words.js";
+import { Badge, Card, Empty, Field, Form, Head, Loaded, Select, toast, usePost } from "../ui.js";
+import { farthest, messageKind, messageWord, phone } from "../words.js";
 
 export function Send({ account }) {
   const lines = useLines(account);
@@ -12,7 +13,7 @@ export function Send({ account }) {
   const [sent, setSent] = useState([]);
   const post = usePost(account);
   const send = async ({ sessionId, to, text, caption, file }, form) => {
-    const where = { sessionId, to: recipientOf(to) };
+    const where = { sessionId, to };
     let options = { body: { ...where, text } };
     if (kind === "file") {
       const data = new FormData();
@@ -76,10 +77,30 @@ export function Send({ account }) {
                     : html`<ul class="steps">${
                       sent.map((id) => html`<${Sent} key=${id} account=${account} id=${id} />`)
                     }</ul>`}</${Card}>
+                  <${HomeCountry} account=${account} />
                 </div>
         `;
       }}</${Loaded}>
       </div>
+  `;
+}
+
+function HomeCountry({ account }) {
+  const about = useApi(account, "/account");
+  const save = async ({ country }) => {
+    await api(account, "PATCH", "/account", { body: { country: country.trim() || null } });
+    toast(t("Saved."));
+  };
+  return html`
+    <${Card} title=${t("National numbers")} pad>
+      <${Loaded} state=${about}>${({ country }) =>
+        html`<${Form} submit=${save} button=${t("Save")}>${(wrong) =>
+          html`
+            <${Field} label=${t("Country")} name="country" maxlength="2" defaultValue=${country ?? ""} hint=${t(
+              "Two letters, like DE. It completes numbers that begin with 0; empty: they are refused.",
+            )}
+              wrong=${wrong("country")} />
+          `}</${Form}>`}</${Loaded}></${Card}>
   `;
 }
 
