@@ -54,6 +54,7 @@ const CONTEXT: DecodeContext = {
   clock: Date,
   phoneOf: () => Promise.resolve(null),
   findPoll: () => Promise.resolve(null),
+  isLost: () => Promise.resolve(true),
   isAdmin: () => Promise.resolve(false),
   media: () => ({ mimetype: "image/png", filename: null, size: null, download: () => Promise.reject() }),
   history: () => Promise.resolve(),

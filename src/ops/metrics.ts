@@ -62,6 +62,10 @@ export function makeMetrics() {
       "paloma_messages_undecryptable_total",
       "Incoming messages that could not be decrypted when they were reported",
     ),
+    setAside: counter(
+      "paloma_messages_set_aside_total",
+      "Incoming messages that were set aside because the process ended twice while it read them",
+    ),
     /** As many labels as the adapter distinguishes. */
     strays: counter(
       "paloma_network_stanzas_unhandled_total",

@@ -36,6 +36,7 @@ export interface NetworkOptions {
   openProxy?: (proxy: string) => Promise<Proxy>;
   /** Counts a stanza of the network that nobody handles. */
   countStray?: (stanza: { tag: string; type: string }) => void;
+  countSetAside?: () => void;
 }
 
 /** The engine behind the port to the messaging network. */
@@ -190,6 +191,7 @@ function networkOf({ engine }: RoleOptions, ground: Ground): OpenNetwork {
       whatsapp: config.whatsapp,
       openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
       countStray: (stanza) => metrics.strays.inc(stanza),
+      countSetAside: () => metrics.setAside.inc(),
     });
 }
 

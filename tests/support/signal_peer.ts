@@ -33,7 +33,7 @@ export interface SignalPeer {
   readonly repository: Repository;
   /** Starts a session with the owner of these keys, at the cost of a pre-key of theirs. */
   meet(other: { jid: string; creds: AuthenticationCreds; keys: SignalKeyStore }): Promise<void>;
-  encrypt(jid: string, text: string): Promise<{ type: "pkmsg" | "msg"; ciphertext: Uint8Array }>;
+  encrypt(jid: string, said: string | proto.IMessage): Promise<{ type: "pkmsg" | "msg"; ciphertext: Uint8Array }>;
   /** The text of what a peer encrypted for this one. Throws what the library throws. */
   decrypt(jid: string, message: { type: "pkmsg" | "msg"; ciphertext: Uint8Array }): Promise<string>;
 }
@@ -65,8 +65,10 @@ export function signalPeer(jid: string): SignalPeer {
         },
       });
     },
-    encrypt: (jid, text) =>
-      repository.encryptMessage({ jid, data: encodeWAMessage(proto.Message.fromObject({ conversation: text })) }),
+    encrypt(jid, said) {
+      const message = proto.Message.fromObject(typeof said === "string" ? { conversation: said } : said);
+      return repository.encryptMessage({ jid, data: encodeWAMessage(message) });
+    },
     async decrypt(jid, message) {
       const plaintext = await repository.decryptMessage({ jid, ...message });
       return proto.Message.decode(unpadRandomMax16(plaintext)).conversation ?? "";

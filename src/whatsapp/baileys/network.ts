@@ -18,6 +18,7 @@ import { eraseKeys, eraseTraces } from "./erase.ts";
 import { forgetEnds, networkKeys, sweepExpired } from "./rows.ts";
 import { makeRounds } from "../../base/single_flight.ts";
 import { within } from "../../base/within.ts";
+import { makeAlone } from "./incoming/inbox.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { type CountStray, makeCountStray } from "./incoming/stanzas.ts";
 import { numberIn } from "./jids.ts";
@@ -56,6 +57,8 @@ interface BaileysNetworkOptions {
   openProxy?: (proxy: string) => Promise<Proxy>;
   /** Counts a stanza that has no handler, by tag and type. */
   countStray?: CountStray;
+  /** Counts a message during which the process ended twice. */
+  countSetAside?: () => void;
 }
 
 /** What this process remembers about a line. */
@@ -76,6 +79,7 @@ interface LineMemory {
  */
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
   const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {} } = options;
+  const { countSetAside = () => {} } = options;
   const { storeOf = () => kv } = options;
   const { clock, confirmed } = runtime;
   prepareLibraries(options);
@@ -109,6 +113,8 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       return isFirstIn("refusedAt", lineId);
     },
     inspect: makeInspector({ clock }),
+    alone: makeAlone(clock),
+    setAside: countSetAside,
     encounters,
     countStray: makeCountStray((stanza) => {
       countStray(stanza);

@@ -40,6 +40,10 @@ export const networkKeys = {
    * sealed.
    */
   waSeen: (lineId: string, part: string) => key<number>("wa", lineId, "seen", part),
+  /** A message that did not decrypt, which the owner's phone may therefore resend. Value: when, Unix ms. Not sealed. */
+  waAsked: (lineId: string, networkId: string) => key<number>("wa", lineId, "asked", networkId),
+  /** A journal entry that was set aside because the process ended while it was handed over. */
+  waAside: (lineId: string, part: string) => key<Uint8Array>("wa", lineId, "aside", part),
   /** A sent message, encoded, for answering retry receipts. */
   waSent: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "sent", networkId),
   /** A received message, for quoting, reacting, forwarding, and for votes on a poll (`stored_messages.ts`). */

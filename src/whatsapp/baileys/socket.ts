@@ -19,7 +19,7 @@ import { closeReason, codeExpired, codeRefused, distrustOf } from "./close_reaso
 import { type Backlog, makeBacklog } from "./incoming/backlog.ts";
 import { type Cause, reportRefusals } from "./incoming/cause.ts";
 import { SALT_ID } from "./incoming/history.ts";
-import type { Inbox } from "./incoming/inbox.ts";
+import type { Alone, Inbox } from "./incoming/inbox.ts";
 import type { Decryption } from "./incoming/decryption.ts";
 import type { Journal, Leftovers } from "./incoming/journal.ts";
 import { findStored, sentIn } from "./stored_messages.ts";
@@ -84,6 +84,9 @@ export interface SocketGround {
   /** Null for the real network. */
   url: string | null;
   inspect: Inspect;
+  alone: Alone;
+  /** Counts a journal entry that is set aside. */
+  setAside(): void;
   countStray: CountStray;
   encounters: Pick<Encounters, "note">;
 }
@@ -235,6 +238,8 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     },
     host: mediaHost,
     journal,
+    alone: shared.alone,
+    setAside: shared.setAside,
     left,
     cause,
     events: {

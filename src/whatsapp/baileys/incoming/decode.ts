@@ -19,6 +19,7 @@ import type { HistoryNotification } from "./history.ts";
 import type { PhoneOf } from "./numbers.ts";
 import { isOfChat, type Poll, readVote } from "./polls.ts";
 import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
+import { LONGEST_ID } from "../stanza.ts";
 
 /** The last second that a JavaScript date can represent. */
 const LAST_SECOND = 8_640_000_000_000;
@@ -29,6 +30,8 @@ export interface DecodeContext {
   /** Returns the phone-number JID behind a `@lid` that wrote in `chat`; null if the network does not reveal it. */
   phoneOf: PhoneOf;
   findPoll(networkId: string): Promise<Poll | null>;
+  /** Whether a message with this id did not decrypt, so that the owner's phone may resend it. Throws StoreError. */
+  isLost(networkId: string): Promise<boolean>;
   /** Whether any of the addresses belongs to an admin; false if the network does not say. Never rejects. */
   isAdmin(group: string, addresses: readonly string[]): Promise<boolean>;
   media(message: WAMessage, kind: MediaKind, file: MediaContent): IncomingMedia;
@@ -50,7 +53,7 @@ export async function decode(
   whole.message = message.deviceSentMessage?.message ?? message;
   const history = message.protocolMessage?.historySyncNotification;
   if (history && whole.key.fromMe) await context.history(history);
-  const sent = whole.key.fromMe ? resent(whole.message) : [];
+  const sent = whole.key.fromMe ? await resent(whole.message, context) : [];
   const decoded = await Promise.all([...sent, whole].map((message) => toIncoming(message, context)));
   return decoded.filter((message) => message !== null);
 }
@@ -174,14 +177,23 @@ async function numberOf(
   return numberIn(await context.phoneOf(sender, chat));
 }
 
-/** Messages that the owner's phone resends because this device could not decrypt them. */
-function resent(message: proto.IMessage): WAMessage[] {
+/** The phone is asked for one message at a time, and answers so. */
+const MOST_RESENT = 32;
+
+/**
+ * Messages that the owner's phone resends because this device could not decrypt them. Others are ignored: another
+ * linked device of the account could write any number of messages into any chat.
+ */
+async function resent(message: proto.IMessage, context: DecodeContext): Promise<WAMessage[]> {
   const answer = message.protocolMessage?.peerDataOperationRequestResponseMessage;
-  return (answer?.peerDataOperationResult ?? []).flatMap((result) => {
+  const found: WAMessage[] = [];
+  for (const result of (answer?.peerDataOperationResult ?? []).slice(0, MOST_RESENT)) {
     const bytes = result.placeholderMessageResendResponse?.webMessageInfoBytes;
     const message = bytes && proto.WebMessageInfo.decode(bytes);
-    if (!message?.key?.id || !message.key.remoteJid) return [];
+    const id = message?.key?.id;
+    if (!id || id.length > LONGEST_ID || !message.key?.remoteJid || !await context.isLost(id)) continue;
     // Phones name a group message's author in the key, or only beside it.
-    return [{ ...message, key: { ...message.key, participant: message.key.participant || message.participant } }];
-  });
+    found.push({ ...message, key: { ...message.key, participant: message.key.participant || message.participant } });
+  }
+  return found;
 }

@@ -20,7 +20,7 @@ import {
 import { StoreError } from "../../../store/kv.ts";
 import type { AuthState } from "../auth_state.ts";
 import { boundNames, isolate, makeAlone } from "../repairs/isolation.ts";
-import type { Journal, JournalEntry, StanzaPart, UndecryptedEntry } from "./journal.ts";
+import { type Journal, type JournalEntry, NOTHING, type StanzaPart, type UndecryptedEntry } from "./journal.ts";
 
 interface DecryptionDeps {
   journal: Journal;
@@ -138,7 +138,7 @@ export class Decryption {
         return plaintext;
       });
       this.#deps.decrypted(entry!);
-      return plaintext;
+      return forLibrary(plaintext, part.attrs);
     } catch (error) {
       try {
         if (error instanceof StoreError) throw error;
@@ -160,6 +160,20 @@ export class Decryption {
       if (!(error instanceof StoreError)) throw error;
       this.#deps.broken(error);
     }
+  }
+}
+
+/**
+ * Returns what the library gets to read. Not what the owner's phone resends: the inbox takes that, and the library
+ * would take it again, in a time that grows with the square of the answer's length.
+ */
+function forLibrary(plaintext: Uint8Array, { category }: StanzaPart["attrs"]): Uint8Array {
+  if (category !== "peer") return plaintext;
+  try {
+    const { protocolMessage } = proto.Message.decode(unpadRandomMax16(plaintext));
+    return protocolMessage?.peerDataOperationRequestResponseMessage ? NOTHING : plaintext;
+  } catch {
+    return plaintext; // the library reports what is wrong with it
   }
 }
 

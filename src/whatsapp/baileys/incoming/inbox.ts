@@ -3,9 +3,11 @@
  *
  * While the store is in trouble, later messages of the chat wait, because skipping one would change the order. If the
  * receiver fails for another reason, the message is offered again. After several failures it stays in the journal until
- * the next login, so that it no longer blocks its chat. A malformed message is dropped, so that a poison message never
- * stops the line.
+ * the next login, so that it no longer blocks its chat. A malformed message is dropped, and one during which the
+ * process ended twice is set aside, so that a poison message never stops the line.
  */
+import PQueue from "p-queue";
+import { within } from "../../../base/within.ts";
 import { isJidGroup } from "@whiskeysockets/baileys";
 import { KeyedQueue } from "../../../base/keyed_queue.ts";
 import { detached, errorName } from "../../../base/retry.ts";
@@ -16,7 +18,7 @@ import type { Incoming } from "../../incoming.ts";
 import { withoutDevice } from "../../person.ts";
 import { mayBeSame } from "../jids.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
-import type { Journal, JournalEntry, UndecryptedEntry } from "./journal.ts";
+import { type Journal, type JournalEntry, MOST_ATTEMPTS, type UndecryptedEntry } from "./journal.ts";
 
 /** The sender's device, if online, answers a retry within seconds. The owner's phone is asked as well. */
 const RETRY_ANSWER_MS = 60_000;
@@ -27,15 +29,39 @@ const FIRST_PAUSE_MS = 500;
 const NOTHING: Settle = () => {};
 
 interface InboxOptions {
-  journal: Pick<Journal, "originalOf" | "settle" | "done" | "doneUndecrypted">;
+  journal: Pick<
+    Journal,
+    "originalOf" | "settle" | "done" | "doneUndecrypted" | "count" | "setAside" | "doneAside"
+  >;
+  /** Runs what may have ended the process before, one at a time over all lines, so that no other entry is blamed. */
+  alone: Alone;
+  /** Counts an entry that is set aside. */
+  setAside(): void;
   context: DecodeContext;
   receive: ConnectionEvents["message"];
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
+export type Alone = (work: () => Promise<void>) => Promise<void>;
+
+/** Makes the turns that all lines of a process share. A file that downloads slowly holds up nothing longer than this. */
+const ALONE_MS = 5_000;
+
+export function makeAlone(clock: Runtime["clock"]): Alone {
+  const turns = new PQueue({ concurrency: 1 });
+  return async (work) => {
+    let running: Promise<void> | undefined;
+    await turns.add(async () => void await within(clock, ALONE_MS, (running = work()).catch(() => {})));
+    await running;
+  };
+}
+
+/** A text is shorter. What is longer is counted before it is handed over for the first time. */
+const LONG_BYTES = 256 * 1024;
+
 export type Inbox = ReturnType<typeof makeInbox>;
 
-export function makeInbox({ journal, context, receive, runtime }: InboxOptions) {
+export function makeInbox({ journal, context, receive, alone, setAside, runtime }: InboxOptions) {
   const { clock, log } = runtime;
   const ended = new AbortController();
   const opened = Promise.withResolvers<void>();
@@ -105,8 +131,45 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
     await journal.done(entry);
   }
 
-  async function handOver(entry: JournalEntry): Promise<void> {
+  /**
+   * Hands over what may end the process: what earlier processes left, messages of the account's own devices (which may
+   * carry anything), and long ones. Such an attempt is counted on disk before, and taken back if it only failed.
+   */
+  async function handOverCounted(entry: JournalEntry): Promise<void> {
     if (ended.signal.aborted) return;
+    const before = entry.attempts ?? 0;
+    if (before >= MOST_ATTEMPTS) return await putAside(entry);
+    const attempt = async () => {
+      if (ended.signal.aborted) return;
+      await journal.count(entry, before + 1);
+      let isDone = false;
+      try {
+        isDone = await handOver(entry);
+      } finally {
+        if (!isDone) await journal.count(entry, before);
+      }
+    };
+    await (before > 0 ? alone(attempt) : attempt());
+  }
+
+  /** Gives up an entry during which the process ended: reports it as unreadable, and keeps it for a report. */
+  async function putAside(entry: JournalEntry): Promise<void> {
+    log.error(
+      { networkId: entry.attrs.id, bytes: entry.plaintext.length },
+      "a message that ended the process was set aside",
+    );
+    setAside();
+    const isPeer = entry.attrs.category === "peer";
+    const report = isPeer ? null : await read(entry, decodeUndecryptable(entry.attrs, context));
+    const { taken, settled } = report
+      ? await offer(report, (change) => journal.setAside(change, entry))
+      : { taken: true, settled: false };
+    if (taken && !settled) await journal.doneAside(entry);
+  }
+
+  /** Resolves to whether the journal is done with the entry. */
+  async function handOver(entry: JournalEntry): Promise<boolean> {
+    if (ended.signal.aborted) return false;
     const messages = await read(entry, decode(entry, context)) ?? [];
     const last = messages.at(-1);
     const original = await journal.originalOf(entry, messages);
@@ -114,12 +177,13 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
     for (const message of messages) {
       const settle: Settle = message === last ? (change) => journal.settle(change, entry, original) : NOTHING;
       const { taken, settled } = await offer(message, settle);
-      if (!taken) return;
+      if (!taken) return false;
       isSettled = message === last && settled;
     }
     if (messages.length > 0) await settleUnread(entry.stanza);
     for (const message of messages) if (message.networkId !== entry.attrs.id) await settleResent(message);
     if (!isSettled) await journal.done(entry);
+    return true;
   }
 
   /**
@@ -148,10 +212,25 @@ export function makeInbox({ journal, context, receive, runtime }: InboxOptions) 
     await settleUnread(entry.stanza);
   }
 
+  function take(entry: JournalEntry, handing: (entry: JournalEntry) => Promise<unknown>): void {
+    const work = isImpostor(entry) ? drop : handing;
+    inOrder(chatOf(entry), async () => void await work(entry));
+  }
+
   return {
     decrypted(entry: JournalEntry): void {
-      const take = isImpostor(entry) ? drop : handOver;
-      inOrder(chatOf(entry), () => take(entry));
+      const mayHarm = entry.attrs.category === "peer" || entry.plaintext.length > LONG_BYTES;
+      take(entry, mayHarm ? handOverCounted : handOver);
+    },
+
+    /** An entry of an earlier connection. */
+    leftOver(entry: JournalEntry): void {
+      take(entry, handOverCounted);
+    },
+
+    /** Whether a stanza with this id did not decrypt and is still waited for. */
+    waitsFor(networkId: string): boolean {
+      return unread.values().some(({ entry }) => entry.attrs.id === networkId);
     },
 
     undecrypted(entry: UndecryptedEntry): void {

@@ -11,7 +11,7 @@ import type { SignalKeyStore } from "@whiskeysockets/baileys";
 import type { Clock } from "../../../runtime.ts";
 import { Change } from "../../../store/kv.ts";
 import type { Incoming } from "../../incoming.ts";
-import type { AuthState, KeyData } from "../auth_state.ts";
+import { type AuthState, encode, type KeyData } from "../auth_state.ts";
 import { expireAfter, type LineRows, networkKeys } from "../rows.ts";
 import { changeOriginal, findSealed, keepOriginal, type SealedOriginal } from "../stored_messages.ts";
 
@@ -30,7 +30,12 @@ export interface JournalEntry extends StanzaPart {
   sequence: number;
   /** The decrypted bytes: an encoded message with its padding. */
   plaintext: Uint8Array;
+  /** How often it was begun to hand it over, as far as that was counted. */
+  attempts?: number;
 }
+
+/** An entry during which the process ended this often is set aside. */
+export const MOST_ATTEMPTS = 2;
 
 /** A stanza that did not decrypt. Its sender was asked to send it again. */
 export interface UndecryptedEntry {
@@ -51,7 +56,7 @@ export interface Leftovers {
 /** How long a stanza may be delivered again: the network keeps messages for an offline device this long. */
 export const SEEN_DAYS = 30;
 /** An encoded message without content, padded: the plaintext given for a stanza that was handed over before. */
-const NOTHING = Uint8Array.of(1);
+export const NOTHING = Uint8Array.of(1);
 
 /** The journal of a line. If the store fails, its methods reject with StoreError. */
 export class Journal {
@@ -143,6 +148,13 @@ export class Journal {
     } else if (original) keepOriginal(change, original, { seal, lineId, plaintext: entry.plaintext, now });
   }
 
+  /** Sets the entry aside in a commit of its own. */
+  async doneAside(entry: JournalEntry): Promise<void> {
+    const change = new Change();
+    this.setAside(change, entry);
+    await this.#auth.commit(change);
+  }
+
   /** Records in a separate commit that the part holds nothing new. */
   async done(entry: JournalEntry): Promise<void> {
     const change = new Change();
@@ -150,9 +162,40 @@ export class Journal {
     await this.#auth.commit(change);
   }
 
-  /** Removes the entry: the loss was reported, or the message arrived after all. */
-  async doneUndecrypted({ stanza }: UndecryptedEntry): Promise<void> {
-    await this.#auth.commit(new Change().delete(networkKeys.waKey(this.#line.lineId, "undecryptable", stanza)));
+  /** Removes the entry: the loss was reported, or the message arrived after all. The phone may resend it later. */
+  async doneUndecrypted({ stanza, attrs }: UndecryptedEntry): Promise<void> {
+    const { lineId } = this.#line;
+    const now = this.#clock.now();
+    const change = new Change().delete(networkKeys.waKey(lineId, "undecryptable", stanza));
+    const id = attrs.id ?? "";
+    const row = networkKeys.waAsked(lineId, id);
+    expireAfter(change, { row, lineId, kind: "asked", id, days: SEEN_DAYS, now }).set(row, now);
+    await this.#auth.commit(change);
+  }
+
+  /** Whether a message with this id did not decrypt within the days in which its sender or the phone may resend it. */
+  async wasUndecrypted(networkId: string): Promise<boolean> {
+    const { kv, lineId } = this.#line;
+    return (await kv.get(networkKeys.waAsked(lineId, networkId))).value !== null;
+  }
+
+  /**
+   * Counts, on disk, an attempt to hand the entry over, so that an entry which ends the process does so twice at most.
+   * Throws StoreError.
+   */
+  async count(entry: JournalEntry, attempts: number): Promise<void> {
+    entry.attempts = attempts;
+    await this.#auth.keys.set({ journal: { [entry.part]: entry } });
+  }
+
+  /** Adds to the change that the entry is kept aside, for a report of the fault, and never handed over. */
+  setAside(change: Change, entry: JournalEntry): void {
+    const { seal, lineId } = this.#line;
+    const { part: id } = entry;
+    const row = networkKeys.waAside(lineId, id);
+    expireAfter(change, { row, lineId, kind: "aside", id, days: SEEN_DAYS, now: this.#clock.now() })
+      .set(row, seal.seal(encode(entry)));
+    this.settle(change, entry, null);
   }
 }
 

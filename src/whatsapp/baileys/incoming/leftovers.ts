@@ -14,7 +14,7 @@ import { ownJids } from "../jids.ts";
 import type { LineRows } from "../rows.ts";
 import { incomingMedia } from "./media.ts";
 import { mayBeOf } from "./inbox.ts";
-import { Journal } from "./journal.ts";
+import { Journal, MOST_ATTEMPTS } from "./journal.ts";
 import type { MediaHost } from "../media_host.ts";
 import { keptPhoneOf } from "./numbers.ts";
 import { findPoll } from "./polls.ts";
@@ -45,10 +45,24 @@ export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]
   return await readable(async () => {
     const auth = await openAuthState(options);
     if (!isLinked(auth.creds)) return [];
-    const context = contextOf(auth, options);
-    const left = await new Journal(options, auth, clock).leftovers();
-    const came = await Promise.all(left.decrypted.map((entry) => readable(() => decode(entry, context), [])));
-    const messages = came.flat();
+    const journal = new Journal(options, auth, clock);
+    const left = await journal.leftovers();
+    const waiting = new Set(left.undecrypted.map(({ attrs }) => attrs.id));
+    const isLost = async (id: string) => waiting.has(id) || await journal.wasUndecrypted(id);
+    const context = { ...contextOf(auth, options), isLost };
+    const messages: Incoming[] = [];
+    for (const entry of left.decrypted) {
+      const attempts = entry.attempts ?? 0;
+      messages.push(
+        ...await readable(async () => {
+          if (attempts >= MOST_ATTEMPTS) {
+            return entry.attrs.category === "peer" ? [] : [await decodeUndecryptable(entry.attrs, context)];
+          }
+          await journal.count(entry, attempts + 1);
+          return await decode(entry, context);
+        }, []),
+      );
+    }
     const lost = left.undecrypted.filter((entry) =>
       entry.attrs.category !== "peer" && !messages.some((message) => mayBeOf(entry, message))
     );
@@ -72,7 +86,7 @@ export async function handOver(messages: Incoming[], receive: ConnectionEvents["
  * A context without a socket: it knows only the numbers stored before, and cannot ask for another upload of a lost
  * file.
  */
-function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): DecodeContext {
+function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): Omit<DecodeContext, "isLost"> {
   const { mediaHost, runtime } = options;
   const source = { host: mediaHost, runtime, socket: () => null };
   return {

@@ -14,7 +14,7 @@ import type { GroupCache } from "../outgoing/group_cache.ts";
 import type { LineRows } from "../rows.ts";
 import type { Cause } from "./cause.ts";
 import { takeHistory } from "./history.ts";
-import { type Inbox, makeInbox } from "./inbox.ts";
+import { type Alone, type Inbox, makeInbox } from "./inbox.ts";
 import type { Journal, JournalEntry, Leftovers, UndecryptedEntry } from "./journal.ts";
 import { incomingMedia } from "./media.ts";
 import { takeNotices } from "./notices.ts";
@@ -33,6 +33,9 @@ interface ReceivingOptions extends LineRows {
   groupNow: (id: string) => Promise<GroupNow>;
   host: MediaHost;
   journal: Journal;
+  /** As for the inbox. */
+  alone: Alone;
+  setAside(): void;
   /** What the journal still holds from earlier connections. */
   left: Leftovers;
   /** Marks queries about a received message as the gateway's own: by then the message is in the journal. */
@@ -49,6 +52,7 @@ interface ReceivingOptions extends LineRows {
  */
 export function takeIncoming(options: ReceivingOptions): Inbox {
   const { socket, creds, groups, host, journal, left, cause, events, isOpen, isOver, broken, runtime } = options;
+  const { alone, setAside } = options;
   const { clock } = runtime;
   const askPhone = makePhoneOf({ socket, groups, runtime });
   const phoneOf: PhoneOf = (lid, chat) => cause.own(() => askPhone(lid, chat));
@@ -63,6 +67,8 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
   const inbox = makeInbox({
     journal,
     runtime,
+    alone,
+    setAside,
     receive: (message, settle) => events.message(message, settle),
     context: {
       get me() {
@@ -71,13 +77,14 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
       clock,
       findPoll: (networkId) => findPoll(options, networkId),
       phoneOf,
+      isLost: async (networkId) => inbox.waitsFor(networkId) || await journal.wasUndecrypted(networkId),
       isAdmin,
       media: (message, kind, file) => incomingMedia(mediaSource, message, { kind, file }),
       history: (part) => takeHistory(part, { keys: socket.authState.keys, host, runtime }),
     },
   });
   for (const entry of [...left.decrypted, ...left.undecrypted].sort((a, b) => cameAt(a) - cameAt(b))) {
-    if ("plaintext" in entry) inbox.decrypted(entry);
+    if ("plaintext" in entry) inbox.leftOver(entry);
     // The sender's second attempt may be among the missed messages, so the wait for it starts again.
     else inbox.undecrypted({ ...entry, since: clock.now() });
   }

@@ -15,6 +15,7 @@ const context: DecodeContext = {
   media: () => media,
   history: () => Promise.resolve(),
   findPoll: () => Promise.resolve(null),
+  isLost: () => Promise.resolve(true),
   isAdmin: (group, addresses) => Promise.resolve(group === "1@g.us" && addresses.includes("222@lid")),
 };
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
 import { StoreError } from "../../../../src/store/kv.ts";
 import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
-import { makeInbox } from "../../../../src/whatsapp/baileys/incoming/inbox.ts";
+import { type Inbox, makeAlone, makeInbox } from "../../../../src/whatsapp/baileys/incoming/inbox.ts";
 import type { JournalEntry, UndecryptedEntry } from "../../../../src/whatsapp/baileys/incoming/journal.ts";
 import { settle, testRuntime } from "../../../support/runtime.ts";
 
@@ -16,6 +16,9 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
   const done: string[] = [];
   const doneUndecrypted: string[] = [];
   const received: Incoming[] = [];
+  const counted: [id: string, attempts: number][] = [];
+  const aside: string[] = [];
+  const metric = { setAside: 0 };
   const settledBy = { receiver: false };
   /** Calls of the journal that the store refuses, from now on. */
   const refusals = { originalOf: 0, done: 0, doneUndecrypted: 0 };
@@ -36,15 +39,21 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
       await Promise.resolve(unlessRefused("doneUndecrypted"));
       doneUndecrypted.push(entry.stanza);
     },
+    count: (entry, attempts) => Promise.resolve(void counted.push([entry.attrs.id!, attempts])),
+    setAside: () => assert.fail("nobody settles here"),
+    doneAside: (entry) => Promise.resolve(void aside.push(entry.attrs.id!)),
   };
-  const inbox = makeInbox({
+  const inbox: Inbox = makeInbox({
     journal,
     runtime,
+    alone: makeAlone(runtime.clock),
+    setAside: () => void metric.setAside++,
     context: {
       me: { id: "551:1@s.whatsapp.net" },
       clock: runtime.clock,
       phoneOf: () => Promise.resolve(null),
       findPoll: () => Promise.resolve(null),
+      isLost: (id) => Promise.resolve(inbox.waitsFor(id)),
       isAdmin: () => assert.fail("no deletions here"),
       media: () => assert.fail("no media here"),
       history: () => assert.fail("no history here"),
@@ -56,7 +65,8 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
     },
   });
   const texts = () => received.map(({ text }) => text);
-  return { runtime, inbox, received, texts, done, doneUndecrypted, settledBy, refusals };
+  const counts = { counted, aside, metric };
+  return { runtime, inbox, received, texts, done, doneUndecrypted, settledBy, refusals, ...counts };
 }
 
 function entry(text: string, { from = FRIEND, id = text } = {}): JournalEntry {
@@ -331,4 +341,67 @@ Deno.test("after close nothing is handed over, and what is under way is waited f
   await closed;
   assert.deepEqual(texts(), ["under way"]);
   assert.deepEqual(done, ["part of under way"]);
+});
+
+Deno.test("messages that the owner's phone resends although nothing was lost are refused", async () => {
+  const { inbox, received, done } = scene();
+  inbox.open();
+  inbox.decrypted(resentByPhone("INVENTED", { from: FRIEND, text: "pay me" }));
+  await settle(10);
+  assert.deepEqual(received, []);
+  assert.deepEqual(done, ["part of ANSWER"]);
+});
+
+Deno.test("of an answer with thousands of messages no more is read than a phone is asked for", async () => {
+  const { inbox, received } = scene();
+  inbox.open();
+  inbox.undecrypted(undecrypted("L1", Number.MAX_SAFE_INTEGER));
+  const result = (id: string) => {
+    const message = { key: { remoteJid: FRIEND, id }, message: { conversation: id } };
+    return { placeholderMessageResendResponse: { webMessageInfoBytes: proto.WebMessageInfo.encode(message).finish() } };
+  };
+  const peerDataOperationResult = Array.from({ length: 20_000 }, (_, i) => result(i === 3 ? "L1" : `X${i}`));
+  const protocolMessage = { peerDataOperationRequestResponseMessage: { peerDataOperationResult } };
+  const { attrs } = resentByPhone("", { from: FRIEND, text: "" });
+  const plaintext = encodeWAMessage(proto.Message.fromObject({ protocolMessage }));
+  inbox.decrypted({ ...entry("answer"), attrs, plaintext });
+  await settle(40);
+  assert.deepEqual(received.map(({ networkId }) => networkId), ["L1"]);
+});
+
+Deno.test("what may end the process is counted on disk before it is handed over", async () => {
+  const { inbox, texts, counted } = scene();
+  inbox.open();
+  inbox.decrypted(entry("short"));
+  inbox.decrypted(entry("x".repeat(300_000), { id: "LONG" }));
+  inbox.leftOver(entry("left"));
+  inbox.leftOver({ ...entry("suspect"), attempts: 1 });
+  await settle(20);
+  assert.equal(texts().length, 4);
+  assert.deepEqual(counted.toSorted(), [["LONG", 1], ["left", 1], ["suspect", 2]]);
+});
+
+Deno.test("an attempt that failed without ending the process is not held against the message", async () => {
+  const { inbox, counted, aside, runtime } = scene(() => Promise.reject(new Error("the receiver is ill")));
+  inbox.open();
+  inbox.leftOver(entry("left"));
+  await runtime.clock.advance(60_000);
+  assert.deepEqual(counted, [["left", 1], ["left", 0]]);
+  assert.deepEqual(aside, []);
+});
+
+Deno.test("a message during which the process ended twice is set aside, told and counted; one of a device silently", async () => {
+  const { inbox, received, aside, counted, metric } = scene();
+  inbox.open();
+  inbox.leftOver({ ...entry("poison"), attempts: 2 });
+  const peer = resentByPhone("L1", { from: FRIEND, text: "" });
+  inbox.leftOver({ ...peer, attempts: 2 });
+  inbox.leftOver(entry("next"));
+  await settle(20);
+  assert.deepEqual(received.map(({ networkId, undecryptable }) => [networkId, undecryptable]).toSorted(), [
+    ["next", false],
+    ["poison", true],
+  ]);
+  assert.deepEqual(aside.toSorted(), ["ANSWER", "poison"]);
+  assert.deepEqual([counted, metric.setAside], [[["next", 1]], 2]);
 });

@@ -410,3 +410,36 @@ Deno.test("what was handed over is remembered for 30 days, and then swept", () =
     assert.equal(await sweepExpired(kv, now + 31 * day), 1);
     assert.equal(await sweepExpired(kv, now + 31 * day), 0);
   }));
+
+Deno.test("an entry is counted and set aside on disk, where a report of the fault finds it", () =>
+  withLine(async (kv, send) => {
+    const { receive, decrypted } = await boot(kv);
+    await receive(await send("poison"));
+    const { journal } = await boot(kv);
+    const [left] = (await journal.leftovers()).decrypted;
+    await journal.count(left!, 1);
+    assert.equal((await journal.leftovers()).decrypted[0]!.attempts, 1);
+    await journal.doneAside(left!);
+    assert.deepEqual((await journal.leftovers()).decrypted, []);
+    const { value } = await kv.get(networkKeys.waAside(lineId, left!.part));
+    assert.ok(Buffer.from(seal.open(value!)).includes(decrypted[0]!.part));
+    assert.deepEqual(await journal.recall(left!.part), Uint8Array.of(1), "a second delivery is not read again");
+  }));
+
+Deno.test("the library reads nothing of what the owner's phone resends", () =>
+  withLine(async (kv, _send, friend) => {
+    const { receive, decrypted } = await boot(kv);
+    const peer = async (id: string, said: string | proto.IMessage) => {
+      const made = stanza(id, await friend.encrypt(LINE, said));
+      made.attrs.category = "peer";
+      return await receive(made);
+    };
+    const result = { placeholderMessageResendResponse: { webMessageInfoBytes: Buffer.from([1]) } };
+    const answer = { peerDataOperationResult: [result] };
+    const protocolMessage = { peerDataOperationRequestResponseMessage: answer };
+    assert.equal(await peer("A1", { conversation: "beside it", protocolMessage }), "");
+    assert.equal(await peer("A2", "another"), "another", "other messages are the library's");
+    assert.equal(decrypted.length, 2);
+    const kept = proto.Message.decode(unpadRandomMax16(decrypted[0]!.plaintext));
+    assert.equal(kept.protocolMessage?.peerDataOperationRequestResponseMessage?.peerDataOperationResult?.length, 1);
+  }));

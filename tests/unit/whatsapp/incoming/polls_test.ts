@@ -67,6 +67,7 @@ for (
       me: { id: "551:3@s.whatsapp.net", lid: "900@lid" },
       clock: Date,
       phoneOf: () => Promise.resolve(null),
+      isLost: () => Promise.resolve(false),
       findPoll: () => Promise.resolve({ ...POLL, chat: "1@g.us" }),
       isAdmin: () => Promise.resolve(false),
       media: () => assert.fail("there is no file"),
