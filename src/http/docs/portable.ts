@@ -50,6 +50,8 @@ function nullApart<Value>(value: Value): Value | Schema {
     return { ...here.type?.includes("null") ? { anyOf: [{ $ref }, NULL] } : { $ref }, ...documentationOf(here) };
   }
   const { type, enum: values, description: _, example: __, ...rest } = value;
+  // Java's compiler refuses what is made of an enumeration of booleans.
+  if (type === "boolean" && values) return { type, ...documentationOf(value) };
   if (!Array.isArray(type) || !type.includes("null") || !(values ?? rest.properties)) return value;
   const given = values ? { enum: values.filter((one) => one !== null) } : {};
   return { anyOf: [{ type: type[0]!, ...given, ...rest }, NULL], ...documentationOf(value) };

@@ -12,7 +12,7 @@ const OWN_MAX_AGE_MS = 60_000;
 
 const Check = z.object({
   exists: z.boolean().openapi({ description: "Whether the number is on WhatsApp." }),
-  jid: z.string().openapi({ example: "34600111222@s.whatsapp.net" }),
+  jid: z.string().openapi({ example: "447700900123@s.whatsapp.net" }),
 }).openapi("NumberCheck");
 
 const text = z.string().nullable();

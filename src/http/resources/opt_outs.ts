@@ -8,7 +8,7 @@ import type { Services } from "../api/services.ts";
 const Record = z.object({
   number: z.string().openapi({
     description: "Phone number, digits only, or a JID ending in `@lid` if WhatsApp never revealed the number.",
-    example: "34600111222",
+    example: "447700900123",
   }),
   word: z.string().nullable().openapi({
     description: "The word the person sent; null if the number was added through the API.",

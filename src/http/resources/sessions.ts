@@ -32,7 +32,7 @@ export const Session = z.object({
   status: SessionStatus,
   phone: z.string().nullable().openapi({
     description: "The linked phone number, digits only; null until linked.",
-    example: "34600111222",
+    example: "447700900123",
   }),
   lastUsed: Timestamp,
   createdAt: Timestamp,

@@ -88,6 +88,10 @@ Deno.test("no schema has a name that generators give to what an operation takes 
   assert.deepEqual(Object.keys(schemas).filter((name) => taken.has(name.toLowerCase())), []);
 });
 
+Deno.test("no boolean is an enumeration", () => {
+  assertNone("true as the only value", ({ type, enum: values }) => type === "boolean" && values !== undefined);
+});
+
 Deno.test("no file has a least length", () => {
   assertNone("a file with a least length", ({ format, minLength }) => format === "binary" && minLength !== undefined);
 });

@@ -33,7 +33,7 @@ export function Key({ account }) {
   };
   const sample =
     `curl -s ${new URL("../../../v1/messages/send/text", import.meta.url).href} -H 'x-api-key: ${key ?? "…"}' \\\n` +
-    `  -H 'content-type: application/json' -d '{"to":"34600111222","text":"Hello"}'`;
+    `  -H 'content-type: application/json' -d '{"to":"447700900123","text":"Hello"}'`;
   return html`
     <div class="stack">
       <${Head} title=${t("API key")} text=${t("Your systems send it in the x-api-key header.")} />

@@ -67,7 +67,7 @@ function NewLine({ account, close }) {
           ${how === "code" && html`
             <${Field} label=${t(
               "Phone number",
-            )} name="number" inputmode="tel" required placeholder="34600111222" autocomplete="tel"
+            )} name="number" inputmode="tel" required placeholder="447700900123" autocomplete="tel"
               hint=${t("With the country code.")}
               wrong=${wrong("pairingPhone")} />
           `}

@@ -57,7 +57,7 @@ export function OptOuts({ account, query }) {
               html`
                 <${Field} label=${t(
                   "Number",
-                )} name="number" inputmode="tel" required placeholder="34600111222" wrong=${wrong("number")} />
+                )} name="number" inputmode="tel" required placeholder="447700900123" wrong=${wrong("number")} />
               `}</${Form}></${Card}>
             <${Words} account=${account} />
             <${Erase} account=${account} />
@@ -101,7 +101,7 @@ function Erase({ account }) {
           html`
             <${Field} label=${t(
               "Number",
-            )} name="erased" inputmode="tel" required placeholder="34600111222" />
+            )} name="erased" inputmode="tel" required placeholder="447700900123" />
           `}</${Form}>
       </div>
       ${asked !== null && html`

@@ -47,7 +47,7 @@ export function Send({ account }) {
                 html`
                   <${Select} label=${t("Line")} name="sessionId" wrong=${wrong("sessionId")}
                     options=${linked.map(({ _id, name, phone: of }) => [_id, `${name} (${phone(of)})`])} />
-                  <${Field} label=${t("To")} name="to" required inputmode="tel" placeholder="34600111222" hint=${t(
+                  <${Field} label=${t("To")} name="to" required inputmode="tel" placeholder="447700900123" hint=${t(
                     "Number with country code, or a group's JID.",
                   )}
                     wrong=${wrong("to") ?? wrong("number")} />
