@@ -15,7 +15,7 @@ import { until } from "../support/until.ts";
 import { silentRuntime } from "../support/runtime.ts";
 
 const LINE = "4915200000051";
-const READER = "4915112345678";
+const READER = "447700900123";
 /** The phones that are in the sandbox from the start. */
 const SANDBOX = ["4915550100001", "4915550100002"];
 const SECRET_KEY = "a secret that all machines share";

@@ -24,7 +24,7 @@ public class Sample {
     client.setApiKey(env.get("PALOMA_KEY"));
     TextMessage text = new TextMessage().to(env.get("TO")).text(env.get("TEXT")).priority(Priority.HIGH);
     Acknowledgement sent = new MessagesApi(client).sendText(text, null);
-    EventPage events = new EventsApi(client).listEvents(null, null, null, 1, null);
+    EventPage events = new EventsApi(client).listEvents(null, null, null, 1);
     SessionQrEvent first = events.getData().get(0).getSessionQrEvent();
     System.out.println(sent.getMessageId() + " " + first.getEvent().getValue());
   }
