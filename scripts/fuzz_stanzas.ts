@@ -17,7 +17,7 @@ const OTHER = "4915100000002";
 const ANA = "4917000000001";
 const BATCH = 100;
 /** For one message, however it was mutated. */
-const MOST_MS = 250;
+const MOST_MS = 100;
 
 const KEY = { remoteJid: `${ANA}@s.whatsapp.net`, id: "3EB0A0", fromMe: false };
 const FILE = {

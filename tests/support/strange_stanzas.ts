@@ -102,7 +102,9 @@ const TELLINGS: readonly BinaryNode[] = [
   "gpia",
   "client_expiration",
 ].map((tag) =>
-  element("ib", { from: "s.whatsapp.net" }, [element(tag, { type: "groups", timestamp: "1", count: "0" })])
+  element("ib", { from: "s.whatsapp.net" }, [
+    element(tag, { type: "groups", timestamp: "1", count: "0", t: "1800000000" }),
+  ])
 );
 const CIPHERS = ["pkmsg", "msg", "skmsg", "msmsg", "frskmsg", "none"];
 const TOP = ["status", "appdata", "error", "survey", "interop", "stats"];
@@ -187,6 +189,8 @@ function inside(tag: string, round: number, { line, peer, random }: Cast): Binar
     id: "0",
     hash: "AAAA",
     type: "trusted_contact",
+    op_name: random.between(0, 1) ? "MessageCappingInfoNotification" : "NotificationOfTomorrow",
+    stage: "refresh_code",
   };
   switch (round % 4) {
     case 0:

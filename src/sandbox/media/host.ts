@@ -94,7 +94,11 @@ async function answer(
       ? Response.json({ url: `${origin}${stored.path}`, direct_path: stored.path })
       : refuse(stored.status, stored.reason);
   }
-  if (request.method !== "GET") return refuse(405, "only GET and POST");
+  // A companion removes the files of its history once it has read them.
+  if (request.method === "DELETE") {
+    return await files.remove(pathname) ? new Response(null, { status: 200 }) : refuse(404, "there is no such file");
+  }
+  if (request.method !== "GET") return refuse(405, "only GET, POST and DELETE");
   const picture = pictures.get(pathname);
   if (picture) return new Response(Uint8Array.from(picture), { headers: { "content-type": "image/jpeg" } });
   // The direct path has a query of the host's own, to which clients append `&hash=…&mms-type=…`.

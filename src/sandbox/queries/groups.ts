@@ -116,7 +116,9 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
     }
     case "subject": {
       const subject = textOf(asked);
-      return subject ? set({ subject }, element("subject", { subject })) : refusal(query, "400");
+      const s_t = seconds(context.network.runtime.clock.now());
+      const by = { s_t, s_o: addressIn(group, { account, device: 0 }), s_o_pn: account.jid };
+      return subject ? set({ subject }, element("subject", { subject, ...by })) : refusal(query, "400");
     }
     case "description": {
       const text = textOf(child(asked, "body"));
@@ -126,7 +128,10 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
     }
     case "announcement":
     case "not_announcement":
-      return set({ announce: asked.tag === "announcement" }, element(asked.tag));
+      return set(
+        { announce: asked.tag === "announcement" },
+        element(asked.tag, { v_id: context.network.notices.stanzaId() }),
+      );
     case "locked":
     case "unlocked":
       return set({ locked: asked.tag === "locked" }, element(asked.tag));
