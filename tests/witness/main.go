@@ -1,5 +1,6 @@
 // Command witness holds the simulated network against whatsmeow, a client that shares no code with Paloma or Baileys:
-// it links, sends and receives texts and files, alone and in a group, and logs out. What both sides of Paloma's own
+// it links by a code and by a QR, sends and receives texts and files, alone and in a group, is told of changes to groups
+// and devices, catches up on what it missed, and logs out. What both sides of Paloma's own
 // tests encode in the same wrong way, it does not read.
 //
 // usage: witness CONTROL_URL
@@ -20,9 +21,13 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"go.mau.fi/whatsmeow"
+	waBinary "go.mau.fi/whatsmeow/binary"
 	"go.mau.fi/whatsmeow/proto/waE2E"
 	"go.mau.fi/whatsmeow/types"
 	"go.mau.fi/whatsmeow/types/events"
@@ -54,22 +59,32 @@ type scene struct {
 	client   *whatsmeow.Client
 	messages chan *events.Message
 	open     chan struct{}
+	groups   chan *events.GroupInfo
+	warnings *warnings
+	redirect func(*whatsmeow.Client)
 }
 
 func run(ctx context.Context, network control) error {
-	s := &scene{control: network, messages: make(chan *events.Message, 100), open: make(chan struct{}, 10)}
+	s := &scene{
+		control: network, messages: make(chan *events.Message, 1000), open: make(chan struct{}, 10),
+		groups: make(chan *events.GroupInfo, 100), warnings: &warnings{Logger: waLog.Noop},
+	}
 	for _, step := range []struct {
 		name string
 		run  func(context.Context) error
 	}{
 		{"links by a code", s.link},
 		{"is told by its phone that chats are addressed by LID", s.migrate},
+		{"is named by the settings that its phone shares", s.readName},
 		{"sends a text", s.sendText},
 		{"receives a text", s.receiveText},
 		{"sends a file", s.sendFile},
 		{"receives a file", s.receiveFile},
 		{"sends and receives in a group", s.talkInGroup},
+		{"is told of a group's new name, and that only admins write", s.changeGroup},
 		{"asks who is on the network", s.askWho},
+		{"is told of a device that another client links by QR", s.meetDevice},
+		{"catches up on 300 messages in order", s.catchUp},
 		{"logs out", s.logOut},
 	} {
 		if err := step.run(ctx); err != nil {
@@ -94,15 +109,14 @@ func (s *scene) link(ctx context.Context) error {
 			return err
 		}
 	}
-	level := os.Getenv("WITNESS_LOG")
-	if level == "" {
-		level = "ERROR"
+	if level := os.Getenv("WITNESS_LOG"); level != "" {
+		s.warnings.Logger = waLog.Stdout("whatsmeow", level, false)
 	}
-	log := waLog.Stdout("whatsmeow", level, false)
-	s.client = whatsmeow.NewClient(newDevice(log), log)
-	if err := s.redirect(network.URL, network.CA); err != nil {
+	s.client = whatsmeow.NewClient(newDevice(s.warnings), s.warnings)
+	if s.redirect, err = redirection(network.URL, network.CA); err != nil {
 		return err
 	}
+	s.redirect(s.client)
 	ready := make(chan struct{}, 1)
 	s.client.AddEventHandler(func(event any) {
 		switch event := event.(type) {
@@ -110,6 +124,8 @@ func (s *scene) link(ctx context.Context) error {
 			ready <- struct{}{}
 		case *events.Connected:
 			s.open <- struct{}{}
+		case *events.GroupInfo:
+			s.groups <- event
 		case *events.Message:
 			// A group's sender key comes as an event of its own before the message.
 			if keysOnly := event.Message.SenderKeyDistributionMessage != nil && event.Message.Conversation == nil; !keysOnly {
@@ -148,26 +164,142 @@ func (s *scene) migrate(ctx context.Context) error {
 	return nil
 }
 
-// redirect has the client speak to the simulated network where it dials WhatsApp's addresses.
-func (s *scene) redirect(socketURL, ca string) error {
+// redirection has clients speak to the simulated network where they dial WhatsApp's addresses.
+func redirection(socketURL, ca string) (func(*whatsmeow.Client), error) {
 	target, err := url.Parse(socketURL)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", target.Host)
 	}
 	// whatsmeow asks for TLS, the simulated network's WebSocket is plain.
 	socket := &http.Client{Transport: &http.Transport{DialTLSContext: dial}}
-	s.client.SetWebsocketHTTPClient(socket)
-	s.client.SetPreLoginHTTPClient(socket)
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM([]byte(ca)) {
-		return fmt.Errorf("the CA is no certificate")
+		return nil, fmt.Errorf("the CA is no certificate")
 	}
-	s.client.SetMediaHTTPClient(&http.Client{
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}},
+	media := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	return func(client *whatsmeow.Client) {
+		client.SetWebsocketHTTPClient(socket)
+		client.SetPreLoginHTTPClient(socket)
+		client.SetMediaHTTPClient(media)
+	}, nil
+}
+
+// readName waits for the setting that the client reads once it has the key: its code checks each hash of it.
+func (s *scene) readName(context.Context) error {
+	return eventually("the name", func() (bool, error) { return s.client.Store.PushName == "Owner", nil })
+}
+
+// changeGroup changes a group of the client's own, which is notified of it as the other members are.
+func (s *scene) changeGroup(ctx context.Context) error {
+	var group struct{ JID string }
+	asked := object{"subject": "Before", "participants": []string{owner, friend}}
+	if err := s.control.call("POST", "/groups", asked, &group); err != nil {
+		return err
+	}
+	jid, err := types.ParseJID(group.JID)
+	if err != nil {
+		return err
+	}
+	if err := s.client.SetGroupName(ctx, jid, "After"); err != nil {
+		return err
+	}
+	if err := s.client.SetGroupAnnounce(ctx, jid, true); err != nil {
+		return err
+	}
+	for name, announced := "", false; name == "" || !announced; {
+		told, err := next(s.groups, "a change of the group")
+		if err != nil {
+			return err
+		}
+		if told.Name != nil {
+			name = told.Name.Name
+		}
+		announced = announced || told.Announce != nil && told.Announce.IsAnnounce
+		if name != "" && (name != "After" || told.JID != jid) {
+			return fmt.Errorf("the client was told %+v", told)
+		}
+	}
+	return nil
+}
+
+// meetDevice links a second client to the friend's phone. The first one checks the hash of the device list with it.
+func (s *scene) meetDevice(ctx context.Context) error {
+	second := whatsmeow.NewClient(newDevice(waLog.Noop), waLog.Noop)
+	s.redirect(second)
+	codes, open := make(chan string, 1), make(chan struct{}, 1)
+	second.AddEventHandler(func(event any) {
+		switch event := event.(type) {
+		case *events.QR:
+			codes <- event.Codes[0]
+		case *events.Connected:
+			open <- struct{}{}
+		}
 	})
+	if err := second.Connect(); err != nil {
+		return err
+	}
+	defer second.Disconnect()
+	qr, err := next(codes, "a QR")
+	if err != nil {
+		return err
+	}
+	var answer struct{ Status string }
+	if err := s.control.call("POST", "/phones/"+friend+"/scan", object{"qr": qr}, &answer); err != nil {
+		return err
+	}
+	if _, err := next(open, "the login of the second client"); err != nil {
+		return err
+	}
+	// Known from "asks who is on the network": asked again, it answers from its cache, unless the hash was wrong.
+	err = eventually("the new device", func() (bool, error) {
+		devices, err := s.client.GetUserDevices(ctx, []types.JID{user(friend)})
+		return len(devices) == 2, err
+	})
+	if err == nil && s.warnings.have("hash doesn't match") {
+		err = fmt.Errorf("the hash of the device list is another")
+	}
+	return err
+}
+
+// catchUp is away while its phone's friend writes. The network hands out what was missed as it is asked for.
+func (s *scene) catchUp(ctx context.Context) error {
+	const count, batch = 300, 100
+	s.client.Disconnect()
+	ids := make([]string, count)
+	for i := range ids {
+		var sent struct{ ID string }
+		message := object{"to": owner, "text": fmt.Sprintf("missed %d", i)}
+		if err := s.control.call("POST", "/phones/"+friend+"/messages", message, &sent); err != nil {
+			return err
+		}
+		ids[i] = sent.ID
+	}
+	if err := s.client.Connect(); err != nil {
+		return err
+	}
+	if _, err := next(s.open, "the login"); err != nil {
+		return err
+	}
+	ask := waBinary.Node{Tag: "ib", Content: []waBinary.Node{{
+		Tag: "offline_batch", Attrs: waBinary.Attrs{"count": fmt.Sprint(batch)},
+	}}}
+	for i := range count {
+		if i%batch == 0 {
+			if err := s.client.DangerousInternals().SendNode(ctx, ask); err != nil {
+				return err
+			}
+		}
+		got, err := next(s.messages, "missed message "+ids[i])
+		if err != nil {
+			return err
+		}
+		if got.Info.ID != ids[i] {
+			return fmt.Errorf("%s came in place of %s", got.Info.ID, ids[i])
+		}
+	}
 	return nil
 }
 
@@ -316,6 +448,38 @@ func (s *scene) arrival(number, id string) (item, error) {
 		}
 	}
 	return item{}, fmt.Errorf("message %s did not arrive at the phone", id)
+}
+
+// warnings remembers what the client warned of, and passes everything on.
+type warnings struct {
+	waLog.Logger
+	lock sync.Mutex
+	said []string
+}
+
+func (w *warnings) Warnf(message string, args ...any) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.said = append(w.said, fmt.Sprintf(message, args...))
+	w.Logger.Warnf(message, args...)
+}
+
+// Sub keeps the warnings of the client's parts too.
+func (w *warnings) Sub(string) waLog.Logger { return w }
+
+func (w *warnings) have(part string) bool {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return slices.ContainsFunc(w.said, func(text string) bool { return strings.Contains(text, part) })
+}
+
+func eventually(what string, isSo func() (bool, error)) error {
+	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if so, err := isSo(); so || err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s did not come", what)
 }
 
 func next[T any](from <-chan T, what string) (T, error) {

@@ -22,6 +22,7 @@ type memory struct {
 	uploaded   uint32
 	lids       map[string]types.JID
 	numbers    map[string]types.JID
+	appKeys    map[string]store.AppStateSyncKey
 }
 
 func newDevice(log waLog.Logger) *store.Device {
@@ -32,6 +33,7 @@ func newDevice(log waLog.Logger) *store.Device {
 		preKeys:    map[uint32]*keys.PreKey{},
 		lids:       map[string]types.JID{},
 		numbers:    map[string]types.JID{},
+		appKeys:    map[string]store.AppStateSyncKey{},
 	}
 	device := &store.Device{
 		Log:            log,
@@ -45,6 +47,23 @@ func newDevice(log waLog.Logger) *store.Device {
 	}
 	device.SignedPreKey = device.IdentityKey.CreateSignedPreKey(1)
 	return device
+}
+
+func (m *memory) PutAppStateSyncKey(_ context.Context, id []byte, key store.AppStateSyncKey) error {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.appKeys[string(id)] = key
+	return nil
+}
+
+func (m *memory) GetAppStateSyncKey(_ context.Context, id []byte) (*store.AppStateSyncKey, error) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	key, found := m.appKeys[string(id)]
+	if !found {
+		return nil, nil
+	}
+	return &key, nil
 }
 
 func (m *memory) IsTrustedIdentity(context.Context, string, [32]byte) (bool, error) { return true, nil }

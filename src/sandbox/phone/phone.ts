@@ -19,7 +19,7 @@ import type { PasskeyState } from "./passkey_exchange.ts";
 import { Receiver } from "./receiver.ts";
 import { SenderKeys, SignalSessions } from "./signal.ts";
 import { callOffer, type ChatState, chatState, readReceipt } from "./stanzas.ts";
-import { type AppStateKey, composeWelcome, saltPatch } from "./welcome.ts";
+import { type AppStateKey, composeWelcome, namePatch, saltPatch } from "./welcome.ts";
 
 interface PhoneOptions {
   runtime: Runtime;
@@ -70,7 +70,9 @@ export class Phone implements Device {
 
   welcome(companion: string): void {
     this.#turns.add("sending", async () => {
-      const about = { key: this.#appStateKey, chats: this.#context.uplink.chatsOf(this) };
+      const { uplink } = this.#context;
+      uplink.beginSettings(this, { name: "critical_block", patch: await namePatch(this.#appStateKey, this.#context) });
+      const about = { key: this.#appStateKey, chats: uplink.chatsOf(this) };
       for (const message of await composeWelcome(about, this.#context)) await this.#outbox.tell(companion, message);
     }).catch((error) => {
       this.#context.runtime.log.warn({ err: error, phone: this.number }, "a phone could not welcome its companion");

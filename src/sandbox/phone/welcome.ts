@@ -3,7 +3,7 @@
  * files. The history lists only chats whose peer gave a token, without earlier messages. Also a change to the shared
  * settings ("app state"), which all companions get.
  */
-import { proto } from "@whiskeysockets/baileys";
+import { encodeSyncdPatch, newLTHashState, proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import { createCipheriv, createHmac } from "node:crypto";
 import { deflateSync } from "node:zlib";
@@ -80,6 +80,23 @@ async function history(
       historySyncNotification: { ...place, syncType: Number(syncType), chunkOrder: 1, progress: 100 },
     },
   };
+}
+
+/** Returns the first patch of the collection `critical_block`, with the owner's name. */
+export async function namePatch({ id, data }: AppStateKey, { name, runtime }: PhoneContext): Promise<Uint8Array> {
+  const { patch } = await encodeSyncdPatch(
+    {
+      type: "critical_block",
+      index: ["setting_pushName"],
+      syncAction: { timestamp: runtime.clock.now(), pushNameSetting: { name } },
+      apiVersion: FORM,
+      operation: proto.SyncdMutation.SyncdOperation.SET,
+    },
+    Buffer.from(id).toString("base64"),
+    newLTHashState(),
+    () => Promise.resolve({ keyData: data }),
+  );
+  return proto.SyncdPatch.encode(patch).finish();
 }
 
 /**

@@ -110,6 +110,10 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
       network.changeSettings({ account: accountOf(phone), device: 0 }, PHONE_SETTINGS, [patch]);
     },
 
+    beginSettings(phone, { name, patch }) {
+      network.beginSettings(accountOf(phone), name, patch);
+    },
+
     codeRequest: (phone) => refs.awaitingCode(parseJid(phone.jid)?.user ?? "")?.codeRequest ?? null,
 
     answerCode(ref, hello) {

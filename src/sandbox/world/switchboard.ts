@@ -80,12 +80,13 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     changeSettings(by: Endpoint, name: string, patches: readonly Uint8Array[]): void {
       const changes = by.account.settings.get(name) ?? [];
       by.account.settings.set(name, changes);
-      for (const patch of patches) {
-        // A field appended to an encoded protobuf message overrides its earlier value.
-        const version = proto.SyncdPatch.encode({ version: { version: changes.length + 1 } }).finish();
-        changes.push(Buffer.concat([patch, version]));
-      }
+      for (const patch of patches) changes.push(withVersion(patch, changes.length + 1));
       notices.settings(by, { name, version: changes.length });
+    },
+
+    /** Makes the patch the first of an empty collection, which no companion is told of; otherwise does nothing. */
+    beginSettings({ settings }: Account, name: string, patch: Uint8Array): void {
+      if (!settings.has(name)) settings.set(name, [withVersion(patch, 1)]);
     },
 
     /** Ends the account's open sessions with the fault, and later connections too: `count` times in all. */
@@ -148,4 +149,9 @@ function statusPost(poster: Account, form: StatusForm, { clock, random }: Runtim
   const author = { participant: poster.lid, participant_pn: poster.jid, notify };
   const attributes = { id, t, from: STATUS_CHAT, type: "text", ...author };
   return element("message", attributes, [element("enc", { v: "2", type: "skmsg" }, random.bytes(96))]);
+}
+
+/** A field appended to an encoded protobuf message overrides its earlier value. */
+function withVersion(patch: Uint8Array, version: number): Uint8Array {
+  return Buffer.concat([patch, proto.SyncdPatch.encode({ version: { version } }).finish()]);
 }

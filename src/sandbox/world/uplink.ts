@@ -54,6 +54,8 @@ export interface PhoneUplink {
   chatsOf(phone: Device): ChatTokens;
   /** Applies an encoded SyncdPatch to the settings that the account's devices share. */
   changeSettings(phone: Device, patch: Uint8Array): void;
+  /** As `changeSettings`, for a collection that is empty, without telling the companions; otherwise does nothing. */
+  beginSettings(phone: Device, first: { name: string; patch: Uint8Array }): void;
   /** The network's own TLS host for media. */
   readonly media: MediaAccess;
 }

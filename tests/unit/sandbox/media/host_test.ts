@@ -83,6 +83,21 @@ Deno.test("a removed file is gone, and uploading it again gives it a new path", 
   });
 });
 
+Deno.test("a companion removes a file that it has read", async () => {
+  await withMedia(async (media, client) => {
+    const body = randomBytes(1000);
+    const { url } = await (await fetch(uploadUrl(media, tokenOf(body)), { client, method: "POST", body })).json();
+    const statuses: number[] = [];
+    for (const method of ["DELETE", "DELETE", "GET"]) {
+      const answer = await fetch(url, { client, method });
+      await answer.body?.cancel();
+      statuses.push(answer.status);
+    }
+    assert.deepEqual(statuses, [200, 404, 404]);
+    assert.deepEqual(media.paths(), []);
+  });
+});
+
 Deno.test("clients that do not know the network's authority refuse the host", async () => {
   await withMedia(async (media) => {
     const status = (ca?: string) =>

@@ -94,6 +94,8 @@ export class SmallNetwork implements PhoneUplink {
 
   changeSettings(): void {}
 
+  beginSettings(): void {}
+
   chatsOf() {
     return { tokens: [], nctSalt: new Uint8Array(32) };
   }
