@@ -6,6 +6,7 @@
  * Kept: the opt-out list (a person who opted out stays opted out), counts, and a record without the name that somebody
  * was erased.
  */
+import { eraseSaid } from "../chat/sweep.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { eraseEvents } from "../event/sweep.ts";
 import { eraseChats } from "../line/chats.ts";
@@ -117,6 +118,7 @@ function piece(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
     case "events":
       return takeEvents(deps, row, place);
     case "chats":
+    case "said":
     case "network":
       return takeLines(deps, row, place);
   }
@@ -238,6 +240,9 @@ function lidOf({ data }: LoggedEvent, number: string | null): string | null {
 }
 
 /** Works through the lines by id: first the chats of all lines, then the data they keep for the network. */
+/** The step that follows one that visits each line. */
+const AFTER = { chats: "said", said: "network", network: null } as const;
+
 async function takeLines(
   { kv, network }: EraseDeps,
   row: ErasureRow,
@@ -246,13 +251,16 @@ async function takeLines(
   const lineIds = (await lineIdsOf(kv, row.accountId)).sort();
   const now = at === null ? lineIds.find((id) => id > (lineId ?? "")) : lineId;
   if (!now) {
-    if (step === "chats") return { row: { ...row, place: { step: "network", lineId: null, at: null } } };
+    const after = AFTER[step];
+    if (after) return { row: { ...row, place: { step: after, lineId: null, at: null } } };
     return { row: { ...row, place: row.again ? { step: "waiting" } : null } };
   }
   const traces = new Traces(row.person);
   if (step === "network") {
     return { row: { ...row, place: { step, lineId: now, at: await network.erase(now, traces, at) } } };
   }
-  const { change, next } = await eraseChats(kv, now, { traces, at });
+  const { change, next } = step === "chats"
+    ? await eraseChats(kv, now, { traces, at })
+    : await eraseSaid(kv, { lineId: now, accountId: row.accountId }, { traces, at });
   return { change, row: { ...row, place: { step, lineId: now, at: next } } };
 }

@@ -22,7 +22,7 @@ export type Place =
   | { step: "messages"; after: number; upTo: number }
   | { step: "index"; upTo: number }
   | { step: "events"; after: string | null }
-  | { step: "chats" | "network"; lineId: string | null; at: Key | null };
+  | { step: "chats" | "said" | "network"; lineId: string | null; at: Key | null };
 
 export interface ErasureRow extends ErasureRecord {
   person: Person;

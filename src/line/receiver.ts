@@ -17,6 +17,7 @@ import type { EventBody, EventData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
 import { keepFile } from "../media/store.ts";
+import { chatOf } from "../message/message.ts";
 import type { OptOuts } from "../message/opt_outs.ts";
 import { keepReceipts, keepVote, receiptsOfOneCommit, type SessionName } from "../message/receipts.ts";
 import { messageKeys } from "../message/rows.ts";
@@ -27,6 +28,7 @@ import type { GroupNow, Incoming, IncomingChange, Notice, Receipt } from "../wha
 import type { Network } from "../whatsapp/network.ts";
 import { amendSent } from "./amendments.ts";
 import { indexIncoming } from "./chat_entries.ts";
+import { placeOf } from "./chat_marks.ts";
 import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
 import type { Lookups } from "./lookups.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
@@ -47,6 +49,9 @@ export interface ReceiverDeps {
 
 /** Concurrent downloads per line. */
 const DOWNLOADS_AT_ONCE = 4;
+
+/** A notice that becomes an event. */
+type EventNotice = Exclude<Notice, { kind: "read" }>;
 
 type Taken = Awaited<ReturnType<MediaIngest["take"]>>;
 
@@ -89,6 +94,10 @@ export class Receiver {
   /** Keeps a notice. Rejects only if the line stops before that. */
   notice(notice: Notice): Promise<void> {
     const { id: lineId } = this.#line;
+    // After the messages of the chat that came before.
+    if (notice.kind === "read") {
+      return this.#chats.add(notice.chat, () => this.#untilStored(() => this.#keepReading(notice)));
+    }
     if (notice.kind === "group" || notice.kind === "members") {
       for (const about of ["groups", `group ${notice.chat}`]) this.#deps.lookups.forget(lineId, about);
     }
@@ -219,8 +228,17 @@ export class Receiver {
     }
   }
 
+  /** Counts as read what the owner has read on the phone. */
+  async #keepReading({ chat, networkIds }: Extract<Notice, { kind: "read" }>): Promise<void> {
+    const { chats } = this.#deps;
+    const line = { lineId: this.#line.id, accountId: this.#line.accountId };
+    const places = await Promise.all(networkIds.map((id) => placeOf(this.#deps, line, { chat, id })));
+    const newest = Math.max(...places.map((place) => place?.order ?? 0));
+    if (newest > 0) await chats.read(line, chatOf(chat), newest);
+  }
+
   /** Appends the event of a notice, in the commit that marks it as seen, unless it was kept before. */
-  async #keepNotice(notice: Notice): Promise<void> {
+  async #keepNotice(notice: EventNotice): Promise<void> {
     const { kv, events, sessionName, runtime: { clock } } = this.#deps;
     const { id: sessionId, accountId } = this.#line;
     const change = new Change();
@@ -271,7 +289,7 @@ function dataOf(message: Incoming, taken: Taken): EventData<"message.received"> 
   };
 }
 
-function noticeBody(notice: Notice): EventBody {
+function noticeBody(notice: EventNotice): EventBody {
   const { chat } = notice;
   switch (notice.kind) {
     case "call": {

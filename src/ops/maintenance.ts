@@ -36,6 +36,7 @@ const EVERY_MS: readonly (readonly [SweepName, number])[] = [
   ["seen messages", MINUTE_MS],
   ["chats that wrote", HOUR_MS],
   ["chats that are silent", MINUTE_MS],
+  ["chats that are over", MINUTE_MS],
   ["bulks", MINUTE_MS],
   ["quota of cancelled messages", MINUTE_MS],
   ["history filters", MINUTE_MS],

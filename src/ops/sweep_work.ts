@@ -1,5 +1,6 @@
 /** The work of each sweep. `maintenance.ts` loads it when the first of them runs. */
 import { sweepAnswers } from "../account/idempotency.ts";
+import { makeSweepChats } from "../chat/sweep.ts";
 import { sweepCalls } from "../cluster/calls.ts";
 import { erasePeople } from "../erasure/erase.ts";
 import type { EventLog } from "../event/log.ts";
@@ -65,6 +66,7 @@ export function sweepWork(options: SweepContext) {
   };
   const context = { ...options, runtime };
   const sweepSeen = makeSweepSeen(kv);
+  const sweepChats = makeSweepChats(kv);
   const sweepKnown = makeSweepKnown(kv, network);
   return {
     "removed accounts": (signal) => removeAccounts(context, signal),
@@ -73,6 +75,7 @@ export function sweepWork(options: SweepContext) {
     "seen messages": (signal) => sweepSeen(now(), signal),
     "chats that wrote": (signal) => sweepHeard(kv, now(), signal),
     "chats that are silent": (signal) => sweepKnown(now(), signal),
+    "chats that are over": (signal) => sweepChats(now() - historyDays * DAY_MS, signal),
     "bulks": () => finishBulks({ kv, events, sessionName: makeSessionNames(kv, runtime.clock).of }),
     "quota of cancelled messages": () => settleAllRefunds(kv),
     "history filters": (signal) => indexHistories(kv, signal),

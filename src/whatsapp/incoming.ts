@@ -140,6 +140,8 @@ export type Notice =
     | { kind: "call"; callId: string; number: string | null; video: boolean }
     | { kind: "group"; group: GroupNow }
     | { kind: "members"; group: GroupNow; action: MembersChange; participants: Omit<GroupMember, "isAdmin">[] }
+    /** The owner has read the chat on the phone, up to the newest of these messages. */
+    | { kind: "read"; networkIds: readonly string[] }
     | { kind: "presence"; number: string | null; state: PresenceState }
   );
 

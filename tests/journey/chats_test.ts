@@ -103,6 +103,20 @@ Deno.test("a chat shows both sides, what became of each message, and what is unr
       assert.equal((await chat()).unread, 0);
     });
 
+    await t.step("reading on the owner's phone makes read what was there, and not what came later", async () => {
+      await say("one");
+      const seen = await say("two");
+      await say("three");
+      assert.equal((await chat()).unread, 3);
+      await stage.arrival(LINE, ({ id }) => id === seen);
+      await stage.control.call("POST", `/phones/${LINE}/read`, { id: seen });
+      await until(async () => (await chat()).unread === 1);
+      await stage.api.call("POST", `${base}/chats/${CUSTOMER}/read`, {
+        messageId: (await messages()).data[0]!.messageId,
+      });
+      assert.equal((await chat()).unread, 0);
+    });
+
     await t.step("the list is by last activity, and is searched by name and number", async () => {
       await say("I am Ben", {}, OTHER);
       const list = async (query: string) =>
@@ -114,6 +128,12 @@ Deno.test("a chat shows both sides, what became of each message, and what is unr
       assert.deepEqual(await list(`?limit=1&after=${first.next}`), ["Ana"]);
       const { data } = await stage.api.call("GET", `${base}/contacts`);
       assert.deepEqual(data.map(({ number, name }: Json) => [number, name]), [[CUSTOMER, "Ana"], [OTHER, "Ben"]]);
+    });
+
+    await t.step("an erased person leaves no chat", async () => {
+      await stage.api.call("DELETE", `/data/${OTHER}`);
+      await until(async () => (await stage.request("GET", `${base}/chats/${OTHER}`)).status === 404);
+      assert.deepEqual((await stage.api.call("GET", `${base}/chats`)).data.map((one: Json) => one.name), ["Ana"]);
     });
 
     await t.step("what is not there is refused", async () => {

@@ -1,5 +1,6 @@
 /**
- * Relays receipts: "delivered" and "read" to the sender's devices, a retry to the one device that must encrypt again.
+ * Relays receipts: "delivered" and "read" to the sender's devices, "read" to those of the reader too, a retry to the one
+ * device that must encrypt again.
  */
 import {
   type Attributes,
@@ -46,7 +47,6 @@ export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: Receip
     id,
     type,
     t,
-    // The account's other devices get the chat that was read as recipient.
     recipient: type?.endsWith("-self") && !isGroup(to) ? to : receipt.attrs.recipient,
     ...addressOf(from, to, routes.groups),
   };
@@ -57,6 +57,15 @@ export function relayReceipt(from: Endpoint, receipt: BinaryNode, routes: Receip
     if (isSame(receiver, from)) continue;
     if (type === "retry") routes.relay.allowAgain(receiver, id, from);
     deliver(receiver, relayed);
+  }
+  if (type === "read" && to !== STATUS_CHAT) tellOwnDevices(from, relayed, to);
+}
+
+/** Tells the reader's other devices what was read: they get the chat as recipient. */
+function tellOwnDevices(from: Endpoint, relayed: BinaryNode, to: string): void {
+  const attrs = { ...relayed.attrs, ...isGroup(to) ? {} : { recipient: to } };
+  for (const device of endpointsOf(from.account)) {
+    if (!isSame(device, from)) deliver(device, { ...relayed, attrs });
   }
 }
 

@@ -12,7 +12,7 @@ import { detached } from "../../../base/retry.ts";
 import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
-import type { Receipt } from "../../incoming.ts";
+import type { Notice, Receipt } from "../../incoming.ts";
 import { isOwn, type OwnJids, ownJids } from "../jids.ts";
 import { LONGEST_ID } from "../stanza.ts";
 
@@ -33,10 +33,17 @@ const STATUS: ReadonlyMap<string, Receipt["status"]> = new Map([
  */
 const KEPT_MS = 10_000;
 
+/** Types of receipts by which another device of the owner tells what was read there. */
+const READ_BY_OWNER: ReadonlySet<string> = new Set(["read", "read-self", "played", "played-self"]);
+
+type OwnReading = Extract<Notice, { kind: "read" }>;
+
 interface ReceiptsOptions {
   socket: Pick<WASocket, "ws" | "receiptMutex">;
   creds: AuthenticationCreds;
   receive: (receipt: Receipt) => Promise<void>;
+  /** Called with what the owner has read on another device. */
+  readByOwner: (reading: OwnReading) => Promise<void>;
   isOver: () => boolean;
   /** Cuts the connection: a receipt that is not on disk must not be acknowledged. */
   broken: () => void;
@@ -47,13 +54,17 @@ interface ReceiptsOptions {
  * Reports receipts. Takes the receipt lock before the library does, so that the library's ack waits for our commit
  * (promise 4).
  */
-export function takeReceipts({ socket, creds, receive, isOver, broken, runtime }: ReceiptsOptions): void {
+export function takeReceipts({ socket, creds, receive, readByOwner, isOver, broken, runtime }: ReceiptsOptions): void {
   const { clock, log } = runtime;
   socket.ws.prependListener("CB:receipt", (stanza: BinaryNode) => {
     const receipts = creds.me ? receiptsOf(stanza, ownJids(creds), clock.now()) : [];
-    if (receipts.length === 0 || isOver()) return;
+    const reading = creds.me ? ownReadingOf(stanza, ownJids(creds)) : null;
+    if ((receipts.length === 0 && !reading) || isOver()) return;
     // Outside the lock, so that receipts that arrive together can share a commit.
-    const kept = Promise.all(receipts.map((receipt) => receive(receipt)));
+    const kept = Promise.all([
+      ...receipts.map((receipt) => receive(receipt)),
+      ...reading ? [readByOwner(reading)] : [],
+    ]);
     kept.catch(() => {}); // the turn below reports it
     const turn = socket.receiptMutex.mutex(async () => {
       try {
@@ -85,6 +96,23 @@ export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receip
       at: timeOf(at) ?? now,
     };
   });
+}
+
+/** Returns what a receipt stanza of another device of the line's owner says was read there; null if it is none. */
+export function ownReadingOf(stanza: BinaryNode, me: OwnJids): OwnReading | null {
+  const { from, participant, recipient, type = "" } = stanza.attrs;
+  if (!from || !READ_BY_OWNER.has(type) || !isOwn(participant && isJidGroup(from) ? participant : from, me)) {
+    return null;
+  }
+  const chat = isJidGroup(from) ? from : recipient;
+  if (!chat) return null;
+  const networkIds = entriesOfOne(stanza, from).map(({ networkId }) => networkId);
+  return {
+    kind: "read",
+    id: null,
+    chat: jidNormalizedUser(chat),
+    networkIds: networkIds.filter((id) => id.length <= LONGEST_ID),
+  };
 }
 
 /** Unix ms; null for an invalid time, which would fail the commit of all receipts that share it. */

@@ -96,7 +96,15 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
     changed: groups.forget,
     runtime,
   });
-  takeReceipts({ socket, creds, isOver, broken, receive: (receipt) => events.receipt(receipt), runtime });
+  takeReceipts({
+    socket,
+    creds,
+    isOver,
+    broken,
+    receive: (receipt) => events.receipt(receipt),
+    readByOwner: (reading) => events.notice(reading),
+    runtime,
+  });
   return inbox;
 }
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import PQueue from "p-queue";
 import { StoreError } from "../../../../src/store/kv.ts";
-import { receiptsOf, takeReceipts } from "../../../../src/whatsapp/baileys/incoming/receipts.ts";
+import { ownReadingOf, receiptsOf, takeReceipts } from "../../../../src/whatsapp/baileys/incoming/receipts.ts";
 import { settle, testRuntime } from "../../../support/runtime.ts";
 
 const ME = { id: "5511900000001:3@s.whatsapp.net", lid: "900@lid" };
@@ -135,6 +135,7 @@ function scene(receive: () => Promise<void>) {
     socket: { ws, receiptMutex } as unknown as Parameters<typeof takeReceipts>[0]["socket"],
     creds: { me: { id: ME.id, lid: ME.lid } } as Parameters<typeof takeReceipts>[0]["creds"],
     receive,
+    readByOwner: () => Promise.resolve(),
     isOver: () => false,
     broken: () => void seen.push("cut"),
     runtime,
@@ -171,4 +172,21 @@ Deno.test("a receipt that fails by itself is acknowledged: it would fail again",
   const { seen } = scene(() => Promise.reject(new Error("no sense in it")));
   await settle();
   assert.deepEqual(seen, ["ack"]);
+});
+
+Deno.test("what the owner reads on another device is told with its chat, in either form of address", () => {
+  const read = (attrs: Record<string, string>) => {
+    const list = { tag: "list", attrs: {}, content: [{ tag: "item", attrs: { id: "B" } }] };
+    return ownReadingOf({ tag: "receipt", attrs: { id: "A", type: "read", ...attrs }, content: [list] }, ME);
+  };
+  const one = { kind: "read", id: null, networkIds: ["A", "B"] };
+  const own = ME.id.replace(/:\d+/, "");
+  for (const type of ["read", "read-self"]) {
+    assert.deepEqual(read({ from: own, recipient: "552@lid", type }), { ...one, chat: "552@lid" });
+    assert.deepEqual(read({ from: "1@g.us", participant: own, type }), { ...one, chat: "1@g.us" });
+  }
+  assert.equal(read({ from: "552@lid" }), null, "the other side read it");
+  assert.equal(read({ from: "1@g.us", participant: "552@lid" }), null);
+  assert.equal(read({ from: own, recipient: "552@lid", type: "sender" }), null);
+  assert.equal(read({ from: own }), null, "no chat is named");
 });
