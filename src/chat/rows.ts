@@ -54,6 +54,12 @@ export interface ChatRecord {
   last: number;
 }
 
+/** Rings when there is more of an account's older data to index. */
+export const BACKFILL_TOPIC = "chat_backfill";
+
+/** How far the index of an account's older data is: its messages by history number, then its events by their order. */
+export type Backfill = { step: "sent"; upTo: number } | { step: "written"; before: string | null };
+
 export const chatKeys = {
   /** The place of a chat, by each of its addresses. */
   place: (lineId: string, address: string) => key<ChatPlace>("chat", lineId, address),
@@ -67,6 +73,9 @@ export const chatKeys = {
   /** A message of a chat, by the address and its order. */
   message: (lineId: string, part: string, order: number) => key<ChatRow>("chat_message", lineId, part, order),
   messages: (lineId: string, part: string) => prefix<ChatRow>("chat_message", lineId, part),
+  /** Exists until the chats of what an older version wrote are indexed. */
+  backfill: (accountId: string) => key<Backfill>("chat_backfill", accountId),
+  backfills: () => prefix<Backfill>("chat_backfill"),
   messagesOfLine: (lineId: string) => prefix<ChatRow>("chat_message", lineId),
 };
 

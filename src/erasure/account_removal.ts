@@ -3,6 +3,7 @@
  * belongs to the account is removed, its own row last. Each step can be repeated, so a crash leaves nothing behind.
  */
 import { accountKeys } from "../account/rows.ts";
+import { chatKeys } from "../chat/rows.ts";
 import { erasureKeys } from "./rows.ts";
 import { eventKeys } from "../event/rows.ts";
 import { endLines } from "../line/account_lines.ts";
@@ -111,6 +112,7 @@ async function removeRows(kv: Kv, accountId: string): Promise<void> {
     messageKeys.ledger(accountId),
     accountKeys.keysMade(accountId),
     accountKeys.account(accountId),
+    chatKeys.backfill(accountId),
     accountKeys.removal(accountId),
   ]);
 }

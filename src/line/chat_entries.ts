@@ -68,7 +68,7 @@ export async function indexIncoming(
 }
 
 /** Whether the chat is a person's or a group's, not a status post or a channel. */
-function isKept(chat: string): boolean {
+export function isKept(chat: string): boolean {
   return /@(s\.whatsapp\.net|lid|g\.us)$/.test(chat);
 }
 

@@ -1,6 +1,6 @@
 /** Finds the rows of a chat's messages by their ids, to mark what happens to them: edits, deletions, reactions. */
 import { type ChatIndex, type InLine, type MessagePlace, reacted } from "../chat/chat_index.ts";
-import { chatOf, type Message } from "../message/message.ts";
+import { chatOf, type Message, orderInChat } from "../message/message.ts";
 import { ME } from "../chat/rows.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Kv } from "../store/kv.ts";
@@ -26,9 +26,9 @@ export async function placeOf(
   const message = ours && (await kv.get(messageKeys.message(ours))).value;
   const record = await chats.find(line, chatOf(chat));
   const parts = record?.parts ?? [];
-  if (message && message.sessionId === lineId && message.chatOrder !== undefined) {
+  if (message && message.sessionId === lineId) {
     const part = chatOf(message.to);
-    return parts.includes(part) ? { part, order: message.chatOrder } : null;
+    return parts.includes(part) ? { part, order: orderInChat(message) } : null;
   }
   const seen = await kv.getMany(parts.map((part) => lineKeys.seen(lineId, jidOf(part), id)));
   for (const [i, { value }] of seen.entries()) {
@@ -38,7 +38,7 @@ export async function placeOf(
 }
 
 /** Returns the JID of an address. */
-function jidOf(address: string): string {
+export function jidOf(address: string): string {
   return address.includes("@") ? address : `${address}@s.whatsapp.net`;
 }
 

@@ -52,6 +52,13 @@ export function orderOfSeen(row: SeenRow): number {
   return Math.round(seenAt(row) * 1000);
 }
 
+/** Returns the row with another place in its chat, in microseconds. */
+export function withOrder(row: SeenRow, order: number): SeenRow {
+  const at = order / 1000;
+  if (typeof row === "number") return at;
+  return "at" in row ? { ...row, at } : { ...row, reportedAt: at };
+}
+
 /** Returns the author of the message: `ME` for the line's owner, a JID in a group, else null for the chat itself. */
 export function seenFrom(row: SeenRow): string | null {
   return typeof row === "object" ? row.from ?? null : null;

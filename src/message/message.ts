@@ -41,6 +41,12 @@ export function isOfMany(to: string): boolean {
   return isGroup(to) || to.endsWith("@broadcast");
 }
 
+/** Returns the message's place in its chat (`chat/rows.ts`); if an older version sent it, the place that it gets. */
+export function orderInChat(message: Message): number {
+  const { chatOrder, dispatchedAt, sentAt, failedAt, createdAt, historyNumber } = message;
+  return chatOrder ?? (dispatchedAt ?? sentAt ?? failedAt ?? createdAt) * 1000 + historyNumber % 1000;
+}
+
 export function hasEnded(message: Pick<Message, "status">): boolean {
   return NEXT_STATUS[message.status].length === 0;
 }

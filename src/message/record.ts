@@ -249,9 +249,8 @@ export class Recorder {
 
   /** Gives the message its place in its chat when it first departs, or fails before. */
   async #placed(change: Change, message: Message): Promise<Message> {
-    const { id: messageId, sessionId: lineId, accountId, to, content, status, error, chatOrder } = message;
-    const isSaid = status !== "queued" && !(error && NEVER_SAID.has(error.code));
-    if (chatOrder !== undefined || !isSaid || content.kind === "reaction" || content.kind === "status") return message;
+    const { id: messageId, sessionId: lineId, accountId, to, status, chatOrder } = message;
+    if (chatOrder !== undefined || !isSaid(message)) return message;
     const order = await this.#deps.chats.append(change, { lineId, accountId }, {
       address: chatOf(to),
       row: { messageId },
@@ -296,6 +295,12 @@ export class Recorder {
     const next = (m: Message) => m.revision === row.value.revision ? dispatchedAt(m, clock.now()) : null;
     return { ...queued(row.value.id), row, next };
   }
+}
+
+/** Whether the message stands in its chat: it has left the queue, and is not a mark at another one. */
+export function isSaid({ status, error, content }: Message): boolean {
+  if (content.kind === "reaction" || content.kind === "status") return false;
+  return status !== "queued" && !(error && NEVER_SAID.has(error.code));
 }
 
 function queued(messageId: string): Omit<Move, "next"> {

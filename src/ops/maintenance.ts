@@ -5,6 +5,7 @@
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import { onDemand } from "../base/single_flight.ts";
+import { BACKFILL_TOPIC } from "../chat/rows.ts";
 import { ERASURE_TOPIC } from "../erasure/erasures.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Bell, Changes } from "../store/bell.ts";
@@ -37,6 +38,7 @@ const EVERY_MS: readonly (readonly [SweepName, number])[] = [
   ["chats that wrote", HOUR_MS],
   ["chats that are silent", MINUTE_MS],
   ["chats that are over", MINUTE_MS],
+  ["chats of older data", MINUTE_MS],
   ["bulks", MINUTE_MS],
   ["quota of cancelled messages", MINUTE_MS],
   ["history filters", MINUTE_MS],
@@ -57,6 +59,7 @@ export function sweeps({ bell, changes }: { bell: Bell; changes: Changes }, load
   const wakenBy: Partial<Record<SweepName, Sweep["wakenBy"]>> = {
     // Requested by a command, whose user waits for it.
     "removed accounts": changes.hear,
+    "chats of older data": (wake) => bell.hear(BACKFILL_TOPIC, wake),
     "erased people": (wake) => bell.hear(ERASURE_TOPIC, wake),
   };
   return EVERY_MS.map(([name, everyMs]) => ({

@@ -1,5 +1,6 @@
 /** Migrations of rows written by older versions, by schema version; `data/migrate.ts` runs them in order. */
 import { accountKeys } from "../account/rows.ts";
+import { chatKeys } from "../chat/rows.ts";
 import type { Migration } from "../data/migrate.ts";
 import { isChatEvent, type LoggedEvent } from "../event/event.ts";
 import { eventKeys } from "../event/rows.ts";
@@ -8,6 +9,7 @@ import { NO_DEPARTURE } from "../line/runner/pacing.ts";
 import { lineKeys } from "../line/rows.ts";
 import { mediaKeys } from "../media/rows.ts";
 import { hasEnded, type Message } from "../message/message.ts";
+import { ledgerOf } from "../message/history/ledger.ts";
 import { addTurn } from "../message/queue/place.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
 import { Change, key, prefix, type PrefixOf, type Row } from "../store/kv.ts";
@@ -145,6 +147,18 @@ const leaveOutChatRows: Migration = {
   async run() {},
 };
 
+const indexChats: Migration = {
+  to: 9,
+  about: "what was said in a chat is found",
+  /** Marks each account; its messages and events are indexed while the gateway runs (`line/chat_backfill.ts`). */
+  async run(kv) {
+    for await (const { value: { id } } of kv.list({ prefix: accountKeys.accounts() })) {
+      const { messages: upTo } = await ledgerOf(kv, id);
+      await kv.commit(new Change().set(chatKeys.backfill(id), { step: "sent", upTo }));
+    }
+  },
+};
+
 /** All migrations, in order. */
 export const migrations: readonly Migration[] = [
   indexFileEnds,
@@ -154,4 +168,5 @@ export const migrations: readonly Migration[] = [
   listBulks,
   findChatEvents,
   leaveOutChatRows,
+  indexChats,
 ];

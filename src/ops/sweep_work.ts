@@ -1,10 +1,12 @@
 /** The work of each sweep. `maintenance.ts` loads it when the first of them runs. */
 import { sweepAnswers } from "../account/idempotency.ts";
+import { ChatIndex } from "../chat/chat_index.ts";
 import { makeSweepChats } from "../chat/sweep.ts";
 import { sweepCalls } from "../cluster/calls.ts";
 import { erasePeople } from "../erasure/erase.ts";
 import type { EventLog } from "../event/log.ts";
 import { sweepEvents } from "../event/sweep.ts";
+import { backfillChats } from "../line/chat_backfill.ts";
 import { makeSweepKnown, sweepHeard } from "../line/chats.ts";
 import { makeSessionNames } from "../line/line_row.ts";
 import { finishBulks, makeSweepStaged } from "../message/bulk.ts";
@@ -76,6 +78,7 @@ export function sweepWork(options: SweepContext) {
     "chats that wrote": (signal) => sweepHeard(kv, now(), signal),
     "chats that are silent": (signal) => sweepKnown(now(), signal),
     "chats that are over": (signal) => sweepChats(now() - historyDays * DAY_MS, signal),
+    "chats of older data": (signal) => backfillChats({ ...context, chats: new ChatIndex({ kv, network }) }, signal),
     "bulks": () => finishBulks({ kv, events, sessionName: makeSessionNames(kv, runtime.clock).of }),
     "quota of cancelled messages": () => settleAllRefunds(kv),
     "history filters": (signal) => indexHistories(kv, signal),

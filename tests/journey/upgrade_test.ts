@@ -144,6 +144,10 @@ for (const schema of schemas) {
           return Promise.resolve(sent.length > waiting.length ? sent : null);
         }, "the events of what was sent");
         assert.deepEqual(reported, [...waiting, scheduled].map(({ messageId }) => messageId));
+        await until(async () => {
+          const { data: [chat] } = await api.call("GET", `/sessions/${sessionId}/chats?q=${delivered.to}`);
+          return chat?.lastMessage?.messageId === delivered.messageId;
+        }, "the chats of the older data");
       } finally {
         await gateway.stop();
         await receiver.close();

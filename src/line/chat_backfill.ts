@@ -1,0 +1,219 @@
+/**
+ * Indexes the chats of data that an older version wrote: piece by piece, newest first, in commits that let others pass.
+ * A row says how far each account is. Pieces may be repeated, so a kill at any point loses and doubles nothing. What was
+ * received then counts as read.
+ */
+import { type ChatIndex, type InLine } from "../chat/chat_index.ts";
+import type { OpenChat } from "../chat/chat_record.ts";
+import { type Backfill, BACKFILL_TOPIC, chatKeys, type ChatRow, isSent } from "../chat/rows.ts";
+import { type ChatEvent, isChatEvent } from "../event/event.ts";
+import { orderOf } from "../event/log.ts";
+import { eventKeys } from "../event/rows.ts";
+import { ledgerOf, messageIds, messagesOf, sequence } from "../message/history/ledger.ts";
+import { chatOf, hasEnded, type Message, orderInChat } from "../message/message.ts";
+import { isSaid } from "../message/record.ts";
+import { type Runtime, sleep } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
+import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
+import { isGroup } from "../whatsapp/chats.ts";
+import { isKept } from "./chat_entries.ts";
+import { jidOf } from "./chat_marks.ts";
+import type { Line } from "./line.ts";
+import { lineKeys } from "./rows.ts";
+import { orderOfSeen, withOrder } from "./seen.ts";
+
+const PIECE = 50;
+/** Time that one run spends, because other sweeps wait for its end. */
+const RUN_MS = 2_000;
+/** Pause before the next run, if one is needed. */
+const REST_MS = 500;
+/** After each piece, disk and processor are left to others for this many times its duration. */
+const PAUSE_FACTOR = 2;
+
+interface BackfillDeps {
+  kv: Kv;
+  chats: ChatIndex;
+  runtime: Pick<Runtime, "clock">;
+  bell: Pick<Bell, "ringAt">;
+}
+
+/** A message to be indexed. */
+interface Entry {
+  line: InLine;
+  address: string;
+  number: string | null;
+  name: string | null;
+  order: number;
+  row: ChatRow;
+}
+
+/** Continues each account's index for a limited time; resolves to the number of messages indexed. */
+export async function backfillChats(deps: BackfillDeps, signal: AbortSignal): Promise<number> {
+  const { kv, runtime: { clock }, bell } = deps;
+  const until = clock.now() + RUN_MS;
+  let indexed = 0;
+  let left = false;
+  for await (const first of kv.list({ prefix: chatKeys.backfills() })) {
+    let row: Row<Backfill> | null = first;
+    while (row && clock.now() < until && !signal.aborted) {
+      const begun = clock.now();
+      const { entries, next }: Piece = await pieceOf(kv, row);
+      await index(deps, entries);
+      indexed += entries.length;
+      row = await advance(kv, row, next);
+      await sleep(clock, Math.max(1, PAUSE_FACTOR * (clock.now() - begun)), signal);
+    }
+    left ||= row !== null;
+  }
+  if (left) bell.ringAt(BACKFILL_TOPIC, clock.now() + REST_MS);
+  return indexed;
+}
+
+/** What to index now, and where to continue; `next` null: the account is done. */
+interface Piece {
+  entries: Entry[];
+  next: Backfill | null;
+}
+
+async function advance(kv: Kv, row: Row<Backfill>, next: Backfill | null): Promise<Row<Backfill> | null> {
+  const change = new Change().check(row);
+  if (next) change.set(row.key, next);
+  else change.delete(row.key);
+  const version = await kv.commit(change);
+  return next && version !== null ? { key: row.key, value: next, version } : null;
+}
+
+async function pieceOf(kv: Kv, { key, value }: Row<Backfill>): Promise<Piece> {
+  const accountId = String(key.at(-1));
+  return value.step === "sent" ? await sentPiece(kv, accountId, value.upTo) : await writtenPiece(kv, accountId, value);
+}
+
+async function sentPiece(kv: Kv, accountId: string, upTo: number): Promise<Piece> {
+  if (upTo === 0) return { entries: [], next: { step: "written", before: null } };
+  const from = Math.max(1, upTo - PIECE + 1);
+  const ledger = await ledgerOf(kv, accountId);
+  const messages = await messagesOf(kv, await messageIds(kv, { accountId, ledger }, sequence(from, upTo)));
+  const lines = await linesOf(kv, messages.map(({ sessionId }) => sessionId));
+  const entries = messages.filter((message) => isToIndex(message, lines.get(message.sessionId) ?? null)).map(
+    (message): Entry => ({
+      line: { lineId: message.sessionId, accountId },
+      address: chatOf(message.to),
+      number: null,
+      name: null,
+      order: orderInChat(message),
+      row: { messageId: message.id },
+    }),
+  );
+  return { entries: entries.reverse(), next: { step: "sent", upTo: from - 1 } };
+}
+
+/** What has not ended gets its place when it departs, and what ended since the upgrade has one. */
+function isToIndex(message: Message, line: Line | null): boolean {
+  const { chatOrder, erasedAt, sentAt, createdAt } = message;
+  if (line === null || (sentAt ?? createdAt) < (line.numberSince ?? 0)) return false;
+  return hasEnded(message) && isSaid(message) && chatOrder === undefined && erasedAt === undefined;
+}
+
+async function writtenPiece(
+  kv: Kv,
+  accountId: string,
+  { before }: Extract<Backfill, { step: "written" }>,
+): Promise<Piece> {
+  const end = before === null ? {} : { end: eventKeys.event(accountId, before) };
+  const range = { prefix: eventKeys.events(accountId), ...end };
+  const events = await Array.fromAsync(kv.list(range, { limit: PIECE, reverse: true }), ({ value }) => value);
+  const written = events.filter(isChatEvent).filter(({ data }) => isKept(data.chat) && data.type !== "reactionMessage");
+  const lines = await linesOf(kv, written.map(({ sessionId }) => sessionId));
+  const seen = await kv.getMany(
+    written.map(({ sessionId, data }) => lineKeys.seen(sessionId, data.chat, data.messageId)),
+  );
+  const entries = written.flatMap((event, i): Entry[] => {
+    const line = lines.get(event.sessionId);
+    if (!line || event.createdAt < (line.numberSince ?? 0)) return [];
+    const { value } = seen[i]!;
+    return [entryOf(event, value === null ? microsecondsOf(event) : orderOfSeen(value))];
+  });
+  const oldest = events.at(-1);
+  return { entries, next: events.length < PIECE ? null : { step: "written", before: orderOf(oldest!.id) } };
+}
+
+async function linesOf(kv: Kv, ids: readonly string[]): Promise<Map<string, Line>> {
+  const slots = await kv.getMany([...new Set(ids)].map((id) => lineKeys.line(id)));
+  return new Map(slots.flatMap(({ value }) => value ? [[value.id, value]] : []));
+}
+
+/** Events are ordered by their time in microseconds. */
+function microsecondsOf({ id }: ChatEvent): number {
+  return Number(orderOf(id).slice(0, 16));
+}
+
+function entryOf({ event, accountId, sessionId: lineId, data }: ChatEvent, order: number): Entry {
+  const { chat, number, pushName: name, participant, messageId: id, type, text, media, details, quoted } = data;
+  const isOwn = event === "message.echo";
+  const isPerson = !isOwn && !isGroup(chat);
+  return {
+    line: { lineId, accountId },
+    address: chatOf(chat),
+    number: isPerson ? number : null,
+    name: isPerson ? name : null,
+    order,
+    row: {
+      accountId,
+      id,
+      timestamp: data.timestamp,
+      author: isOwn ? null : { number, name, ...(participant === undefined ? {} : { jid: participant }) },
+      type,
+      text,
+      ...(media ? { media } : {}),
+      ...(details ? { details } : {}),
+      ...(quoted ? { quoted } : {}),
+    },
+  };
+}
+
+/** Writes the entries: those of a chat in one commit, which is tried again if the chat changes meanwhile. */
+async function index({ kv, chats }: BackfillDeps, entries: readonly Entry[]): Promise<void> {
+  const byPerson = Map.groupBy(entries, ({ line, address, number }) => `${line.lineId} ${number ?? address}`);
+  for (const some of byPerson.values()) {
+    const { line, address, number } = some[0]!;
+    await retryOnConflict(kv, async () => {
+      const chat = await chats.open(line, { address, number });
+      const change = new Change();
+      await add(kv, change, chat, some);
+      return { change, result: null, background: true };
+    });
+  }
+}
+
+async function add(kv: Kv, change: Change, chat: OpenChat, entries: readonly Entry[]): Promise<void> {
+  let { parts, name, last } = chat.record;
+  const taken = new Set<number>();
+  let isNew = false;
+  for (const entry of entries) {
+    const { line: { lineId }, address, row } = entry;
+    let { order } = entry;
+    let slot = await kv.get(chatKeys.message(lineId, address, order));
+    while (taken.has(order) || (slot.value !== null && idOf(slot.value) !== idOf(row))) {
+      slot = await kv.get(chatKeys.message(lineId, address, ++order));
+    }
+    taken.add(order);
+    if (slot.value !== null) continue;
+    isNew = true;
+    change.check(slot).set(slot.key, row);
+    if (order !== entry.order && !isSent(row)) await noteOrder(kv, change, entry, order);
+    if (!parts.includes(address)) parts = [...parts, address];
+    name ??= entry.name;
+    last = Math.max(last, order);
+  }
+  if (isNew) chat.write(change, { parts, name, last });
+}
+
+/** Two messages were received in the same millisecond: the seen row of one has its new place. */
+async function noteOrder(kv: Kv, change: Change, { line, address, row }: Entry, order: number): Promise<void> {
+  const slot = await kv.get(lineKeys.seen(line.lineId, jidOf(address), idOf(row)));
+  if (slot.value !== null) change.check(slot).set(slot.key, withOrder(slot.value, order));
+}
+
+function idOf(row: ChatRow): string {
+  return isSent(row) ? row.messageId : row.id;
+}
