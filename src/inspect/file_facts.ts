@@ -18,10 +18,17 @@ const WATCH_EVERY_MS = 20;
  * can't be read.
  */
 export async function inspectFile(request: string): Promise<void> {
-  const { file, memoryBytes }: InspectRequest = JSON.parse(request);
+  const { file, outside, memoryBytes }: InspectRequest = JSON.parse(request);
   const watch = await watchMemory(memoryBytes);
   try {
-    const facts = await fileFacts(file ?? new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer()));
+    const given = async () => new Uint8Array(await new Response(Deno.stdin.readable).arrayBuffer());
+    if (outside) {
+      const { readOutside } = await import("./outside.ts");
+      const found = JSON.stringify(await readOutside(outside, await given()));
+      await new Blob([found]).stream().pipeTo(Deno.stdout.writable);
+      return;
+    }
+    const facts = await fileFacts(file ?? await given());
     const text = JSON.stringify({
       ...facts,
       jpegThumbnail: base64(facts.jpegThumbnail),

@@ -25,8 +25,29 @@ export interface FileFacts {
 export interface InspectRequest {
   /** Null for an image on standard input. */
   file: UntrustedFile | null;
+  /** What to read from standard input instead of a file. */
+  outside?: OutsideRequest;
   /** How much memory the process may take, in bytes. */
   memoryBytes: number;
+}
+
+/** What another device of an account made (`outside.ts`). Binary values are base64. */
+export type OutsideRequest =
+  /** A packed part of the history: `ReadHistory`. */
+  | { read: "history" }
+  /** A file of the settings: the last change, if any, of the setting with one of these indexes: `FoundSetting[]`. */
+  | { read: "settings"; form: "snapshot" | "mutations"; wanted: { keyId: string; index: string }[] };
+
+export interface ReadHistory {
+  /** `chat` is the LID if the history names it; times are Unix seconds. */
+  tokens: { chat: string; token: string; at: number; sentAt: number | null }[];
+  salt: string | null;
+}
+
+export interface FoundSetting {
+  isRemoved: boolean;
+  keyId: string;
+  blob: string;
 }
 
 /** The command-line argument by which `main.ts` runs `file_facts.ts`. */

@@ -1,13 +1,23 @@
 /**
  * Reads each untrusted file in a process of its own, and kills it if it takes too long or too much memory: the file is
- * then sent without these facts. A process and not a worker thread, because nothing stops a thread
+ * then sent without these facts. Histories and settings of an account's other devices are read in the same way. A process and not a worker thread, because nothing stops a thread
  * that runs in a loop: `Worker.terminate()` returns, and the loop goes on (docs/decisions/0015).
  */
 import { fileURLToPath } from "node:url";
 import PQueue from "p-queue";
 import type { Clock } from "../runtime.ts";
 import { timeLimit } from "../base/within.ts";
-import { type FileFacts, INSPECT, type InspectRequest, OVER_MEMORY, type UntrustedFile } from "./inspection.ts";
+import { FairSemaphore } from "../base/fair_semaphore.ts";
+import {
+  type FileFacts,
+  type FoundSetting,
+  INSPECT,
+  type InspectRequest,
+  type OutsideRequest,
+  OVER_MEMORY,
+  type ReadHistory,
+  type UntrustedFile,
+} from "./inspection.ts";
 
 /** Larger PDFs are sent without a page count. */
 const PDF_BYTES = 8 * 1024 * 1024;
@@ -16,6 +26,8 @@ const RUN_MS = 3_000;
 /** The wait for a turn included: behind a flood of slow files a message leaves without its preview. */
 const FACTS_WITHIN_MS = 8_000;
 const AT_ONCE = 2;
+/** Characters of an answer, which is parsed on the main thread. */
+const LONGEST_ANSWER = 6 * 1024 ** 2;
 /** For the whole process, of which the runtime takes about 60 MB. */
 const MEMORY_BYTES = 160 * 1024 ** 2;
 const HEAP_MB = 80;
@@ -39,26 +51,9 @@ export function makeInspector(
 
   async function inOwnProcess(file: UntrustedFile | Uint8Array, signal: AbortSignal): Promise<FileFacts> {
     using limit = timeLimit(clock, runMs, signal);
-    if (limit.signal.aborted) return {};
     const bytes = file instanceof Uint8Array ? file : new Uint8Array();
-    const child = command(requestFor(file, memoryBytes)).spawn();
-    const sending = send(child.stdin, bytes);
-    const kill = () => {
-      try {
-        child.kill("SIGKILL");
-      } catch {
-        // It has ended meanwhile.
-      }
-    };
-    limit.signal.addEventListener("abort", kill, { once: true });
-    try {
-      const text = await outputOf(child.stdout, { exceeded: kill });
-      const { success } = await child.status;
-      return success ? readFacts(text) : {};
-    } finally {
-      limit.signal.removeEventListener("abort", kill);
-      await sending;
-    }
+    const text = await ask(requestFor(file, memoryBytes), bytes, limit.signal);
+    return text === null ? {} : readFacts(text);
   }
 
   return async (file, { signal }) => {
@@ -70,6 +65,60 @@ export function makeInspector(
       return {};
     }
   };
+}
+
+/** A part of the history or a file of settings, which nobody waits for. */
+const OUTSIDE_RUN_MS = 10_000;
+/** Turns are waited for this long: a line that floods waits for itself alone. */
+const OUTSIDE_WITHIN_MS = 120_000;
+
+/** Reads what another device of a line's account made. Rejects if it can't be read within the bounds. */
+export interface ReadOutside {
+  (request: { read: "history" }, bytes: Uint8Array, lineId: string): Promise<ReadHistory>;
+  (request: Extract<OutsideRequest, { read: "settings" }>, bytes: Uint8Array, lineId: string): Promise<FoundSetting[]>;
+}
+
+/** Lines take turns, with one process each. */
+export function makeReadOutside(
+  { clock, bounds: { runMs, memoryBytes } = { runMs: OUTSIDE_RUN_MS, memoryBytes: MEMORY_BYTES } }: {
+    clock: Clock;
+    bounds?: { runMs: number; memoryBytes: number };
+  },
+): ReadOutside {
+  const turns = new FairSemaphore({ inAll: AT_ONCE, each: 1 });
+  return async (outside: OutsideRequest, bytes: Uint8Array, lineId: string) => {
+    using turn = timeLimit(clock, OUTSIDE_WITHIN_MS);
+    return await turns.run({ party: lineId, signal: turn.signal }, async () => {
+      using limit = timeLimit(clock, runMs);
+      const request: InspectRequest = { file: null, outside, memoryBytes };
+      const text = await ask(JSON.stringify(request), bytes, limit.signal);
+      if (text === null) throw new RangeError("it can't be read within the bounds");
+      return JSON.parse(text);
+    });
+  };
+}
+
+/** Resolves to what a process of its own prints; null if it fails or the signal aborts, which kills it. */
+async function ask(request: string, bytes: Uint8Array, signal: AbortSignal): Promise<string | null> {
+  if (signal.aborted) return null;
+  const child = command(request).spawn();
+  const sending = send(child.stdin, bytes);
+  const kill = () => {
+    try {
+      child.kill("SIGKILL");
+    } catch {
+      // It has ended meanwhile.
+    }
+  };
+  signal.addEventListener("abort", kill, { once: true });
+  try {
+    const text = await outputOf(child.stdout, { exceeded: kill });
+    const { success } = await child.status;
+    return success ? text : null;
+  } finally {
+    signal.removeEventListener("abort", kill);
+    await sending;
+  }
 }
 
 /** Whether such a file may have facts. */
@@ -107,7 +156,8 @@ async function outputOf(
   let text = "";
   for await (const part of stdout.pipeThrough(new TextDecoderStream())) {
     text += part;
-    if (text.startsWith(OVER_MEMORY)) exceeded();
+    // The sign may also come in the midst of an answer, which is then no JSON.
+    if (part.includes(OVER_MEMORY) || text.length > LONGEST_ANSWER) exceeded();
   }
   return text;
 }

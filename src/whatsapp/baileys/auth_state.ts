@@ -121,6 +121,13 @@ export class AuthState {
     return rows;
   }
 
+  /** Returns the ids of the library's keys of a type. */
+  async idsOf(type: keyof SignalDataSet): Promise<string[]> {
+    const { kv, lineId } = this.#line;
+    const rows = await Array.fromAsync(kv.list({ prefix: networkKeys.waKeysOf(lineId, type) }));
+    return rows.map(({ key }) => String(key.at(-1)));
+  }
+
   async get<T>(type: OwnKeyType, id: string): Promise<T | null> {
     const bytes = (await this.#read(type, [id])).get(id);
     if (!bytes) return null;

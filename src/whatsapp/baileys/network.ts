@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { WA_CERT_DETAILS } from "@whiskeysockets/baileys";
 import type { WhatsAppConfig } from "../../config.ts";
-import { makeInspector } from "../../inspect/inspector.ts";
+import { makeInspector, makeReadOutside } from "../../inspect/inspector.ts";
 import type { Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../../store/delete_range.ts";
 import type { Kv } from "../../store/kv.ts";
@@ -113,6 +113,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
       return isFirstIn("refusedAt", lineId);
     },
     inspect: makeInspector({ clock }),
+    readOutside: makeReadOutside({ clock }),
     alone: makeAlone(clock),
     setAside: countSetAside,
     encounters,

@@ -3,7 +3,7 @@ import type { Agent } from "node:https";
 import { type BinaryNode, Browsers, makeWASocket, type SocketConfig, type WASocket } from "@whiskeysockets/baileys";
 import type { Proxy } from "../../egress/proxy.ts";
 import { directAgent } from "../../egress/tunnel_agent.ts";
-import type { Inspect } from "../../inspect/inspector.ts";
+import type { Inspect, ReadOutside } from "../../inspect/inspector.ts";
 import type { Log, Runtime } from "../../runtime.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
@@ -84,6 +84,7 @@ export interface SocketGround {
   /** Null for the real network. */
   url: string | null;
   inspect: Inspect;
+  readOutside: ReadOutside;
   alone: Alone;
   /** Counts a journal entry that is set aside. */
   setAside(): void;
@@ -179,7 +180,14 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   socket.ws.on("CB:success", ({ attrs }: BinaryNode) => {
     if (Number(attrs.t) > 0) runtime.confirmed.confirm(Number(attrs.t) * 1000);
   });
-  const settings = makeSettings({ auth, host: mediaHost, query: (node) => socket.query(node), runtime });
+  const settings = makeSettings({
+    lineId,
+    auth,
+    host: mediaHost,
+    readOutside: shared.readOutside,
+    query: (node) => socket.query(node),
+    runtime,
+  });
   const backlog = makeBacklog(socket, runtime);
   const files = makeFileFilter();
   const watches = [devices.watch, settings.watch, backlog.watch, files.watch];
@@ -239,6 +247,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     host: mediaHost,
     journal,
     alone: shared.alone,
+    readOutside: shared.readOutside,
     setAside: shared.setAside,
     left,
     cause,

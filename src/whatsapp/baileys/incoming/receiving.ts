@@ -2,6 +2,7 @@
  * Connects everything that a socket receives for people: messages through the journal and the inbox, notices, receipts.
  */
 import type { AuthenticationCreds, WASocket } from "@whiskeysockets/baileys";
+import type { ReadOutside } from "../../../inspect/inspector.ts";
 import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { untilStored } from "../../../store/kv.ts";
@@ -36,6 +37,7 @@ interface ReceivingOptions extends LineRows {
   /** As for the inbox. */
   alone: Alone;
   setAside(): void;
+  readOutside: ReadOutside;
   /** What the journal still holds from earlier connections. */
   left: Leftovers;
   /** Marks queries about a received message as the gateway's own: by then the message is in the journal. */
@@ -80,7 +82,14 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
       isLost: async (networkId) => inbox.waitsFor(networkId) || await journal.wasUndecrypted(networkId),
       isAdmin,
       media: (message, kind, file) => incomingMedia(mediaSource, message, { kind, file }),
-      history: (part) => takeHistory(part, { keys: socket.authState.keys, host, runtime }),
+      history: (part) =>
+        takeHistory(part, {
+          lineId: options.lineId,
+          keys: socket.authState.keys,
+          host,
+          readOutside: options.readOutside,
+          runtime,
+        }),
     },
   });
   for (const entry of [...left.decrypted, ...left.undecrypted].sort((a, b) => cameAt(a) - cameAt(b))) {

@@ -14,7 +14,10 @@ import type { AuthState } from "../auth_state.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { MediaHost } from "../media_host.ts";
 import { bytesIn, childrenOf, iq } from "../stanza.ts";
-import { readFields, SALT_ID, wholeFile } from "./history.ts";
+import type { FoundSetting } from "../../../inspect/inspection.ts";
+import type { ReadOutside } from "../../../inspect/inspector.ts";
+import { readFields } from "../../../inspect/outside.ts";
+import { SALT_ID, wholeFile } from "./history.ts";
 
 const COLLECTION = "regular_high";
 const SALT_INDEX = JSON.stringify(["nct_salt_sync"]);
@@ -27,62 +30,70 @@ const SALT = 1;
 
 /** Id of the row that records that the network was asked. */
 const ASKED_ID = "asked";
+/** The newest of an account's keys. */
+const MOST_KEYS = 100;
+/** What is longer lies in a file. Smaller, it may still be thousands of tiny records, which take milliseconds. */
+const MOST_BYTES_INLINE = 128 * 1024;
 const KEY_BYTES = 32;
 const MAC_BYTES = 32;
 const REMOVE = proto.SyncdMutation.SyncdOperation.REMOVE;
 
 interface SettingsOptions {
-  auth: Pick<AuthState, "keys" | "get">;
+  lineId: string;
+  auth: Pick<AuthState, "keys" | "get" | "idsOf">;
+  readOutside: ReadOutside;
   host: MediaHost;
   query(node: BinaryNode): Promise<unknown>;
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
-/** A change to a setting: its stored record, and whether the setting was removed. */
-interface Mutation {
-  isRemoved: boolean;
-  record: proto.ISyncdRecord | null | undefined;
-}
-
 export type Settings = ReturnType<typeof makeSettings>;
 
-export function makeSettings({ auth, host, query, runtime: { clock, log } }: SettingsOptions) {
+export function makeSettings({ lineId, auth, host, readOutside, query, runtime: { clock, log } }: SettingsOptions) {
   /** One answer at a time, so that a slow file does not undo a later answer. */
   const answers = new PQueue({ concurrency: 1 });
   const logFailure = (failure: { error: string }) => log.debug(failure, "an account's settings could not be read");
 
-  /** The mutations of a collection, oldest first. Throws if a part or its file is invalid. */
-  async function* mutationsOf(nodes: ReturnType<typeof partsOf>) {
-    const fileOf = (blob: proto.IExternalBlobReference) =>
-      wholeFile({ kind: "md-app-state", file: { ...blob, fileLength: blob.fileSizeBytes } }, { host, clock });
-    if (nodes.snapshot) {
-      const blob = proto.ExternalBlobReference.decode(bytesIn(nodes.snapshot));
-      const { records } = proto.SyncdSnapshot.decode(await fileOf(blob));
-      yield* records.map((record): Mutation => ({ isRemoved: false, record }));
-    }
-    for (const patch of nodes.patches) {
-      const { mutations, externalMutations } = proto.SyncdPatch.decode(bytesIn(patch));
-      const more = externalMutations ? proto.SyncdMutations.decode(await fileOf(externalMutations)).mutations : [];
-      for (const { operation, record } of [...mutations, ...more]) {
-        yield { isRemoved: operation === REMOVE, record } satisfies Mutation;
-      }
-    }
+  /** The account's keys by id, of which there are few. */
+  async function keysById(): Promise<Map<string, SettingKeys>> {
+    const ids = (await auth.idsOf("app-state-sync-key")).slice(-MOST_KEYS);
+    const stored = await auth.keys.get("app-state-sync-key", ids);
+    return new Map(ids.flatMap((id) => {
+      const { keyData } = stored[id] ?? {};
+      return keyData?.length ? [[id, expand(keyData)] as const] : [];
+    }));
   }
 
-  async function keysOf(id: string): Promise<SettingKeys | null> {
-    const { [id]: stored } = await auth.keys.get("app-state-sync-key", [id]);
-    return stored?.keyData?.length ? expand(stored.keyData) : null;
+  /** The changes of the salt's setting in a collection, oldest first. Throws if a part or its file is invalid. */
+  async function* changesIn(nodes: ReturnType<typeof partsOf>, keys: Map<string, SettingKeys>) {
+    const wanted = [...keys].map(([keyId, { saltIndex }]) => ({
+      keyId,
+      index: Buffer.from(saltIndex).toString("base64"),
+    }));
+    const inFile = async (form: "snapshot" | "mutations", blob: proto.IExternalBlobReference) => {
+      const file = { ...blob, fileLength: blob.fileSizeBytes };
+      const bytes = await wholeFile({ kind: "md-app-state", file }, { host, clock });
+      return await readOutside({ read: "settings", form, wanted }, bytes, lineId);
+    };
+    if (nodes.snapshot) yield* await inFile("snapshot", proto.ExternalBlobReference.decode(inlineOf(nodes.snapshot)));
+    for (const patch of nodes.patches) {
+      const { mutations, externalMutations } = proto.SyncdPatch.decode(inlineOf(patch));
+      for (const { operation, record } of mutations) {
+        const keyId = Buffer.from(record?.keyId?.id ?? []).toString("base64");
+        const expanded = keys.get(keyId);
+        if (!expanded || !isSame(record?.index?.blob, expanded.saltIndex)) continue;
+        const blob = Buffer.from(record?.value?.blob ?? []).toString("base64");
+        yield { isRemoved: operation === REMOVE, keyId, blob } satisfies FoundSetting;
+      }
+      if (externalMutations) yield* await inFile("mutations", externalMutations);
+    }
   }
 
   async function take(nodes: ReturnType<typeof partsOf>): Promise<void> {
-    const known = new Map<string, Promise<SettingKeys | null>>();
+    const keys = await keysById();
     let salt: Uint8Array | null | undefined;
-    for await (const { isRemoved, record } of mutationsOf(nodes)) {
-      const id = Buffer.from(record?.keyId?.id ?? []).toString("base64");
-      if (!known.has(id)) known.set(id, keysOf(id));
-      const expanded = await known.get(id);
-      if (!record || !expanded || !isSame(record.index?.blob, expanded.saltIndex)) continue;
-      salt = isRemoved ? null : saltIn(record, expanded);
+    for await (const found of changesIn(nodes, keys)) {
+      salt = found.isRemoved ? null : saltIn(found, keys.get(found.keyId)!);
     }
     if (salt === undefined) return;
     await auth.keys.set({ "nct-salt": { [SALT_ID]: salt && Buffer.from(salt) } });
@@ -148,10 +159,18 @@ export function makeFileFilter() {
 
 function isInline({ content }: BinaryNode): boolean {
   try {
-    return !(content instanceof Uint8Array) || !proto.SyncdPatch.decode(content).externalMutations;
+    if (!(content instanceof Uint8Array)) return true;
+    return content.length <= MOST_BYTES_INLINE && !proto.SyncdPatch.decode(content).externalMutations;
   } catch {
     return true; // the library reports what is wrong with it
   }
+}
+
+/** The bytes of a part that lies in the answer itself. Throws RangeError if a phone would have put them into a file. */
+function inlineOf(node: BinaryNode): Uint8Array {
+  const bytes = bytesIn(node);
+  if (bytes.length > MOST_BYTES_INLINE) throw new RangeError("a part of the settings is too long");
+  return bytes;
 }
 
 function collectionsIn(stanza: BinaryNode): BinaryNode[] {
@@ -179,10 +198,10 @@ function expand(keyData: Uint8Array): SettingKeys {
 }
 
 /** Decrypts the salt. Throws if the record was not encrypted with the key, or holds no salt. */
-function saltIn(record: proto.ISyncdRecord, { valueKey, macKey }: SettingKeys): Uint8Array {
-  const blob = record.value?.blob ?? new Uint8Array(0);
+function saltIn(found: FoundSetting, { valueKey, macKey }: SettingKeys): Uint8Array {
+  const blob = Buffer.from(found.blob, "base64");
   const encrypted = blob.subarray(0, -MAC_BYTES);
-  const about = Buffer.concat([Uint8Array.of(1), record.keyId!.id!]);
+  const about = Buffer.concat([Uint8Array.of(1), Buffer.from(found.keyId, "base64")]);
   const length = new Uint8Array(8).with(7, about.length);
   const mac = createHmac("sha512", macKey).update(about).update(encrypted).update(length).digest();
   if (!isSame(mac.subarray(0, MAC_BYTES), blob.subarray(-MAC_BYTES))) throw new RangeError("a setting was altered");

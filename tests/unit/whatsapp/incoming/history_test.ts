@@ -3,12 +3,17 @@ import { Buffer } from "node:buffer";
 import { deflateSync } from "node:zlib";
 import { addTransactionCapability, proto, type SignalDataSet } from "@whiskeysockets/baileys";
 import { StoreError } from "../../../../src/store/kv.ts";
-import { readHistory, takeHistory } from "../../../../src/whatsapp/baileys/incoming/history.ts";
+import { makeReadOutside } from "../../../../src/inspect/inspector.ts";
+import { readHistory } from "../../../../src/inspect/outside.ts";
+import { takeHistory } from "../../../../src/whatsapp/baileys/incoming/history.ts";
 import { quietLogger } from "../../../../src/whatsapp/baileys/repairs/containment.ts";
-import { testRuntime } from "../../../support/runtime.ts";
+import { ManualClock, testRuntime } from "../../../support/runtime.ts";
 
 const NOW_S = 1_790_000_000;
 const token = (text: string) => Buffer.from(text);
+/** Whose time never ends, however slow the machine is. */
+const patient = makeReadOutside({ clock: new ManualClock() });
+const packed = (text: string) => token(text).toString("base64");
 
 function history(conversations: proto.IConversation[], salt?: Uint8Array): Uint8Array {
   const { INITIAL_BOOTSTRAP } = proto.HistorySync.HistorySyncType;
@@ -17,25 +22,25 @@ function history(conversations: proto.IConversation[], salt?: Uint8Array): Uint8
   return Buffer.concat([encoded, salt ? Buffer.from([0x9a, 0x01, salt.length, ...salt]) : new Uint8Array(0)]);
 }
 
-Deno.test("of a history only tokens and the salt are read, by LID where it is named, in seconds", () => {
+Deno.test("of a history only tokens and the salt are read, by LID where it is named, in seconds", async () => {
   const messages = [{ message: { key: { id: "A" }, message: { conversation: "not for us" } } }];
   const salt = Buffer.alloc(32, 7);
-  const read = readHistory(history([
+  const read = await readHistory(deflateSync(history([
     { id: "4917000000001@s.whatsapp.net", lidJid: "91@lid", tcToken: token("ana"), tcTokenTimestamp: NOW_S, messages },
     { id: "92@lid", tcToken: token("ben"), tcTokenTimestamp: NOW_S * 1000, tcTokenSenderTimestamp: NOW_S - 5 },
     { id: "4917000000003@s.whatsapp.net", messages },
     { id: "4917000000004@s.whatsapp.net", tcToken: token("never") },
-  ], salt));
+  ], salt)));
   assert.deepEqual(read, {
     tokens: [
-      { chat: "91@lid", token: token("ana"), at: NOW_S, sentAt: null },
-      { chat: "92@lid", token: token("ben"), at: NOW_S, sentAt: NOW_S - 5 },
+      { chat: "91@lid", token: packed("ana"), at: NOW_S, sentAt: null },
+      { chat: "92@lid", token: packed("ben"), at: NOW_S, sentAt: NOW_S - 5 },
     ],
-    salt,
+    salt: salt.toString("base64"),
   });
-  assert.deepEqual(readHistory(new Uint8Array(0)), { tokens: [], salt: null });
+  assert.deepEqual(await readHistory(deflateSync(new Uint8Array(0))), { tokens: [], salt: null });
   for (const broken of [[0xff], [0x12, 0x7f, 1], [0x9a, 0x01, 0xff, 0xff, 0xff, 0xff, 0x0f]]) {
-    assert.throws(() => readHistory(Uint8Array.from(broken)));
+    await assert.rejects(readHistory(deflateSync(Uint8Array.from(broken))));
   }
 });
 
@@ -66,7 +71,7 @@ Deno.test("a newer token stays, an older one is replaced, and what can't be read
     post: () => Promise.reject(new Error()),
   };
   const take = (notification: proto.Message.IHistorySyncNotification) =>
-    takeHistory(notification, { keys, host, runtime });
+    takeHistory(notification, { lineId: "ses_1", keys, host, readOutside: patient, runtime });
   const inline = (bytes: Uint8Array) => ({ initialHistBootstrapInlinePayload: deflateSync(bytes) });
 
   const from = (id: string, text: string, at: number) => ({ id, tcToken: token(text), tcTokenTimestamp: at });
@@ -85,4 +90,29 @@ Deno.test("a newer token stays, an older one is replaced, and what can't be read
 
   isAway = true;
   await assert.rejects(take(inline(history([from("93@lid", "third", NOW_S)]))), StoreError, "it is to be tried again");
+});
+
+Deno.test("a conversation of megabytes is read across pieces, and one that is longer than any is passed over", async () => {
+  const messages = (megabytes: number) =>
+    Array.from({ length: megabytes }, () => ({ message: { message: { conversation: "x".repeat(1024 ** 2) } } }));
+  const from = (id: string) => ({ id, tcToken: token(id), tcTokenTimestamp: NOW_S });
+  const read = await readHistory(deflateSync(history([
+    { ...from("1@lid"), messages: messages(3) },
+    { ...from("2@lid"), messages: messages(17) },
+    from("3@lid"),
+  ])));
+  assert.deepEqual(read.tokens.map(({ chat }) => chat), ["1@lid", "3@lid"]);
+});
+
+Deno.test("a history of a million empty conversations, or one that unpacks to 200 MB, costs the gateway nothing", async () => {
+  const tiny = history([{ id: "1@lid", tcToken: token("t"), tcTokenTimestamp: NOW_S }]);
+  const bombs = [
+    Buffer.concat(Array.from({ length: 1_000_000 }, () => Buffer.from([0x12, 0]))),
+    new Uint8Array(200 * 1024 ** 2),
+    Buffer.concat(Array.from({ length: 200_000 }, () => tiny)),
+  ];
+  for (const bomb of bombs) {
+    const read = await patient({ read: "history" }, deflateSync(bomb), "ses_1").catch(() => ({ tokens: [] }));
+    assert.ok(read.tokens.length <= 5_000);
+  }
 });

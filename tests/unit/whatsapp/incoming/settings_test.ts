@@ -2,16 +2,21 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { type BinaryNode, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
 import { saltPatch } from "../../../../src/sandbox/phone/welcome.ts";
+import { makeReadOutside } from "../../../../src/inspect/inspector.ts";
 import type { AuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
 import { makeFileFilter, makeSettings } from "../../../../src/whatsapp/baileys/incoming/settings.ts";
 import type { MediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
 import { uploaded } from "../../../support/media_server.ts";
-import { settle, testRuntime } from "../../../support/runtime.ts";
+import { ManualClock, settle, testRuntime } from "../../../support/runtime.ts";
+import { until } from "../../../support/until.ts";
 
 const KEY = { id: new Uint8Array([1, 2, 3, 4, 5, 6]), data: new Uint8Array(32).fill(9) };
 const STRANGER = { ...KEY, data: new Uint8Array(32).fill(8) };
 const SALT = Buffer.alloc(32, 7);
 const { SET, REMOVE } = proto.SyncdMutation.SyncdOperation;
+
+/** Whose time never ends, however slow the machine is. */
+const patient = makeReadOutside({ clock: new ManualClock() });
 
 function world({ hasKey = true } = {}) {
   const runtime = testRuntime();
@@ -28,6 +33,8 @@ function world({ hasKey = true } = {}) {
   };
   const auth = {
     keys,
+    idsOf: (type: string) =>
+      Promise.resolve([...rows.keys()].filter((name) => name.startsWith(type)).map((name) => name.split(" ")[1]!)),
     get: <T>(type: string, id: string) => Promise.resolve((rows.get(`${type} ${id}`) ?? null) as T | null),
   };
   const files = new Map<string, Uint8Array>();
@@ -40,7 +47,7 @@ function world({ hasKey = true } = {}) {
   } as Partial<MediaHost> as MediaHost;
   const asked: BinaryNode[] = [];
   const query = (node: BinaryNode) => Promise.resolve(void asked.push(node));
-  const settings = makeSettings({ auth, host, query, runtime });
+  const settings = makeSettings({ lineId: "ses_1", auth, host, readOutside: patient, query, runtime });
   return { settings, rows, files, asked, salt: () => rows.get("nct-salt salt") };
 }
 
@@ -82,7 +89,7 @@ Deno.test("the salt is taken from a patch, also where that lies in a file, and f
   for (let i = 0; i < 4; i++) {
     const { settings, files, salt } = world();
     settings.watch(answer((await content(files))[i]!));
-    for (let turn = 0; turn < 20 && !salt(); turn++) await settle();
+    await until(salt, "the salt");
     assert.deepEqual(salt(), SALT, `form ${i}`);
   }
 });
@@ -112,7 +119,7 @@ Deno.test("an answer whose file is slow does not undo the answer that followed i
   };
   settings.watch(answer([{ tag: "snapshot", attrs: {}, content }]));
   settings.watch(answer([patch(removed)]));
-  for (let turn = 0; turn < 50 && taken.length < 2; turn++) await settle();
+  await until(() => taken.length === 2, "both answers");
   assert.deepEqual(taken, [SALT, null]);
 });
 
@@ -189,4 +196,17 @@ Deno.test("what is no answer about settings stays as it is", () => {
   const stanza: BinaryNode = { tag: "iq", attrs: { type: "result" }, content: [{ tag: "list", attrs: {} }] };
   makeFileFilter().watch(stanza);
   assert.deepEqual(stanza.content, [{ tag: "list", attrs: {} }]);
+});
+
+Deno.test("a file of a million tiny records is read elsewhere, and a part that belongs into a file not at all", async () => {
+  const { settings, files, salt } = world();
+  const mutations = [...mutationsOf(bytes())];
+  const tiny = Buffer.alloc(2_000_000, Buffer.from([0x0a, 0]));
+  const content = Buffer.concat([tiny, proto.SyncdMutations.encode({ mutations }).finish()]);
+  const externalMutations = await put(files, content);
+  settings.watch(answer([patch(Buffer.concat([bytes(), Buffer.alloc(200_000, Buffer.from([0x12, 0]))]))]));
+  settings.watch(answer([patch(proto.SyncdPatch.encode({ externalMutations }).finish())]));
+  settings.watch(answer([patch(bytes())]));
+  await until(salt, "the salt");
+  assert.deepEqual(salt(), SALT);
 });
