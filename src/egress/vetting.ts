@@ -66,7 +66,9 @@ export class Vetting {
     if (!addresses.every((address) => isAllowed(address) || this.#isOpen(address, port))) {
       throw new EgressError(
         "forbidden_address",
-        `the host is not on the public internet, or it is this machine; only the operator can allow it and port ${port}, with PALOMA_OUTBOUND_ALLOW`,
+        `the host is not on the public internet, or it is this machine; only the operator can allow it, with PALOMA_OUTBOUND_ALLOW=${
+          entryOf(url)
+        }`,
       );
     }
     checkUrl(url, schemes);
@@ -77,7 +79,17 @@ export class Vetting {
    * For a name that does not resolve at the moment: throws EgressError if none of its possible addresses is allowed.
    */
   checkUnresolved(url: URL, schemes: readonly Scheme[]): void {
-    if (!this.#allow.allowsHost(hostOf(url), portOf(url))) checkUrl(url, schemes);
+    if (this.#allow.allowsHost(hostOf(url), portOf(url))) return;
+    // The names of containers and of a local network often resolve for the operator's other machines alone.
+    if (!schemes.some((scheme) => scheme === url.protocol)) {
+      throw new EgressError(
+        "forbidden_url",
+        `the URL must begin with ${
+          prefixesOf(schemes)
+        }, unless the operator allows its host, with PALOMA_OUTBOUND_ALLOW=${entryOf(url)}`,
+      );
+    }
+    checkUrl(url, schemes);
   }
 
   /** Whether anybody may connect to the port of the address. A connection from inside passes no firewall of this machine. */
@@ -107,10 +119,18 @@ function addressesOfInterfaces(): string[] {
 /** Throws EgressError if the URL needs the operator's permission. */
 function checkUrl(url: URL, schemes: readonly Scheme[]): void {
   if (!schemes.some((scheme) => scheme === url.protocol)) {
-    const allowed = schemes.map((scheme) => scheme + "//").join(" or ");
-    throw new EgressError("forbidden_url", `the URL must begin with ${allowed}`);
+    throw new EgressError("forbidden_url", `the URL must begin with ${prefixesOf(schemes)}`);
   }
   if (BAD_PORTS.has(Number(url.port))) throw new EgressError("forbidden_url", `port ${url.port} may not be called`);
+}
+
+function prefixesOf(schemes: readonly Scheme[]): string {
+  return schemes.map((scheme) => scheme + "//").join(" or ");
+}
+
+/** Returns the entry of the operator's list that allows this target, and no more. */
+function entryOf(url: URL): string {
+  return `${url.hostname}:${portOf(url)}`;
 }
 
 /** Azure's platform service: a public address that is reachable only from inside. */

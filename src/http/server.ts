@@ -45,7 +45,7 @@ export function createApi(services: Services): Hono<ApiEnv> {
     })(c);
   for (const path of PAGES) app.use(path, page);
   addResources(makeRouting(made, services), services);
-  addDocs(app, paths);
+  addDocs(app, paths, services.publicUrl);
   return app;
 }
 

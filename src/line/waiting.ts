@@ -8,10 +8,10 @@ import { newAmong } from "./chats.ts";
 import { delaysOf, type NewChats, newChatsOf, nextDeparture } from "./runner/pacing.ts";
 import { lineKeys } from "./rows.ts";
 
-/** What may hold a message back: its scheduled time, a paused queue, the plan's hours, a limit of new chats. */
-export const HOLDS = ["schedule", "paused", "hours", "new_chats"] as const;
+/** What may hold a message back: its time, a paused queue, a line without a connection, the plan's hours, new chats. */
+export const HOLDS = ["schedule", "paused", "line", "hours", "new_chats"] as const;
 
-/** `until` is in Unix ms; null if the end is unknown: a paused queue, or a restriction without a known end. */
+/** `until` is in Unix ms; null if the end is unknown: a paused queue, a line that is not connected, a restriction without a known end. */
 export interface WaitsFor {
   kind: (typeof HOLDS)[number];
   until: number | null;
@@ -44,6 +44,7 @@ export async function holdsOf({ kv, clock, callers }: HoldsDeps, line: { account
 
   function ofAll(): WaitsFor | null {
     if (paused) return { kind: "paused", until: null };
+    if (row.value?.status !== "connected") return { kind: "line", until: null };
     const opensAt = plan.hours && openHours(plan.hours, now).opensAt;
     return opensAt !== null && opensAt > now ? { kind: "hours", until: opensAt } : null;
   }

@@ -27,5 +27,11 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   addOperatorPages(parts);
   addPages(app);
   // Relative, so that it also works below a proxy's path.
-  app.get("/", (c) => c.req.header("accept")?.includes("text/html") ? c.redirect("panel") : c.notFound());
+  app.get("/", (c) => isBrowser(c.req.raw.headers) ? c.redirect("panel") : c.notFound());
+}
+
+/** Whether a browser asks, also one that accepts anything: behind some proxies, and in checks of a link. */
+function isBrowser(headers: Headers): boolean {
+  return headers.get("accept")?.includes("text/html") || headers.get("sec-fetch-mode") === "navigate" ||
+    headers.get("user-agent")?.startsWith("Mozilla/") || false;
 }

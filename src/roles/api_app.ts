@@ -40,6 +40,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
     recorder: recorderOn(ground, { kv, network }),
     optOuts: optOutsOn(ground, { network, queueChanged: (lineId) => live.queueChanged(lineId) }),
     trustedProxies: config.trustedProxies,
+    publicUrl: config.publicUrl,
   });
   const app = createApi(services);
   addPanel(app, {
@@ -51,7 +52,6 @@ export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
     passwords: makePasswords(ground.runtime.random),
     watchLine: (lineId, look) => live.watch(lineId, look),
     watchAllLines: (look) => live.watchAll(look),
-    publicUrl: config.publicUrl,
     dataDir: config.store === null ? config.dataDir : null,
     webVersion: config.whatsapp.version,
     panelUrl: options.panelUrl,

@@ -12,7 +12,7 @@ const LINE = "4915558000001";
 const CUSTOMER = "4917558000001";
 const NOBODY = "4917559999999";
 const COUNT = 230;
-/** Of these, to a number that has no account. */
+/** Of these, to a number that is not on WhatsApp. */
 const LOST = 7;
 const CANCELLED = 3;
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -72,7 +72,7 @@ Deno.test("texts and recipients of every form arrive, and whoever has no account
         assert.deepEqual(data.map(({ messageId, to, error }: Json) => ({ messageId, to, error })), [{
           messageId,
           to: NOBODY,
-          error: { code: "number_not_registered", message: `${NOBODY} has no account.` },
+          error: { code: "number_not_registered", message: `${NOBODY} is not on WhatsApp.` },
         }]);
         await accepted(sendText(OTHER, "the line goes on"));
         await stage.arrival(OTHER, (message) => message.text === "the line goes on");

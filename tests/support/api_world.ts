@@ -81,6 +81,7 @@ export interface ApiStage {
 export interface ApiWorldOptions {
   plan?: Partial<Plan>;
   trustedProxies?: string[];
+  publicUrl?: string | null;
   /** Replaces services, to let them fail. */
   services?: Partial<Services>;
 }
@@ -114,7 +115,7 @@ export class ApiWorld implements ApiStage {
     return world;
   }
 
-  async #boot({ plan, trustedProxies = [], services }: ApiWorldOptions): Promise<void> {
+  async #boot({ plan, trustedProxies = [], publicUrl = null, services }: ApiWorldOptions): Promise<void> {
     const { runtime, kv } = this;
     this.#folder = await Deno.makeTempDir({ prefix: "paloma-api-" });
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
@@ -210,6 +211,7 @@ export class ApiWorld implements ApiStage {
       budgets: makeBudgets({ bodyBytes: 0, metrics, clock: runtime.clock }),
       accepted: (accept) => accept,
       trustedProxies,
+      publicUrl,
       probe: () => Promise.resolve(),
       stopping: this.stopping.signal,
     });

@@ -136,8 +136,9 @@ export function isoTimeOrNull(at: number | null): string | null {
 /** What a message, or a whole queue, waits for besides its turn. */
 export const WaitsFor = z.object({
   kind: z.enum(HOLDS).openapi({
-    description: "`schedule`: waits for its `sendAt`. `paused`: the queue is paused. `hours`: outside the plan's " +
-      "sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats for now.",
+    description:
+      "`schedule`: waits for its `sendAt`. `paused`: the queue is paused. `line`: the session is not connected. " +
+      "`hours`: outside the plan's sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats for now.",
   }),
   until: Timestamp.nullable().openapi({ description: "When sending resumes; null if no time is known." }),
 }).openapi("WaitsFor", {

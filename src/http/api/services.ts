@@ -66,6 +66,8 @@ export interface ServicesDeps {
   accepted(accept: Accept): Accept;
   /** CIDRs of proxies whose X-Forwarded-For is trusted. */
   trustedProxies: readonly string[];
+  /** The address by which clients reach the gateway, a proxy's path included; null if it was not given. */
+  publicUrl: string | null;
   /** Resolves if the storage accepts a write; rejects or hangs if it does not. */
   probe(): Promise<void>;
   /** Aborts when the gateway stops: event streams end, and `/readyz` answers 503. */
@@ -117,6 +119,7 @@ export function makeServices(deps: ServicesDeps) {
     deliveries: new DeliveryLog({ kv, clock, owner }),
     budgets,
     trustedProxies,
+    publicUrl: deps.publicUrl,
     probe,
     stopping,
   };

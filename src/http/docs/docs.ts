@@ -25,7 +25,7 @@ const FILES = [
   "try_it.js",
 ];
 
-export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
+export function addDocs(app: Hono<ApiEnv>, paths: PathIndex, publicUrl: string | null): void {
   function serve(path: string, make: () => Promise<StaticFile>, headers: Record<string, string> = PAGE_HEADERS): void {
     const file = onDemand(make);
     app.get(path, async (c) => {
@@ -43,7 +43,11 @@ export function addDocs(app: Hono<ApiEnv>, paths: PathIndex): void {
   }
   const read = (name: string) => Deno.readTextFile(join(FOLDER, name));
 
-  serve("/openapi.json", () => Promise.resolve(staticFile("openapi.json", JSON.stringify(openApiDocument()))), {});
+  serve(
+    "/openapi.json",
+    () => Promise.resolve(staticFile("openapi.json", JSON.stringify(openApiDocument(publicUrl)))),
+    {},
+  );
   serve("/docs", async () => {
     const text = await read("index.html");
     return staticFile("index.html", text.replace("{guides}", guideLinks("docs/guides/", null)));

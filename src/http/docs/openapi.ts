@@ -43,9 +43,10 @@ key with the same body returns the first response.`;
 
 let document: OpenApiDocument | undefined;
 
-/** Returns the document, which is made at the first call. */
-export function openApiDocument(): OpenApiDocument {
-  return document ??= portable(makeDocument());
+/** Returns the document, which is made at the first call; `publicUrl`: where clients reach this gateway, if known. */
+export function openApiDocument(publicUrl: string | null = null): OpenApiDocument {
+  document ??= portable(makeDocument());
+  return publicUrl === null ? document : { ...document, servers: [{ url: publicUrl, description: "This gateway" }] };
 }
 
 function makeDocument(): OpenApiDocument {

@@ -36,6 +36,7 @@ export const Session = z.object({
   }),
   lastUsed: Timestamp,
   createdAt: Timestamp,
+  id: idOf("session", "ses").openapi({ description: "The same as `_id`." }),
   passkey: z.object({ stage: z.enum(["required", "confirm"]), expiresAt: Timestamp }).nullable().openapi({
     description: "Set while linking requires the account's passkey; see `GET /v1/sessions/{id}/passkey`.",
     example: null,
@@ -138,12 +139,22 @@ const getQr = route({
   answers: { 200: { description: "The state of linking", schema: LinkingResult } },
 });
 
+const getSession = route({
+  ...ofOne,
+  method: "get",
+  path: "/v1/sessions/{id}",
+  operationId: "getSession",
+  summary: "Get a session",
+  answers: { 200: one },
+});
+
 const getStatus = route({
   ...ofOne,
   method: "get",
   path: "/v1/sessions/{id}/status",
   operationId: "getSessionStatus",
-  summary: "Get a session",
+  summary: "Get the status of a session",
+  description: "The same record as `GET /v1/sessions/{id}`.",
   answers: { 200: one },
 });
 
@@ -186,6 +197,7 @@ export const sessionResource = {
   routes: [
     listSessions,
     createSession,
+    getSession,
     updateSession,
     getQr,
     getStatus,
@@ -221,7 +233,8 @@ function addSessions(api: Api, { lines, idempotency, budgets }: Services): void 
     return ok({ status, qr, pairingCode });
   });
 
-  const answeredByLine: [typeof getStatus, (accountId: string, lineId: string) => Promise<Line>][] = [
+  const answeredByLine: [typeof getSession, (accountId: string, lineId: string) => Promise<Line>][] = [
+    [getSession, (...of) => lines.get(...of)],
     [getStatus, (...of) => lines.get(...of)],
     [reconnect, (...of) => lines.want(...of, "connected")],
     [disconnect, (...of) => lines.want(...of, "paused")],
@@ -247,6 +260,7 @@ export function sessionOf(line: Line): z.infer<typeof Session> {
     phone,
     lastUsed: isoTime(lastUsed),
     createdAt: isoTime(createdAt),
+    id,
     passkey: passkey && { stage: passkey.stage, expiresAt: isoTime(passkey.expiresAt) },
     restriction: restriction && restrictionOf(restriction),
     proxy: proxy?.shown ?? null,

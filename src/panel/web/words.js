@@ -54,9 +54,13 @@ export const priorityWord = (priority) =>
   ({ high: t("high"), normal: t("normal"), low: t("low") })[priority] ?? priority ?? "–";
 
 /** What a message waits for, if not only its turn. */
-export function waitWord(waitsFor, line) {
-  if (!waitsFor) return line.status === "connected" ? t("its turn") : t("the line to be connected");
-  const words = { schedule: t("its scheduled time"), paused: t("the queue to be resumed") };
+export function waitWord(waitsFor) {
+  if (!waitsFor) return t("its turn");
+  const words = {
+    schedule: t("its scheduled time"),
+    paused: t("the queue to be resumed"),
+    line: t("the line to be connected"),
+  };
   const word = words[waitsFor.kind] ?? waitsFor.kind.replaceAll("_", " ");
   return waitsFor.until && waitsFor.kind !== "schedule" ? `${word} (${when(waitsFor.until)})` : word;
 }

@@ -163,3 +163,12 @@ Deno.test("every answer of the tables is one that the document describes, and ev
   const all = operations().map(({ operation }) => operation.operationId);
   assert.deepEqual(all.filter((operationId) => !asked.has(operationId)), []);
 });
+
+Deno.test("the document names the address by which clients reach the gateway, a proxy's path included", async () => {
+  for (const publicUrl of ["https://example.com/paloma", null]) {
+    await withApi(async (world) => {
+      const { servers } = await (await world.call("GET", "/openapi.json", { key: null })).json();
+      assert.deepEqual(servers.map(({ url }: { url: string }) => url), [publicUrl ?? "/"]);
+    }, { publicUrl });
+  }
+});

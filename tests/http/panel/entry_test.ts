@@ -320,3 +320,20 @@ Deno.test("of passkeys that are removed at the same time none comes back", () =>
     assert.deepEqual((await ana.get("/me")).passkeys.map(({ id }: { id: string }) => id), ["three"]);
     assert.equal((await ana.ask("DELETE", "/me/passkeys/one")).status, 404);
   }));
+
+Deno.test("the bare address leads browsers to the panel, whatever they accept, and programs nowhere", () =>
+  withApi(async (world) => {
+    const asked: [Record<string, string>, number][] = [
+      [{ accept: "text/html,application/xhtml+xml" }, 302],
+      [{ accept: "*/*", "sec-fetch-mode": "navigate" }, 302],
+      [{ accept: "*/*", "user-agent": "Mozilla/5.0 (X11; Linux x86_64)" }, 302],
+      [{ accept: "*/*", "user-agent": "curl/8.5.0" }, 404],
+      [{}, 404],
+    ];
+    for (const [headers, status] of asked) {
+      const response = await world.app.request("/", { headers });
+      assert.equal(response.status, status, JSON.stringify(headers));
+      assert.equal(response.headers.get("location"), status === 302 ? "panel" : null);
+      await response.body?.cancel();
+    }
+  }));

@@ -19,7 +19,7 @@ export const routingCases: readonly Case[] = [
     ["DELETE", "/healthz", "GET, HEAD"],
     ["POST", "/openapi.json", "GET, HEAD"],
     ["POST", "/media/med_1", "GET, HEAD"],
-    ["PUT", "/v1/sessions/none", "DELETE, PATCH"],
+    ["PUT", "/v1/sessions/none", "DELETE, GET, HEAD, PATCH"],
     ["POST", "/v1/messages/none/status", "GET, HEAD"],
     ["OPTIONS", "/v1/webhooks", "GET, HEAD, POST"],
   ] as const).map(([method, path, allow]): Case => ({

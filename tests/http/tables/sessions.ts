@@ -83,6 +83,18 @@ export const sessionCases: readonly Case[] = [
     contains: [/^\{"data":\{"_id"/, SESSION, '"status":"connected"'],
   },
   {
+    name: "a session is read by its id, which stands under both names",
+    ask: ({ session }) => ["GET", `/v1/sessions/${session}`],
+    status: 200,
+    contains: [/"_id":"(ses_[0-9a-z]+)".*"id":"\1"/, SESSION, '"status":"connected"'],
+  },
+  {
+    name: "a session that nobody has is 404",
+    ask: () => ["GET", `/v1/sessions/${nobodys("ses")}`],
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
     name: "a number is checked",
     ask: ({ session }) => ["POST", `/v1/sessions/${session}/check-number`, { json: { number: "34600111222" } }],
     status: 200,

@@ -333,3 +333,20 @@ Deno.test("an allowed place is open at the web's ports and above 1023, or at the
     for (const port of [22, 80, 443, 8_080]) assert.ok(!open(entry, host, port), `${entry} at ${port}`);
   }
 });
+
+Deno.test("what only the operator can allow is refused with the entry that allows it", async () => {
+  const addresses: Record<string, string> = { "host.docker.internal": "172.17.0.1", "erp.test": "10.0.0.7" };
+  const resolve = (host: string) => addresses[host] ? Promise.resolve([addresses[host]]) : Promise.reject(new Error());
+  const entries: Record<string, string> = {
+    "http://n8n:5678/webhook/x": "n8n:5678",
+    "http://host.docker.internal:5678/x": "host.docker.internal:5678",
+    "https://erp.test/x": "erp.test:443",
+    "http://10.0.0.7/x": "10.0.0.7:80",
+    "http://[fd00::7]:3000/x": "[fd00::7]:3000",
+  };
+  for (const [url, entry] of Object.entries(entries)) {
+    const refused = await safeFetch({ resolve }).vet(url, ["https:"]).then(() => null, (error: Error) => error);
+    assert.equal(/PALOMA_OUTBOUND_ALLOW=(.*)$/.exec(refused?.message ?? "")?.[1], entry, url);
+    await safeFetch({ resolve, allow: readAllowList([entry]) }).vet(url, ["https:"]);
+  }
+});

@@ -54,3 +54,21 @@ Deno.test("a message to a new chat waits for it while the network lets the accou
   }
   await world.supervisor.stop();
 });
+
+Deno.test("what waits for its line to be connected says so, unless it has its own time or is paused", async () => {
+  const world = await connectedWorld();
+  await world.lines.want(ACCOUNT, "ses_1", "paused");
+  await world.clock.advance(0);
+  const due = world.clock.now() + 3_600_000;
+  const [now, later] = [await world.accept(), await world.accept("ses_1", { sendAt: due })];
+  const line = { kind: "line", until: null };
+  const view = await world.forecast.queue(ACCOUNT, "ses_1", { limit: 10 });
+  assert.deepEqual(view.map(({ message, waitsFor }) => [message.id, waitsFor]), [
+    [now.id, line],
+    [later.id, { kind: "schedule", until: due }],
+  ]);
+  assert.deepEqual((await world.forecast.load(ACCOUNT, "ses_1")).waitsFor, line);
+  await world.lines.pauseQueue(ACCOUNT, "ses_1", true);
+  assert.equal((await world.forecast.load(ACCOUNT, "ses_1")).waitsFor?.kind, "paused");
+  await world.supervisor.stop();
+});

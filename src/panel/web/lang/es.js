@@ -668,12 +668,14 @@ export default {
   "the TLS handshake failed: {reason}": "falló la negociación TLS: {reason}",
   "the URL is not valid": "la URL no es válida",
   "the URL must begin with {schemes}": "la URL debe empezar por {schemes}",
+  "the URL must begin with {schemes}, unless the operator allows its host, with PALOMA_OUTBOUND_ALLOW={entry}":
+    "la URL debe empezar por {schemes}, salvo que el operador permita su host, con PALOMA_OUTBOUND_ALLOW={entry}",
   "the URL must not carry credentials": "la URL no puede llevar credenciales",
   "the connection broke": "la conexión se interrumpió",
   "the connection was refused": "la conexión fue rechazada",
   "the host cannot be reached": "no se puede acceder al host",
-  "the host is not on the public internet, or it is this machine; only the operator can allow it and port {port}, with PALOMA_OUTBOUND_ALLOW":
-    "el host no está en la internet pública, o es esta máquina; solo el operador puede permitirlo, con el puerto {port}, en PALOMA_OUTBOUND_ALLOW",
+  "the host is not on the public internet, or it is this machine; only the operator can allow it, with PALOMA_OUTBOUND_ALLOW={entry}":
+    "el host no está en la internet pública, o es esta máquina; solo el operador puede permitirlo, con PALOMA_OUTBOUND_ALLOW={entry}",
   "the host name does not resolve": "no se puede resolver el nombre del host",
   "the latest": "la última",
   "the line is not sending": "la línea no está enviando",
@@ -695,7 +697,7 @@ export default {
     "{entry} no es un nombre de host (sin esquema, puerto, ruta ni *)",
   "{file} (no longer available)": "{file} (ya no está disponible)",
   "{name} in the path {message}.": "{name}: {message}.",
-  "{number} has no account.": "{number} no tiene cuenta de WhatsApp.",
+  "{number} is not on WhatsApp.": "{number} no tiene cuenta de WhatsApp.",
   "{n} events": "{n} eventos",
   "{n} in total": "{n} en total",
   "{n} messages are waiting on this line and will fail.": "Hay {n} mensajes en espera en esta línea, que fallarán.",

@@ -663,12 +663,14 @@ export default {
   "the TLS handshake failed: {reason}": "a negociação TLS falhou: {reason}",
   "the URL is not valid": "a URL não é válida",
   "the URL must begin with {schemes}": "a URL deve começar com {schemes}",
+  "the URL must begin with {schemes}, unless the operator allows its host, with PALOMA_OUTBOUND_ALLOW={entry}":
+    "a URL deve começar com {schemes}, salvo se o operador permitir o host, com PALOMA_OUTBOUND_ALLOW={entry}",
   "the URL must not carry credentials": "a URL não pode levar credenciais",
   "the connection broke": "a conexão foi interrompida",
   "the connection was refused": "a conexão foi recusada",
   "the host cannot be reached": "não é possível acessar o host",
-  "the host is not on the public internet, or it is this machine; only the operator can allow it and port {port}, with PALOMA_OUTBOUND_ALLOW":
-    "o host não está na internet pública, ou é esta máquina; só o operador pode permiti-lo, com a porta {port}, em PALOMA_OUTBOUND_ALLOW",
+  "the host is not on the public internet, or it is this machine; only the operator can allow it, with PALOMA_OUTBOUND_ALLOW={entry}":
+    "o host não está na internet pública, ou é esta máquina; só o operador pode permiti-lo, com PALOMA_OUTBOUND_ALLOW={entry}",
   "the host name does not resolve": "não é possível resolver o nome do host",
   "the latest": "a mais recente",
   "the line is not sending": "a linha não está enviando",
@@ -690,7 +692,7 @@ export default {
     "{entry} não é um nome de host (sem esquema, porta, caminho nem *)",
   "{file} (no longer available)": "{file} (não está mais disponível)",
   "{name} in the path {message}.": "{name}: {message}.",
-  "{number} has no account.": "{number} não tem conta do WhatsApp.",
+  "{number} is not on WhatsApp.": "{number} não tem conta do WhatsApp.",
   "{n} events": "{n} eventos",
   "{n} in total": "{n} no total",
   "{n} messages are waiting on this line and will fail.": "Há {n} mensagens aguardando nesta linha, e elas vão falhar.",

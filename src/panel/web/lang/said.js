@@ -53,10 +53,11 @@ export default [
   "must be 1 to 40 characters: a-z, 0-9, _ and -",
   "the URL is not valid",
   "must be an https URL",
+  "the URL must begin with {schemes}, unless the operator allows its host, with PALOMA_OUTBOUND_ALLOW={entry}",
   "the URL must begin with {schemes}",
   "the URL must not carry credentials",
   "port {port} may not be called",
-  "the host is not on the public internet, or it is this machine; only the operator can allow it and port {port}, with PALOMA_OUTBOUND_ALLOW",
+  "the host is not on the public internet, or it is this machine; only the operator can allow it, with PALOMA_OUTBOUND_ALLOW={entry}",
   // What an account may not, or not now.
   "The operator has deactivated this account.",
   "It ended on {time}.",
@@ -108,7 +109,7 @@ export default [
   "What was missed comes to no end.",
   "What arrives can't be decrypted.",
   // Why a message has failed.
-  "{number} has no account.",
+  "{number} is not on WhatsApp.",
   "It was cancelled before it could leave.",
   "It could not leave within the time it was allowed to wait.",
   "The session was logged out before the message could leave.",

@@ -287,7 +287,7 @@ function Queue({ account, line, queue, health }) {
               ],
               [t("Priority"), (row) =>
                 priorityWord(row.priority)],
-              [t("Waiting for"), (row) => html`<span class="soft">${waitWord(row.waitsFor, line)}</span>`],
+              [t("Waiting for"), (row) => html`<span class="soft">${waitWord(row.waitsFor)}</span>`],
               [t("Estimated send time"), (row) => html`<${Time} at=${row.estimatedDeparture} />`],
               ["", (row) =>
                 row.status === "queued"

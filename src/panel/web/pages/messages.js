@@ -191,7 +191,7 @@ export function Message({ account, message: id }) {
                       : data.sessionId}</dd>
                     ${data.status === "queued" && line && html`
                       <dt>${t("Waiting for")}</dt>
-                      <dd>${waitWord(data.waitsFor, line)}</dd>
+                      <dd>${waitWord(data.waitsFor)}</dd>
                     `}
                     ${data.status === "queued" && data.sendAt && html`
                       <dt>${t("Estimated send time")}</dt>

@@ -50,7 +50,7 @@ export class Sender {
     try {
       const jid = await this.#recipientOf(message.to);
       if (jid === null) {
-        return { kind: "refused", code: "number_not_registered", detail: `${message.to} has no account.` };
+        return { kind: "refused", code: "number_not_registered", detail: `${message.to} is not on WhatsApp.` };
       }
       if (isJidGroup(jid)) await groups.metadata(jid);
       const audience = await this.#audienceOf(message);

@@ -83,7 +83,7 @@ Deno.test("a final refusal fails the message at its first attempt, and the next 
 Deno.test("the log says what came of each attempt, and neither the text nor the number", async () => {
   const world = await connectedWorld();
   const answers: SendOutcome[] = [
-    { kind: "refused", code: "number_not_registered", detail: "34600000002 has no account." },
+    { kind: "refused", code: "number_not_registered", detail: "34600000002 is not on WhatsApp." },
     { kind: "retry", detail: "The file could not be uploaded." },
   ];
   world.network.outcome = () => answers.shift() ?? { kind: "sent", chat: "x" };
