@@ -94,9 +94,10 @@ export class CodeLink {
     const wrappedEphemeral = bytesOf(child(link, "link_code_pairing_wrapped_companion_ephemeral_pub"));
     const authKey = bytesOf(child(link, "companion_server_auth_key_pub"));
     const isNamed = DISPLAY_NAME.test(textOf(child(link, "companion_platform_display")));
-    const [zero, ...more] = bytesOf(child(link, "link_code_pairing_nonce"));
-    const isWhole = wrappedEphemeral.length === WRAPPED_KEY_BYTES && authKey.length === 32;
-    if (!isWhole || !isNamed || zero !== 0 || more.length > 0) {
+    // A zero byte in WhatsApp Web, the digit in older clients.
+    const nonce = bytesOf(child(link, "link_code_pairing_nonce"));
+    const isWhole = wrappedEphemeral.length === WRAPPED_KEY_BYTES && authKey.length === 32 && nonce.length === 1;
+    if (!isWhole || !isNamed) {
       return this.#socket.send(refusal(query, "400"));
     }
     this.#finish?.(null);

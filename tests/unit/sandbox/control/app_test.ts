@@ -101,7 +101,7 @@ onNetwork("what is missing or wrong in a request is named in plain words", async
     "error: must be a code of three digits",
   );
   for (const fault of [{ line: LINE }, { line: LINE, kind: "boom" }]) {
-    assert.match(await details("/faults", fault), /^kind: must be one of drop, replace, logout, .*, garble$/);
+    assert.match(await details("/faults", fault), /^kind: must be one of drop, replace, logout, .*, no_continuation$/);
   }
 });
 
