@@ -115,3 +115,17 @@ Deno.test("a page is read no further than any head is long", async () => {
   assert.equal((await nested(2_000)).title, "A title");
   assert.equal((await nested(6_000)).title, null);
 });
+
+Deno.test("a page of thousands of open tags and closing ones is read in one pass", async () => {
+  const bomb = "<a>".repeat(4_990) + "</b>".repeat(124_000);
+  // The parser above the tokenizer compared each closing tag with each open one: some 600,000,000 times.
+  assert.equal((await headOf(`<title>A title</title>${bomb}`)).title, "A title");
+  const marks = '<META Property="og:title" content="Fish &amp; chips &#x1F35F;"/><title>x</title>';
+  assert.deepEqual(await headOf(marks + "<meta name=description content=fresh>"), {
+    title: "Fish & chips 🍟",
+    description: "fresh",
+    image: null,
+  });
+  const long = await headOf(`<title>${"x".repeat(400_000)}</title><meta property=og:image content=/p.png>`);
+  assert.deepEqual([long.title?.length, long.image], [200, "/p.png"]);
+});
