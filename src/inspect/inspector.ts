@@ -137,11 +137,14 @@ function described({ path, size, mimetype, kind }: UntrustedFile): UntrustedFile
   return { path, size, mimetype, kind };
 }
 
+const PIECE_BYTES = 256 * 1024;
+
 /** Never rejects: the process may have ended before it has read them. */
 async function send(to: WritableStream<Uint8Array<ArrayBuffer>>, bytes: Uint8Array): Promise<void> {
   const writer = to.getWriter();
   try {
-    await writer.write(new Uint8Array(bytes));
+    // In pieces, because each is copied on this thread.
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) await writer.write(bytes.slice(at, at + PIECE_BYTES));
     await writer.close();
   } catch {
     await writer.abort().catch(() => {});
