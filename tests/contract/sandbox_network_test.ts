@@ -1,5 +1,6 @@
 /** What the network of 2026 does to clients and carries between them, as Baileys as it comes meets it, while another line never notices. */
 import assert from "node:assert/strict";
+import { executeWMexQuery } from "@whiskeysockets/baileys/lib/Socket/mex.js";
 import { participantHash } from "../../src/sandbox/world/directory.ts";
 import { type BinaryNode, child } from "../../src/sandbox/world/stanza.ts";
 import { type BareClient, linkedClient, sendText, untilClosed } from "../support/bare_baileys.ts";
@@ -81,11 +82,23 @@ onLines(
   },
 );
 
-onLines("a cap on new chats is reported and can be asked for", async ({ line, cause }) => {
-  await cause({ kind: "cap_new_chats", limit: 5, until: Date.now() + 3_600_000 });
-  const cap = await line.socket.fetchNewChatMessageCap();
-  assert.deepEqual([cap.total_quota, cap.used_quota, cap.capping_status], [5, 0, "NONE"]);
-});
+onLines(
+  "a cap on new chats is reported, and can be asked for as WhatsApp Web does, not as the library does",
+  async ({ line, cause }) => {
+    await cause({ kind: "cap_new_chats", limit: 5, until: Date.now() + 3_600_000 });
+    await assert.rejects(line.socket.fetchNewChatMessageCap(), /unknown query/);
+    const { query, generateMessageTag } = line.socket;
+    const variables = { input: { type: "INDIVIDUAL_NEW_CHAT_THREAD" } };
+    const cap = await executeWMexQuery<Record<string, unknown>>(
+      variables,
+      "27910975521856601",
+      "xwa2_message_capping_info",
+      query,
+      generateMessageTag,
+    );
+    assert.deepEqual([cap.total_quota, cap.used_quota, cap.capping_status], [5, 0, "NONE"]);
+  },
+);
 
 onLines(
   "typing reaches a line that is available, presence if it subscribed, and its own typing reaches the phone",
