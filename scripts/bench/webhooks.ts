@@ -99,7 +99,12 @@ function makePost(stage: Stage): (number: number) => Promise<void> {
   return async (number) => {
     const event = { ...textEvent(number), id: `evt_raw${number}`, createdAt: 0 } as LoggedEvent;
     const { url } = stage.receiver.ready;
-    const outcome = await attemptDelivery(context, { url, secrets: () => [secret], event, signal });
+    const outcome = await attemptDelivery(context, {
+      url,
+      open: () => ({ secrets: [secret], headers: {} }),
+      event,
+      signal,
+    });
     if (outcome.kind !== "delivered") throw new Error("the receiver did not take a delivery");
   };
 }

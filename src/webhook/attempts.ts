@@ -12,7 +12,7 @@ import { type Kv, STORE_PAUSE_MS } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { attemptDelivery } from "./delivery.ts";
 import type { Ended } from "./delivery_writer.ts";
-import { liveSecrets, type WebhookRow } from "./webhook.ts";
+import { type Opened, opened, type WebhookRow } from "./webhook.ts";
 
 /** Pause after a failed attempt, so that an endpoint that refuses at once is not called in a tight loop. */
 const FAILING_REST_MS = 250;
@@ -62,7 +62,7 @@ export class Attempts {
   readonly #underWay = new Set<Promise<Fate>>();
   /** Whether the last attempt was a success. */
   #works = true;
-  #opened: { row: WebhookRow; until: number; secrets: readonly string[] } | null = null;
+  #opened: { row: WebhookRow; until: number; value: Opened } | null = null;
 
   constructor(context: AttemptsContext, options: AttemptsOptions) {
     this.#context = context;
@@ -122,23 +122,23 @@ export class Attempts {
     const target = webhook();
     if (!target.active) return "put off";
     const { url } = target;
-    const secrets = () => this.#secretsOf(target);
-    const outcome = await attemptDelivery(this.#context, { url, secrets, event: due.event, signal });
+    const open = () => this.#open(target);
+    const outcome = await attemptDelivery(this.#context, { url, open, event: due.event, signal });
     if (outcome.kind === "stopped") return "put off";
     this.#works = outcome.kind === "delivered";
     await ended(due, outcome, target);
     return "made";
   }
 
-  /** Returns the signing secrets, unsealed once until the row changes or a rotation ends. */
-  #secretsOf(target: WebhookRow): readonly string[] {
+  /** Returns what requests carry, unsealed once until the row changes or a rotation ends. */
+  #open(target: WebhookRow): Opened {
     const { seal, runtime } = this.#context;
     const now = runtime.clock.now();
     const until = target.previousSecretUntil ?? Infinity;
     if (this.#opened?.row !== target || now >= this.#opened.until) {
-      const secrets = liveSecrets(target, { seal, now });
-      this.#opened = { row: target, until: until > now ? until : Infinity, secrets };
+      const value = opened(target, { seal, now });
+      this.#opened = { row: target, until: until > now ? until : Infinity, value };
     }
-    return this.#opened.secrets;
+    return this.#opened.value;
   }
 }

@@ -6,7 +6,7 @@ import type { LoggedEvent } from "../event/event.ts";
 import type { Runtime } from "../runtime.ts";
 import { SealError } from "../store/seal.ts";
 import { signatureHeaders } from "./sign.ts";
-import type { DeliveryAttempt } from "./webhook.ts";
+import type { DeliveryAttempt, Opened } from "./webhook.ts";
 
 /** Time limit of the whole exchange (spec, Limits). */
 const DELIVERY_TIMEOUT_MS = 10_000;
@@ -33,12 +33,12 @@ export function bodyOf({ event, sessionId, sessionName, data }: LoggedEvent): st
   return JSON.stringify({ event, sessionId, sessionName, data });
 }
 
-/** Makes one request. Never throws. `secrets`: newest first; throws SealError if they cannot be unsealed. */
+/** Makes one request. Never throws. `open` throws SealError if the secrets or headers cannot be unsealed. */
 export async function attemptDelivery(
   { safeFetch, runtime }: { safeFetch: SafeFetch; runtime: Runtime },
-  { url, secrets, event, signal }: {
+  { url, open, event, signal }: {
     url: string;
-    secrets: () => readonly string[];
+    open: () => Opened;
     event: LoggedEvent;
     signal: AbortSignal;
   },
@@ -60,13 +60,15 @@ export async function attemptDelivery(
     return { at, status, durationMs: to - at, error };
   };
   try {
+    const { secrets, headers } = open();
     const response = await safeFetch.fetch({
       url,
       method: "POST",
       headers: {
+        ...headers,
         "content-type": "application/json",
-        "user-agent": "Paloma-Webhook/1",
-        ...signatureHeaders({ id: event.id, at, body, secrets: secrets() }),
+        "user-agent": headers["user-agent"] ?? "Paloma-Webhook/1",
+        ...signatureHeaders({ id: event.id, at, body, secrets }),
       },
       body,
       schemes: ["https:"],
@@ -90,7 +92,9 @@ export async function attemptDelivery(
 
 function reasonOf(error: unknown): string {
   if (error instanceof EgressError) return error.message;
-  if (error instanceof SealError) return "the secret cannot be read (was PALOMA_SECRET_KEY changed?): rotate it";
+  if (error instanceof SealError) {
+    return "the secret or a header cannot be read (was PALOMA_SECRET_KEY changed?): rotate the secret, set the headers again";
+  }
   return "the request could not be made";
 }
 

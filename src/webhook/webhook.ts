@@ -3,6 +3,9 @@ import type { EventName, LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Seal } from "../store/seal.ts";
 
+/** Whose events a webhook gets: of all chats, of 1:1 chats, or of groups. */
+export const CHATS = ["all", "direct", "groups"] as const;
+
 export interface Webhook {
   id: string;
   accountId: string;
@@ -10,6 +13,10 @@ export interface Webhook {
   events: readonly EventName[];
   /** Null: every session of the account. */
   sessionId: string | null;
+  /** Absent means "all"; events without a chat go to every webhook. */
+  chats?: (typeof CHATS)[number];
+  /** Names of the headers that requests carry beside the gateway's own, in lower case; absent for none. */
+  headerNames?: readonly string[];
   /** False pauses delivery: events wait in the event log and are delivered in order once it is true again. */
   active: boolean;
   /** Why the gateway switched it off, and how to switch it on again; null otherwise. */
@@ -51,6 +58,15 @@ export interface WebhookRow extends Webhook {
   secret: Uint8Array;
   /** Also signs until `previousSecretUntil`; null if there is only one secret. */
   previousSecret: Uint8Array | null;
+  /** The headers with their values, as JSON; absent for none. */
+  headers?: Uint8Array;
+}
+
+/** What a request to the target carries, unsealed. */
+export interface Opened {
+  /** The secrets that sign, newest first. */
+  secrets: readonly string[];
+  headers: Readonly<Record<string, string>>;
 }
 
 /** A worker's progress, in a row of its own, so that it never conflicts with the owner's changes. */
@@ -78,7 +94,7 @@ export function shownWebhook(
   row: WebhookRow,
   { failingSince, now }: Pick<ShownWebhook, "failingSince"> & { now: number },
 ): ShownWebhook {
-  const { secret: _, previousSecret: __, ...webhook } = row;
+  const { secret: _, previousSecret: __, headers: ___, ...webhook } = row;
   const rotating = webhook.previousSecretUntil !== null && now < webhook.previousSecretUntil;
   return { ...webhook, previousSecretUntil: rotating ? webhook.previousSecretUntil : null, failingSince };
 }
@@ -91,13 +107,14 @@ export function changedAt({ updatedAt }: WebhookRow, now: number): number {
   return Math.max(now, updatedAt + 1);
 }
 
-/** Returns the secrets that sign now, newest first. */
-export function liveSecrets(row: WebhookRow, { seal, now }: { seal: Seal; now: number }): string[] {
+/** Returns what a request made now carries. Throws SealError. */
+export function opened(row: WebhookRow, { seal, now }: { seal: Seal; now: number }): Opened {
   const sealed = [row.secret];
   if (row.previousSecret && row.previousSecretUntil !== null && now < row.previousSecretUntil) {
     sealed.push(row.previousSecret);
   }
-  return sealed.map((secret) => new TextDecoder().decode(seal.open(secret)));
+  const open = (value: Uint8Array) => new TextDecoder().decode(seal.open(value));
+  return { secrets: sealed.map(open), headers: row.headers ? JSON.parse(open(row.headers)) : {} };
 }
 
 const OWN_TROUBLE: readonly EventName[] = ["webhook.failing", "webhook.disabled"];
@@ -110,7 +127,20 @@ export function wants(webhook: Webhook, event: LoggedEvent): boolean {
     return false;
   }
   if (webhook.sessionId !== null && webhook.sessionId !== event.sessionId) return false;
-  return webhook.events.includes(event.event);
+  const { chats = "all" } = webhook;
+  const chat = chats === "all" ? null : chatKindOf(event);
+  return (chat === null || chat === chats) && webhook.events.includes(event.event);
+}
+
+/** Returns the kind of chat that the event is about; null if it is about none, as a status post. */
+function chatKindOf({ event, data }: LoggedEvent): "direct" | "groups" | null {
+  if (event === "group.updated" || event === "group.participants") return "groups";
+  // Only receipts of groups name a person.
+  if (event === "message.status") return data.participant === null ? "direct" : "groups";
+  if (event === "recipient.opted_out") return "direct";
+  const chat = "chat" in data ? data.chat : "to" in data ? data.to : null;
+  if (typeof chat !== "string" || chat.endsWith("@broadcast")) return null;
+  return chat.endsWith("@g.us") ? "groups" : "direct";
 }
 
 /** Returns a new delivery, without attempts. */

@@ -20,6 +20,10 @@ interface NewWebhook {
   /** Null: all. */
   events: readonly EventName[] | null;
   sessionId: string | null;
+  /** "all" by default. */
+  chats?: Webhook["chats"];
+  /** Sent with every request beside the gateway's own headers; none by default. */
+  headers?: Readonly<Record<string, string>>;
   /** How many webhooks the account may have; unlimited by default. */
   most?: number;
   /** Adds mutations to be committed together with the webhook; called again for each attempt. */
@@ -83,6 +87,8 @@ export class Webhooks {
       url,
       events: checkedEvents(wanted.events ?? USUAL_EVENTS),
       sessionId,
+      ...(wanted.chats === undefined ? {} : { chats: wanted.chats }),
+      ...this.#sealedHeaders(wanted.headers ?? {}),
       active: true,
       switchedOff: null,
       previousSecretUntil: null,
@@ -106,11 +112,14 @@ export class Webhooks {
   async update(
     accountId: string,
     webhookId: string,
-    wanted: Partial<Pick<Webhook, "url" | "events" | "active">>,
+    wanted: Partial<Pick<Webhook, "url" | "events" | "active" | "chats"> & Pick<NewWebhook, "headers">>,
   ): Promise<ShownWebhook> {
     await existingWebhook(this.#deps.kv, accountId, webhookId);
     if (wanted.url !== undefined) await this.#vetTarget(wanted.url);
+    const headers = wanted.headers && this.#sealedHeaders(wanted.headers);
     const row = await this.#change(accountId, webhookId, (before) => ({
+      ...(wanted.chats === undefined ? {} : { chats: wanted.chats }),
+      ...headers,
       url: wanted.url ?? before.url,
       events: wanted.events === undefined ? before.events : checkedEvents(wanted.events),
       active: wanted.active ?? before.active,
@@ -221,6 +230,13 @@ export class Webhooks {
     const { runtime, seal } = this.#deps;
     const secret = makeSecret(runtime.random);
     return { secret, sealed: seal.seal(new TextEncoder().encode(secret)) };
+  }
+
+  /** Returns the part of the row that holds the headers, with their values sealed: they may be passwords. */
+  #sealedHeaders(headers: Readonly<Record<string, string>>): Required<Pick<WebhookRow, "headers" | "headerNames">> {
+    const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+    const sealed = this.#deps.seal.seal(new TextEncoder().encode(JSON.stringify(Object.fromEntries(lower))));
+    return { headerNames: lower.map(([name]) => name), headers: sealed };
   }
 
   async #vetTarget(url: string): Promise<void> {

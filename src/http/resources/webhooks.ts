@@ -1,7 +1,7 @@
 /** Webhooks, to which events are posted (spec, "Webhooks"); `deliveries.ts` has their delivery log. */
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES, type EventName } from "../../event/event.ts";
-import type { ShownWebhook } from "../../webhook/webhook.ts";
+import { CHATS, type ShownWebhook } from "../../webhook/webhook.ts";
 import type { MadeWebhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, route } from "../api/route.ts";
@@ -10,11 +10,48 @@ import type { Services } from "../api/services.ts";
 
 const EventNames = z.array(z.enum(EVENT_NAMES).openapi("EventName"));
 
+const Chats = z.enum(CHATS).openapi("WebhookChats", {
+  description:
+    "Whether events of all chats are delivered, of 1:1 chats, or of groups. Events about no chat always are.",
+});
+
+/** What the gateway sets itself, or what would change how the request is read. */
+const RESERVED =
+  /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|accept-encoding|webhook-.*|x-webhook-signature.*)$/i;
+const MOST_HEADERS = 20;
+
+const Headers = z.record(
+  z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}$/, "is not the name of a header"),
+  z.string().max(4096).regex(
+    /^(?:[\x21-\x7e]+(?:[ \t]+[\x21-\x7e]+)*)?$/,
+    "must be printable ASCII without blanks around it",
+  ),
+).check((ctx) => {
+  const names = Object.keys(ctx.value);
+  const wrong = (name: string, message: string) =>
+    ctx.issues.push({ code: "custom", input: ctx.value, path: [name], message });
+  if (names.length > MOST_HEADERS) {
+    ctx.issues.push({ code: "custom", input: ctx.value, message: `has more than ${MOST_HEADERS} headers` });
+  }
+  for (const [i, name] of names.entries()) {
+    if (RESERVED.test(name)) wrong(name, "is set by the gateway");
+    else if (names.findIndex((other) => other.toLowerCase() === name.toLowerCase()) < i) wrong(name, "is given twice");
+  }
+}).openapi({
+  description: "Headers sent with every request, such as `Authorization`. Stored encrypted and never shown.",
+  example: { Authorization: "Basic cGFsb21hOnNlY3JldA==" },
+});
+
 const webhookFields = {
   id: idOf("webhook", "whk"),
   url: z.string().openapi({ example: "https://example.com/paloma" }),
   events: EventNames,
   sessionId: z.string().nullable().openapi({ description: "Only events of this session; null for all sessions." }),
+  chats: Chats,
+  headerNames: z.array(z.string()).openapi({
+    description: "Names of the additional headers, in lower case. Their values are never shown.",
+    example: ["authorization"],
+  }),
   active: z.boolean(),
   switchedOff: z.string().nullable().openapi({
     description: "Why the gateway disabled the webhook; null if it did not.",
@@ -53,10 +90,17 @@ const WebhookCreation = z.strictObject({
   sessionId: z.string().min(1).max(100).nullish().openapi({
     description: "Restrict the webhook to one session. Defaults to all sessions.",
   }),
+  chats: Chats.nullish().openapi({ description: "Defaults to `all`." }),
+  headers: Headers.nullish(),
 }).openapi("WebhookCreation");
 
-const WebhookChange = z.strictObject({ url: url.nullish(), events: events.nullish(), active: z.boolean().nullish() })
-  .openapi("WebhookChange");
+const WebhookChange = z.strictObject({
+  url: url.nullish(),
+  events: events.nullish(),
+  chats: Chats.nullish(),
+  headers: Headers.nullish().openapi({ description: "Replaces all additional headers; `{}` removes them." }),
+  active: z.boolean().nullish(),
+}).openapi("WebhookChange");
 
 const params = idParams("webhook", "whk");
 const base = { tag: "Webhooks", access: "key" } as const;
@@ -151,11 +195,19 @@ export const webhookResource = {
 function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
   api.on(listWebhooks, async ({ caller }) => ok({ data: (await webhooks.list(caller.account.id)).map(recordOf) }));
 
-  api.on(createWebhook, async ({ caller, body: { url, events = null, sessionId = null }, repeat }) => {
+  api.on(createWebhook, async ({ caller, body: { chats, headers, ...body }, repeat }) => {
     const answerTo = ({ webhook, secret }: MadeWebhook) => created({ data: { ...recordOf(webhook), secret } });
     return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
       const most = caller.plan.webhooks;
-      return webhooks.create(caller.account.id, { url, events, sessionId, most, commitWith: keep });
+      return webhooks.create(caller.account.id, {
+        url: body.url,
+        events: body.events ?? null,
+        sessionId: body.sessionId ?? null,
+        ...(chats == null ? {} : { chats }),
+        ...(headers == null ? {} : { headers }),
+        most,
+        commitWith: keep,
+      });
     });
   });
 
@@ -163,10 +215,12 @@ function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
     return ok({ data: recordOf(await webhooks.get(caller.account.id, params.id)) });
   });
 
-  api.on(updateWebhook, async ({ caller, params, body: { url, events, active } }) => {
+  api.on(updateWebhook, async ({ caller, params, body: { url, events, chats, headers, active } }) => {
     const change = {
       ...(url == null ? {} : { url }),
       ...(events == null ? {} : { events }),
+      ...(chats == null ? {} : { chats }),
+      ...(headers == null ? {} : { headers }),
       ...(active == null ? {} : { active }),
     };
     return ok({ data: recordOf(await webhooks.update(caller.account.id, params.id, change)) });
@@ -194,6 +248,8 @@ function recordOf(webhook: ShownWebhook): z.infer<typeof WebhookRecord> {
     url,
     events: [...events],
     sessionId,
+    chats: webhook.chats ?? "all",
+    headerNames: [...webhook.headerNames ?? []],
     active,
     switchedOff,
     failingSince: isoTimeOrNull(webhook.failingSince),

@@ -5,7 +5,7 @@ import { type LoggedEvent, USUAL_EVENTS } from "../../../src/event/event.ts";
 import { sweepEvents } from "../../../src/event/sweep.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, type CommitOptions, type Kv } from "../../../src/store/kv.ts";
-import { type Delivery, deliveryId, orderOfDelivery } from "../../../src/webhook/webhook.ts";
+import { type Delivery, deliveryId, orderOfDelivery, wants } from "../../../src/webhook/webhook.ts";
 import { releaseEvents, sweepDeliveries } from "../../../src/webhook/sweep.ts";
 import { answering } from "../../support/receiver.ts";
 import { ACCOUNT, ALL_EVENTS, SESSION, textEvent, webhookStage } from "../../support/webhook_world.ts";
@@ -467,4 +467,58 @@ Deno.test("what was written for a webhook while it was removed is swept", async 
   assert.deepEqual(await Array.fromAsync(kv.list({ prefix: webhookKeys.allDeliveries() })), []);
   assert.deepEqual(await Array.fromAsync(kv.list({ prefix: webhookKeys.allDueAttempts() })), []);
   assert.ok((await kv.get(webhookKeys.webhookProgress(s.webhook.id))).value);
+});
+
+Deno.test("a webhook's own headers are sent with each request, kept sealed, and never shown", async () => {
+  await using s = await stage();
+  const [name, hidden] = ["Authorization", "Basic cGFsb21hOmh1bnRlcjI="];
+  const shown = await s.webhooks.update(ACCOUNT, s.webhook.id, { headers: { [name]: hidden, "User-Agent": "shop" } });
+  assert.deepEqual(shown.headerNames, ["authorization", "user-agent"]);
+  const rows = [...s.world.disk.rows.values()].map(({ value }) => value);
+  const plain = (_: string, part: unknown) =>
+    part instanceof Uint8Array ? new TextDecoder().decode(part) : typeof part === "bigint" ? `${part}` : part;
+  assert.ok(!JSON.stringify([rows, shown, await s.webhooks.list(ACCOUNT)], plain).includes(hidden));
+  await s.world.log(textEvent(1));
+  await s.world.until(s.webhook.id, (deliveries) => deliveries[0]?.status === "delivered");
+  const [first] = s.receiver.requests;
+  assert.equal(first!.headers.authorization, hidden);
+  assert.equal(first!.headers["user-agent"], "shop");
+  assert.match(`${first!.headers["x-webhook-signature"]}`, /^[0-9a-f]{64}$/);
+
+  await s.webhooks.rotateSecret(ACCOUNT, s.webhook.id);
+  assert.deepEqual((await s.webhooks.get(ACCOUNT, s.webhook.id)).headerNames, ["authorization", "user-agent"]);
+  await s.webhooks.update(ACCOUNT, s.webhook.id, { headers: {} });
+  await s.world.log(textEvent(2));
+  await s.world.until(s.webhook.id, (all) => all.length === 2 && all.every(({ status }) => status === "delivered"));
+  assert.equal(s.receiver.requests[1]!.headers.authorization, undefined);
+});
+
+Deno.test("a webhook gets the events of its kind of chat, and those that are about no chat", async () => {
+  const [person, group] = ["4915100@s.whatsapp.net", "120363025246125486@g.us"];
+  const base = textEvent(1);
+  const about = (event: string, data: Record<string, unknown>) =>
+    ({ ...base, id: "evt_1", createdAt: 0, event, data }) as unknown as LoggedEvent;
+  const events: [LoggedEvent, "direct" | "groups" | null][] = [
+    [about("message.received", { chat: person }), "direct"],
+    [about("message.received", { chat: group }), "groups"],
+    [about("message.received", { chat: "7@lid" }), "direct"],
+    [about("message.sent", { to: "4915100" }), "direct"],
+    [about("message.failed", { to: group }), "groups"],
+    [about("message.sent", { to: "status@broadcast" }), null],
+    [about("message.status", { participant: null }), "direct"],
+    [about("message.status", { participant: person }), "groups"],
+    [about("group.updated", { group: { id: group } }), "groups"],
+    [about("group.participants", { group: { id: group } }), "groups"],
+    [about("recipient.opted_out", { number: "4915100", word: "stop" }), "direct"],
+    [about("session.connected", { phone: "4915100" }), null],
+    [about("bulk.finished", { bulkId: "blk_1" }), null],
+  ];
+  await using s = await stage();
+  for (const chats of ["direct", "groups", "all"] as const) {
+    const webhook = await s.webhooks.update(ACCOUNT, s.webhook.id, { chats });
+    for (const [event, kind] of events) {
+      const expected = chats === "all" || kind === null || kind === chats;
+      assert.equal(wants(webhook, event), expected, `${chats}: ${event.event} ${JSON.stringify(event.data)}`);
+    }
+  }
 });
