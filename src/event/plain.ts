@@ -15,6 +15,8 @@ const MAX_DEPTH = 32;
 const MAX_CHARACTERS = 250_000;
 /** The longest JSON form of a character: `\u0007`. */
 const LONGEST_ESCAPE = 6;
+/** Members of a record in which a list is looked for. */
+const MOST_LOOKED_AT = 64;
 /** Characters counted for a member beside its own. */
 const MEMBER_COST = 8;
 
@@ -36,8 +38,18 @@ interface Budget {
 }
 
 function shortestFirst(record: object): [string, unknown][] {
-  const members = Object.entries(record).map((member) => ({ member, size: sizeBound(member[1]) }));
+  const members = Object.entries(record).map((member) => ({ member, size: sizeOf(member[1]) }));
   return members.sort((a, b) => a.size < b.size ? -1 : Number(a.size > b.size)).map(({ member }) => member);
+}
+
+/** An upper bound of the size. Infinity for a list that does not fit anyway: visiting its members would take long. */
+function sizeOf(value: unknown): number {
+  const isRecord = typeof value === "object" && value !== null && !Array.isArray(value);
+  const inside = isRecord ? Object.values(value) : [];
+  const isLong = [value, ...inside.slice(0, MOST_LOOKED_AT)].some((one) =>
+    Array.isArray(one) && one.length * MEMBER_COST > MAX_CHARACTERS
+  );
+  return isLong ? Infinity : sizeBound(value);
 }
 
 function copy(value: unknown, depth: number, budget: Budget): unknown {

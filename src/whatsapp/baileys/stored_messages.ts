@@ -68,8 +68,9 @@ export function keepOriginal(
   if (UNREFERRED.includes(type)) return;
   const { messageContextInfo, deviceSentMessage, ...said } = proto.Message.decode(unpadRandomMax16(plaintext));
   // A copy of what the owner sent elsewhere may have its secret beside it.
-  const whole = proto.Message.encode({ messageContextInfo, ...(deviceSentMessage?.message ?? said) }).finish();
-  const isWhole = whole.length <= LONGEST_ORIGINAL;
+  const whole = { messageContextInfo, ...(deviceSentMessage?.message ?? said) };
+  // By its length before it is encoded: a million tiny members take half a second.
+  const isWhole = plaintext.length <= LONGEST_ORIGINAL;
   const kept = text?.slice(0, LONGEST_ORIGINAL) ?? null;
   const { messageSecret } = messageContextInfo ?? {};
   const cut = () => ({
@@ -85,7 +86,7 @@ export function keepOriginal(
     // View-once messages can't be forwarded, nor those of which only the text is kept.
     type: viewOnce || !(isWhole || FORWARDABLE[type] === "text") ? "unknown" : type,
     filename: media?.filename?.slice(0, LONGEST_NAME) ?? null,
-    message: isWhole ? whole : proto.Message.encode(cut()).finish(),
+    message: proto.Message.encode(isWhole ? whole : cut()).finish(),
   };
   const row = networkKeys.waReceived(lineId, id);
   const days = type === "pollCreationMessage" ? POLL_KEPT_DAYS : RECEIVED_DAYS;
