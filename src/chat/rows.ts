@@ -57,8 +57,14 @@ export interface ChatRecord {
 /** Rings when there is more of an account's older data to index. */
 export const BACKFILL_TOPIC = "chat_backfill";
 
-/** How far the index of an account's older data is: its messages by history number, then its events by their order. */
-export type Backfill = { step: "sent"; upTo: number } | { step: "written"; before: string | null };
+/**
+ * How far the index of an account's older data is: its messages by history number, newest first, then its events by
+ * their order, newest first, and at last what those mark at others, oldest first.
+ */
+export type Backfill =
+  | { step: "sent"; upTo: number }
+  | { step: "written"; before: string | null }
+  | { step: "marks"; after: string | null };
 
 export const chatKeys = {
   /** The place of a chat, by each of its addresses. */

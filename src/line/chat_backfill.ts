@@ -1,13 +1,13 @@
 /**
- * Indexes the chats of data that an older version wrote: piece by piece, newest first, in commits that let others pass.
+ * Indexes the chats of data that an older version wrote: piece by piece, in commits that let others pass.
  * A row says how far each account is. Pieces may be repeated, so a kill at any point loses and doubles nothing. What was
  * received then counts as read.
  */
-import { type ChatIndex, type InLine } from "../chat/chat_index.ts";
+import { type ChatIndex, type InLine, reacted } from "../chat/chat_index.ts";
 import type { OpenChat } from "../chat/chat_record.ts";
 import { type Backfill, BACKFILL_TOPIC, chatKeys, type ChatRow, isSent } from "../chat/rows.ts";
-import { type ChatEvent, isChatEvent } from "../event/event.ts";
-import { orderOf } from "../event/log.ts";
+import { type ChatEvent, isChatEvent, type LoggedEvent } from "../event/event.ts";
+import { EVENTS_A_READ, orderOf, readAfter } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { ledgerOf, messageIds, messagesOf, sequence } from "../message/history/ledger.ts";
 import { chatOf, hasEnded, type Message, orderInChat } from "../message/message.ts";
@@ -16,8 +16,8 @@ import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { isGroup } from "../whatsapp/chats.ts";
-import { isKept } from "./chat_entries.ts";
-import { jidOf } from "./chat_marks.ts";
+import { deleted, edited, isKept, reactorOf, targetOf } from "./chat_entries.ts";
+import { jidOf, placeOf } from "./chat_marks.ts";
 import type { Line } from "./line.ts";
 import { lineKeys } from "./rows.ts";
 import { orderOfSeen, withOrder } from "./seen.ts";
@@ -57,8 +57,9 @@ export async function backfillChats(deps: BackfillDeps, signal: AbortSignal): Pr
     let row: Row<Backfill> | null = first;
     while (row && clock.now() < until && !signal.aborted) {
       const begun = clock.now();
-      const { entries, next }: Piece = await pieceOf(kv, row);
+      const { entries, marking = [], next }: Piece = await pieceOf(kv, row);
       await index(deps, entries);
+      for (const event of marking) await markAgain(deps, event);
       indexed += entries.length;
       row = await advance(kv, row, next);
       await sleep(clock, Math.max(1, PAUSE_FACTOR * (clock.now() - begun)), signal);
@@ -72,6 +73,8 @@ export async function backfillChats(deps: BackfillDeps, signal: AbortSignal): Pr
 /** What to index now, and where to continue; `next` null: the account is done. */
 interface Piece {
   entries: Entry[];
+  /** Edits, deletions and reactions. */
+  marking?: LoggedEvent[];
   next: Backfill | null;
 }
 
@@ -85,7 +88,18 @@ async function advance(kv: Kv, row: Row<Backfill>, next: Backfill | null): Promi
 
 async function pieceOf(kv: Kv, { key, value }: Row<Backfill>): Promise<Piece> {
   const accountId = String(key.at(-1));
-  return value.step === "sent" ? await sentPiece(kv, accountId, value.upTo) : await writtenPiece(kv, accountId, value);
+  switch (value.step) {
+    case "sent":
+      return await sentPiece(kv, accountId, value.upTo);
+    case "written":
+      return await writtenPiece(kv, accountId, value);
+    case "marks": {
+      const events = await readAfter(kv, accountId, value.after);
+      const oldest = events.at(-1);
+      const next = events.length < EVENTS_A_READ ? null : { step: "marks", after: orderOf(oldest!.id) } as const;
+      return { entries: [], marking: events, next };
+    }
+  }
 }
 
 async function sentPiece(kv: Kv, accountId: string, upTo: number): Promise<Piece> {
@@ -134,7 +148,43 @@ async function writtenPiece(
     return [entryOf(event, value === null ? microsecondsOf(event) : orderOfSeen(value))];
   });
   const oldest = events.at(-1);
-  return { entries, next: events.length < PIECE ? null : { step: "written", before: orderOf(oldest!.id) } };
+  return {
+    entries,
+    next: events.length < PIECE ? { step: "marks", after: null } : { step: "written", before: orderOf(oldest!.id) },
+  };
+}
+
+/** Does again what an event marked at another message; that it was done before changes nothing. */
+async function markAgain({ kv, chats }: BackfillDeps, event: LoggedEvent): Promise<void> {
+  const marked = markOf(event);
+  if (marked === null || !isKept(marked.chat)) return;
+  const line = { lineId: event.sessionId, accountId: event.accountId };
+  const place = await placeOf({ kv, chats }, line, marked);
+  if (place) await chats.amend(line.lineId, place, marked.next);
+}
+
+function markOf(event: LoggedEvent): { chat: string; id: string; next: (row: ChatRow) => ChatRow } | null {
+  switch (event.event) {
+    case "message.edited": {
+      const { chat, messageId: id, text } = event.data;
+      return { chat, id, next: (row) => edited(row, text, event.createdAt) };
+    }
+    case "message.deleted": {
+      const { chat, messageId: id } = event.data;
+      return { chat, id, next: (row) => deleted(row, event.createdAt) };
+    }
+    case "message.received":
+    case "message.echo": {
+      const { data } = event;
+      const id = data.type === "reactionMessage" ? targetOf(data) : null;
+      if (id === null) return null;
+      const { chat, number, participant = null, text } = data;
+      const by = reactorOf({ fromMe: event.event === "message.echo", number, participant, chat });
+      return { chat, id, next: (row) => reacted(row, by, text ?? "") };
+    }
+    default:
+      return null;
+  }
 }
 
 async function linesOf(kv: Kv, ids: readonly string[]): Promise<Map<string, Line>> {

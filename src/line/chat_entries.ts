@@ -46,7 +46,7 @@ export async function indexIncoming(
   }
   if (type === "reactionMessage") {
     const id = targetOf(message);
-    const by = fromMe ? ME : message.number ?? message.participant ?? chatOf(chat);
+    const by = reactorOf(message);
     if (id) await mark(deps, change, line, { chat, id }, (row) => reacted(row, by, message.text ?? ""));
     return now;
   }
@@ -88,7 +88,15 @@ function said({ accountId }: InLine, message: Incoming, data: EventData<"message
   };
 }
 
-function targetOf({ details }: Incoming): string | null {
+/** Returns by whom a reaction is, as `Reactions` names them. */
+export function reactorOf(
+  { fromMe, number, participant, chat }: Pick<Incoming, "fromMe" | "number" | "participant" | "chat">,
+): string {
+  return fromMe ? ME : number ?? participant ?? chatOf(chat);
+}
+
+/** Returns the network's id of the message that a reaction is to. */
+export function targetOf({ details }: { details?: Record<string, unknown> | null | undefined }): string | null {
   const target = details?.target as { messageId?: string } | undefined;
   return target?.messageId ?? null;
 }
@@ -121,11 +129,11 @@ async function replace(
 }
 
 /** The rows of what the API sent have the new text in the message's own row. */
-function edited(row: ChatRow, text: string | null, now: number): ChatRow {
+export function edited(row: ChatRow, text: string | null, now: number): ChatRow {
   return isSent(row) ? row : { ...row, text, editedAt: now };
 }
 
-function deleted(row: ChatRow, now: number): ChatRow {
+export function deleted(row: ChatRow, now: number): ChatRow {
   if (isSent(row)) return row;
   const { media: _media, details: _details, quoted: _quoted, ...rest } = row;
   return { ...rest, text: null, deletedAt: row.deletedAt ?? now };
