@@ -13,8 +13,16 @@ export function addAccountCommand(root: Command): void {
   sub("create", "create an account and print its API key")
     .requiredOption("--name <name>", "its name")
     .option("--plan <plan>", "its plan", "free")
+    .option("--same-name", "although another account has that name")
     .action((options) =>
       withNewData(options, async ({ accounts }) => {
+        const namesake = (await accounts.list()).find(({ name }) => name === options.name);
+        if (namesake && !options.sameName) {
+          throw new Exit(
+            1,
+            `Account ${namesake.id} is named ${options.name} already: choose another name, or --same-name.`,
+          );
+        }
         const { account, apiKey } = await accounts.create({ name: options.name, plan: options.plan });
         printResult(
           options,
@@ -91,21 +99,26 @@ export function addAccountCommand(root: Command): void {
   choose("seal <id>", "encrypt its message contents at rest, including existing ones; sending costs more", true);
   choose("unseal <id>", "store its message contents unencrypted again", false);
 
-  sub("delete <id>", "delete it with all its lines and data; the running gateway does the work").action((
-    id: string,
-    options,
-  ) =>
-    withData(options, async ({ accounts }) => {
-      await existing(accounts, id);
-      await accounts.remove(id);
-      printResult(
-        options,
-        { accountId: id, deleted: true },
-        () =>
-          `Account ${id} is deleted. The gateway unlinks its lines and removes its data within a minute, or when it next runs.`,
-      );
-    })
-  );
+  sub("delete <id>", "delete it with all its lines and data; the running gateway does the work")
+    .option("--yes", "do not ask").action((
+      id: string,
+      options,
+    ) =>
+      withData(options, async ({ accounts }) => {
+        const { name } = await existing(accounts, id);
+        // Scripts have no terminal, and nobody who could answer.
+        if (!options.yes && Deno.stdin.isTerminal() && prompt(`Type its name, ${name}, to delete it:`) !== name) {
+          throw new Exit(1, "Nothing is deleted.");
+        }
+        await accounts.remove(id);
+        printResult(
+          options,
+          { accountId: id, deleted: true },
+          () =>
+            `Account ${id} is deleted. The gateway unlinks its lines and removes its data within a minute, or when it next runs.`,
+        );
+      })
+    );
 
   sub("rotate-key <id>", "create a new API key; the old one stops working at once").action((id: string, options) =>
     withData(options, async ({ accounts }) => {

@@ -39,8 +39,14 @@ async function ask(base: string, path: string, request: RequestInit) {
     const response = await fetch(base + path, request);
     return { ok: response.ok, status: response.status, text: await response.text() };
   } catch (error) {
-    throw new Exit(1, `${base} cannot be reached: ${reasonOf(error)}`);
+    throw new Exit(1, unreachable(base, reasonOf(error)));
   }
+}
+
+/** Returns what to say of a program that cannot be reached at this address. */
+export function unreachable(base: string, reason: string): string {
+  if (!/refused|connect error/i.test(reason)) return `${base} cannot be reached: ${reason}`;
+  return `Nothing answers at ${base} (${reason}): is \`paloma serve\` running there?`;
 }
 
 /** Returns the status of a refusal with what its problem document says, or with the beginning of any other answer. */

@@ -2,8 +2,9 @@
 import type { Command } from "commander";
 import { systemClock } from "../runtime.ts";
 import { type Client, httpClient, type Json, until } from "./client.ts";
-import { withData } from "./data.ts";
+import { keyOf, type KeyOptions, withKey } from "./key.ts";
 import { Exit, print, printError, printResult } from "./output.ts";
+import { untilAsked } from "./signals.ts";
 import { apiUrl, OF_DATA, OF_PORT, withSettings } from "./settings.ts";
 
 /** Generous, because a person has to find the phone first. */
@@ -12,44 +13,45 @@ const POLL_MS = 1_000;
 /** Clears a terminal and goes to its upper left corner. */
 const CLEAR = "\x1b[2J\x1b[H";
 
-interface LinkOptions extends Record<string, unknown> {
+interface LinkOptions extends KeyOptions {
   url?: string;
-  key?: string;
   number?: string;
   json?: boolean;
 }
 
 export function addLinkCommand(root: Command): void {
-  withSettings(root.command("link <name>").description("link a line: show the QR code here and wait for the phone"), [
-    ...OF_PORT,
-    ...OF_DATA,
-  ])
+  const command = withSettings(
+    root.command("link <name>").description("link a line: show the QR code here and wait for the phone"),
+    [
+      ...OF_PORT,
+      ...OF_DATA,
+    ],
+  )
     .option("--number <number>", "link this phone number with a pairing code instead")
     .option("--url <url>", "base URL of the API, which ends in /v1 (default: the gateway on this machine)")
-    .option("--key <key>", "API key [PALOMA_API_KEY] (default: of the only account)")
-    .option("--json", "print one line of JSON for each state")
-    .action(async (name: string, options: LinkOptions) => {
-      const api = httpClient(apiUrl(options.url, options), {
-        "x-api-key": options.key ?? Deno.env.get("PALOMA_API_KEY") ?? await onlyKey(options),
-      });
-      const session = await sessionNamed(api, { name, pairingPhone: options.number });
-      const connected = await untilLinked(api, session._id, options);
-      printResult(
-        options,
-        { status: "connected", sessionId: connected._id, name, phone: connected.phone },
-        () => `Linked: ${name} is ${connected.phone ?? "connected"}   session ${connected._id}`,
-      );
+    .option("--json", "print one line of JSON for each state");
+  withKey(command).action(async (name: string, options: LinkOptions) => {
+    const api = httpClient(apiUrl(options.url, options), {
+      "x-api-key": await keyOf(options),
     });
+    const session = await sessionNamed(api, { name, pairingPhone: options.number });
+    const connected = await Promise.race([untilLinked(api, session._id, options), interrupted()]);
+    if (connected === null) {
+      // One that was never linked counts against the plan, and nobody would miss it.
+      if (session.phone === null) await api.call("DELETE", `/sessions/${session._id}`);
+      throw new Exit(1, `Stopped: ${name} is not linked.`);
+    }
+    printResult(
+      options,
+      { status: "connected", sessionId: connected._id, name, phone: connected.phone },
+      () => `Linked: ${name} is ${connected.phone ?? "connected"}   session ${connected._id}`,
+    );
+  });
 }
 
-/** Resolves to the key of the only account. Throws Exit if there is none, or more than one. */
-async function onlyKey(options: LinkOptions): Promise<string> {
-  return await withData(options, async ({ accounts }) => {
-    const [account, another] = await accounts.list();
-    if (!account) throw new Exit(1, "There is no account yet: paloma account create --name NAME --plan own");
-    if (another) throw new Exit(2, "There are several accounts: choose one with --key, or PALOMA_API_KEY.");
-    return await accounts.apiKey(account.id);
-  });
+async function interrupted(): Promise<null> {
+  await untilAsked();
+  return null;
 }
 
 /** Resolves to a session of that name to link: an unlinked one, or else a new one; for a number always a new one. */
@@ -93,7 +95,13 @@ async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkO
   const text = qr === null ? null : await textOf(qr);
   if (json) return print(JSON.stringify({ ...state, qr: text, pairingCode }));
   if (Deno.stdout.isTerminal()) print(CLEAR);
-  if (pairingCode === null) print(await drawing(text!));
+  if (pairingCode === null) {
+    const drawn = await drawing(text!);
+    print(drawn);
+    if (!fits(drawn)) {
+      printError("This window is too small for the QR: enlarge it, or scan the one on the line's page in the panel.");
+    }
+  }
   // An earlier run may have been given the number.
   const phone = number === undefined ? "phone" : `phone ${number}`;
   printError(
@@ -101,6 +109,14 @@ async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkO
       ? "On the phone: WhatsApp › Linked devices › Link a device, then point the camera here. Press Ctrl-C to stop."
       : `On the ${phone}: WhatsApp › Linked devices › Link with phone number, then enter  ${pairingCode}`,
   );
+}
+
+/** Whether the QR, which is twice as wide as high, and the lines around it can be seen at once. */
+function fits(drawn: string): boolean {
+  if (!Deno.stdout.isTerminal()) return true;
+  const { columns, rows } = Deno.consoleSize();
+  const lines = drawn.trimEnd().split("\n").length;
+  return lines + 2 <= rows && 2 * lines <= columns;
 }
 
 /** Resolves to the text of the QR in the API's PNG. */

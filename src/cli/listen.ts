@@ -1,16 +1,16 @@
 /** `paloma listen`: prints events during development, from the stream or through a real webhook. */
 import type { Command } from "commander";
 import { type Clock, sleep, systemClock } from "../runtime.ts";
-import { httpClient, type Json, reasonOf, refusal } from "./client.ts";
+import { httpClient, type Json, reasonOf, refusal, unreachable } from "./client.ts";
 import { describeEvent } from "./describe_event.ts";
 import { Exit, jsonLine, print, printError } from "./output.ts";
+import { keyOf, type KeyOptions, withKey } from "./key.ts";
 import { apiUrl, assertHttp } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 import { openTemporaryWebhook, type WebhookRequest } from "./temporary_webhook.ts";
 
-interface ListenOptions {
+interface ListenOptions extends KeyOptions {
   url?: string;
-  key?: string;
   events?: string;
   session?: string;
   after?: string;
@@ -21,32 +21,33 @@ interface ListenOptions {
 }
 
 export function addListenCommand(root: Command): void {
-  root.command("listen")
+  const command = root.command("listen")
     .description("print events as they happen, from the stream or, with --webhook, from a real webhook")
     .option("--url <url>", "base URL of the API, which ends in /v1 (default: the gateway on this machine)")
-    .option("--key <key>", "API key [PALOMA_API_KEY]")
     .option("--events <names>", "event names, separated by commas (default: all)")
     .option("--session <id>", "only this session (default: all)")
     .option("--after <cursor>", "ID of the last event seen, `now`, or `start` for the oldest stored one (default: now)")
     .option("--webhook", "register a webhook while this runs, and check the signatures of each request")
     .option("--port <port>", "with --webhook: its port on 127.0.0.1 (default: any)")
     .option("--forward <url>", "with --webhook: forward each request unchanged, and return that endpoint's status")
-    .option("--json", "print one line of JSON per event")
-    .action((options: ListenOptions) => {
-      const key = options.key ?? Deno.env.get("PALOMA_API_KEY");
-      if (!key) throw new Exit(2, "An API key is needed: --key, or PALOMA_API_KEY in the environment.");
-      if (options.forward && !options.webhook) throw new Exit(2, "--forward needs --webhook.");
-      if (options.forward) assertHttp("--forward", options.forward);
-      const { port = "0" } = options;
-      if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
-        throw new Exit(2, `--port: "${port}" is not a port number (0 to 65535)`);
-      }
-      if (options.port && !options.webhook) throw new Exit(2, "--port needs --webhook: --url chooses the gateway.");
-      if (options.after && options.webhook) throw new Exit(2, "--after is for the stream: a webhook gets new events.");
-      // `--port` is the webhook's here, not the setting of that name.
-      const asked = { ...options, key, url: apiUrl(options.url, {}) };
-      return options.webhook ? listenByWebhook(asked) : listenToStream(asked, systemClock);
-    });
+    .option("--json", "print one line of JSON per event");
+  withKey(command).action(async (options: ListenOptions) => {
+    if (options.forward && !options.webhook) throw new Exit(2, "--forward needs --webhook.");
+    if (options.forward) assertHttp("--forward", options.forward);
+    const { port = "0" } = options;
+    if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
+      throw new Exit(2, `--port: "${port}" is not a port number (0 to 65535)`);
+    }
+    if (options.port && !options.webhook) throw new Exit(2, "--port needs --webhook: --url chooses the gateway.");
+    if (options.after && options.webhook) throw new Exit(2, "--after is for the stream: a webhook gets new events.");
+    // `--port` is the webhook's here, not the setting of that name.
+    const asked = {
+      ...options,
+      key: await keyOf({ key: options.key, account: options.account }),
+      url: apiUrl(options.url, {}),
+    };
+    return await (options.webhook ? listenByWebhook(asked) : listenToStream(asked, systemClock));
+  });
 }
 
 type Asked = ListenOptions & { key: string; url: string };
@@ -92,6 +93,7 @@ async function listenByWebhook({ url, key, events, session, port = "0", forward,
   });
   try {
     printError(`Webhook ${webhook.id} listens on ${webhook.url}. Press Ctrl-C to remove it.`);
+    printError(`Its secret, by which an endpoint verifies signatures: ${webhook.secret}`);
     await Promise.race([asked, unread.promise]);
   } finally {
     await webhook.end();
@@ -182,7 +184,7 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Json
       if (signal.aborted) return;
       if (error instanceof Exit) throw error;
       const reason = reasonOf(error);
-      if (!opened) throw new Exit(1, `The gateway at ${options.baseUrl} cannot be reached: ${reason}`);
+      if (!opened) throw new Exit(1, unreachable(options.baseUrl, reason));
       options.broke(reason, pauseMs);
     }
     await sleep(clock, pauseMs, signal);

@@ -104,16 +104,33 @@ async function namingFlags<T>(made: Promise<T>): Promise<T> {
   }
 }
 
+/** Sessions of the plans that are for everything that a machine can carry. */
+const UNLIMITED = 1_000_000;
+
 function describe(plans: readonly Plan[]): string {
   return table([
-    ["NAME", "SESSIONS", "DAILY", "MONTHLY", "PAUSE", "REQUESTS/MIN", "HOURS", "NEW CHATS", "TYPING"],
+    [
+      "NAME",
+      "SESSIONS",
+      "DAILY",
+      "MONTHLY",
+      "PAUSE",
+      "REQUESTS/MIN",
+      "WEBHOOKS",
+      "STREAMS",
+      "HOURS",
+      "NEW CHATS",
+      "TYPING",
+    ],
     ...plans.map((p) => [
       p.name,
-      String(p.sessions),
-      String(p.daily ?? "none"),
-      String(p.monthly ?? "none"),
+      p.sessions >= UNLIMITED ? "no limit" : String(p.sessions),
+      String(p.daily ?? "no limit"),
+      String(p.monthly ?? "no limit"),
       `${p.delayMinMs / 1000}-${p.delayMaxMs / 1000} s`,
-      String(p.requestsPerMinute ?? "none"),
+      String(p.requestsPerMinute ?? "no limit"),
+      String(p.webhooks),
+      String(p.eventStreams),
       p.hours ? printHours(p.hours) : "any",
       `${p.newChatsDaily ?? "any"}${p.warmUp ? ", warm-up" : ""}`,
       p.typingMs === 0 ? "no" : `${p.typingMs / 1000} s`,

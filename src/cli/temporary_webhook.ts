@@ -39,6 +39,7 @@ interface TemporaryWebhookOptions {
 interface TemporaryWebhook {
   readonly id: string;
   readonly url: string;
+  readonly secret: string;
   /** Removes the webhook and stops listening. Throws Exit 1 if the gateway does not remove it. */
   end(): Promise<void>;
 }
@@ -84,6 +85,7 @@ export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Pr
     return {
       id: data.id,
       url,
+      secret: data.secret,
       async end() {
         try {
           await api.call("DELETE", `/webhooks/${data.id}`);

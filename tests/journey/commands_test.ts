@@ -164,7 +164,10 @@ Deno.test("a mistyped data folder is found out: looking makes none, and what mak
   const create = ["account", "create", "--name", "first"];
   const { code, stderr } = await tryCommand(create, env);
   assert.deepEqual([code, stderr], [0, `There was no data in ${dataDir}: created it.\n`]);
-  assert.equal((await tryCommand(create, env)).stderr, "");
+  const again = await tryCommand(create, env);
+  assert.equal(again.code, 1);
+  assert.match(again.stderr, /^Account acc_\w{26} is named first already: choose another name, or --same-name\.$/m);
+  assert.equal((await tryCommand([...create, "--same-name"], env)).stderr, "");
 });
 
 Deno.test({

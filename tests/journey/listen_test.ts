@@ -170,7 +170,7 @@ Deno.test("a webhook stays when the gateway has gone, and the command names it",
   await listening.says(/Webhook whk_1 listens/);
   await gateway.shutdown();
   assert.equal(await listening.end(), 1);
-  await listening.says(/Webhook whk_1 was not removed: .*cannot be reached.*DELETE \/v1\/webhooks\/whk_1/s);
+  await listening.says(/Webhook whk_1 was not removed: .*Nothing answers.*DELETE \/v1\/webhooks\/whk_1/s);
 });
 
 Deno.test("a webhook whose requests nobody reads any more, as behind `| head`, is removed", async () => {
@@ -199,7 +199,7 @@ onStage("what cannot work is said at once", async ({ gateway, apiKey }) => {
   const url = ["--url", gateway.baseUrl];
   const taken = new URL(gateway.baseUrl).port;
   const cases: [args: string[], env: Record<string, string>, code: number, says: RegExp][] = [
-    [url, {}, 2, /An API key is needed/],
+    [url, { PALOMA_DATA_DIR: "nowhere" }, 1, /There is no data in/],
     [[...url, "--forward", "http://127.0.0.1:1/"], { PALOMA_API_KEY: apiKey }, 2, /needs --webhook/],
     [[...url, "--port", "70000"], { PALOMA_API_KEY: apiKey }, 2, /is not a port number/],
     [[...url, "--webhook", "--port", taken], { PALOMA_API_KEY: apiKey }, 1, /Cannot listen on port \d+: .*in use/],
@@ -207,8 +207,18 @@ onStage("what cannot work is said at once", async ({ gateway, apiKey }) => {
     [[...url, "--webhook", "--after", "start"], { PALOMA_API_KEY: apiKey }, 2, /--after is for the stream/],
     [[...url, "--key", "pk_wrong"], {}, 1, /answered 401/],
     [[...url, "--events", "message.nonsense"], { PALOMA_API_KEY: apiKey }, 1, /answered 400/],
-    [["--url", "http://127.0.0.1:1/v1"], { PALOMA_API_KEY: apiKey }, 1, /cannot be reached/],
-    [["--webhook", "--url", "http://127.0.0.1:1/v1"], { PALOMA_API_KEY: apiKey }, 1, /cannot be reached/],
+    [
+      ["--url", "http://127.0.0.1:1/v1"],
+      { PALOMA_API_KEY: apiKey },
+      1,
+      /Nothing answers at .* is `paloma serve` running/,
+    ],
+    [
+      ["--webhook", "--url", "http://127.0.0.1:1/v1"],
+      { PALOMA_API_KEY: apiKey },
+      1,
+      /Nothing answers at .* is `paloma serve` running/,
+    ],
     [
       ["--url", "localhost:8080/v1"],
       { PALOMA_API_KEY: apiKey },
