@@ -89,7 +89,7 @@ for (
       priority: "normal",
       position: 1,
       estimatedDeparture: null,
-      waitsFor: null,
+      waitsFor: { kind: "line", until: null },
     });
 
     await scene.lift();
