@@ -115,6 +115,11 @@ export class ChatHistory {
     return { people, next: isEnd ? null : String(places[examined - 1]!.key.at(-1)) };
   }
 
+  /** Keeps the name of a group. */
+  async rename(line: InLine, chat: string, name: string): Promise<void> {
+    await this.#chats.rename(line, chat, name);
+  }
+
   async #found(line: InLine, chat: string): Promise<ChatRecord> {
     const record = await this.#chats.find(line, chatOf(chat));
     if (!record) throw notFound("chat");

@@ -101,7 +101,10 @@ export class Receiver {
     if (notice.kind === "group" || notice.kind === "members") {
       for (const about of ["groups", `group ${notice.chat}`]) this.#deps.lookups.forget(lineId, about);
     }
-    return this.#untilStored(() => this.#keepNotice(notice));
+    return this.#untilStored(async () => {
+      if (notice.kind === "group" && notice.group.name) await this.#nameGroup(notice.chat, notice.group.name);
+      await this.#keepNotice(notice);
+    });
   }
 
   /** Abandons what is not kept yet; the network, or the adapter's journal, delivers it again. */
@@ -226,6 +229,10 @@ export class Receiver {
         return { event: "poll.vote", data: { messageId, networkId: target, chat, number, options } };
       }
     }
+  }
+
+  async #nameGroup(chat: string, name: string): Promise<void> {
+    await this.#deps.chats.rename({ lineId: this.#line.id, accountId: this.#line.accountId }, chat, name);
   }
 
   /** Counts as read what the owner has read on the phone. */

@@ -130,10 +130,30 @@ Deno.test("a chat shows both sides, what became of each message, and what is unr
       assert.deepEqual(data.map(({ number, name }: Json) => [number, name]), [[CUSTOMER, "Ana"], [OTHER, "Ben"]]);
     });
 
+    await t.step("a group is a chat with its name, and tells who wrote", async () => {
+      const { id: gid } = await stage.control.call("POST", "/groups", {
+        subject: "Family",
+        participants: [CUSTOMER, LINE],
+      });
+      const { id } = await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: gid, text: "all here?" });
+      await stage.event(line, ({ data }) => data.messageId === id);
+      const { name, isGroup, number, lastMessage } = await chat(gid);
+      assert.deepEqual([name, isGroup, number, lastMessage.author], ["Family", true, null, {
+        number: CUSTOMER,
+        name: "Ana",
+      }]);
+      const sent = await stage.sendText(line, gid, "yes");
+      await stage.status(sent, "sent");
+      assert.deepEqual([(await chat(gid)).unread, (await messages("", gid)).data.length], [0, 2]);
+    });
+
     await t.step("an erased person leaves no chat", async () => {
       await stage.api.call("DELETE", `/data/${OTHER}`);
       await until(async () => (await stage.request("GET", `${base}/chats/${OTHER}`)).status === 404);
-      assert.deepEqual((await stage.api.call("GET", `${base}/chats`)).data.map((one: Json) => one.name), ["Ana"]);
+      assert.deepEqual((await stage.api.call("GET", `${base}/chats`)).data.map((one: Json) => one.name), [
+        "Family",
+        "Ana",
+      ]);
     });
 
     await t.step("what is not there is refused", async () => {

@@ -1,6 +1,7 @@
 /** The chats of a session: the list, one chat, its messages, and the people in them. */
 import { z } from "@hono/zod-openapi";
 import { type ChatRecord, ME, type Said } from "../../chat/rows.ts";
+import type { InLine } from "../../chat/chat_index.ts";
 import type { ChatEntry, Listed } from "../../line/chat_history.ts";
 import { attachmentOf, type OutgoingContent, previewOf, typeOf } from "../../message/content.ts";
 import type { Message } from "../../message/message.ts";
@@ -151,7 +152,29 @@ export const chatHistoryResource = {
   add: addChatHistory,
 };
 
-function addChatHistory(api: Api, { lines, chatHistory, budgets, runtime: { clock } }: Services): void {
+/** How long the names of groups are cached, for those that are still unknown. */
+const NAMES_MAX_AGE_MS = 60_000;
+
+function addChatHistory(api: Api, { lines, lookups, chatHistory, budgets, runtime: { clock } }: Services): void {
+  /**
+   * Asks the network for the names of groups that have none yet, and keeps them. An unconnected line shows the groups
+   * without.
+   */
+  async function withGroupNames(chats: readonly Listed[], line: InLine): Promise<readonly Listed[]> {
+    if (!chats.some(({ record }) => isGroup(record.chat) && record.name === null)) return chats;
+    const ask = async () => {
+      const { groups } = await lines.connection(line.accountId, line.lineId);
+      return new Map((await groups.list()).map(({ id, name }) => [id, name]));
+    };
+    const question = { lineId: line.lineId, about: "group names", maxAgeMs: NAMES_MAX_AGE_MS, ask };
+    const names = await lookups.answer(question).then(({ value }) => value, () => new Map<string, string>());
+    return await Promise.all(chats.map(async ({ record, newest }) => {
+      const name = record.name ?? names.get(record.chat) ?? null;
+      if (name !== record.name) await chatHistory.rename(line, record.chat, name!);
+      return { record: { ...record, name }, newest };
+    }));
+  }
+
   /** Resolves to the session's line. Throws Problem not_found, also for another account's. */
   async function lineOf(accountId: string, sessionId: string) {
     const { phone } = await lines.get(accountId, sessionId);
@@ -163,12 +186,14 @@ function addChatHistory(api: Api, { lines, chatHistory, budgets, runtime: { cloc
     const line = await lineOf(party, params.id);
     const query = { limit, after, q, unread: unread === "true" };
     const { chats, next } = await budgets.reads.run({ party }, () => chatHistory.list(line, query));
-    return ok({ data: chats.map((chat) => shownChat(chat, line)), next });
+    const named = await withGroupNames(chats, line);
+    return ok({ data: named.map((chat) => shownChat(chat, line)), next });
   });
 
   api.on(getChat, async ({ caller, params: { id, chat } }) => {
     const line = await lineOf(caller.account.id, id);
-    return ok({ data: shownChat(await chatHistory.get(line, chat), line) });
+    const [named] = await withGroupNames([await chatHistory.get(line, chat)], line);
+    return ok({ data: shownChat(named!, line) });
   });
 
   api.on(listChatMessages, async ({ caller, params: { id, chat }, query: { limit, before = null, after = null } }) => {
