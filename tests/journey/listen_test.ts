@@ -211,13 +211,13 @@ onStage("what cannot work is said at once", async ({ gateway, apiKey }) => {
       ["--url", "http://127.0.0.1:1/v1"],
       { PALOMA_API_KEY: apiKey },
       1,
-      /Nothing answers at .* is `paloma serve` running/,
+      /cannot be reached/,
     ],
     [
       ["--webhook", "--url", "http://127.0.0.1:1/v1"],
       { PALOMA_API_KEY: apiKey },
       1,
-      /Nothing answers at .* is `paloma serve` running/,
+      /cannot be reached/,
     ],
     [
       ["--url", "localhost:8080/v1"],
