@@ -4,6 +4,7 @@
  */
 import { Argument } from "commander";
 import { api } from "./bench/api.ts";
+import { chats } from "./bench/chats.ts";
 import { crowd } from "./bench/crowd.ts";
 import { groups } from "./bench/groups.ts";
 import { history } from "./bench/history.ts";
@@ -26,6 +27,7 @@ const BENCHES: readonly Bench[] = [
   api,
   queue,
   history,
+  chats,
   retention,
   webhooks,
   groups,

@@ -117,7 +117,7 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** Ids in the gateway's form that can be computed from a number. */
-function messageId(number: number): string {
+export function messageId(number: number): string {
   return `msg_01kf0m3e4v8s2q6w9x${String(number).padStart(8, "0")}`;
 }
 
