@@ -47,6 +47,8 @@ export interface ReceiverDeps {
   sessionName: SessionName;
 }
 
+/** How often a commit is tried if concurrent changes of the message's chat conflict with it. */
+const MOST_TRIES = 20;
 /** Concurrent downloads per line. */
 const DOWNLOADS_AT_ONCE = 4;
 
@@ -176,11 +178,12 @@ export class Receiver {
    */
   async #commit(message: Incoming, kept: { before: Slot<SeenRow>; taken: Taken; settle: Settle }): Promise<boolean> {
     const { before } = kept;
-    for (;;) {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
       if (await this.#tryCommit(message, kept)) return true;
       // Else another change of its chat came between.
       if ((await this.#seen(message)).version !== before.version) return false;
     }
+    throw new StoreError("unavailable", `gave up after ${MOST_TRIES} conflicting commits`);
   }
 
   async #tryCommit(
