@@ -53,7 +53,7 @@ const CONTEXT: DecodeContext = {
   me: { id: `${LINE}:3@s.whatsapp.net`, lid: "901@lid" },
   clock: Date,
   phoneOf: () => Promise.resolve(null),
-  findPoll: () => Promise.resolve(null),
+  findOriginal: () => Promise.resolve(null),
   isLost: () => Promise.resolve(true),
   isAdmin: () => Promise.resolve(false),
   media: () => ({ mimetype: "image/png", filename: null, size: null, download: () => Promise.reject() }),

@@ -29,6 +29,7 @@ const Quoted = z.object({
   fromMe: z.boolean().describe("Whether the session sent it."),
   participant: z.string().nullable().describe("JID of its author, if WhatsApp reports it."),
   text: z.string().nullable().describe("The text, or what else is shown first of the message."),
+  status: z.literal(true).optional().describe("Present if it is a status post."),
 }).meta({ id: "QuotedMessage", description: "The message that this one replies to." });
 
 const received = {

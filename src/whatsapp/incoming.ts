@@ -69,6 +69,8 @@ export interface Quoted {
   participant: string | null;
   /** The text shown in a preview. */
   text: string | null;
+  /** Present if it is a status post. */
+  status?: true;
 }
 
 /** An edit, a deletion or a vote. `target` is the network id of the message that it applies to. */

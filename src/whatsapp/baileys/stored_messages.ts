@@ -17,7 +17,7 @@ import type { ForwardableKind } from "../outgoing.ts";
 import type { Change } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import { expireAfter, type LineRows, networkKeys, POLL_KEPT_DAYS } from "./rows.ts";
-import { pollIn } from "./incoming/content.ts";
+import { pollIn, unwrapped } from "./incoming/content.ts";
 import { keptNamesOf } from "./incoming/numbers.ts";
 
 /** A received message: as long as its event can be read. */
@@ -55,8 +55,6 @@ const FORWARDABLE: Partial<Record<IncomingType, ForwardableKind>> = {
   contactsArrayMessage: "contact",
   stickerMessage: "sticker",
 };
-/** Types that no other message can refer to: edits, deletions, votes, reactions. */
-const UNREFERRED: readonly IncomingType[] = ["unknown", "reactionMessage"];
 
 /** Adds the row of a message that is handed over. */
 export function keepOriginal(
@@ -65,7 +63,8 @@ export function keepOriginal(
   { seal, lineId, plaintext, now }: { seal: Seal; lineId: string; plaintext: Uint8Array; now: number },
 ): void {
   const { networkId: id, chat, participant, fromMe, number, text, type, media, viewOnce } = incoming;
-  if (UNREFERRED.includes(type)) return;
+  // Nothing refers to a reaction.
+  if (type === "reactionMessage") return;
   const { messageContextInfo, deviceSentMessage, ...said } = proto.Message.decode(unpadRandomMax16(plaintext));
   // A copy of what the owner sent elsewhere may have its secret beside it.
   const whole = { messageContextInfo, ...(deviceSentMessage?.message ?? said) };
@@ -103,7 +102,19 @@ export function changeOriginal(
   const row = networkKeys.waReceived(lineId, happened.target);
   if (happened.kind === "deleted") change.delete(row);
   if (happened.kind !== "edited" || !edited || happened.text === null) return;
-  change.set(row, sealed(seal, { ...edited, text: happened.text.slice(0, LONGEST_ORIGINAL) }));
+  const text = happened.text.slice(0, LONGEST_ORIGINAL);
+  change.set(row, sealed(seal, { ...edited, text, message: withText(edited.message, text) }));
+}
+
+/** Returns the encoded message with another text or caption, so that an answer quotes what it says now. */
+function withText(encoded: Uint8Array, text: string): Uint8Array {
+  const { messageContextInfo, ...message } = proto.Message.decode(encoded);
+  const inner = unwrapped(message);
+  const captioned = inner.imageMessage ?? inner.videoMessage ?? inner.documentMessage;
+  if (captioned) captioned.caption = text;
+  else if (inner.extendedTextMessage) inner.extendedTextMessage.text = text;
+  else if (typeof inner.conversation === "string") inner.conversation = text;
+  return proto.Message.encode({ ...message, messageContextInfo }).finish();
 }
 
 function sealed(seal: Seal, original: SealedOriginal): Uint8Array {

@@ -69,7 +69,7 @@ async function withLine(
       me: { id: "551:1@s.whatsapp.net" },
       clock: runtime.clock,
       phoneOf: () => Promise.resolve(null),
-      findPoll: () => Promise.resolve(null),
+      findOriginal: () => Promise.resolve(null),
       media: () => ({ mimetype: "a/b", filename: null, size: null, download: () => Promise.reject(new Error()) }),
     } as unknown as DecodeContext;
     await play(async (id, message) => {

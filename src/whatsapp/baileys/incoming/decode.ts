@@ -14,10 +14,11 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Clock } from "../../../runtime.ts";
 import type { Incoming, IncomingChange, IncomingMedia } from "../../incoming.ts";
-import { contentOf, type MediaContent, type MediaKind, namedBy } from "./content.ts";
+import { contentOf, type MediaContent, type MediaKind, unwrapped } from "./content.ts";
 import type { HistoryNotification } from "./history.ts";
+import type { UndecryptedEntry } from "./journal.ts";
 import type { PhoneOf } from "./numbers.ts";
-import { isOfChat, type Poll, readVote } from "./polls.ts";
+import { type Adder, type FindOriginal, readVote, unsealed } from "./sealed.ts";
 import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
 import { LONGEST_ID } from "../stanza.ts";
 
@@ -29,7 +30,7 @@ export interface DecodeContext {
   clock: Pick<Clock, "now">;
   /** Returns the phone-number JID behind a `@lid` that wrote in `chat`; null if the network does not reveal it. */
   phoneOf: PhoneOf;
-  findPoll(networkId: string): Promise<Poll | null>;
+  findOriginal: FindOriginal;
   /** Whether a message with this id did not decrypt, so that the owner's phone may resend it. Throws StoreError. */
   isLost(networkId: string): Promise<boolean>;
   /** Whether any of the addresses belongs to an admin; false if the network does not say. Never rejects. */
@@ -58,26 +59,39 @@ export async function decode(
   return decoded.filter((message) => message !== null);
 }
 
-/** The report of a message that could not be decrypted, even after its sender's device was asked again. */
-export async function decodeUndecryptable(attrs: Record<string, string>, context: DecodeContext): Promise<Incoming> {
+/**
+ * The report of a message that could not be decrypted, even after its sender's device was asked again; or that the
+ * network withholds.
+ */
+export async function decodeUndecryptable(
+  { attrs, withheld }: Pick<UndecryptedEntry, "attrs" | "withheld">,
+  context: DecodeContext,
+): Promise<Incoming> {
   const message = messageOf(attrs, context.me);
   cleanMessage(message, context.me.id, context.me.lid ?? "");
   const envelope = await envelopeOf(message, context);
   return {
     ...envelope,
-    type: "unknown",
-    text: null,
-    media: null,
-    quoted: null,
-    mentions: [],
-    isForwarded: false,
-    viewOnce: false,
-    ad: null,
-    change: null,
-    details: null,
-    undecryptable: true,
+    ...NOTHING,
+    viewOnce: withheld === "view_once",
+    details: withheld ? { withheld } : null,
+    undecryptable: withheld === undefined,
   };
 }
+
+/** A message without content. */
+const NOTHING = {
+  type: "unknown",
+  text: null,
+  media: null,
+  quoted: null,
+  mentions: [],
+  isForwarded: false,
+  viewOnce: false,
+  ad: null,
+  change: null,
+  details: null,
+} as const;
 
 /** Reads a message in the library's format. Null if it has no content for people. */
 async function toIncoming(message: WAMessage, context: DecodeContext): Promise<Incoming | null> {
@@ -87,17 +101,45 @@ async function toIncoming(message: WAMessage, context: DecodeContext): Promise<I
   if (reactionMessage) reactionMessage.key ??= {};
   if (pollUpdateMessage) pollUpdateMessage.pollCreationMessageKey ??= {};
   cleanMessage(message, context.me.id, context.me.lid ?? "");
-  const content = contentOf(message.message);
-  if (!content) return null;
-  const { quoted, mentions, media } = content;
+  const adder = adderOf(message, context);
+  const opened = await unsealed(message.message, adder, context.findOriginal);
+  const content = opened && contentOf(opened);
+  const change = content?.change
+    ? await changeOf(content.change, message, context)
+    : await voteOf(message, adder, context);
+  if (!content && !change) return null;
+  const { quoted, mentions, media, ...said } = content ?? NOTHING;
+  const { me } = context;
+  const named = (jid: string) => isOwn(jid, me) ? jidNormalizedUser(me.id) : jidNormalizedUser(jid);
   return {
     ...await envelopeOf(message, context),
-    ...content,
+    ...said,
     media: media && context.media(message, media.kind, media.file),
-    quoted: quoted && { ...quoted, fromMe: isOwn(quoted.participant ?? "", context.me) },
-    mentions: mentions.map((jid) => isOwn(jid, context.me) ? jidNormalizedUser(context.me.id) : jidNormalizedUser(jid)),
-    change: content.change ? await changeOf(content.change, message, context) : await voteOf(message, context),
+    quoted: quoted && {
+      ...quoted,
+      participant: quoted.participant && named(quoted.participant),
+      fromMe: isOwn(quoted.participant ?? "", me),
+    },
+    mentions: mentions.map(named),
+    details: said.details && withNamed(said.details, named),
+    change,
     undecryptable: false,
+  };
+}
+
+/** Names the line by its number where details name somebody. */
+function withNamed(details: Record<string, unknown>, named: (jid: string) => string): Record<string, unknown> {
+  const { target } = details as { target?: { participant?: string } };
+  if (!target?.participant) return details;
+  return { ...details, target: { ...target, participant: named(target.participant) } };
+}
+
+function adderOf({ key }: Pick<WAMessage, "key">, { me }: DecodeContext): Adder {
+  return {
+    chat: key.remoteJid!,
+    addresses: addressesOf({ key }, me),
+    fromMe: key.fromMe ?? false,
+    me: [me.id, me.lid ?? ""],
   };
 }
 
@@ -107,19 +149,14 @@ async function changeOf(change: IncomingChange, { key }: WAMessage, context: Dec
   return { ...change, byAdmin: await context.isAdmin(key.remoteJid!, addressesOf({ key }, context.me)) };
 }
 
-/** Decrypts a vote with the secret of its poll. Null if the message is not a vote or can't be read. */
-async function voteOf({ key, message }: WAMessage, { me, findPoll }: DecodeContext): Promise<IncomingChange | null> {
-  const { vote, pollCreationMessageKey: target } = normalizeMessageContent(message)?.pollUpdateMessage ?? {};
-  const pollId = namedBy(target);
-  if (!vote || !pollId) return null;
-  const poll = await findPoll(pollId);
-  if (!poll || !isOfChat(poll, key.remoteJid!)) return null;
-  const options = readVote(vote, poll, {
-    pollId,
-    creators: [target!.participant ?? "", ...poll.authors, me.id, me.lid ?? ""],
-    voters: addressesOf({ key }, me),
-  });
-  return options && { kind: "vote", target: pollId, options };
+async function voteOf(
+  { message }: WAMessage,
+  adder: Adder,
+  { findOriginal }: DecodeContext,
+): Promise<IncomingChange | null> {
+  const { pollUpdateMessage } = unwrapped(message ?? {});
+  const vote = pollUpdateMessage && await readVote(pollUpdateMessage, adder, findOriginal);
+  return vote ? { kind: "vote", ...vote } : null;
 }
 
 /** The sender's addresses: number and LID, if both are known. */

@@ -55,7 +55,9 @@ export class Decryption {
       const digest = createHash("sha256").update(ciphertext).digest("base64url").slice(0, 16);
       this.#parts.set(ciphertext, { part: `${stanza}|${digest}`, stanza, attrs: { ...attrs } });
     }
-    if (isUnreadable(content)) await this.#noteUndecrypted({ stanza, attrs: { ...attrs } });
+    if (!isUnreadable(content)) return;
+    const withheld = withheldIn(content);
+    await this.#noteUndecrypted({ stanza, attrs: { ...attrs }, ...(withheld && { withheld }) });
   }
 
   /** Builds the repository for the library's configuration. */
@@ -153,7 +155,7 @@ export class Decryption {
     }
   }
 
-  async #noteUndecrypted(part: Pick<StanzaPart, "stanza" | "attrs">): Promise<void> {
+  async #noteUndecrypted(part: Omit<UndecryptedEntry, "since">): Promise<void> {
     try {
       this.#deps.undecrypted(await this.#deps.journal.keepUndecrypted(part));
     } catch (error) {
@@ -192,6 +194,18 @@ function isUnreadable(content: BinaryNode[]): boolean {
   const isReadable = ({ tag, attrs, content }: BinaryNode) =>
     tag === "enc" && CIPHERS.has(attrs.type) && content instanceof Uint8Array;
   return content.some(({ tag }) => tag === "unavailable" || tag === "enc") && !content.some(isReadable);
+}
+
+/** What the network does not send to linked devices, as it names that; the library asks the phone for none of these. */
+const WITHHELD = ["view_once", "hosted", "bot"] as const;
+
+/** Returns why the content is withheld; undefined if the phone may send it later. */
+function withheldIn(content: BinaryNode[]): string | undefined {
+  const child = content.find(({ tag }) => tag === "unavailable");
+  const why = WITHHELD.find((word) => child?.attrs.type?.startsWith(word) || child?.attrs[word] === "true");
+  // The word by which the library, too, knows that there is nothing to ask for.
+  if (why) child!.attrs.type = `${why}_unavailable_fanout`;
+  return why;
 }
 
 /**

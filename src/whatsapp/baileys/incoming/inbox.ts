@@ -160,7 +160,7 @@ export function makeInbox({ journal, context, receive, alone, setAside, runtime 
     );
     setAside();
     const isPeer = entry.attrs.category === "peer";
-    const report = isPeer ? null : await read(entry, decodeUndecryptable(entry.attrs, context));
+    const report = isPeer ? null : await read(entry, decodeUndecryptable(entry, context));
     const { taken, settled } = report
       ? await offer(report, (change) => journal.setAside(change, entry))
       : { taken: true, settled: false };
@@ -207,7 +207,7 @@ export function makeInbox({ journal, context, receive, alone, setAside, runtime 
     if (!unread.has(entry.stanza) || ended.signal.aborted) return;
     // Sync messages from the owner's phone to its devices are not for people: no report is needed.
     const isPeer = entry.attrs.category === "peer";
-    const report = isPeer ? null : await read(entry, decodeUndecryptable(entry.attrs, context));
+    const report = isPeer ? null : await read(entry, decodeUndecryptable(entry, context));
     if (report && !(await offer(report, NOTHING)).taken) return;
     await settleUnread(entry.stanza);
   }
@@ -235,7 +235,8 @@ export function makeInbox({ journal, context, receive, alone, setAside, runtime 
 
     undecrypted(entry: UndecryptedEntry): void {
       if (unread.has(entry.stanza)) return;
-      const leftMs = entry.since + RETRY_ANSWER_MS - clock.now();
+      // What is withheld does not come again.
+      const leftMs = entry.withheld ? 0 : entry.since + RETRY_ANSWER_MS - clock.now();
       const cancel = clock.after(leftMs, () => inOrder(chatOf(entry), () => report(entry)));
       unread.set(entry.stanza, { entry, cancel });
     },

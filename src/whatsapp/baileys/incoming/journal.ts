@@ -42,6 +42,8 @@ export interface UndecryptedEntry {
   stanza: string;
   since: number;
   attrs: Record<string, string>;
+  /** Why the network withholds it from linked devices: `view_once`, `hosted` or `bot`. Absent if it may come again. */
+  withheld?: string;
 }
 
 /** A message to be stored. If it is an edit, `edited` is the stored original of the message that it changes. */
@@ -84,8 +86,10 @@ export class Journal {
     return store.set(rows);
   }
 
-  async keepUndecrypted({ stanza, attrs }: Pick<StanzaPart, "stanza" | "attrs">): Promise<UndecryptedEntry> {
-    const entry = { stanza, attrs, since: this.#clock.now() };
+  async keepUndecrypted(
+    { stanza, attrs, withheld }: Omit<UndecryptedEntry, "since">,
+  ): Promise<UndecryptedEntry> {
+    const entry = { stanza, attrs, since: this.#clock.now(), ...(withheld && { withheld }) };
     await this.#auth.keys.set({ undecryptable: { [stanza]: entry } });
     return entry;
   }

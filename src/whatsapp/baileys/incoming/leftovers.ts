@@ -17,7 +17,7 @@ import { mayBeOf } from "./inbox.ts";
 import { Journal, MOST_ATTEMPTS } from "./journal.ts";
 import type { MediaHost } from "../media_host.ts";
 import { keptPhoneOf } from "./numbers.ts";
-import { findPoll } from "./polls.ts";
+import { findOriginal } from "./sealed.ts";
 
 interface LeftoversOptions extends LineRows {
   runtime: Pick<Runtime, "clock" | "log">;
@@ -56,7 +56,7 @@ export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]
       messages.push(
         ...await readable(async () => {
           if (attempts >= MOST_ATTEMPTS) {
-            return entry.attrs.category === "peer" ? [] : [await decodeUndecryptable(entry.attrs, context)];
+            return entry.attrs.category === "peer" ? [] : [await decodeUndecryptable(entry, context)];
           }
           await journal.count(entry, attempts + 1);
           return await decode(entry, context);
@@ -67,7 +67,7 @@ export async function leftoversOf(options: LeftoversOptions): Promise<Incoming[]
       entry.attrs.category !== "peer" && !messages.some((message) => mayBeOf(entry, message))
     );
     const reports = await Promise.all(
-      lost.map(({ attrs }) => readable(async () => [await decodeUndecryptable(attrs, context)], [])),
+      lost.map((entry) => readable(async () => [await decodeUndecryptable(entry, context)], [])),
     );
     return [...messages, ...reports.flat()];
   }, []);
@@ -92,7 +92,7 @@ function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): Omit<
   return {
     me: ownJids(creds),
     clock: runtime.clock,
-    findPoll: (networkId) => findPoll(options, networkId),
+    findOriginal: (networkId) => findOriginal(options, networkId),
     phoneOf: (lid) => keptPhoneOf(keys, lid),
     isAdmin: () => Promise.resolve(false),
     media: (message, kind, file) => incomingMedia(source, message, { kind, file }),

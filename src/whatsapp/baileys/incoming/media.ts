@@ -60,7 +60,7 @@ export function incomingMedia(
 
   return {
     mimetype: file.mimetype || MIMETYPES[kind],
-    filename: kind === "document" ? file.fileName || null : null,
+    filename: kind === "document" ? file.fileName || file.title || null : null,
     size: file.fileLength == null ? null : Number(file.fileLength),
     async download(signal) {
       try {

@@ -20,7 +20,7 @@ import type { Journal, JournalEntry, Leftovers, UndecryptedEntry } from "./journ
 import { incomingMedia } from "./media.ts";
 import { takeNotices } from "./notices.ts";
 import { makePhoneOf, type PhoneOf } from "./numbers.ts";
-import { findPoll } from "./polls.ts";
+import { findOriginal } from "./sealed.ts";
 import { takeReceipts } from "./receipts.ts";
 
 /** Short, because the chat waits for the answer. */
@@ -77,7 +77,7 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
         return ownJids(creds);
       },
       clock,
-      findPoll: (networkId) => findPoll(options, networkId),
+      findOriginal: (networkId) => findOriginal(options, networkId),
       phoneOf,
       isLost: async (networkId) => inbox.waitsFor(networkId) || await journal.wasUndecrypted(networkId),
       isAdmin,

@@ -11,6 +11,14 @@ function received(message: proto.IMessage): proto.Message {
 const target = { id: "3EB0", remoteJid: "551@s.whatsapp.net", fromMe: true };
 const named = { messageId: "3EB0", fromMe: true };
 
+const VCARD = [
+  "BEGIN:VCARD",
+  "N:;Ana;;;",
+  "TEL;type=CELL;waid=447700900123:+44 7700 900123",
+  "item1.TEL;type=WORK:+44 7700 900124",
+  "END:VCARD",
+].join("\n");
+
 const TABLE: [
   title: string,
   message: proto.IMessage,
@@ -138,17 +146,17 @@ const TABLE: [
     text: "on my way",
     details: { latitude: 1, longitude: 2 },
   }],
-  ["a contact", { contactMessage: { displayName: "Ana", vcard: "BEGIN:VCARD" } }, {
+  ["a contact", { contactMessage: { displayName: "Ana", vcard: VCARD } }, {
     type: "contactMessage",
     text: "Ana",
-    details: { contacts: [{ name: "Ana", vcard: "BEGIN:VCARD" }] },
+    details: { contacts: [{ name: "Ana", vcard: VCARD, phones: ["447700900123", "447700900124"] }] },
   }],
   ["several contacts", {
     contactsArrayMessage: { displayName: "2 contacts", contacts: [{ displayName: "A", vcard: "x" }] },
   }, {
     type: "contactsArrayMessage",
     text: "2 contacts",
-    details: { contacts: [{ name: "A", vcard: "x" }] },
+    details: { contacts: [{ name: "A", vcard: "x", phones: [] }] },
   }],
   ...(["pollCreationMessage", "pollCreationMessageV2", "pollCreationMessageV3"] as const).map((field) =>
     [`a poll (${field})`, { [field]: { name: "When?", options: [{ optionName: "now" }], selectableOptionsCount: 1 } }, {
@@ -172,12 +180,7 @@ const TABLE: [
   ["a type of no name here", { groupInviteMessage: { groupJid: "1@g.us", caption: "join us" } }, {
     type: "unknown",
     text: "join us",
-    details: { kind: "groupInviteMessage" },
-  }],
-  ["a vote", { pollUpdateMessage: { pollCreationMessageKey: target } }, {
-    type: "unknown",
-    text: null,
-    details: { kind: "pollUpdateMessage", target: named },
+    details: { kind: "groupInviteMessage", invite: { groupId: "1@g.us" } },
   }],
   ["a disappearing text", { ephemeralMessage: { message: { conversation: "gone soon" } } }, {
     type: "conversation",

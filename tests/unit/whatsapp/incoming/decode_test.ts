@@ -14,7 +14,7 @@ const context: DecodeContext = {
   phoneOf: (lid) => Promise.resolve(lid.startsWith("777") ? "5511977777777:0@s.whatsapp.net" : null),
   media: () => media,
   history: () => Promise.resolve(),
-  findPoll: () => Promise.resolve(null),
+  findOriginal: () => Promise.resolve(null),
   isLost: () => Promise.resolve(true),
   isAdmin: (group, addresses) => Promise.resolve(group === "1@g.us" && addresses.includes("222@lid")),
 };
@@ -124,7 +124,7 @@ const ABOUT: [title: string, attrs: Record<string, string>, info: proto.IContext
     stanzaId: "Q",
     participant: "900:3@lid",
     quotedMessage: { conversation: "Coffee?" },
-  }, { quoted: { messageId: "Q", fromMe: true, participant: "900:3@lid", text: "Coffee?" } }],
+  }, { quoted: { messageId: "Q", fromMe: true, participant: "5511900000001@s.whatsapp.net", text: "Coffee?" } }],
   ["an answer to somebody else", { from: "1@g.us", participant: "222:1@lid" }, {
     stanzaId: "Q",
     participant: "333@lid",
@@ -216,7 +216,7 @@ Deno.test("bytes that are no message, and stanzas without a sender, are errors a
 });
 
 Deno.test("a message that could not be read is reported with what its stanza says", async () => {
-  const incoming = await decodeUndecryptable({ id: "M9", t: "1700000000", ...FROM_FRIEND }, context);
+  const incoming = await decodeUndecryptable({ attrs: { id: "M9", t: "1700000000", ...FROM_FRIEND } }, context);
   assert.equal(incoming.undecryptable, true);
   assert.equal(incoming.type, "unknown");
   assert.equal(incoming.networkId, "M9");
@@ -231,7 +231,10 @@ for (
 ) {
   Deno.test(`the chat of ${from} is that of the person, whether or not the message could be read`, async () => {
     for (
-      const incoming of [await one({ from: from! }), await decodeUndecryptable({ id: "M9", from: from! }, context)]
+      const incoming of [
+        await one({ from: from! }),
+        await decodeUndecryptable({ attrs: { id: "M9", from: from! } }, context),
+      ]
     ) {
       assert.equal(incoming.chat, chat);
       assert.equal(incoming.number, number);
@@ -250,13 +253,20 @@ Deno.test("a history is taken from the owner's phone alone, and is nothing for p
   assert.equal(taken.length, 1);
 });
 
-Deno.test("a reaction and a vote that do not say to what they belong are messages all the same", async () => {
+Deno.test("a reaction that does not say to what it belongs is a message, and a vote is nothing", async () => {
   const reaction = await one(FROM_FRIEND, { reactionMessage: { text: "👍" } });
   assert.equal(reaction.type, "reactionMessage");
   assert.equal(reaction.text, "👍");
-  assert.equal((await one(FROM_FRIEND, { pollUpdateMessage: {} })).change, null);
+  assert.deepEqual(await decode(part(FROM_FRIEND, { pollUpdateMessage: {} }), context), []);
   const [pollCreationMessageKey, vote] = [{ id: "a".repeat(70_000) }, { encPayload: Uint8Array.of(1) }];
-  const unfit: DecodeContext = { ...context, findPoll: () => assert.fail("no poll can have this id") };
-  const [endless] = await decode(part(FROM_FRIEND, { pollUpdateMessage: { pollCreationMessageKey, vote } }), unfit);
-  assert.equal(endless?.change, null);
+  const unfit: DecodeContext = { ...context, findOriginal: () => assert.fail("no poll can have this id") };
+  assert.deepEqual(await decode(part(FROM_FRIEND, { pollUpdateMessage: { pollCreationMessageKey, vote } }), unfit), []);
+});
+
+Deno.test("what the network withholds is told at once, and why", async () => {
+  const attrs = { id: "M9", t: "1700000000", ...FROM_FRIEND };
+  const once = await decodeUndecryptable({ attrs, withheld: "view_once" }, context);
+  assert.deepEqual([once.viewOnce, once.details, once.undecryptable], [true, { withheld: "view_once" }, false]);
+  const bot = await decodeUndecryptable({ attrs, withheld: "bot" }, context);
+  assert.deepEqual([bot.viewOnce, bot.details], [false, { withheld: "bot" }]);
 });

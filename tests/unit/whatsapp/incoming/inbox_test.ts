@@ -52,7 +52,7 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
       me: { id: "551:1@s.whatsapp.net" },
       clock: runtime.clock,
       phoneOf: () => Promise.resolve(null),
-      findPoll: () => Promise.resolve(null),
+      findOriginal: () => Promise.resolve(null),
       isLost: (id) => Promise.resolve(inbox.waitsFor(id)),
       isAdmin: () => assert.fail("no deletions here"),
       media: () => assert.fail("no media here"),

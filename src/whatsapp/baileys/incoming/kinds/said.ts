@@ -1,0 +1,75 @@
+/** What a message says, and the few pieces from which the rows of the kinds are made. */
+import { jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
+import type { IncomingType } from "../../../incoming.ts";
+
+/** The fields of a media message that a download needs. */
+export type MediaContent = Pick<
+  proto.Message.IDocumentMessage,
+  "url" | "directPath" | "mediaKey" | "fileSha256" | "fileEncSha256" | "fileLength" | "mimetype" | "fileName" | "title"
+>;
+
+/** Kinds of media as named in the network's key derivation. */
+export type MediaKind = "image" | "video" | "audio" | "document" | "sticker";
+
+export interface Said {
+  type: IncomingType;
+  /** What a person would read first. */
+  text: string | null;
+  media: { kind: MediaKind; file: MediaContent } | null;
+  details: Record<string, unknown> | null;
+}
+
+export type Details = Record<string, unknown>;
+
+export function plain(type: IncomingType, text: string | null | undefined, details: Details | null = null): Said {
+  return { type, text: text || null, media: null, details: details && present(details) };
+}
+
+export function file(type: IncomingType, kind: MediaKind, from: MediaContent & { caption?: string | null }): Said {
+  return { ...plain(type, from.caption), media: { kind, file: from } };
+}
+
+/** Omits members that are null, undefined, empty strings, or lists and records without members. */
+export function present(record: Details): Details {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => !isEmpty(value)));
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined || value === "") return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}
+
+/** Returns a record without empty members; null if nothing is left. */
+export function presentOrNull(record: Details): Details | null {
+  const left = present(record);
+  return isEmpty(left) ? null : left;
+}
+
+/** Names the message that a key names. */
+export function targetOf(key: proto.IMessageKey | null | undefined): Details | null {
+  if (!key?.id) return null;
+  return present({ messageId: key.id, fromMe: key.fromMe ?? false, participant: jidOf(key.participant) });
+}
+
+/** Returns the JID as `user@server`; undefined if there is none. */
+export function jidOf(jid: string | null | undefined): string | undefined {
+  return jid ? jidNormalizedUser(jid) || undefined : undefined;
+}
+
+/** An amount in thousandths. */
+export function amountOf(thousandths: number | { toNumber(): number } | null | undefined): number | undefined {
+  return thousandths === null || thousandths === undefined ? undefined : Number(thousandths) / 1000;
+}
+
+/** A time, Unix seconds on the network, as ISO 8601; undefined if there is none, or none that a date can represent. */
+export function timeOf(seconds: number | { toNumber(): number } | null | undefined): string | undefined {
+  const date = new Date(Number(seconds ?? 0) * 1000);
+  return Number(seconds ?? 0) > 0 && !Number.isNaN(date.getTime()) ? date.toISOString() : undefined;
+}
+
+export function placeOf(
+  place: Pick<proto.Message.ILocationMessage, "degreesLatitude" | "degreesLongitude" | "name" | "address" | "url">,
+): Details {
+  const { degreesLatitude, degreesLongitude, name, address, url } = place;
+  return { latitude: degreesLatitude, longitude: degreesLongitude, name, address, url };
+}
