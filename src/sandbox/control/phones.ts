@@ -103,7 +103,8 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
   does("read", named, (phone, { id }) => phone.read(id), 200);
   does("vote", { ...named, options: z.array(z.string()) }, (phone, { id, options }) => phone.vote(id, options));
   does("react", { ...named, emoji: z.string() }, (phone, { id, emoji }) => phone.react(id, emoji));
-  does("edit", { ...named, text: filled }, (phone, { id, text }) => phone.edit(id, text));
+  const edited = { ...named, text: filled, plain: z.boolean().default(false) };
+  does("edit", edited, (phone, { id, text, plain }) => phone.edit(id, { text, plain }));
   does("revoke", named, (phone, { id }) => phone.revoke(id));
   const state = z.enum(["typing", "recording", "paused"]).default("typing");
   does("typing", { to: filled, state }, (phone, { to, state }) => phone.setTyping(to, state));

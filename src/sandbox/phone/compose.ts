@@ -11,6 +11,7 @@ import { hkdf, sealGcm } from "../world/crypto.ts";
 import { isGroup, isLid } from "../world/stanza.ts";
 import { type PhoneFileKind, sendFile, type Transfers } from "./attachment.ts";
 import { pollOf, unwrap } from "./content.ts";
+import { type Edited, sealEdit } from "./sealed_edit.ts";
 import type { PhoneContext } from "./context.ts";
 import type { Received } from "./inbox.ts";
 
@@ -38,10 +39,17 @@ const DEFAULT_MIMETYPES: Record<PhoneFileKind, string> = {
 export async function compose(message: PhoneMessage, context: Transfers): Promise<proto.IMessage> {
   if ("text" in message) {
     if (!message.text) throw invalid("text", "is empty");
-    return { conversation: message.text };
+    return { conversation: message.text, messageContextInfo: newSecret(context) };
   }
-  if ("file" in message) return await composeFile(message, context);
+  if ("file" in message) {
+    return { ...await composeFile(message, context), messageContextInfo: newSecret(context) };
+  }
   return readMessage(message.message);
+}
+
+/** The secret of a message, with which its author seals what is added to it. */
+function newSecret({ runtime }: Transfers): proto.IMessageContextInfo {
+  return { messageSecret: runtime.random.bytes(32) };
 }
 
 async function composeFile(
@@ -171,14 +179,27 @@ export function composeReaction(
   return { to: key.remoteJid!, message: { reactionMessage: { key, text, senderTimestampMs } }, edit };
 }
 
-export function composeEdit(key: proto.IMessageKey, text: string, { runtime }: PhoneContext) {
+/** `original` seals the edit, as today's apps do; null leaves it plain. */
+export function composeEdit(
+  { key, text, original }: {
+    key: proto.IMessageKey;
+    text: string;
+    original: Pick<Edited, "author"> & { message: proto.IMessage } | null;
+  },
+  { runtime }: PhoneContext,
+) {
   const protocolMessage = {
     key,
     type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
     editedMessage: { conversation: text },
     timestampMs: runtime.clock.now(),
   };
-  return { message: { editedMessage: { message: { protocolMessage } } }, edit: EDIT };
+  const secret = original?.message.messageContextInfo?.messageSecret;
+  if (!secret) return { message: { editedMessage: { message: { protocolMessage } } }, edit: EDIT };
+  return {
+    message: sealEdit({ protocolMessage }, { key, secret, author: original.author }, runtime.random),
+    edit: EDIT,
+  };
 }
 
 export function composeRevocation(key: proto.IMessageKey) {

@@ -1,12 +1,13 @@
 /**
  * The messages that a phone has received and decrypted, oldest first. Each is listed once, however often it arrived.
  */
-import { jidNormalizedUser } from "@whiskeysockets/baileys";
+import { jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
 import { invalid, notFound } from "../../errors.ts";
 import { ADMIN_REVOKE, type BinaryNode } from "../world/stanza.ts";
 import type { OpenedFile } from "./attachment.ts";
 import { type Amendment, type Content, readContent } from "./content.ts";
 import { isOwn, lidForm, type PhoneContext } from "./context.ts";
+import { openEdit } from "./sealed_edit.ts";
 import { shownAuthor } from "./stanzas.ts";
 
 /** Limit on the total size of encrypted files kept for uploading them again. */
@@ -84,6 +85,23 @@ export class Inbox {
     };
     this.#received.set(this.#keyOf(stanza, destination), { item, stanza, content, file });
     this.#keepWithinBounds(file);
+  }
+
+  /** Opens an edit with the secret of the original; null if there is none, or it is not its author's. */
+  openEdit(
+    stanza: BinaryNode,
+    destination: string | null,
+    sealed: proto.Message.ISecretEncryptedMessage,
+  ): proto.IMessage | null {
+    const id = sealed.targetMessageKey?.id ?? "";
+    const original = this.find({ ...stanza, attrs: { ...stanza.attrs, id } }, destination);
+    if (!original?.content.secret) return null;
+    const author = authorOf(original.stanza);
+    for (const address of [author, lidForm(this.#phone.uplink, author), this.#known(author)]) {
+      const opened = openEdit(sealed, { id, secret: original.content.secret, author: address });
+      if (opened) return opened;
+    }
+    return null;
   }
 
   /**

@@ -27,6 +27,11 @@ interface Sent {
   edit?: string;
 }
 
+/** A message that this phone sent. */
+export interface Own extends Sent {
+  hideNumber: boolean;
+}
+
 interface Encrypted {
   content: BinaryNode[];
   /** The devices that hold the sender key once the network has accepted the message; null outside groups. */
@@ -86,9 +91,9 @@ export class Outbox {
   /**
    * Returns the chat and the address form of a message that this phone sent; null if it is unknown or no longer kept.
    */
-  find(id: string): { chat: string; hideNumber: boolean } | null {
+  find(id: string): Own | null {
     const sent = this.#sent.get(id);
-    return sent ? { chat: sent.chat, hideNumber: sent.from === this.#phone.self.lid } : null;
+    return sent ? { ...sent, hideNumber: sent.from === this.#phone.self.lid } : null;
   }
 
   /** Answers a retry receipt: encrypts the message for that device only, in a new session. */

@@ -14,7 +14,7 @@ import { chatJid, chatWithOthers, type PhoneContext } from "./context.ts";
 import { Inbox, type InboxItem } from "./inbox.ts";
 import { makeKeys, refill } from "./keys.ts";
 import { Linker } from "./linking.ts";
-import { Outbox } from "./outbox.ts";
+import { Outbox, type Own } from "./outbox.ts";
 import type { PasskeyState } from "./passkey_exchange.ts";
 import { Receiver } from "./receiver.ts";
 import { SenderKeys, SignalSessions } from "./signal.ts";
@@ -141,9 +141,12 @@ export class Phone implements Device {
     });
   }
 
-  /** Edits the text of a message that this phone sent. Throws Problem not_found. */
-  edit(messageId: string, text: string): Promise<{ id: string }> {
-    return this.#changeOwn(messageId, (key) => composeEdit(key, text, this.#context));
+  /** Edits the text of a message that this phone sent; `plain`: as older apps do. Throws Problem not_found. */
+  edit(messageId: string, { text, plain }: { text: string; plain: boolean }): Promise<{ id: string }> {
+    return this.#changeOwn(
+      messageId,
+      (key, sent) => composeEdit({ key, text, original: plain ? null : { ...sent, author: sent.from } }, this.#context),
+    );
   }
 
   /** Deletes a message that this phone sent, for everyone. Throws Problem not_found. */
@@ -153,12 +156,12 @@ export class Phone implements Device {
 
   #changeOwn(
     id: string,
-    make: (key: proto.IMessageKey) => { message: proto.IMessage; edit: string },
+    make: (key: proto.IMessageKey, sent: Own) => { message: proto.IMessage; edit: string },
   ): Promise<{ id: string }> {
     return this.#inTurn(() => {
       const sent = this.#outbox.find(id);
       if (!sent) throw notFound("message that this phone sent");
-      const { message, edit } = make({ remoteJid: sent.chat, fromMe: true, id });
+      const { message, edit } = make({ remoteJid: sent.chat, fromMe: true, id }, sent);
       return this.#outbox.send(sent.chat, message, { edit, hideNumber: sent.hideNumber });
     });
   }

@@ -64,8 +64,11 @@ export class Receiver {
     } else if (decrypted.kind === "failed") {
       return this.#askAgain(stanza, decrypted.error);
     } else if (decrypted.kind === "message") {
-      const amendment = amendmentOf(unwrap(decrypted.message).inner);
-      const content = amendment ? null : readContent(decrypted.message);
+      const { inner } = unwrap(decrypted.message);
+      const { secretEncryptedMessage: sealed } = inner;
+      const change = sealed ? this.#inbox.openEdit(stanza, destination, sealed) : inner;
+      const amendment = change && amendmentOf(change);
+      const content = amendment || sealed ? null : readContent(decrypted.message);
       if (amendment) this.#inbox.amend(stanza, destination, amendment);
       // Peer messages between a companion and its phone appear in no chat.
       if (content && stanza.attrs.category !== "peer") await this.#keep(stanza, destination, content);

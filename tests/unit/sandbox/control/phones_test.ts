@@ -72,7 +72,7 @@ onPhones(
     trust.restrict(directory.account(ANA)!, runtime.clock.now() + 60_000);
     await ana.sendMessage({ to: BEN, text: "It is" });
     const { id } = await ana.sendMessage({ to: ben.lid, text: "Come at noon" });
-    await ana.edit(id, "Come at one");
+    await ana.edit(id, { text: "Come at one", plain: false });
     assert.deepEqual(await texts(BEN), ["It is", "Come at one"]);
   },
 );

@@ -110,7 +110,7 @@ Deno.test("an edit and a deletion apply to their own chat, even if a message of 
     random.bytes = bytes;
     const id = Buffer.from(taken).toString("hex").toUpperCase();
     // The phone knows the one that it sent last by this id.
-    await ana.edit(id, "second");
+    await ana.edit(id, { text: "second", plain: false });
     await ana.revoke(id);
     await network.idle();
     const items = ben.inbox().filter((item) => item.id === id);
@@ -123,17 +123,17 @@ Deno.test("only the author of a message can edit and delete it", async () => {
   network.group(GROUP, ana, ben);
   for (const to of [ben.number, GROUP]) {
     const { id } = await ana.sendMessage({ to, text: "first" });
-    await ana.edit(id, "second");
+    await ana.edit(id, { text: "second", plain: false });
     await network.idle();
     const [item] = ben.inbox().filter((one) => one.id === id);
     assert.deepEqual([item?.text, item?.edited, item?.revoked], ["second", true, false]);
     await ana.revoke(id);
     await network.idle();
     assert.equal(ben.inbox().find((one) => one.id === id)?.revoked, true);
-    await ana.edit(id, "too late");
+    await ana.edit(id, { text: "too late", plain: false });
     await network.idle();
     assert.equal(ben.inbox().find((one) => one.id === id)?.text, "second");
-    await assert.rejects(ben.edit(id, "mine"), { code: "not_found" });
+    await assert.rejects(ben.edit(id, { text: "mine", plain: false }), { code: "not_found" });
   }
   assert.equal(ben.inbox().length, 2);
   const { id } = await ana.sendMessage({ to: ben.number, text: "keep" });

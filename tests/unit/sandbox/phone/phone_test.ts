@@ -166,7 +166,7 @@ Deno.test("a message sent from the LID is edited and deleted from the LID too", 
   network.group(GROUP, ana, ben);
   for (const to of [ben.number, GROUP]) {
     const { id } = await ana.sendMessage({ to, text: "who is it?", hideNumber: true });
-    await ana.edit(id, "guess");
+    await ana.edit(id, { text: "guess", plain: false });
     await ana.revoke(id);
     await network.idle();
     const item = ben.inbox().find((item) => item.id === id);
