@@ -39,10 +39,11 @@ import type { NetworkOptions, RoleName, RoleOptions } from "./roles/role.ts";
 /** The storage engine of data folders. */
 const engine = denoKvFiles;
 
-/** Row families that an account may have sealed: messages, events, chats and received files. */
+/** Row families that an account may have sealed: messages, templates, events, chats and received files. */
 const contents = new Set(
   [
     messageKeys.messages(),
+    messageKeys.allTemplateVersions(),
     eventKeys.events(""),
     mediaKeys.files(),
     chatKeys.recordsOfLine(""),

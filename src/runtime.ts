@@ -22,7 +22,21 @@ export interface Random {
 }
 
 /** The kind of thing an id identifies. The prefix is part of the id, so that a wrong id is recognised at a glance. */
-export type IdPrefix = "acc" | "ses" | "msg" | "job" | "blk" | "whk" | "med" | "req" | "key" | "usr" | "aud" | "era";
+export type IdPrefix =
+  | "acc"
+  | "ses"
+  | "msg"
+  | "job"
+  | "blk"
+  | "whk"
+  | "med"
+  | "req"
+  | "key"
+  | "usr"
+  | "aud"
+  | "era"
+  | "tpl"
+  | "ver";
 
 /** Ids. `next` sorts by creation time within one process. */
 interface Ids {

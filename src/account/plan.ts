@@ -18,6 +18,8 @@ export interface Plan {
   /** How many webhooks, and how many concurrent event streams, an account may have. */
   webhooks: number;
   eventStreams: number;
+  /** How many templates an account may have. */
+  templates: number;
   /** Nothing is sent outside these hours; null: at any time. */
   hours: Hours | null;
   /** New chats that a line may start per day (in the hours' time zone, otherwise UTC); null: no limit. */
@@ -38,6 +40,7 @@ export const UNLIMITED = {
   requestsPerMinute: 600,
   webhooks: 100,
   eventStreams: 20,
+  templates: 250,
   hours: null,
   newChatsDaily: null,
   warmUp: false,

@@ -34,6 +34,8 @@ function summary(event: string, data: Json): string {
       return `${data.number ?? "somebody"} in ${data.chat}, ${data.messageId ?? data.networkId}: ${
         data.options.join(", ") || "nothing any more"
       }`;
+    case "choice.made":
+      return `${data.number ?? "somebody"} in ${data.chat}, ${data.messageId}: ${data.label}`;
     case "call.received":
       return `${data.video ? "video call" : "call"} from ${data.number ?? data.chat}`;
     case "presence.updated":

@@ -39,6 +39,7 @@ export function addPlanCommand(root: Command): void {
       "maximum open event streams of an account",
       (text) => wholeNumber("--event-streams", text),
     )
+    .option("--templates <n>", "maximum templates of an account", (text) => wholeNumber("--templates", text))
     .option(
       "--hours <hours>",
       'when messages may be sent, such as "mon-fri 09:00-18:00 Europe/Madrid", or none for any time',
@@ -65,6 +66,7 @@ export function addPlanCommand(root: Command): void {
           requestsPerMinute: limit("--requests-per-minute", options.requestsPerMinute),
           webhooks: options.webhooks,
           eventStreams: options.eventStreams,
+          templates: options.templates,
           hours: hours(options.hours),
           newChatsDaily: limit("--new-chats-daily", options.newChatsDaily),
           warmUp: options.warmUp,

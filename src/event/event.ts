@@ -22,6 +22,7 @@ export const EVENT_NAMES = [
   "message.edited",
   "message.deleted",
   "poll.vote",
+  "choice.made",
   "bulk.finished",
   "recipient.opted_out",
   "call.received",

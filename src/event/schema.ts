@@ -11,6 +11,8 @@ const NetworkId = z.string().describe("WhatsApp's id of the message.");
 const JobId = z.string().describe("Id of the queue job, as returned by the send.");
 const To = z.string().describe("The recipient as given in the send.");
 
+const Tags = z.array(z.string()).readonly().optional().describe("The tags of the send; absent if it had none.");
+
 const Media = z.object({
   url: z.string().nullable().describe("Download URL, valid for 24 hours; null if the file could not be downloaded."),
   mimetype: z.string(),
@@ -85,7 +87,7 @@ interface EventSchema {
 export const EVENT_SCHEMAS = {
   "message.sent": {
     summary: "WhatsApp acknowledged the message.",
-    data: z.object({ messageId: MessageId, networkId: NetworkId, jobId: JobId, to: To, sentAt: Time }),
+    data: z.object({ messageId: MessageId, networkId: NetworkId, jobId: JobId, to: To, sentAt: Time, tags: Tags }),
   },
   "message.status": {
     summary: "The message was delivered or read.",
@@ -97,6 +99,7 @@ export const EVENT_SCHEMAS = {
         "JID of the person who received or read it in a group; null in a 1:1 chat.",
       ),
       at: Time,
+      tags: Tags,
     }),
   },
   "message.failed": {
@@ -107,9 +110,12 @@ export const EVENT_SCHEMAS = {
       jobId: JobId,
       to: To,
       error: z.object({
-        code: z.string().describe("Stable code: cancelled, expired, number_not_registered, refused, unacknowledged, …"),
+        code: z.string().describe(
+          "Stable code: cancelled, cancelled_by_reply, expired, number_not_registered, refused, unacknowledged, …",
+        ),
         message: z.string().describe("The reason, in one sentence."),
       }),
+      tags: Tags,
     }),
   },
   "message.received": { summary: "The session received a message.", data: z.object(received) },
@@ -181,6 +187,18 @@ export const EVENT_SCHEMAS = {
       chat: Chat,
       number: Number,
       options: z.array(z.string()).readonly().describe("All options now chosen; empty if the vote was withdrawn."),
+    }),
+  },
+  "choice.made": {
+    summary: "Somebody answered choices, or changed their answer.",
+    data: z.object({
+      messageId: MessageId,
+      networkId: NetworkId,
+      chat: Chat,
+      number: Number,
+      id: z.string().describe("Id of the option, as given in the send; its number if none was given."),
+      label: z.string(),
+      how: z.enum(["text", "vote", "tap"]).describe("Whether the person wrote it, voted in the poll or tapped it."),
     }),
   },
   "bulk.finished": {

@@ -1,7 +1,7 @@
 /** The chats of a line: which of them wrote within a day, and which were active within a year. */
 import { chatKeys } from "../chat/rows.ts";
 import { chatOf, isOfMany } from "../message/message.ts";
-import type { Lane } from "../message/rows.ts";
+import { type Lane, messageKeys } from "../message/rows.ts";
 import { deleteRange, deleteUnchanged } from "../store/delete_range.ts";
 import { Change, type Key, type Kv, type Row, stretchOf } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
@@ -55,6 +55,7 @@ export async function forgetChats(kv: Kv, lineId: string): Promise<void> {
   await deleteRange(kv, { prefix: chatKeys.messagesOfLine(lineId) });
   await deleteRange(kv, { prefix: chatKeys.recordsOfLine(lineId) });
   await deleteRange(kv, { prefix: chatKeys.places(lineId) });
+  await deleteRange(kv, { prefix: messageKeys.choicesAskedOnLine(lineId) });
 }
 
 /** In-memory record of which chats of one line wrote within the last 24 h. */
@@ -194,6 +195,7 @@ export async function eraseChats(
   for (const chat of traces.chats) {
     change.delete(lineKeys.heard(lineId, chat)).delete(lineKeys.knownChat(lineId, chat))
       .delete(lineKeys.chatRead(lineId, chat));
+    await deleteRange(kv, { prefix: messageKeys.choicesAskedOf(lineId, chat) });
   }
   const { rows, next } = await stretchOf(kv, lineKeys.seenOfLine(lineId), { from: at, limit: READ_AT_ONCE });
   for (const { key, value } of rows) {

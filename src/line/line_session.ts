@@ -31,6 +31,7 @@ interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
   seal: Pick<Seal, "open">;
   events: EventLog;
   network: Network;
+  recorder: Recorder;
 }
 
 /** How long a stop waits for the message that is on its way. */

@@ -20,12 +20,15 @@ import { keepFile } from "../media/store.ts";
 import { chatOf } from "../message/message.ts";
 import type { OptOuts } from "../message/opt_outs.ts";
 import { keepReceipts, keepVote, receiptsOfOneCommit, type SessionName } from "../message/receipts.ts";
+import { cancelByReply } from "../message/queued.ts";
+import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, type Slot, StoreError, untilStored } from "../store/kv.ts";
 import type { Settle } from "../whatsapp/connection.ts";
 import type { GroupNow, Incoming, IncomingChange, Notice, Receipt } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
+import { answerIn } from "./answers.ts";
 import { amendSent } from "./amendments.ts";
 import { indexIncoming } from "./chat_entries.ts";
 import { placeOf } from "./chat_marks.ts";
@@ -37,6 +40,9 @@ import PQueue from "p-queue";
 
 export interface ReceiverDeps {
   kv: Kv;
+  recorder: Pick<Recorder, "cancelled">;
+  /** Called after a commit, with the id of the line whose queue has changed. */
+  queueChanged(lineId: string): void;
   runtime: Runtime;
   events: EventLog;
   chats: ChatIndex;
@@ -134,6 +140,7 @@ export class Receiver {
       // Before the message is kept: after a crash in between, the network delivers it again,
       // and both are idempotent.
       await this.#untilStored(() => this.#hearOptOut(message));
+      await this.#untilStored(() => this.#cancelByReply(message));
       await this.#untilStored(() => this.#amendSent(message));
       return await this.#untilStored(() => this.#commit(message, { before, taken, settle }));
     } catch (error) {
@@ -161,6 +168,12 @@ export class Receiver {
     const { id: sessionId, accountId } = this.#line;
     const sessionName = await this.#deps.sessionName(sessionId);
     await this.#deps.optOuts.heard(message, { accountId, sessionId, sessionName });
+  }
+
+  async #cancelByReply(message: Incoming): Promise<void> {
+    const isReply = message.change ? message.change.kind === "vote" : message.type !== "reactionMessage";
+    if (message.fromMe || !isReply) return;
+    await cancelByReply(this.#deps, this.#line, chatsOf(message));
   }
 
   async #amendSent({ change }: Incoming): Promise<void> {
@@ -206,7 +219,10 @@ export class Receiver {
     change.set(seen, seenRow(message, at));
     if (!message.fromMe) keepHeard(change, lineId, { chats: chatsOf(message), at: writtenAt(message, now) });
     if (taken?.file) keepFile(change, taken.file);
-    events.append(change, { accountId, sessionId: lineId, sessionName, ...body });
+    const answer = await answerIn({ kv, now }, lineId, message);
+    for (const event of answer ? [body, answer] : [body]) {
+      events.append(change, { accountId, sessionId: lineId, sessionName, ...event });
+    }
     settle(change);
     const isKept = await kv.commit(change) !== null;
     if (isKept) events.committed(accountId);

@@ -3,15 +3,19 @@
  * API or an event gave them.
  */
 import { notFound } from "../errors.ts";
-import { previewOf, typeOf } from "../message/content.ts";
+import { type MessageKind, previewOf, typeOf } from "../message/content.ts";
 import type { Preview } from "../message/kinds/plain.ts";
 import { chatOf, type Message } from "../message/message.ts";
 import { messageKeys } from "../message/rows.ts";
+import { filled } from "../message/templates/filled.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { ForwardableKind, MessageKey } from "../whatsapp/outgoing.ts";
 import { hadOtherNumber } from "./line.ts";
 import { lineKeys } from "./rows.ts";
+
+/** Kinds that cannot be forwarded. */
+const NOT_FORWARDED: ReadonlySet<MessageKind> = new Set(["poll", "reaction", "status", "choices"]);
 
 export interface Referred {
   lineId: string;
@@ -97,9 +101,10 @@ export class References {
   }
 
   async #ofMessage(message: Message): Promise<Referred> {
-    const { sessionId: lineId, networkId, to: chat, content, sentAt } = message;
+    const { sessionId: lineId, networkId, to: chat, sentAt } = message;
+    const [{ content }] = await filled(this.#kv, [message]) as [Message];
     const type = typeOf(content);
-    const kind = type === "poll" || type === "reaction" || type === "status" ? null : type;
+    const kind = NOT_FORWARDED.has(type) ? null : type as ForwardableKind;
     const key = { networkId, participant: null, fromMe: true };
     const { value: line } = await this.#kv.get(lineKeys.line(lineId));
     const isOfOtherNumber = line !== null && sentAt !== null && hadOtherNumber(line, sentAt);

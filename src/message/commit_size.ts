@@ -26,8 +26,8 @@ export function loadOf(items: readonly Pick<SendItem, "content" | "manner">[]): 
   return { messages: items.length, bytes: items.length * BYTES_A_MESSAGE + 2 * characters };
 }
 
-function charactersOf({ quote, mentions = [] }: SendManner): number {
-  return (quote?.text ?? "").length + (mentions === "all" ? 0 : mentions.join(" ").length);
+function charactersOf({ quote, mentions = [], tags = [] }: SendManner): number {
+  return (quote?.text ?? "").length + (mentions === "all" ? 0 : mentions.join(" ").length) + tags.join(" ").length;
 }
 
 /**

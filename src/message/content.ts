@@ -2,6 +2,7 @@
 import { keysOf } from "../base/typed_keys.ts";
 import type { StoredFile } from "../media/store.ts";
 import type { OutgoingBody } from "../whatsapp/outgoing.ts";
+import { choices, type ChoicesContent } from "./kinds/choices.ts";
 import { FILE_KINDS, type FileContent, status, type StatusContent } from "./kinds/file.ts";
 import {
   type Attachment,
@@ -11,28 +12,34 @@ import {
   type Preview,
   type RemoteFile,
 } from "./kinds/plain.ts";
+import { template, type TemplateContent } from "./kinds/template.ts";
 
-export type OutgoingContent = PlainContent | FileContent | StatusContent;
+export type OutgoingContent = PlainContent | FileContent | StatusContent | ChoicesContent | TemplateContent;
 
-/** The kind as which a message is shown; for a forwarded message, that of the original. */
-export type MessageKind = Exclude<OutgoingContent["kind"], "forward">;
+/** The kind as which a message is shown; of a forwarded one that of the original, of a template what it makes. */
+export type MessageKind = Exclude<OutgoingContent["kind"], "forward" | "template">;
 
 /** All kinds. A new kind gets a row in a table of `kinds/`, and its encoding in `whatsapp/baileys/outgoing/`. */
-const KINDS = { ...PLAIN_KINDS, ...FILE_KINDS, status };
+const KINDS = { ...PLAIN_KINDS, ...FILE_KINDS, status, choices, template };
 
 const ROWS = keysOf(KINDS);
 
-export const MESSAGE_KINDS = ROWS.filter((kind) => kind !== "forward");
+export const MESSAGE_KINDS = ROWS.filter((kind) => kind !== "forward" && kind !== "template");
 
 function kindOf({ kind }: OutgoingContent): Kind<OutgoingContent> {
   return KINDS[kind];
 }
 
 export function typeOf(content: OutgoingContent): MessageKind {
-  return content.kind === "forward" ? content.of : content.kind;
+  return content.kind === "forward" || content.kind === "template" ? content.of : content.kind;
 }
 
-/** Returns what the history shows of the content. */
+/** Returns whether people answer the content by votes, which are kept with it. */
+export function isAnswered(content: OutgoingContent): boolean {
+  return ["poll", "choices"].includes(typeOf(content));
+}
+
+/** Returns what the history shows of the content; of a template once it is filled in. */
 export function previewOf(content: OutgoingContent): Preview {
   return kindOf(content).preview(content);
 }

@@ -5,7 +5,7 @@
  * |------------|---------------|------------|------------------------------------------------------|
  * | (new)      | accepted      | queued     | one commit with queue row, quota, history (promise 1) |
  * | queued     | dispatched    | processing | after the pause of the plan                          |
- * | queued     | cancelled     | failed     | error code `cancelled`                               |
+ * | queued     | cancelled     | failed     | error code `cancelled`, `cancelled_by_reply`         |
  * | queued     | expired       | failed     | error code `expired`                                 |
  * | queued     | line is gone  | failed     | error code `session_logged_out`, `session_deleted`   |
  * | queued     | proved        | sent       | the ack was lost, a receipt says that it arrived     |
@@ -66,6 +66,10 @@ export interface SendManner extends Omit<Manner, "preview"> {
   linkPreview?: false;
   /** How long "typing" is shown before the message leaves. */
   typingMs?: number;
+  /** Words of the account's own by which messages are found and cancelled. */
+  tags?: readonly string[];
+  /** Cancelled if the chat writes before it leaves. */
+  cancelOnReply?: true;
 }
 
 export interface Message {

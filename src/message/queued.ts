@@ -5,7 +5,9 @@ import { messageIdsOf, ownBulk } from "./bulk.ts";
 import { ownMessage } from "./history/ledger.ts";
 import { chatOf, type Message, type Priority } from "./message.ts";
 import { movePlace, positionAt, scheduleKeyOf } from "./queue/place.ts";
-import type { Recorder } from "./record.ts";
+import { CANCELLED_BY_REPLY, type Recorder } from "./record.ts";
+import { messageKeys } from "./rows.ts";
+import { LineQueue } from "./queue/queue.ts";
 import { settleRefunds } from "./history/counts.ts";
 import type { Lane } from "./rows.ts";
 
@@ -19,6 +21,25 @@ interface CancelDeps {
 interface QueuedDeps extends CancelDeps {
   /** Returns the current lane of messages to the chat. */
   laneOf(lineId: string, chat: string): Promise<Lane>;
+}
+
+/** Cancels what waits for these chats of the line and is to be cancelled by a reply. */
+export async function cancelByReply(
+  { kv, recorder, queueChanged }: CancelDeps,
+  { id: lineId, accountId }: { id: string; accountId: string },
+  chats: readonly string[],
+): Promise<void> {
+  const queue = new LineQueue(kv, lineId);
+  const ids: string[] = [];
+  for (const chat of chats) {
+    for await (const row of kv.list({ prefix: messageKeys.replyCancelsOfChat(lineId, chat) })) {
+      if (await queue.counts(row)) ids.push(row.value.messageId);
+    }
+  }
+  if (ids.length === 0) return;
+  await recorder.cancelled(ids, CANCELLED_BY_REPLY);
+  await settleRefunds(kv, accountId);
+  queueChanged(lineId);
 }
 
 interface NewPlace {
@@ -67,6 +88,14 @@ export class Queued {
     // When repeated after a crash, it settles the refunds of what was cancelled before.
     if (cancelled.length === 0) await settleRefunds(kv, accountId);
     return cancelled.reverse();
+  }
+
+  /** Cancels those of these messages of the account, oldest first, that still wait; resolves to their number. */
+  async cancelAll(accountId: string, messageIds: readonly string[]): Promise<number> {
+    const cancelled = await cancelQueued(this.#deps, accountId, messageIds.toReversed());
+    // When repeated after a crash, it settles the refunds of what was cancelled before.
+    if (cancelled.length === 0) await settleRefunds(this.#deps.kv, accountId);
+    return cancelled.length;
   }
 
   /**

@@ -128,11 +128,16 @@ export async function earlyReceipts(kv: Kv, message: Message): Promise<Said[]> {
 
 /** Returns the event that reports a receipt. */
 export function statusBody(message: Message, { status, participant, at }: Said): EventBody {
-  const { id: messageId, networkId } = message;
+  const { id: messageId, networkId, manner } = message;
   return {
     event: "message.status",
-    data: { messageId, networkId, status, participant, at: new Date(at).toISOString() },
+    data: { messageId, networkId, status, participant, at: new Date(at).toISOString(), ...taggedWith(manner?.tags) },
   };
+}
+
+/** Returns the tags as events carry them: present only if there are any. */
+export function taggedWith(tags: readonly string[] | undefined): { tags?: readonly string[] } {
+  return tags ? { tags } : {};
 }
 
 interface Vote {

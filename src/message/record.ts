@@ -11,13 +11,18 @@ import type { Runtime } from "../runtime.ts";
 import { type Lane, messageKeys } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot, StoreError } from "../store/kv.ts";
 import { commitSized, loadOf } from "./commit_size.ts";
-import { storedFile } from "./content.ts";
+import { storedFile, typeOf } from "./content.ts";
 import { moveStatus } from "./history/status_index.ts";
 import { chatOf, hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
 import { countEnd, finishBulk } from "./bulk.ts";
 import { giveBack } from "./history/counts.ts";
 import { dequeue } from "./queue/place.ts";
-import { earlyReceipts, isProved, type SessionName, statusBody } from "./receipts.ts";
+import { earlyReceipts, isProved, type SessionName, statusBody, taggedWith } from "./receipts.ts";
+
+export const CANCELLED_BY_REPLY: MessageError = {
+  code: "cancelled_by_reply",
+  message: "The chat wrote before it could leave.",
+};
 
 export const CANCELLED: MessageError = { code: "cancelled", message: "It was cancelled before it could leave." };
 
@@ -150,7 +155,7 @@ export class Recorder {
    * Moves `queued` to `failed` and refunds the quota, but only before the first attempt: a message that may have left
    * cannot be recalled. Commits several together. Resolves to the cancelled messages, in the order of the ids.
    */
-  async cancelled(messageIds: readonly string[]): Promise<Message[]> {
+  async cancelled(messageIds: readonly string[], error = CANCELLED): Promise<Message[]> {
     const { kv } = this.#deps;
     const atOnce = Math.min(CANCELLED_AT_ONCE, kv.mostChecks - OTHER_CHECKS);
     const cancelled: Message[] = [];
@@ -158,7 +163,7 @@ export class Recorder {
     for (const some of piecesOf(keys, atOnce)) {
       const slots = await kv.getMany(some);
       for (const rows of commitSized(slots.filter(isRow), ({ value }) => loadOf([value]))) {
-        cancelled.push(...await this.#cancelTogether(rows));
+        cancelled.push(...await this.#cancelTogether(rows, error));
       }
     }
     return cancelled;
@@ -197,9 +202,9 @@ export class Recorder {
   }
 
   /** Cancels those of the messages that can be cancelled, in one commit. Reads them again on a conflict. */
-  async #cancelTogether(rows: readonly Row<Message>[]): Promise<Message[]> {
+  async #cancelTogether(rows: readonly Row<Message>[], error: MessageError): Promise<Message[]> {
     const { kv, recorded } = this.#deps;
-    const next = (m: Message): Message | null => m.attempts === 0 ? { ...m, status: "failed", error: CANCELLED } : null;
+    const next = (m: Message): Message | null => m.attempts === 0 ? { ...m, status: "failed", error } : null;
     let slots: readonly Slot<Message>[] | null = rows;
     const ended = await retryOnConflict(kv, async () => {
       slots ??= await kv.getMany<Message>(rows.map(({ key }) => key));
@@ -239,6 +244,10 @@ export class Recorder {
     moveStatus(change, message, { from, to: message.status });
     if (message.status === "processing") {
       change.set(messageKeys.messageOfNetworkId(message.sessionId, message.networkId), message.id);
+      if (typeOf(message.content) === "choices") {
+        const { sessionId, to, dispatchedAt = 0, id } = message;
+        change.set(messageKeys.choicesAsked(sessionId, chatOf(to), dispatchedAt, id), id);
+      }
     }
     if (hasEnded(message)) {
       countEnd(change, message);
@@ -264,15 +273,16 @@ export class Recorder {
   async #end(change: Change, message: Message, lane?: Lane): Promise<void> {
     const { kv, events, sessionName, runtime: { clock } } = this.#deps;
     dequeue(change, message, lane);
-    const { id: messageId, networkId, jobId, accountId, sessionId, to, error, sentAt } = message;
+    const { id: messageId, networkId, jobId, accountId, sessionId, to, error, sentAt, manner } = message;
+    const tags = taggedWith(manner?.tags);
     const name = await sessionName(sessionId);
     const append = (body: EventBody) => events.append(change, { accountId, sessionId, sessionName: name, ...body });
     if (error) {
-      append({ event: "message.failed", data: { messageId, networkId, jobId, to, error } });
+      append({ event: "message.failed", data: { messageId, networkId, jobId, to, error, ...tags } });
       return;
     }
     const at = new Date(sentAt ?? clock.now()).toISOString();
-    append({ event: "message.sent", data: { messageId, networkId, jobId, to, sentAt: at } });
+    append({ event: "message.sent", data: { messageId, networkId, jobId, to, sentAt: at, ...tags } });
     for (const receipt of await earlyReceipts(kv, message)) append(statusBody(message, receipt));
   }
 

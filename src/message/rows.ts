@@ -2,9 +2,10 @@
 import type { Usage } from "../account/quota.ts";
 import { key, prefix } from "../store/kv.ts";
 import type { Message, Priority } from "./message.ts";
+import type { TemplateRow, TemplateVersion } from "./templates/template.ts";
 
 /** The properties by which messages of the history can be found. The recipient is the chat (`chatOf`). */
-export const FACETS = ["session", "recipient", "type"] as const;
+export const FACETS = ["session", "recipient", "type", "tag"] as const;
 export type Facet = (typeof FACETS)[number];
 
 /** A row of a line's queue or schedule, for a message that is `queued` or `processing`. */
@@ -102,6 +103,28 @@ export const messageKeys = {
     key<QueueRow>("schedule", lineId, sendAt, order),
   schedules: () => prefix<QueueRow>("schedule"),
   scheduleOfLine: (lineId: string) => prefix<QueueRow>("schedule", lineId),
+  /** A waiting message that is cancelled when its chat writes (`queued.ts`). */
+  replyCancels: (lineId: string, chat: string, messageId: string) =>
+    key<QueueRow>("reply_cancels", lineId, chat, messageId),
+  replyCancelsOfChat: (lineId: string, chat: string) => prefix<QueueRow>("reply_cancels", lineId, chat),
+  /** Ids of choices by chat and time of departure, Unix ms, by which a text finds what it answers (`line/answers.ts`). */
+  choicesAsked: (lineId: string, chat: string, at: number, messageId: string) =>
+    key<string>("choices_asked", lineId, chat, at, messageId),
+  choicesAskedOf: (lineId: string, chat: string) => prefix<string>("choices_asked", lineId, chat),
+  choicesAskedOnLine: (lineId: string) => prefix<string>("choices_asked", lineId),
+  allChoicesAsked: () => prefix<string>("choices_asked"),
+  /** A template by name and language. */
+  template: (accountId: string, name: string, language: string) =>
+    key<TemplateRow>("template", accountId, name, language),
+  templatesNamed: (accountId: string, name: string) => prefix<TemplateRow>("template", accountId, name),
+  templates: (accountId: string) => prefix<TemplateRow>("template", accountId),
+  /** How many templates the account has ever made; checked by every creation, so that the limit holds. */
+  templatesMade: (accountId: string) => key<number>("templates_made", accountId),
+  /** The texts of one version of a template. Kept as long as a message may refer to it. */
+  templateVersion: (accountId: string, versionId: string) =>
+    key<TemplateVersion>("template_version", accountId, versionId),
+  templateVersions: (accountId: string) => prefix<TemplateVersion>("template_version", accountId),
+  allTemplateVersions: () => prefix<TemplateVersion>("template_version"),
   /**
    * Ids of messages that expire by this time, Unix ms. They may have ended since. `name` is the first id; of a
    * rescheduled message, its id and revision.

@@ -39,6 +39,8 @@ const EVERY_MS: readonly (readonly [SweepName, number])[] = [
   ["chats that are silent", MINUTE_MS],
   ["chats that are over", MINUTE_MS],
   ["chats of older data", MINUTE_MS],
+  ["choices without an answer", HOUR_MS],
+  ["replaced templates", HOUR_MS],
   ["bulks", MINUTE_MS],
   ["quota of cancelled messages", MINUTE_MS],
   ["history filters", MINUTE_MS],

@@ -7,12 +7,14 @@ import { erasePeople } from "../erasure/erase.ts";
 import type { EventLog } from "../event/log.ts";
 import { sweepEvents } from "../event/sweep.ts";
 import { backfillChats } from "../line/chat_backfill.ts";
+import { sweepAsked } from "../line/answers.ts";
 import { makeSweepKnown, sweepHeard } from "../line/chats.ts";
 import { makeSessionNames } from "../line/line_row.ts";
 import { finishBulks, makeSweepStaged } from "../message/bulk.ts";
 import { settleAllRefunds } from "../message/history/counts.ts";
 import { indexHistories } from "../message/history/filter_index.ts";
 import { sweepHistory } from "../message/history/retention.ts";
+import { sweepTemplateVersions } from "../message/templates/templates.ts";
 import { makeSweepSeen } from "../line/seen.ts";
 import { removeAccounts } from "../erasure/account_removal.ts";
 import type { DiskMediaStore } from "../media/disk.ts";
@@ -79,6 +81,8 @@ export function sweepWork(options: SweepContext) {
     "chats that are silent": (signal) => sweepKnown(now(), signal),
     "chats that are over": (signal) => sweepChats(now() - historyDays * DAY_MS, signal),
     "chats of older data": (signal) => backfillChats({ ...context, chats: new ChatIndex({ kv, network }) }, signal),
+    "choices without an answer": (signal) => sweepAsked(kv, now(), signal),
+    "replaced templates": (signal) => sweepTemplateVersions(kv, { now: now(), keepMs: historyDays * DAY_MS, signal }),
     "bulks": () => finishBulks({ kv, events, sessionName: makeSessionNames(kv, runtime.clock).of }),
     "quota of cancelled messages": () => settleAllRefunds(kv),
     "history filters": (signal) => indexHistories(kv, signal),

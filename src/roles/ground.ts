@@ -34,7 +34,7 @@ const MET_ON_THE_WAY = [messageKeys.networkIdsOfLine(""), messageKeys.optedOutCh
   .map(([family]) => family!);
 const REMEMBERED = {
   // Absences of messages are not cached: `paloma line import` adds messages that may have been read as absent before.
-  families: new Set([messageKeys.messages()[0]!, ...MET_ON_THE_WAY]),
+  families: new Set([messageKeys.messages()[0]!, messageKeys.allTemplateVersions()[0]!, ...MET_ON_THE_WAY]),
   absences: new Set(MET_ON_THE_WAY),
 };
 

@@ -31,6 +31,7 @@ export function makeSessions(ground: Ground, { network, queueChanged }: Sessions
     seal,
     lookups,
     network,
+    queueChanged,
   };
   return (kv, line, changed) => {
     const recorder = recorderOn(ground, { kv, network });

@@ -24,6 +24,14 @@ export type OutgoingBody =
   /** Phone numbers are digits. */
   | { kind: "contact"; contacts: { name: string; phone: string; organization: string | null }[] }
   | { kind: "poll"; question: string; options: string[]; multiple: boolean }
+  /** Options to tap. */
+  | {
+    kind: "menu";
+    style: "buttons" | "list";
+    text: string;
+    footer: string | null;
+    options: { id: string; label: string; description: string | null }[];
+  }
   /** An empty emoji removes the reaction. */
   | { kind: "reaction"; emoji: string; target: MessageKey }
   /** Forwards a stored message that this or another line sent or received. `preview` has its current words. */

@@ -170,6 +170,7 @@ export class ApiWorld implements ApiStage {
       seal,
       lookups,
       network: this.network,
+      queueChanged: (lineId: string) => this.#supervisor?.queueChanged(lineId),
     };
     const supervisor = this.#supervisor = new Supervisor({
       kv,

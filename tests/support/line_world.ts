@@ -133,6 +133,7 @@ export class World {
       plan: () => Promise.resolve(this.plan),
       optOuts: this.optOuts,
       sessionName: names.of,
+      queueChanged: (lineId) => this.supervisor.queueChanged(lineId),
     });
     let seen = -1;
     const changes = watchChanges({

@@ -69,6 +69,7 @@ export const TAGS = {
   Chats: "What was said in each chat, what is unread, typing indicators and read receipts.",
   Contacts: "Look up and block numbers, and manage the session's own profile.",
   Messages: "Send messages, follow their status, and edit or cancel them.",
+  Templates: "Texts with variables, written once and filled in for each message.",
   Webhooks: "Have events posted to your server, inspect deliveries, and redeliver them.",
   Events: "Read all events by cursor or as a stream, for example to catch up after downtime.",
   Files: "Download the files of incoming messages.",

@@ -27,6 +27,7 @@ import type { OptOuts } from "../../message/opt_outs.ts";
 import { Queued } from "../../message/queued.ts";
 import { makeTallyOf } from "../../message/receipts.ts";
 import type { Recorder } from "../../message/record.ts";
+import { Templates } from "../../message/templates/templates.ts";
 import { findReplay } from "../../message/send.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -83,6 +84,7 @@ export function makeServices(deps: ServicesDeps) {
   const queueChanged = (lineId: string) => live.queueChanged(lineId);
   const idempotency = new Idempotency({ kv, clock, seal, isShared: deps.isShared });
   const chats = new ChatIndex({ kv, network });
+  const history = new History(kv);
   const lines = makeLines({ kv, runtime, callers, live, seal, safeFetch, names: deps.names });
   return {
     runtime,
@@ -97,7 +99,8 @@ export function makeServices(deps: ServicesDeps) {
     optOuts,
     erasures: new Erasures({ kv, runtime, bell }),
     references: new References({ kv, network }),
-    history: new History(kv),
+    history,
+    templates: new Templates({ kv, runtime }),
     queued: new Queued({
       kv,
       recorder,

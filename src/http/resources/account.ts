@@ -33,6 +33,7 @@ const AccountRecord = z.object({
     requestsPerMinute: limit("Requests per minute and key"),
     webhooks: z.int().openapi({ description: "Maximum number of webhooks." }),
     eventStreams: z.int().openapi({ description: "Maximum number of concurrent event streams." }),
+    templates: z.int().openapi({ description: "Maximum number of templates." }),
     hours: z.object({
       days: z.array(z.enum(WEEKDAYS).openapi("Weekday")),
       from: z.string().openapi({ example: "09:00" }),

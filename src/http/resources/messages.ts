@@ -21,7 +21,7 @@ import {
   waitsForOf,
 } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { priority, sendAt, sendTimeOf, Text } from "./sends/fields.ts";
+import { priority, sendAt, sendTimeOf, Tag, Text } from "./sends/fields.ts";
 
 export const MessageError = z.object({
   code: z.string().openapi({ example: "number_not_registered" }),
@@ -50,6 +50,7 @@ const HistoryItem = z.object({
   status: MessageState,
   error: orNull(MessageError),
   priority: z.enum(PRIORITIES),
+  tags: z.array(z.string()).openapi({ description: "The tags of the send." }),
   sendAt: Timestamp.nullable().openapi({
     description: "Earliest time the message is sent; null if it is not scheduled.",
   }),
@@ -121,6 +122,7 @@ const listHistory = route({
       example: undefined,
     }),
     type: MessageType.optional(),
+    tag: Tag.optional().openapi({ description: "Only messages with this tag.", example: undefined }),
     bulkId: idOf("bulk", "blk").optional().openapi({ description: "Only messages of this bulk.", example: undefined }),
     before: idOf("message", "msg").optional().openapi({
       description: "Only messages accepted before this one: `next` of the previous page.",
@@ -199,8 +201,24 @@ const cancelMessage = route({
   problems: ["not_found", "not_cancellable"],
 });
 
+const Cancelled = z.object({ cancelled: z.int().openapi({ description: "Number of messages cancelled." }) })
+  .openapi("CancelledMessages");
+
+const cancelMessages = route({
+  ...base,
+  method: "delete",
+  path: "/v1/messages",
+  operationId: "cancelMessages",
+  summary: "Cancel all queued messages with a tag",
+  description: "They end as `failed` with the error code `cancelled`, and their quota is returned. Messages already " +
+    "handed to WhatsApp are not affected. If nothing is left to cancel, the call succeeds.",
+  query: z.object({ tag: Tag.openapi({ description: "The tag.", example: "invoice-1042" }) }),
+  answers: { 200: data("How many were cancelled", Cancelled) },
+  problems: [],
+});
+
 export const messageResource = {
-  routes: [getStatus, listHistory, getMessage, editMessage, revokeMessage, cancelMessage],
+  routes: [getStatus, listHistory, getMessage, editMessage, revokeMessage, cancelMessages, cancelMessage],
   add: addMessages,
 };
 
@@ -260,6 +278,12 @@ function addMessages(api: Api, services: Services): void {
     return ok({ data: await recordOf(await amendments.revoke(caller.account.id, params.id)) });
   });
 
+  api.on(cancelMessages, async ({ caller, query: { tag } }) => {
+    const party = caller.account.id;
+    const cancelTagged = async () => await queued.cancelAll(party, await history.waitingWith(party, tag));
+    return ok({ data: { cancelled: await budgets.jobs.run({ party }, cancelTagged) } });
+  });
+
   api.on(cancelMessage, async ({ caller, params: { id } }) => {
     if (id.startsWith("msg_")) return ok({ data: itemOf(await queued.cancel(caller.account.id, id)) });
     const party = caller.account.id;
@@ -286,6 +310,7 @@ function itemOf(message: Message, waitsFor?: Waits): z.infer<typeof HistoryItem>
     status,
     error,
     priority: message.priority,
+    tags: [...message.manner?.tags ?? []],
     sendAt: isoTimeOrNull(message.sendAt),
     createdAt: isoTime(message.createdAt),
     sentAt: isoTimeOrNull(message.sentAt),

@@ -21,6 +21,7 @@ import { sendResource } from "./sends/sends.ts";
 import { passkeyResource } from "./passkey.ts";
 import { sessionHealthResource } from "./session_health.ts";
 import { sessionResource } from "./sessions.ts";
+import { templateResource } from "./templates.ts";
 import { webhookResource } from "./webhooks.ts";
 
 interface Resource {
@@ -42,6 +43,7 @@ const RESOURCES: readonly Resource[] = [
   sendResource,
   messageResource,
   bulkResource,
+  templateResource,
   webhookResource,
   deliveryResource,
   eventResource,

@@ -12,6 +12,7 @@ import type { Message, MessageError } from "../../message/message.ts";
 import { optedOutAmong } from "../../message/opt_outs.ts";
 import type { Recorder } from "../../message/record.ts";
 import { messageKeys } from "../../message/rows.ts";
+import { filled } from "../../message/templates/filled.ts";
 import { type Runtime, sleep } from "../../runtime.ts";
 import { Change, type Kv } from "../../store/kv.ts";
 import type { Connection } from "../../whatsapp/connection.ts";
@@ -116,10 +117,11 @@ export function makePrepare(
 
   /** Builds what is handed to the connection. `path` is that of the message's file, if it has one. */
   async function outgoingOf(
-    { networkId, to, content, manner, accountId }: Message,
+    message: Message,
     path: string,
     signal: AbortSignal,
   ): Promise<Outgoing> {
+    const [{ networkId, to, content, manner, accountId }] = await filled(kv, [message]) as [Message];
     const posted = bodyOf(content, () => path);
     const body = posted.kind === "status" ? await withoutOptedOut(posted, accountId) : posted;
     const said = body.kind === "status" ? body.of : body;

@@ -6,7 +6,7 @@
 import { deleteKeys } from "../../store/delete_range.ts";
 import { Change, type Key, type Kv, retryOnConflict } from "../../store/kv.ts";
 import type { Traces } from "../../whatsapp/person.ts";
-import type { OutgoingContent } from "../content.ts";
+import { isAnswered, type OutgoingContent } from "../content.ts";
 import { hasEnded, isOfMany, type Message } from "../message.ts";
 import { messageKeys } from "../rows.ts";
 import { makeFilterIndex } from "./filter_index.ts";
@@ -72,7 +72,7 @@ export async function eraseMessages(
 
 /** Deletes the person's votes in a poll, and receipts in a group. */
 async function forgetWhoAnswered(kv: Kv, { id, to, content }: Message, traces: Traces): Promise<void> {
-  if (!isOfMany(to) && content.kind !== "poll") return;
+  if (!isOfMany(to) && !isAnswered(content)) return;
   const theirs: Key[] = [];
   for (const prefix of [messageKeys.receiptsOf(id), messageKeys.votesOf(id)]) {
     for await (const { key } of kv.list<unknown>({ prefix })) if (traces.isOf(String(key.at(-1)))) theirs.push(key);

@@ -1,5 +1,5 @@
 /**
- * Index of an account's messages by session, recipient and type, as sets of history numbers. These properties never
+ * Index of an account's messages by session, recipient, type and tags, as sets of history numbers. These properties never
  * change, so an accept does not write the index. Instead it catches up with the history, one batch per commit, once a
  * minute and before each query that uses it. Histories from before the index existed are indexed in the same way.
  */
@@ -21,7 +21,7 @@ import {
 } from "./number_set.ts";
 
 /** The values to find, null for any value. At least one is set. */
-type Facets = Readonly<Record<Facet, string | null>>;
+type Facets = Readonly<Partial<Record<Facet, string | null>>>;
 
 /** Messages read per batch, and rows changed per commit; all of them are small. */
 const READ_AT_ONCE = 1_000;
@@ -83,7 +83,7 @@ export function makeFilterIndex(kv: Kv) {
       );
       const sets = await Promise.all(FACETS.flatMap((facet) => {
         const value = facets[facet];
-        if (value === null) return [];
+        if (value == null) return [];
         return [kv.getMany(containers.map((each) => messageKeys.historyNumbers(accountId, each, facet, value)))];
       }));
       return containers.flatMap((container, i) => {
@@ -119,10 +119,12 @@ function rowsOf(accountId: string, messages: readonly Message[]): { rows: IndexR
   const rows = new Map<string, IndexRow>();
   let through = null;
   for (const message of messages) {
-    if (rows.size + FACETS.length > ROWS_A_COMMIT) return { rows: [...rows.values()], through };
-    for (const facet of FACETS) {
-      const container = containerOf(message.historyNumber);
-      const key = messageKeys.historyNumbers(accountId, container, facet, valueOf(message, facet));
+    const container = containerOf(message.historyNumber);
+    const keys = FACETS.flatMap((facet) =>
+      valuesOf(message, facet).map((value) => messageKeys.historyNumbers(accountId, container, facet, value))
+    );
+    if (rows.size + keys.length > ROWS_A_COMMIT) return { rows: [...rows.values()], through };
+    for (const key of keys) {
       const name = nameOfKey(key);
       const row = rows.get(name);
       if (row) row.added.push(message.historyNumber);
@@ -139,13 +141,17 @@ interface IndexRow {
   added: number[];
 }
 
-function valueOf({ sessionId, to, content }: Pick<Message, "sessionId" | "to" | "content">, facet: Facet): string {
+type Filed = Pick<Message, "sessionId" | "to" | "content" | "manner">;
+
+function valuesOf({ sessionId, to, content, manner }: Filed, facet: Facet): readonly string[] {
   switch (facet) {
     case "session":
-      return sessionId;
+      return [sessionId];
     case "recipient":
-      return chatOf(to);
+      return [chatOf(to)];
     case "type":
-      return typeOf(content);
+      return [typeOf(content)];
+    case "tag":
+      return manner?.tags ?? [];
   }
 }

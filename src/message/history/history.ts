@@ -8,6 +8,7 @@ import { firstRow, type Kv } from "../../store/kv.ts";
 import { sizeBound } from "../../store/limits.ts";
 import type { MessageKind } from "../content.ts";
 import { chatOf, type Message, type MessageStatus } from "../message.ts";
+import { filled } from "../templates/filled.ts";
 import { makeFilterIndex } from "./filter_index.ts";
 import { ledgerOf, messageIds, messagesOf, neighbours, ownMessage, sequence } from "./ledger.ts";
 import { countOf, newestIn, type NumberSet } from "./number_set.ts";
@@ -28,6 +29,7 @@ interface HistoryQuery {
   /** In the form that a send accepts. */
   recipient?: string | null;
   type?: MessageKind | null;
+  tag?: string | null;
   bulkId?: string | null;
   /** Id of a message of the account; only messages accepted before it match. */
   before?: string | null;
@@ -69,8 +71,8 @@ export class History {
   /** Returns a page of messages, newest first. Throws Problem not_found for an unknown `before`. */
   async page(accountId: string, query: HistoryQuery): Promise<HistoryPage> {
     const kv = this.#kv;
-    const { status = null, sessionId = null, recipient = null, type = null } = query;
-    const facets = { session: sessionId, recipient: recipient === null ? null : chatOf(recipient), type };
+    const { status = null, sessionId = null, recipient = null, type = null, tag = null } = query;
+    const facets = { session: sessionId, recipient: recipient === null ? null : chatOf(recipient), type, tag };
     const isFiltered = Object.values(facets).some((value) => value !== null);
     if (isFiltered) await this.#filters.catchUp(accountId);
     const [ledger, { value: floor }] = await Promise.all([
@@ -90,14 +92,36 @@ export class History {
     const read = isDense ? await neighbours(kv, ids) : await messagesOf(kv, ids);
     // A message's status may have changed since the index was read.
     const found = read.filter((message) => status === null || message.status === status).reverse();
-    const messages = fitting(found);
+    const messages = fitting(await filled(kv, found));
     const next = messages.at(-1)?.id;
     return { messages, total, ...(next && messages.length < found.length ? { next } : {}) };
   }
 
   /** Returns the message. Throws Problem not_found, also for another account's message. */
   async get(accountId: string, messageId: string): Promise<Message> {
-    return (await ownMessage(this.#kv, accountId, messageId)).value;
+    const { value } = await ownMessage(this.#kv, accountId, messageId);
+    return (await filled(this.#kv, [value]))[0]!;
+  }
+
+  /** Returns the ids of the messages with this tag that have not ended, oldest first. */
+  async waitingWith(accountId: string, tag: string): Promise<string[]> {
+    const kv = this.#kv;
+    await this.#filters.catchUp(accountId);
+    const [ledger, { value: floor }] = await Promise.all([
+      ledgerOf(kv, accountId),
+      kv.get(messageKeys.historyFloor(accountId)),
+    ]);
+    const range = { first: (floor ?? 0) + 1, last: ledger.messages };
+    const facets = { session: null, recipient: null, type: null, tag };
+    const numbers = new Set<number>();
+    for (const status of ["queued", "processing"] as const) {
+      const reader = new StatusReader({ kv, ended: this.#ended }, { accountId, status, messages: ledger.messages });
+      for (const set of await this.#filters.find(accountId, facets, range)) {
+        await reader.keep(set);
+        for (const number of newestIn(set, { skip: 0, limit: countOf(set.bits) })) numbers.add(number);
+      }
+    }
+    return await messageIds(kv, { accountId, ledger }, [...numbers].sort((a, b) => a - b));
   }
 
   /** Returns a page of the ids of the account's bulks, newest first, and their number on all pages. */

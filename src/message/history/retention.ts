@@ -10,6 +10,7 @@
 import { type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../../store/delete_range.ts";
 import { Change, type Kv, LINGER_MS, type Slot } from "../../store/kv.ts";
+import { isAnswered } from "../content.ts";
 import { hasEnded, isOfMany, type Message } from "../message.ts";
 import { messageKeys } from "../rows.ts";
 import { BLOCK_SIZE, ledgerOf, messageIds, neighbours, sequence } from "./ledger.ts";
@@ -132,7 +133,7 @@ async function removeMessage(kv: Kv, change: Change, message: Message): Promise<
     if (deliveredAt !== null) change.delete(messageKeys.receipt(id, "delivered", ""));
     if (readAt !== null) change.delete(messageKeys.receipt(id, "read", ""));
   }
-  if (content.kind === "poll") await deleteRange(kv, { prefix: messageKeys.votesOf(id) });
+  if (isAnswered(content)) await deleteRange(kv, { prefix: messageKeys.votesOf(id) });
   if (bulkId === null) return;
   const { value: bulk } = await kv.get(messageKeys.bulk(bulkId));
   if (!bulk || historyNumber < bulk.firstHistoryNumber + bulk.total - 1) return;

@@ -83,8 +83,8 @@ export function keyAfter(key: Key): Key {
 }
 
 /**
- * Adds new messages to the change, with their rows in the queue or the schedule, their files' rows and
- * their expiries. All go to the cold lane: this code does not read which chats wrote lately, and the runner
+ * Adds new messages to the change, with their rows in the queue or the schedule, their files' rows,
+ * their expiries, and what a reply cancels. All go to the cold lane: this code does not read which chats wrote lately, and the runner
  * moves replies later (`Lanes`). Their rows by chat are left to `completeChats`, which finds them if the commit also
  * advances the ledger past their positions; if it does not, `addToChats` adds them.
  */
@@ -93,6 +93,7 @@ export function enqueue(change: Change, messages: readonly Message[]): void {
     change.set(messageKeys.message(message.id), message);
     addPlace(change, message);
     keepFileOf(change, message);
+    if (message.manner?.cancelOnReply) change.set(replyCancelsKeyOf(message), rowOf(message));
   }
   addExpiries(change, messages);
 }
@@ -100,6 +101,7 @@ export function enqueue(change: Change, messages: readonly Message[]): void {
 /** Removes the queue rows and the file's row of a message that ends. `lane` is its current lane, if known. */
 export function dequeue(change: Change, message: Message, lane?: Lane): void {
   removePlace(change, message, lane);
+  if (message.manner?.cancelOnReply) change.delete(replyCancelsKeyOf(message));
   const file = storedFile(message.content);
   if (file) dropFile(change, file.fileId);
 }
@@ -151,6 +153,10 @@ export function keepFileOf(change: Change, { content, accountId }: Message): voi
   const { mimetype, filename } = attachmentOf(content)!;
   const { fileId: id, size, sha256 } = file;
   keepFile(change, { id, accountId, size, sha256, mimetype, filename, expiresAt: null });
+}
+
+function replyCancelsKeyOf({ sessionId, to, id }: Message): KeyOf<QueueRow> {
+  return messageKeys.replyCancels(sessionId, chatOf(to), id);
 }
 
 function addPlace(change: Change, message: Message): void {

@@ -133,6 +133,7 @@ const PlanChange = z.strictObject({
   requestsPerMinute: limit,
   webhooks: z.number().optional(),
   eventStreams: z.number().optional(),
+  templates: z.number().optional(),
   /** In the format of `plan set --hours`; null for no restriction. */
   hours: z.string().max(200).nullable().optional(),
   newChatsDaily: limit.optional(),

@@ -31,6 +31,7 @@ export const KINDS = [
   "location",
   "contact",
   "poll",
+  "choices",
   "reaction",
   "status",
 ];
@@ -46,6 +47,7 @@ export const kindWord = (kind) =>
     location: t("Location"),
     contact: t("Contact"),
     poll: t("Poll"),
+    choices: t("Choices"),
     reaction: t("Reaction"),
     status: t("Status update"),
   })[kind] ?? kind;

@@ -102,6 +102,7 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
   lists("chat-states", (phone) => phone.chatStates());
   does("read", named, (phone, { id }) => phone.read(id), 200);
   does("vote", { ...named, options: z.array(z.string()) }, (phone, { id, options }) => phone.vote(id, options));
+  does("tap", { ...named, choice: filled }, (phone, { id, choice }) => phone.tap(id, choice));
   does("react", { ...named, emoji: z.string() }, (phone, { id, emoji }) => phone.react(id, emoji));
   const edited = { ...named, text: filled, plain: z.boolean().default(false) };
   does("edit", edited, (phone, { id, text, plain }) => phone.edit(id, { text, plain }));

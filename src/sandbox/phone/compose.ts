@@ -168,6 +168,34 @@ export function composeVote(
   };
 }
 
+/** Composes the tap on an option of a message. Throws Problem validation_failed. */
+export function composeTap(received: Received, choice: string): { to: string; message: proto.IMessage } {
+  const { item, content } = received;
+  const options = content.buttons ?? content.list;
+  if (!options) throw invalid("id", "is not a message with options to tap");
+  const option = options.find(({ id }) => id === choice);
+  if (!option) throw invalid("choice", `"${choice}" is not the id of an option`);
+  const key = keyOf(received);
+  return {
+    to: key.remoteJid!,
+    message: {
+      interactiveResponseMessage: {
+        body: { text: option.label },
+        nativeFlowResponseMessage: {
+          name: content.buttons ? "quick_reply" : "single_select",
+          paramsJson: JSON.stringify({ id: option.id, description: option.description ?? "" }),
+          version: 3,
+        },
+        contextInfo: {
+          stanzaId: item.id,
+          participant: key.participant ?? key.remoteJid,
+          quotedMessage: { conversation: item.text ?? "" },
+        },
+      },
+    },
+  };
+}
+
 export function composeReaction(
   received: Received,
   text: string,

@@ -32,11 +32,22 @@ export interface Content {
   location: { latitude: number; longitude: number; name: string | null; address: string | null } | null;
   contacts: { name: string; vcard: string }[] | null;
   poll: { question: string; options: string[]; multiple: boolean } | null;
+  /** The small print below options. */
+  footer: string | null;
+  /** Options to tap, as buttons or in a list. */
+  buttons: MenuOption[] | null;
+  list: MenuOption[] | null;
   /** The message that is reacted to; an empty emoji removes the reaction. */
   reaction: { id: string; emoji: string } | null;
   linkPreview: { url: string; title: string | null; description: string | null; hasPicture: boolean } | null;
   /** Length and waveform of a voice note. */
   voice: { seconds: number; waveform: number[] } | null;
+}
+
+interface MenuOption {
+  id: string;
+  label: string;
+  description: string | null;
 }
 
 /** Fields with data about the message rather than its content. */
@@ -103,7 +114,8 @@ export function unwrap(message: proto.IMessage, viewOnce = false): { inner: prot
 }
 
 function textOf(message: proto.IMessage): string | null {
-  return message.conversation || message.extendedTextMessage?.text || message.reactionMessage?.text || null;
+  return message.conversation || message.extendedTextMessage?.text || message.reactionMessage?.text ||
+    message.interactiveMessage?.body?.text || null;
 }
 
 /** An edit or a deletion: the message that it changes, and the new content, or null for a deletion. */
@@ -151,6 +163,7 @@ function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }) {
         multiple: poll.selectableOptionsCount !== 1,
       }
       : null,
+    ...menuOf(inner),
     reaction: reaction?.key?.id ? { id: reaction.key.id, emoji: reaction.text ?? "" } : null,
     linkPreview: text?.matchedText
       ? {
@@ -163,6 +176,25 @@ function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }) {
     voice: inner.audioMessage?.ptt
       ? { seconds: inner.audioMessage.seconds ?? 0, waveform: [...inner.audioMessage.waveform ?? []] }
       : null,
+  };
+}
+
+/** Returns the options of a native-flow message. */
+function menuOf({ interactiveMessage: menu }: proto.IMessage): Pick<Content, "footer" | "buttons" | "list"> {
+  const buttons: MenuOption[] = [];
+  const list: MenuOption[] = [];
+  for (const { name, buttonParamsJson } of menu?.nativeFlowMessage?.buttons ?? []) {
+    const params = JSON.parse(buttonParamsJson ?? "{}");
+    if (name === "quick_reply") buttons.push({ id: params.id, label: params.display_text, description: null });
+    if (name !== "single_select") continue;
+    for (const { rows } of params.sections) {
+      for (const { id, title: label, description = null } of rows) list.push({ id, label, description });
+    }
+  }
+  return {
+    footer: menu?.footer?.text || null,
+    buttons: buttons.length > 0 ? buttons : null,
+    list: list.length > 0 ? list : null,
   };
 }
 

@@ -9,7 +9,15 @@ import type { Runtime } from "../../runtime.ts";
 import { type BinaryNode, isGroup, messageId } from "../world/stanza.ts";
 import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
 import { Passkey } from "./authenticator.ts";
-import { compose, composeEdit, composeReaction, composeRevocation, composeVote, type PhoneMessage } from "./compose.ts";
+import {
+  compose,
+  composeEdit,
+  composeReaction,
+  composeRevocation,
+  composeTap,
+  composeVote,
+  type PhoneMessage,
+} from "./compose.ts";
 import { chatJid, chatWithOthers, type PhoneContext } from "./context.ts";
 import { Inbox, type InboxItem } from "./inbox.ts";
 import { makeKeys, refill } from "./keys.ts";
@@ -130,6 +138,14 @@ export class Phone implements Device {
       const hidesNumberIn = (chat: string) => this.#outbox.hidesNumberIn(chat);
       const { message, to, hideNumber } = composeVote(received, { options, hidesNumberIn }, this.#context);
       return this.#outbox.send(to, message, { hideNumber });
+    });
+  }
+
+  /** Taps an option of a message in the inbox, by its id. Throws Problem not_found or validation_failed. */
+  tap(messageId: string, choice: string): Promise<{ id: string }> {
+    return this.#inTurn(() => {
+      const { message, to } = composeTap(this.#inbox.message(messageId), choice);
+      return this.#outbox.send(to, message, { hideNumber: this.#outbox.hidesNumberIn(to) });
     });
   }
 

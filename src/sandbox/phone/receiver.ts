@@ -68,7 +68,7 @@ export class Receiver {
       const { secretEncryptedMessage: sealed } = inner;
       const change = sealed ? this.#inbox.openEdit(stanza, destination, sealed) : inner;
       const amendment = change && amendmentOf(change);
-      const content = amendment || sealed ? null : readContent(decrypted.message);
+      const content = amendment || sealed ? null : asShown(readContent(decrypted.message), stanza);
       if (amendment) this.#inbox.amend(stanza, destination, amendment);
       // Peer messages between a companion and its phone appear in no chat.
       if (content && stanza.attrs.category !== "peer") await this.#keep(stanza, destination, content);
@@ -105,6 +105,11 @@ export class Receiver {
     }
     uplink.send(self, ack(stanza));
   }
+}
+
+/** Returns the content as the app shows it: options that the stanza does not announce cannot be tapped. */
+function asShown(content: Content | null, stanza: BinaryNode): Content | null {
+  return content && !child(stanza, "biz") ? { ...content, buttons: null, list: null } : content;
 }
 
 /** `MediaRetryNotification.ResultType`, as the code of an error node. */

@@ -27,10 +27,18 @@ interface Chat {
 /** Returns the code with which a message is refused, or null. */
 export function refusalOfMessage(message: BinaryNode, chat: Chat): string | null {
   const { to = "" } = message.attrs;
+  if (isRefusedMenu(message)) return "479";
   if (to === STATUS_CHAT) return isAddressedBy("lid", message) ? null : "479";
   if (to.endsWith("@broadcast") || to.endsWith("@newsletter")) return null;
   if (chat.group) return refusalInGroup(message, chat.group, chat);
   return chat.peer ? refusalTo(chat.peer, message, chat) : "404";
+}
+
+/** Whether the message announces options to tap, but not in the only form that is let through. */
+function isRefusedMenu(message: BinaryNode): boolean {
+  const biz = child(message, "biz");
+  const flow = child(child(biz, "interactive"), "native_flow");
+  return biz !== undefined && !(flow?.attrs.name === "mixed" && child(biz, "quality_control"));
 }
 
 function refusalInGroup(message: BinaryNode, group: Group, { sender: { account } }: Chat): string | null {

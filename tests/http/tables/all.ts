@@ -2,6 +2,7 @@
 import type { Case } from "../../support/api_table.ts";
 import { accountCases, eventCases, messageCases, webhookCases } from "./records.ts";
 import { keyCases, routingCases } from "./routing.ts";
+import { answerCases } from "./answers.ts";
 import { kindCases } from "./kinds.ts";
 import { chatCases } from "./chats.ts";
 import { groupCases } from "./groups.ts";
@@ -13,6 +14,7 @@ export const TABLES: Readonly<Record<string, readonly Case[]>> = {
   routing: [{ name: "a session is listed", ask: () => ["GET", "/v1/sessions"], status: 200 }, ...routingCases],
   text: textCases,
   kinds: kindCases,
+  answers: answerCases,
   documents: documentCases,
   files: fileCases,
   bulk: bulkCases,

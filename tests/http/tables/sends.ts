@@ -538,7 +538,7 @@ export const bulkCases: readonly Case[] = [
   bulk(
     "an item with text and file is refused",
     [{ to: TO, text: "a", fileUrl: "https://example.com/a.png" }],
-    wrong("messages.0.text", /not both/),
+    wrong("messages.0.text", /no two/),
   ),
   bulk("a caption goes with a file", [{ to: TO, text: "a", caption: "b" }], wrong("messages.0.caption")),
   bulk(

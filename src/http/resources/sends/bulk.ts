@@ -1,9 +1,11 @@
 /** Bulks: many messages in one request, of which all or none are accepted (spec, "Bulk"). */
 import { z } from "@hono/zod-openapi";
 import { quotaHeadersOf } from "../../../account/quota.ts";
+import { makeYieldPoint } from "../../../base/batches.ts";
 import { remoteContent } from "../../../message/kinds/file.ts";
 import { type Api, route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
+import type { Services } from "../../api/services.ts";
 import { MIB } from "../../body/body.ts";
 import {
   BulkAcknowledgement,
@@ -16,7 +18,9 @@ import {
   single,
   Text,
 } from "./fields.ts";
+import type { Item } from "./manner.ts";
 import type { Sender } from "./sender.ts";
+import { makeContentOf, templated } from "./template.ts";
 
 const MAX_BULK = 10_000;
 /** 10,000 short texts take 2 MiB; 10,000 of the longest must be split into several requests. */
@@ -27,15 +31,21 @@ const BulkItem = z.strictObject({
   text: Text.nullish().openapi({ example: "Hello 👋" }),
   fileUrl: FileUrl.nullish(),
   caption: Caption.nullish().openapi({ description: "Caption of the file.", example: undefined }),
+  template: templated.template.nullish().openapi({ description: "Name of a template.", example: undefined }),
+  language: templated.language,
+  variables: templated.variables.openapi({ example: undefined }),
   ...manner,
-}).superRefine(({ text, fileUrl, caption }, context) => {
-  const isText = typeof text === "string";
-  if (isText === (typeof fileUrl === "string")) {
-    context.addIssue({ code: "custom", path: ["text"], message: "either text or fileUrl is required, but not both" });
-  } else if (isText && typeof caption === "string") {
-    context.addIssue({ code: "custom", path: ["caption"], message: "accompanies a file, not a text" });
-  }
+}).superRefine(({ text, fileUrl, template, caption, language, variables }, context) => {
+  const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
+  const given = [text, fileUrl, template].filter((value) => typeof value === "string").length;
+  if (given !== 1) return refuse("text", "one of text, fileUrl and template is required, and no two");
+  if (typeof caption === "string" && typeof fileUrl !== "string") refuse("caption", "accompanies a file");
+  if (typeof template === "string") return;
+  if (typeof language === "string") refuse("language", "accompanies a template");
+  if (variables) refuse("variables", "accompany a template");
 }).openapi("BulkItem");
+
+type BulkItem = z.infer<typeof BulkItem>;
 
 const BulkMessage = z.strictObject({ sessionId, messages: z.array(BulkItem).min(1).max(MAX_BULK), ...options }).openapi(
   "BulkMessage",
@@ -58,14 +68,25 @@ const sendBulk = route({
 
 export const bulk = { routes: [sendBulk], add: addBulk };
 
-function addBulk(api: Api, sender: Sender): void {
+function addBulk(api: Api, sender: Sender, { templates, runtime }: Services): void {
   api.on(sendBulk, async ({ caller, body, repeat }) => {
-    const items = body.messages.map((message, i) => {
-      const { to, text, fileUrl, caption } = message;
-      const content = typeof text === "string" ? { kind: "text", text } as const : remoteContent(fileUrl!, { caption });
-      return { to, content, manner: message, path: `messages.${i}.` };
+    const accepted = await sender.once(repeat, async () => {
+      const fromTemplate = makeContentOf(templates, caller.account.id);
+      const contentOf = async ({ to, text, fileUrl, caption, template, ...of }: BulkItem, path: string) => {
+        if (typeof text === "string") return { kind: "text", text } as const;
+        if (typeof template !== "string") return remoteContent(fileUrl!, { caption });
+        return await fromTemplate({ ...of, template }, { to, path });
+      };
+      const items: Item[] = [];
+      const yieldPoint = makeYieldPoint(runtime.clock);
+      for (const [i, message] of body.messages.entries()) {
+        const path = `messages.${i}.`;
+        items.push({ to: message.to, content: await contentOf(message, path), manner: message, path });
+        const due = yieldPoint();
+        if (due) await due;
+      }
+      return await sender.sendNew(caller, body, { items, bulk: true, repeat });
     });
-    const accepted = await sender.send(caller, body, { items, bulk: true, repeat });
     const rows = accepted.messages.map(({ id: messageId, jobId, to, status }, index) => {
       return { index, to, messageId, status, jobId };
     });

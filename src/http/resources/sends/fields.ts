@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { MAX_TYPING_MS } from "../../../account/plan.ts";
 import { invalid } from "../../../errors.ts";
 import { PRIORITIES } from "../../../message/message.ts";
-import { idOf, Person } from "../../api/schemas.ts";
+import { idOf, oneLine, Person } from "../../api/schemas.ts";
 
 /** The size of the largest group. */
 const MAX_MENTIONS = 1_024;
@@ -33,6 +33,19 @@ const LINK_PREVIEW = rare(
 const TYPING = rare(
   'Milliseconds to show "typing…" before the message is sent. Counts towards the plan\'s pause between messages.',
 );
+
+const TAGS = rare(
+  "Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be " +
+    "listed, and cancelled by one call.",
+);
+const CANCEL_ON_REPLY = rare(
+  "Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction " +
+    "does not.",
+);
+const MAX_TAGS = 10;
+/** One line, because tags stand in lists and events. */
+export const Tag = oneLine(z.string().trim().min(1).max(64));
+const Tags = z.array(Tag).max(MAX_TAGS);
 
 const seconds = z.int().min(1).max(MAX_TTL_SECONDS);
 
@@ -105,6 +118,8 @@ export const manner = {
   viewOnce: z.boolean().nullish().openapi(VIEW_ONCE),
   linkPreview: z.boolean().nullish().openapi(LINK_PREVIEW),
   typing: typingMs.nullish().openapi(TYPING),
+  tags: Tags.nullish().openapi(TAGS),
+  cancelOnReply: z.boolean().nullish().openapi(CANCEL_ON_REPLY),
 };
 
 const formBoolean = z.enum(["true", "false"]).transform((word) => word === "true").optional()
@@ -122,6 +137,11 @@ export const inForm = {
   linkPreview: formBoolean.openapi(LINK_PREVIEW),
   typing: z.string().regex(/^\d{1,5}$/, "must be a whole number of milliseconds").transform(Number).pipe(typingMs)
     .optional().openapi({ type: "integer", minimum: 0, maximum: MAX_TYPING_MS, ...TYPING }),
+  tags: z.string().transform((tags) => tags.split(",")).pipe(Tags).optional().openapi({
+    type: "string",
+    ...rare("Tags, separated by commas."),
+  }),
+  cancelOnReply: formBoolean.openapi(CANCEL_ON_REPLY),
   ttl: z.string().regex(/^\d{1,6}$/, "must be a whole number of seconds").transform(Number).pipe(seconds)
     .optional().openapi({ type: "integer", minimum: 1, maximum: MAX_TTL_SECONDS, ...TTL }),
   sendAt: SendAt.optional(),
@@ -156,7 +176,7 @@ export const single = {
 } as const;
 
 /** Most characters of a text or a caption. */
-const MAX_TEXT = 65_536;
+export const MAX_TEXT = 65_536;
 
 /** Text of 1 to 65,536 characters (code points, as JSON Schema counts them). */
 export const Text = textOf(1).meta({ minLength: 1, maxLength: MAX_TEXT });

@@ -18,6 +18,7 @@ const SENSELESS: Partial<Record<OutgoingContent["kind"], Partial<Record<keyof Ma
     replyTo: "is for messages in a chat",
     mentions: "is for messages in a chat",
     typing: "is for messages in a chat",
+    cancelOnReply: "is for messages in a chat",
   },
 };
 
@@ -70,7 +71,7 @@ export async function resolve(
 /** Returns the options of the message, without the quote. */
 function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendManner {
   const manner: SendManner = {};
-  const { mentions, viewOnce, linkPreview, typing } = asked;
+  const { mentions, viewOnce, linkPreview, typing, tags, cancelOnReply } = asked;
   const senseless = SENSELESS[content.kind] ?? {};
   for (const field of keysOf(senseless)) {
     const value = asked[field];
@@ -87,6 +88,8 @@ function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendMan
   }
   if (linkPreview === false) manner.linkPreview = false;
   if (typing) manner.typingMs = typing;
+  if (tags?.length) manner.tags = [...new Set(tags)];
+  if (cancelOnReply) manner.cancelOnReply = true;
   return manner;
 }
 

@@ -14,15 +14,18 @@ import { bulk } from "./bulk.ts";
 import { label, manner, MessageReference, options, sessionId, single, Text } from "./fields.ts";
 import { assertSeen } from "./manner.ts";
 import { acknowledged, makeSender, type Sender } from "./sender.ts";
+import { choiceFields, choicesOf } from "./choices.ts";
 import { statusPosts } from "./status_posts.ts";
+import { templateSends } from "./template.ts";
 import { uploads } from "./uploads.ts";
 
 interface KindRequest {
   kind: MessageKind;
   /** For the API reference. */
   summary: string;
+  description?: string;
   fields: z.ZodRawShape;
-  contentOf(values: Record<string, unknown>): OutgoingContent;
+  contentOf(values: Record<string, unknown>, to: string): OutgoingContent;
 }
 
 const MAX_CONTACTS = 50;
@@ -81,25 +84,36 @@ const KIND_REQUESTS: readonly KindRequest[] = [
     },
     contentOf: ({ question, options, multiple }) => ({ kind: "poll", question, options, multiple: multiple ?? false }),
   }),
+  kindRequest({
+    kind: "choices",
+    summary: "Ask with a choice of answers",
+    description:
+      "`numbers` is a text with numbered options, `poll` a poll. `auto` is numbers for a person and a poll " +
+      "in a group. `buttons` and `list` are shown by phones only, and WhatsApp does not promise them to anybody but its " +
+      "official API: they may stop working at any time. Each answer is an event `choice.made`.",
+    fields: choiceFields,
+    contentOf: choicesOf,
+  }),
 ];
 
 /** Returns the request, with the parameter type of `contentOf` inferred from the fields. */
 function kindRequest<Fields extends z.ZodRawShape>(
   request: Omit<KindRequest, "fields" | "contentOf"> & {
     fields: Fields;
-    contentOf(values: z.infer<z.ZodObject<Fields>>): OutgoingContent;
+    contentOf(values: z.infer<z.ZodObject<Fields>>, to: string): OutgoingContent;
   },
 ): KindRequest {
   return request;
 }
 
-const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, fields, contentOf }) => {
+const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, description, fields, contentOf }) => {
   const name = kind[0]!.toUpperCase() + kind.slice(1);
   const declared = route({
     ...single,
     path: `/v1/messages/send/${kind}`,
     operationId: `send${name}`,
     summary,
+    ...(description ? { description } : {}),
     body: z.strictObject({ sessionId, to: Recipient, ...fields, ...manner, ...options }).openapi(`${name}Message`),
   });
   return { route: declared, contentOf };
@@ -153,6 +167,7 @@ const OTHERS: readonly Sends[] = [
   uploads,
   { routes: [sendReaction, sendForward], add: addReferring },
   statusPosts,
+  templateSends,
   bulk,
 ];
 
@@ -165,7 +180,7 @@ function addSends(api: Api, services: Services): void {
   const sender = makeSender(services);
   for (const { route, contentOf } of KIND_SENDS) {
     api.on(route, async ({ caller, body, repeat }) => {
-      const items = [{ to: body.to, content: contentOf(body), manner: body }];
+      const items = [{ to: body.to, content: contentOf(body, body.to), manner: body }];
       return acknowledged(await sender.send(caller, body, { items, repeat }));
     });
   }

@@ -322,6 +322,7 @@ export default {
   "Plan {plan}": "Plan {plan}",
   "Plans": "Planes",
   "Poll": "Encuesta",
+  "Choices": "Opciones",
   "Priority": "Prioridad",
   "Progress": "Progreso",
   "QR code": "Código QR",

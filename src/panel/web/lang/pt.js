@@ -323,6 +323,7 @@ export default {
   "Plan {plan}": "Plano {plan}",
   "Plans": "Planos",
   "Poll": "Enquete",
+  "Choices": "Opções",
   "Priority": "Prioridade",
   "Progress": "Progresso",
   "QR code": "Código QR",

@@ -223,7 +223,7 @@ export function Message({ account, message: id }) {
   }}</${Loaded}>`;
 }
 
-const NOT_SENT_ON = ["poll", "reaction", "status"];
+const NOT_SENT_ON = ["poll", "choices", "reaction", "status"];
 
 const canSendAgain = ({ type, status }) =>
   type === "text" ? ["sent", "failed"].includes(status) : status === "sent" && !NOT_SENT_ON.includes(type);

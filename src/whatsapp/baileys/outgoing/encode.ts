@@ -20,6 +20,9 @@ const STATUS_GROUND = 0xff075e54;
 const VOICE = /^(audio|application)\/ogg\b/;
 const VOICE_MIMETYPE = "audio/ogg; codecs=opus";
 
+/** What opens a list; a sign, because the language of the chat is not known. */
+const LIST_TITLE = "☰";
+
 /** The message to be forwarded is no longer stored. */
 export class OriginalGone extends Error {
   override name = "OriginalGone";
@@ -69,6 +72,7 @@ const ENCODERS: Encoders = {
       ? { pollCreationMessage: { ...poll, selectableOptionsCount: 0 } }
       : { pollCreationMessageV3: { ...poll, selectableOptionsCount: 1 } };
   },
+  menu: menuOf,
   reaction: ({ emoji, target }, { chat, runtime }) => ({
     reactionMessage: { key: keyIn(chat, target), text: emoji, senderTimestampMs: runtime.clock.now() },
   }),
@@ -97,6 +101,26 @@ const ENCODERS: Encoders = {
       ? { extendedTextMessage: { text: of.text, backgroundArgb: STATUS_GROUND } }
       : await encoderOf(of)(of, tools),
 };
+
+/** Returns options as a native-flow message, which phones show as buttons or as a list to open. */
+function menuOf({ style, text, footer, options }: Extract<OutgoingBody, { kind: "menu" }>): proto.IMessage {
+  const button = (name: string, params: unknown) => ({ name, buttonParamsJson: JSON.stringify(params) });
+  const rows = options.map(({ id, label: title, description }) => ({
+    id,
+    title,
+    ...(description ? { description } : {}),
+  }));
+  const buttons = style === "list"
+    ? [button("single_select", { title: LIST_TITLE, sections: [{ title: "", rows }] })]
+    : options.map(({ id, label: display_text }) => button("quick_reply", { display_text, id }));
+  return {
+    interactiveMessage: {
+      body: { text },
+      ...(footer ? { footer: { text: footer } } : {}),
+      nativeFlowMessage: { buttons, messageParamsJson: "{}", messageVersion: 1 },
+    },
+  };
+}
 
 /**
  * Encodes a message; encrypts and uploads its file, if any. Throws OriginalGone or UploadFailed. Also throws if the

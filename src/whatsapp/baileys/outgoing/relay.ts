@@ -26,6 +26,19 @@ const PASSING = new Set([408, 421, 429, 500, 502, 503, 504]);
 const EDITED = "1";
 const REVOKED = "7";
 const REVOKED_BY_ADMIN = "8";
+/** What the network demands beside a native-flow message; without it, it refuses the message with 479. */
+const NATIVE_FLOW: BinaryNode = {
+  tag: "biz",
+  attrs: {},
+  content: [
+    {
+      tag: "interactive",
+      attrs: { type: "native_flow", v: "1" },
+      content: [{ tag: "native_flow", attrs: { v: "9", name: "mixed" } }],
+    },
+    { tag: "quality_control", attrs: { source_type: "third_party" } },
+  ],
+};
 export const OFFLINE: Unsent = { kind: "hold", detail: "The line is not connected." };
 const MAY_START_NO_CHATS = "The network does not let this number start new chats for now (error 463).";
 
@@ -158,7 +171,8 @@ export function marksOf(content: proto.IMessage) {
   const { protocolMessage: amendment } = content;
   const revoked = amendment?.key?.fromMe ? REVOKED : REVOKED_BY_ADMIN;
   const edit = amendment && { edit: amendment.editedMessage ? EDITED : revoked };
-  const additionalNodes: BinaryNode[] = pollIn(content) ? [{ tag: "meta", attrs: { polltype: "creation" } }] : [];
+  const poll: BinaryNode[] = pollIn(content) ? [{ tag: "meta", attrs: { polltype: "creation" } }] : [];
+  const additionalNodes = content.interactiveMessage ? [...poll, NATIVE_FLOW] : poll;
   return { additionalNodes, ...(edit ? { additionalAttributes: edit } : {}) };
 }
 

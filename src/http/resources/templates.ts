@@ -1,0 +1,171 @@
+/** Templates: texts with variables, in one or several languages. */
+import { z } from "@hono/zod-openapi";
+import { choicesFault } from "../../message/kinds/choices.ts";
+import type { Template as Made } from "../../message/templates/template.ts";
+import { type Api, created, ok, route } from "../api/route.ts";
+import { data, isoTime, pageOf, pageQuery, Timestamp } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
+import { Footer, Options, optionsOf } from "./sends/choices.ts";
+import { label, Text } from "./sends/fields.ts";
+import { Language, TemplateName } from "./sends/template.ts";
+
+const DEFAULT_LANGUAGE = "en";
+
+const texts = {
+  text: Text.meta({
+    description: "The text. `{{name}}`, or `{{1}}`, is a variable.",
+    example: "Hello {{name}}, invoice {{number}} is due on {{date}}.",
+  }),
+  header: label(255).nullish().meta({ description: "Heading, shown in bold.", example: undefined }),
+  footer: Footer.nullish(),
+  options: Options.nullish().openapi({
+    description: "Options to choose from: the template is then sent as choices.",
+    example: undefined,
+  }),
+};
+
+type Texts = z.infer<z.ZodObject<typeof texts>>;
+
+function refuseOptions({ text, footer, options }: Texts, context: z.core.$RefinementCtx<unknown>): void {
+  const fault = options &&
+    choicesFault({ style: "numbers", text, footer: footer ?? null, options: optionsOf(options) });
+  if (fault) context.addIssue({ code: "custom", path: fault.path.split("."), message: fault.message });
+}
+
+const TemplateCreation = z.strictObject({
+  name: TemplateName,
+  language: Language.nullish().openapi({ description: `Defaults to \`${DEFAULT_LANGUAGE}\`.` }),
+  ...texts,
+}).superRefine(refuseOptions).openapi("TemplateCreation");
+const TemplateTexts = z.strictObject(texts).superRefine(refuseOptions).openapi("TemplateTexts");
+
+const ChoiceOption = z.object({ id: z.string(), label: z.string(), description: z.string().nullable() })
+  .openapi("Choice");
+const Template = z.object({
+  name: z.string(),
+  language: z.string(),
+  text: z.string(),
+  header: z.string().nullable(),
+  footer: z.string().nullable(),
+  options: z.array(ChoiceOption),
+  variables: z.array(z.string()).openapi({
+    description: "Names of the variables, in the order of their first use.",
+    example: ["name", "number", "date"],
+  }),
+  createdAt: Timestamp,
+  updatedAt: Timestamp,
+}).openapi("Template");
+
+const base = { tag: "Templates", access: "key" } as const;
+const ofOne = {
+  ...base,
+  path: "/v1/templates/{name}",
+  params: z.object({ name: TemplateName }),
+  query: z.object({
+    language: Language.optional().openapi({
+      description: "Language of the template. Defaults to the one that was made first.",
+      example: undefined,
+    }),
+  }),
+} as const;
+
+const listTemplates = route({
+  ...base,
+  method: "get",
+  path: "/v1/templates",
+  operationId: "listTemplates",
+  summary: "List templates",
+  description: "Sorted by name; those of one name in the order in which they were made.",
+  query: z.object(pageQuery),
+  answers: { 200: pageOf(Template) },
+  problems: [],
+});
+
+const createTemplate = route({
+  ...base,
+  method: "post",
+  path: "/v1/templates",
+  operationId: "createTemplate",
+  summary: "Create a template",
+  description: "A template is its name and its language: one name may have several languages.",
+  body: TemplateCreation,
+  answers: { 201: data("The template", Template) },
+  problems: ["template_exists", "limit_reached"],
+});
+
+const getTemplate = route({
+  ...ofOne,
+  method: "get",
+  operationId: "getTemplate",
+  summary: "Get a template",
+  answers: { 200: data("The template", Template) },
+  problems: ["not_found"],
+});
+
+const putTemplate = route({
+  ...ofOne,
+  method: "put",
+  operationId: "putTemplate",
+  summary: "Replace the texts of a template",
+  description: "Messages that were accepted before are sent with the old texts.",
+  body: TemplateTexts,
+  answers: { 200: data("The template", Template) },
+  problems: ["not_found"],
+});
+
+const deleteTemplate = route({
+  ...ofOne,
+  method: "delete",
+  operationId: "deleteTemplate",
+  summary: "Delete a template",
+  description: "Without a language, in all its languages. Messages that were accepted before are sent nevertheless.",
+  query: z.object({
+    language: Language.optional().openapi({
+      description: "Language of the template. Defaults to all.",
+      example: undefined,
+    }),
+  }),
+  answers: { 200: data("The deleted templates", z.array(Template)) },
+  problems: ["not_found"],
+});
+
+export const templateResource = {
+  routes: [listTemplates, createTemplate, getTemplate, putTemplate, deleteTemplate],
+  add: addTemplates,
+};
+
+function addTemplates(api: Api, { templates }: Services): void {
+  api.on(listTemplates, async ({ caller, query: { page, limit } }) => {
+    const all = await templates.list(caller.account.id);
+    const some = all.slice((page - 1) * limit, page * limit);
+    return ok({ data: some.map(shown), pagination: { page, limit, total: all.length } });
+  });
+
+  api.on(createTemplate, async ({ caller, body: { name, language, ...given } }) => {
+    const named = { name, language: language ?? DEFAULT_LANGUAGE };
+    return created({ data: shown(await templates.create(caller, { ...named, ...bodyOf(given) })) });
+  });
+
+  api.on(getTemplate, async ({ caller, params: { name }, query: { language = null } }) => {
+    return ok({ data: shown(await templates.get(caller.account.id, name, language)) });
+  });
+
+  api.on(putTemplate, async ({ caller, params: { name }, query: { language = null }, body }) => {
+    return ok({ data: shown(await templates.replace(caller.account.id, name, language, bodyOf(body))) });
+  });
+
+  api.on(deleteTemplate, async ({ caller, params: { name }, query: { language = null } }) => {
+    return ok({ data: (await templates.remove(caller.account.id, name, language)).map(shown) });
+  });
+}
+
+function bodyOf({ text, header, footer, options }: Texts) {
+  return { text, header: header ?? null, footer: footer ?? null, options: optionsOf(options ?? []) };
+}
+
+function shown(
+  { name, language, text, header, footer, options, variables, createdAt, updatedAt }: Made,
+): z.infer<typeof Template> {
+  const times = { createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) };
+  return { name, language, text, header, footer, options, variables, ...times };
+}
