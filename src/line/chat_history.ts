@@ -3,6 +3,7 @@ import type { ChatIndex, InLine } from "../chat/chat_index.ts";
 import { chatKeys, type ChatRecord, type ChatRow, isSent } from "../chat/rows.ts";
 import { invalid, notFound } from "../errors.ts";
 import { messagesOf } from "../message/history/ledger.ts";
+import { filled } from "../message/templates/filled.ts";
 import { chatOf, type Message } from "../message/message.ts";
 import type { Key, Kv, Row } from "../store/kv.ts";
 import { placeOf } from "./chat_marks.ts";
@@ -170,7 +171,9 @@ export class ChatHistory {
   /** Joins the rows with the messages of the gateway; leaves out what is no longer kept. */
   async #entries(rows: readonly Row<ChatRow>[]): Promise<(ChatEntry & { part: string })[]> {
     const ids = rows.flatMap(({ value }) => isSent(value) ? value.messageId : []);
-    const sent = new Map((await messagesOf(this.#kv, ids)).map((message) => [message.id, message]));
+    const sent = new Map(
+      (await filled(this.#kv, await messagesOf(this.#kv, ids))).map((message) => [message.id, message]),
+    );
     return rows.flatMap((at) => {
       const { value: row } = at;
       const message = isSent(row) ? sent.get(row.messageId) ?? null : null;

@@ -12,6 +12,7 @@ import { EMPTY_LEDGER, extendLedger } from "../message/history/ledger.ts";
 import type { Message, MessageError } from "../message/message.ts";
 import { LineQueue } from "../message/queue/queue.ts";
 import { type Ledger, messageKeys } from "../message/rows.ts";
+import { filled } from "../message/templates/filled.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Line } from "./line.ts";
@@ -43,7 +44,9 @@ export async function readQueue(
 ): Promise<MovedMessage[] | null> {
   const moved: MovedMessage[] = [];
   let bytes = 0;
-  for await (const message of new LineQueue(kv, lineId).each(Infinity)) {
+  for await (const waiting of new LineQueue(kv, lineId).each(Infinity)) {
+    // The other gateway does not have the templates.
+    const [message] = await filled(kv, [waiting]) as [Message];
     const stored = storedFile(message.content);
     bytes += loadOf([message]).bytes + (stored?.size ?? 0);
     if (bytes > mostBytes) return null;

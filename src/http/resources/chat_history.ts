@@ -238,7 +238,7 @@ function shownMessage({ order, row, message }: ChatEntry, { phone, now }: Viewed
     const number = by === ME ? phone : by.includes("@") ? null : by;
     return { number, emoji };
   });
-  return { ...shown, reactions, tags: [] };
+  return { ...shown, reactions, tags: [...message?.manner?.tags ?? []] };
 }
 
 type Shown = Omit<z.infer<typeof ChatMessage>, "reactions" | "tags">;

@@ -61,6 +61,8 @@ async function withLine(
       media: { take: () => Promise.resolve(null) },
       network: { recall: () => Promise.resolve(null) },
       lookups: { forget: () => {} },
+      recorder: { cancelled: () => Promise.resolve([]) },
+      queueChanged: () => {},
       optOuts: { heard: () => Promise.resolve() },
       sessionName: () => Promise.resolve("front desk"),
     };
