@@ -55,6 +55,7 @@ const CONTEXT: DecodeContext = {
   phoneOf: () => Promise.resolve(null),
   findOriginal: () => Promise.resolve(null),
   isLost: () => Promise.resolve(true),
+  timer: () => Promise.resolve(),
   isAdmin: () => Promise.resolve(false),
   media: () => ({ mimetype: "image/png", filename: null, size: null, download: () => Promise.reject() }),
   history: () => Promise.resolve(),

@@ -29,6 +29,8 @@ export interface Content {
   mentions: readonly string[];
   forwarded: boolean;
   viewOnce: boolean;
+  /** Seconds after which it disappears; null: never. */
+  expiration: number | null;
   location: { latitude: number; longitude: number; name: string | null; address: string | null } | null;
   contacts: { name: string; vcard: string }[] | null;
   poll: { question: string; options: string[]; multiple: boolean } | null;
@@ -147,6 +149,7 @@ function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }) {
     mentions: context?.mentionedJid ?? [],
     forwarded: context?.isForwarded ?? false,
     viewOnce,
+    expiration: context?.expiration || null,
     location: place
       ? {
         latitude: place.degreesLatitude ?? 0,

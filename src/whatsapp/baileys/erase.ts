@@ -70,6 +70,7 @@ export async function eraseTraces(
         if (id[0] === "sender-key-memory") return traces.isInKey(opened(value).toString("latin1"));
         return OF_PEOPLE.has(id[0]!) && traces.isInKey(id[1]!);
       case "seen":
+      case "timer":
       case "aside":
         return traces.isInKey(id[0]!);
       case "recipient":

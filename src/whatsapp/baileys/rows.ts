@@ -13,6 +13,14 @@ export interface LineRows {
   lineId: string;
 }
 
+/** How long messages of a chat stay. */
+export interface Timer {
+  /** 0: for ever. */
+  seconds: number;
+  /** When it was set, Unix seconds; 0 if unknown. */
+  setAt: number;
+}
+
 /** A version of WhatsApp Web that was fetched. */
 export interface FetchedVersion {
   version: string;
@@ -50,6 +58,8 @@ export const networkKeys = {
   waReceived: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "received", networkId),
   /** The JID that the network gave for a number, and when. Not sealed. */
   waRecipient: (lineId: string, number: string) => key<{ jid: string; at: number }>("wa", lineId, "recipient", number),
+  /** How long messages of a 1:1 chat stay (`timers.ts`). Not sealed. */
+  waTimer: (lineId: string, chat: string) => key<Timer>("wa", lineId, "timer", chat),
   /**
    * Index of expiring rows by the UTC day (days since 1970) on which the sweep may delete them. Outside the line's
    * prefix; `forgetEnds` clears it. Value: the row's key. Not sealed.

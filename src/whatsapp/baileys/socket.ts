@@ -42,6 +42,7 @@ import { identityOf, ownJids, ownName } from "./jids.ts";
 import { countLogin } from "./repairs/handshake.ts";
 import { quietLogger } from "./repairs/containment.ts";
 import { keepTrustedTokens } from "./repairs/isolation.ts";
+import { makeTimers } from "./timers.ts";
 import type { VitalSigns } from "./vitals.ts";
 import type { WebVersion } from "./web_version.ts";
 
@@ -208,6 +209,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const sender = new Sender({
     lineId,
     addressing: makeAddressing(() => socket.signalRepository.lidMapping),
+    timers: makeTimers(line),
     source: (of) => findStored({ kv, seal, lineId: of.lineId }, of.networkId),
     socket,
     recipients,

@@ -8,6 +8,7 @@
  */
 import { isJidStatusBroadcast, proto } from "@whiskeysockets/baileys";
 import type { Incoming, IncomingChange, Quoted } from "../../incoming.ts";
+import type { Timer } from "../rows.ts";
 import { LONGEST_ID } from "../stanza.ts";
 import { type Field, type Message, type Notes, rowsOf } from "./kinds/kinds.ts";
 import { plain, present, type Said } from "./kinds/said.ts";
@@ -52,6 +53,17 @@ export function contentOf(message: Message): FullContent | null {
 /** Returns the text shown in a preview of a message; null if there is none. */
 function firstText(message: Message): string | null {
   return read(unwrap(message).inner)?.text ?? null;
+}
+
+/** Returns what a message says of how long messages of its chat stay; null if nothing. */
+export function timerIn(message: Message): Timer | null {
+  const inner = unwrapped(message);
+  const { type, ephemeralExpiration, ephemeralSettingTimestamp } = inner.protocolMessage ?? {};
+  if (type === ProtocolType.EPHEMERAL_SETTING) {
+    return { seconds: ephemeralExpiration ?? 0, setAt: Number(ephemeralSettingTimestamp ?? 0) };
+  }
+  const { expiration, ephemeralSettingTimestamp: setAt } = contextIn(inner) ?? {};
+  return expiration ? { seconds: expiration, setAt: Number(setAt ?? 0) } : null;
 }
 
 /** Returns the album that a picture belongs to: the same text for all of them. */

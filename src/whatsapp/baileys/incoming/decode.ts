@@ -14,12 +14,13 @@ import {
 } from "@whiskeysockets/baileys";
 import type { Clock } from "../../../runtime.ts";
 import type { Incoming, IncomingChange, IncomingMedia } from "../../incoming.ts";
-import { contentOf, type MediaContent, type MediaKind, unwrapped } from "./content.ts";
+import { contentOf, type MediaContent, type MediaKind, timerIn, unwrapped } from "./content.ts";
 import type { HistoryNotification } from "./history.ts";
 import type { UndecryptedEntry } from "./journal.ts";
 import type { PhoneOf } from "./numbers.ts";
 import { type Adder, type FindOriginal, readVote, unsealed } from "./sealed.ts";
 import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
+import type { Timer } from "../rows.ts";
 import { LONGEST_ID } from "../stanza.ts";
 
 /** The last second that a JavaScript date can represent. */
@@ -31,6 +32,8 @@ export interface DecodeContext {
   /** Returns the phone-number JID behind a `@lid` that wrote in `chat`; null if the network does not reveal it. */
   phoneOf: PhoneOf;
   findOriginal: FindOriginal;
+  /** Takes how long messages of a 1:1 chat stay, under all names of the chat. Throws StoreError. */
+  timer(chats: readonly string[], timer: Timer): Promise<void>;
   /** Whether a message with this id did not decrypt, so that the owner's phone may resend it. Throws StoreError. */
   isLost(networkId: string): Promise<boolean>;
   /** Whether any of the addresses belongs to an admin; false if the network does not say. Never rejects. */
@@ -101,6 +104,7 @@ async function toIncoming(message: WAMessage, context: DecodeContext): Promise<I
   if (reactionMessage) reactionMessage.key ??= {};
   if (pollUpdateMessage) pollUpdateMessage.pollCreationMessageKey ??= {};
   cleanMessage(message, context.me.id, context.me.lid ?? "");
+  await noteTimer(message, context);
   const adder = adderOf(message, context);
   const opened = await unsealed(message.message, adder, context.findOriginal);
   const content = opened && contentOf(opened);
@@ -125,6 +129,13 @@ async function toIncoming(message: WAMessage, context: DecodeContext): Promise<I
     change,
     undecryptable: false,
   };
+}
+
+async function noteTimer({ key, message }: WAMessage, context: DecodeContext): Promise<void> {
+  const { remoteJid, remoteJidAlt } = key;
+  const timer = timerIn(message!);
+  if (timer === null || isJidGroup(remoteJid!) || isJidBroadcast(remoteJid!)) return;
+  await context.timer([remoteJid!, ...(remoteJidAlt ? [remoteJidAlt] : [])], timer);
 }
 
 /** Names the line by its number where details name somebody. */

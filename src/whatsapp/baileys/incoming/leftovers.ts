@@ -93,6 +93,7 @@ function contextOf({ creds, keys }: AuthState, options: LeftoversOptions): Omit<
     me: ownJids(creds),
     clock: runtime.clock,
     findOriginal: (networkId) => findOriginal(options, networkId),
+    timer: () => Promise.resolve(), // no use: the link has ended
     phoneOf: (lid) => keptPhoneOf(keys, lid),
     isAdmin: () => Promise.resolve(false),
     media: (message, kind, file) => incomingMedia(source, message, { kind, file }),

@@ -20,6 +20,7 @@ import type { Journal, JournalEntry, Leftovers, UndecryptedEntry } from "./journ
 import { incomingMedia } from "./media.ts";
 import { takeNotices } from "./notices.ts";
 import { makePhoneOf, type PhoneOf } from "./numbers.ts";
+import { makeTimers } from "../timers.ts";
 import { findOriginal } from "./sealed.ts";
 import { takeReceipts } from "./receipts.ts";
 
@@ -78,6 +79,7 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
       },
       clock,
       findOriginal: (networkId) => findOriginal(options, networkId),
+      timer: makeTimers(options).learn,
       phoneOf,
       isLost: async (networkId) => inbox.waitsFor(networkId) || await journal.wasUndecrypted(networkId),
       isAdmin,

@@ -5,12 +5,15 @@
 import type { proto } from "@whiskeysockets/baileys";
 import type { LinkPreview, Manner, Words } from "../../outgoing.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
+import type { Timer } from "../rows.ts";
 
 export interface MannerTools {
   /** The line's own JID as the chat addresses it. */
   me: string;
   /** JIDs of all members, as the chat addresses them; empty outside a group. */
   members: readonly string[];
+  /** How long messages of the chat stay; null: for ever. */
+  timer: Timer | null;
   inspect: Inspect;
   signal: AbortSignal;
   /** Finds the network's form of a message that the line sent or received; null if it is no longer stored. */
@@ -25,10 +28,24 @@ export async function inManner(
 ): Promise<proto.IMessage> {
   const { field, body } = bodyOf(content);
   const shown = manner.preview && field === "extendedTextMessage" ? await previewFields(manner.preview, tools) : {};
-  const contextInfo = { ...body.contextInfo, ...await quoteOf(manner, tools), ...mentionsOf(manner, tools) };
+  const contextInfo = {
+    ...body.contextInfo,
+    ...await quoteOf(manner, tools),
+    ...mentionsOf(manner, tools),
+    ...(WITHOUT_CONTEXT.has(field) ? {} : timerOf(tools)),
+  };
   const context = Object.keys(contextInfo).length > 0 ? { contextInfo } : {};
   const withContext = { ...content, [field]: { ...body, ...shown, ...context } };
   return manner.viewOnce ? asViewOnce(withContext) : withContext;
+}
+
+/** Changes of earlier messages, which stay as long as these. */
+const WITHOUT_CONTEXT = new Set(["protocolMessage", "reactionMessage"]);
+
+function timerOf({ timer }: MannerTools): proto.IContextInfo {
+  if (timer === null || timer.seconds === 0) return {};
+  const { seconds: expiration, setAt } = timer;
+  return { expiration, ...(setAt > 0 ? { ephemeralSettingTimestamp: setAt } : {}) };
 }
 
 async function quoteOf({ quote }: Manner, { me, original }: MannerTools): Promise<proto.IContextInfo> {

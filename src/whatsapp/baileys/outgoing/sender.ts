@@ -18,10 +18,12 @@ import type { Upload } from "./media_upload.ts";
 import type { Recipients } from "./recipients.ts";
 import { OFFLINE, Relay, type RelayDeps, unsent } from "./relay.ts";
 import { keepSent } from "../stored_messages.ts";
+import type { Timers } from "../timers.ts";
 
 interface SenderDeps extends RelayDeps {
   recipients: Recipients;
   addressing: Addressing;
+  timers: Pick<Timers, "of">;
   devices: Pick<Devices, "forget" | "isKeyless">;
   seal: Seal;
   ahead: Pick<Ahead, "encrypt">;
@@ -104,13 +106,14 @@ export class Sender {
   }
 
   async #encodeTools(chat: string, signal: AbortSignal): Promise<EncodeTools> {
-    const { socket, groups, lineId, source, upload, inspect, runtime } = this.#deps;
+    const { socket, groups, timers, lineId, source, upload, inspect, runtime } = this.#deps;
     const { id, lid } = socket.authState.creds.me!;
     const group = isJidGroup(chat) ? await groups.metadata(chat) : null;
     const isByLid = group ? group.addressingMode === "lid" : isLidUser(chat);
     return {
       chat,
       me: jidNormalizedUser(isByLid && lid ? lid : id),
+      timer: group ? { seconds: group.ephemeralDuration ?? 0, setAt: 0 } : await timers.of(chat),
       members: group ? group.participants.map((participant) => participant.id) : [],
       original: (networkId) => source({ lineId, networkId }),
       source,

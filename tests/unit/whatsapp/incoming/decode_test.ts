@@ -16,6 +16,7 @@ const context: DecodeContext = {
   history: () => Promise.resolve(),
   findOriginal: () => Promise.resolve(null),
   isLost: () => Promise.resolve(true),
+  timer: () => Promise.resolve(),
   isAdmin: (group, addresses) => Promise.resolve(group === "1@g.us" && addresses.includes("222@lid")),
 };
 

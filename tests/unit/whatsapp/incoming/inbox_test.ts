@@ -54,6 +54,7 @@ function scene(receive: (message: Incoming) => Promise<void> = () => Promise.res
       phoneOf: () => Promise.resolve(null),
       findOriginal: () => Promise.resolve(null),
       isLost: (id) => Promise.resolve(inbox.waitsFor(id)),
+      timer: () => Promise.resolve(),
       isAdmin: () => assert.fail("no deletions here"),
       media: () => assert.fail("no media here"),
       history: () => assert.fail("no history here"),

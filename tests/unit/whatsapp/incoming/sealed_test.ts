@@ -91,6 +91,7 @@ async function read(
     phoneOf: () => Promise.resolve(null),
     findOriginal: (id) => Promise.resolve(original?.networkId === id ? original : null),
     isLost: () => Promise.resolve(false),
+    timer: () => Promise.resolve(),
     isAdmin: () => Promise.resolve(false),
     media: () => assert.fail("there is no file"),
     history: () => Promise.resolve(),

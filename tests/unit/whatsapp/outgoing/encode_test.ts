@@ -17,6 +17,7 @@ async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; u
     chat: "34600111222@s.whatsapp.net",
     me: "34600000001@s.whatsapp.net",
     members: [],
+    timer: null,
     original: () => Promise.resolve(null),
     source: () => Promise.resolve(null),
     runtime: testRuntime(),
