@@ -1,11 +1,13 @@
 /** `/phones`: creates phones, links companions to them by QR, code and passkey, and acts in their chats. */
 import { type Context, Hono } from "@hono/hono";
+import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { invalid, notFound, Problem } from "../../errors.ts";
 import { FILE_KINDS } from "../phone/attachment.ts";
 import type { PhoneMessage } from "../phone/compose.ts";
 import type { Phone } from "../phone/phone.ts";
 import type { Account } from "../world/directory.ts";
+import { type BinaryNode, element } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import type { LinkAnswer } from "../world/uplink.ts";
 import { body, type ControlledNetwork, number } from "./request.ts";
@@ -39,6 +41,24 @@ const fileMessage = z.strictObject({
   kind: z.enum(FILE_KINDS).optional(),
 });
 const rawMessage = z.strictObject({ ...addressed, message: z.record(z.string(), z.unknown()) });
+
+/** A stanza of the wire; `content` is a list of such, or bytes in base64. */
+interface StanzaForm {
+  tag: string;
+  attrs?: Record<string, string> | undefined;
+  content?: StanzaForm[] | string | undefined;
+}
+const Stanza: z.ZodType<StanzaForm> = z.lazy(() =>
+  z.strictObject({
+    tag: filled,
+    attrs: z.record(z.string(), z.string()).optional(),
+    content: z.union([z.array(Stanza), z.base64()]).optional(),
+  })
+);
+
+function nodeOf({ tag, attrs = {}, content }: StanzaForm): BinaryNode {
+  return element(tag, attrs, typeof content === "string" ? Buffer.from(content, "base64") : content?.map(nodeOf));
+}
 
 /** Selects a message: of the phone's inbox, or one that it sent. */
 const named = { id: filled };
@@ -97,6 +117,11 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
   app.post("/:number/messages", async (c) => {
     const phone = phoneOf(c);
     return c.json(await phone.sendMessage(await body(c, messageForm)), 201);
+  });
+  does("stanzas", { to: number, stanza: Stanza }, (phone, { to, stanza }) => {
+    const account = switchboard.directory.account(to);
+    if (!account) throw invalid("to", "is not on the network");
+    return { id: switchboard.handOver(switchboard.directory.account(phone.number)!, account, nodeOf(stanza)) };
   });
   lists("messages", (phone) => phone.inbox());
   lists("chat-states", (phone) => phone.chatStates());

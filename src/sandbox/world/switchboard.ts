@@ -101,6 +101,15 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
       }
     },
 
+    /** Delivers a whole stanza of the sender to the account's companions; `from`, `id` and `t` are added if left out. */
+    handOver(sender: Account, account: Account, stanza: BinaryNode): string {
+      const id = stanza.attrs.id ?? messageId(runtime.random);
+      const usual = { id, from: sender.jid, t: seconds(runtime.clock.now()), notify: sender.name, type: "text" };
+      const whole = { ...stanza, attrs: { ...usual, ...stanza.attrs } };
+      for (const { mailbox } of account.companions.values()) mailbox.put(whole);
+      return id;
+    },
+
     /** Delivers somebody's status post to the account's companions. */
     postStatus(account: Account, form: StatusForm): void {
       const poster = directory.accounts().find((other) => other !== account) ?? account;
