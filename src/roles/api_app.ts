@@ -5,6 +5,7 @@ import type { ApiEnv } from "../http/api/route.ts";
 import { makeServices, type ServicesDeps } from "../http/api/services.ts";
 import { createApi } from "../http/server.ts";
 import { makeRemoteLines } from "../line/remote.ts";
+import { addMcp } from "../mcp/mcp.ts";
 import { makePasswords } from "../panel/logins/password.ts";
 import { addPanel } from "../panel/panel.ts";
 import { makeRemoteWebhooks } from "../webhook/remote.ts";
@@ -43,6 +44,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
     publicUrl: config.publicUrl,
   });
   const app = createApi(services);
+  addMcp(app, services);
   addPanel(app, {
     ...services,
     kv,

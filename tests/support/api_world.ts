@@ -33,6 +33,7 @@ import type { Message } from "../../src/message/message.ts";
 import { makeQueuedCount } from "../../src/message/history/counts.ts";
 import { Recorder } from "../../src/message/record.ts";
 import { makeMetrics } from "../../src/ops/metrics.ts";
+import { addMcp } from "../../src/mcp/mcp.ts";
 import { makePasswords } from "../../src/panel/logins/password.ts";
 import { addPanel } from "../../src/panel/panel.ts";
 import { Change } from "../../src/store/kv.ts";
@@ -218,6 +219,7 @@ export class ApiWorld implements ApiStage {
     });
     this.services = { ...made, ...services };
     this.app = createApi(this.services);
+    addMcp(this.app, this.services);
     addPanel(this.app, {
       ...this.services,
       kv,

@@ -41,6 +41,7 @@ const FLOORS: Floors = [
   ["erasure"],
   ["ops"],
   ["http"],
+  ["mcp"],
   ["panel"],
   ["roles"],
   ["app.ts"],

@@ -101,7 +101,7 @@ interface Guide {
 let found: Guide[] | null = null;
 
 /** Returns all guides; none if they were not shipped. */
-function guides(): Guide[] {
+export function guides(): Guide[] {
   return found ??= names().map((name) => {
     const markdown = Deno.readTextFileSync(join(DOCS, `${name}.md`));
     return { name, title: /^# (.*)$/m.exec(markdown)?.[1] ?? name, markdown };
