@@ -156,7 +156,7 @@ inBrowser(
       await phone.getByLabel("Para", { exact: true }).fill("12");
       await phone.getByRole("textbox", { name: "Texto" }).fill("hola");
       await phone.getByRole("button", { name: "Enviar" }).click();
-      await phone.locator(".wrong").getByText("debe ser un número de 7 a 15 dígitos").waitFor();
+      await phone.locator(".wrong").getByText("debe tener de 7 a 15 dígitos").waitFor();
       const { data: { _id } } = await stage.api.call("POST", "/sessions", { name: "Segunda" });
       await phone.goto(accountPage(stage, `/lines/${_id}`));
       // As where its phone has scanned the QR a moment ago.

@@ -89,7 +89,7 @@ function pollQuestion(text: string, footer: string | null): string {
 
 /** Returns the option that a text names: by its number, or by its label without regard to case and accents. */
 export function chosenBy(text: string, options: readonly Choice[]): Choice | null {
-  const number = /^\s*(\d{1,2})\s*[.)]?\s*$/.exec(text)?.[1];
+  const number = /^(\d{1,2}) ?[.)]?$/.exec(text.trim())?.[1];
   const numbered = number === undefined ? undefined : options[Number(number) - 1];
   if (numbered) return numbered;
   const folded = foldedLabel(text);

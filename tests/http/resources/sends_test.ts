@@ -340,6 +340,7 @@ Deno.test("history shows what was sent, newest first, and a day is whole", () =>
       status: "sent",
       error: null,
       priority: "normal",
+      tags: [],
       sendAt: null,
       deliveredAt: null,
       readAt: null,
