@@ -110,7 +110,7 @@ onStage("`paloma link` says why WhatsApp gives no code, and that the account ask
   await stage.control.call("POST", "/faults", { line: LINE, kind: "refuse_code" });
   assert.equal(
     await firstLine(stage, ["Office", "--number", LINE]),
-    "WhatsApp gives no code for this number (error 400).\n",
+    "WhatsApp gives no code for this number: it is not valid, or has asked too often (error 400).\n",
   );
   await stage.control.call("POST", "/phones", { number: OTHER, passkey: true });
   const states = await link(stage, ["Shop"], async ({ qr, reason }, child) => {
@@ -175,7 +175,7 @@ Deno.test("a gateway that does not run, or is none, is a sentence and no stack",
   const nowhere = freePort();
   for (
     const [args, port, says] of [
-      [link, nowhere, `http://127.0.0.1:${nowhere}/v1 cannot be reached: `],
+      [link, nowhere, `Nothing answers at http://127.0.0.1:${nowhere}/v1 (`],
       [
         link,
         page.addr.port,

@@ -150,6 +150,7 @@ Deno.test("any page of the history can be read, and totals are true while messag
         status: "sent",
         error: null,
         priority: "normal",
+        tags: [],
         sendAt: null,
       });
       for (const time of [createdAt, sentAt, deliveredAt, readAt]) assert.match(time, /^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/);
