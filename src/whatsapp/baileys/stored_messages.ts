@@ -4,14 +4,7 @@
  * commit of its event. From sent ones, retry receipts are answered.
  */
 import { Buffer } from "node:buffer";
-import {
-  BufferJSON,
-  jidNormalizedUser,
-  proto,
-  type SignalKeyStore,
-  unpadRandomMax16,
-  type WAMessageKey,
-} from "@whiskeysockets/baileys";
+import { BufferJSON, jidNormalizedUser, proto, type SignalKeyStore, type WAMessageKey } from "@whiskeysockets/baileys";
 import type { Incoming, IncomingChange, IncomingType, Recalled } from "../incoming.ts";
 import type { ForwardableKind } from "../outgoing.ts";
 import type { Change } from "../../store/kv.ts";
@@ -19,6 +12,7 @@ import type { Seal } from "../../store/seal.ts";
 import { expireAfter, type LineRows, networkKeys, POLL_KEPT_DAYS } from "./rows.ts";
 import { pollIn, unwrapped } from "./incoming/content.ts";
 import { keptNamesOf } from "./incoming/numbers.ts";
+import { messageIn } from "./incoming/plaintext.ts";
 
 /** A received message: as long as its event can be read. */
 const RECEIVED_DAYS = 30;
@@ -65,7 +59,7 @@ export function keepOriginal(
   const { networkId: id, chat, participant, fromMe, number, text, type, media, viewOnce } = incoming;
   // Nothing refers to a reaction.
   if (type === "reactionMessage") return;
-  const { messageContextInfo, deviceSentMessage, ...said } = proto.Message.decode(unpadRandomMax16(plaintext));
+  const { messageContextInfo, deviceSentMessage, ...said } = messageIn(plaintext);
   // A copy of what the owner sent elsewhere may have its secret beside it.
   const whole = { messageContextInfo, ...(deviceSentMessage?.message ?? said) };
   // By its length before it is encoded: a million tiny members take half a second.

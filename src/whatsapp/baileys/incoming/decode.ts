@@ -9,7 +9,6 @@ import {
   jidNormalizedUser,
   normalizeMessageContent,
   proto,
-  unpadRandomMax16,
   type WAMessage,
 } from "@whiskeysockets/baileys";
 import type { Clock } from "../../../runtime.ts";
@@ -18,6 +17,7 @@ import { contentOf, type MediaContent, type MediaKind, timerIn, unwrapped } from
 import type { HistoryNotification } from "./history.ts";
 import type { UndecryptedEntry } from "./journal.ts";
 import type { PhoneOf } from "./numbers.ts";
+import { messageIn } from "./plaintext.ts";
 import { type Adder, type FindOriginal, readVote, unsealed } from "./sealed.ts";
 import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
 import type { Timer } from "../rows.ts";
@@ -52,7 +52,7 @@ export async function decode(
   part: { attrs: Record<string, string>; plaintext: Uint8Array },
   context: DecodeContext,
 ): Promise<Incoming[]> {
-  const message = proto.Message.decode(unpadRandomMax16(part.plaintext));
+  const message = messageIn(part.plaintext);
   const whole = messageOf(part.attrs, context.me);
   whole.message = message.deviceSentMessage?.message ?? message;
   const history = message.protocolMessage?.historySyncNotification;
