@@ -2,6 +2,7 @@
  * One-time links: to create an operator's login, to join an account, or to link one line. A link is invalid once it is
  * used or expired, or when the person who made it has been removed.
  */
+import { Windows } from "../../base/windows.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv, type Row } from "../../store/kv.ts";
 import { Refusal } from "../refusal.ts";
@@ -17,14 +18,24 @@ const LASTS_MS: Readonly<Record<Purpose["kind"], number>> = {
   line: 24 * HOUR_MS,
 };
 
+/** Links that one person may make an hour: each is a row, and another in the audit log. */
+const MOST_AN_HOUR = 30;
+
 type Links = ReturnType<typeof makeLinks>;
 
 export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clock" | "random"> }) {
+  const made = new Windows(runtime.clock, HOUR_MS);
   return {
     /**
      * Creates a link. Resolves to its token, which goes after the `#` of the URL, where no server and no log sees it.
+     * Throws Refusal too_many_attempts if the person has made too many.
      */
     async make(purpose: Purpose, by?: Person): Promise<{ token: string; expiresAt: number }> {
+      if (by && made.add(by.id).count > MOST_AN_HOUR) {
+        throw new Refusal("too_many_attempts", `You can make ${MOST_AN_HOUR} links an hour.`, {
+          retryAfterSeconds: made.secondsLeft(by.id),
+        });
+      }
       const token = makeToken(runtime.random);
       const createdAt = runtime.clock.now();
       const expiresAt = createdAt + LASTS_MS[purpose.kind];

@@ -7,6 +7,7 @@ import { panelKeys, type Person } from "../../../src/panel/rows.ts";
 import { sweepPanel } from "../../../src/panel/sweep.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { withApi } from "../../support/api_world.ts";
+import { keysUnder } from "../../support/send_world.ts";
 import { joined, linkFor, PanelVisit, PASSWORD } from "../../support/panel_visit.ts";
 
 const MINUTE_MS = 60_000;
@@ -56,6 +57,18 @@ Deno.test("a link makes one login, and is dead after", () =>
     const late = await linkFor(world, { kind: "operator" });
     await world.runtime.clock.advance(61 * MINUTE_MS);
     assert.equal((await visit.ask("POST", "/welcome", { token: late })).body.code, "link_dead");
+  }));
+
+Deno.test("nobody makes links without end: each is a row, and another in the log of all", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    const invite = async () => (await ana.ask("POST", `/accounts/${world.account.id}/people`)).status;
+    const answers = [];
+    for (let i = 0; i < 40; i++) answers.push(await invite());
+    assert.deepEqual([answers.filter((status) => status === 200).length, answers.at(-1)], [30, 429]);
+    assert.equal((await keysUnder(world.kv, panelKeys.links())).length, 30);
+    await world.runtime.clock.advance(61 * MINUTE_MS);
+    assert.equal(await invite(), 200);
   }));
 
 Deno.test("a password is right or wrong, whoever asks, and six wrong ones make whoever asks wait", () =>

@@ -743,4 +743,5 @@ export default {
     "WhatsApp no da más códigos a este número por ahora: vincúlelo con un QR o espere unas horas",
   "WhatsApp wants this number to be linked by QR": "WhatsApp pide vincular este número con un QR",
   "WhatsApp gives no code for this number": "WhatsApp no da un código para este número",
+  "You can make {number} links an hour.": "Puede crear {number} enlaces por hora.",
 };

@@ -739,4 +739,5 @@ export default {
     "O WhatsApp não dá mais códigos a este número por enquanto: vincule por QR ou espere algumas horas",
   "WhatsApp wants this number to be linked by QR": "O WhatsApp pede que este número seja vinculado por QR",
   "WhatsApp gives no code for this number": "O WhatsApp não dá um código para este número",
+  "You can make {number} links an hour.": "Você pode criar {number} links por hora.",
 };

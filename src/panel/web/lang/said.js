@@ -139,4 +139,5 @@ export default [
   "must be a phone number with its country code, a group JID (…@g.us), or a JID that came in an event (…@s.whatsapp.net, …@lid)",
   "must be a phone number with its country code, or an …@lid",
   "must be the code of a country, like DE",
+  "You can make {number} links an hour.",
 ];
