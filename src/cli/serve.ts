@@ -1,6 +1,9 @@
 /** `paloma serve`, `api` and `worker`: a process that runs until SIGINT or SIGTERM. */
 import type { Command } from "commander";
-import { systemRuntime } from "../runtime.ts";
+import { retry } from "../base/retry.ts";
+import { type Runtime, systemRuntime } from "../runtime.ts";
+import { StoreAway } from "../store/kv.ts";
+import type { Gateway } from "../app.ts";
 import type { RoleName } from "../roles/role.ts";
 import { Exit, printResult } from "./output.ts";
 import { configOf, withSettings } from "./settings.ts";
@@ -22,6 +25,9 @@ function runAs(command: Command, role: RoleName): void {
     .action((options) => serve(role, options));
 }
 
+/** Pause before a start that did not reach its store is tried again. */
+const STORE_PAUSE_MS = 1_000;
+
 /** Runs the role; resolves once the process was asked to stop and has stopped. */
 export async function serve(role: RoleName, options: { json?: boolean } = {}): Promise<void> {
   const config = configOf(options);
@@ -38,31 +44,67 @@ export async function serve(role: RoleName, options: { json?: boolean } = {}): P
   const runtime = systemRuntime(await openLog(config.logLevel));
   quietConsole(runtime.log);
   // Before the start, so that a signal during it also leads to an orderly stop.
-  const asked = untilAsked();
-  const gateway = await startGateway({ config, runtime, role });
-  // Nobody may read it any more, or the disk that takes it may be full: the gateway runs all the same.
-  const announce = (started: unknown, text: () => string) => {
+  const stopping = new AbortController();
+  const asked = untilAsked().then(() => stopping.abort());
+  const patiently = whileStoreIsAway(runtime, stopping.signal);
+  await using running = new AsyncDisposableStack();
+  try {
+    const gateway = running.adopt(
+      await patiently(() => startGateway({ config, runtime, role })),
+      (gateway) => gateway.stop(),
+    );
+    await patiently(() => announce(gateway, { role, options, runtime }));
+  } catch (error) {
+    if (error instanceof StoreAway && stopping.signal.aborted) return;
+    throw error;
+  }
+  await asked;
+}
+
+/**
+ * Returns a function that runs a step of the start, again and again while the server of a shared store is away, as a
+ * running gateway waits for it. Says so once for each reason. Rejects as the step does.
+ */
+function whileStoreIsAway({ clock, log }: Runtime, signal: AbortSignal): <T>(step: () => Promise<T>) => Promise<T> {
+  let said = "";
+  return (step) =>
+    retry(step, {
+      clock,
+      pauseMs: STORE_PAUSE_MS,
+      signal,
+      isTransient: (error) => error instanceof StoreAway,
+      onRetry(error) {
+        const { message } = error as StoreAway;
+        if (message !== said) log.warn({ reason: message }, "the store is away: the start waits for it");
+        said = message;
+      },
+    });
+}
+
+/** Prints where the gateway listens. Throws StoreError. */
+async function announce(
+  gateway: Gateway,
+  { role, options, runtime }: { role: RoleName; options: { json?: boolean }; runtime: Runtime },
+): Promise<void> {
+  const { baseUrl, panelUrl } = gateway;
+  const print = (started: unknown, text: () => string) => {
+    // Nobody may read it any more, or the disk that takes it may be full: the gateway runs all the same.
     try {
       printResult(options, started, text);
     } catch (error) {
       runtime.log.warn({ err: error }, "where the gateway listens could not be printed");
     }
   };
-  const { baseUrl, panelUrl } = gateway;
   if (role === "worker") {
     const url = baseUrl.replace(/\/v1$/, "");
-    announce({ url }, () => `The Paloma worker is running; its health is at ${url}/healthz`);
-    await asked;
-    return await gateway.stop();
+    return print({ url }, () => `The Paloma worker is running; its health is at ${url}/healthz`);
   }
   const operatorLink = await gateway.firstRunLink();
   const accounts = await gateway.accounts.list();
-  announce(
+  print(
     { baseUrl, panelUrl, ...(operatorLink && { operatorLink }) },
     () => welcome({ baseUrl, panelUrl, operatorLink, accounts: accounts.map(({ name }) => name) }),
   );
-  await asked;
-  await gateway.stop();
 }
 
 /** `operatorLink` is null if the panel already has an operator; `accounts` are their names. */

@@ -186,6 +186,13 @@ export class StoreError extends Error {
   }
 }
 
+/** The server of a shared store does not answer, or is starting or stopping: it may be back in a moment. */
+export class StoreAway extends StoreError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super("unavailable", message, options);
+  }
+}
+
 /** Returns the first row of the range, or the last one; null if the range is empty. */
 export async function firstRow<T>(
   kv: Pick<Kv, "list">,

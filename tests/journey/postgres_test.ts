@@ -1,6 +1,6 @@
 /** A gateway on PostgreSQL: what its commands refuse, and how it takes a server that goes away and comes back. */
 import assert from "node:assert/strict";
-import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { palomaCommand, runCommand, tryCommand } from "../support/gateway_process.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
 import { openStage, withStage } from "../support/stage.ts";
 import { tempFolder } from "../support/temp_folder.ts";
@@ -112,3 +112,74 @@ Deno.test({
     }
   },
 });
+
+Deno.test({
+  name: "a role that starts while PostgreSQL is away, or goes away meanwhile, waits for it and says so",
+  ignore: WITHOUT_POSTGRES,
+  async fn() {
+    await using temp = await tempFolder();
+    const server = await startPostgres();
+    try {
+      const PALOMA_STORE = await server.database();
+      const env = { PALOMA_STORE, PALOMA_SECRET_KEY: KEY, PALOMA_DATA_DIR: temp.path, PALOMA_PORT: "0" };
+      await runCommand(["account", "create", "--name", "early"], env);
+      for (const role of ["serve", "api", "worker"]) {
+        await server.halt();
+        const early = startingCommand(role, env);
+        await until(() => early.stderr().includes("the store is away"), `${role} to say that it waits`);
+        await server.start();
+        await until(() => early.stdout().includes("\n"), `${role} to listen`);
+        assert.equal(await early.end(), 0, early.stderr());
+
+        // Another session holds all rows, so that the start is under way when the server goes.
+        const holder = server.sql("begin; lock table paloma.row; select pg_sleep(60)", "paloma_1").catch(() => {});
+        const waiting = (query: string) => `select count(*) from pg_stat_activity where ${query}`;
+        await until(async () => await server.sql(waiting("wait_event = 'PgSleep'")) === "1", "the rows to be held");
+        const interrupted = startingCommand(role, env);
+        await until(
+          async () => await server.sql(waiting("wait_event_type = 'Lock' and datname = 'paloma_1'")) !== "0",
+          `${role} to read rows`,
+        );
+        await server.restart();
+        await holder;
+        await until(() => interrupted.stdout().includes("\n"), `${role} to listen`);
+        assert.match(interrupted.stderr(), /the store is away/);
+        assert.equal(await interrupted.end(), 0, interrupted.stderr());
+      }
+
+      await server.halt();
+      const stopped = startingCommand("serve", env);
+      await until(() => stopped.stderr().includes("the store is away"), "it to say that it waits");
+      assert.equal(await stopped.end(), 0, stopped.stderr());
+      await server.start();
+      // Nothing that waiting would change.
+      const wrong = { ...env, PALOMA_STORE: PALOMA_STORE.replace("paloma_1", "nowhere") };
+      const { code, stderr } = await tryCommand(["serve"], wrong);
+      assert.equal(code, 1);
+      assert.match(stderr, /database "nowhere" does not exist/);
+    } finally {
+      await server.remove();
+    }
+  },
+});
+
+/** A command that stays up, and may take long to be ready. */
+function startingCommand(role: string, env: Record<string, string>) {
+  const child = palomaCommand([role, "--json"], env).spawn();
+  const printed = { stdout: "", stderr: "" };
+  const drained = (["stdout", "stderr"] as const).map((name) =>
+    child[name].pipeThrough(new TextDecoderStream()).pipeTo(
+      new WritableStream({ write: (part) => void (printed[name] += part) }),
+    )
+  );
+  return {
+    stdout: () => printed.stdout,
+    stderr: () => printed.stderr,
+    async end(): Promise<number> {
+      child.kill("SIGTERM");
+      const { code } = await child.status;
+      await Promise.all(drained);
+      return code;
+    },
+  };
+}

@@ -4,7 +4,7 @@
  */
 import type { Clock, Runtime } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
-import { type Kv, type ListOptions, type Range, type Row, StoreError } from "../kv.ts";
+import { type Kv, type ListOptions, type Range, type Row, StoreAway } from "../kv.ts";
 import type { ChunkedKv } from "../layers/chunk.ts";
 import { COMMIT_LIMITS } from "../limits.ts";
 import { denoKvEngine, openAnswering, withLayers } from "./deno_kv.ts";
@@ -70,4 +70,4 @@ function inTime(clock: Clock, mostLate: number): <T>(run: () => Promise<T>) => P
   };
 }
 
-const unanswered = () => new StoreError("unavailable", "the server of the Deno KV does not answer");
+const unanswered = () => new StoreAway("the server of the Deno KV does not answer");

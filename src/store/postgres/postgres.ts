@@ -17,7 +17,7 @@ import {
   type Range,
   type Row,
   type Slot,
-  StoreError,
+  StoreAway,
 } from "../kv.ts";
 import { withGroupCommit } from "../layers/group_commit.ts";
 import type { ChunkedKv } from "../layers/chunk.ts";
@@ -158,7 +158,7 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
     }
   }
 
-  const late = () => new StoreError("unavailable", "PostgreSQL does not answer in time");
+  const late = () => new StoreAway("PostgreSQL does not answer in time");
   const limit = { clock: runtime.clock, ms: ANSWER_MS, late };
   const bare: Kv = {
     mostChecks: MOST_CHECKS,

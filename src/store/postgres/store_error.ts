@@ -1,7 +1,7 @@
 /** Maps errors of PostgreSQL and its client to the port's `StoreError`, by SQLSTATE. */
 // @ts-types="@types/pg"
 import pg from "pg";
-import { StoreError } from "../kv.ts";
+import { StoreAway, StoreError } from "../kv.ts";
 
 /**
  * The server rolled the transaction back (serialization failure or deadlock): nothing was written, and it can be
@@ -17,6 +17,8 @@ const NO_CONNECTIONS = "53300";
 /** Message of the client's own error, which has no code. */
 const NO_ANSWER = "Query read timeout";
 const DISK_FULL = "53100";
+/** The connection broke, or the server starts, stops, or was stopped. */
+const AWAY = /^(08|57P)/;
 /** A counter grew past 64 bits; a key is too long for the index. */
 const PAST_LIMITS = new Set(["22003", "54000"]);
 /** `add` to a value that is not a counter. */
@@ -52,7 +54,10 @@ export function storeError(error: unknown): unknown {
     return new StoreError("locked", `another process holds rows locked: ${text}`, { cause: error });
   }
   if (code === DISK_FULL) return new StoreError("full", "there is no space left for the store", { cause: error });
-  return new StoreError("unavailable", `PostgreSQL cannot be used: ${text}`, { cause: error });
+  const message = `PostgreSQL cannot be used: ${text}`;
+  // Errors without a code come from the client, which has lost the server or not found it.
+  if (code === "" || AWAY.test(code) || code === NO_CONNECTIONS) return new StoreAway(message, { cause: error });
+  return new StoreError("unavailable", message, { cause: error });
 }
 
 /** Settles as `run` does, with its failure translated. */
