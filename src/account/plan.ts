@@ -47,6 +47,9 @@ export const UNLIMITED = {
   typingMs: 0,
 } satisfies Partial<Plan>;
 
+/** The plan of an account that is made without one. */
+export const DEFAULT_PLAN = "free";
+
 /** Plans of a new data folder (spec: the free plan has 1 session and 100 messages a day). */
 export const DEFAULT_PLANS: readonly Plan[] = [
   { ...UNLIMITED, name: "free", sessions: 1, daily: 100, delayMinMs: 5_000, delayMaxMs: 15_000 },

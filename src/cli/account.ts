@@ -1,6 +1,7 @@
 /** `paloma account`: accounts, their keys, and restrictions on the keys' use. */
 import type { Command } from "commander";
 import type { Account, AccountChange } from "../account/account.ts";
+import { DEFAULT_PLAN } from "../account/plan.ts";
 import { type Data, withData, withNewData } from "./data.ts";
 import { Exit, printResult, table } from "./output.ts";
 import { OF_DATA, withSettings } from "./settings.ts";
@@ -12,7 +13,7 @@ export function addAccountCommand(root: Command): void {
 
   sub("create", "create an account and print its API key")
     .requiredOption("--name <name>", "its name")
-    .option("--plan <plan>", "its plan", "free")
+    .option("--plan <plan>", "its plan", DEFAULT_PLAN)
     .option("--same-name", "although another account has that name")
     .action((options) =>
       withNewData(options, async ({ accounts }) => {

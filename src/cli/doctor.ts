@@ -39,7 +39,9 @@ export function addDoctorCommand(root: Command): void {
         ])));
       const bad = findings.filter(({ ok }) => !ok).length;
       if (bad > 0) throw new Exit(1, `${bad} of ${findings.length} checks failed.`);
-      if (!options.json) print("All is well.");
+      if (options.json) return;
+      const hints = findings.filter(({ hint }) => hint !== null).length;
+      print(hints === 0 ? "All is well." : `Nothing is wrong; hints: ${hints}, marked by →.`);
     });
 }
 
@@ -116,7 +118,7 @@ async function checkWebVersion(config: Config): Promise<Found> {
   const metrics = await (await ask(`${localUrl(config)}/metrics`))?.text() ?? "";
   const metric = (name: string) => metrics.split("\n").find((line) => line.startsWith(name)) ?? "";
   const [, version, source] = /"([\d.]+) \(([^()"]+)\)"/.exec(metric("paloma_whatsapp_web_version{")) ?? [];
-  if (version === undefined) return well("none yet: no line of a running gateway has connected");
+  if (version === undefined) return well(`not known: the gateway at ${localUrl(config)} runs no line, or does not run`);
   const days = Number(metric("paloma_whatsapp_web_version_age_seconds ").split(" ")[1] ?? 0) / DAY_S;
   const isBuiltIn = source === "built in";
   const text = `${version}, ${source === "setting" || isBuiltIn ? source : `from ${source}`}, ${

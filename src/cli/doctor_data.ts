@@ -74,7 +74,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
   ];
 }
 
-const NO_BUCKET = "api and worker have nowhere to store files (503); serve stores them in its data folder";
+const NO_BUCKET = "api and worker refuse files (503), and serve keeps them in a folder that others cannot read";
 
 /** Decrypts every account's key, to detect one encrypted with another secret key. */
 async function checkAccounts({ accounts }: DataFolder, place: string): Promise<Found> {

@@ -685,7 +685,31 @@ inPanel(
     await page.getByLabel("message.failed").check();
     await button(page, "Save").click();
     await page.locator("dialog").waitFor({ state: "detached" });
-    assert.deepEqual((await stage.api.call("GET", `/webhooks/${webhook.id}`)).data.events, ["message.failed"]);
+    const saved = async () => (await stage.api.call("GET", `/webhooks/${webhook.id}`)).data;
+    const { events, chats, headerNames } = await saved();
+    assert.deepEqual({ events, chats, headerNames }, { events: ["message.failed"], chats: "all", headerNames: [] });
+
+    const edit = async (change: () => Promise<unknown>) => {
+      await button(page, "Edit").click();
+      await change();
+      await button(page, "Save").click();
+      await page.locator("dialog").waitFor({ state: "detached" });
+    };
+    const headers = page.getByLabel("Additional headers", { exact: true });
+    await edit(async () => {
+      await page.locator("dialog").getByLabel("Chats").selectOption("groups");
+      await headers.fill("Authorization: Basic a:b\nX-Team: 7\n");
+    });
+    assert.deepEqual([(await saved()).chats, (await saved()).headerNames], ["groups", ["authorization", "x-team"]]);
+    // What is not entered stays, and the names are shown.
+    await edit(() => page.getByText("Set: authorization, x-team.").waitFor());
+    assert.deepEqual([(await saved()).chats, (await saved()).headerNames], ["groups", ["authorization", "x-team"]]);
+    await edit(() => page.getByLabel("Remove the additional headers").check());
+    assert.deepEqual((await saved()).headerNames, []);
+    await button(page, "Edit").click();
+    await headers.fill("Host: elsewhere");
+    await button(page, "Save").click();
+    await page.locator(".wrong", { hasText: "is set by the gateway" }).waitFor();
   },
 );
 

@@ -3,7 +3,7 @@ import { statfsSync } from "node:fs";
 import { z } from "zod";
 import type { Account } from "../../account/account.ts";
 import { parseHours, printHours } from "../../account/hours.ts";
-import type { Plan } from "../../account/plan.ts";
+import { DEFAULT_PLAN, type Plan } from "../../account/plan.ts";
 import { invalid, notFound } from "../../errors.ts";
 import { VERSION } from "../../shipped.ts";
 import type { Parts } from "./parts.ts";
@@ -145,7 +145,12 @@ function addPlans({ guard, accounts, plans }: Parts): void {
   guard.operator({ method: "GET", path: "/operator/plans" }, async () => {
     const used = new Map<string, number>();
     for (const { plan } of await accounts.list()) used.set(plan, (used.get(plan) ?? 0) + 1);
-    return { data: (await plans.list()).map((plan) => ({ ...planView(plan), accounts: used.get(plan.name) ?? 0 })) };
+    const data = (await plans.list()).map((plan) => ({
+      ...planView(plan),
+      accounts: used.get(plan.name) ?? 0,
+      isDefault: plan.name === DEFAULT_PLAN,
+    }));
+    return { data };
   });
 
   guard.operator({ method: "PUT", path: "/operator/plans/:name", body: PlanChange }, async ({ param, body, did }) => {

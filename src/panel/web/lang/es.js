@@ -27,6 +27,7 @@ export default {
   "Add a webhook to receive events": "Añade un webhook para recibir eventos",
   "Add your URL to be notified when a message is sent, delivered, read or received.":
     "Añade tu URL para recibir un aviso cuando un mensaje se envía, se entrega, se lee o llega.",
+  "Additional headers": "Cabeceras adicionales",
   "Additional keys": "Claves adicionales",
   "Address": "Dirección",
   "All chats": "Todos los chats",
@@ -277,9 +278,13 @@ export default {
   "On the phone, open WhatsApp › Linked devices.": "En el teléfono, abre WhatsApp › Dispositivos vinculados.",
   "One per line, subdomains included. Leave empty to allow any.":
     "Uno por línea, subdominios incluidos. Déjalo vacío para permitir cualquiera.",
+  "One per line, such as for a login. Stored encrypted and never shown.":
+    "Una por línea, por ejemplo para un inicio de sesión. Se guardan cifradas y no se muestran nunca.",
   "One per line.": "Una por línea.",
+  "Only 1:1 chats": "Solo chats individuales",
   "Only chats with replies": "Solo chats con respuesta",
   "Only for you: shown in lists and in events.": "Solo para ti: aparece en las listas y en los eventos.",
+  "Only groups": "Solo grupos",
   "Only operators may do this.": "Solo los operadores pueden hacer esto.",
   "Open WhatsApp on this line's phone. If messages arrive there, log the line out here and link it again. If not, the problem is with the number itself.":
     "Abre WhatsApp en el teléfono de esta línea. Si allí llegan los mensajes, desvincula aquí la línea y vuelve a vincularla. Si no llegan, el problema es del número.",
@@ -338,6 +343,7 @@ export default {
   "Redelivery scheduled.": "Reenvío programado.",
   "Regenerate key": "Regenerar la clave",
   "Remove": "Quitar",
+  "Remove the additional headers": "Quitar las cabeceras adicionales",
   "Remove the authenticator app?": "¿Quitar la aplicación de autenticación?",
   "Remove this passkey?": "¿Quitar esta llave de acceso?",
   "Remove {name}?": "¿Quitar {name}?",
@@ -379,6 +385,8 @@ export default {
   "Sent messages and their status, newest first.": "Mensajes enviados y su estado, del más reciente al más antiguo.",
   "Set up": "Configurar",
   "Set up an authenticator app": "Configurar una aplicación de autenticación",
+  "Set: {names}. Values are never shown; what you enter replaces them all.":
+    "Definidas: {names}. Los valores no se muestran nunca; lo que escribas las sustituye todas.",
   "Show all messages": "Mostrar todos los mensajes",
   "Show line": "Ver la línea",
   "Show messages": "Ver los mensajes",

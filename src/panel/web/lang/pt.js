@@ -27,6 +27,7 @@ export default {
   "Add a webhook to receive events": "Adicione um webhook para receber eventos",
   "Add your URL to be notified when a message is sent, delivered, read or received.":
     "Adicione sua URL para ser avisado quando uma mensagem for enviada, entregue, lida ou recebida.",
+  "Additional headers": "Cabeçalhos adicionais",
   "Additional keys": "Chaves adicionais",
   "Address": "Endereço",
   "All chats": "Todas as conversas",
@@ -278,9 +279,13 @@ export default {
   "On the phone, open WhatsApp › Linked devices.": "No celular, abra WhatsApp › Dispositivos conectados.",
   "One per line, subdomains included. Leave empty to allow any.":
     "Um por linha, subdomínios incluídos. Deixe em branco para permitir qualquer um.",
+  "One per line, such as for a login. Stored encrypted and never shown.":
+    "Um por linha, por exemplo para um login. Ficam cifrados e nunca são mostrados.",
   "One per line.": "Uma por linha.",
+  "Only 1:1 chats": "Só conversas individuais",
   "Only chats with replies": "Só conversas com resposta",
   "Only for you: shown in lists and in events.": "Só para você: aparece nas listas e nos eventos.",
+  "Only groups": "Só grupos",
   "Only operators may do this.": "Só operadores podem fazer isso.",
   "Open WhatsApp on this line's phone. If messages arrive there, log the line out here and link it again. If not, the problem is with the number itself.":
     "Abra o WhatsApp no celular desta linha. Se as mensagens chegarem lá, desvincule a linha aqui e vincule-a de novo. Se não chegarem, o problema é do próprio número.",
@@ -339,6 +344,7 @@ export default {
   "Redelivery scheduled.": "Reenvio agendado.",
   "Regenerate key": "Gerar nova chave",
   "Remove": "Remover",
+  "Remove the additional headers": "Remover os cabeçalhos adicionais",
   "Remove the authenticator app?": "Remover o aplicativo autenticador?",
   "Remove this passkey?": "Remover esta chave de acesso?",
   "Remove {name}?": "Remover {name}?",
@@ -380,6 +386,8 @@ export default {
   "Sent messages and their status, newest first.": "Mensagens enviadas e seu status, da mais recente à mais antiga.",
   "Set up": "Configurar",
   "Set up an authenticator app": "Configurar um aplicativo autenticador",
+  "Set: {names}. Values are never shown; what you enter replaces them all.":
+    "Definidos: {names}. Os valores nunca são mostrados; o que você escrever substitui todos.",
   "Show all messages": "Mostrar todas as mensagens",
   "Show line": "Ver a linha",
   "Show messages": "Ver as mensagens",

@@ -59,8 +59,11 @@ export function AccountTable({ rows, reload }) {
 
 function PlanField({ wrong, value }) {
   const plans = useData("/operator/plans").data ?? [];
-  return html`<${Select} label=${t("Plan")} name="plan" wrong=${wrong} value=${value} options=${
-    plans.map(({ name }) => [name, name])
+  // Without pauses and limits: for a sandbox, which has an account on it.
+  const offered = plans.filter(({ name, accounts }) => name !== "sandbox" || accounts > 0);
+  const chosen = value ?? plans.find(({ isDefault }) => isDefault)?.name;
+  return html`<${Select} label=${t("Plan")} name="plan" wrong=${wrong} value=${chosen} options=${
+    offered.map(({ name }) => [name, name])
   } />`;
 }
 

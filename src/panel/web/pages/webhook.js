@@ -22,7 +22,7 @@ import {
   Work,
 } from "../ui.js";
 import { deliveryKind, deliveryWord, webhookKind, webhookWord } from "../words.js";
-import { chosenEvents, EventChoice } from "./webhooks.js";
+import { chosenEvents, delivery, DeliveryFields, EventChoice } from "./webhooks.js";
 
 const DELIVERY_STATES = ["pending", "delivered", "failed"];
 const POLL_MS = 5_000;
@@ -113,7 +113,7 @@ export function Webhook({ account, webhook: id, query }) {
           ${editing && html`
             <${Dialog} title=${t("Edit")} close=${() => setEditing(false)}>
               <${Form} button=${t("Save")} cancel=${() => setEditing(false)} submit=${async (values) => {
-                await change({ url: values.url, events: chosenEvents(values) });
+                await change({ url: values.url, events: chosenEvents(values), ...delivery(values) });
                 setEditing(false);
               }}>${(wrong) =>
                 html`
@@ -121,6 +121,7 @@ export function Webhook({ account, webhook: id, query }) {
                     "url",
                   )} />
                   <${EventChoice} chosen=${data.events} wrong=${wrong("events")} />
+                  <${DeliveryFields} webhook=${data} wrong=${wrong} />
                 `}</${Form}></${Dialog}>
           `}
           ${secret && html`

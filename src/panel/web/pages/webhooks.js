@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
 import { useApi } from "../live.js";
 import { go, href } from "../router.js";
-import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Table, Time, usePost } from "../ui.js";
+import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Select, Table, Time, usePost } from "../ui.js";
 import { webhookKind, webhookWord } from "../words.js";
 
 export function Webhooks({ account }) {
@@ -49,7 +49,7 @@ function NewWebhook({ account, close }) {
   const [made, setMade] = useState(null);
   const submit = async (values) => {
     const events = chosenEvents(values);
-    const body = { url: values.url, ...(events.length > 0 && { events }) };
+    const body = { url: values.url, ...delivery(values), ...(events.length > 0 && { events }) };
     setMade((await post("/webhooks", { body })).data);
   };
   if (made) {
@@ -71,7 +71,41 @@ function NewWebhook({ account, close }) {
           <${Field} label=${t("Address")} name="url" type="url" required placeholder="https://example.com/paloma"
             wrong=${wrong("url")} />
           <${EventChoice} wrong=${wrong("events")} />
+          <${DeliveryFields} wrong=${wrong} />
         `}</${Form}></${Dialog}>
+  `;
+}
+
+/** What `DeliveryFields` change. Header values are never shown, so an empty field leaves them as they are. */
+export function delivery({ chats, headers, noHeaders }) {
+  const lines = headers.split("\n").map((line) => line.trim()).filter(Boolean);
+  if (lines.length === 0) return { chats, ...(noHeaders && { headers: {} }) };
+  const pairs = lines.map((line) => {
+    const [name, ...value] = line.split(":");
+    return [name.trim(), value.join(":").trim()];
+  });
+  return { chats, headers: Object.fromEntries(pairs) };
+}
+
+/** The fields for whose events are sent, and with which headers: of a new webhook, or filled with those of `webhook`. */
+export function DeliveryFields({ webhook: { chats, headerNames } = { chats: "all", headerNames: [] }, wrong }) {
+  const isSet = headerNames.length > 0;
+  return html`
+    <${Select} label=${t("Chats")} name="chats" value=${chats} wrong=${wrong("chats")} options=${[
+      ["all", t("All chats")],
+      ["direct", t("Only 1:1 chats")],
+      ["groups", t("Only groups")],
+    ]} />
+    <${Field} as="textarea" label=${t("Additional headers")} name="headers" rows="2" spellcheck="false"
+      autocomplete="off" placeholder="Authorization: Bearer …" wrong=${wrong("headers")} hint=${isSet
+        ? t("Set: {names}. Values are never shown; what you enter replaces them all.", {
+          names: headerNames.join(", "),
+        })
+        : t("One per line, such as for a login. Stored encrypted and never shown.")} />
+    ${isSet &&
+      html`<label class="check"><input type="checkbox" name="noHeaders" /><span>${
+        t("Remove the additional headers")
+      }</span></label>`}
   `;
 }
 
