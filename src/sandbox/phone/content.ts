@@ -27,6 +27,8 @@ export interface Content {
   quoted: { id: string; text: string | null } | null;
   /** JIDs. */
   mentions: readonly string[];
+  /** Whether everybody in the group is mentioned. */
+  mentionsAll: boolean;
   forwarded: boolean;
   viewOnce: boolean;
   /** Seconds after which it disappears; null: never. */
@@ -147,6 +149,7 @@ function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }) {
       ? { id: context.stanzaId, text: context.quotedMessage ? textIn(unwrap(context.quotedMessage).inner) : null }
       : null,
     mentions: context?.mentionedJid ?? [],
+    mentionsAll: context?.nonJidMentions === 1,
     forwarded: context?.isForwarded ?? false,
     viewOnce,
     expiration: context?.expiration || null,

@@ -15,7 +15,7 @@ import {
   SERVER,
   STATUS_CHAT,
 } from "../world/stanza.ts";
-import type { Switchboard } from "../world/switchboard.ts";
+import type { Shape, Switchboard } from "../world/switchboard.ts";
 import type { CompanionSocket, SocketOwner } from "./companion_socket.ts";
 
 /** The real network waits up to 50 minutes; in a sandbox that is too long. */
@@ -210,8 +210,9 @@ class Session implements CompanionSession, SocketOwner {
     const { id, to } = message.attrs;
     const peer = message.attrs.category === "peer";
     if (id && to && !peer) {
-      const retry = childrenOf(message, "enc").some((enc) => enc.attrs.count !== undefined);
-      wire.add({ line: this.#line, id, to, time: runtime.clock.now(), ...(retry ? { retry: true } : {}) });
+      const shape = shapeOf(message);
+      const retry = shape.encs.some(({ count }) => count !== undefined);
+      wire.add({ line: this.#line, id, to, time: runtime.clock.now(), ...(retry ? { retry: true } : {}), shape });
     }
     const nack = peer ? null : faults.take(this.#line, "nack");
     const needsToken = !peer && !isGroup(to) && to !== STATUS_CHAT && faults.take(this.#line, "demand_token") !== null;
@@ -230,6 +231,18 @@ class Session implements CompanionSession, SocketOwner {
       ...outcome,
     }));
   }
+}
+
+/** What the server can read of a message: its attributes, those of its ciphertexts, and its other children. */
+function shapeOf(message: BinaryNode): Shape {
+  const addressed = childrenOf(child(message, "participants"), "to").flatMap((to) => childrenOf(to, "enc"));
+  const others = elements(message).filter(({ tag }) => tag !== "enc" && tag !== "participants");
+  return {
+    attrs: message.attrs,
+    encs: [...childrenOf(message, "enc"), ...addressed].map(({ attrs }) => attrs),
+    children: others.map(({ tag, attrs }) => ({ tag, ...attrs })),
+    reportingToken: bytesOf(child(child(message, "reporting"), "reporting_token")).toHex() || null,
+  };
 }
 
 /** Corrupts the message's ciphertext; an empty one is unreadable already. */

@@ -128,6 +128,18 @@ interface WireEntry {
   time: number;
   /** Present on the answer to a retry receipt: the same message, encrypted again for one device. */
   retry?: true;
+  shape: Shape;
+}
+
+/** What the server can read of a message. */
+export interface Shape {
+  attrs: Record<string, string>;
+  /** Attributes of its ciphertexts. */
+  encs: Record<string, string>[];
+  /** Tag and attributes of its other children. */
+  children: Record<string, string>[];
+  /** Hex. */
+  reportingToken: string | null;
 }
 
 class WireLog {

@@ -1,4 +1,5 @@
 /** Derives why a connection ended from the library's error and the network's close codes. */
+import type { BinaryNode } from "@whiskeysockets/baileys";
 import { statusOf } from "./stanza.ts";
 import type { CloseReason } from "../connection.ts";
 import { UntrustedServer } from "./repairs/handshake.ts";
@@ -51,6 +52,7 @@ const DETAILS: Readonly<Record<CloseReason["kind"], string>> = {
   unavailable: "The network is not available now.",
   untrusted: "The server did not prove that it is the network's: its certificates are not valid.",
 };
+const REMOVED = "This device was removed from the account's linked devices.";
 const FORGED_LINK = "The linking phone did not prove its identity: its signature is not valid.";
 
 /**
@@ -109,6 +111,7 @@ export function reasonOf(error: unknown): CloseReason {
   const unreached = NOT_REACHED.exec(message)?.[1];
   if (unreached) return { ...closeReason("lost"), detail: `WhatsApp cannot be reached (${unreached}).` };
   if (code === null || !/^(Stream Errored|Connection Failure)/.test(message)) return closeReason("lost");
+  if (isRemoval(error)) return { ...closeReason("logged_out", code), detail: REMOVED };
   const refusal = REFUSALS[code];
   if (!refusal) return closeReason(KINDS[code] ?? "unavailable", code);
   return {
@@ -117,6 +120,15 @@ export function reasonOf(error: unknown): CloseReason {
     detail: `${refusal.detail.slice(0, -1)} (error ${code}).`,
     retryAfterMs: refusal.retryAfterMs === null ? null : Math.max(refusal.retryAfterMs, banSeconds(error) * 1000),
   };
+}
+
+/**
+ * Whether the phone has removed the device. The network may leave off the code, and the library then takes the error for
+ * another client that took over (440).
+ */
+function isRemoval(error: unknown): boolean {
+  const node = error instanceof Error && "data" in error ? error.data as Partial<BinaryNode> | null : null;
+  return node?.tag === "conflict" && node.attrs?.type === "device_removed";
 }
 
 /**

@@ -42,6 +42,7 @@ import { identityOf, ownJids, ownName } from "./jids.ts";
 import { countLogin } from "./repairs/handshake.ts";
 import { quietLogger } from "./repairs/containment.ts";
 import { keepTrustedTokens } from "./repairs/isolation.ts";
+import { announceNames, makeRefill } from "./repairs/upkeep.ts";
 import { makeTimers } from "./timers.ts";
 import type { VitalSigns } from "./vitals.ts";
 import type { WebVersion } from "./web_version.ts";
@@ -169,6 +170,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     userDevicesCache: devices.cache,
   });
   keepTrustedTokens(socket.authState.keys);
+  announceNames(socket, log);
   takeRetryReceipts({
     socket,
     groups,
@@ -191,7 +193,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   });
   const backlog = makeBacklog(socket, runtime);
   const files = makeFileFilter();
-  const watches = [devices.watch, settings.watch, backlog.watch, files.watch];
+  const watches = [devices.watch, settings.watch, backlog.watch, files.watch, makeRefill(() => socket, log)];
   socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => {
     vitals.frame(frame);
     if (frame instanceof Uint8Array) return;

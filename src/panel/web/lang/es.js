@@ -466,6 +466,8 @@ export default {
   "The network says that messages wait, and gives none.":
     "La red indica que hay mensajes en espera, pero no los entrega.",
   "The network says that the link is gone.": "La red indica que la vinculación ya no existe.",
+  "This device was removed from the account's linked devices.":
+    "Este dispositivo se eliminó de los dispositivos vinculados de la cuenta.",
   "The operator has deactivated this account.": "El operador ha desactivado esta cuenta.",
   "The owner disconnected it.": "La desconectó su titular.",
   "The owner logged it out.": "La desvinculó su titular.",

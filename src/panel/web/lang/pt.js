@@ -465,6 +465,8 @@ export default {
   "The network says that messages wait, and gives none.":
     "A rede informa que há mensagens aguardando, mas não entrega nenhuma.",
   "The network says that the link is gone.": "A rede informa que a vinculação não existe mais.",
+  "This device was removed from the account's linked devices.":
+    "Este dispositivo foi removido dos dispositivos conectados da conta.",
   "The operator has deactivated this account.": "O operador desativou esta conta.",
   "The owner disconnected it.": "O titular a desconectou.",
   "The owner logged it out.": "O titular a desvinculou.",

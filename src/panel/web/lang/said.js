@@ -89,6 +89,7 @@ export default [
   "WhatsApp refused the connection.",
   "Another client took over this link.",
   "The network says that the link is gone.",
+  "This device was removed from the account's linked devices.",
   "The link is gone.",
   "The connection to the network was lost.",
   "WhatsApp cannot be reached ({cause}).",

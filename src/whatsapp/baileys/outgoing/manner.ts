@@ -10,8 +10,8 @@ import type { Timer } from "../rows.ts";
 export interface MannerTools {
   /** The line's own JID as the chat addresses it. */
   me: string;
-  /** JIDs of all members, as the chat addresses them; empty outside a group. */
-  members: readonly string[];
+  /** Returns the addresses by which people are mentioned in the chat: known LIDs, in a group that is addressed by LID. */
+  mentioned(jids: readonly string[]): Promise<string[]>;
   /** How long messages of the chat stay; null: for ever. */
   timer: Timer | null;
   inspect: Inspect;
@@ -26,12 +26,13 @@ export async function inManner(
   manner: Manner,
   tools: MannerTools,
 ): Promise<proto.IMessage> {
-  const { field, body } = bodyOf(content);
+  const mentions = await mentionsOf(manner, tools);
+  const { field, body } = withNames(bodyOf(content), mentions.renamed);
   const shown = manner.preview && field === "extendedTextMessage" ? await previewFields(manner.preview, tools) : {};
   const contextInfo = {
     ...body.contextInfo,
     ...await quoteOf(manner, tools),
-    ...mentionsOf(manner, tools),
+    ...mentions.context,
     ...(WITHOUT_CONTEXT.has(field) ? {} : timerOf(tools)),
   };
   const context = Object.keys(contextInfo).length > 0 ? { contextInfo } : {};
@@ -56,12 +57,28 @@ async function quoteOf({ quote }: Manner, { me, original }: MannerTools): Promis
   return { stanzaId: networkId, participant: fromMe ? me : participant ?? chat, quotedMessage };
 }
 
-function mentionsOf({ mentions }: Manner, { members }: MannerTools): proto.IContextInfo {
-  if (!mentions) return {};
-  const jids = mentions === "all"
-    ? [...members]
-    : mentions.map((name) => name.includes("@") ? name : `${name}@s.whatsapp.net`);
-  return { mentionedJid: jids };
+/** A mention of everybody names nobody: the apps resolve it. `renamed`: the users that the chat knows by another name. */
+async function mentionsOf(
+  { mentions }: Manner,
+  { mentioned }: MannerTools,
+): Promise<{ context: proto.IContextInfo; renamed: Map<string, string> }> {
+  if (!mentions) return { context: {}, renamed: new Map() };
+  if (mentions === "all") return { context: { nonJidMentions: 1 }, renamed: new Map() };
+  const jids = mentions.map((name) => name.includes("@") ? name : `${name}@s.whatsapp.net`);
+  const mentionedJid = await mentioned(jids);
+  const users = (all: readonly string[]) => all.map((jid) => jid.split("@")[0]!);
+  const as = users(mentionedJid);
+  return { context: { mentionedJid }, renamed: new Map(users(jids).map((user, i) => [user, as[i]!])) };
+}
+
+/** Apps show the name of a person in place of `@` and the user of the JID. */
+function withNames({ field, body }: ReturnType<typeof bodyOf>, renamed: ReadonlyMap<string, string>) {
+  const named = (text: string) => text.replaceAll(/@(\d+)/g, (mark, user) => `@${renamed.get(user) ?? mark.slice(1)}`);
+  const { text, caption } = body;
+  return {
+    field,
+    body: { ...body, ...(text ? { text: named(text) } : {}), ...(caption ? { caption: named(caption) } : {}) },
+  };
 }
 
 async function previewFields(
@@ -77,11 +94,12 @@ async function previewFields(
   };
 }
 
-/** Voice and audio have an envelope of their own in the apps. */
+/** Voice and audio have an envelope of their own in the apps. A thumbnail would be seen before the picture is opened. */
 function asViewOnce(content: proto.IMessage): proto.IMessage {
   const { imageMessage, videoMessage, audioMessage } = content;
-  if (imageMessage) return { viewOnceMessageV2: { message: { imageMessage: { ...imageMessage, viewOnce: true } } } };
-  if (videoMessage) return { viewOnceMessageV2: { message: { videoMessage: { ...videoMessage, viewOnce: true } } } };
+  const once = { viewOnce: true, jpegThumbnail: undefined };
+  if (imageMessage) return { viewOnceMessageV2: { message: { imageMessage: { ...imageMessage, ...once } } } };
+  if (videoMessage) return { viewOnceMessageV2: { message: { videoMessage: { ...videoMessage, ...once } } } };
   if (!audioMessage) return content;
   return { viewOnceMessageV2Extension: { message: { audioMessage: { ...audioMessage, viewOnce: true } } } };
 }
@@ -104,6 +122,7 @@ export function forwarded(original: proto.IMessage, { text, caption }: Words): p
 }
 
 interface Body {
+  text?: string | null;
   caption?: string | null;
   contextInfo?: proto.IContextInfo | null;
 }

@@ -2,7 +2,14 @@
  * Sends a message and determines the outcome (promise 3: `sent` means that the server acknowledged it). Once the
  * library was asked to relay it, only the network's ack counts. Before that, failure is harmless.
  */
-import { type BinaryNode, isJidGroup, jidNormalizedUser, type proto, type WASocket } from "@whiskeysockets/baileys";
+import {
+  type BinaryNode,
+  type GroupMetadata,
+  isJidGroup,
+  jidNormalizedUser,
+  type proto,
+  type WASocket,
+} from "@whiskeysockets/baileys";
 import { errorName } from "../../../base/retry.ts";
 import { within } from "../../../base/within.ts";
 import type { Log, Runtime } from "../../../runtime.ts";
@@ -10,11 +17,11 @@ import { StoreError } from "../../../store/kv.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../connection.ts";
 import type { Outgoing, SendOutcome, Unsent } from "../../outgoing.ts";
 import { queryError, statusOf, TIMED_OUT } from "../stanza.ts";
-import { pollIn } from "../incoming/content.ts";
 import type { Addressing } from "./addressing.ts";
 import { type Devices, NoDevice, rotateSenderKey } from "./devices.ts";
 import { OriginalGone } from "./encode.ts";
 import type { GroupCache } from "./group_cache.ts";
+import { asLibraryReads, marksOf, reportingToken } from "./marks.ts";
 import { UploadFailed } from "./media_upload.ts";
 import { RESTRICTED, type Standing } from "./standing.ts";
 
@@ -22,23 +29,6 @@ import { RESTRICTED, type Standing } from "./standing.ts";
 const ACK_MS = 20_000;
 /** The server has trouble or asks for fewer messages: the only refusals that a retry can change. */
 const PASSING = new Set([408, 421, 429, 500, 502, 503, 504]);
-/** Values of the stanza's `edit` attribute, for a message that changes an earlier one. */
-const EDITED = "1";
-const REVOKED = "7";
-const REVOKED_BY_ADMIN = "8";
-/** What the network demands beside a native-flow message; without it, it refuses the message with 479. */
-const NATIVE_FLOW: BinaryNode = {
-  tag: "biz",
-  attrs: {},
-  content: [
-    {
-      tag: "interactive",
-      attrs: { type: "native_flow", v: "1" },
-      content: [{ tag: "native_flow", attrs: { v: "9", name: "mixed" } }],
-    },
-    { tag: "quality_control", attrs: { source_type: "third_party" } },
-  ],
-};
 export const OFFLINE: Unsent = { kind: "hold", detail: "The line is not connected." };
 const MAY_START_NO_CHATS = "The network does not let this number start new chats for now (error 463).";
 
@@ -56,9 +46,10 @@ export interface RelayDeps {
   isOpen: () => boolean;
 }
 
-/** Where a message goes: the chat, and the audience of a status post. */
+/** Where a message goes: the chat, the line's own JID as the chat addresses it, and the audience of a status post. */
 interface Route {
   jid: string;
+  me: string;
   audience: readonly string[];
 }
 
@@ -90,8 +81,9 @@ export class Relay {
     if (!isOpen()) return OFFLINE;
     let stanza: Stanza;
     try {
-      stanza = await this.#stanzaOf(route, content);
+      stanza = await this.#stanzaOf(route, message.networkId, content);
       if (isJidGroup(route.jid)) await rotateSenderKey(socket, await groups.metadata(route.jid));
+      if (route.audience.length > 0) await rotateSenderKey(socket, audienceOf(route));
     } catch (error) {
       return isOpen() ? unsent(message, error, runtime.log) : OFFLINE;
     }
@@ -104,13 +96,14 @@ export class Relay {
   }
 
   /** Throws StoreError. */
-  async #stanzaOf({ jid, audience }: Route, content: proto.IMessage): Promise<Stanza> {
+  async #stanzaOf({ jid, me, audience }: Route, id: string, content: proto.IMessage): Promise<Stanza> {
     const { socket, standing } = this.#deps;
-    const { additionalNodes, ...marks } = marksOf(content);
-    const { id, lid = id } = socket.authState.creds.me!;
+    const { attrs, nodes } = marksOf(content);
+    const reporting = await reportingToken(content, { id, me, to: jid });
+    const { id: number, lid = number } = socket.authState.creds.me!;
     return {
-      ...marks,
-      additionalNodes: [...await standing.tokenFor(jid), ...additionalNodes],
+      additionalAttributes: attrs,
+      additionalNodes: [...await standing.tokenFor(jid), ...reporting, ...nodes],
       // The account's other devices show its posts, and let the owner delete them.
       ...(audience.length > 0 ? { statusJidList: [...audience, jidNormalizedUser(lid)] } : {}),
     };
@@ -126,7 +119,7 @@ export class Relay {
     const { promise, resolve } = Promise.withResolvers<Ack>();
     this.#waiting.set(messageId, resolve);
     try {
-      await socket.relayMessage(jid, content, stanza);
+      await socket.relayMessage(jid, asLibraryReads(content), stanza);
     } catch (error) {
       if (surelyUnsent(error)) {
         this.#waiting.delete(messageId);
@@ -166,14 +159,9 @@ export class Relay {
   }
 }
 
-/** Returns the parts of the stanza that tell the network about a message that it cannot read. */
-export function marksOf(content: proto.IMessage) {
-  const { protocolMessage: amendment } = content;
-  const revoked = amendment?.key?.fromMe ? REVOKED : REVOKED_BY_ADMIN;
-  const edit = amendment && { edit: amendment.editedMessage ? EDITED : revoked };
-  const poll: BinaryNode[] = pollIn(content) ? [{ tag: "meta", attrs: { polltype: "creation" } }] : [];
-  const additionalNodes = content.interactiveMessage ? [...poll, NATIVE_FLOW] : poll;
-  return { additionalNodes, ...(edit ? { additionalAttributes: edit } : {}) };
+/** The audience of a post, as a group whose members hold the key of the last one. */
+function audienceOf({ jid, audience }: Route): GroupMetadata {
+  return { id: jid, participants: audience.map((id) => ({ id })), owner: undefined, subject: "" };
 }
 
 /** Returns the outcome of a message that certainly did not leave, on an open connection. */

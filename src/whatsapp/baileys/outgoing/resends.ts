@@ -3,10 +3,14 @@
  *
  * The library sends the message to the whole chat again if the asking device is a phone, and gives every member of a
  * group the sender key again with the next message. So any member could make the line encrypt and send without end. It
- * also omits what the network has to know about a poll or an edit.
+ * also encrypts twice, and omits what the network has to know about a poll or an edit.
+ *
+ * Accounts are locked if many devices ask at once and all are answered at once, so answers are spread out.
  */
 import {
   type BinaryNode,
+  encodeSignedDeviceIdentity,
+  encodeWAMessage,
   getBinaryNodeChild,
   isJidGroup,
   isJidStatusBroadcast,
@@ -18,21 +22,25 @@ import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import { KeyedQueue } from "../../../base/keyed_queue.ts";
 import { detached } from "../../../base/retry.ts";
-import type { Runtime } from "../../../runtime.ts";
+import { type Runtime, sleep } from "../../../runtime.ts";
 import { untilStored } from "../../../store/kv.ts";
 import { isOwn, type OwnJids } from "../jids.ts";
 import { LONGEST_ID, withhold } from "../stanza.ts";
 import { isMember } from "./devices.ts";
 import type { GroupCache } from "./group_cache.ts";
-import { marksOf } from "./relay.ts";
+import { marksOf } from "./marks.ts";
 
 /** How often a device gets a message again within this time. */
 const MOST_RESENDS = 5;
 const COUNTED_MS = 60 * 60_000;
 const MOST_COUNTED = 5_000;
+/** How many resends may leave in a chat within this time, and on the line at once; others wait. */
+const MOST_IN_CHAT = 10;
+const IN_CHAT_MS = 60_000;
+const MOST_AT_ONCE = 20;
 
 interface ResendsOptions {
-  socket: Pick<WASocket, "ws" | "relayMessage" | "assertSessions" | "sendMessageAck" | "signalRepository">;
+  socket: Pick<WASocket, "ws" | "sendNode" | "assertSessions" | "sendMessageAck" | "signalRepository" | "authState">;
   groups: Pick<GroupCache, "metadata">;
   me: () => OwnJids;
   /** Finds a message that the line sent to this chat. Throws StoreError. */
@@ -47,6 +55,10 @@ export function takeRetryReceipts({ socket, groups, me, sentIn, isOver, runtime 
   const { clock, log } = runtime;
   const { signalRepository } = socket;
   const chats = new KeyedQueue();
+  const atOnce = new KeyedQueue();
+  /** When the last resends of each chat leave, Unix ms. */
+  const departures = new LRUCache<string, number[]>(atMost(MOST_COUNTED, { forMs: COUNTED_MS, clock }));
+  let turn = 0;
   /** Resends of a message to a device. */
   const resends = new LRUCache<string, number>(atMost(MOST_COUNTED, { forMs: COUNTED_MS, clock }));
 
@@ -72,22 +84,55 @@ export function takeRetryReceipts({ socket, groups, me, sentIn, isOver, runtime 
     resends.set(resend, before + 1);
     await startSession(device, receipt);
     const count = Number(getBinaryNodeChild(receipt, "retry")?.attrs.count) || 1;
-    await socket.relayMessage(chat, message, {
-      messageId: id,
-      participant: { jid: device, count },
-      ...marksOf(message),
+    const route: Record<string, string> = isJidGroup(chat)
+      ? { to: chat, participant: device }
+      : { to: device, ...(isOfOwnDevice ? { recipient: chat } : {}), device_fanout: "false" };
+    const withKey = { ...message, ...await senderKeyOf(chat) };
+    const content = isOfOwnDevice ? { deviceSentMessage: { destinationJid: chat, message: withKey } } : withKey;
+    const { type, ciphertext } = await signalRepository.encryptMessage({ jid: device, data: encodeWAMessage(content) });
+    const { attrs, enc, nodes } = marksOf(message);
+    const sealed = { tag: "enc", attrs: { v: "2", type, count: String(count), ...enc }, content: ciphertext };
+    const identity = encodeSignedDeviceIdentity(socket.authState.creds.account!, true);
+    await socket.sendNode({
+      tag: "message",
+      attrs: { id, ...route, ...attrs },
+      content: [sealed, { tag: "device-identity", attrs: {}, content: identity }, ...nodes],
     });
+  }
+
+  /** The group's present sender key, which a device that could not decrypt may lack; nothing for a person. */
+  async function senderKeyOf(group: string): Promise<proto.IMessage> {
+    const { id, lid } = me();
+    for (const meId of isJidGroup(group) ? [lid, id] : []) {
+      if (!meId || !await signalRepository.hasSenderKey({ group, meId })) continue;
+      const key = await signalRepository.getSenderKeyDistributionMessage({ group, meId });
+      return { senderKeyDistributionMessage: { groupId: group, axolotlSenderKeyDistributionMessage: key } };
+    }
+    return {};
+  }
+
+  /** Takes the next place for a resend in the chat; returns how long it has to wait, ms. */
+  function waitFor(chat: string): number {
+    const last = departures.get(chat) ?? [];
+    const earliest = last.length < MOST_IN_CHAT ? 0 : last.at(-MOST_IN_CHAT)! + IN_CHAT_MS;
+    const at = Math.max(clock.now(), earliest);
+    departures.set(chat, [...last.slice(1 - MOST_IN_CHAT), at]);
+    return at - clock.now();
   }
 
   withhold(socket.ws, "CB:receipt", (receipt) => {
     if (receipt.attrs.type !== "retry") return false;
-    const answered = chats.add(receipt.attrs.from ?? "", async () => {
-      try {
-        await untilStored(() => isOver() ? Promise.resolve() : resend(receipt), { clock });
-      } finally {
-        if (!isOver()) await socket.sendMessageAck(receipt);
-      }
-    });
+    const chat = receipt.attrs.from ?? "";
+    const ack = async () => void (isOver() || await socket.sendMessageAck(receipt));
+    const place = String(turn++ % MOST_AT_ONCE);
+    const answer = () =>
+      chats.add(
+        chat,
+        () => atOnce.add(place, () => untilStored(() => isOver() ? Promise.resolve() : resend(receipt), { clock })),
+      );
+    const waitMs = waitFor(chat);
+    // The network would hold back all that follows a receipt without an ack.
+    const answered = waitMs === 0 ? answer().finally(ack) : ack().then(() => sleep(clock, waitMs)).then(answer);
     void detached(answered, (failure) => log.warn(failure, "a message could not be sent again"));
     return true;
   });

@@ -59,7 +59,8 @@ export class Sender {
       if (jid === STATUS_CHAT && audience.length === 0) {
         return { kind: "refused", code: "number_not_registered", detail: "Nobody in the audience has an account." };
       }
-      const content = await encode(message, await this.#encodeTools(jid, signal));
+      const tools = await this.#encodeTools(jid, signal);
+      const content = await encode(message, tools);
       const reached = await this.#reach(jid);
       const { promise: leaving, resolve: leaves } = Promise.withResolvers<void>();
       let encrypted: Promise<void> | undefined;
@@ -76,7 +77,7 @@ export class Sender {
         send: async () => {
           leaves();
           await encrypted;
-          return await this.#relay.send({ jid, audience }, message, content);
+          return await this.#relay.send({ jid, me: tools.me, audience }, message, content);
         },
       };
     } catch (error) {
@@ -106,7 +107,7 @@ export class Sender {
   }
 
   async #encodeTools(chat: string, signal: AbortSignal): Promise<EncodeTools> {
-    const { socket, groups, timers, lineId, source, upload, inspect, runtime } = this.#deps;
+    const { socket, groups, timers, addressing, lineId, source, upload, inspect, runtime } = this.#deps;
     const { id, lid } = socket.authState.creds.me!;
     const group = isJidGroup(chat) ? await groups.metadata(chat) : null;
     const isByLid = group ? group.addressingMode === "lid" : isLidUser(chat);
@@ -114,7 +115,7 @@ export class Sender {
       chat,
       me: jidNormalizedUser(isByLid && lid ? lid : id),
       timer: group ? { seconds: group.ephemeralDuration ?? 0, setAt: 0 } : await timers.of(chat),
-      members: group ? group.participants.map((participant) => participant.id) : [],
+      mentioned: async (jids) => group && isByLid ? await addressing.byLid(jids) : [...jids],
       original: (networkId) => source({ lineId, networkId }),
       source,
       upload,

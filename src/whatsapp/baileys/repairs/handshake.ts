@@ -11,6 +11,7 @@ type Details = proto.CertChain.NoiseCertificate.Details;
 const { Details } = proto.CertChain.NoiseCertificate;
 const { sharedKey } = Curve;
 const { decode } = proto.CertChain;
+const decodeDetails = Details.decode;
 
 /** The network's server failed to prove its identity. The message is a constant sentence. */
 export class UntrustedServer extends Error {
@@ -32,6 +33,12 @@ export function repairNoise(clock: Pick<Clock, "now">): void {
   Curve.sharedKey = (privateKey, publicKey) => {
     serverKey = publicKey;
     return sharedKey(privateKey, publicKey);
+  };
+  // A number of 0 may be left off the wire. The library takes it for another one.
+  Details.decode = (reader, length) => {
+    const details = decodeDetails(reader, length);
+    for (const field of ["serial", "issuerSerial", "notBefore", "notAfter"] as const) details[field] ??= 0;
+    return details;
   };
   proto.CertChain.decode = (reader, length) => {
     const chain = decode(reader, length);

@@ -16,7 +16,7 @@ async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; u
   const message = await encode({ body }, {
     chat: "34600111222@s.whatsapp.net",
     me: "34600000001@s.whatsapp.net",
-    members: [],
+    mentioned: (jids) => Promise.resolve([...jids]),
     timer: null,
     original: () => Promise.resolve(null),
     source: () => Promise.resolve(null),

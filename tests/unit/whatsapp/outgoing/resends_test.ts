@@ -1,6 +1,7 @@
 /** Retry receipts while the store has trouble. */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
+import type { BinaryNode } from "@whiskeysockets/baileys";
 import { StoreError } from "../../../../src/store/kv.ts";
 import { takeRetryReceipts } from "../../../../src/whatsapp/baileys/outgoing/resends.ts";
 import { settle, testRuntime } from "../../../support/runtime.ts";
@@ -18,9 +19,12 @@ function asked({ refusals, isOver = () => false }: { refusals: number; isOver?: 
     socket: {
       ws,
       assertSessions: () => Promise.resolve(true),
-      relayMessage: (to: string) => Promise.resolve(done.push(`sent to ${to}`)),
+      authState: { creds: { account: {} } },
+      sendNode: ({ attrs }: BinaryNode) => Promise.resolve(done.push(`sent to ${attrs.to}`)),
       sendMessageAck: () => Promise.resolve(done.push("ack")),
-      signalRepository: {},
+      signalRepository: {
+        encryptMessage: () => Promise.resolve({ type: "msg", ciphertext: new Uint8Array(1) }),
+      },
     },
     me: () => ({ id: "551:1@s.whatsapp.net" }),
     sentIn: () =>

@@ -1,0 +1,61 @@
+/** What the network reads of a message, as WhatsApp Web writes it: types, marks of changes, the token for reports. */
+import assert from "node:assert/strict";
+import { onStage, type Stage } from "../support/stage.ts";
+import { sampleFile } from "../support/sample_files.ts";
+import { until } from "../support/until.ts";
+
+const LINE = "4915300000031";
+const ANA = "4917000000031";
+
+/** The shape of the line's message with this network id. */
+const shapeOf = (stage: Stage, id: string) =>
+  until(() => stage.network.switchboard.wire.entries(LINE).find((entry) => entry.id === id)?.shape, `stanza ${id}`);
+/** The shape of the last message that the line sent. */
+const lastShape = (stage: Stage) => stage.network.switchboard.wire.entries(LINE).at(-1)!.shape;
+
+onStage("edits, deletions and reactions taken back say so, and hide where they cannot be read", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  const line = await stage.linkLine(LINE);
+  const messageId = await stage.sendText(line, ANA, "first");
+  await stage.status(messageId, "sent");
+  const react = async (emoji: string) => {
+    const sent = await stage.api.call("POST", "/messages/send/reaction", { messageId, emoji });
+    await stage.status(sent.messageId, "sent");
+    const { attrs, encs } = lastShape(stage);
+    return [attrs.type, attrs.edit, ...new Set(encs.map((enc) => enc["decrypt-fail"]))];
+  };
+  assert.deepEqual(await react("👍"), ["reaction", undefined, "hide"]);
+  assert.deepEqual(await react(""), ["reaction", "7", "hide"]);
+  await stage.api.call("PATCH", `/messages/${messageId}`, { text: "second" });
+  assert.deepEqual([lastShape(stage).attrs.edit, lastShape(stage).encs[0]!["decrypt-fail"]], ["1", "hide"]);
+  await stage.api.call("POST", `/messages/${messageId}/revoke`);
+  assert.deepEqual([lastShape(stage).attrs.edit, lastShape(stage).encs[0]!["decrypt-fail"]], ["7", "hide"]);
+});
+
+onStage("a picture to be viewed once is announced as such, and shows nothing before it is opened", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  const line = await stage.linkLine(LINE);
+  const file = { file: sampleFile("png").toString("base64"), filename: "a.png" };
+  await stage.api.call("POST", "/messages/send/document", {
+    sessionId: line.sessionId,
+    to: ANA,
+    ...file,
+    viewOnce: true,
+  });
+  const { viewOnce, hasPreview, id } = await stage.arrival(ANA, ({ viewOnce }) => viewOnce);
+  assert.deepEqual([viewOnce, hasPreview], [true, false]);
+  const { attrs, encs, children } = await shapeOf(stage, id);
+  assert.deepEqual([attrs.type, ...new Set(encs.map(({ mediatype }) => mediatype))], ["media", "image"]);
+  assert.ok(children.some(({ tag, view_once }) => tag === "meta" && view_once === "true"), JSON.stringify(children));
+});
+
+onStage("every text carries a token by which the network can verify a report of it", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  const line = await stage.linkLine(LINE);
+  for (let length = 1; length <= 12; length++) {
+    await stage.status(await stage.sendText(line, ANA, "!".repeat(length)), "sent");
+    const { reportingToken, children } = lastShape(stage);
+    assert.equal(reportingToken?.length, 32);
+    assert.equal(children.filter(({ tag }) => tag === "reporting").length, 1);
+  }
+});
