@@ -19,6 +19,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { extractE2ESessionFromRetryReceipt } from "@whiskeysockets/baileys/lib/Utils/signal.js";
 import { LRUCache } from "lru-cache";
+import PQueue from "p-queue";
 import { atMost } from "../../../base/at_most.ts";
 import { KeyedQueue } from "../../../base/keyed_queue.ts";
 import { detached } from "../../../base/retry.ts";
@@ -38,6 +39,8 @@ const MOST_COUNTED = 5_000;
 const MOST_IN_CHAT = 10;
 const IN_CHAT_MS = 60_000;
 const MOST_AT_ONCE = 20;
+/** A resend that would wait longer is not made, so that no member can queue them without end: the device asks again. */
+const LONGEST_WAIT_MS = 10 * 60_000;
 
 interface ResendsOptions {
   socket: Pick<WASocket, "ws" | "sendNode" | "assertSessions" | "sendMessageAck" | "signalRepository" | "authState">;
@@ -50,17 +53,31 @@ interface ResendsOptions {
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
+interface Request {
+  receipt: BinaryNode;
+  chat: string;
+  /** JID. */
+  device: string;
+  isOfOwnDevice: boolean;
+  message: proto.IMessage;
+}
+
 /** Handles retry receipts in place of the library. */
 export function takeRetryReceipts({ socket, groups, me, sentIn, isOver, runtime }: ResendsOptions): void {
   const { clock, log } = runtime;
   const { signalRepository } = socket;
   const chats = new KeyedQueue();
-  const atOnce = new KeyedQueue();
+  const line = new PQueue({ concurrency: MOST_AT_ONCE });
   /** When the last resends of each chat leave, Unix ms. */
   const departures = new LRUCache<string, number[]>(atMost(MOST_COUNTED, { forMs: COUNTED_MS, clock }));
-  let turn = 0;
   /** Resends of a message to a device. */
   const resends = new LRUCache<string, number>(atMost(MOST_COUNTED, { forMs: COUNTED_MS, clock }));
+
+  /** Does the work after what was added earlier for the chat, again until the store answers, while the line is on. */
+  const inTurn = (chat: string, work: () => Promise<void>) =>
+    chats.add(chat, () => line.add(() => untilStored(() => isOver() ? Promise.resolve() : work(), { clock })));
+  const inBackground = (work: Promise<unknown>) =>
+    void detached(work, (failure) => log.warn(failure, "a message could not be sent again"));
 
   /** Starts a session with the device, by the keys in the receipt if it has any. */
   async function startSession(jid: string, receipt: BinaryNode): Promise<void> {
@@ -81,7 +98,17 @@ export function takeRetryReceipts({ socket, groups, me, sentIn, isOver, runtime 
     if (!message) return;
     // The group's present sender key goes with the message, so a former member gets neither.
     if (isJidGroup(chat) && !isMember(device, await groups.metadata(chat))) return;
+    const waitMs = takePlace(chat);
+    if (waitMs === null) return;
     resends.set(resend, before + 1);
+    const request = { receipt, chat, device, isOfOwnDevice, message };
+    if (waitMs === 0) return await sealAgain(request);
+    // Not awaited: the network would hold back all that follows a receipt without an ack.
+    inBackground(sleep(clock, waitMs).then(() => inTurn(from, () => sealAgain(request))));
+  }
+
+  /** Encrypts the message for the device that asked, and sends it. */
+  async function sealAgain({ receipt, chat, device, isOfOwnDevice, message }: Request): Promise<void> {
     await startSession(device, receipt);
     const count = Number(getBinaryNodeChild(receipt, "retry")?.attrs.count) || 1;
     const route: Record<string, string> = isJidGroup(chat)
@@ -95,7 +122,7 @@ export function takeRetryReceipts({ socket, groups, me, sentIn, isOver, runtime 
     const identity = encodeSignedDeviceIdentity(socket.authState.creds.account!, true);
     await socket.sendNode({
       tag: "message",
-      attrs: { id, ...route, ...attrs },
+      attrs: { id: receipt.attrs.id!, ...route, ...attrs },
       content: [sealed, { tag: "device-identity", attrs: {}, content: identity }, ...nodes],
     });
   }
@@ -111,29 +138,20 @@ export function takeRetryReceipts({ socket, groups, me, sentIn, isOver, runtime 
     return {};
   }
 
-  /** Takes the next place for a resend in the chat; returns how long it has to wait, ms. */
-  function waitFor(chat: string): number {
+  /** Takes the next place for a resend in the chat; returns how long it has to wait, ms; null: there is none. */
+  function takePlace(chat: string): number | null {
     const last = departures.get(chat) ?? [];
     const earliest = last.length < MOST_IN_CHAT ? 0 : last.at(-MOST_IN_CHAT)! + IN_CHAT_MS;
     const at = Math.max(clock.now(), earliest);
+    if (at - clock.now() > LONGEST_WAIT_MS) return null;
     departures.set(chat, [...last.slice(1 - MOST_IN_CHAT), at]);
     return at - clock.now();
   }
 
   withhold(socket.ws, "CB:receipt", (receipt) => {
     if (receipt.attrs.type !== "retry") return false;
-    const chat = receipt.attrs.from ?? "";
-    const ack = async () => void (isOver() || await socket.sendMessageAck(receipt));
-    const place = String(turn++ % MOST_AT_ONCE);
-    const answer = () =>
-      chats.add(
-        chat,
-        () => atOnce.add(place, () => untilStored(() => isOver() ? Promise.resolve() : resend(receipt), { clock })),
-      );
-    const waitMs = waitFor(chat);
-    // The network would hold back all that follows a receipt without an ack.
-    const answered = waitMs === 0 ? answer().finally(ack) : ack().then(() => sleep(clock, waitMs)).then(answer);
-    void detached(answered, (failure) => log.warn(failure, "a message could not be sent again"));
+    const answered = inTurn(receipt.attrs.from ?? "", () => resend(receipt));
+    inBackground(answered.finally(async () => void (isOver() || await socket.sendMessageAck(receipt))));
     return true;
   });
 }

@@ -34,8 +34,10 @@ function asked({ refusals, isOver = () => false }: { refusals: number; isOver?: 
     isOver,
     runtime,
   } as unknown as Options);
-  ws.emit("CB:receipt", { tag: "receipt", attrs: { id: "A", from: "222:3@lid", type: "retry" } });
-  return { done, clock: runtime.clock };
+  const ask = (id: string) =>
+    ws.emit("CB:receipt", { tag: "receipt", attrs: { id, from: "222:3@lid", type: "retry" } });
+  ask("A");
+  return { done, ask, clock: runtime.clock };
 }
 
 Deno.test("a message that the store could not give is sent again when it can, and only then is the receipt acknowledged", async () => {
@@ -53,4 +55,16 @@ Deno.test("a connection that has ended waits for the store no longer: the networ
   isOver = true;
   await clock.advance(3_000);
   assert.deepEqual(done, []);
+});
+
+Deno.test("resends are spread out, each receipt is acknowledged at once, and those that would wait too long are not made", async () => {
+  const { done, ask, clock } = asked({ refusals: 0 });
+  for (let i = 1; i < 300; i++) ask(`B${i}`);
+  const count = (what: string) => done.filter((step) => step === what).length;
+  await settle(3_000);
+  assert.deepEqual([count("ack"), count("sent to 222:3@lid")], [300, 10]);
+  await clock.advance(60_000);
+  assert.equal(count("sent to 222:3@lid"), 20);
+  for (let minute = 1; minute < 20; minute++) await clock.advance(60_000);
+  assert.equal(count("sent to 222:3@lid"), 110);
 });
