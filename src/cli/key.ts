@@ -29,7 +29,7 @@ function chosen(accounts: readonly Account[], asked: string | undefined): Accoun
   if (account && !another) return account;
   if (accounts.length === 0) throw new Exit(1, "There is no account yet: paloma account create --name NAME --plan own");
   if (!account) throw new Exit(1, `There is no account named ${asked}: paloma account list shows them.`);
-  const choice = asked === undefined ? "--account NAME, --key, or PALOMA_API_KEY" : "--account with its ID";
+  const choice = asked === undefined ? "--account NAME, --key, or PALOMA_API_KEY" : "--account ID";
   throw new Exit(
     2,
     `There are several accounts${asked === undefined ? "" : ` named ${asked}`}: choose one with ${choice}.`,

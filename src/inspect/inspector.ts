@@ -187,8 +187,12 @@ function command(request: string): Deno.Command {
 
 /** It may read, and nothing else: no network, no writing. */
 function fromSource(): string[] {
-  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
-  return ["run", "--quiet", "--no-prompt", "--no-check", "--cached-only", "--allow-read", "--allow-env", main];
+  const [main, lock] = ["main.ts", "product.lock"].map((name) =>
+    fileURLToPath(new URL(`../../${name}`, import.meta.url))
+  );
+  // Packages that only deno.lock has may not be here.
+  const options = ["--quiet", "--no-prompt", "--no-check", "--cached-only", "--frozen", `--lock=${lock}`];
+  return ["run", ...options, "--allow-read", "--allow-env", main!];
 }
 
 /** What the process printed (`file_facts.ts`). Throws when it is anything else. */

@@ -426,6 +426,19 @@ inPanel(
     await page.getByLabel("Lines", { exact: true }).fill("2");
     await button(page, "Save").click();
     await page.getByRole("cell", { name: "small" }).waitFor();
+
+    const offered = async () => {
+      await page.goto(`${panelOf(stage)}/gateway/accounts`);
+      await button(page, "New account").click();
+      const field = page.locator("dialog").getByLabel("Plan");
+      await field.locator("option").first().waitFor({ state: "attached" });
+      return { chosen: await field.inputValue(), names: await field.locator("option").allTextContents() };
+    };
+    // The stage's account is on it, as a sandbox's is.
+    const { chosen, names } = await offered();
+    assert.deepEqual([chosen, names.includes("sandbox")], ["free", true]);
+    await ask("PATCH", `/operator/accounts/${stage.accountId}`, { plan: "own" });
+    assert.equal((await offered()).names.includes("sandbox"), false);
   },
 );
 

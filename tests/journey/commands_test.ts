@@ -4,10 +4,11 @@ import { join } from "node:path";
 import { httpClient, type Json } from "../../src/cli/client.ts";
 import { openDiskMediaStore } from "../../src/media/disk.ts";
 import { freePort } from "../support/free_port.ts";
-import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { palomaArguments, runCommand, tryCommand } from "../support/gateway_process.ts";
 import { testRuntime } from "../support/runtime.ts";
 import { tempFolder } from "../support/temp_folder.ts";
 import { onStage, type Stage } from "../support/stage.ts";
+import { isFile } from "../support/tools.ts";
 import { until } from "../support/until.ts";
 
 const run = async ({ env }: Stage, ...args: string[]): Promise<Json> =>
@@ -184,6 +185,68 @@ Deno.test({
     for await (const files of media.folders()) for (const { path } of files) paths.push(path, join(path, ".."));
     assert.ok(paths.length >= 5, paths.join());
     assert.deepEqual(paths.filter((path) => Deno.statSync(path).uid !== SERVICE), []);
+  },
+});
+
+onStage("of several accounts, a command uses the key of the one that is named", async (stage) => {
+  const { accountId } = await run(stage, "account", "create", "--name", "acme");
+  const namesake = await run(stage, "account", "create", "--name", "acme", "--same-name");
+  for (const { apiKey } of [await run(stage, "account", "show", accountId), namesake]) stage.secrets.add(apiKey);
+  const link = (...options: string[]) =>
+    tryCommand(["link", "Office", "--number", "49", ...options, "--url", stage.gateway.baseUrl], stage.env);
+  for (
+    const [options, code, says] of [
+      [[], 2, /^There are several accounts: choose one with --account NAME, --key, or PALOMA_API_KEY\.$/m],
+      [["--account", "acme"], 2, /^There are several accounts named acme: choose one with --account ID\.$/m],
+      [["--account", "nobody"], 1, /^There is no account named nobody: paloma account list shows them\.$/m],
+      // The gateway has taken the key, and refuses the number.
+      [["--account", "stage"], 1, /pairingPhone: must have 7 to 15 digits/],
+      [["--account", accountId], 1, /pairingPhone: must have 7 to 15 digits/],
+    ] as const
+  ) {
+    const outcome = await link(...options);
+    assert.equal(outcome.code, code, outcome.stderr);
+    assert.match(outcome.stderr, says);
+  }
+});
+
+const PSEUDO_TERMINAL = "/usr/bin/script";
+
+Deno.test({
+  name: "on a terminal an account is deleted once its name was typed, or with --yes",
+  ignore: Deno.build.os !== "linux" || !isFile(PSEUDO_TERMINAL),
+  async fn() {
+    await using folder = await tempFolder();
+    const env = { PALOMA_DATA_DIR: folder.path };
+    const create = async () =>
+      JSON.parse(await runCommand(["account", "create", "--name", "acme", "--json"], env)).accountId;
+    /** Resolves to what the terminal shows and the exit code; types `answer`. */
+    const typed = async (args: string[], answer: string) => {
+      const [program, before, environment] = palomaArguments(args, env);
+      const line = [program, ...before].map((arg) => `'${arg}'`).join(" ");
+      const options = { clearEnv: true, env: { ...environment }, stdin: "piped", stdout: "piped" } as const;
+      const child = new Deno.Command(PSEUDO_TERMINAL, { args: ["-qec", line, "/dev/null"], ...options }).spawn();
+      let shown = "";
+      let isTyped = false;
+      const writer = child.stdin.getWriter();
+      for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
+        shown += part;
+        if (isTyped || !shown.includes("to delete it:")) continue;
+        isTyped = true;
+        await writer.write(new TextEncoder().encode(`${answer}\n`));
+      }
+      await writer.close().catch(() => {});
+      return { code: (await child.status).code, shown };
+    };
+    const id = await create();
+    const kept = await typed(["account", "delete", id], "amce");
+    assert.match(kept.shown, /Type its name, acme, to delete it:[^]*Nothing is deleted\./);
+    assert.equal(kept.code, 1);
+    assert.match(await runCommand(["account", "show", id], env), /acme/);
+    const deleted = await typed(["account", "delete", id], "acme");
+    assert.deepEqual([deleted.code, /is deleted/.test(deleted.shown)], [0, true], deleted.shown);
+    const unasked = await typed(["account", "delete", await create(), "--yes"], "");
+    assert.deepEqual([unasked.code, /to delete it:/.test(unasked.shown)], [0, false], unasked.shown);
   },
 });
 

@@ -1,5 +1,6 @@
 /** `paloma listen`, as a developer runs it beside a gateway. */
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import type { Json } from "../../src/cli/client.ts";
 import { palomaCommand, tryCommand } from "../support/gateway_process.ts";
 import { answering, Receiver } from "../support/receiver.ts";
@@ -112,6 +113,8 @@ onStage(
     const endpoint = await Receiver.start(answering(503));
     const listening = listen(stage, ["--webhook", "--json", "--forward", endpoint.url]);
     const url = (await listening.says(/http:\/\/127\.0\.0\.1:\d+\//))!;
+    const [, secret] = /: (whsec_\S+)/.exec(await listening.says(/Its secret, .*: whsec_\S+/))!;
+    stage.secrets.add(secret!);
     const written = await writes(stage, "through the webhook");
     const seen = await listening.event("the request", ({ data }) => data?.messageId === written.id);
     assert.deepEqual(seen.verified, { signature: true, standardSignature: true });
@@ -122,6 +125,11 @@ onStage(
     assert.match(String(handedOn.headers["x-webhook-signature"]), /^[0-9a-f]{64}$/);
     const { id, event, verified: _, forwarded: __, ...rest } = seen;
     assert.deepEqual(JSON.parse(handedOn.body), { event, ...rest }, "as it came");
+    // The printed secret is the one by which the endpoint verifies what is handed on.
+    const signed = [seen.id, handedOn.headers["webhook-timestamp"], handedOn.body].join(".");
+    const key = Uint8Array.fromBase64(secret!.replace("whsec_", ""));
+    const signature = createHmac("sha256", key).update(signed).digest("base64");
+    assert.equal(handedOn.headers["webhook-signature"], `v1,${signature}`);
     const { data: [webhook] } = await stage.api.call("GET", "/webhooks");
     const delivery: Json = await until(async () => {
       const { data } = await stage.api.call("GET", `/webhooks/${webhook.id}/deliveries`);

@@ -13,7 +13,10 @@ const PLACES = /(?<=[\s='"])\/(?=(?:backups|etc|srv|tmp|usr)(?:[\/\s]|$))/g;
 
 /** Commands that stay up, and what they say when they are ready. */
 const STAYS_UP: readonly (readonly [RegExp, RegExp])[] = [
-  [/^paloma (?:serve|api|worker)$|^npx .* task start$/, /Paloma listens on|The Paloma worker is running/],
+  [
+    /^paloma (?:serve|api|worker)$|^npx .* (?:task start|main\.ts serve)$/,
+    /Paloma listens on|The Paloma worker is running/,
+  ],
   [/^npx .* task sandbox$/, /"apiKey"|x-api-key/],
   [/^paloma listen/, /Ctrl-C/],
   [/^deno serve/, /Listening on/],
