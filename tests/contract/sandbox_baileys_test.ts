@@ -165,7 +165,10 @@ onNetwork("texts go both ways with delivered and read receipts", async (network,
   const own = await until(() => phone.inbox().find(({ id }) => id === sent!.key.id));
   assert.equal(own.fromMe, true);
   const [seen] = network.switchboard.wire.entries(LINE);
-  assert.deepEqual({ ...seen, time: 0 }, { line: LINE, id: arrived.id, to: `${ANA}@s.whatsapp.net`, time: 0 });
+  const { time: _, shape, ...rest } = seen!;
+  assert.deepEqual(rest, { line: LINE, id: arrived.id, to: `${ANA}@s.whatsapp.net` });
+  assert.equal(shape.attrs.type, "text");
+  assert.deepEqual(shape.encs.map(({ type }) => type), ["pkmsg", "pkmsg"]);
 });
 
 onNetwork("what the owner writes on the phone reaches the client as from itself", async (network, clients) => {

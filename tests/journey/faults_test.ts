@@ -8,6 +8,7 @@ import { type LinkedLine, onStage, type Stage, type StageOptions } from "../supp
 import { until } from "../support/until.ts";
 
 const ANA = "4917000000001";
+const REMOVED = "This device was removed from the account's linked devices.";
 
 interface Scene extends Stage {
   line: LinkedLine;
@@ -142,7 +143,7 @@ onFault("logout: the link is gone, what waits fails and says why, and a new QR l
   const second = await scene.send("waits for its pause");
   await scene.cause({ kind: "logout" });
 
-  assert.equal((await scene.sessionStatus(line, "logged_out")).reason, "The network says that the link is gone.");
+  assert.equal((await scene.sessionStatus(line, "logged_out")).reason, REMOVED);
   await scene.status(second, "failed");
   const { data: history } = await api.call("GET", "/messages/history?status=failed");
   assert.deepEqual(history.map((item: Json) => [item.messageId, item.error.code]), [[second, "session_logged_out"]]);
@@ -155,7 +156,7 @@ onFault("logout: the link is gone, what waits fails and says why, and a new QR l
   assert.deepEqual([refused.status, (await refused.json()).code], [409, "session_not_connected"]);
 
   const events = await scene.events(line);
-  assert.deepEqual(transitions(events), ["connected", "logged_out: The network says that the link is gone."]);
+  assert.deepEqual(transitions(events), ["connected", `logged_out: ${REMOVED}`]);
   assert.equal(events.find(({ event }) => event === "message.failed").data.error.code, "session_logged_out");
   assert.deepEqual(await ends(scene, line), ["restart 515", "logged_out 401"]);
   const [failed] = (await scene.logOf(line)).filter(({ msg }) => msg === "messages of a line were failed");
