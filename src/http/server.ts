@@ -32,7 +32,7 @@ import { addResources } from "./resources/resources.ts";
 const DEFAULT_MAX_BYTES = MIB;
 
 /** Paths of pages, which are not part of the API. */
-const PAGES = ["/", "/openapi.json", "/docs/*", "/panel/*", "/mcp"];
+const PAGES = ["/", "/openapi.json", "/docs/*", "/panel/*", "/mcp", "/cloud/*"];
 
 /** Makes the app with every resource. Starts nothing: `listen.ts` binds it to a port, tests call `app.request`. */
 export function createApi(services: Services): Hono<ApiEnv> {

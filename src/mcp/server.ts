@@ -14,6 +14,7 @@ import {
   ReadResourceRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { Scope } from "../account/account.ts";
+import { headersOnBehalf } from "../http/api/on_behalf.ts";
 import type { ApiContext, ApiEnv } from "../http/api/route.ts";
 import { guides } from "../http/docs/docs.ts";
 import { VERSION } from "../shipped.ts";
@@ -101,21 +102,12 @@ function described({ name, description, scope, idempotent, call: { input, output
   };
 }
 
-/** The headers that tell whose request it is. */
-const OF_CALLER = ["x-api-key", "authorization", "x-forwarded-for", "origin", "referer"];
-
 function requestOf(
   c: ApiContext,
   { method, path, arguments: known }: Operation,
   args: Record<string, unknown>,
 ): Request {
-  const headers = new Headers({ "content-type": "application/json" });
-  for (const name of OF_CALLER) {
-    const value = c.req.header(name);
-    if (value !== undefined) headers.set(name, value);
-  }
-  const bearer = /^Bearer +(\S+)\s*$/i.exec(c.req.header("authorization") ?? "")?.[1];
-  if (bearer && !headers.has("x-api-key")) headers.set("x-api-key", bearer);
+  const headers = headersOnBehalf(c);
   const given = (place: "path" | "query" | "body") =>
     known.flatMap(({ name, original, in: where }) =>
       where === place && args[name] !== undefined ? [[original, args[name]] as const] : []

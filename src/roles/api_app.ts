@@ -1,5 +1,6 @@
 /** Builds the API and the panel, whichever processes hold the lines. Loaded by `api.ts` on demand. */
 import type { Hono } from "@hono/hono";
+import { addCloud } from "../cloud/cloud.ts";
 import { makeAsk } from "../cluster/calls.ts";
 import type { ApiEnv } from "../http/api/route.ts";
 import { makeServices, type ServicesDeps } from "../http/api/services.ts";
@@ -45,6 +46,7 @@ export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
   });
   const app = createApi(services);
   addMcp(app, services);
+  addCloud(app, services);
   addPanel(app, {
     ...services,
     kv,

@@ -41,7 +41,7 @@ const FLOORS: Floors = [
   ["erasure"],
   ["ops"],
   ["http"],
-  ["mcp"],
+  ["cloud", "mcp"],
   ["panel"],
   ["roles"],
   ["app.ts"],
