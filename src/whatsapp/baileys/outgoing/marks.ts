@@ -45,7 +45,7 @@ interface Marks {
 export function marksOf(content: proto.IMessage): Marks {
   const inner = normalizeMessageContent(content) ?? content;
   const mediatype = mediaTypeOf(inner);
-  const isPoll = pollIn(content) !== null;
+  const isPoll = Boolean(pollIn(content));
   const isViewOnce = Boolean(content.viewOnceMessageV2 ?? content.viewOnceMessageV2Extension);
   const edit = editOf(inner);
   const type = inner.reactionMessage ? "reaction" : isPoll ? "poll" : mediatype ? "media" : "text";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { type BinaryNode, proto } from "@whiskeysockets/baileys";
-import { asLibraryReads, reportingToken } from "../../../../src/whatsapp/baileys/outgoing/marks.ts";
+import { asLibraryReads, marksOf, reportingToken } from "../../../../src/whatsapp/baileys/outgoing/marks.ts";
 
 const messageSecret = Uint8Array.from({ length: 32 }, (_, i) => i);
 const messageContextInfo = { messageSecret };
@@ -46,4 +46,11 @@ Deno.test("what the library reads besides is not encoded", () => {
   for (const content of [TEXT, IMAGE]) {
     assert.deepEqual(proto.Message.encode(asLibraryReads(content)).finish(), proto.Message.encode(content).finish());
   }
+});
+
+Deno.test("a message is a poll only if it has one, also where its fields are left off and not null", () => {
+  assert.equal(marksOf({ conversation: "x" }).attrs.type, "text");
+  const poll = marksOf({ pollCreationMessageV3: { name: "?", options: [{ optionName: "a" }] } });
+  assert.equal(poll.attrs.type, "poll");
+  assert.deepEqual(poll.nodes, [{ tag: "meta", attrs: { polltype: "creation" } }]);
 });
