@@ -1,7 +1,8 @@
 /**
  * Reads each untrusted file in a process of its own, and kills it if it takes too long or too much memory: the file is
- * then sent without these facts. Histories and settings of an account's other devices are read in the same way. A process and not a worker thread, because nothing stops a thread
- * that runs in a loop: `Worker.terminate()` returns, and the loop goes on (docs/decisions/0015).
+ * then sent without these facts. Histories and settings of an account's other devices are read in the same way. A
+ * process and not a worker thread, because nothing stops a thread that runs in a loop: `Worker.terminate()` returns, and
+ * the loop goes on (docs/decisions/0015).
  */
 import { fileURLToPath } from "node:url";
 import PQueue from "p-queue";

@@ -48,7 +48,7 @@ export async function readHistory(packed: Uint8Array): Promise<ReadHistory> {
   const unzip = createUnzip({ chunkSize: CHUNK_BYTES });
   unzip.end(packed);
   await eachField(unzip, (field, value) => {
-    if (field === NCT_SALT && value.length > 0 && value.length <= LONGEST_TOKEN) found.salt = base64(value);
+    if (field === NCT_SALT && value.length > 0 && value.length <= LONGEST_TOKEN) found.salt = value.toBase64();
     if (field !== CONVERSATION) return true;
     const token = readConversation(value);
     if (token) found.tokens.push(token);
@@ -135,7 +135,7 @@ function readConversation(bytes: Uint8Array): ReadHistory["tokens"][number] | nu
   const chat = lid.length > 0 ? lid : id;
   const isWhole = token.length > 0 && at > 0 && chat.length > 0;
   if (!isWhole || token.length > LONGEST_TOKEN || chat.length > LONGEST_ID) return null;
-  return { chat: Buffer.from(chat).toString("utf8"), token: base64(token), at, sentAt: sentAt || null };
+  return { chat: Buffer.from(chat).toString("utf8"), token: token.toBase64(), at, sentAt: sentAt || null };
 }
 
 function seconds(value: Uint8Array | number): number {
@@ -144,7 +144,7 @@ function seconds(value: Uint8Array | number): number {
 }
 
 /** Calls `take` for each field that is bytes or a number; skips the others. */
-export function readFields(bytes: Uint8Array, take: (field: number, value: Uint8Array | number) => void): void {
+function readFields(bytes: Uint8Array, take: (field: number, value: Uint8Array | number) => void): void {
   const reader = protobuf.Reader.create(bytes);
   while (reader.pos < reader.len) {
     const tag = reader.uint32();
@@ -174,11 +174,11 @@ function readSettings(
   let records = 0;
   const take = (record: Uint8Array, isRemoved: boolean) => {
     if (++records > MOST_RECORDS) throw new RangeError("it has too many records");
-    const keyId = base64(inside(record, KEY_ID, BLOB));
+    const keyId = inside(record, KEY_ID, BLOB).toBase64();
     const index = indexes.get(keyId);
     if (!index || !index.equals(inside(record, INDEX, BLOB))) return;
     const blob = inside(record, SETTING, BLOB);
-    if (blob.length <= LONGEST_SETTING) last = { isRemoved, keyId, blob: base64(blob) };
+    if (blob.length <= LONGEST_SETTING) last = { isRemoved, keyId, blob: blob.toBase64() };
   };
   readFields(bytes, (field, value) => {
     if (typeof value === "number") return;
@@ -189,7 +189,7 @@ function readSettings(
 }
 
 /** The bytes of a field within fields; empty if there is none. */
-function inside(bytes: Uint8Array, ...path: number[]): Uint8Array {
+export function inside(bytes: Uint8Array, ...path: number[]): Uint8Array {
   return path.reduce((within, wanted) => {
     let found: Uint8Array = NONE;
     readFields(within, (field, value) => {
@@ -205,8 +205,4 @@ function numberIn(bytes: Uint8Array, wanted: number): number {
     if (field === wanted && typeof value === "number") found = value;
   });
   return found;
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }

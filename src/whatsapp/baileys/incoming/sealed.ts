@@ -3,8 +3,8 @@
  * answers to events. Everybody in the chat has the secret, so that decryption is no authorization.
  */
 import { Buffer } from "node:buffer";
-import { createDecipheriv, createHash, hkdfSync } from "node:crypto";
-import { isJidGroup, jidNormalizedUser, proto } from "@whiskeysockets/baileys";
+import { createHash, hkdfSync } from "node:crypto";
+import { aesDecryptGCM, isJidGroup, jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import type { LineRows } from "../rows.ts";
 import { findReceived, findSent } from "../stored_messages.ts";
 import { namedBy, pollIn, unwrapped } from "./content.ts";
@@ -91,11 +91,10 @@ function open(use: Use, { encPayload, encIv }: Box, original: Original, { addres
   const { networkId, secret, authors } = original;
   for (const author of normalized([...authors, ...me])) {
     for (const adder of normalized(addresses)) {
-      const cipher = createDecipheriv("aes-256-gcm", keyOf(use, { secret, networkId, author, adder }), encIv);
-      if (AUTHENTICATED.has(use)) cipher.setAAD(Buffer.from(`${networkId}\0${adder}`));
-      cipher.setAuthTag(encPayload.subarray(-TAG_BYTES));
+      const key = keyOf(use, { secret, networkId, author, adder });
+      const authenticated = Buffer.from(AUTHENTICATED.has(use) ? `${networkId}\0${adder}` : "");
       try {
-        return Buffer.concat([cipher.update(encPayload.subarray(0, -TAG_BYTES)), cipher.final()]);
+        return aesDecryptGCM(encPayload, key, encIv, authenticated);
       } catch {
         // Encrypted for other addresses: try the next.
       }
@@ -115,18 +114,18 @@ function isAuthor({ authors }: Original, { addresses, fromMe }: Adder): boolean 
   return !normalized(authors).isDisjointFrom(normalized(addresses));
 }
 
+export type FindOriginal = (networkId: string) => Promise<Original | null>;
+
 /** Finds the original that a key names, if the addition may count. */
 async function originalFor(
   key: proto.IMessageKey | null | undefined,
   adder: Adder,
-  find: (networkId: string) => Promise<Original | null>,
+  find: FindOriginal,
 ): Promise<Original | null> {
   const id = namedBy(key);
   const original = id === null ? null : await find(id);
   return original && isOfChat(original, adder.chat) ? original : null;
 }
-
-export type FindOriginal = (networkId: string) => Promise<Original | null>;
 
 const { SecretEncType } = proto.Message.SecretEncryptedMessage;
 /** By type; those that the library has no name for are kept as numbers. */

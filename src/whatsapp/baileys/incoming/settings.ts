@@ -16,7 +16,7 @@ import type { MediaHost } from "../media_host.ts";
 import { bytesIn, childrenOf, iq } from "../stanza.ts";
 import type { FoundSetting } from "../../../inspect/inspection.ts";
 import type { ReadOutside } from "../../../inspect/inspector.ts";
-import { readFields } from "../../../inspect/outside.ts";
+import { inside } from "../../../inspect/outside.ts";
 import { SALT_ID, wholeFile } from "./history.ts";
 
 const COLLECTION = "regular_high";
@@ -205,17 +205,9 @@ function saltIn(found: FoundSetting, { valueKey, macKey }: SettingKeys): Uint8Ar
   const length = new Uint8Array(8).with(7, about.length);
   const mac = createHmac("sha512", macKey).update(about).update(encrypted).update(length).digest();
   if (!isSame(mac.subarray(0, MAC_BYTES), blob.subarray(-MAC_BYTES))) throw new RangeError("a setting was altered");
-  const salt = [VALUE, NCT_SALT, SALT].reduce(fieldOf, aesDecrypt(encrypted, valueKey));
+  const salt = inside(aesDecrypt(encrypted, valueKey), VALUE, NCT_SALT, SALT);
   if (salt.length === 0) throw new RangeError("a setting holds no salt");
   return salt;
-}
-
-function fieldOf(bytes: Uint8Array, wanted: number): Uint8Array {
-  let found: Uint8Array = new Uint8Array(0);
-  readFields(bytes, (field, value) => {
-    if (field === wanted && value instanceof Uint8Array) found = value;
-  });
-  return found;
 }
 
 function isSame(one: Uint8Array | null | undefined, other: Uint8Array): boolean {

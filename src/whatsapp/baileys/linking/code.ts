@@ -11,7 +11,6 @@
  * After a mistyped code, `primary_hello` comes again. Source: WhatsApp Web's `WAWebAltDeviceLinking…`.
  */
 import { Buffer } from "node:buffer";
-import { hkdfSync } from "node:crypto";
 import {
   aesDecryptCTR,
   aesEncryptCTR,
@@ -28,6 +27,7 @@ import {
 import type { Runtime } from "../../../runtime.ts";
 import type { AuthState } from "../auth_state.ts";
 import { bytesIn, iq, queryError } from "../stanza.ts";
+import { derive } from "./companion.ts";
 
 const CODE_BYTES = 5;
 const SALT_BYTES = 32;
@@ -201,13 +201,6 @@ async function unwrapped(wrappedKey: Buffer, code: string): Promise<Uint8Array> 
   const key = await derivePairingCodeKey(code, wrappedKey.subarray(0, SALT_BYTES));
   const iv = wrappedKey.subarray(SALT_BYTES, SALT_BYTES + CTR_IV_BYTES);
   return aesDecryptCTR(wrappedKey.subarray(SALT_BYTES + CTR_IV_BYTES), key, iv);
-}
-
-function derive(
-  secret: Uint8Array,
-  { salt = new Uint8Array(0), info }: { salt?: Uint8Array; info: string },
-): Uint8Array {
-  return new Uint8Array(hkdfSync("sha256", secret, salt, info, KEY_BYTES));
 }
 
 function field(tag: string, content: Uint8Array | string): BinaryNode {

@@ -77,6 +77,10 @@ export function pairingRequest(creds: AuthenticationCreds, key: Uint8Array, rand
   return proto.EncryptedPairingRequest.encode({ encryptedPayload, iv }).finish();
 }
 
-function derive(secret: Uint8Array, { salt = "", info }: { salt?: string; info: string }): Uint8Array {
+/** Returns the key that HKDF-SHA256 derives, of 32 bytes. */
+export function derive(
+  secret: Uint8Array,
+  { salt = "", info }: { salt?: string | Uint8Array; info: string },
+): Uint8Array {
   return new Uint8Array(hkdfSync("sha256", secret, salt, info, KEY_BYTES));
 }

@@ -14,8 +14,6 @@ import {
   timeOf,
 } from "./said.ts";
 
-type M = typeof proto.Message;
-
 export function text(m: proto.Message.IExtendedTextMessage): Said {
   const { text, matchedText, title, description } = m;
   return plain("extendedTextMessage", text, { link: matchedText, linkTitle: title, linkDescription: description });
@@ -141,9 +139,10 @@ export function answer({ key, text }: { key?: proto.IMessageKey | null; text?: s
   return plain("unknown", text, { target: targetOf(key) });
 }
 
+const VIDEO: proto.Message.ScheduledCallCreationMessage.CallType = 2;
+
 export function scheduledCall(m: proto.Message.IScheduledCallCreationMessage): Said {
   const { title, scheduledTimestampMs, callType } = m;
-  const VIDEO: InstanceType<M["ScheduledCallCreationMessage"]>["callType"] = 2;
   const startsAt = timeOf(Number(scheduledTimestampMs ?? 0) / 1000);
   return plain("unknown", title, { call: presentOrNull({ startsAt, video: callType === VIDEO || null }) });
 }
