@@ -24,7 +24,7 @@ import { cancelByReply } from "../message/queued.ts";
 import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
-import { Change, type Kv, type Slot, StoreError, untilStored } from "../store/kv.ts";
+import { Change, type Kv, retryOnConflict, type Slot, StoreError, untilStored } from "../store/kv.ts";
 import type { Settle } from "../whatsapp/connection.ts";
 import type { GroupNow, Incoming, IncomingChange, Notice, Receipt } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -53,8 +53,6 @@ export interface ReceiverDeps {
   sessionName: SessionName;
 }
 
-/** How often a commit is tried if concurrent changes of the message's chat conflict with it. */
-const MOST_TRIES = 20;
 /** Concurrent downloads per line. */
 const DOWNLOADS_AT_ONCE = 4;
 
@@ -62,6 +60,13 @@ const DOWNLOADS_AT_ONCE = 4;
 type EventNotice = Exclude<Notice, { kind: "read" }>;
 
 type Taken = Awaited<ReturnType<MediaIngest["take"]>>;
+
+/** A message to be kept: its seen row before, its file, and what settles it. */
+interface Kept {
+  before: Slot<SeenRow>;
+  taken: Taken;
+  settle: Settle;
+}
 
 export class Receiver {
   readonly #deps: ReceiverDeps;
@@ -189,20 +194,22 @@ export class Receiver {
    * Emits the message and settles it in one commit. Resolves to false, having done neither,
    * if its seen row has changed.
    */
-  async #commit(message: Incoming, kept: { before: Slot<SeenRow>; taken: Taken; settle: Settle }): Promise<boolean> {
-    const { before } = kept;
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      if (await this.#tryCommit(message, kept)) return true;
-      // Else another change of its chat came between.
-      if ((await this.#seen(message)).version !== before.version) return false;
-    }
-    throw new StoreError("unavailable", `gave up after ${MOST_TRIES} conflicting commits`);
+  async #commit(message: Incoming, kept: Kept): Promise<boolean> {
+    const { kv, events } = this.#deps;
+    let isFirst = true;
+    const isKept = await retryOnConflict(kv, async () => {
+      // A conflict may also be with another change of its chat.
+      if (!isFirst && (await this.#seen(message)).version !== kept.before.version) {
+        return { change: new Change(), result: false };
+      }
+      isFirst = false;
+      return { change: await this.#changeOf(message, kept), result: true };
+    });
+    if (isKept) events.committed(this.#line.accountId);
+    return isKept;
   }
 
-  async #tryCommit(
-    message: Incoming,
-    { before, taken, settle }: { before: Slot<SeenRow>; taken: Taken; settle: Settle },
-  ): Promise<boolean> {
+  async #changeOf(message: Incoming, { before, taken, settle }: Kept): Promise<Change> {
     const { kv, events, runtime } = this.#deps;
     const { id: lineId, accountId } = this.#line;
     const seen = lineKeys.seen(lineId, message.chat, message.networkId);
@@ -224,9 +231,7 @@ export class Receiver {
       events.append(change, { accountId, sessionId: lineId, sessionName, ...event });
     }
     settle(change);
-    const isKept = await kv.commit(change) !== null;
-    if (isKept) events.committed(accountId);
-    return isKept;
+    return change;
   }
 
   /** Returns the event of an edit, a deletion or a vote; adds a vote in one of our polls to the change. */
