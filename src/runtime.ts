@@ -35,8 +35,7 @@ export type IdPrefix =
   | "usr"
   | "aud"
   | "era"
-  | "tpl"
-  | "ver";
+  | "tpl";
 
 /** Ids. `next` sorts by creation time within one process. */
 interface Ids {

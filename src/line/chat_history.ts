@@ -1,4 +1,5 @@
 /** Reads the chats of a line: the list, the messages of one, and the people that the line knows. */
+import { partOfNumber } from "../base/phone_number.ts";
 import type { ChatIndex, InLine } from "../chat/chat_index.ts";
 import { chatKeys, type ChatRecord, type ChatRow, isSent } from "../chat/rows.ts";
 import { invalid, notFound } from "../errors.ts";
@@ -6,6 +7,7 @@ import { messagesOf } from "../message/history/ledger.ts";
 import { filled } from "../message/templates/filled.ts";
 import { chatOf, type Message } from "../message/message.ts";
 import type { Key, Kv, Row } from "../store/kv.ts";
+import { isGroup } from "../whatsapp/chats.ts";
 import { placeOf } from "./chat_marks.ts";
 
 /** A message of a chat as it is stored: with the gateway's own row if the gateway sent it. */
@@ -108,7 +110,7 @@ export class ChatHistory {
       if (people.length === limit) break;
       examined++;
       const chat = String(key.at(-1));
-      if ("same" in value || chat.endsWith("@g.us")) continue;
+      if ("same" in value || isGroup(chat)) continue;
       const { value: record } = await this.#kv.get(chatKeys.record(lineId, value.unread, value.last, chat));
       if (record && isMeant(record)) people.push(record);
     }
@@ -198,8 +200,8 @@ function orderOf({ key }: Pick<Row<ChatRow>, "key">): number {
 /** Returns the filter for chats with this in their name or number. */
 function searchFor(q: string): (record: ChatRecord) => boolean {
   const words = q.trim().toLowerCase();
-  const digits = words.replaceAll(/[\s+().-]/g, "");
+  const digits = partOfNumber(words);
   return ({ name, number, chat }) =>
     (name?.toLowerCase().includes(words) ?? false) ||
-    (/^\d+$/.test(digits) && (number ?? chat).includes(digits)) || chat === words;
+    (digits !== null && (number ?? chat).includes(digits)) || chat === words;
 }

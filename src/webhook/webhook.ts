@@ -2,6 +2,7 @@
 import type { EventName, LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Seal } from "../store/seal.ts";
+import { isGroup } from "../whatsapp/chats.ts";
 
 /** Whose events a webhook gets: of all chats, of 1:1 chats, or of groups. */
 export const CHATS = ["all", "direct", "groups"] as const;
@@ -140,7 +141,7 @@ function chatKindOf({ event, data }: LoggedEvent): "direct" | "groups" | null {
   if (event === "recipient.opted_out") return "direct";
   const chat = "chat" in data ? data.chat : "to" in data ? data.to : null;
   if (typeof chat !== "string" || chat.endsWith("@broadcast")) return null;
-  return chat.endsWith("@g.us") ? "groups" : "direct";
+  return isGroup(chat) ? "groups" : "direct";
 }
 
 /** Returns a new delivery, without attempts. */

@@ -136,9 +136,8 @@ export const templateResource = {
 
 function addTemplates(api: Api, { templates }: Services): void {
   api.on(listTemplates, async ({ caller, query: { page, limit } }) => {
-    const all = await templates.list(caller.account.id);
-    const some = all.slice((page - 1) * limit, page * limit);
-    return ok({ data: some.map(shown), pagination: { page, limit, total: all.length } });
+    const { some, total } = await templates.page(caller.account.id, { page, limit });
+    return ok({ data: some.map(shown), pagination: { page, limit, total } });
   });
 
   api.on(createTemplate, async ({ caller, body: { name, language, ...given } }) => {

@@ -112,11 +112,10 @@ export class History {
       kv.get(messageKeys.historyFloor(accountId)),
     ]);
     const range = { first: (floor ?? 0) + 1, last: ledger.messages };
-    const facets = { session: null, recipient: null, type: null, tag };
     const numbers = new Set<number>();
     for (const status of ["queued", "processing"] as const) {
       const reader = new StatusReader({ kv, ended: this.#ended }, { accountId, status, messages: ledger.messages });
-      for (const set of await this.#filters.find(accountId, facets, range)) {
+      for (const set of await this.#filters.find(accountId, { tag }, range)) {
         await reader.keep(set);
         for (const number of newestIn(set, { skip: 0, limit: countOf(set.bits) })) numbers.add(number);
       }

@@ -20,12 +20,15 @@ export class Templates {
     this.#deps = deps;
   }
 
-  /** Lists the account's templates by name, those of one name oldest first. */
-  async list(accountId: string): Promise<Template[]> {
+  /** Returns a page of the account's templates by name, those of one name oldest first, and how many it has. */
+  async page(
+    accountId: string,
+    { page, limit }: { page: number; limit: number },
+  ): Promise<{ some: Template[]; total: number }> {
     const rows = await Array.fromAsync(this.#deps.kv.list({ prefix: messageKeys.templates(accountId) }));
     const inOrder = rows.map(({ value }) => value)
       .sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : a.createdAt - b.createdAt);
-    return await this.#whole(accountId, inOrder);
+    return { some: await this.#whole(accountId, inOrder.slice((page - 1) * limit, page * limit)), total: rows.length };
   }
 
   /** Returns the template in this language; in the one that was made first, if none is named. */

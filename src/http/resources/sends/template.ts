@@ -90,18 +90,14 @@ export function makeContentOf(templates: Pick<Templates, "for">, accountId: stri
     { to, path }: { to: string; path: string },
   ): Promise<TemplateContent> => {
     const place = `${name} ${language}`;
-    const template = await (read.get(place) ?? set(read, place, templates.for(accountId, name, language)))
-      .catch((error) => {
-        if (path === "" || !(error instanceof Problem)) throw error;
-        throw invalid(`${path}template`, "is not the name of a template");
-      });
+    const reading = read.get(place) ?? templates.for(accountId, name, language);
+    read.set(place, reading);
+    const template = await reading.catch((error) => {
+      if (path === "" || !(error instanceof Problem)) throw error;
+      throw invalid(`${path}template`, "is not the name of a template");
+    });
     return fill(template, variables ?? {}, { to, path });
   };
-}
-
-function set<V>(map: Map<string, V>, key: string, value: V): V {
-  map.set(key, value);
-  return value;
 }
 
 /** Throws Problem validation_failed if the variables do not fit, or what they make cannot be sent. */
