@@ -239,10 +239,10 @@ function lidOf({ data }: LoggedEvent, number: string | null): string | null {
   return jid.endsWith("@lid") ? withoutDevice(jid) : null;
 }
 
-/** Works through the lines by id: first the chats of all lines, then the data they keep for the network. */
 /** The step that follows one that visits each line. */
 const AFTER = { chats: "said", said: "network", network: null } as const;
 
+/** Works through the lines by id: their chats, what was said in them, then the data they keep for the network. */
 async function takeLines(
   { kv, network }: EraseDeps,
   row: ErasureRow,

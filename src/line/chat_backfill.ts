@@ -16,7 +16,7 @@ import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { isGroup } from "../whatsapp/chats.ts";
-import { deleted, edited, isKept, reactorOf, targetOf } from "./chat_entries.ts";
+import { deleted, edited, isKept, reactorOf, saidIn, targetOf } from "./chat_entries.ts";
 import { jidOf, placeOf } from "./chat_marks.ts";
 import type { Line } from "./line.ts";
 import { lineKeys } from "./rows.ts";
@@ -95,8 +95,8 @@ async function pieceOf(kv: Kv, { key, value }: Row<Backfill>): Promise<Piece> {
       return await writtenPiece(kv, accountId, value);
     case "marks": {
       const events = await readAfter(kv, accountId, value.after);
-      const oldest = events.at(-1);
-      const next = events.length < EVENTS_A_READ ? null : { step: "marks", after: orderOf(oldest!.id) } as const;
+      const newest = events.at(-1);
+      const next = events.length < EVENTS_A_READ ? null : { step: "marks", after: orderOf(newest!.id) } as const;
       return { entries: [], marking: events, next };
     }
   }
@@ -198,7 +198,7 @@ function microsecondsOf({ id }: ChatEvent): number {
 }
 
 function entryOf({ event, accountId, sessionId: lineId, data }: ChatEvent, order: number): Entry {
-  const { chat, number, pushName: name, participant, messageId: id, type, text, media, details, quoted } = data;
+  const { chat, number, pushName: name } = data;
   const isOwn = event === "message.echo";
   const isPerson = !isOwn && !isGroup(chat);
   return {
@@ -207,17 +207,7 @@ function entryOf({ event, accountId, sessionId: lineId, data }: ChatEvent, order
     number: isPerson ? number : null,
     name: isPerson ? name : null,
     order,
-    row: {
-      accountId,
-      id,
-      timestamp: data.timestamp,
-      author: isOwn ? null : { number, name, ...(participant === undefined ? {} : { jid: participant }) },
-      type,
-      text,
-      ...(media ? { media } : {}),
-      ...(details ? { details } : {}),
-      ...(quoted ? { quoted } : {}),
-    },
+    row: saidIn(data, { accountId, isOwn }),
   };
 }
 

@@ -50,7 +50,7 @@ export async function indexIncoming(
     if (id) await mark(deps, change, line, { chat, id }, (row) => reacted(row, by, message.text ?? ""));
     return now;
   }
-  const row = said(line, message, data as EventData<"message.received">);
+  const row = saidIn(data as EventData<"message.received">, { accountId: line.accountId, isOwn: fromMe });
   const address = chatOf(chat);
   const replaced = before.value === null ? null : { part: address, order: orderOfSeen(before.value) };
   if (replaced && await replace(deps, change, line, replaced, row)) return replaced.order / 1000;
@@ -72,14 +72,17 @@ export function isKept(chat: string): boolean {
   return /@(s\.whatsapp\.net|lid|g\.us)$/.test(chat);
 }
 
-function said({ accountId }: InLine, message: Incoming, data: EventData<"message.received">): Said {
-  const { fromMe, number, pushName: name, participant, networkId: id } = message;
-  const { type, text, media, details, quoted, timestamp } = data;
+/** Returns the row of a message by the data of its event; `isOwn`: the line's owner wrote it. */
+export function saidIn(
+  data: EventData<"message.received">,
+  { accountId, isOwn }: { accountId: string; isOwn: boolean },
+): Said {
+  const { number, pushName: name, participant, messageId: id, type, text, media, details, quoted, timestamp } = data;
   return {
     accountId,
     id,
     timestamp,
-    author: fromMe ? null : { number, name, ...(participant === null ? {} : { jid: participant }) },
+    author: isOwn ? null : { number, name, ...(participant === undefined ? {} : { jid: participant }) },
     type,
     text,
     ...(media ? { media } : {}),

@@ -12,7 +12,7 @@ import { chatOf } from "../message/message.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Clock } from "../runtime.ts";
 import { deleteKeys } from "../store/delete_range.ts";
-import { Change, isRow, type Key, type Kv, type Slot, stretchOf } from "../store/kv.ts";
+import { Change, type Key, type Kv, type Slot, stretchOf } from "../store/kv.ts";
 import type { ReadMessage } from "../whatsapp/chats.ts";
 import type { Incoming, IncomingChange } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -190,9 +190,8 @@ export class Unread {
       if (line) await index.read({ lineId, accountId: line.accountId }, chatOf(chats[0]!), upTo);
     };
     if (networkId !== null) {
-      const messages = await this.#one(lineId, { chats, networkId, since: numberSince });
-      const row = (await kv.getMany(chats.map((chat) => lineKeys.seen(lineId, chat, networkId)))).find(isRow);
-      return { messages, done: () => read(row ? orderOfSeen(row.value) : Infinity) };
+      const { messages, order } = await this.#one(lineId, { chats, networkId, since: numberSince });
+      return { messages, done: () => read(order) };
     }
     const now = clock.now();
     const found: (ReadMessage & { at: number })[] = [];
@@ -215,12 +214,13 @@ export class Unread {
   async #one(
     lineId: string,
     { chats, networkId, since }: { chats: readonly string[]; networkId: string; since: number },
-  ): Promise<ReadMessage[]> {
+  ): Promise<{ messages: ReadMessage[]; order: number }> {
     for (const chat of chats) {
       const { value } = await this.#deps.kv.get(lineKeys.seen(lineId, chat, networkId));
       if (value === null || seenAt(value) < since) continue;
       const from = seenFrom(value);
-      return from === ME ? [] : [{ chat, networkId, participant: from }];
+      const messages = from === ME ? [] : [{ chat, networkId, participant: from }];
+      return { messages, order: orderOfSeen(value) };
     }
     throw notFound("message in this chat");
   }
