@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { retry } from "../base/retry.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
-import { StoreAway } from "../store/kv.ts";
+import { STORE_PAUSE_MS, StoreAway } from "../store/kv.ts";
 import type { Gateway } from "../app.ts";
 import type { RoleName } from "../roles/role.ts";
 import { Exit, printResult } from "./output.ts";
@@ -24,9 +24,6 @@ function runAs(command: Command, role: RoleName): void {
     .option("--json", "print one line of JSON once it is listening")
     .action((options) => serve(role, options));
 }
-
-/** Pause before a start that did not reach its store is tried again. */
-const STORE_PAUSE_MS = 1_000;
 
 /** Runs the role; resolves once the process was asked to stop and has stopped. */
 export async function serve(role: RoleName, options: { json?: boolean } = {}): Promise<void> {
