@@ -34,12 +34,13 @@ import type { Change, Kv } from "./store/kv.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
 import { type LinkCopy, type Network, networkOnDemand, noteSetback } from "./whatsapp/network.ts";
 import type { Media } from "./roles/ground.ts";
+import { verificationKeys } from "./verification/rows.ts";
 import type { NetworkOptions, RoleName, RoleOptions } from "./roles/role.ts";
 
 /** The storage engine of data folders. */
 const engine = denoKvFiles;
 
-/** Row families that an account may have sealed: messages, templates, events, chats and received files. */
+/** Row families that an account may have sealed: messages, templates, events, chats, verifications and received files. */
 const contents = new Set(
   [
     messageKeys.messages(),
@@ -48,6 +49,7 @@ const contents = new Set(
     mediaKeys.files(),
     chatKeys.recordsOfLine(""),
     chatKeys.messagesOfLine(""),
+    verificationKeys.ofAccount(""),
   ].map(([family]) => family!),
 );
 

@@ -20,6 +20,8 @@ export interface Plan {
   eventStreams: number;
   /** How many templates an account may have. */
   templates: number;
+  /** How many verifications of an account may be open at a time. */
+  verifications: number;
   /** Nothing is sent outside these hours; null: at any time. */
   hours: Hours | null;
   /** New chats that a line may start per day (in the hours' time zone, otherwise UTC); null: no limit. */
@@ -41,6 +43,7 @@ export const UNLIMITED = {
   webhooks: 100,
   eventStreams: 20,
   templates: 250,
+  verifications: 1_000,
   hours: null,
   newChatsDaily: null,
   warmUp: false,

@@ -116,6 +116,7 @@ function errorsOf(plan: Plan): FieldError[] {
   whole("webhooks", 0, 10_000);
   whole("eventStreams", 0, 10_000);
   whole("templates", 0, 10_000);
+  whole("verifications", 0, 1_000_000);
   whole("newChatsDaily", 0, 1_000_000_000);
   whole("typingMs", 0, MAX_TYPING_MS);
   if (plan.delayMinMs > plan.delayMaxMs) {

@@ -36,6 +36,10 @@ function summary(event: string, data: Json): string {
       }`;
     case "choice.made":
       return `${data.number ?? "somebody"} in ${data.chat}, ${data.messageId}: ${data.label}`;
+    case "verification.passed":
+      return `${data.number ?? data.chat} has ${data.id}`;
+    case "verification.failed":
+      return `${data.id}: ${data.reason}`;
     case "call.received":
       return `${data.video ? "video call" : "call"} from ${data.number ?? data.chat}`;
     case "presence.updated":

@@ -41,6 +41,11 @@ export function addPlanCommand(root: Command): void {
     )
     .option("--templates <n>", "maximum templates of an account", (text) => wholeNumber("--templates", text))
     .option(
+      "--verifications <n>",
+      "maximum open verifications of an account",
+      (text) => wholeNumber("--verifications", text),
+    )
+    .option(
       "--hours <hours>",
       'when messages may be sent, such as "mon-fri 09:00-18:00 Europe/Madrid", or none for any time',
     )
@@ -67,6 +72,7 @@ export function addPlanCommand(root: Command): void {
           webhooks: options.webhooks,
           eventStreams: options.eventStreams,
           templates: options.templates,
+          verifications: options.verifications,
           hours: hours(options.hours),
           newChatsDaily: limit("--new-chats-daily", options.newChatsDaily),
           warmUp: options.warmUp,

@@ -15,6 +15,8 @@ import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
 import type { Key, Kv } from "../store/kv.ts";
+import { keysBeside } from "../verification/ends.ts";
+import { verificationKeys } from "../verification/rows.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import { purgeWebhook } from "../webhook/sweep.ts";
 
@@ -84,6 +86,9 @@ async function removeRows(kv: Kv, accountId: string): Promise<void> {
   for await (const { key, value } of kv.list({ prefix: accountKeys.keysOfAccount(accountId) })) {
     await deleteKeys(kv, [accountKeys.keyByHash(value.keyHash), accountKeys.keyUsed(value.id), key]);
   }
+  for await (const { key, value } of kv.list({ prefix: verificationKeys.ofAccount(accountId) })) {
+    await deleteKeys(kv, [...keysBeside(value), key]);
+  }
   const families = [
     eventKeys.events(accountId),
     eventKeys.chatEventsOfAccount(accountId),
@@ -113,6 +118,7 @@ async function removeRows(kv: Kv, accountId: string): Promise<void> {
     messageKeys.historyIndexed(accountId),
     messageKeys.ledger(accountId),
     messageKeys.templatesMade(accountId),
+    verificationKeys.open(accountId),
     accountKeys.keysMade(accountId),
     accountKeys.account(accountId),
     chatKeys.backfill(accountId),

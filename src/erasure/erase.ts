@@ -22,6 +22,7 @@ import { messageKeys } from "../message/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change, type Kv, type Row } from "../store/kv.ts";
+import { eraseVerifications } from "../verification/ends.ts";
 import { releaseEvents } from "../webhook/sweep.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { Traces, withoutDevice } from "../whatsapp/person.ts";
@@ -115,6 +116,8 @@ function piece(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
       return takeMessages(deps, row, place);
     case "index":
       return takeIndex(deps, row, place);
+    case "verifications":
+      return takeVerifications(deps, row, place);
     case "events":
       return takeEvents(deps, row, place);
     case "chats":
@@ -179,7 +182,17 @@ async function takeIndex(
 ): Promise<Piece> {
   // Kept while a message remains to be erased, because the index is needed to find it.
   if (!row.again) await unindexChats(kv, row.accountId, { chats: new Traces(row.person).chats, upTo });
-  return { row: { ...row, place: { step: "events", after: null } } };
+  return { row: { ...row, place: { step: "verifications", from: null } } };
+}
+
+async function takeVerifications(
+  { kv }: EraseDeps,
+  row: ErasureRow,
+  { from }: Extract<Place, { step: "verifications" }>,
+): Promise<Piece> {
+  const { change, next } = await eraseVerifications(kv, row.accountId, { traces: new Traces(row.person), from });
+  const place: Place = next === null ? { step: "events", after: null } : { step: "verifications", from: next };
+  return { change, row: { ...row, place } };
 }
 
 async function takeEvents(

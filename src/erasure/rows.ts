@@ -21,6 +21,7 @@ export type Place =
   | { step: "waiting" }
   | { step: "messages"; after: number; upTo: number }
   | { step: "index"; upTo: number }
+  | { step: "verifications"; from: Key | null }
   | { step: "events"; after: string | null }
   | { step: "chats" | "said" | "network"; lineId: string | null; at: Key | null };
 

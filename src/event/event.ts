@@ -23,6 +23,8 @@ export const EVENT_NAMES = [
   "message.deleted",
   "poll.vote",
   "choice.made",
+  "verification.passed",
+  "verification.failed",
   "bulk.finished",
   "recipient.opted_out",
   "call.received",

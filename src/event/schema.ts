@@ -13,6 +13,8 @@ const To = z.string().describe("The recipient as given in the send.");
 
 const Tags = z.array(z.string()).readonly().optional().describe("The tags of the send; absent if it had none.");
 
+const VerificationId = z.string().describe("Id of the verification.");
+
 const Media = z.object({
   url: z.string().nullable().describe("Download URL, valid for 24 hours; null if the file could not be downloaded."),
   mimetype: z.string(),
@@ -199,6 +201,17 @@ export const EVENT_SCHEMAS = {
       id: z.string().describe("Id of the option, as given in the send; its number if none was given."),
       label: z.string(),
       how: z.enum(["text", "vote", "tap"]).describe("Whether the person wrote it, voted in the poll or tapped it."),
+    }),
+  },
+  "verification.passed": {
+    summary: "Somebody sent the code of a verification to the session.",
+    data: z.object({ id: VerificationId, number: Number, chat: Chat }),
+  },
+  "verification.failed": {
+    summary: "Another number sent the code of a verification, or nobody did in time.",
+    data: z.object({
+      id: VerificationId,
+      reason: z.string().describe("Stable code: expired, other_number, number_hidden."),
     }),
   },
   "bulk.finished": {

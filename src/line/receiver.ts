@@ -25,6 +25,7 @@ import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict, type Slot, StoreError, untilStored } from "../store/kv.ts";
+import { verifiedBy } from "../verification/ends.ts";
 import type { Settle } from "../whatsapp/connection.ts";
 import type { GroupNow, Incoming, IncomingChange, Notice, Receipt } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
@@ -198,7 +199,7 @@ export class Receiver {
     const { kv, events } = this.#deps;
     let isFirst = true;
     const isKept = await retryOnConflict(kv, async () => {
-      // A conflict may also be with another change of its chat.
+      // A conflict may also be with another change of its chat, or of a verification.
       if (!isFirst && (await this.#seen(message)).version !== kept.before.version) {
         return { change: new Change(), result: false };
       }
@@ -226,8 +227,11 @@ export class Receiver {
     change.set(seen, seenRow(message, at));
     if (!message.fromMe) keepHeard(change, lineId, { chats: chatsOf(message), at: writtenAt(message, now) });
     if (taken?.file) keepFile(change, taken.file);
-    const answer = await answerIn({ kv, now }, lineId, message);
-    for (const event of answer ? [body, answer] : [body]) {
+    const answers = [
+      await answerIn({ kv, now }, lineId, message),
+      await verifiedBy({ kv, now }, { lineId, change }, message),
+    ];
+    for (const event of [body, ...answers.filter((answer) => answer !== null)]) {
       events.append(change, { accountId, sessionId: lineId, sessionName, ...event });
     }
     settle(change);

@@ -41,6 +41,7 @@ const EVERY_MS: readonly (readonly [SweepName, number])[] = [
   ["chats of older data", MINUTE_MS],
   ["choices without an answer", HOUR_MS],
   ["replaced templates", HOUR_MS],
+  ["verifications", MINUTE_MS],
   ["bulks", MINUTE_MS],
   ["quota of cancelled messages", MINUTE_MS],
   ["history filters", MINUTE_MS],

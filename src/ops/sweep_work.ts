@@ -27,6 +27,7 @@ import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { releaseEvents, sweepDeliveries } from "../webhook/sweep.ts";
 import type { Recorder } from "../message/record.ts";
+import { sweepVerifications } from "../verification/ends.ts";
 import type { Network } from "../whatsapp/network.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -83,6 +84,8 @@ export function sweepWork(options: SweepContext) {
     "chats of older data": (signal) => backfillChats({ ...context, chats: new ChatIndex({ kv, network }) }, signal),
     "choices without an answer": (signal) => sweepAsked(kv, now(), signal),
     "replaced templates": (signal) => sweepTemplateVersions(kv, { now: now(), keepMs: historyDays * DAY_MS, signal }),
+    "verifications": (signal) =>
+      sweepVerifications({ kv, events, sessionName: makeSessionNames(kv, runtime.clock).of }, now(), signal),
     "bulks": () => finishBulks({ kv, events, sessionName: makeSessionNames(kv, runtime.clock).of }),
     "quota of cancelled messages": () => settleAllRefunds(kv),
     "history filters": (signal) => indexHistories(kv, signal),

@@ -25,9 +25,12 @@ export class Secrets implements Iterable<Secret> {
   /** Takes what is secret in a body, at every depth. A QR counts with each of its parts. */
   read(body: unknown): void {
     if (typeof body !== "object" || body === null) return;
+    // The QR of a verification holds its link.
+    const isVerification = "link" in body && "qr" in body;
     for (const [name, value] of Object.entries(body)) {
       if (typeof value !== "string") this.read(value);
-      else if (name === "qr") this.#readQr(value);
+      else if (isVerification && ["code", "link"].includes(name)) this.add(value);
+      else if (name === "qr" && !isVerification) this.#readQr(value);
       else if (FIELDS.has(name) && value.length >= SHORTEST_TEXT) this.add(value);
     }
   }

@@ -37,6 +37,7 @@ const FLOORS: Floors = [
   ["media"],
   ["chat"],
   ["message"],
+  ["verification"],
   ["line", "webhook"],
   ["erasure"],
   ["ops"],

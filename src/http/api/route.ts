@@ -70,6 +70,7 @@ export const TAGS = {
   Contacts: "Look up and block numbers, and manage the session's own profile.",
   Messages: "Send messages, follow their status, and edit or cancel them.",
   Templates: "Texts with variables, written once and filled in for each message.",
+  Verifications: "Ask a person to prove that a number is theirs, by a message from it.",
   Webhooks: "Have events posted to your server, inspect deliveries, and redeliver them.",
   Events: "Read all events by cursor or as a stream, for example to catch up after downtime.",
   Files: "Download the files of incoming messages.",

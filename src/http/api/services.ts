@@ -34,6 +34,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Bell } from "../../store/bell.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
+import { Verifications } from "../../verification/verifications.ts";
 import { DeliveryLog } from "../../webhook/delivery_log.ts";
 import type { WebhookOwner } from "../../webhook/dispatcher.ts";
 import { Webhooks } from "../../webhook/webhooks.ts";
@@ -101,6 +102,7 @@ export function makeServices(deps: ServicesDeps) {
     references: new References({ kv, network }),
     history,
     templates: new Templates({ kv, runtime }),
+    verifications: new Verifications({ kv, runtime }),
     queued: new Queued({
       kv,
       recorder,

@@ -34,6 +34,7 @@ const AccountRecord = z.object({
     webhooks: z.int().openapi({ description: "Maximum number of webhooks." }),
     eventStreams: z.int().openapi({ description: "Maximum number of concurrent event streams." }),
     templates: z.int().openapi({ description: "Maximum number of templates." }),
+    verifications: z.int().openapi({ description: "Maximum number of open verifications." }),
     hours: z.object({
       days: z.array(z.enum(WEEKDAYS).openapi("Weekday")),
       from: z.string().openapi({ example: "09:00" }),

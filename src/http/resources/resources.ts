@@ -22,6 +22,7 @@ import { passkeyResource } from "./passkey.ts";
 import { sessionHealthResource } from "./session_health.ts";
 import { sessionResource } from "./sessions.ts";
 import { templateResource } from "./templates.ts";
+import { verificationResource } from "./verifications.ts";
 import { webhookResource } from "./webhooks.ts";
 
 interface Resource {
@@ -44,6 +45,7 @@ const RESOURCES: readonly Resource[] = [
   messageResource,
   bulkResource,
   templateResource,
+  verificationResource,
   webhookResource,
   deliveryResource,
   eventResource,

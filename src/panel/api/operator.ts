@@ -134,6 +134,7 @@ const PlanChange = z.strictObject({
   webhooks: z.number().optional(),
   eventStreams: z.number().optional(),
   templates: z.number().optional(),
+  verifications: z.number().optional(),
   /** In the format of `plan set --hours`; null for no restriction. */
   hours: z.string().max(200).nullable().optional(),
   newChatsDaily: limit.optional(),

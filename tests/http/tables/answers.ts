@@ -1,4 +1,4 @@
-/** Templates, tags and choices: what they take and what they refuse. */
+/** Templates, tags, choices and verifications: what they take and what they refuse. */
 import { type Case, problem, wrong } from "../../support/api_table.ts";
 
 const TO = "34600111222";
@@ -104,5 +104,41 @@ export const answerCases: readonly Case[] = [
     ask: asks("DELETE", "/messages"),
     status: 400,
     contains: wrong("tag"),
+  },
+  {
+    name: "a verification is opened",
+    ask: asks("POST", "/verifications", { purpose: "Log in", number: "+34 600 111 222", ttl: 60 }),
+    status: 201,
+    contains: [
+      '"status":"pending"',
+      '"text":"Log in: ',
+      "https://wa.me/",
+      "data:image/png;base64,",
+      `"number":"${TO}"`,
+    ],
+  },
+  {
+    name: "a verification needs no body",
+    ask: asks("POST", "/verifications"),
+    status: 201,
+    contains: ['"number":null'],
+  },
+  refuses("ttl", "/verifications", { ttl: 59 }),
+  refuses("ttl", "/verifications", { ttl: 86_401 }),
+  refuses("number", "/verifications", { number: "12" }),
+  refuses("purpose", "/verifications", { purpose: "two\nlines" }),
+  refuses("purpose", "/verifications", { purpose: "x".repeat(61) }),
+  refuses("to", "/verifications", { to: TO }, /not a known field/),
+  {
+    name: "a verification needs a session that exists",
+    ask: asks("POST", "/verifications", { sessionId: `ses_${"0".repeat(26)}` }),
+    status: 404,
+    contains: problem("not_found"),
+  },
+  {
+    name: "an unknown verification is none",
+    ask: asks("GET", `/verifications/ver_${"0".repeat(26)}`),
+    status: 404,
+    contains: problem("not_found"),
   },
 ];

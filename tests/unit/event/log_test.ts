@@ -303,6 +303,8 @@ Deno.test("every event has a schema that takes what the product logs and refuses
       label: "Pick up",
       how: "tap",
     },
+    "verification.passed": { id: "ver_1", number: "49", chat: "1@lid" },
+    "verification.failed": { id: "ver_1", reason: "expired" },
     "session.connected": { phone: "49" },
     "session.disconnected": { status: "logged_out", reason: "x" },
     "session.qr": { qr: "data:image/png;base64,AA==" },
