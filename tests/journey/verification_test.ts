@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { readQrPng } from "../../src/base/qr_png.ts";
 import type { Json } from "../../src/cli/client.ts";
-import { accepted, post } from "../support/api_calls.ts";
 import { type LinkedLine, openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915560000001";

@@ -31,7 +31,7 @@ const VerificationCreation = z.strictObject({
 const Verification = z.object({
   id: idOf("verification", "ver"),
   sessionId: idOf("session", "ses"),
-  status: z.enum(VERIFICATION_STATUSES).openapi("VerificationState"),
+  status: z.enum(VERIFICATION_STATUSES),
   code: z.string().openapi({ example: "7KQM2XPR" }),
   text: z.string().openapi({ description: "The text that the person sends.", example: "Log in to Acme: 7KQM2XPR" }),
   link: z.string().openapi({
