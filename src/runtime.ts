@@ -35,7 +35,8 @@ export type IdPrefix =
   | "usr"
   | "aud"
   | "era"
-  | "tpl";
+  | "tpl"
+  | "ver";
 
 /** Ids. `next` sorts by creation time within one process. */
 interface Ids {
