@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { openApiDocument } from "../../src/http/docs/openapi.ts";
 import { openStage, withStage } from "../../tests/support/stage.ts";
 import { parsed, scriptCommand } from "../command.ts";
+import { canRun, isThere, run, TOOLS } from "./programs.ts";
 import { SAMPLES } from "./generators/samples.ts";
 
 const NPM = ["@hey-api/openapi-ts@0.99.0", "openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3"];
@@ -21,30 +22,11 @@ const command = scriptCommand("generators", "Generates, compiles and tries clien
 const { args: names } = parsed(command);
 const isWanted = (name: string) => names.length === 0 || names.some((part) => name.includes(part));
 
-const home = Deno.env.get("HOME")!;
-/** What is installed, kept for the next time. */
-const tools = join(Deno.env.get("XDG_CACHE_HOME") ?? join(home, ".cache"), "paloma-tools", "generators");
+const tools = join(TOOLS, "generators");
 const folder = await Deno.makeTempDir({ prefix: "generators-" });
 const document = join(folder, "openapi.json");
 const inPython = join(tools, "python/bin");
 const inNode = join(tools, "node/node_modules/.bin");
-
-async function run(cwd: string, name: string, args: string[], env: Record<string, string> = {}): Promise<string> {
-  const { code, stdout, stderr } = await new Deno.Command(name, { args, cwd, env, stdin: "null" }).output();
-  const [said, complained] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
-  if (code !== 0) {
-    throw new Error(`${name} ${args.join(" ")} ended with ${code}:\n${said}\n${complained}`.slice(0, 4_000));
-  }
-  return said!;
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return await Deno.stat(path).then(() => true, () => false);
-}
-
-async function canRun(name: string): Promise<boolean> {
-  return await new Deno.Command("which", { args: [name] }).output().then(({ success }) => success);
-}
 
 async function install(): Promise<void> {
   await Deno.mkdir(tools, { recursive: true });
@@ -70,7 +52,7 @@ async function install(): Promise<void> {
 /** Generates with openapi-generator, in one process for all languages; resolves to false where there is no Maven. */
 async function fromJar(): Promise<boolean> {
   if (!await canRun("mvn")) return false;
-  const jar = join(home, ".m2/repository", JAR);
+  const jar = join(Deno.env.get("HOME")!, ".m2/repository", JAR);
   if (!await isThere(jar)) {
     const artifact = "org.openapitools:openapi-generator-cli:7.25.0";
     await run(folder, "mvn", ["-q", "-B", "dependency:get", `-Dartifact=${artifact}`, "-Dtransitive=false"]);

@@ -1,7 +1,7 @@
 """Client of Paloma, a self-hosted WhatsApp gateway."""
 
 from .client import Paloma
-from .errors import PalomaError
+from .errors import EventGapError, PalomaError
 from .webhook import WebhookVerificationError, verify_webhook
 
-__all__ = ["Paloma", "PalomaError", "WebhookVerificationError", "verify_webhook"]
+__all__ = ["EventGapError", "Paloma", "PalomaError", "WebhookVerificationError", "verify_webhook"]

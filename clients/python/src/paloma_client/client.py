@@ -8,24 +8,26 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack, cast
 
 import httpx
 
-from .errors import PalomaError
+from .errors import EventGapError, PalomaError
+from .types import Acknowledgement, AnyEvent, EventName, EventPage, FileMessage, Send, TextMessage
 
 _RETRIED = {429, 502, 503, 504}
-_REPEATABLE = {"GET", "POST"}
+_REPEATABLE = {"GET", "POST", "PUT"}
 _LONGEST_WAIT = 60
 
 
 class Paloma:
     """An account's view of the gateway; a context manager that closes its connections.
 
-    base_url: with `/v1`. attempts: how often a request is tried in all.
+    base_url: with `/v1`. attempts: how often a request is tried in all; eight last half a minute, a restart of the
+    gateway. timeout: seconds without a byte after which a connection counts as lost.
     """
 
-    def __init__(self, base_url: str, api_key: str, *, attempts: int = 6, timeout: float = 30) -> None:
+    def __init__(self, base_url: str, api_key: str, *, attempts: int = 8, timeout: float = 30) -> None:
         self._attempts = attempts
         self._http = httpx.Client(base_url=base_url, headers={"x-api-key": api_key}, timeout=timeout)
 
@@ -40,34 +42,45 @@ class Paloma:
     def close(self) -> None:
         self._http.close()
 
-    def send(self, kind: str, message: Mapping[str, Any], *, idempotency_key: str | None = None) -> dict[str, Any]:
-        """Sends a message of a kind whose body is JSON: `text`, `location`, `poll`, `template`…"""
-        answer: dict[str, Any] = self.request(
-            "POST", f"/messages/send/{kind}", json=message, idempotency_key=idempotency_key
-        )
-        return answer
+    @property
+    def send(self) -> Send:
+        """Sends a message of a kind whose body is JSON: `send("poll", {…})`."""
+        return self._send
 
-    def send_text(self, **message: Any) -> dict[str, Any]:
-        return self.send("text", message)
+    def _send(self, kind: str, message: Mapping[str, Any], *, idempotency_key: str | None = None) -> Any:
+        return self.request("POST", f"/messages/send/{kind}", json=message, idempotency_key=idempotency_key)
+
+    def send_text(self, *, idempotency_key: str | None = None, **message: Unpack[TextMessage]) -> Acknowledgement:
+        return self.send("text", message, idempotency_key=idempotency_key)
 
     def send_file(
-        self, path: str | Path, *, idempotency_key: str | None = None, **fields: str
-    ) -> dict[str, Any]:
+        self, path: str | Path, *, idempotency_key: str | None = None, **fields: Unpack[FileMessage]
+    ) -> Acknowledgement:
         """Sends a file, read from disk as it goes out."""
-        answer: dict[str, Any] = self.request(
+        answer: Acknowledgement = self.request(
             "POST", "/messages/send/file", data=fields, file=Path(path), idempotency_key=idempotency_key
         )
         return answer
 
     def events(
-        self, after: str | None = None, *, types: Sequence[str] = (), session_id: str | None = None, poll: float = 1
-    ) -> Iterator[dict[str, Any]]:
-        """Yields events without end, oldest first. Keep the `id` of the last one that you handled, and pass it as
-        `after` to continue from there."""
+        self,
+        after: str | None = None,
+        *,
+        types: Sequence[EventName] = (),
+        session_id: str | None = None,
+        poll: float = 1,
+    ) -> Iterator[AnyEvent]:
+        """Yields events without end, oldest first, and asks again after `poll` seconds when there are no more.
+
+        after: the `id` of the last event that you handled; None begins with the oldest that is kept, "now" with the
+        next. Raises EventGapError when events after it are no longer kept.
+        """
         query = {"types": ",".join(types) or None, "sessionId": session_id}
         cursor = after
         while True:
-            page = self.request("GET", "/events", params={**query, "after": cursor})
+            page: EventPage = self.request("GET", "/events", params={**query, "after": cursor})
+            if page["gap"]:
+                raise EventGapError(cursor)
             yield from page["data"]
             if page["next"] is None:
                 time.sleep(poll)
@@ -81,12 +94,14 @@ class Paloma:
         *,
         params: Mapping[str, str | None] | None = None,
         json: Mapping[str, Any] | None = None,
-        data: Mapping[str, str] | None = None,
+        data: Mapping[str, Any] | None = None,
         file: Path | None = None,
         idempotency_key: str | None = None,
     ) -> Any:
-        """Calls any operation. A POST has the same Idempotency-Key in all its tries. Raises PalomaError for what the
-        gateway refuses, and httpx.TransportError when it cannot be reached."""
+        """Calls any operation; `path` without `/v1`. A POST has the same Idempotency-Key in all its tries.
+
+        Raises PalomaError for what the gateway refuses, and httpx.TransportError when it cannot be reached.
+        """
         headers = {"idempotency-key": idempotency_key or str(uuid.uuid4())} if method == "POST" else {}
         query = {name: value for name, value in (params or {}).items() if value is not None}
         for attempt in range(1, self._attempts + 1):
@@ -98,19 +113,20 @@ class Paloma:
                         answer = self._http.request(
                             method, path, data=data, files={"file": (file.name, stream)}, headers=headers
                         )
-            except httpx.TransportError:
-                if attempt == self._attempts or method not in _REPEATABLE:
+            except httpx.TransportError as error:
+                # What never reached the gateway may be repeated whatever it is.
+                if attempt == self._attempts or not (method in _REPEATABLE or isinstance(error, httpx.ConnectError)):
                     raise
                 time.sleep(_pause(attempt))
                 continue
             if answer.is_success:
-                return answer.json() if answer.content else None
+                return answer.json()
             wait = _retry_after(answer) or _pause(attempt)
             # A quota of the day names hours: that is for the caller to decide.
             if answer.status_code not in _RETRIED or attempt == self._attempts or wait > _LONGEST_WAIT:
                 raise PalomaError(answer.status_code, _problem(answer))
             time.sleep(wait)
-        raise AssertionError("attempts is at least 1")
+        raise ValueError("attempts must be at least 1")
 
 
 def _pause(attempt: int) -> float:
@@ -127,4 +143,4 @@ def _problem(answer: httpx.Response) -> dict[str, Any]:
         body = answer.json()
     except ValueError:
         return {}
-    return body if isinstance(body, dict) else {}
+    return cast(dict[str, Any], body) if isinstance(body, dict) else {}

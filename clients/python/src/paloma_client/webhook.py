@@ -7,7 +7,8 @@ import hmac
 import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+
+from .types import AnyEvent
 
 
 class WebhookVerificationError(Exception):
@@ -16,7 +17,7 @@ class WebhookVerificationError(Exception):
 
 def verify_webhook(
     body: bytes, headers: Mapping[str, str], secrets: str | Sequence[str], *, tolerance: float = 300
-) -> dict[str, Any]:
+) -> AnyEvent:
     """Returns the event of a request that was signed with one of the secrets.
 
     body: the bytes as they arrived. secrets: one, or two during a rotation. tolerance: seconds that the timestamp of
@@ -27,7 +28,7 @@ def verify_webhook(
     keys = [secrets] if isinstance(secrets, str) else list(secrets)
     if not (_standard(body, given, keys, tolerance) if "webhook-signature" in given else _plain(body, given, keys)):
         raise WebhookVerificationError("no signature of this request is valid")
-    event: dict[str, Any] = json.loads(body)
+    event: AnyEvent = json.loads(body)
     return event
 
 

@@ -1,0 +1,27 @@
+/** Writes what the clients take from the OpenAPI document: types, and the product's version. */
+import { join } from "node:path";
+import { openApiDocument } from "../src/http/docs/openapi.ts";
+import { pythonTypes } from "./clients/python.ts";
+import { schemasOf } from "./clients/schemas.ts";
+
+const ROOT = join(import.meta.dirname!, "..");
+
+/** The files that are made from the document, with what they have to be. */
+export async function generatedFiles(): Promise<Map<string, string>> {
+  const document = openApiDocument();
+  const schemas = schemasOf(document);
+  return new Map([
+    ["clients/python/src/paloma_client/types.py", pythonTypes(schemas)],
+    ["clients/python/pyproject.toml", await versioned("clients/python/pyproject.toml", document.info.version)],
+  ]);
+}
+
+/** The file as it is, with this version. */
+async function versioned(path: string, version: string): Promise<string> {
+  const text = await Deno.readTextFile(join(ROOT, path));
+  return text.replace(/(^version = |"version": )"[^"]*"/m, `$1${JSON.stringify(version)}`);
+}
+
+if (import.meta.main) {
+  for (const [path, text] of await generatedFiles()) await Deno.writeTextFile(join(ROOT, path), text);
+}

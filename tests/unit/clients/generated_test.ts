@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { generatedFiles } from "../../../scripts/clients.ts";
+import { VERSION } from "../../../src/shipped.ts";
+
+const ROOT = join(import.meta.dirname!, "../../..");
+
+Deno.test("what clients take from the document is what `deno task clients` makes of it, the version too", async () => {
+  for (const [path, text] of await generatedFiles()) {
+    assert.ok(await Deno.readTextFile(join(ROOT, path)) === text, `${path} differs: run \`deno task clients\``);
+  }
+  assert.match(
+    await Deno.readTextFile(join(ROOT, "clients/python/pyproject.toml")),
+    new RegExp(`^version = "${VERSION}"$`, "m"),
+  );
+});
