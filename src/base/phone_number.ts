@@ -53,6 +53,13 @@ export function isCountry(code: string): boolean {
   return isSupportedCountry(code);
 }
 
+/** Returns the country of a number, ISO 3166; of several that share its code, the first. Null if it is of none. */
+export function countryOf(digits: string): string | null {
+  const number = parsePhoneNumberFromString(`+${digits}`);
+  const country = number?.country ?? number?.getPossibleCountries()[0] ?? null;
+  return country !== null && isSupportedCountry(country) ? country : null;
+}
+
 function checked(digits: string): NumberReading {
   if (!DIGITS.test(digits)) return refused("must have 7 to 15 digits with the country code, like 447700900123");
   if (OF_THE_NETWORK.test(digits) || isPossible(digits)) return { digits, why: null };

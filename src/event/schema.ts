@@ -60,6 +60,8 @@ const received = {
     "The ad that started the chat, as far as WhatsApp reports it: title, body, sourceType, sourceId, " +
       "sourceUrl, clickId, …",
   ),
+  choice: z.object({ messageId: MessageId, id: z.string(), label: z.string() }).meta({ id: "ChosenOption" }).optional()
+    .describe("The option of your choices that the message picks; `choice.made` tells it too."),
   details: z.record(z.string(), z.unknown()).optional().describe("Type-specific content that has no field of its own."),
 };
 

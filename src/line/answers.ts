@@ -2,7 +2,7 @@
  * Answers to choices: which option an incoming message chooses, by its text, a vote or a tap. An answer closes nothing:
  * a changed one is another answer.
  */
-import type { EventBody } from "../event/event.ts";
+import type { EventData } from "../event/event.ts";
 import { typeOf } from "../message/content.ts";
 import { type Choice, type ChoicesContent, chosenBy } from "../message/kinds/choices.ts";
 import type { Message } from "../message/message.ts";
@@ -20,17 +20,19 @@ const LOOKED_AT = 5;
 
 type Asked = Message & { content: ChoicesContent };
 
-/** Returns the event of the answer that the message is; null if it is none. */
+export type Answer = EventData<"choice.made">;
+
+/** Returns the answer that the message is, as its event tells it; null if it is none. */
 export async function answerIn(
   { kv, now }: { kv: Kv; now: number },
   lineId: string,
   incoming: Incoming,
-): Promise<EventBody | null> {
+): Promise<Answer | null> {
   const found = await chosenIn({ kv, now }, lineId, incoming);
   if (!found) return null;
   const { asked: { id: messageId, networkId }, option: { id, label }, how } = found;
   const { chat, number } = incoming;
-  return { event: "choice.made", data: { messageId, networkId, chat, number, id, label, how } };
+  return { messageId, networkId, chat, number, id, label, how };
 }
 
 async function chosenIn({ kv, now }: { kv: Kv; now: number }, lineId: string, incoming: Incoming) {

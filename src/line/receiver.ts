@@ -29,7 +29,7 @@ import { verifiedBy } from "../verification/ends.ts";
 import type { Settle } from "../whatsapp/connection.ts";
 import type { GroupNow, Incoming, IncomingChange, Notice, Receipt } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
-import { answerIn } from "./answers.ts";
+import { type Answer, answerIn } from "./answers.ts";
 import { amendSent } from "./amendments.ts";
 import { indexIncoming } from "./chat_entries.ts";
 import { placeOf } from "./chat_marks.ts";
@@ -217,7 +217,10 @@ export class Receiver {
     const sessionName = await this.#deps.sessionName(lineId);
     const now = runtime.clock.now();
     const change = new Change().check(before).set(lineKeys.lineUsed(lineId), now);
-    const body = message.change ? await this.#changeBody(message, message.change, change) : messageBody(message, taken);
+    const answer = await answerIn({ kv, now }, lineId, message);
+    const body = message.change
+      ? await this.#changeBody(message, message.change, change)
+      : messageBody(message, { taken, answer });
     const at = await indexIncoming(this.#deps, change, { lineId, accountId }, {
       message,
       data: body.data,
@@ -227,11 +230,9 @@ export class Receiver {
     change.set(seen, seenRow(message, at));
     if (!message.fromMe) keepHeard(change, lineId, { chats: chatsOf(message), at: writtenAt(message, now) });
     if (taken?.file) keepFile(change, taken.file);
-    const answers = [
-      await answerIn({ kv, now }, lineId, message),
-      await verifiedBy({ kv, now }, { lineId, change }, message),
-    ];
-    for (const event of [body, ...answers.filter((answer) => answer !== null)]) {
+    const verified = await verifiedBy({ kv, now }, { lineId, change }, message);
+    const made = answer && { event: "choice.made" as const, data: answer };
+    for (const event of [body, made, verified].filter((event) => event !== null)) {
       events.append(change, { accountId, sessionId: lineId, sessionName, ...event });
     }
     settle(change);
@@ -295,14 +296,20 @@ export class Receiver {
   }
 }
 
-function messageBody(message: Incoming, taken: Taken): EventBody {
-  const data = dataOf(message, taken);
+/** What was found out about a message. */
+interface Findings {
+  taken: Taken;
+  answer: Answer | null;
+}
+
+function messageBody(message: Incoming, findings: Findings): EventBody {
+  const data = dataOf(message, findings);
   if (!message.fromMe) return { event: "message.received", data };
   return { event: "message.echo", data: { ...data, fromMe: true } };
 }
 
 /** Returns the event's data: the specification's fields, then the additional ones. */
-function dataOf(message: Incoming, taken: Taken): EventData<"message.received"> {
+function dataOf(message: Incoming, { taken, answer }: Findings): EventData<"message.received"> {
   const details = { ...message.details, ...(message.undecryptable ? { undecryptable: true } : {}) };
   return {
     from: message.chat,
@@ -320,6 +327,7 @@ function dataOf(message: Incoming, taken: Taken): EventData<"message.received"> 
     isForwarded: message.isForwarded,
     ...(message.viewOnce ? { viewOnce: true } : {}),
     ...(message.ad === null ? {} : { ad: message.ad }),
+    ...(answer === null ? {} : { choice: { messageId: answer.messageId, id: answer.id, label: answer.label } }),
     ...(Object.keys(details).length > 0 ? { details } : {}),
   };
 }

@@ -11,6 +11,7 @@ import { type Runtime, sleep } from "../runtime.ts";
 import { type Kv, STORE_PAUSE_MS } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { attemptDelivery } from "./delivery.ts";
+import type { Formats } from "./format.ts";
 import type { Ended } from "./delivery_writer.ts";
 import { type Opened, opened, type WebhookRow } from "./webhook.ts";
 
@@ -31,6 +32,7 @@ export interface AttemptsContext {
   seal: Seal;
   runtime: Runtime;
   places: Places;
+  formats: Formats;
 }
 
 /** An attempt that is due. */
@@ -113,17 +115,21 @@ export class Attempts {
 
   async #request(due: Due): Promise<Fate> {
     const { webhook, stopping, dropping: signal, ended } = this.#options;
-    const { kv, runtime: { clock } } = this.#context;
+    const { kv, formats, runtime: { clock } } = this.#context;
+    const patience = { clock, pauseMs: STORE_PAUSE_MS, signal: stopping };
     if (clock.now() - due.readAt > FRESH_MS) {
       const key = eventKeys.event(due.event.accountId, orderOf(due.event.id));
-      const { value } = await retry(() => kv.get(key), { clock, pauseMs: STORE_PAUSE_MS, signal: stopping });
+      const { value } = await retry(() => kv.get(key), patience);
       if (value === null) return "gone";
     }
     const target = webhook();
     if (!target.active) return "put off";
     const { url } = target;
     const open = () => this.#open(target);
-    const outcome = await attemptDelivery(this.#context, { url, open, event: due.event, signal });
+    const { event } = due;
+    const format = formats[target.format ?? "paloma"];
+    const body = await retry(() => format.bodyOf(event), patience);
+    const outcome = await attemptDelivery(this.#context, { url, open, event, body, format, signal });
     if (outcome.kind === "stopped") return "put off";
     this.#works = outcome.kind === "delivered";
     await ended(due, outcome, target);

@@ -5,7 +5,7 @@ import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import type { Runtime } from "../runtime.ts";
 import { SealError } from "../store/seal.ts";
-import { signatureHeaders } from "./sign.ts";
+import type { Format } from "./format.ts";
 import type { DeliveryAttempt, Opened } from "./webhook.ts";
 
 /** Time limit of the whole exchange (spec, Limits). */
@@ -28,24 +28,21 @@ export type AttemptOutcome =
   | { kind: "gone"; attempt: DeliveryAttempt }
   | { kind: "stopped" };
 
-/** Returns the request body. Parsing and stringifying it gives the same bytes, as `event/plain.ts` ensures. */
-export function bodyOf({ event, sessionId, sessionName, data }: LoggedEvent): string {
-  return JSON.stringify({ event, sessionId, sessionName, data });
-}
-
 /** Makes one request. Never throws. `open` throws SealError if the secrets or headers cannot be unsealed. */
 export async function attemptDelivery(
   { safeFetch, runtime }: { safeFetch: SafeFetch; runtime: Runtime },
-  { url, open, event, signal }: {
+  { url, open, event, body: text, format, signal }: {
     url: string;
     open: () => Opened;
     event: LoggedEvent;
+    body: string;
+    format: Pick<Format, "signatureHeaders">;
     signal: AbortSignal;
   },
 ): Promise<AttemptOutcome> {
   const { clock } = runtime;
   const at = clock.now();
-  const body = new TextEncoder().encode(bodyOf(event));
+  const body = new TextEncoder().encode(text);
   let status: number | null = null;
   const ended = (error: string | null): DeliveryAttempt => {
     const to = clock.now();
@@ -68,7 +65,7 @@ export async function attemptDelivery(
         ...headers,
         "content-type": "application/json",
         "user-agent": headers["user-agent"] ?? "Paloma-Webhook/1",
-        ...signatureHeaders({ id: event.id, at, body, secrets }),
+        ...format.signatureHeaders({ id: event.id, at, body, secrets }),
       },
       body,
       schemes: ["https:"],

@@ -15,7 +15,7 @@ export function makeSecret(random: Random): string {
   return SECRET_PREFIX + Buffer.from(random.bytes(SECRET_BYTES)).toString("base64");
 }
 
-interface SignedBody {
+export interface SignedBody {
   /** The event's id, the same for retries and redeliveries. */
   id: string;
   /** When this attempt began, Unix ms. */

@@ -3,6 +3,7 @@ import type { EventName, LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Seal } from "../store/seal.ts";
 import { isGroup } from "../whatsapp/chats.ts";
+import { type FormatName, tells } from "./format.ts";
 
 /** Whose events a webhook gets: of all chats, of 1:1 chats, or of groups. */
 export const CHATS = ["all", "direct", "groups"] as const;
@@ -11,6 +12,8 @@ export interface Webhook {
   id: string;
   accountId: string;
   url: string;
+  /** Absent means "paloma". */
+  format?: FormatName;
   events: readonly EventName[];
   /** Null: every session of the account. */
   sessionId: string | null;
@@ -61,6 +64,8 @@ export interface WebhookRow extends Webhook {
   previousSecret: Uint8Array | null;
   /** The headers with their values, as JSON; absent for none. */
   headers?: Uint8Array;
+  /** By which the target proves in the handshake of its format that it expects requests; absent for none. */
+  verifyToken?: Uint8Array;
 }
 
 /** What a request to the target carries, unsealed. */
@@ -95,7 +100,7 @@ export function shownWebhook(
   row: WebhookRow,
   { failingSince, now }: Pick<ShownWebhook, "failingSince"> & { now: number },
 ): ShownWebhook {
-  const { secret: _, previousSecret: __, headers: ___, ...webhook } = row;
+  const { secret: _, previousSecret: __, headers: ___, verifyToken: ____, ...webhook } = row;
   const rotating = webhook.previousSecretUntil !== null && now < webhook.previousSecretUntil;
   return { ...webhook, previousSecretUntil: rotating ? webhook.previousSecretUntil : null, failingSince };
 }
@@ -127,6 +132,7 @@ export function wants(webhook: Webhook, event: LoggedEvent): boolean {
   if (OWN_TROUBLE.includes(event.event) && "webhookId" in event.data && event.data.webhookId === webhook.id) {
     return false;
   }
+  if (!tells(webhook.format ?? "paloma", event)) return false;
   if (webhook.sessionId !== null && webhook.sessionId !== event.sessionId) return false;
   const { chats = "all" } = webhook;
   const chat = chats === "all" ? null : chatKindOf(event);

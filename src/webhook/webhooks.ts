@@ -11,16 +11,22 @@ import { webhookKeys } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import type { WebhookOwner } from "./dispatcher.ts";
+import { EVENTS_OF, type FormatName } from "./format.ts";
+import { shakeHands } from "./handshake.ts";
 import { purgeWebhook } from "./sweep.ts";
 import { makeSecret } from "./sign.ts";
 import { changedAt, type ShownWebhook, shownWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
 
 interface NewWebhook {
   url: string;
+  /** "paloma" by default. */
+  format?: FormatName;
+  /** What the target of the format "cloud" is asked with; null for other formats. */
+  verifyToken?: string | null;
   /** Null: all. */
   events: readonly EventName[] | null;
   sessionId: string | null;
-  /** "all" by default. */
+  /** "all" by default; in the format "cloud", whose clients may not tell groups from people, "direct". */
   chats?: Webhook["chats"];
   /** Sent with every request beside the gateway's own headers; none by default. */
   headers?: Readonly<Record<string, string>>;
@@ -48,6 +54,8 @@ interface WebhooksDeps {
   seal: Seal;
   runtime: Runtime;
   owner: WebhookOwner;
+  /** Makes the secrets; by default, each webhook has its own. */
+  makeSecret?: typeof makeSecret;
   /** The account's sessions, oldest first. */
   sessions: { list(accountId: string): Promise<readonly { id: string; name: string }[]> };
 }
@@ -73,21 +81,32 @@ export class Webhooks {
     return await this.#shown((await existingWebhook(this.#deps.kv, accountId, webhookId)).value);
   }
 
-  /** Creates a webhook. Throws Problem validation_failed for a forbidden target, not_found for an unknown session. */
+  /**
+   * Creates a webhook. Throws Problem validation_failed for a forbidden target and one that fails the handshake of its
+   * format, not_found for an unknown session.
+   */
   async create(accountId: string, wanted: NewWebhook): Promise<MadeWebhook> {
     const { kv, runtime, owner } = this.#deps;
-    const { url, sessionId, most = Infinity, commitWith } = wanted;
+    const { url, sessionId, most = Infinity, format = "paloma", verifyToken = null, commitWith } = wanted;
+    if ((verifyToken !== null) !== (format === "cloud")) throw invalid("verifyToken", "belongs to the format cloud");
+    const events = checkedEvents(
+      wanted.events ?? USUAL_EVENTS.filter((name) => EVENTS_OF[format].includes(name)),
+      format,
+    );
+    const chats = wanted.chats ?? (format === "cloud" ? "direct" : undefined);
     await this.#vetTarget(url);
     if (sessionId !== null && !(await this.#findSession(accountId, sessionId))) throw notFound("session");
+    if (verifyToken !== null) await shakeHands({ ...this.#deps, random: runtime.random }, { url, verifyToken });
     const { secret, sealed } = this.#sealedSecret();
     const now = runtime.clock.now();
     const row: WebhookRow = {
       id: runtime.ids.next("whk"),
       accountId,
       url,
-      events: checkedEvents(wanted.events ?? USUAL_EVENTS),
+      ...(format === "paloma" ? {} : { format }),
+      events,
       sessionId,
-      ...(wanted.chats === undefined ? {} : { chats: wanted.chats }),
+      ...(chats === undefined ? {} : { chats }),
       ...this.#sealedHeaders(wanted.headers ?? {}),
       active: true,
       switchedOff: null,
@@ -96,6 +115,7 @@ export class Webhooks {
       updatedAt: now,
       secret: sealed,
       previousSecret: null,
+      ...(verifyToken === null ? {} : { verifyToken: this.#sealed(verifyToken) }),
     };
     const creation = async () => {
       const change = await this.#creationOf(row, most);
@@ -114,14 +134,17 @@ export class Webhooks {
     webhookId: string,
     wanted: Partial<Pick<Webhook, "url" | "events" | "active" | "chats"> & Pick<NewWebhook, "headers">>,
   ): Promise<ShownWebhook> {
-    await existingWebhook(this.#deps.kv, accountId, webhookId);
+    const { value: existing } = await existingWebhook(this.#deps.kv, accountId, webhookId);
+    const { format = "paloma" } = existing;
+    const events = wanted.events && checkedEvents(wanted.events, format);
     if (wanted.url !== undefined) await this.#vetTarget(wanted.url);
+    if (wanted.url !== undefined && existing.verifyToken) await this.#shakeHandsAgain(wanted.url, existing.verifyToken);
     const headers = wanted.headers && this.#sealedHeaders(wanted.headers);
     const row = await this.#change(accountId, webhookId, (before) => ({
       ...(wanted.chats === undefined ? {} : { chats: wanted.chats }),
       ...headers,
       url: wanted.url ?? before.url,
-      events: wanted.events === undefined ? before.events : checkedEvents(wanted.events),
+      events: events ?? before.events,
       active: wanted.active ?? before.active,
       switchedOff: wanted.active === true ? null : before.switchedOff,
     }));
@@ -227,15 +250,24 @@ export class Webhooks {
   }
 
   #sealedSecret(): { secret: string; sealed: Uint8Array } {
-    const { runtime, seal } = this.#deps;
-    const secret = makeSecret(runtime.random);
-    return { secret, sealed: seal.seal(new TextEncoder().encode(secret)) };
+    const { runtime } = this.#deps;
+    const secret = (this.#deps.makeSecret ?? makeSecret)(runtime.random);
+    return { secret, sealed: this.#sealed(secret) };
+  }
+
+  #sealed(text: string): Uint8Array {
+    return this.#deps.seal.seal(new TextEncoder().encode(text));
+  }
+
+  async #shakeHandsAgain(url: string, sealedToken: Uint8Array): Promise<void> {
+    const { seal, safeFetch, runtime: { random } } = this.#deps;
+    await shakeHands({ safeFetch, random }, { url, verifyToken: new TextDecoder().decode(seal.open(sealedToken)) });
   }
 
   /** Returns the part of the row that holds the headers, with their values sealed: they may be passwords. */
   #sealedHeaders(headers: Readonly<Record<string, string>>): Required<Pick<WebhookRow, "headers" | "headerNames">> {
     const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-    const sealed = this.#deps.seal.seal(new TextEncoder().encode(JSON.stringify(Object.fromEntries(lower))));
+    const sealed = this.#sealed(JSON.stringify(Object.fromEntries(lower)));
     return { headerNames: lower.map(([name]) => name), headers: sealed };
   }
 
@@ -257,9 +289,12 @@ export async function existingWebhook(kv: Kv, accountId: string, webhookId: stri
 }
 
 /**
- * Returns the names without duplicates, in the catalogue's order. Throws Problem validation_failed if there are none.
+ * Returns the names without duplicates, in the catalogue's order. Throws Problem validation_failed if there are none,
+ * or one that the format cannot tell.
  */
-function checkedEvents(names: readonly EventName[]): EventName[] {
+function checkedEvents(names: readonly EventName[], format: FormatName): EventName[] {
+  const untold = names.find((name) => !EVENTS_OF[format].includes(name));
+  if (untold) throw invalid("events", `the format ${format} has no ${untold}`);
   if (names.length === 0) throw invalid("events", "needs at least one event, or is left out for all");
   return EVENT_NAMES.filter((name) => names.includes(name));
 }

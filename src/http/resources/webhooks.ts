@@ -1,6 +1,7 @@
 /** Webhooks, to which events are posted (spec, "Webhooks"); `deliveries.ts` has their delivery log. */
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES, type EventName } from "../../event/event.ts";
+import { FORMAT_NAMES } from "../../webhook/format.ts";
 import { CHATS, type ShownWebhook } from "../../webhook/webhook.ts";
 import type { MadeWebhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
@@ -15,9 +16,13 @@ const Chats = z.enum(CHATS).openapi("WebhookChats", {
     "Whether events of all chats are delivered, of 1:1 chats, or of groups. Events about no chat always are.",
 });
 
+const Format = z.enum(FORMAT_NAMES).openapi("WebhookFormat", {
+  description: "The shape of the requests: `paloma`, as described here, or `cloud`, that of WhatsApp's Cloud API.",
+});
+
 /** What the gateway sets itself, or what would change how the request is read. */
 const RESERVED =
-  /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|accept-encoding|webhook-.*|x-webhook-signature.*)$/i;
+  /^(?:host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|keep-alive|proxy-.*|accept-encoding|webhook-.*|x-webhook-signature.*|x-hub-.*)$/i;
 const MOST_HEADERS = 20;
 
 const Headers = z.record(
@@ -45,6 +50,7 @@ const Headers = z.record(
 const webhookFields = {
   id: idOf("webhook", "whk"),
   url: z.string().openapi({ example: "https://example.com/paloma" }),
+  format: Format,
   events: EventNames,
   sessionId: z.string().nullable().openapi({ description: "Only events of this session; null for all sessions." }),
   chats: Chats,
@@ -84,13 +90,21 @@ const events = EventNames.min(1).max(100).transform(unique);
 
 const WebhookCreation = z.strictObject({
   url,
+  format: Format.nullish().openapi({ description: "Defaults to `paloma`.", example: undefined }),
+  verifyToken: z.string().min(1).max(512).nullish().openapi({
+    description:
+      "Of the format `cloud`, which needs it: at creation and when the URL is changed, the target is asked " +
+      "`GET ?hub.mode=subscribe&hub.verify_token=…&hub.challenge=…`, and must answer with the challenge.",
+    example: undefined,
+  }),
   events: events.nullish().openapi({
-    description: "Events to subscribe to. Defaults to all except `presence.updated`.",
+    description: "Events to subscribe to. Defaults to all except `presence.updated`; in the format `cloud`, to those " +
+      "that it can tell.",
   }),
   sessionId: z.string().min(1).max(100).nullish().openapi({
     description: "Restrict the webhook to one session. Defaults to all sessions.",
   }),
-  chats: Chats.nullish().openapi({ description: "Defaults to `all`." }),
+  chats: Chats.nullish().openapi({ description: "Defaults to `all`, in the format `cloud` to `direct`." }),
   headers: Headers.nullish(),
 }).openapi("WebhookCreation");
 
@@ -201,6 +215,8 @@ function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
       const most = caller.plan.webhooks;
       return webhooks.create(caller.account.id, {
         url: body.url,
+        format: body.format ?? "paloma",
+        verifyToken: body.verifyToken ?? null,
         events: body.events ?? null,
         sessionId: body.sessionId ?? null,
         ...(chats == null ? {} : { chats }),
@@ -246,6 +262,7 @@ function recordOf(webhook: ShownWebhook): z.infer<typeof WebhookRecord> {
   return {
     id,
     url,
+    format: webhook.format ?? "paloma",
     events: [...events],
     sessionId,
     chats: webhook.chats ?? "all",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { LoggedEvent } from "../../../src/event/event.ts";
 import { plain } from "../../../src/event/plain.ts";
-import { bodyOf } from "../../../src/webhook/delivery.ts";
+import { palomaFormat } from "../../../src/webhook/format.ts";
 import { makeSecret, signatureHeaders } from "../../../src/webhook/sign.ts";
 import { seededRandom } from "../../support/runtime.ts";
 
@@ -109,7 +109,7 @@ async function isThere(command: string): Promise<boolean> {
 }
 
 const secret = makeSecret(seededRandom(5));
-const body = bodyOf({
+const body = await palomaFormat.bodyOf({
   id: "evt_1",
   createdAt: 0,
   accountId: "acc_1",
