@@ -50,15 +50,14 @@ export async function contentOf(data: Received, known: Known): Promise<Fields> {
 /** Returns the answer to choices as the kind of answer to what was sent: a button, a list or a template's button. */
 export async function chosen({ messageId, id, label }: NonNullable<Received["choice"]>, known: Known): Promise<Fields> {
   const asked = await known.message(messageId);
-  const content = asked?.content;
-  const options = content && "options" in content ? content.options : [];
-  const option = options.find((each) => typeof each === "object" && each.id === id);
-  const description = typeof option === "object" ? option.description : null;
-  const kind = asked?.manner?.memo?.answer ??
-    (options.length > MOST_BUTTONS || description ? "list_reply" : "button_reply");
-  return kind === "button"
-    ? button(id, label)
-    : interactive(kind, { id, title: label, ...(description ? { description } : {}) });
+  if (asked?.content.kind === "template") return button(id, label);
+  const options = asked?.content.kind === "choices" ? asked.content.options : [];
+  const { description = null } = options.find((option) => option.id === id) ?? {};
+  const isList = asked?.manner?.cloud
+    ? asked.manner.cloud.interactive === "list"
+    : options.length > MOST_BUTTONS || description !== null;
+  if (!isList) return interactive("button_reply", { id, title: label });
+  return interactive("list_reply", { id, title: label, ...(description === null ? {} : { description }) });
 }
 
 /** More options than this are a list. */

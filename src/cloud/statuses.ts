@@ -28,12 +28,12 @@ const CODES: Readonly<Record<string, number>> = {
 /** Returns the status that the event tells; `message` is the record, null if it is gone. */
 export function statusOf({ event, data, createdAt }: StatusEvent, message: Message | null): Status {
   const seconds = (time: number) => String(Math.floor(time / 1000));
-  const data_ = message?.manner?.memo?.data;
+  const callbackData = message?.manner?.cloud?.callbackData;
   const said = {
     id: data.messageId,
     chat: chatOf("to" in data ? data.to : message?.to ?? ""),
     participant: null,
-    ...(data_ === undefined ? {} : { biz_opaque_callback_data: data_ }),
+    ...(callbackData === undefined ? {} : { biz_opaque_callback_data: callbackData }),
   };
   switch (event) {
     case "message.sent":

@@ -70,8 +70,8 @@ export interface SendManner extends Omit<Manner, "preview"> {
   tags?: readonly string[];
   /** Cancelled if the chat writes before it leaves. */
   cancelOnReply?: true;
-  /** What an interface before the API keeps with the message for its own reports. */
-  memo?: Readonly<Record<string, string>>;
+  /** What the official API's shape gives back with the message's statuses and answers (`src/cloud/`). */
+  cloud?: { callbackData?: string; interactive?: "button" | "list" };
 }
 
 export interface Message {

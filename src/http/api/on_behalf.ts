@@ -1,9 +1,5 @@
 /** Requests to the API that the process makes for a caller: what is asked through another interface. */
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { ApiContext } from "./route.ts";
-
-/** What the interface keeps with the messages of its request, which runs within. */
-export const memo = new AsyncLocalStorage<Readonly<Record<string, string>>>();
 
 /** The headers that tell whose request it is, and which it repeats. */
 const OF_CALLER = ["x-api-key", "x-forwarded-for", "origin", "referer", "idempotency-key"];

@@ -9,7 +9,6 @@ import { type OutgoingContent, typeOf } from "../../../message/content.ts";
 import type { SendManner } from "../../../message/message.ts";
 import type { SendItem } from "../../../message/send.ts";
 import { isGroup } from "../../../whatsapp/chats.ts";
-import { memo } from "../../api/on_behalf.ts";
 import type { MannerFields } from "./fields.ts";
 
 /** Options that make no sense for a kind of message, and why. */
@@ -91,8 +90,6 @@ function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendMan
   if (typing) manner.typingMs = typing;
   if (tags?.length) manner.tags = [...new Set(tags)];
   if (cancelOnReply) manner.cancelOnReply = true;
-  const kept = memo.getStore();
-  if (kept) manner.memo = kept;
   return manner;
 }
 
