@@ -18,15 +18,10 @@ const TITLES: Readonly<Record<number, string>> = {
   100: "Invalid parameter",
   190: "Invalid OAuth access token",
   130429: "Rate limit hit",
-  131026: "Message undeliverable",
-  131047: "Re-engagement message",
   131051: "Unsupported message type",
-  131052: "Media download error",
   131053: "Media upload error",
   132001: "Template name does not exist in the translation",
 };
-
-const OTHER = "Something went wrong";
 
 const CODES: Readonly<Record<number, number>> = {
   400: 100,
@@ -48,17 +43,11 @@ export function ofProblem(
   return { code: CODES[status] ?? 131000, status, detail };
 }
 
-/** Returns an error as statuses and messages carry it. */
-export function errorInEvent(code: number, details: string): object {
-  const title = TITLES[code] ?? OTHER;
-  return { code, title, message: title, error_data: { details } };
-}
-
 /** Returns the body of the answer; `requestId` finds the request in the log. */
 export function errorBody({ code, detail }: { code: number; detail: string }, requestId: string): object {
   return {
     error: {
-      message: `(#${code}) ${TITLES[code] ?? OTHER}`,
+      message: `(#${code}) ${TITLES[code] ?? "Something went wrong"}`,
       type: "OAuthException",
       code,
       error_data: { messaging_product: "whatsapp", details: detail },

@@ -1,7 +1,7 @@
 /** What became of a message, as a status of the official API. */
 import type { EventData, LoggedEvent } from "../event/event.ts";
 import { chatOf, type Message } from "../message/message.ts";
-import { errorInEvent } from "./errors.ts";
+import { errorInEvent, type EventErrorCode } from "./event_errors.ts";
 
 export interface Status {
   id: string;
@@ -19,7 +19,7 @@ export interface Status {
 type StatusEvent = Extract<LoggedEvent, { event: "message.sent" | "message.status" | "message.failed" }>;
 
 /** The codes for why a message failed; 131000 for all others. */
-const CODES: Readonly<Record<string, number>> = {
+const CODES: Readonly<Record<string, EventErrorCode>> = {
   number_not_registered: 131026,
   file_unavailable: 131053,
   file_unsuitable: 131053,
