@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import { dataFolder } from "../../src/app.ts";
+import { formatsOn } from "../../src/cloud/webhook_format.ts";
 import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
 import { readAllowList } from "../../src/egress/vetting.ts";
 import type { LoggedEvent, NewEvent } from "../../src/event/event.ts";
@@ -15,6 +16,7 @@ import { openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
 import { Change } from "../../src/store/kv.ts";
 import { attemptDelivery } from "../../src/webhook/delivery.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
+import { palomaFormat } from "../../src/webhook/format.ts";
 import { makeSecret } from "../../src/webhook/sign.ts";
 import { Webhooks } from "../../src/webhook/webhooks.ts";
 import { type Child, startChild, wallClock } from "./child.ts";
@@ -103,6 +105,8 @@ function makePost(stage: Stage): (number: number) => Promise<void> {
       url,
       open: () => ({ secrets: [secret], headers: {} }),
       event,
+      body: await palomaFormat.bodyOf(event),
+      format: palomaFormat,
       signal,
     });
     if (outcome.kind !== "delivered") throw new Error("the receiver did not take a delivery");
@@ -146,7 +150,7 @@ async function openDurable(stage: Stage) {
   const events = makeEventLog(kv, runtime);
   const safeFetch = client(stage);
   const bell = await openDenoKvBell({ runtime });
-  const dispatcher = new Dispatcher({ kv, events, runtime, safeFetch, seal, bell });
+  const dispatcher = new Dispatcher({ kv, events, runtime, safeFetch, seal, bell, formats: formatsOn(kv) });
   const sessions = { list: () => Promise.resolve([SESSION]) };
   const hooks = new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, sessions });
   const { url } = stage.receiver.ready;

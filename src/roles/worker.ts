@@ -3,7 +3,7 @@
  * serves all lines and webhooks; on a shared store (`shared_worker.ts`) those whose leases it holds.
  */
 import { inOrder, type Service, together } from "../base/service.ts";
-import { cloudFormat } from "../cloud/webhook_format.ts";
+import { formatsOn } from "../cloud/webhook_format.ts";
 import { type Ownership, soleOwnership } from "../line/ownership.ts";
 import { Supervisor } from "../line/supervisor.ts";
 import { removeAllStaged } from "../message/bulk.ts";
@@ -13,7 +13,6 @@ import { measuredWebhooks } from "../ops/metrics.ts";
 import { makeTimeKeeper } from "../ops/time_keeper.ts";
 import type { Kv } from "../store/kv.ts";
 import { Dispatcher, type WebhookOwnership } from "../webhook/dispatcher.ts";
-import { palomaFormat } from "../webhook/format.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 import type { SessionsOptions } from "./sessions.ts";
@@ -73,7 +72,7 @@ export function dispatcherOf(ground: Ground, ownership?: WebhookOwnership): Disp
     safeFetch: measuredWebhooks(safeFetch, metrics),
     seal,
     bell,
-    formats: { paloma: palomaFormat, cloud: cloudFormat(kv) },
+    formats: formatsOn(kv),
     ...(ownership ? { ownership } : {}),
   });
 }

@@ -9,6 +9,7 @@ import { Accounts } from "../../src/account/accounts.ts";
 import { Callers } from "../../src/account/callers.ts";
 import { DEFAULT_PLANS, type Plan } from "../../src/account/plan.ts";
 import { Plans } from "../../src/account/plans.ts";
+import { formatsOn } from "../../src/cloud/webhook_format.ts";
 import { EgressError } from "../../src/egress/egress_error.ts";
 import { makeSafeFetch, type SafeFetch } from "../../src/egress/safe_fetch.ts";
 import { readAllowList } from "../../src/egress/vetting.ts";
@@ -187,7 +188,15 @@ export class ApiWorld implements ApiStage {
       fetch: () => Promise.reject(new EgressError("unreachable", "there is no network here")),
       proxy: () => Promise.reject(new Error("no proxies here")),
     };
-    const dispatcher = this.#dispatcher = new Dispatcher({ kv, events, safeFetch, seal, runtime, bell });
+    const dispatcher = this.#dispatcher = new Dispatcher({
+      kv,
+      events,
+      safeFetch,
+      seal,
+      runtime,
+      bell,
+      formats: formatsOn(kv),
+    });
     const metrics = makeMetrics();
     const made = makeServices({
       kv,

@@ -8,8 +8,7 @@ import { Change } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import type { Delivery } from "../../src/webhook/webhook.ts";
-import { palomaFormat } from "../../src/webhook/format.ts";
-import { cloudFormat } from "../../src/cloud/webhook_format.ts";
+import { formatsOn } from "../../src/cloud/webhook_format.ts";
 import { Webhooks } from "../../src/webhook/webhooks.ts";
 import { DeliveryLog } from "../../src/webhook/delivery_log.ts";
 import { testBell } from "./bell.ts";
@@ -64,7 +63,7 @@ export class WebhookWorld {
       seal,
       runtime,
       bell: testBell(runtime),
-      formats: { paloma: palomaFormat, cloud: cloudFormat(kv) },
+      formats: formatsOn(kv),
     });
     const sessions = { list: () => Promise.resolve([SESSION]) };
     this.webhooks = new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, sessions });

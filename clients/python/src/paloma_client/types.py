@@ -214,6 +214,30 @@ class ChoiceMadeEvent(TypedDict):
     data: ChoiceMadeEventData
 
 
+class VerificationPassedEvent(TypedDict):
+    id: NotRequired[str]
+    """Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header."""
+    createdAt: NotRequired[str]
+    """ISO 8601, UTC. In the feed and the stream."""
+    event: Literal["verification.passed"]
+    sessionId: str
+    sessionName: str
+    """Name of the session."""
+    data: VerificationPassedEventData
+
+
+class VerificationFailedEvent(TypedDict):
+    id: NotRequired[str]
+    """Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header."""
+    createdAt: NotRequired[str]
+    """ISO 8601, UTC. In the feed and the stream."""
+    event: Literal["verification.failed"]
+    sessionId: str
+    sessionName: str
+    """Name of the session."""
+    data: VerificationFailedEventData
+
+
 class BulkFinishedEvent(TypedDict):
     id: NotRequired[str]
     """Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header."""
@@ -1485,10 +1509,47 @@ class TemplateTexts(TypedDict):
     """Options to choose from: the template is then sent as choices."""
 
 
+class Verification(TypedDict):
+    id: str
+    """Id of the verification."""
+    sessionId: str
+    """Id of the session."""
+    status: Literal["pending", "passed", "failed", "expired"]
+    code: str
+    text: str
+    """The text that the person sends."""
+    link: str
+    """Opens WhatsApp with the text, ready to be sent to the session's number."""
+    qr: str
+    """The link as a QR code: the data URL of a PNG image."""
+    number: str | None
+    """The number that sent the code; until then the one that was asked for. Null if it is not known."""
+    chat: str | None
+    """JID of the chat that sent the code; null until then."""
+    reason: str | None
+    """Why it failed: `expired`, `other_number`, `number_hidden`."""
+    createdAt: str
+    """ISO 8601, UTC."""
+    expiresAt: str
+    """ISO 8601, UTC."""
+
+
+class VerificationCreation(TypedDict):
+    purpose: NotRequired[str | None]
+    """What it is for, shown before the code in the text that the person sends."""
+    number: NotRequired[str | None]
+    """The only number that passes. Any number does if it is left out."""
+    ttl: NotRequired[int | None]
+    """Seconds until it expires. Defaults to 600."""
+    sessionId: NotRequired[str | None]
+    """The session that receives the code. Defaults to the oldest connected one."""
+
+
 class Webhook(TypedDict):
     id: str
     """Id of the webhook."""
     url: str
+    format: WebhookFormat
     events: list[EventName]
     sessionId: str | None
     """Only events of this session; null for all sessions."""
@@ -1507,7 +1568,9 @@ class Webhook(TypedDict):
     updatedAt: str
     """ISO 8601, UTC."""
 
-EventName: TypeAlias = "Literal['message.sent', 'message.status', 'message.failed', 'message.received', 'session.connected', 'session.disconnected', 'session.qr', 'session.passkey', 'session.restricted', 'session.degraded', 'message.echo', 'message.edited', 'message.deleted', 'poll.vote', 'choice.made', 'bulk.finished', 'recipient.opted_out', 'call.received', 'presence.updated', 'group.updated', 'group.participants', 'webhook.failing', 'webhook.disabled', 'webhook.test']"
+WebhookFormat: TypeAlias = "Literal['paloma', 'cloud']"
+
+EventName: TypeAlias = "Literal['message.sent', 'message.status', 'message.failed', 'message.received', 'session.connected', 'session.disconnected', 'session.qr', 'session.passkey', 'session.restricted', 'session.degraded', 'message.echo', 'message.edited', 'message.deleted', 'poll.vote', 'choice.made', 'verification.passed', 'verification.failed', 'bulk.finished', 'recipient.opted_out', 'call.received', 'presence.updated', 'group.updated', 'group.participants', 'webhook.failing', 'webhook.disabled', 'webhook.test']"
 
 WebhookChats: TypeAlias = "Literal['all', 'direct', 'groups']"
 
@@ -1516,6 +1579,7 @@ class WebhookWithSecret(TypedDict):
     id: str
     """Id of the webhook."""
     url: str
+    format: WebhookFormat
     events: list[EventName]
     sessionId: str | None
     """Only events of this session; null for all sessions."""
@@ -1540,12 +1604,16 @@ class WebhookWithSecret(TypedDict):
 class WebhookCreation(TypedDict):
     url: str
     """HTTPS URL to which events are posted. Plain HTTP is accepted for hosts that the operator allows."""
+    format: NotRequired[WebhookFormat | None]
+    """Defaults to `paloma`."""
+    verifyToken: NotRequired[str | None]
+    """Of the format `cloud`, which needs it: at creation and when the URL is changed, the target is asked `GET ?hub.mode=subscribe&hub.verify_token=…&hub.challenge=…`, and must answer with the challenge."""
     events: NotRequired[list[EventName] | None]
-    """Events to subscribe to. Defaults to all except `presence.updated`."""
+    """Events to subscribe to. Defaults to all except `presence.updated`; in the format `cloud`, to those that it can tell."""
     sessionId: NotRequired[str | None]
     """Restrict the webhook to one session. Defaults to all sessions."""
     chats: NotRequired[WebhookChats | None]
-    """Defaults to `all`."""
+    """Defaults to `all`, in the format `cloud` to `direct`."""
     headers: NotRequired[dict[str, str] | None]
     """Headers sent with every request, such as `Authorization`. Stored encrypted and never shown."""
 
@@ -1592,7 +1660,7 @@ class EventPage(TypedDict):
     gap: bool
     """True if some events after the cursor are no longer kept."""
 
-AnyEvent: TypeAlias = "MessageSentEvent | MessageStatusEvent | MessageFailedEvent | MessageReceivedEvent | SessionConnectedEvent | SessionDisconnectedEvent | SessionQrEvent | SessionPasskeyEvent | SessionRestrictedEvent | SessionDegradedEvent | MessageEchoEvent | MessageEditedEvent | MessageDeletedEvent | PollVoteEvent | ChoiceMadeEvent | BulkFinishedEvent | RecipientOptedOutEvent | CallReceivedEvent | PresenceUpdatedEvent | GroupUpdatedEvent | GroupParticipantsEvent | WebhookDisabledEvent | WebhookFailingEvent | WebhookTestEvent"
+AnyEvent: TypeAlias = "MessageSentEvent | MessageStatusEvent | MessageFailedEvent | MessageReceivedEvent | SessionConnectedEvent | SessionDisconnectedEvent | SessionQrEvent | SessionPasskeyEvent | SessionRestrictedEvent | SessionDegradedEvent | MessageEchoEvent | MessageEditedEvent | MessageDeletedEvent | PollVoteEvent | ChoiceMadeEvent | VerificationPassedEvent | VerificationFailedEvent | BulkFinishedEvent | RecipientOptedOutEvent | CallReceivedEvent | PresenceUpdatedEvent | GroupUpdatedEvent | GroupParticipantsEvent | WebhookDisabledEvent | WebhookFailingEvent | WebhookTestEvent"
 
 
 class Account(TypedDict):
@@ -1843,6 +1911,10 @@ class TemplateList(TypedDict):
     data: list[Template]
 
 
+class VerificationResponse(TypedDict):
+    data: Verification
+
+
 class WebhookList(TypedDict):
     data: list[Webhook]
 
@@ -1956,6 +2028,15 @@ class MessageFailedEventData(TypedDict):
     tags: NotRequired[list[str]]
     """The tags of the send; absent if it had none."""
 
+
+class MessageReceivedEventDataChoice(TypedDict):
+    """The option of your choices that the message picks; `choice.made` tells it too."""
+
+    messageId: str
+    """The gateway's id of the message, as returned by the send."""
+    id: str
+    label: str
+
 MessageReceivedEventData = TypedDict("MessageReceivedEventData", {
     "from": "str",
     "number": "str | None",
@@ -1972,6 +2053,7 @@ MessageReceivedEventData = TypedDict("MessageReceivedEventData", {
     "isForwarded": "bool",
     "viewOnce": "NotRequired[bool]",
     "ad": "NotRequired[dict[str, str]]",
+    "choice": "NotRequired[MessageReceivedEventDataChoice]",
     "details": "NotRequired[dict[str, Any]]",
 })
 
@@ -2012,6 +2094,15 @@ class SessionDegradedEventData(TypedDict):
     reason: str | None
     """What is wrong, in one sentence; null once the session has recovered."""
 
+
+class MessageEchoEventDataChoice(TypedDict):
+    """The option of your choices that the message picks; `choice.made` tells it too."""
+
+    messageId: str
+    """The gateway's id of the message, as returned by the send."""
+    id: str
+    label: str
+
 MessageEchoEventData = TypedDict("MessageEchoEventData", {
     "from": "str",
     "number": "str | None",
@@ -2028,6 +2119,7 @@ MessageEchoEventData = TypedDict("MessageEchoEventData", {
     "isForwarded": "bool",
     "viewOnce": "NotRequired[bool]",
     "ad": "NotRequired[dict[str, str]]",
+    "choice": "NotRequired[MessageEchoEventDataChoice]",
     "details": "NotRequired[dict[str, Any]]",
     "fromMe": "bool",
 })
@@ -2080,6 +2172,22 @@ class ChoiceMadeEventData(TypedDict):
     label: str
     how: Literal["text", "vote", "tap"]
     """Whether the person wrote it, voted in the poll or tapped it."""
+
+
+class VerificationPassedEventData(TypedDict):
+    id: str
+    """Id of the verification."""
+    number: str | None
+    """Phone number of the person who did it, digits only; null if WhatsApp never revealed it."""
+    chat: str
+    """JID of the chat: the other person's or the group's."""
+
+
+class VerificationFailedEventData(TypedDict):
+    id: str
+    """Id of the verification."""
+    reason: str
+    """Stable code: expired, other_number, number_hidden."""
 
 
 class BulkFinishedEventData(TypedDict):
@@ -2238,6 +2346,8 @@ class AccountPlan(TypedDict):
     """Maximum number of concurrent event streams."""
     templates: int
     """Maximum number of templates."""
+    verifications: int
+    """Maximum number of open verifications."""
     hours: AccountPlanHours | None
     """Hours within which messages are sent; null for any time."""
     newChatsDaily: int | None
