@@ -1,29 +1,53 @@
-/** The official API's messages as sends of ours: which route they call, and with which body. */
+/** The official API's messages as sends of ours: a type is a row of the table. */
+import type { Account } from "../account/account.ts";
+import { percentDecoded } from "../base/addresses.ts";
+import { safeFilename } from "../media/filename.ts";
+import type { MediaStore } from "../media/store.ts";
+import type { Uploads } from "../media/uploads.ts";
+import { HEAD_BYTES, type OutgoingContent, refusalOf } from "../message/content.ts";
+import { askedContent } from "../message/kinds/file.ts";
+import type { SendManner } from "../message/message.ts";
+import type { Templates } from "../message/templates/templates.ts";
+import type { FileKind } from "../whatsapp/outgoing.ts";
+import { contactsOf } from "./contacts.ts";
 import { CloudError, wrongParameter } from "./errors.ts";
+import { type Fields, isTrue, list, number, object, objectIn, text, textIn } from "./fields.ts";
+import { fileIdOf } from "./media_id.ts";
+import { templateOf } from "./template_sends.ts";
 
-export type Fields = Record<string, unknown>;
+/** A kind of `/v1/messages/send` with its fields, or a content that is made here. */
+export type Send =
+  & ({ kind: string; fields: Fields } | { content: OutgoingContent })
+  & Pick<NonNullable<SendManner["cloud"]>, "interactive">;
 
-interface Send {
-  /** Below `/v1/messages/send/`. */
-  route: string;
-  body: Fields;
+/** What a send may refer to. */
+export interface Sources {
+  account: Pick<Account, "id">;
+  /** The recipient. */
+  to: string;
+  uploads: Pick<Uploads, "find">;
+  media: Pick<MediaStore, "head">;
+  templates: Pick<Templates, "for">;
 }
 
+type MakeSend = (part: Fields, sources: Sources) => Send | Promise<Send>;
+
 /** Types by name, in the order of the reference. Each gets the message's member of its name. */
-const TYPES: Readonly<Record<string, (part: Fields) => Send>> = {
-  text: ({ body, preview_url }) => ({ route: "text", body: { text: body, linkPreview: isTrue(preview_url) } }),
-  image: file,
-  video: file,
-  document: file,
-  audio: ({ voice, ...part }) => isTrue(voice) ? { route: "voice", body: { fileUrl: linkOf(part) } } : file(part),
-  sticker: (part) => ({ route: "sticker", body: { fileUrl: linkOf(part) } }),
+const TYPES: Readonly<Record<string, MakeSend>> = {
+  text: ({ body, preview_url }) => ({ kind: "text", fields: { text: body, linkPreview: isTrue(preview_url) } }),
+  image: (part, sources) => file("image", part, sources),
+  video: (part, sources) => file("video", part, sources),
+  audio: (part, sources) => file(isTrue(part.voice) ? "voice" : "audio", part, sources),
+  document: (part, sources) => file("document", part, sources),
+  sticker: (part, sources) => file("sticker", part, sources),
   location: ({ latitude, longitude, name, address }) => ({
-    route: "location",
-    body: { latitude: number(latitude), longitude: number(longitude), name, address },
+    kind: "location",
+    fields: { latitude: number(latitude), longitude: number(longitude), name, address },
   }),
-  reaction: ({ message_id, emoji }) => ({ route: "reaction", body: { messageId: message_id, emoji: emoji ?? "" } }),
+  contacts: ({ contacts }) => ({ content: contactsOf(contacts) }),
+  reaction: ({ message_id, emoji }) => ({ kind: "reaction", fields: { messageId: message_id, emoji: emoji ?? "" } }),
   interactive,
-  template,
+  template: async (part, sources) => ({ content: await templateOf(part, sources) }),
 };
 
 /** Members of a message beside the one that its type names. Others would change it, and are refused. */
@@ -36,131 +60,101 @@ const COMMON = new Set([
   "biz_opaque_callback_data",
 ]);
 
-/** Returns the send. Throws CloudError. */
-export function sendOf(message: Fields): Send & { to: string } {
+const MAX_CALLBACK_DATA = 512;
+
+/** Returns the recipient of the message, as the client wrote it. Throws CloudError. */
+export function recipientOf({ to }: Fields): string {
+  const written = typeof to === "number" ? String(to) : to;
+  if (typeof written !== "string" || written === "") throw wrongParameter("to is required");
+  return written;
+}
+
+/** Returns the send, and what is kept with it for its statuses and answers. Throws CloudError. */
+export async function sendOf(
+  message: Fields,
+  sources: Sources,
+): Promise<{ send: Send; replyTo: unknown; cloud: SendManner["cloud"] }> {
   if (message.messaging_product !== "whatsapp") throw wrongParameter("messaging_product must be whatsapp");
   const type = message.type ?? "text";
-  if (typeof type !== "string" || !(Object.hasOwn(TYPES, type) || type === "contacts")) {
-    throw new CloudError(131051, `The type ${String(type).slice(0, 50)} is not supported.`);
-  }
+  const makeSend = typeof type === "string" && Object.hasOwn(TYPES, type) ? TYPES[type] : undefined;
+  if (!makeSend) throw new CloudError(131051, `The type ${String(type).slice(0, 50)} is not supported.`);
   const unknown = Object.keys(message).find((name) => name !== type && !COMMON.has(name));
   if (unknown) throw wrongParameter(`${unknown.slice(0, 50)} is not supported for the type ${type}`);
-  if (typeof message.to !== "string") throw wrongParameter("to is required, as a text");
-  const { route, body } = type === "contacts" ? contacts(message.contacts) : TYPES[type]!(object(message, type));
-  const { to } = message;
-  // A reaction goes to the chat of its message.
-  if (route === "reaction") return { to, route, body };
-  const replyTo = message.context === undefined ? {} : { replyTo: object(message, "context").message_id };
-  return { to, route, body: { to, ...body, ...replyTo } };
+  const callbackData = textIn(message, "biz_opaque_callback_data", MAX_CALLBACK_DATA);
+  const send = await makeSend(type === "contacts" ? message : object(message, String(type)), sources);
+  const { interactive } = send;
+  const cloud = { ...(callbackData ? { callbackData } : {}), ...(interactive ? { interactive } : {}) };
+  return {
+    send,
+    replyTo: objectIn(message, "context").message_id,
+    cloud: Object.keys(cloud).length > 0 ? cloud : undefined,
+  };
 }
 
-/** Returns the value without members that are null, which clients send for what they leave out. */
-export function withoutNull(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNull);
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(
-    Object.entries(value).filter(([, each]) => each !== null).map(([name, each]) => [name, withoutNull(each)]),
-  );
-}
+/** Kinds that show a caption. */
+const CAPTIONED: readonly FileKind[] = ["image", "video", "document"];
 
-/** Returns a value that may be written as JSON in a text. */
-function structure(value: unknown): unknown {
-  if (typeof value !== "string" || !/^\s*[[{]/.test(value)) return value;
-  try {
-    return withoutNull(JSON.parse(value));
-  } catch {
-    return value;
+async function file(kind: FileKind, part: Fields, { account, uploads, media }: Sources): Promise<Send> {
+  const caption = textIn(part, "caption");
+  if (caption && !CAPTIONED.includes(kind)) throw wrongParameter(`caption is not supported for the type ${kind}`);
+  const given = safeFilename(textIn(part, "filename", 255) ?? "") ?? undefined;
+  if ((part.id === undefined) === (part.link === undefined)) {
+    throw wrongParameter("either id or link is required, and not both");
   }
-}
-
-function object(parent: Fields, name: string): Fields {
-  const value = structure(parent[name]);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw wrongParameter(`${name} is required, as an object`);
+  if (part.link !== undefined) {
+    const link = text(part, "link", 2_048);
+    if (!/^https?:\/\//i.test(link) || !URL.canParse(link)) throw wrongParameter("link must be an http or https URL");
+    const filename = given ?? safeFilename(percentDecoded(new URL(link).pathname.split("/").at(-1) ?? "")) ?? "file";
+    const remote = { url: link, ...(given ? { filename: given } : {}) };
+    return { content: askedContent(kind, remote, { filename, mimetype: "", caption }) };
   }
-  return value as Fields;
-}
-
-function list(parent: Fields, name: string): Fields[] {
-  const value = structure(parent[name]);
-  if (!Array.isArray(value) || value.some((each) => typeof each !== "object" || each === null)) {
-    throw wrongParameter(`${name} is required, as a list of objects`);
-  }
-  return value;
-}
-
-function isTrue(value: unknown): boolean {
-  return value === true || value === "true";
-}
-
-function number(value: unknown): unknown {
-  return typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-}
-
-function linkOf({ link, id }: Fields): unknown {
-  if (link === undefined && id !== undefined) {
-    throw new CloudError(131053, "There is no media with this id: send a link.");
-  }
-  return link;
-}
-
-function file(part: Fields): Send {
-  return { route: "document", body: { fileUrl: linkOf(part), caption: part.caption, filename: part.filename } };
-}
-
-function contacts(value: unknown): Send {
-  const cards = list({ contacts: value }, "contacts").map((card) => {
-    const [phone] = list(card, "phones");
-    const { formatted_name: name } = object(card, "name");
-    const organization = card.org === undefined ? undefined : object(card, "org").company;
-    return { name, phone: phone?.phone ?? phone?.wa_id, organization };
+  const unknown = () => new CloudError(131053, "There is no media with this id.");
+  const fileId = fileIdOf(String(part.id));
+  if (fileId === null) throw unknown();
+  const { size, sha256, mimetype, filename } = await uploads.find(account.id, fileId).catch(() => {
+    throw unknown();
   });
-  return { route: "contact", body: { contacts: cards } };
+  const kept = { fileId, size, sha256, shared: true } as const;
+  const content = askedContent(kind, kept, { filename: given ?? filename, mimetype, caption });
+  if (!suits(kind, mimetype)) throw new CloudError(131053, `The media is ${mimetype}, which is no ${kind}.`);
+  const refusal = refusalOf(content, await media.head(fileId, HEAD_BYTES));
+  if (refusal) throw new CloudError(131053, `The media ${refusal}.`);
+  return { content };
+}
+
+/** Whether a file of this type can be sent as the kind. */
+function suits(kind: FileKind, mimetype: string): boolean {
+  if (kind === "document") return true;
+  const family = kind === "voice" ? "audio" : kind === "sticker" ? "image" : kind;
+  return mimetype.startsWith(`${family}/`) || mimetype === "application/octet-stream";
 }
 
 function interactive(part: Fields): Send {
-  const { text } = object(part, "body");
-  const footer = part.footer === undefined ? undefined : object(part, "footer").text;
-  const header = part.header === undefined ? null : object(part, "header");
-  if (header && header.type !== "text") throw wrongParameter("interactive.header must be a text");
-  const headed = header ? `*${header.text}*\n\n${text}` : text;
+  const header = objectIn(part, "header");
+  if (header.type !== undefined && header.type !== "text") throw wrongParameter("interactive.header must be a text");
+  const body = objectIn(part, "body").text;
+  const headed = header.text === undefined ? body : `*${header.text}*\n\n${body}`;
+  const footer = objectIn(part, "footer").text;
   const action = object(part, "action");
-  if (part.type === "button") {
-    const options = list(action, "buttons").map((button) => {
-      const { id, title } = object(button, "reply");
-      return { id, label: title };
-    });
-    return { route: "choices", body: { text: headed, footer, options } };
-  }
-  if (part.type === "list") {
-    const rows = list(action, "sections").flatMap((section) => list(section, "rows"));
-    const options = rows.map(({ id, title, description }) => ({ id, label: title, description }));
-    return { route: "choices", body: { text: headed, footer, options } };
-  }
-  if (part.type === "cta_url") {
-    const { display_text, url } = object(action, "parameters");
-    const lines = [`${headed}\n\n${display_text}: ${url}`, ...(footer === undefined ? [] : [footer])];
-    return { route: "text", body: { text: lines.join("\n\n") } };
-  }
-  throw new CloudError(131051, "interactive.type must be button, list or cta_url.");
-}
-
-function template({ name, language, components }: Fields): Send {
-  const variables: Record<string, unknown> = {};
-  for (const component of components === undefined ? [] : list({ components }, "components")) {
-    const type = String(component.type).toLowerCase();
-    if (type !== "header" && type !== "body") {
-      throw wrongParameter("template.components: only header and body are taken");
+  switch (part.type) {
+    case "button": {
+      const options = list(action, "buttons").map((button) => {
+        const { id, title } = object(button, "reply");
+        return { id, label: title };
+      });
+      return { kind: "choices", fields: { text: headed, footer, options }, interactive: "button" };
     }
-    for (const [i, parameter] of list(component, "parameters").entries()) {
-      if (parameter.type !== "text") {
-        throw wrongParameter("template.components: only parameters of type text are taken");
-      }
-      const variable = String(parameter.parameter_name ?? i + 1);
-      if (Object.hasOwn(variables, variable)) throw wrongParameter(`template.components give ${variable} twice`);
-      variables[variable] = parameter.text;
+    case "list": {
+      const rows = list(action, "sections").flatMap((section) => list(section, "rows"));
+      const options = rows.map(({ id, title, description }) => ({ id, label: title, description }));
+      return { kind: "choices", fields: { text: headed, footer, options }, interactive: "list" };
     }
+    case "cta_url": {
+      const { display_text, url } = object(action, "parameters");
+      const lines = [headed, `${display_text}: ${url}`, footer].filter((line) => line !== undefined);
+      return { kind: "text", fields: { text: lines.join("\n\n") } };
+    }
+    default:
+      throw new CloudError(131051, "interactive.type must be button, list or cta_url.");
   }
-  const code = language === undefined ? undefined : object({ language }, "language").code;
-  return { route: "template", body: { template: name, language: code, variables } };
 }

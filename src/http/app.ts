@@ -7,6 +7,7 @@ import type { Result, Router } from "@hono/hono/router";
 import { TrieRouter } from "@hono/hono/router/trie-router";
 import type { z } from "@hono/zod-openapi";
 import { Problem } from "../errors.ts";
+import type { Clock } from "../runtime.ts";
 import { answerJson, problemOf, renderProblem } from "./api/answer.ts";
 import type { Answer, ApiContext, ApiEnv, Route } from "./api/route.ts";
 import type { Services } from "./api/services.ts";
@@ -53,8 +54,7 @@ export function makeApp({ runtime, metrics }: Pick<Services, "runtime" | "metric
 
   /** Renders the problem once the rest of the request's body, which is no longer needed, has been received. */
   async function refuse(c: ApiContext, problem: Problem): Promise<Response> {
-    const isRead = isSafe(c) || (!waitsToSend(c) && await discardRest(c.req.raw, clock));
-    if (!isRead) c.get("headers").connection = "close";
+    await endBody(c, clock);
     return renderProblem(c, problem);
   }
 
@@ -108,6 +108,12 @@ export function noRoute(
 
 export function isSafe({ req: { method } }: ApiContext): boolean {
   return method === "GET" || method === "HEAD";
+}
+
+/** Receives the rest of a body that is no longer needed; if it is too long, the connection ends with the answer. */
+export async function endBody(c: ApiContext, clock: Clock): Promise<void> {
+  const isRead = isSafe(c) || (!waitsToSend(c) && await discardRest(c.req.raw, clock));
+  if (!isRead) c.get("headers").connection = "close";
 }
 
 function hasBody({ req }: ApiContext): boolean {

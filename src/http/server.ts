@@ -5,7 +5,6 @@
 import type { Hono } from "@hono/hono";
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../account/account.ts";
-import { subscriberOf } from "../base/addresses.ts";
 import { requireScope } from "../account/keys.ts";
 import { invalid } from "../errors.ts";
 import type { Clock } from "../runtime.ts";
@@ -25,8 +24,6 @@ import { validate, validateInPieces } from "../base/validation.ts";
 import { isSafe, makeApp, noRoute, type PathIndex, send } from "./app.ts";
 import { checkContentType, checkLength, MIB, parseJson, readBytes } from "./body/body.ts";
 import { addDocs } from "./docs/docs.ts";
-import { type KeyForm, makeAuth, makeClientAddress } from "./edge/auth.ts";
-import { makeHoldRefusal, makeLimitRate } from "./edge/limits.ts";
 import { addResources } from "./resources/resources.ts";
 
 const DEFAULT_MAX_BYTES = MIB;
@@ -50,21 +47,7 @@ export function createApi(services: Services): Hono<ApiEnv> {
 }
 
 function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: Services): Api {
-  const { callers, keys, idempotency, budgets, runtime: { clock } } = services;
-  const clientAddress = makeClientAddress(services.trustedProxies);
-  const auth = makeAuth({ callers, keys, clock, clientAddress });
-  const limitRate = makeLimitRate(clock);
-  const holdRefusal = makeHoldRefusal(clock);
-
-  /** Resolves to the caller; delays the refusal if the client's address has caused many. */
-  async function callerOf(c: ApiContext, identify: typeof auth.recognise, form: KeyForm): Promise<Caller> {
-    try {
-      return await identify(c, form);
-    } catch (error) {
-      await holdRefusal(subscriberOf(clientAddress(c)));
-      throw error;
-    }
-  }
+  const { admission, idempotency, budgets, runtime: { clock } } = services;
 
   return {
     on(route, handle) {
@@ -75,17 +58,12 @@ function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: 
       async function serve(c: ApiContext, caller: Caller): Promise<Response> {
         c.set("caller", caller);
         const accountId = caller.account.id;
-        try {
-          limitRate(c, caller);
-        } catch (error) {
-          await holdRefusal(accountId);
-          throw error;
-        }
+        await admission.count(c, caller);
         requireScope(caller, scope);
         const parameters = readParameters(c, route, paths);
         using inMemory = budgets.bodies.open(accountId);
         const bytes = await readBody(c, route, (bytes) => inMemory.add(bytes));
-        const checkKey = async () => void await auth.authenticate(c, form);
+        const checkKey = async () => void await admission.authenticate(c, form);
         const work = async () => {
           const repeat = route.upload ? null : repeatable(c, { accountId, parts: [bytes] });
           const body = await readFields(route, bytes, clock);
@@ -100,13 +78,13 @@ function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: 
       register(route, async (c) => {
         // With an `Idempotency-Key` the answer may be a replay, without a commit that checks the key: it is read first.
         const inCommit = route.checksKey && c.req.header("idempotency-key") === undefined;
-        const caller = await callerOf(c, inCommit ? auth.recognise : auth.authenticate, form);
+        const caller = await (inCommit ? admission.recognise : admission.authenticate)(c, form);
         try {
           const { country } = caller.account;
           return await (country ? homeCountry.run(country, () => serve(c, caller)) : serve(c, caller));
         } catch (error) {
           // If the key was revoked, the caller is told that instead of what is wrong with the request.
-          if (caller.keyRow) await auth.authenticate(c, form);
+          if (caller.keyRow) await admission.authenticate(c, form);
           throw error;
         }
       });

@@ -11,6 +11,7 @@ import type { Clock, Runtime } from "../runtime.ts";
 import { forgetChats } from "./chats.ts";
 import { lineKeys } from "./rows.ts";
 import type { SessionName } from "../message/receipts.ts";
+import { removeUploads } from "../media/uploads.ts";
 import { messageKeys } from "../message/rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";
 import { Change, type Kv, retryOnConflict, STORE_PAUSE_MS } from "../store/kv.ts";
@@ -158,11 +159,12 @@ function isSamePasskey(one: Line["passkey"], other: Line["passkey"]): boolean {
  * Removes every row that only this line needs, the line's own row last, so that a deletion interrupted by a crash is
  * run again. The line's messages stay in the history.
  */
-export async function deleteLine(kv: Kv, line: Line): Promise<void> {
+export async function deleteLine(kv: Kv, line: Line, now: number): Promise<void> {
   await deleteRange(kv, { prefix: lineKeys.seenOfLine(line.id) });
   await forgetChats(kv, line.id);
   await deleteRange(kv, { prefix: lineKeys.chatsRead(line.id) });
   await deleteRange(kv, { prefix: messageKeys.networkIdsOfLine(line.id) });
+  await removeUploads(kv, line.id, now);
   await deleteKeys(kv, [
     messageKeys.chatsComplete(line.id),
     lineKeys.pacing(line.id),

@@ -222,7 +222,7 @@ export class LineSession implements Service {
         if (line.linked) await this.#row.change("logged_out", { linked: false, reason: DELETED_REASON });
         await this.#endQueue(DELETED);
         if (this.#stopping.signal.aborted) return; // the next start continues
-        await this.#row.untilDone(() => deleteLine(this.#deps.kv, line));
+        await this.#row.untilDone(() => deleteLine(this.#deps.kv, line, this.#deps.runtime.clock.now()));
         return this.#changed();
     }
   }

@@ -13,8 +13,8 @@ import {
   type ReadResourceRequest,
   ReadResourceRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
-import type { Scope } from "../account/account.ts";
-import { headersOnBehalf } from "../http/api/on_behalf.ts";
+import { type Caller, SCOPES } from "../account/account.ts";
+import { onBehalf } from "../http/api/on_behalf.ts";
 import type { ApiContext, ApiEnv } from "../http/api/route.ts";
 import { guides } from "../http/docs/docs.ts";
 import { VERSION } from "../shipped.ts";
@@ -34,13 +34,13 @@ interface KnownTool extends Tool {
 export function makeMcpServer(app: Hono<ApiEnv>) {
   const tools: readonly KnownTool[] = TOOLS.map((tool) => ({ ...tool, call: operationOf(tool) }));
 
-  /** Calls the operation with the caller's own key; a refusal is the tool's error, in the API's words. */
+  /** Calls the operation on the caller's behalf; a refusal is the tool's error, in the API's words. */
   async function call(
-    c: ApiContext,
+    asked: { c: ApiContext; caller: Caller },
     { call, ofOthers }: KnownTool,
     args: Record<string, unknown>,
   ): Promise<CallToolResult> {
-    const response = await app.fetch(requestOf(c, call, args), { incoming: c.env?.incoming } as never);
+    const response = await onBehalf(app, asked, requestOf(call, args));
     const text = await response.text();
     if (!response.ok) return { isError: true, content: [{ type: "text", text }] };
     const body = ofOthers ? withUntrusted(JSON.parse(text)) : JSON.parse(text);
@@ -50,7 +50,8 @@ export function makeMcpServer(app: Hono<ApiEnv>) {
     };
   }
 
-  function serverFor(c: ApiContext, scopes: readonly Scope[]): Server {
+  function serverFor(asked: { c: ApiContext; caller: Caller }): Server {
+    const scopes = asked.caller.key?.scopes ?? SCOPES;
     const offered = tools.filter(({ scope }) => scopes.includes(scope));
     const server = new Server({ name: "paloma", version: VERSION }, {
       capabilities: { tools: {}, resources: {} },
@@ -62,7 +63,7 @@ export function makeMcpServer(app: Hono<ApiEnv>) {
       async ({ params: { name, arguments: args = {} } }: CallToolRequest) => {
         const tool = offered.find((each) => each.name === name);
         if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool ${name} for this key.`);
-        return await call(c, tool, args);
+        return await call(asked, tool, args);
       },
     );
     server.setRequestHandler(ListResourcesRequestSchema, () => ({
@@ -78,9 +79,9 @@ export function makeMcpServer(app: Hono<ApiEnv>) {
 
   return {
     /** Answers one request; nothing is kept between requests. */
-    async answer(c: ApiContext, scopes: readonly Scope[]): Promise<Response> {
+    async answer(c: ApiContext, caller: Caller): Promise<Response> {
       const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-      await serverFor(c, scopes).connect(transport);
+      await serverFor({ c, caller }).connect(transport);
       return await transport.handleRequest(c.req.raw);
     },
   };
@@ -103,11 +104,9 @@ function described({ name, description, scope, idempotent, call: { input, output
 }
 
 function requestOf(
-  c: ApiContext,
   { method, path, arguments: known }: Operation,
   args: Record<string, unknown>,
 ): Request {
-  const headers = headersOnBehalf(c);
   const given = (place: "path" | "query" | "body") =>
     known.flatMap(({ name, original, in: where }) =>
       where === place && args[name] !== undefined ? [[original, args[name]] as const] : []
@@ -124,7 +123,6 @@ function requestOf(
   const hasBody = method !== "GET" && Object.keys(body).length > 0;
   return new Request(`http://mcp${filled}?${query}`, {
     method,
-    headers,
-    ...(hasBody ? { body: JSON.stringify(body) } : {}),
+    ...(hasBody ? { body: JSON.stringify(body), headers: { "content-type": "application/json" } } : {}),
   });
 }

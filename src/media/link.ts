@@ -13,6 +13,8 @@ export function makeMediaLinks(baseUrl: () => string, secretKey: Uint8Array) {
   const signature = (fileId: string, expires: string) =>
     createHmac("sha256", key).update(`${fileId}\n${expires}`).digest();
   return {
+    /** Returns the base of the links, without a trailing slash. */
+    base: baseUrl,
     /** Returns the link, valid until `expiresAt` (Unix ms, rounded down to the second). */
     sign(fileId: string, expiresAt: number): string {
       const expires = String(Math.floor(expiresAt / 1000));

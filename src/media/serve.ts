@@ -6,11 +6,15 @@ import type { MediaLinks } from "./link.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { MediaStore } from "./store.ts";
 
-interface MediaRequest {
+interface MediaRequest extends FileRequest {
   fileId: string;
   /** Query values; empty if missing. */
   expires: string;
   signature: string;
+}
+
+/** What of a request concerns the file that is asked for. */
+interface FileRequest {
   method: "GET" | "HEAD";
   /** The headers `Range`, `If-Range` and `If-None-Match`; null if missing. */
   range: string | null;
@@ -18,9 +22,12 @@ interface MediaRequest {
   ifNoneMatch: string | null;
 }
 
+/** Responds with 200, 206 or 304, streaming the file. Throws Problem range_not_satisfiable, not_found. */
+export type ServeFile = (record: FileRecord, request: FileRequest) => Promise<Response>;
+
 /**
- * Responds with 200, 206 or 304, streaming the file. Throws Problem range_not_satisfiable, and not_found for a link
- * that is forged or expired and for a file that is gone, which are indistinguishable from outside.
+ * As `ServeFile`. Throws Problem not_found for a link that is forged or expired and for a file that is gone, which are
+ * indistinguishable from outside.
  */
 export type ServeMedia = (request: MediaRequest) => Promise<Response>;
 
@@ -44,14 +51,22 @@ const ACTIVE = /html|svg|xml|script|wasm|css/i;
 const CONTENT_POLICY = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox";
 
 export function makeServeMedia(
-  { kv, media, links, runtime }: { kv: Kv; media: Pick<MediaStore, "read">; links: MediaLinks; runtime: Runtime },
+  { kv, serveFile, links, runtime }: { kv: Kv; serveFile: ServeFile; links: MediaLinks; runtime: Runtime },
 ): ServeMedia {
   return async (request) => {
     const now = runtime.clock.now();
     if (!links.verify(request.fileId, request) || now >= Number(request.expires) * 1000) throw notFound("file");
     const { value: record } = await kv.get(mediaKeys.file(request.fileId));
     if (!record || record.expiresAt === null || now >= record.expiresAt) throw notFound("file");
+    return await serveFile(record, request);
+  };
+}
 
+export function makeServeFile(
+  { media, runtime }: { media: Pick<MediaStore, "read">; runtime: Pick<Runtime, "clock"> },
+): ServeFile {
+  return async (record, request) => {
+    const now = runtime.clock.now();
     const headers = headersOf(record, now);
     const tag = etagOf(record);
     if (request.ifNoneMatch?.includes(tag)) return new Response(null, { status: 304, headers });

@@ -10,6 +10,8 @@ export interface StoredFile {
   size: number;
   /** Hex. */
   sha256: string;
+  /** Set in a message if the file is not the message's own: it was uploaded before, and stays. */
+  shared?: true;
 }
 
 export interface MediaStore {

@@ -26,8 +26,9 @@ export function loadOf(items: readonly Pick<SendItem, "content" | "manner">[]): 
   return { messages: items.length, bytes: items.length * BYTES_A_MESSAGE + 2 * characters };
 }
 
-function charactersOf({ quote, mentions = [], tags = [] }: SendManner): number {
-  return (quote?.text ?? "").length + (mentions === "all" ? 0 : mentions.join(" ").length) + tags.join(" ").length;
+function charactersOf({ quote, mentions = [], tags = [], cloud }: SendManner): number {
+  return (quote?.text ?? "").length + (mentions === "all" ? 0 : mentions.join(" ").length) + tags.join(" ").length +
+    (cloud?.callbackData ?? "").length;
 }
 
 /**

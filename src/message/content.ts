@@ -81,6 +81,12 @@ export function storedFile(content: OutgoingContent): StoredFile | null {
   return file && "fileId" in file ? file : null;
 }
 
+/** As `storedFile`, but null also for a file that is not the message's own. */
+export function ownFile(content: OutgoingContent): StoredFile | null {
+  const file = storedFile(content);
+  return file?.shared ? null : file;
+}
+
 /** Returns the content's file that is still to be fetched; null if there is none. */
 export function remoteFile(content: OutgoingContent): RemoteFile | null {
   const file = attachmentOf(content)?.file;

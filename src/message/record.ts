@@ -11,7 +11,7 @@ import type { Runtime } from "../runtime.ts";
 import { type Lane, messageKeys } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot, StoreError } from "../store/kv.ts";
 import { commitSized, loadOf } from "./commit_size.ts";
-import { storedFile, typeOf } from "./content.ts";
+import { ownFile, typeOf } from "./content.ts";
 import { moveStatus } from "./history/status_index.ts";
 import { chatOf, hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";
 import { countEnd, finishBulk } from "./bulk.ts";
@@ -291,7 +291,7 @@ export class Recorder {
     const { events, files, runtime: { log } } = this.#deps;
     events.committed(accountId);
     if (bulkId !== null && !goesOn) await finishBulk(this.#deps, bulkId);
-    const file = storedFile(content);
+    const file = ownFile(content);
     if (!file) return;
     const { fileId } = file;
     // The commit removed the file's row. If its bytes cannot be removed now, the sweep of orphans does it.

@@ -22,7 +22,7 @@ export type OutgoingBody =
   }
   | { kind: "location"; latitude: number; longitude: number; name: string | null; address: string | null }
   /** Phone numbers are digits. */
-  | { kind: "contact"; contacts: { name: string; phone: string; organization: string | null }[] }
+  | { kind: "contact"; contacts: ContactCard[] }
   | { kind: "poll"; question: string; options: string[]; multiple: boolean }
   /** Options to tap. */
   | {
@@ -53,6 +53,15 @@ export interface Words {
 }
 
 /** How the recipient sees a file. */
+export interface ContactCard {
+  name: string;
+  /** Digits; empty if there is none. */
+  phone: string;
+  organization: string | null;
+  /** Lines of the vCard, in place of those that name, phone and organization make. */
+  lines?: string[];
+}
+
 export type FileKind = "image" | "video" | "audio" | "document" | "sticker" | "voice";
 
 /** The kinds that can be forwarded. */

@@ -9,7 +9,7 @@ import { type Bucket, openBucket } from "../../src/media/bucket.ts";
 import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
 import { makeMediaLinks } from "../../src/media/link.ts";
 import { mediaKeys } from "../../src/media/rows.ts";
-import { makeServeMedia } from "../../src/media/serve.ts";
+import { makeServeFile, makeServeMedia } from "../../src/media/serve.ts";
 import { keepFile, type MediaStore } from "../../src/media/store.ts";
 import { DiskShares } from "../../src/media/fair_shares.ts";
 import { sweepMedia } from "../../src/media/sweep.ts";
@@ -181,7 +181,7 @@ if (s3Program() === null) {
   Deno.test("links stay ours: signed, for a time, with ranges", async () => {
     const { media, kv, runtime, keep } = stage(server);
     const links = makeMediaLinks(() => "https://gateway.test", new Uint8Array(32));
-    const serve = makeServeMedia({ kv, media, links, runtime });
+    const serve = makeServeMedia({ kv, serveFile: makeServeFile({ media, runtime }), links, runtime });
     const bytes = bytesOf(9 * MIB);
     const written = await media.write(streamOf(bytes), 100 * MIB);
     const expiresAt = runtime.clock.now() + DAY_MS;

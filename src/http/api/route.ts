@@ -96,15 +96,15 @@ export function route<Params = undefined, Query = undefined, Body = undefined>(
   return declared;
 }
 
-/** A request from a person signed in to the panel: it needs no key and has no rate limit. */
-interface SignedIn {
+/** A request made inside the process, by the panel or another interface: it needs no key and is not counted again. */
+interface Admitted {
   /** As `authenticate` for a key (`edge/auth.ts`); streams call it repeatedly. Throws Problem. */
   caller(): Promise<Caller>;
 }
 
 export interface ApiEnv {
   /** Node's request and response; absent when a test calls the app in the same process. */
-  Bindings: Partial<HttpBindings> & { person?: SignedIn };
+  Bindings: Partial<HttpBindings> & { admitted?: Admitted };
   Variables: {
     requestId: string;
     /** Headers for the answer, whatever its status: CORS, limits, the request id. */

@@ -19,7 +19,8 @@ import { References } from "../../line/references.ts";
 import { Unread } from "../../line/seen.ts";
 import type { DiskShares, SharedMediaStore } from "../../media/fair_shares.ts";
 import type { MediaLinks } from "../../media/link.ts";
-import { makeServeMedia } from "../../media/serve.ts";
+import { makeServeFile, makeServeMedia } from "../../media/serve.ts";
+import { Uploads } from "../../media/uploads.ts";
 import { type Accept, makeAccept } from "../../message/accept.ts";
 import { makeQuotaView } from "../../message/history/counts.ts";
 import { History } from "../../message/history/history.ts";
@@ -39,6 +40,8 @@ import { DeliveryLog } from "../../webhook/delivery_log.ts";
 import type { WebhookOwner } from "../../webhook/dispatcher.ts";
 import { Webhooks } from "../../webhook/webhooks.ts";
 import type { Network } from "../../whatsapp/network.ts";
+import { makeAdmission } from "../edge/admission.ts";
+import { makeClientAddress } from "../edge/auth.ts";
 import type { Budgets } from "../edge/budgets.ts";
 
 export interface ServicesDeps {
@@ -86,13 +89,17 @@ export function makeServices(deps: ServicesDeps) {
   const idempotency = new Idempotency({ kv, clock, seal, isShared: deps.isShared });
   const chats = new ChatIndex({ kv, network });
   const history = new History(kv);
+  const keys = new AccountKeys({ kv, callers, runtime });
+  const serveFile = makeServeFile({ media, runtime });
+  const clientAddress = makeClientAddress(trustedProxies);
   const lines = makeLines({ kv, runtime, callers, live, seal, safeFetch, names: deps.names });
   return {
     runtime,
     metrics,
     accounts,
     callers,
-    keys: new AccountKeys({ kv, callers, runtime }),
+    keys,
+    admission: makeAdmission({ callers, keys, clock, clientAddress }),
     idempotency,
     lines,
     accept: deps.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
@@ -118,7 +125,10 @@ export function makeServices(deps: ServicesDeps) {
     quotaView: makeQuotaView({ kv, clock }),
     media,
     diskShares,
-    serveMedia: makeServeMedia({ kv, media, links: deps.links, runtime }),
+    uploads: new Uploads({ kv, runtime }),
+    baseUrl: deps.links.base,
+    serveFile,
+    serveMedia: makeServeMedia({ kv, serveFile, links: deps.links, runtime }),
     events,
     webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, owner, sessions: lines }),
     deliveries: new DeliveryLog({ kv, clock, owner }),

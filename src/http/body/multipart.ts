@@ -21,8 +21,9 @@ const MAX_BOUNDARY = 70;
 
 interface FormUpload<Fields> extends Upload<Fields> {
   file: StoredFile;
-  /** The name that the client gave; empty if none. */
+  /** The name and the type that the client gave; empty if none. */
   filename: string;
+  mimetype: string;
 }
 
 /**
@@ -36,8 +37,9 @@ export async function readFormUpload<Fields>(
   const fields = new Map<string, string | undefined>();
   let file: StoredFile | null = null;
   let filename = "";
+  let mimetype = "";
   try {
-    for await (const { name, filename: givenName, charset, content } of partsOf(request)) {
+    for await (const { name, filename: givenName, type, charset, content } of partsOf(request)) {
       if (name === undefined) continue;
       if (givenName === undefined) {
         const value = decoded(await whole(content, { path: name, maxBytes: MAX_FIELD_BYTES }), name, charset);
@@ -50,12 +52,13 @@ export async function readFormUpload<Fields>(
         if (name !== part) throw invalid(name, `is a file; the part of the file is named "${part}"`);
         if (file) throw invalid(name, "is given twice");
         filename = givenName;
+        mimetype = type;
         file = await media.write(ReadableStream.from(content), { accountId, maxBytes });
       }
     }
     if (!file) throw invalid(part, "is required as a part with a file name");
     if (file.size === 0) throw invalid(part, "is empty");
-    return { fields: validate(schema, { ...Object.fromEntries(fields), [part]: "" }), file, filename };
+    return { fields: validate(schema, { ...Object.fromEntries(fields), [part]: "" }), file, filename, mimetype };
   } catch (error) {
     if (file) await media.remove(file.fileId);
     throw error;
@@ -66,6 +69,7 @@ interface Part {
   name: string | undefined;
   /** Undefined: the part is a field, not a file. */
   filename: string | undefined;
+  type: string;
   charset: string | undefined;
   /** Must be read before the next part. */
   content: AsyncGenerator<Uint8Array>;
@@ -185,6 +189,7 @@ function headersOf(head: Buffer): Omit<Part, "content"> {
   return {
     name: disposition.get("name"),
     filename: unescaped(filename) ?? (isBytes ? "" : undefined),
+    type: type.replace(/^[^:]*:/, "").trim(),
     charset: parameters(type).get("charset"),
   };
 }

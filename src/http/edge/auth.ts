@@ -1,6 +1,6 @@
 /**
  * Authenticates the caller and checks where the key may be used from (spec, Authentication), with the client's address
- * behind the proxies that the operator trusts. Requests made by the panel are authenticated by it.
+ * behind the proxies that the operator trusts. Requests made inside the process bring their caller.
  */
 import ipaddr from "ipaddr.js";
 import {
@@ -19,14 +19,17 @@ import { Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 import type { ApiContext } from "../api/route.ts";
 
-/** `bearer`: also `Authorization: Bearer`, which only the PDF endpoint accepts (spec, Authentication 3). */
-export type KeyForm = "header" | "bearer";
+/**
+ * `bearer`: also `Authorization: Bearer`, which of the API only the PDF endpoint accepts (spec, Authentication 3);
+ * `query`: also the parameter `access_token`.
+ */
+export type KeyForm = "header" | "bearer" | "query";
 
 /**
  * Both throw Problem api_key_missing, api_key_invalid, account_deactivated, ip_not_allowed, domain_not_allowed,
  * subscription_expired.
  */
-interface Auth {
+export interface Auth {
   /** Resolves to the caller, by a key that is valid now. */
   authenticate(c: ApiContext, form: KeyForm): Promise<Caller>;
   /**
@@ -35,14 +38,14 @@ interface Auth {
   recognise(c: ApiContext, form: KeyForm): Caller | Promise<Caller>;
 }
 
-export function makeAuth(
-  { callers, keys, clock, clientAddress }: {
-    callers: Pick<Callers, "authenticate" | "recall">;
-    keys: AccountKeys;
-    clock: Clock;
-    clientAddress: ClientAddress;
-  },
-): Auth {
+export interface AuthDeps {
+  callers: Pick<Callers, "authenticate" | "recall">;
+  keys: AccountKeys;
+  clock: Clock;
+  clientAddress: ClientAddress;
+}
+
+export function makeAuth({ callers, keys, clock, clientAddress }: AuthDeps): Auth {
   const checkPlace = makeCheckPlace(clientAddress);
 
   async function read(c: ApiContext, key: string): Promise<Caller> {
@@ -60,12 +63,12 @@ export function makeAuth(
 
   return {
     async authenticate(c, form) {
-      const person = c.env?.person;
-      return person ? await person.caller() : await read(c, readKey(c, form));
+      const admitted = c.env?.admitted;
+      return admitted ? await admitted.caller() : await read(c, readKey(c, form));
     },
     recognise(c, form) {
-      const person = c.env?.person;
-      if (person) return person.caller();
+      const admitted = c.env?.admitted;
+      if (admitted) return admitted.caller();
       const key = readKey(c, form);
       const recalled = callers.recall(key);
       return recalled ? allowed(c, recalled) : read(c, key);
@@ -95,7 +98,9 @@ function readKey(c: ApiContext, form: KeyForm): string {
   const key = c.req.header("x-api-key")?.trim();
   if (key) return key;
   const bearer = /^Bearer +(\S+)\s*$/i.exec(c.req.header("authorization") ?? "")?.[1];
-  if (bearer && form === "bearer") return bearer;
+  if (bearer && form !== "header") return bearer;
+  const token = form === "query" ? c.req.query("access_token") : undefined;
+  if (token) return token;
   throw new Problem(
     "api_key_missing",
     bearer

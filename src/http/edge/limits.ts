@@ -24,7 +24,7 @@ export function makeLimitRate(clock: Clock): LimitRate {
   const windows = new Windows(clock, MINUTE_MS);
   return (c, { account, plan, key }) => {
     const limit = plan.requestsPerMinute;
-    if (limit === null || c.env?.person) return;
+    if (limit === null || c.env?.admitted) return;
     const party = key?.id ?? account.id;
     const { count } = windows.add(party);
     const remaining = Math.max(0, limit - count);

@@ -32,7 +32,7 @@ function refuseOptions({ text, footer, options }: Texts, context: z.core.$Refine
   if (fault) context.addIssue({ code: "custom", path: fault.path.split("."), message: fault.message });
 }
 
-const TemplateCreation = z.strictObject({
+export const TemplateCreation = z.strictObject({
   name: TemplateName,
   language: Language.nullish().openapi({ description: `Defaults to \`${DEFAULT_LANGUAGE}\`.` }),
   ...texts,
@@ -158,7 +158,8 @@ function addTemplates(api: Api, { templates }: Services): void {
   });
 }
 
-function bodyOf({ text, header, footer, options }: Texts) {
+/** Returns the texts as they are stored. */
+export function bodyOf({ text, header, footer, options }: Texts) {
   return { text, header: header ?? null, footer: footer ?? null, options: optionsOf(options ?? []) };
 }
 

@@ -12,6 +12,8 @@ import { Buffer } from "node:buffer";
 export interface FileContent<File = StoredFile | RemoteFile> extends Attachment<File> {
   kind: FileKind;
   caption: string | null;
+  /** The kind was asked for, whatever the file's name says. */
+  asked?: true;
 }
 
 const file: Kind<FileContent, FileBody> = {
@@ -23,8 +25,9 @@ const file: Kind<FileContent, FileBody> = {
     return { kind, path: pathOf(file.fileId), size: file.size, filename, mimetype, caption };
   },
   attachment: (content) => content,
-  withAttachment({ caption, file: remote }, { file, filename: given, mimetype }) {
+  withAttachment({ kind, asked, caption, file: remote }, { file, filename: given, mimetype }) {
     const filename = ("url" in remote && remote.filename) || given;
+    if (asked) return askedContent(kind, file, { filename, mimetype, caption });
     return fileContent(file, { filename, mimetype, caption });
   },
 };
@@ -69,6 +72,28 @@ export function fileContent<File>(
   const known = fileKind(filename);
   const other = known.mimetype === "application/octet-stream" && mimetype ? { mimetype } : {};
   return { ...known, ...other, file, filename, caption: caption || null };
+}
+
+/** Types of files whose own type, and name, do not fit the kind that was asked for. */
+const USUAL: Readonly<Record<FileKind, string>> = {
+  image: "image/jpeg",
+  video: "video/mp4",
+  audio: "audio/mpeg",
+  document: "application/octet-stream",
+  sticker: "image/webp",
+  voice: "audio/ogg; codecs=opus",
+};
+
+/** Returns a content of the kind that was asked for, whatever the file's name is. */
+export function askedContent<File>(
+  kind: FileKind,
+  file: File,
+  { filename, mimetype, caption }: { filename: string; mimetype: string; caption?: string | null | undefined },
+): FileContent<File> {
+  const named = fileKind(filename).mimetype;
+  const fits = (type: string) => kind === "document" ? type !== USUAL.document : type.startsWith(`${kind}/`);
+  const fitting = kind === "sticker" || kind === "voice" ? undefined : [mimetype, named].find(fits);
+  return { kind, asked: true, file, filename, mimetype: fitting ?? USUAL[kind], caption: caption || null };
 }
 
 /**

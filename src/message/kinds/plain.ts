@@ -1,6 +1,6 @@
 /** What a kind of message is, and the kinds without a file: texts, locations, contacts, polls, reactions, forwards. */
 import type { StoredFile } from "../../media/store.ts";
-import type { ForwardableKind, MessageKey, OutgoingBody } from "../../whatsapp/outgoing.ts";
+import type { ContactCard, ForwardableKind, MessageKey, OutgoingBody } from "../../whatsapp/outgoing.ts";
 
 /** A file that is fetched when its message's turn comes (`fileUrl`), and then replaced by a `StoredFile`. */
 export interface RemoteFile {
@@ -68,14 +68,7 @@ const location: Kind<LocationContent> = {
   body: (content) => content,
 };
 
-interface ContactCard {
-  name: string;
-  /** Digits. */
-  phone: string;
-  organization: string | null;
-}
-
-interface ContactContent {
+export interface ContactContent {
   kind: "contact";
   contacts: ContactCard[];
 }
@@ -83,7 +76,11 @@ interface ContactContent {
 const contact: Kind<ContactContent> = {
   preview: ({ contacts }) => ({ text: contacts.map(({ name }) => name).join(", "), caption: null, filename: null }),
   characters: ({ contacts }) =>
-    contacts.reduce((sum, card) => sum + card.name.length + card.phone.length + (card.organization ?? "").length, 0),
+    contacts.reduce(
+      (sum, { name, phone, organization, lines = [] }) =>
+        sum + name.length + phone.length + (organization ?? "").length + lines.join("").length,
+      0,
+    ),
   body: (content) => content,
 };
 

@@ -12,13 +12,16 @@ export interface TemplateContent {
   variables: Variables;
   /** Of choices. */
   style?: ChoiceStyle;
+  /** Ids that stand for those of the options, by place. */
+  optionIds?: Readonly<Record<number, string>>;
 }
 
 /** What a row has in place of its texts until `filled` puts them in (`templates/filled.ts`). */
 export const template: Kind<TemplateContent> = {
   preview: () => ({ text: null, caption: null, filename: null }),
-  characters: ({ version, variables }) =>
-    Object.entries(variables).reduce((sum, [name, value]) => sum + name.length + value.length, version.length),
+  characters: ({ version, variables, optionIds = {} }) =>
+    Object.entries<string>({ ...variables, ...optionIds })
+      .reduce((sum, [name, value]) => sum + name.length + value.length, version.length),
   body: () => {
     throw new Error("a message from a template must be filled in before it is sent");
   },

@@ -5,7 +5,7 @@
  */
 import { dropFile, keepFile } from "../../media/store.ts";
 import { type Change, isRow, type Key, type KeyOf, type Kv, type Row } from "../../store/kv.ts";
-import { attachmentOf, storedFile } from "../content.ts";
+import { attachmentOf, ownFile } from "../content.ts";
 import { chatOf, hasEnded, type Message } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 
@@ -102,7 +102,7 @@ export function enqueue(change: Change, messages: readonly Message[]): void {
 export function dequeue(change: Change, message: Message, lane?: Lane): void {
   removePlace(change, message, lane);
   if (message.manner?.cancelOnReply) change.delete(replyCancelsKeyOf(message));
-  const file = storedFile(message.content);
+  const file = ownFile(message.content);
   if (file) dropFile(change, file.fileId);
 }
 
@@ -148,7 +148,7 @@ export function addToChats(change: Change, messages: readonly Message[]): void {
 
 /** Adds the row of the message's file, if it has one in the media store. */
 export function keepFileOf(change: Change, { content, accountId }: Message): void {
-  const file = storedFile(content);
+  const file = ownFile(content);
   if (!file) return;
   const { mimetype, filename } = attachmentOf(content)!;
   const { fileId: id, size, sha256 } = file;

@@ -13,9 +13,10 @@ const GONE: TemplateBody = { text: "", header: null, footer: null, options: [] }
 /** Returns what is sent of a template with these variables. */
 export function contentFrom(
   body: TemplateBody,
-  { of, variables, style = "numbers" }: TemplateContent,
+  { of, variables, style = "numbers", optionIds = {} }: TemplateContent,
 ): OutgoingContent {
-  const { text, footer, options } = render(body, variables);
+  const { text, footer, options: made } = render(body, variables);
+  const options = made.map((option, i) => ({ ...option, id: optionIds[i] ?? option.id }));
   return of === "choices"
     ? { kind: "choices", style, text, footer, options }
     : { kind: "text", text: joined(text, footer) };

@@ -26,6 +26,8 @@ export interface TemplateRow {
   versionId: string;
   createdAt: number;
   updatedAt: number;
+  /** What the official API's shape calls it, if it was created there. */
+  category?: string;
 }
 
 export interface Template extends TemplateBody, TemplateRow {
@@ -40,7 +42,12 @@ const VARIABLE = /\{\{ {0,9}([A-Za-z_][A-Za-z0-9_]{0,63}|[1-9][0-9]?) {0,9}\}\}/
 /** Returns the names of the variables, in the order of their first use. */
 export function variablesOf({ header, text, footer, options }: TemplateBody): string[] {
   const texts = [header, text, footer, ...options.flatMap(({ label, description }) => [label, description])];
-  return [...new Set(texts.flatMap((part) => [...(part ?? "").matchAll(VARIABLE)].map(([, name]) => name!)))];
+  return [...new Set(texts.flatMap(variablesIn))];
+}
+
+/** As `variablesOf`, of one text. */
+export function variablesIn(text: string | null): string[] {
+  return [...new Set([...(text ?? "").matchAll(VARIABLE)].map(([, name]) => name!))];
 }
 
 /** Throws Problem validation_failed, with the path below `path`, unless the variables are exactly the template's. */

@@ -50,7 +50,7 @@ export class Templates {
   /** Creates a template. Throws Problem template_exists, limit_reached. */
   async create(
     { account: { id: accountId }, plan }: { account: { id: string }; plan: Pick<Plan, "templates"> },
-    { name, language, ...body }: TemplateBody & Pick<TemplateRow, "name" | "language">,
+    { name, language, category, ...body }: TemplateBody & Pick<TemplateRow, "name" | "language" | "category">,
   ): Promise<Template> {
     const { kv, runtime: { clock } } = this.#deps;
     return await retryOnConflict(kv, async () => {
@@ -66,7 +66,8 @@ export class Templates {
       const at = clock.now();
       const change = new Change().check(slot).check(made).set(made.key, (made.value ?? 0) + 1);
       const versionId = this.#version(change, accountId, body);
-      const row = { accountId, name, language, versionId, createdAt: at, updatedAt: at };
+      const of = category === undefined ? {} : { category };
+      const row = { accountId, name, language, versionId, createdAt: at, updatedAt: at, ...of };
       return { change: change.set(slot.key, row), result: shown(row, body) };
     });
   }

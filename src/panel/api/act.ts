@@ -39,8 +39,8 @@ export function addAct({ app, guard, callers, runtime: { clock } }: {
 
   const act: Act = {
     async fetch({ c, account }, path, init = {}) {
-      const person = { caller: () => callerOf(c, account.id, init.method ?? "GET") };
-      return await app.fetch(new Request(new URL(path, "http://panel"), init), { incoming: c.env?.incoming, person });
+      const admitted = { caller: () => callerOf(c, account.id, init.method ?? "GET") };
+      return await app.fetch(new Request(new URL(path, "http://panel"), init), { admitted });
     },
   };
 

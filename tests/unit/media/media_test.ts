@@ -11,7 +11,7 @@ import { makeFetchFile } from "../../../src/media/fetch_file.ts";
 import { generatedFilename, safeFilename, safeMimetype } from "../../../src/media/filename.ts";
 import { makeMediaIngest } from "../../../src/media/ingest.ts";
 import { makeMediaLinks } from "../../../src/media/link.ts";
-import { makeServeMedia, type ServeMedia } from "../../../src/media/serve.ts";
+import { makeServeFile, makeServeMedia, type ServeMedia } from "../../../src/media/serve.ts";
 import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
 import { DiskShares, withFairWrites } from "../../../src/media/fair_shares.ts";
@@ -40,7 +40,7 @@ async function stage() {
   const kv = new MemoryKv();
   const media = await openDiskMediaStore(join(folder, "media"), runtime);
   const links = makeMediaLinks(() => "https://gateway.test", KEY);
-  const serve = makeServeMedia({ kv, media, links, runtime });
+  const serve = makeServeMedia({ kv, serveFile: makeServeFile({ media, runtime }), links, runtime });
   return {
     folder,
     runtime,

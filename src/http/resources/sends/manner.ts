@@ -26,6 +26,7 @@ export interface Item {
   to: string;
   content: OutgoingContent;
   manner?: MannerFields;
+  cloud?: SendManner["cloud"] | undefined;
   /** Path of the item in the body, with a trailing dot; "" for a single send. */
   path?: string;
 }
@@ -69,7 +70,7 @@ export async function resolve(
 }
 
 /** Returns the options of the message, without the quote. */
-function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendManner {
+function mannerOf({ to, content, manner: asked = {}, cloud, path = "" }: Item): SendManner {
   const manner: SendManner = {};
   const { mentions, viewOnce, linkPreview, typing, tags, cancelOnReply } = asked;
   const senseless = SENSELESS[content.kind] ?? {};
@@ -90,6 +91,7 @@ function mannerOf({ to, content, manner: asked = {}, path = "" }: Item): SendMan
   if (typing) manner.typingMs = typing;
   if (tags?.length) manner.tags = [...new Set(tags)];
   if (cancelOnReply) manner.cancelOnReply = true;
+  if (cloud) manner.cloud = cloud;
   return manner;
 }
 

@@ -5,8 +5,9 @@ import { quotaHeadersOf } from "../../../account/quota.ts";
 import { makeYieldPoint } from "../../../base/batches.ts";
 import { invalid, Problem } from "../../../errors.ts";
 import { HEAD_BYTES, refusalOf, remoteFile, storedFile } from "../../../message/content.ts";
-import { type Accepted, LineChanged, type SendCommand } from "../../../message/send.ts";
-import { StoreError } from "../../../store/kv.ts";
+import type { Line } from "../../../line/line.ts";
+import { type Accepted, LineChanged } from "../../../message/send.ts";
+import { type Row, StoreError } from "../../../store/kv.ts";
 import { repeatable } from "../../api/idempotency.ts";
 import type { Answer, ApiContext } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
@@ -18,8 +19,10 @@ import { type Item, resolve } from "./manner.ts";
 const MOST_LOOKS = 20;
 
 /** The messages of a send, before their line is known. */
-interface Outgoing {
+export interface Outgoing {
   items: readonly Item[];
+  /** Throws if the line may not send them after all; called each time it was read. */
+  checkLine?: ((line: Line) => void) | undefined;
   bulk?: boolean;
   repeat: RepeatableRequest | null;
 }
@@ -51,7 +54,7 @@ export function makeSender(services: Services) {
   /** As `send`, within `once`. */
   async function sendNew(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted> {
     const { sessionId, ttl, sendAt, priority } = asked;
-    const { items, bulk = false, repeat } = outgoing;
+    const { items, bulk = false, repeat, checkLine } = outgoing;
     const options = {
       ttlMs: (ttl ?? DAY_SECONDS) * 1000,
       sendAt: sendTimeOf(sendAt, runtime.clock.now()),
@@ -66,7 +69,10 @@ export function makeSender(services: Services) {
     // Their turn may come in a process with a place, but none has to have one.
     if (sending.items.some(({ content }) => remoteFile(content) ?? storedFile(content))) media.assertPlace();
     const command = { ...options, caller, items: sending.items, bulk, idempotency: repeat };
-    const accepted = await onLine(caller.account.id, sending.sessionId, (line) => accept({ ...command, line }));
+    const accepted = await onLine(caller.account.id, sending.sessionId, ({ id, row }) => {
+      checkLine?.(row.value);
+      return accept({ ...command, line: { id, row } });
+    });
     if (!accepted.replayed) metrics.accepted.inc({ kind: bulk ? "bulk" : "single" }, items.length);
     return accepted;
   }
@@ -75,7 +81,7 @@ export function makeSender(services: Services) {
   async function onLine(
     accountId: string,
     sessionId: string | null,
-    acceptOn: (line: SendCommand["line"]) => Promise<Accepted>,
+    acceptOn: (line: { id: string; row: Row<Line> }) => Promise<Accepted>,
   ): Promise<Accepted> {
     for (let look = 1;; look++) {
       const row = await lines.forSending(accountId, sessionId);

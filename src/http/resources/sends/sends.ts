@@ -1,22 +1,37 @@
 /**
- * Sending (spec, "Sending messages"). Kinds with a plain JSON body are rows of the table here, at `POST
- * /v1/messages/send/<kind>`, followed by reactions and forwards, which refer to another message. Uploads (`uploads.ts`),
+ * Sending (spec, "Sending messages"). Kinds with a plain JSON body are rows of the tables here, at `POST
+ * /v1/messages/send/<kind>`; those of the second refer to another message, or to a template. Uploads (`uploads.ts`),
  * status posts and bulks have their own files.
  */
 import { z } from "@hono/zod-openapi";
+import type { Caller } from "../../../account/account.ts";
+import type { RepeatableRequest } from "../../../account/idempotency.ts";
+import { validate } from "../../../base/validation.ts";
 import { invalid } from "../../../errors.ts";
 import type { MessageKind, OutgoingContent } from "../../../message/content.ts";
 import type { ForwardContent, ReactionContent } from "../../../message/kinds/plain.ts";
+import type { SendManner } from "../../../message/message.ts";
+import type { Accepted } from "../../../message/send.ts";
 import { type Api, type Route, route } from "../../api/route.ts";
 import { PhoneNumber, Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { bulk } from "./bulk.ts";
-import { label, manner, MessageReference, options, sessionId, single, Text } from "./fields.ts";
-import { assertSeen } from "./manner.ts";
-import { acknowledged, makeSender, type Sender } from "./sender.ts";
+import {
+  label,
+  manner,
+  type MannerFields,
+  MessageReference,
+  options,
+  type SendOptions,
+  sessionId,
+  single,
+  Text,
+} from "./fields.ts";
+import { assertSeen, type Item } from "./manner.ts";
+import { acknowledged, makeSender, type Outgoing, type Sender } from "./sender.ts";
 import { choiceFields, choicesOf } from "./choices.ts";
 import { statusPosts } from "./status_posts.ts";
-import { templateSends } from "./template.ts";
+import { makeContentOf, sendTemplate } from "./template.ts";
 import { uploads } from "./uploads.ts";
 
 interface KindRequest {
@@ -106,7 +121,25 @@ function kindRequest<Fields extends z.ZodRawShape>(
   return request;
 }
 
-const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, description, fields, contentOf }) => {
+/** A send with a plain JSON body. */
+interface JsonSend {
+  route: Route<undefined, undefined, Body>;
+  /** Returns the message, and the session that sends it if that is not the body's. Throws Problem. */
+  messageOf(body: Body, asked: { caller: Caller; services: Services }): Message | Promise<Message>;
+}
+
+type Body = SendOptions & MannerFields;
+type Message = Pick<Item, "to" | "content"> & { sessionId?: string | null };
+
+/** Returns the send, with the parameter type of `messageOf` inferred from the route. */
+function jsonSend<B extends Body>(
+  route: Route<undefined, undefined, B>,
+  messageOf: (body: B, asked: { caller: Caller; services: Services }) => Message | Promise<Message>,
+): JsonSend {
+  return { route, messageOf } as unknown as JsonSend;
+}
+
+const KIND_SENDS = Object.fromEntries(KIND_REQUESTS.map(({ kind, summary, description, fields, contentOf }) => {
   const name = kind[0]!.toUpperCase() + kind.slice(1);
   const declared = route({
     ...single,
@@ -116,8 +149,8 @@ const KIND_SENDS = KIND_REQUESTS.map(({ kind, summary, description, fields, cont
     ...(description ? { description } : {}),
     body: z.strictObject({ sessionId, to: Recipient, ...fields, ...manner, ...options }).openapi(`${name}Message`),
   });
-  return { route: declared, contentOf };
-});
+  return [kind, jsonSend(declared, (body) => ({ to: body.to, content: contentOf(body, body.to) }))];
+}));
 
 /** No flags, so that the reference can show it. */
 const EMOJI = /\p{Extended_Pictographic}|\p{Regional_Indicator}{2}|[0-9#*]\u{fe0f}?\u{20e3}/u;
@@ -157,63 +190,90 @@ const sendForward = route({
   ),
 });
 
+/** Sends that refer to something. */
+const REFERRING = {
+  reaction: jsonSend(sendReaction, async ({ sessionId, messageId, emoji }, { caller, services: { references } }) => {
+    const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });
+    if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
+    assertSeen(referred, "messageId");
+    const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
+    return { to: referred.chat, content, sessionId: referred.lineId };
+  }),
+  forward: jsonSend(sendForward, async ({ sessionId, to, messageId }, { caller, services: { references } }) => {
+    // The message may be forwarded on another line than its own.
+    const referred = await references.find(caller.account.id, messageId, { sessionId: null });
+    assertSeen(referred, "messageId");
+    const { lineId, key: { networkId }, kind, preview } = referred;
+    if (kind === null) throw invalid("messageId", "is a message that cannot be forwarded");
+    const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
+    return { to, content, sessionId: sessionId ?? lineId };
+  }),
+  template: jsonSend(sendTemplate, async (body, { caller, services: { templates } }) => {
+    const contentOf = makeContentOf(templates, caller.account.id);
+    return { to: body.to, content: await contentOf(body, { to: body.to, path: "" }) };
+  }),
+};
+
+const JSON_SENDS: Readonly<Record<string, JsonSend>> = { ...KIND_SENDS, ...REFERRING };
+
 interface Sends {
   routes: readonly Route[];
   add(api: Api, sender: Sender, services: Services): void;
 }
 
 /** Sends that do not fit the table. */
-const OTHERS: readonly Sends[] = [
-  uploads,
-  { routes: [sendReaction, sendForward], add: addReferring },
-  statusPosts,
-  templateSends,
-  bulk,
-];
+const OTHERS: readonly Sends[] = [uploads, statusPosts, bulk];
 
 export const sendResource = {
-  routes: [...KIND_SENDS.map(({ route }) => route), ...OTHERS.flatMap(({ routes }) => routes)],
+  routes: [...Object.values(JSON_SENDS).map(({ route }) => route), ...OTHERS.flatMap(({ routes }) => routes)],
   add: addSends,
 };
 
 function addSends(api: Api, services: Services): void {
   const sender = makeSender(services);
-  for (const { route, contentOf } of KIND_SENDS) {
-    api.on(route, async ({ caller, body, repeat }) => {
-      const items = [{ to: body.to, content: contentOf(body, body.to), manner: body }];
-      return acknowledged(await sender.send(caller, body, { items, repeat }));
-    });
+  const accept = makeAcceptJson(sender, services);
+  for (const send of Object.values(JSON_SENDS)) {
+    api.on(send.route, async (request) => acknowledged(await accept(send, request)));
   }
   for (const { add } of OTHERS) add(api, sender, services);
 }
 
-/** Reactions and forwards, which refer to another message. */
-function addReferring(api: Api, sender: Sender, { references }: Services): void {
-  api.on(sendReaction, async ({ caller, body, repeat }) => {
-    const accepted = await sender.once(repeat, async () => {
-      const { sessionId, messageId, emoji } = body;
-      const referred = await references.find(caller.account.id, messageId, { sessionId: sessionId ?? null });
-      if (sessionId && sessionId !== referred.lineId) throw invalid("sessionId", "is not the session of the message");
-      assertSeen(referred, "messageId");
-      const content: ReactionContent = { kind: "reaction", emoji, target: referred.key };
-      const items = [{ to: referred.chat, content, manner: body }];
-      return await sender.sendNew(caller, { ...body, sessionId: referred.lineId }, { items, repeat });
-    });
-    return acknowledged(accepted);
-  });
+interface Request<Given> {
+  caller: Caller;
+  body: Given;
+  repeat: RepeatableRequest | null;
+  cloud?: SendManner["cloud"] | undefined;
+  checkLine?: Outgoing["checkLine"];
+}
 
-  api.on(sendForward, async ({ caller, body, repeat }) => {
-    const accepted = await sender.once(repeat, async () => {
-      const { sessionId, to, messageId } = body;
-      // The message may be forwarded on another line than its own.
-      const referred = await references.find(caller.account.id, messageId, { sessionId: null });
-      assertSeen(referred, "messageId");
-      const { lineId, key: { networkId }, kind, preview } = referred;
-      if (kind === null) throw invalid("messageId", "is a message that cannot be forwarded");
-      const content: ForwardContent = { kind: "forward", of: kind, source: { lineId, networkId }, preview };
-      const items = [{ to, content, manner: body }];
-      return await sender.sendNew(caller, { ...body, sessionId: sessionId ?? lineId }, { items, repeat });
+function makeAcceptJson(sender: Sender, services: Services) {
+  return ({ messageOf }: JsonSend, { caller, body, cloud, ...outgoing }: Request<Body>): Promise<Accepted> =>
+    sender.once(outgoing.repeat, async () => {
+      const { sessionId, ...message } = await messageOf(body, { caller, services });
+      const items = [{ ...message, manner: body, cloud }];
+      return await sender.sendNew(caller, sessionId ? { ...body, sessionId } : body, { ...outgoing, items });
     });
-    return acknowledged(accepted);
-  });
+}
+
+/** The body of a message whose content is made already. */
+const Addressed = z.strictObject({ sessionId, to: Recipient, ...manner, ...options });
+
+/**
+ * Makes what sends for another interface than `/v1`: a kind with the fields of its route's body, or a content that is
+ * made already with those that all bodies have. Both resolve once the message is on disk, and throw Problem, StoreError.
+ */
+export function makeSends(services: Services) {
+  const sender = makeSender(services);
+  const accept = makeAcceptJson(sender, services);
+  return {
+    async json(kind: string, request: Request<unknown>): Promise<Accepted> {
+      const send = JSON_SENDS[kind]!;
+      return await accept(send, { ...request, body: validate(send.route.body!, request.body) });
+    },
+    async content(content: OutgoingContent, { caller, body: given, cloud, ...outgoing }: Request<unknown>) {
+      const body = validate(Addressed, given);
+      const items = [{ to: body.to, content, manner: body, cloud }];
+      return await sender.send(caller, body, { ...outgoing, items });
+    },
+  };
 }

@@ -6,12 +6,10 @@ import type { TemplateContent } from "../../../message/kinds/template.ts";
 import { contentFrom } from "../../../message/templates/filled.ts";
 import { checkVariables, type Template, type Variables } from "../../../message/templates/template.ts";
 import type { Templates } from "../../../message/templates/templates.ts";
-import { type Api, route } from "../../api/route.ts";
+import { route } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
-import type { Services } from "../../api/services.ts";
 import { styleOf } from "./choices.ts";
 import { label, manner, MAX_TEXT, options, sessionId, single } from "./fields.ts";
-import { acknowledged, type Sender } from "./sender.ts";
 
 const MAX_VALUE = 4_096;
 
@@ -50,7 +48,7 @@ export const templated = {
   variables: VariableValues,
 };
 
-const sendTemplate = route({
+export const sendTemplate = route({
   ...single,
   path: "/v1/messages/send/template",
   operationId: "sendTemplate",
@@ -59,19 +57,6 @@ const sendTemplate = route({
     "changed before. In the history it is a `text`, or `choices` if the template has options.",
   body: z.strictObject({ sessionId, to: Recipient, ...templated, ...manner, ...options }).openapi("TemplateMessage"),
 });
-
-export const templateSends = { routes: [sendTemplate], add: addTemplateSends };
-
-function addTemplateSends(api: Api, sender: Sender, { templates }: Services): void {
-  api.on(sendTemplate, async ({ caller, body, repeat }) => {
-    const accepted = await sender.once(repeat, async () => {
-      const contentOf = makeContentOf(templates, caller.account.id);
-      const items = [{ to: body.to, content: await contentOf(body, { to: body.to, path: "" }), manner: body }];
-      return await sender.sendNew(caller, body, { items, repeat });
-    });
-    return acknowledged(accepted);
-  });
-}
 
 interface Asked {
   template: string;

@@ -4,8 +4,9 @@
  * temporary folder.
  */
 import { normalizeMessageContent, proto } from "@whiskeysockets/baileys";
+import { vcardText } from "../../../base/vcard.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { FileBody, MessageKey, Outgoing, OutgoingBody } from "../../outgoing.ts";
+import type { ContactCard, FileBody, MessageKey, Outgoing, OutgoingBody } from "../../outgoing.ts";
 import { forwarded, inManner, type MannerTools } from "./manner.ts";
 import { encryptFile, type Upload } from "./media_upload.ts";
 
@@ -175,21 +176,11 @@ function captionOf({ caption }: { caption: string | null }): { caption?: string 
 /**
  * Formats a contact as a vCard 3.0 (RFC 2426), with the parameter that lets phones find the account behind the number.
  */
-function vcardOf(
-  { name, phone, organization }: { name: string; phone: string; organization: string | null },
-): string {
-  return [
-    "BEGIN:VCARD",
-    "VERSION:3.0",
-    `FN:${escaped(name)}`,
-    `N:${escaped(name)};;;;`,
-    ...(organization ? [`ORG:${escaped(organization)}`] : []),
+function vcardOf({ name, phone, organization, lines }: ContactCard): string {
+  const known = [
+    `N:${vcardText(name)};;;;`,
+    ...(organization ? [`ORG:${vcardText(organization)}`] : []),
     `TEL;type=CELL;type=VOICE;waid=${phone}:+${phone}`,
-    "END:VCARD",
-  ].join("\n");
-}
-
-/** Line breaks and separators would otherwise start another field (RFC 2426, section 4). */
-function escaped(text: string): string {
-  return text.replaceAll(/[\\;,]/g, "\\$&").replaceAll(/\r\n|\r|\n/g, "\\n");
+  ];
+  return ["BEGIN:VCARD", "VERSION:3.0", `FN:${vcardText(name)}`, ...(lines ?? known), "END:VCARD"].join("\n");
 }

@@ -1,0 +1,65 @@
+/** `POST /{phone}/messages`: sends, and marks received messages as read. */
+import { repeatable } from "../http/api/idempotency.ts";
+import type { Services } from "../http/api/services.ts";
+import { makeSends } from "../http/resources/sends/sends.ts";
+import { requireScope } from "../account/keys.ts";
+import type { Line } from "../line/line.ts";
+import type { Accepted } from "../message/send.ts";
+import { type Asked, type OfPhone, SUCCESS } from "./endpoint.ts";
+import { unknownPhone, wrongParameter } from "./errors.ts";
+import { type Fields, object, text } from "./fields.ts";
+import { recipientOf, sendOf } from "./messages.ts";
+
+export function sendingEndpoints(services: Services): OfPhone {
+  const { references, uploads, media, templates } = services;
+  const sends = makeSends(services);
+
+  async function send({ c, caller, line }: Asked & { line: Line }, message: Fields): Promise<Fields> {
+    requireScope(caller, "send");
+    const input = recipientOf(message);
+    const sources = { account: caller.account, to: input, uploads, media, templates };
+    const { send, replyTo, cloud } = await sendOf(message, sources);
+    const repeat = repeatable(c, { accountId: caller.account.id, parts: [JSON.stringify(message)] });
+    const isReaction = "kind" in send && send.kind === "reaction";
+    const addressed = { sessionId: line.id, ...(isReaction ? {} : { to: input, replyTo }) };
+    const request = {
+      caller,
+      repeat,
+      cloud,
+      // The line may have been linked to another number meanwhile.
+      checkLine({ phone }: Line) {
+        if (phone !== line.phone) throw unknownPhone();
+      },
+    };
+    const accepted: Accepted = "content" in send
+      ? await sends.content(send.content, { ...request, body: addressed })
+      : await sends.json(send.kind, { ...request, body: { ...addressed, ...send.fields } });
+    const { id, to } = accepted.messages[0]!;
+    return {
+      messaging_product: "whatsapp",
+      contacts: [{ input, wa_id: to.replace(/@s\.whatsapp\.net$/, "") }],
+      messages: [{ id, message_status: "accepted" }],
+    };
+  }
+
+  async function markRead({ caller, call, line }: Asked & { line: Line }, message: Fields): Promise<Fields> {
+    if (message.status !== "read") throw wrongParameter("status must be read");
+    const messageId = text(message, "message_id", 128);
+    const { chat } = await references.find(caller.account.id, messageId, { sessionId: line.id });
+    const path = `/v1/sessions/${line.id}/chats/${encodeURIComponent(chat)}`;
+    const typing = message.typing_indicator !== undefined && object(message, "typing_indicator");
+    await call("POST", `${path}/read`, { messageId });
+    if (typing) await call("POST", `${path}/presence`, { state: "typing" });
+    return SUCCESS;
+  }
+
+  return {
+    "POST messages": {
+      scope: null,
+      async handle(asked) {
+        const message = await asked.body();
+        return message.status === undefined ? await send(asked, message) : await markRead(asked, message);
+      },
+    },
+  };
+}
