@@ -16,12 +16,12 @@ import { fileIdOf } from "./media_id.ts";
 import { templateOf } from "./template_sends.ts";
 
 /** A kind of `/v1/messages/send` with its fields, or a content that is made here. */
-export type Send =
+type Send =
   & ({ kind: string; fields: Fields } | { content: OutgoingContent })
   & Pick<NonNullable<SendManner["cloud"]>, "interactive">;
 
 /** What a send may refer to. */
-export interface Sources {
+interface Sources {
   account: Pick<Account, "id">;
   /** The recipient. */
   to: string;

@@ -1,15 +1,19 @@
 /** The official API's template messages: components whose parameters are given by place or by name. */
+import type { Account } from "../account/account.ts";
 import { Language, makeContentOf, TemplateName } from "../http/resources/sends/template.ts";
 import { Problem } from "../errors.ts";
 import type { TemplateContent } from "../message/kinds/template.ts";
 import { type Template, variablesIn } from "../message/templates/template.ts";
+import type { Templates } from "../message/templates/templates.ts";
 import { CloudError, wrongParameter } from "./errors.ts";
 import { type Fields, listIn, object, objectIn, text } from "./fields.ts";
-import type { Sources } from "./messages.ts";
 import { urlVariable } from "./template_components.ts";
 
 /** Returns the content. Throws CloudError, Problem. */
-export async function templateOf(part: Fields, { account, to, templates }: Sources): Promise<TemplateContent> {
+export async function templateOf(
+  part: Fields,
+  { account, to, templates }: { account: Pick<Account, "id">; to: string; templates: Pick<Templates, "for"> },
+): Promise<TemplateContent> {
   const name = text(part, "name");
   const language = part.language === undefined ? null : String(object(part, "language").code);
   const missing = () => new CloudError(132001, `There is no template ${name.slice(0, 200)} in ${language}.`, 404);

@@ -23,7 +23,7 @@ interface FileRequest {
 }
 
 /** Responds with 200, 206 or 304, streaming the file. Throws Problem range_not_satisfiable, not_found. */
-export type ServeFile = (record: FileRecord, request: FileRequest) => Promise<Response>;
+type ServeFile = (record: FileRecord, request: FileRequest) => Promise<Response>;
 
 /**
  * As `ServeFile`. Throws Problem not_found for a link that is forged or expired and for a file that is gone, which are

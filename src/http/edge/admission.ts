@@ -8,7 +8,7 @@ import type { ApiContext } from "../api/route.ts";
 import { type Auth, type AuthDeps, type KeyForm, makeAuth } from "./auth.ts";
 import { makeHoldRefusal, makeLimitRate } from "./limits.ts";
 
-export interface Admission {
+interface Admission {
   /** Resolves to the caller, by a key that is valid now. Throws what `Auth` throws. */
   authenticate(c: ApiContext, form: KeyForm): Promise<Caller>;
   /** As `Auth.recognise`. */

@@ -68,7 +68,7 @@ const location: Kind<LocationContent> = {
   body: (content) => content,
 };
 
-export interface ContactContent {
+interface ContactContent {
   kind: "contact";
   contacts: ContactCard[];
 }
