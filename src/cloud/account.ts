@@ -13,6 +13,9 @@ const MOST_A_PAGE = 1_000;
 const CATEGORIES = ["UTILITY", "MARKETING", "AUTHENTICATION"];
 
 export function accountEndpoints({ lines, templates }: Pick<Services, "lines" | "templates">): OfAccount {
+  const allOf = async (accountId: string) =>
+    (await templates.page(accountId, { page: 1, limit: Number.MAX_SAFE_INTEGER })).some;
+
   return {
     "GET ": {
       scope: "read",
@@ -29,7 +32,7 @@ export function accountEndpoints({ lines, templates }: Pick<Services, "lines" | 
     "GET message_templates": {
       scope: "read",
       async handle({ caller, query }) {
-        const all = (await templates.list(caller.account.id)).map(shownTemplate);
+        const all = (await allOf(caller.account.id)).map(shownTemplate);
         const wanted = ["name", "language", "status", "category"].filter((name) => query(name) !== undefined);
         const found = all.filter((template) => wanted.every((name) => template[name] === query(name)));
         const limit = Math.min(Number(query("limit") ?? PAGE), MOST_A_PAGE);
@@ -73,7 +76,7 @@ export function accountEndpoints({ lines, templates }: Pick<Services, "lines" | 
         const name = textIn({ name: query("name") }, "name");
         if (!name) throw wrongParameter("name is required");
         const id = query("hsm_id");
-        const named = (await templates.list(caller.account.id)).filter((template) => template.name === name);
+        const named = (await allOf(caller.account.id)).filter((template) => template.name === name);
         const one = id === undefined ? null : named.find((template) => shownTemplate(template).id === id);
         if (one === undefined) throw wrongParameter("hsm_id is no template of this name");
         await templates.remove(caller.account.id, name, one?.language ?? null);

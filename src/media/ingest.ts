@@ -38,7 +38,7 @@ const AWAY_PAUSE_MS = 10_000;
 
 interface MediaIngestContext {
   media: Pick<SharedMediaStore, "write">;
-  links: MediaLinks;
+  links: Pick<MediaLinks, "sign">;
   runtime: Runtime;
 }
 

@@ -16,8 +16,16 @@ const hashOf = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest(
 
 /** What is sent by id: the type's member beside the id, the file, its declared type, and as what it arrives. */
 const SENT: readonly [type: string, part: Json, extension: string, mimetype: string, arrives: Json][] = [
-  ["image", { caption: "a cat" }, "jpg", "image/jpeg", { type: "imageMessage", caption: "a cat", mimetype: "image/jpeg" }],
-  ["video", { caption: "a film" }, "mp4", "video/mp4", { type: "videoMessage", caption: "a film", mimetype: "video/mp4" }],
+  ["image", { caption: "a cat" }, "jpg", "image/jpeg", {
+    type: "imageMessage",
+    caption: "a cat",
+    mimetype: "image/jpeg",
+  }],
+  ["video", { caption: "a film" }, "mp4", "video/mp4", {
+    type: "videoMessage",
+    caption: "a film",
+    mimetype: "video/mp4",
+  }],
   ["audio", {}, "mp3", "audio/mpeg", { type: "audioMessage", voiceNote: false, mimetype: "audio/mpeg" }],
   ["audio", { voice: true }, "ogg", "audio/ogg", { type: "audioMessage", voiceNote: true }],
   ["sticker", {}, "webp", "image/webp", { type: "stickerMessage", mimetype: "image/webp" }],
