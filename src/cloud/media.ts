@@ -4,7 +4,8 @@ import { MIB } from "../http/body/body.ts";
 import { readFormUpload } from "../http/body/multipart.ts";
 import { checkContentType, checkLength } from "../http/body/body.ts";
 import type { Services } from "../http/api/services.ts";
-import { extensionFor, safeFilename, safeMimetype } from "../media/filename.ts";
+import { extensionFor, UNKNOWN_TYPE } from "../base/file_types.ts";
+import { safeFilename, safeMimetype } from "../media/filename.ts";
 import { fileContent } from "../message/kinds/file.ts";
 import { CloudError, ofProblem } from "./errors.ts";
 import { type OfMedia, type OfPhone, SUCCESS } from "./endpoint.ts";
@@ -31,8 +32,8 @@ export function mediaOfPhone({ uploads, media, diskShares }: MediaServices): OfP
           const options = { part: "file", schema: Form, media, accountId: account.id, maxBytes: MAX_FILE_BYTES };
           const { fields, file, filename: given, mimetype: ofPart } = await readFormUpload(c.req.raw, options);
           const name = safeFilename(given);
-          const asked = [fields.type, ofPart].find((type) => type && safeMimetype(type) !== OPAQUE);
-          const mimetype = asked ?? (name ? fileContent(file, { filename: name }).mimetype : OPAQUE);
+          const asked = [fields.type, ofPart].find((type) => type && safeMimetype(type) !== UNKNOWN_TYPE);
+          const mimetype = asked ?? (name ? fileContent(file, { filename: name }).mimetype : UNKNOWN_TYPE);
           const filename = name ?? `file.${extensionFor(mimetype) ?? "bin"}`;
           try {
             await uploads.keep(file, { accountId: account.id, lineId: line.id, mimetype, filename });
@@ -48,8 +49,6 @@ export function mediaOfPhone({ uploads, media, diskShares }: MediaServices): OfP
     },
   };
 }
-
-const OPAQUE = "application/octet-stream";
 
 /** A form that cannot be taken is a media error; the rest is as everywhere. */
 function uploadError(error: unknown): unknown {

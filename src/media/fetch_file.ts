@@ -1,9 +1,11 @@
 /** Fetches files from user-given addresses (`fileUrl`) through `egress/` into the media store. */
 import { percentDecoded } from "../base/addresses.ts";
+import { extensionFor } from "../base/file_types.ts";
+import { decodedParameter, parametersOf, Undecodable } from "../base/header_parameters.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
-import { extensionFor, safeFilename, safeMimetype } from "./filename.ts";
+import { safeFilename, safeMimetype } from "./filename.ts";
 import type { StoredFile } from "./store.ts";
 import type { SharedMediaStore } from "./fair_shares.ts";
 
@@ -92,10 +94,13 @@ function filenameOf({ headers, url }: SafeResponse, mimetype: string): string {
   return /\.[^.\s]{1,16}$/.test(name) || extension === null ? name : `${name}.${extension}`;
 }
 
-/** Parses Content-Disposition; `filename*` takes precedence over `filename` (RFC 6266). */
-function dispositionFilename(header: string): string | null {
-  const extended = /(?:^|;)\s*filename\*\s*=\s*utf-8'[^']*'([^;\s]+)/i.exec(header);
-  if (extended) return percentDecoded(extended[1]!);
-  const plain = /(?:^|;)\s*filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;\s]+))/i.exec(header);
-  return plain ? plain[1]?.replace(/\\(.)/g, "$1") ?? plain[2] ?? null : null;
+/** Returns the name in Content-Disposition; as it is written if it cannot be decoded. */
+function dispositionFilename(header: string): string | undefined {
+  const parameters = parametersOf(`;${header}`);
+  try {
+    return decodedParameter(parameters, "filename");
+  } catch (error) {
+    if (!(error instanceof Undecodable)) throw error;
+    return parameters.get("filename");
+  }
 }

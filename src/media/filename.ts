@@ -1,22 +1,6 @@
 /** Names and types of received files, which the sender chose: both are made safe before use. */
+import { extensionFor, UNKNOWN_TYPE } from "../base/file_types.ts";
 
-/** Extensions for kinds of files that arrive without a name. */
-const EXTENSIONS: Readonly<Record<string, string>> = {
-  "image/jpeg": "jpg",
-  "image/png": "png",
-  "image/gif": "gif",
-  "image/webp": "webp",
-  "video/mp4": "mp4",
-  "video/3gpp": "3gp",
-  "video/quicktime": "mov",
-  "audio/ogg": "ogg",
-  "audio/mpeg": "mp3",
-  "audio/mp4": "m4a",
-  "audio/aac": "aac",
-  "audio/amr": "amr",
-  "audio/wav": "wav",
-  "application/pdf": "pdf",
-};
 /** The same limit as in requests, which file systems also have for ASCII names. */
 const MAX_NAME_LENGTH = 255;
 
@@ -27,11 +11,6 @@ const MAX_NAME_LENGTH = 255;
 export function generatedFilename(kind: string, { mimetype, at }: { mimetype: string; at: number }): string {
   const stamp = new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
   return `${kind}-${stamp}.${extensionFor(mimetype) ?? "bin"}`;
-}
-
-/** Returns the usual extension of a type, without a dot; null if none is known. */
-export function extensionFor(mimetype: string): string | null {
-  return EXTENSIONS[mimetype.split(";", 1)[0]!.trim().toLowerCase()] ?? null;
 }
 
 /** Returns the name without folders, control and direction characters; null if nothing is left. */
@@ -45,8 +24,8 @@ export function safeFilename(name: string): string | null {
   return clean.slice(0, MAX_NAME_LENGTH - extension.length).toWellFormed() + extension;
 }
 
-/** Returns the type if it is valid in a header, otherwise `application/octet-stream`. */
+/** Returns the type if it is valid in a header, otherwise that of a file of which nothing is known. */
 export function safeMimetype(mimetype: string): string {
   const valid = /^[\w!#$&^.+-]{1,80}\/[\w!#$&^.+-]{1,80}(\s*;\s*[\w-]{1,40}=("[\w .,:+-]{0,80}"|[\w.+-]{1,80}))*$/;
-  return valid.test(mimetype) ? mimetype : "application/octet-stream";
+  return valid.test(mimetype) ? mimetype : UNKNOWN_TYPE;
 }

@@ -62,13 +62,10 @@ export function attachmentOf(content: OutgoingContent): Attachment | null {
   return kindOf(content).attachment?.(content) ?? null;
 }
 
-/** Returns why a file with this beginning cannot be sent as the content; null if it can. */
+/** Returns why a file that begins with these `HEAD_BYTES` cannot be sent as the content; null if it can. */
 export function refusalOf(content: OutgoingContent, head: Uint8Array): string | null {
   return kindOf(content).refusal?.(head, content) ?? null;
 }
-
-/** How many bytes of a file `refusalOf` needs. */
-export const HEAD_BYTES = 512;
 
 /** Returns the content with its fetched file; a kind without a file stays as it was. */
 export function withAttachment(content: OutgoingContent, fetched: Attachment<StoredFile>): OutgoingContent {

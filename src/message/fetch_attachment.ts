@@ -3,6 +3,7 @@
  * thousand downloads, and files of cancelled messages are never fetched. One commit keeps the file with the message, so
  * a restart does not fetch it again.
  */
+import { HEAD_BYTES } from "../base/file_types.ts";
 import { retry } from "../base/retry.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
@@ -12,7 +13,7 @@ import type { StoredFile } from "../media/store.ts";
 import type { SharedMediaStore } from "../media/fair_shares.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict, untilStored } from "../store/kv.ts";
-import { HEAD_BYTES, refusalOf, remoteFile, withAttachment } from "./content.ts";
+import { refusalOf, remoteFile, withAttachment } from "./content.ts";
 import { keepFileOf } from "./queue/place.ts";
 import type { Attachment } from "./kinds/plain.ts";
 import type { Message } from "./message.ts";

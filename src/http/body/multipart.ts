@@ -1,13 +1,19 @@
 /**
  * Reads `multipart/form-data` with one file, which is written to disk as it arrives. Fields may precede or follow it.
+ * What a part codes, in its names or as a whole, is decoded; what cannot be is refused, so that nobody receives codes.
  */
 import { Buffer } from "node:buffer";
 import { invalid, Problem } from "../../errors.ts";
 import { percentDecoded } from "../../base/addresses.ts";
+import { essence, UNKNOWN_TYPE } from "../../base/file_types.ts";
 import { GatheredBytes } from "../../base/gathered_bytes.ts";
+import { decodedParameter, inCharset, parametersOf, Undecodable } from "../../base/header_parameters.ts";
 import type { StoredFile } from "../../media/store.ts";
+import { Base64Decoder } from "./base64.ts";
 import { chunksOf } from "./body.ts";
 import type { Upload, UploadOptions } from "./json_upload.ts";
+import { QuotedPrintableDecoder } from "./quoted_printable.ts";
+import { isKeyOf } from "../../base/typed_keys.ts";
 import { validate } from "../../base/validation.ts";
 
 const MAX_FIELDS = 20;
@@ -37,12 +43,13 @@ export async function readFormUpload<Fields>(
   const fields = new Map<string, string | undefined>();
   let file: StoredFile | null = null;
   let filename = "";
-  let mimetype = "";
+  let mimetype: string | null = null;
   try {
-    for await (const { name, filename: givenName, type, charset, content } of partsOf(request)) {
+    for await (const { name, filename: givenName, type, encoding, content: received } of partsOf(request)) {
       if (name === undefined) continue;
+      const content = decoded(received, { name, encoding });
       if (givenName === undefined) {
-        const value = decoded(await whole(content, { path: name, maxBytes: MAX_FIELD_BYTES }), name, charset);
+        const value = textOf(await whole(content, { path: name, maxBytes: MAX_FIELD_BYTES }), { name, type });
         // Forms also send fields that were left empty.
         if (value === "") fields.set(name, fields.get(name));
         else if (fields.get(name) !== undefined) throw invalid(name, "is given twice");
@@ -52,7 +59,7 @@ export async function readFormUpload<Fields>(
         if (name !== part) throw invalid(name, `is a file; the part of the file is named "${part}"`);
         if (file) throw invalid(name, "is given twice");
         filename = givenName;
-        mimetype = type;
+        mimetype = type || null;
         file = await media.write(ReadableStream.from(content), { accountId, maxBytes });
       }
     }
@@ -69,8 +76,10 @@ interface Part {
   name: string | undefined;
   /** Undefined: the part is a field, not a file. */
   filename: string | undefined;
+  /** Its Content-Type; empty if it has none. */
   type: string;
-  charset: string | undefined;
+  /** Its Content-Transfer-Encoding in lower case; empty if it has none. */
+  encoding: string;
   /** Must be read before the next part. */
   content: AsyncGenerator<Uint8Array>;
 }
@@ -82,7 +91,7 @@ const BLANK_LINE = Buffer.from("\r\n\r\n");
  * end.
  */
 async function* partsOf(request: Request): AsyncGenerator<Part> {
-  const boundary = parameters(request.headers.get("content-type") ?? "").get("boundary") ?? "";
+  const boundary = parametersOf(request.headers.get("content-type") ?? "").get("boundary") ?? "";
   if (boundary === "" || boundary.length > MAX_BOUNDARY) throw notForm();
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
   const form = new Pieces(chunksOf(request));
@@ -179,45 +188,65 @@ async function drop(pieces: AsyncIterable<Uint8Array>): Promise<void> {
 }
 
 function headersOf(head: Buffer): Omit<Part, "content"> {
-  const lines = head.toString().replaceAll(/\r\n[ \t]+/g, " ").split("\r\n");
-  const header = (name: string) => lines.find((line) => line.toLowerCase().startsWith(`${name}:`)) ?? "";
-  const disposition = parameters(header("content-disposition"));
-  const type = header("content-type");
-  const isBytes = /:\s*application\/octet-stream\s*(;|$)/i.test(type);
-  const inUtf8 = /^utf-8'[^']*'(.*)$/i.exec(disposition.get("filename*") ?? "")?.[1];
-  const filename = inUtf8 === undefined ? disposition.get("filename") : percentDecoded(inUtf8);
+  const lines = head.toString("latin1").replaceAll(/\r\n[ \t]+/g, " ").split("\r\n");
+  const header = (name: string) => {
+    const line = lines.find((line) => line.toLowerCase().startsWith(`${name}:`));
+    return Buffer.from(line?.slice(name.length + 1).trim() ?? "", "latin1");
+  };
+  const type = header("content-type").toString("latin1");
+  const disposition = header("content-disposition");
+  const [name, filename] = namesIn(disposition);
   return {
-    name: disposition.get("name"),
-    filename: unescaped(filename) ?? (isBytes ? "" : undefined),
-    type: type.replace(/^[^:]*:/, "").trim(),
-    charset: parameters(type).get("charset"),
+    name,
+    filename: filename === undefined ? (essence(type) === UNKNOWN_TYPE ? "" : undefined) : bareName(filename),
+    type,
+    encoding: header("content-transfer-encoding").toString("latin1").toLowerCase(),
   };
 }
 
-/** Returns the parameters of a header's value; if a name occurs twice, the first. */
-function parameters(value: string): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const [, name, quoted, bare] of value.matchAll(/;\s*([^\s=;"]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|([^\s;]*))/g)) {
-    const key = name!.toLowerCase();
-    // Older browsers write a path with unescaped backslashes, which must stay.
-    if (!found.has(key)) found.set(key, quoted?.replaceAll(/\\(["\\])/g, "$1") ?? bare!);
+/** Returns the names of a part and of its file. Throws Problem validation_failed if one cannot be decoded. */
+function namesIn(disposition: Buffer): [name: string | undefined, filename: string | undefined] {
+  let name = parametersOf(disposition.toString("latin1")).get("name");
+  try {
+    const parameters = parametersOf(inCharset(disposition, "utf-8"));
+    name = decodedParameter(parameters, "name");
+    return [name, decodedParameter(parameters, "filename")];
+  } catch (error) {
+    if (!(error instanceof Undecodable)) throw error;
+    throw invalid(name ?? "body", `has a name that ${error.message}`);
   }
-  return found;
 }
 
 /**
  * Returns the name without its folder, and with `"`, CR and LF unescaped: the only characters that browsers, Node.js
- * and curl escape, as WHATWG's form encoding specifies.
+ * and curl escape, as WHATWG's form encoding specifies. aiohttp escapes every character but those of a URL.
  */
-function unescaped(filename: string | undefined): string | undefined {
-  return filename?.replace(/^.*[/\\]/s, "").replace(/%(22|0D|0A)/gi, decodeURIComponent);
+function bareName(filename: string): string {
+  const name = filename.replace(/^.*[/\\]/s, "");
+  const isEscaped = /^([\w.~-]|%[0-9A-F]{2})+$/.test(name) && /%(20|[89A-F])/.test(name);
+  return isEscaped ? percentDecoded(name) : name.replace(/%(22|0D|0A)/gi, decodeURIComponent);
 }
 
-function decoded(bytes: Uint8Array, name: string, charset = "utf-8"): string {
+/** Decodes a part that is coded as in a mail (RFC 2045, section 6). Throws Problem validation_failed. */
+async function* decoded(
+  content: AsyncGenerator<Uint8Array>,
+  { name, encoding }: { name: string; encoding: string },
+): AsyncGenerator<Uint8Array> {
+  if (["", "7bit", "8bit", "binary"].includes(encoding)) return yield* content;
+  if (!isKeyOf(DECODERS, encoding)) throw invalid(name, `has an unknown Content-Transfer-Encoding, "${encoding}"`);
+  const decoder = new DECODERS[encoding](name);
+  for await (const piece of content) yield decoder.push(piece);
+  yield decoder.end();
+}
+
+const DECODERS = { base64: Base64Decoder, "quoted-printable": QuotedPrintableDecoder };
+
+function textOf(bytes: Uint8Array, { name, type }: { name: string; type: string }): string {
   try {
-    return new TextDecoder(charset, { fatal: true }).decode(bytes);
-  } catch {
-    throw invalid(name, `is not text in ${charset}`);
+    return inCharset(bytes, parametersOf(type).get("charset") ?? "utf-8");
+  } catch (error) {
+    if (!(error instanceof Undecodable)) throw error;
+    throw invalid(name, error.message);
   }
 }
 

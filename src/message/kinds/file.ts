@@ -3,11 +3,21 @@
  * until they are encoded; stickers and voice notes accept one format each.
  */
 import { percentDecoded } from "../../base/addresses.ts";
-import { safeFilename } from "../../media/filename.ts";
+import {
+  essence,
+  extensionIn,
+  isOgg,
+  isOggOpus,
+  isPdf,
+  isWebp,
+  typeOfExtension,
+  UNKNOWN_TYPE,
+} from "../../base/file_types.ts";
+import { keysOf } from "../../base/typed_keys.ts";
+import { safeFilename, safeMimetype } from "../../media/filename.ts";
 import type { StoredFile } from "../../media/store.ts";
 import type { FileBody, FileKind, PostedBody } from "../../whatsapp/outgoing.ts";
 import { type Attachment, type Kind, type RemoteFile, text, type TextContent } from "./plain.ts";
-import { Buffer } from "node:buffer";
 
 export interface FileContent<File = StoredFile | RemoteFile> extends Attachment<File> {
   kind: FileKind;
@@ -32,6 +42,12 @@ const file: Kind<FileContent, FileBody> = {
   },
 };
 
+/** What is sent as a PDF has to be one: a word in place of the file's content would arrive as a broken invoice. */
+const document: Kind<FileContent> = {
+  ...file,
+  refusal: (head, { mimetype }) => mimetype === "application/pdf" && !isPdf(head) ? "is not a PDF" : null,
+};
+
 /** Kinds that stay the same whatever the file's name. */
 const ofOneFormat: Kind<FileContent> = {
   ...file,
@@ -41,37 +57,33 @@ const ofOneFormat: Kind<FileContent> = {
 /** Only WebP, because phones show no other format as a sticker. */
 const sticker: Kind<FileContent> = {
   ...ofOneFormat,
-  refusal(head) {
-    const data = Buffer.from(head);
-    const isWebp = data.toString("latin1", 0, 4) === "RIFF" && data.toString("latin1", 8, 12) === "WEBP";
-    return isWebp ? null : "must be a WebP image; PNG and JPEG are not converted";
-  },
+  refusal: (head) => isWebp(head) ? null : "must be a WebP image; PNG and JPEG are not converted",
 };
 
 /** Only Opus in Ogg, which is what phones record and play as a voice note. */
 const voice: Kind<FileContent> = {
   ...ofOneFormat,
   refusal(head) {
-    const data = Buffer.from(head);
-    if (data.toString("latin1", 0, 4) !== "OggS") return "must be Opus in an Ogg file; other audio is not converted";
-    // The identification header is alone on the first page (RFC 7845).
-    return data.includes("OpusHead") ? null : "is an Ogg file without Opus; other audio is not converted";
+    if (isOggOpus(head)) return null;
+    const found = isOgg(head) ? "is an Ogg file without Opus" : "must be Opus in an Ogg file";
+    return `${found}; other audio is not converted`;
   },
 };
 
-export const FILE_KINDS = { image: file, video: file, audio: file, document: file, sticker, voice };
+export const FILE_KINDS = { image: file, video: file, audio: file, document, sticker, voice };
 
 /**
- * Returns a content whose kind and mimetype follow from the name's extension; if that is unknown, with the given
- * mimetype.
+ * Returns a content whose kind and mimetype follow from the name's extension, ignoring case; if that is unknown, with
+ * the given mimetype.
  */
 export function fileContent<File>(
   file: File,
-  { filename, mimetype, caption }: { filename: string; mimetype?: string; caption?: string | null | undefined },
+  { filename, mimetype, caption }: { filename: string; mimetype?: string | null; caption?: string | null | undefined },
 ): FileContent<File> {
-  const known = fileKind(filename);
-  const other = known.mimetype === "application/octet-stream" && mimetype ? { mimetype } : {};
-  return { ...known, ...other, file, filename, caption: caption || null };
+  const extension = extensionIn(filename);
+  const kind = KIND_OF.get(extension) ?? "document";
+  const type = typeOfExtension(extension) ?? safeMimetype(essence(mimetype ?? ""));
+  return { kind, mimetype: type, file, filename, caption: caption || null };
 }
 
 /** Types of files whose own type, and name, do not fit the kind that was asked for. */
@@ -79,7 +91,7 @@ const USUAL: Readonly<Record<FileKind, string>> = {
   image: "image/jpeg",
   video: "video/mp4",
   audio: "audio/mpeg",
-  document: "application/octet-stream",
+  document: UNKNOWN_TYPE,
   sticker: "image/webp",
   voice: "audio/ogg; codecs=opus",
 };
@@ -90,7 +102,7 @@ export function askedContent<File>(
   file: File,
   { filename, mimetype, caption }: { filename: string; mimetype: string; caption?: string | null | undefined },
 ): FileContent<File> {
-  const named = fileKind(filename).mimetype;
+  const named = typeOfExtension(extensionIn(filename)) ?? UNKNOWN_TYPE;
   const fits = (type: string) => kind === "document" ? type !== USUAL.document : type.startsWith(`${kind}/`);
   const fitting = kind === "sticker" || kind === "voice" ? undefined : [mimetype, named].find(fits);
   return { kind, asked: true, file, filename, mimetype: fitting ?? USUAL[kind], caption: caption || null };
@@ -109,47 +121,11 @@ export function remoteContent(
   return fileContent({ url }, { filename: safeFilename(percentDecoded(segment)) ?? "file", caption });
 }
 
-/** Kind and mimetype of files by extension (spec, "Sending messages"). Files with other extensions are documents. */
-const BY_EXTENSION: Readonly<Record<string, [FileKind, string]>> = {
-  png: ["image", "image/png"],
-  jpg: ["image", "image/jpeg"],
-  jpeg: ["image", "image/jpeg"],
-  gif: ["image", "image/gif"],
-  webp: ["image", "image/webp"],
-  mp4: ["video", "video/mp4"],
-  "3gp": ["video", "video/3gpp"],
-  mov: ["video", "video/quicktime"],
-  mp3: ["audio", "audio/mpeg"],
-  // The format that phones play as a voice note.
-  ogg: ["audio", "audio/ogg; codecs=opus"],
-  pdf: ["document", "application/pdf"],
-  doc: ["document", "application/msword"],
-  docx: ["document", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"],
-  xls: ["document", "application/vnd.ms-excel"],
-  xlsx: ["document", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"],
-  ppt: ["document", "application/vnd.ms-powerpoint"],
-  pptx: ["document", "application/vnd.openxmlformats-officedocument.presentationml.presentation"],
-  odt: ["document", "application/vnd.oasis.opendocument.text"],
-  ods: ["document", "application/vnd.oasis.opendocument.spreadsheet"],
-  odp: ["document", "application/vnd.oasis.opendocument.presentation"],
-  rtf: ["document", "application/rtf"],
-  txt: ["document", "text/plain"],
-  csv: ["document", "text/csv"],
-  xml: ["document", "application/xml"],
-  json: ["document", "application/json"],
-  html: ["document", "text/html"],
-  zip: ["document", "application/zip"],
-  rar: ["document", "application/vnd.rar"],
-  "7z": ["document", "application/x-7z-compressed"],
-};
-
-/** Returns kind and mimetype of a file by its name, ignoring case. */
-function fileKind(filename: string): { kind: FileKind; mimetype: string } {
-  const extension = /\.([^.]+)$/.exec(filename)?.[1]?.toLowerCase() ?? "";
-  const [kind, mimetype] = (Object.hasOwn(BY_EXTENSION, extension) && BY_EXTENSION[extension]) ||
-    ["document", "application/octet-stream"];
-  return { kind, mimetype };
-}
+/** The kinds of files by extension (spec, "Sending messages"). Files with other extensions are documents. */
+const EXTENSIONS = { image: "png jpg jpeg gif webp", video: "mp4 3gp mov", audio: "mp3 ogg" };
+const KIND_OF = new Map(
+  keysOf(EXTENSIONS).flatMap((kind) => EXTENSIONS[kind].split(" ").map((extension) => [extension, kind] as const)),
+);
 
 export interface StatusContent {
   kind: "status";

@@ -35,8 +35,8 @@ const SENDS: [path: string, same: () => CallOptions, other: () => CallOptions][]
   ],
   [
     "/v1/message/send/pdf",
-    () => ({ json: { number: TO, file: btoa("%PDF"), message: "x", filename: "a.pdf" } }),
-    () => ({ json: { number: TO, file: btoa("%PDF"), message: "y", filename: "a.pdf" } }),
+    () => ({ json: { number: TO, file: btoa("%PDF-1.4"), message: "x", filename: "a.pdf" } }),
+    () => ({ json: { number: TO, file: btoa("%PDF-1.4"), message: "y", filename: "a.pdf" } }),
   ],
   ["/v1/messages/send/file", () => picture("a.png", "abc"), () => picture("a.png", "abd")],
 ];

@@ -35,7 +35,8 @@ Deno.test("the kind of a file is chosen from its extension, as the specification
       "document",
       /^(application|text)\//,
     ],
-    ["exe svg bmp avi wav tar.gz weird __proto__", "document", /^application\/octet-stream$/],
+    ["exe weird __proto__", "document", /^application\/octet-stream$/],
+    ["svg bmp avi wav tar.gz", "document", /^(image\/(svg\+xml|bmp)|video\/x-msvideo|audio\/wav|application\/gzip)$/],
   ];
   await withApi(async (world) => {
     const session = await world.linkedSession();
@@ -44,7 +45,7 @@ Deno.test("the kind of a file is chosen from its extension, as the specification
       for (const extension of extensions.split(" ")) {
         await t.step(extension, async () => {
           const filename = `My file.${extension}`;
-          const json = { sessionId: session, to: TO, file: btoa("x"), filename, caption: "Look" };
+          const json = { sessionId: session, to: TO, file: btoa("%PDF-1.4"), filename, caption: "Look" };
           const answer = await world.call("POST", "/v1/messages/send/document", { json });
           const { messageId } = JSON.parse(await expectAnswer(answer, { status: 202 }));
           const content = (await world.message(messageId))!.content as FileContent;
@@ -87,17 +88,27 @@ Deno.test("a document lies on disk with its bytes before the 202", () =>
     assert.equal(content.file.sha256, createHash("sha256").update(bytes).digest("hex"));
   }));
 
-Deno.test("a PDF is a document of that type whatever its name", () =>
+Deno.test("a PDF is a document of that type whatever its name, which ends in .pdf", () =>
   withApi(async (world) => {
-    const content = await accepted(world, "/v1/message/send/pdf", {
-      json: { number: TO, file: btoa("%PDF-1.4"), message: "Your invoice", filename: "invoice.png" },
-    }) as FileContent;
-    assert.deepEqual([content.kind, content.mimetype, content.filename, content.caption], [
-      "document",
-      "application/pdf",
-      "invoice.png",
-      "Your invoice",
-    ]);
+    const rows: [filename: string | null, named: string][] = [
+      ["invoice.PDF", "invoice.PDF"],
+      ["invoice.png", "invoice.png.pdf"],
+      ["Invoice No. 12.2026", "Invoice No. 12.2026.pdf"],
+      ["x".repeat(255), "x".repeat(251) + ".pdf"],
+      [null, "document.pdf"],
+    ];
+    for (const [filename, named] of rows) {
+      const content = await accepted(world, "/v1/message/send/pdf", {
+        json: { number: TO, file: btoa("%PDF-1.4"), message: "Your invoice", filename },
+      }) as FileContent;
+      const { kind, mimetype, caption } = content;
+      assert.deepEqual([kind, mimetype, content.filename, caption], [
+        "document",
+        "application/pdf",
+        named,
+        "Your invoice",
+      ]);
+    }
   }));
 
 Deno.test("an uploaded file keeps its name, and a caption after it counts", () =>
@@ -450,7 +461,7 @@ Deno.test("a repeated upload gets its first answer, also when the account takes 
   await withApi(async (world) => {
     await world.linkedSession();
     world.network.outcome = () => null;
-    const json = { to: TO, file: btoa("x"), filename: "a.pdf" };
+    const json = { to: TO, file: btoa("x"), filename: "a.txt" };
     const send = (key: string) =>
       world.call("POST", "/v1/messages/send/document", { json, headers: { "idempotency-key": key } });
     const first = await expectAnswer(await send("once"), { status: 202 });

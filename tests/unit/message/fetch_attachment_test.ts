@@ -76,7 +76,7 @@ Deno.test("the file of an address is fetched, kept with its message, and named b
 Deno.test("an address that tells no kind is named by what the server says", () =>
   withSendWorld(async (world) => {
     const rows: [headers: Record<string, string>, filename: string, kind: string, mimetype: string][] = [
-      [{ "content-type": "application/pdf" }, "download.pdf", "document", "application/pdf"],
+      [{ "content-type": "application/zip" }, "download.zip", "document", "application/zip"],
       [{ "content-type": "image/jpeg; q=1" }, "download.jpg", "image", "image/jpeg"],
       [{ "content-disposition": 'attachment; filename="clip.mp4"' }, "clip.mp4", "video", "video/mp4"],
       [{ "content-type": "application/x-odd" }, "download", "document", "application/x-odd"],
@@ -131,7 +131,7 @@ Deno.test("a file that cannot be had ends the message with a reason", () =>
 
 Deno.test("a store in trouble has the file fetched once, and kept when it is over", () =>
   withSendWorld(async (world) => {
-    const s = await stage(world, "https://example.com/a.pdf", [{ status: 200 }]);
+    const s = await stage(world, "https://example.com/a.zip", [{ status: 200 }]);
     const message = await s.message();
     const { commit } = world.kv;
     let refusals = 0;

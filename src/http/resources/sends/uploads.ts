@@ -1,6 +1,7 @@
 /** Sends with a file in the request: as a form, in base64, and as the PDF of an invoicing system. */
 import { z } from "@hono/zod-openapi";
 import type { Caller } from "../../../account/account.ts";
+import { extensionIn } from "../../../base/file_types.ts";
 import { safeFilename } from "../../../media/filename.ts";
 import { type FileContent, fileContent, remoteContent } from "../../../message/kinds/file.ts";
 import { type Api, route } from "../../api/route.ts";
@@ -150,17 +151,17 @@ function addUploads(api: Api, sender: Sender, { media }: Services): void {
 
   api.on(sendFile, async ({ c, caller }) => {
     const upload = await readFormUpload(c.req.raw, { ...form(caller), schema: FileMessage });
-    const { fields: { to, caption }, file } = upload;
-    const content = fileContent(file, { filename: safeFilename(upload.filename) ?? "file", caption });
+    const { fields: { to, caption }, file, mimetype } = upload;
+    const content = fileContent(file, { filename: safeFilename(upload.filename) ?? "file", mimetype, caption });
     return await sender.sendUpload({ c, caller }, upload, { to, content });
   });
 
   api.on(sendDocument, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, { ...document(caller), schema: DocumentMessage });
-    const { fields: { to, caption, fileUrl, filename: name }, file } = upload;
+    const { fields: { to, caption, fileUrl, filename: name }, file, mimetype } = upload;
     const filename = name && (safeFilename(name) ?? "file");
     const content = file
-      ? fileContent(file, { filename: filename!, caption })
+      ? fileContent(file, { filename: filename!, mimetype, caption })
       : remoteContent(fileUrl!, { caption, filename });
     return await sender.sendUpload({ c, caller }, upload, { to, content });
   });
@@ -177,7 +178,8 @@ function addUploads(api: Api, sender: Sender, { media }: Services): void {
   api.on(sendPdf, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, { ...document(caller), schema: PdfMessage });
     const { fields: { number: to, message, filename: name }, file } = upload;
-    const filename = safeFilename(name ?? PDF_NAME) ?? PDF_NAME;
+    const given = safeFilename(name ?? PDF_NAME) ?? PDF_NAME;
+    const filename = extensionIn(given) === "pdf" ? given : safeFilename(`${given}.pdf`)!;
     const pdf = { kind: "document", mimetype: "application/pdf" } as const;
     const content = { ...pdf, file: file!, filename, caption: message || null };
     return await sender.sendUpload({ c, caller }, upload, { to, content });

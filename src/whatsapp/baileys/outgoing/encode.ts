@@ -3,7 +3,9 @@
  * because it reads files by address, fetches previews of links in texts, and leaves encrypted copies in the system's
  * temporary folder.
  */
+import { open } from "node:fs/promises";
 import { normalizeMessageContent, proto } from "@whiskeysockets/baileys";
+import { essence, HEAD_BYTES, isOggOpus } from "../../../base/file_types.ts";
 import { vcardText } from "../../../base/vcard.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { ContactCard, FileBody, MessageKey, Outgoing, OutgoingBody } from "../../outgoing.ts";
@@ -17,9 +19,8 @@ import { encryptFile, type Upload } from "./media_upload.ts";
 const SECRET_BYTES = 32;
 /** Opaque green, as 0xAARRGGBB. */
 const STATUS_GROUND = 0xff075e54;
-/** Types that phones play as a voice note. Any other audio arrives as an audio file. */
-const VOICE = /^(audio|application)\/ogg\b/;
-const VOICE_MIMETYPE = "audio/ogg; codecs=opus";
+/** The container of voice notes. */
+const OGG = "audio/ogg";
 
 /** What opens a list; a sign, because the language of the chat is not known. */
 const LIST_TITLE = "☰";
@@ -147,7 +148,9 @@ async function encodeFile(body: FileBody, { upload, runtime, inspect, signal }: 
   const { mediaKey, fileSha256, fileEncSha256, fileLength } = encrypted;
   const place = await upload(encrypted, { kind: media, signal });
   const mediaKeyTimestamp = Math.floor(runtime.clock.now() / 1000);
-  const voice = kind === "audio" && VOICE.test(mimetype) ? { ptt: true, mimetype: VOICE_MIMETYPE } : {};
+  // Phones play Opus in Ogg as a voice note. Any other audio arrives as an audio file.
+  const isOgg = kind === "audio" && essence(mimetype) === OGG;
+  const voice = !isOgg ? {} : isOggOpus(await headOf(path)) ? { ptt: true } : { mimetype: OGG };
   return {
     ...place,
     mediaKey,
@@ -159,6 +162,12 @@ async function encodeFile(body: FileBody, { upload, runtime, inspect, signal }: 
     ...facts,
     ...voice,
   };
+}
+
+async function headOf(path: string): Promise<Uint8Array> {
+  await using file = await open(path);
+  const { buffer, bytesRead } = await file.read(new Uint8Array(HEAD_BYTES), 0, HEAD_BYTES, 0);
+  return buffer.subarray(0, bytesRead);
 }
 
 function encoderOf({ kind }: OutgoingBody) {

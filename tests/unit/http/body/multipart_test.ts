@@ -140,10 +140,106 @@ Deno.test("a file keeps its name, however the client writes it", async () => {
     ['filename="5 \\" pipe.pdf"', '5 " pipe.pdf'], // older curl, Python
     ['filename="100%20%.pdf"', "100%20%.pdf"],
     ["filename=bare.pdf", "bare.pdf"],
+    ["filename*=iso-8859-1'de'B%FCro.pdf", "Büro.pdf"], // RFC 8187
+    ["filename*=windows-1252''10%80.pdf", "10€.pdf"],
+    ["filename*0*=UTF-8''B%C3; filename*1*=%BCro; filename*2=\".pdf\"", "Büro.pdf"], // RFC 2231: Python, JavaMail
+    ['filename*0="long-"; filename*1="name.pdf"', "long-name.pdf"],
+    ['filename="=?UTF-8?B?QsO8cm8ucGRm?="', "Büro.pdf"], // RFC 2047: Delphi's Indy, .NET
+    ['filename="=?utf-8?q?B=C3=BCro_1.pdf?="', "Büro 1.pdf"],
+    ['filename="=?iso-8859-1?Q?B=FCro?= =?iso-8859-1?Q?_1?=.pdf"', "Büro 1.pdf"],
+    ['filename="=?UTF-8?Q?B=C3?=\r\n =?UTF-8?Q?=BCro.pdf?="', "Büro.pdf"], // a character cut in two
+    ['filename="a =?UTF-8?Q?b?= =?iso-8859-1?Q?=FC?= c.pdf"', "a bü c.pdf"],
+    ['filename="=?Shift_JIS?B?kL+LgZGQLnBkZg==?="', "請求草.pdf"],
+    ['filename="what=?.pdf"', "what=?.pdf"],
+    ['filename="Rechnung%2012%20%C3%BC.pdf"', "Rechnung 12 ü.pdf"], // aiohttp
+    ['filename="50%25.pdf"', "50%25.pdf"],
+    ['filename="%C3%BCber uns.pdf"', "%C3%BCber uns.pdf"],
+    ['filename="%FF.pdf"', "%FF.pdf"],
   ];
   for (const [written, filename] of rows) {
     const upload = await read(field("to", "34600111222") + file("content", written) + END);
     assert.equal(upload.filename, filename, written);
+  }
+});
+
+const coded = (encoding: string, content: string, disposition = 'name="file"; filename="a.png"') =>
+  `--B\r\ncontent-transfer-encoding:  ${encoding}\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n${content}\r\n`;
+
+Deno.test("a part is decoded from its transfer encoding, wherever it is cut", async () => {
+  const content = "Müller & Söhne = 100 %\r\n\x00\x01";
+  const quoted = "M=C3=BCller & S=c3=b6h=\r\nne =3D 100=\n=20%\r\n=00=01=";
+  const base64 = Buffer.from(content).toString("base64").replace(/.{8}/g, "$&\r\n") + "\r\n";
+  const rows: [encoding: string, written: string][] = [
+    ["base64", base64],
+    ["BASE64", base64.trim()],
+    ["quoted-printable", quoted],
+    ["Quoted-Printable", `${quoted}\r\n`],
+    ["8bit", content],
+    ["binary", content],
+  ];
+  for (const [encoding, written] of rows) {
+    const form = coded(encoding, written) + coded(encoding, written, 'name="caption"') + field("to", "1") + END;
+    for (const chunkSize of [1, 2, 3, 5, 7, 1000]) {
+      const media = fakeMedia();
+      const upload = await read(form, { chunkSize, media });
+      assert.equal(Buffer.from(media.files.get(upload.file.fileId)!).toString(), content, encoding);
+      assert.equal(upload.fields.caption, content, encoding);
+    }
+  }
+});
+
+Deno.test("a name or a part that cannot be decoded is refused by the part's name", async () => {
+  const named = (disposition: string) => coded("8bit", "x", disposition);
+  const rows: [part: string, path: string, message: RegExp][] = [
+    [coded("base64", "aGVs bG8="), "file", /blank/],
+    [coded("base64", "aGVsbG8=x"), "file", /padded/],
+    [coded("base64", "%PDF-1.4"), "file", /not base64/],
+    [coded("quoted-printable", "100 =% off"), "file", /quoted-printable/],
+    [coded("quoted-printable", "=C"), "file", /quoted-printable/],
+    [coded("x-uuencode", "begin 644"), "file", /Content-Transfer-Encoding/],
+    [coded("base64", "_", 'name="caption"'), "caption", /base64/],
+    [coded("quoted-printable", "=FF", 'name="caption"'), "caption", /not text in utf-8/],
+    [named(`name="file"; filename*=none''x.png`), "file", /name that is not text in none/],
+    [named(`name="file"; filename*=UTF-8''%FF.png`), "file", /name that is not text in UTF-8/],
+    [named(`name="file"; filename*=UTF-8''%F.png`), "file", /name that has a code that is cut off/],
+    [named(`name="file"; filename*=x.png`), "file", /name that does not state its charset/],
+    [named('name="file"; filename="=?UTF-8?B?/w==?="'), "file", /name that is not text in utf-8/],
+    [named('name="file"; filename="=?UTF-8?B?a_b?="'), "file", /name that .* not base64/],
+    [named('name="file"; filename="=?none?Q?a?="'), "file", /name that is not text in none/],
+    [named('name="=?none?Q?a?="'), "=?none?Q?a?=", /name that is not text in none/],
+  ];
+  for (const [part, path, message] of rows) {
+    const media = fakeMedia();
+    await assert.rejects(read(field("to", "1") + part + END, { media }), (error: Problem) => {
+      assert.match(error.message, message, part);
+      assert.deepEqual(error.extras.errors!.map(({ path }) => path), [path], part);
+      return true;
+    });
+    assert.equal(media.files.size, 0);
+  }
+  const bytes = Buffer.from(field("to", "1") + file("x", 'filename="\xfc.png"') + END, "latin1");
+  await assert.rejects(
+    readFormUpload(requestOf([bytes]), options(fakeMedia())),
+    (error: Problem) => assert.match(error.message, /^file: has a name that is not text in utf-8/) ?? true,
+  );
+});
+
+Deno.test("the names of parts are decoded too", async () => {
+  const form = coded("8bit", "1", 'name="=?UTF-8?Q?t=6F?="') + file("x") + coded("8bit", "c", "name*=UTF-8''caption") +
+    END;
+  assert.deepEqual((await read(form)).fields, { to: "1", caption: "c", file: "" });
+});
+
+Deno.test("the part's type is told, as the client writes it", async () => {
+  const typed = (type: string) =>
+    `--B\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n${type}\r\nx\r\n`;
+  const rows: [header: string, mimetype: string | null][] = [
+    ["", null],
+    ["Content-Type: application/PDF; name=a.pdf\r\n", "application/PDF; name=a.pdf"],
+    ["content-type:text/plain\r\n", "text/plain"],
+  ];
+  for (const [header, mimetype] of rows) {
+    assert.equal((await read(field("to", "1") + typed(header) + END)).mimetype, mimetype);
   }
 });
 

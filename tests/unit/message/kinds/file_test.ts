@@ -29,8 +29,56 @@ for (const [kind, extensions] of Object.entries(TABLE)) {
 }
 
 Deno.test("any other extension, and none, is a document", () => {
-  for (const name of ["a.exe", "a.webm", "a.png.bak", "png", "a.", "", "a.constructor", "a.__proto__", "a.PNG "]) {
+  for (const name of ["a.exe", "a.png.bak", "png", "a.", "", "a.constructor", "a.__proto__", "a.PNG "]) {
     assert.deepEqual(fileKind(name), { kind: "document", mimetype: "application/octet-stream" }, name);
+  }
+});
+
+Deno.test("the type of other extensions is told, of documents all the same", () => {
+  const rows = {
+    "image/heic": "heic",
+    "image/jpeg": "jfif",
+    "image/svg+xml": "svg",
+    "image/tiff": "tif tiff",
+    "image/bmp": "bmp",
+    "image/avif": "avif",
+    "video/x-m4v": "m4v",
+    "video/webm": "webm",
+    "audio/ogg": "opus oga",
+    "audio/mp4": "m4a",
+    "audio/aac": "aac",
+    "audio/wav": "wav",
+    "audio/amr": "amr",
+    "text/vcard": "vcf",
+    "text/calendar": "ics",
+    "message/rfc822": "eml",
+    "application/vnd.ms-excel.sheet.macroenabled.12": "xlsm",
+    "application/vnd.ms-word.document.macroenabled.12": "docm",
+    "application/pkcs7-mime": "p7m",
+    "application/vnd.android.package-archive": "apk",
+    "application/gzip": "gz",
+  };
+  for (const [mimetype, extensions] of Object.entries(rows)) {
+    for (const extension of extensions.split(" ")) {
+      assert.deepEqual(fileKind(`a.${extension.toUpperCase()}`), { kind: "document", mimetype });
+    }
+  }
+});
+
+Deno.test("a given type counts where the extension tells none", () => {
+  const rows: [filename: string, given: string | null, mimetype: string][] = [
+    ["scan.pdf", "image/png", "application/pdf"],
+    ["scan", "Application/PDF; name=x", "application/pdf"],
+    ["Invoice No. 12.2026", "application/pdf", "application/pdf"],
+    ["photo", "image/jpeg", "image/jpeg"],
+    ["scan", null, "application/octet-stream"],
+    ["scan", "", "application/octet-stream"],
+    ["scan", "no type", "application/octet-stream"],
+    ["scan", "text/html\r\nx: y", "application/octet-stream"],
+  ];
+  for (const [filename, mimetype, expected] of rows) {
+    const content = fileContent(null, { filename, mimetype });
+    assert.deepEqual([content.kind, content.mimetype], ["document", expected], filename);
   }
 });
 
