@@ -7,6 +7,7 @@ import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { getMediaKeys, type MediaDecryptionKeyInfo, type WAMessage, type WASocket } from "@whiskeysockets/baileys";
 import { statusOf } from "../stanza.ts";
+import { extensionFor, extensionIn, typeOfExtension } from "../../../base/file_types.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { type IncomingMedia, MediaTrouble, MediaUnavailable } from "../../incoming.ts";
 import type { MediaContent, MediaKind } from "./content.ts";
@@ -60,7 +61,7 @@ export function incomingMedia(
 
   return {
     mimetype: file.mimetype || MIMETYPES[kind],
-    filename: kind === "document" ? file.fileName || file.title || null : null,
+    filename: kind === "document" ? file.fileName || titleOf(file) : null,
     size: file.fileLength == null ? null : Number(file.fileLength),
     async download(signal) {
       try {
@@ -72,6 +73,13 @@ export function incomingMedia(
       }
     },
   };
+}
+
+/** Returns the title of a document that has no name, with the extension of its type unless it has one. */
+function titleOf({ title, mimetype }: MediaContent): string | null {
+  if (!title) return null;
+  const extension = extensionFor(mimetype ?? "");
+  return extension === null || typeOfExtension(extensionIn(title)) !== null ? title : `${title}.${extension}`;
 }
 
 /** The ciphertext is followed by this many bytes of its HMAC. */

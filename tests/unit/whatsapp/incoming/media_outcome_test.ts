@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { assertMediaContent, type proto, type WAMessage } from "@whiskeysockets/baileys";
-import { contentOf } from "../../../../src/whatsapp/baileys/incoming/content.ts";
+import { contentOf, type MediaContent } from "../../../../src/whatsapp/baileys/incoming/content.ts";
 import { incomingMedia } from "../../../../src/whatsapp/baileys/incoming/media.ts";
 import { makeMediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
 import { MediaTrouble, MediaUnavailable } from "../../../../src/whatsapp/incoming.ts";
@@ -155,3 +155,24 @@ for (const [title, make] of KINDS) {
     assert.ok((await download(answer, { message, ask })).equals(PLAIN));
   });
 }
+
+Deno.test("a document has the name that its sender gave, else its title, with the extension of its type", () => {
+  const rows: [file: Partial<MediaContent>, filename: string | null][] = [
+    [{ fileName: "scan", title: "Invoice", mimetype: "application/pdf" }, "scan"],
+    [{ title: "Invoice", mimetype: "application/pdf" }, "Invoice.pdf"],
+    [{ title: "Invoice 12.2026", mimetype: "application/pdf" }, "Invoice 12.2026.pdf"],
+    [{ title: "photo.jpeg", mimetype: "image/jpg" }, "photo.jpeg"],
+    [{ title: "drawing", mimetype: "application/x-odd" }, "drawing"],
+    [{ title: "Invoice" }, "Invoice"],
+    [{ fileName: "", title: "", mimetype: "application/pdf" }, null],
+  ];
+  const clock = new ManualClock();
+  const host = makeMediaHost({ mediaUrl: "http://127.0.0.1:1", ca: null }, clock);
+  const source = { host, runtime: { clock }, socket: () => null };
+  for (const [file, filename] of rows) {
+    const media = incomingMedia(source, { key: {} }, { kind: "document", file: file as MediaContent });
+    assert.equal(media.filename, filename);
+  }
+  const picture = incomingMedia(source, { key: {} }, { kind: "image", file: { title: "x" } as MediaContent });
+  assert.equal(picture.filename, null);
+});
