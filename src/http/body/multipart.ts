@@ -27,9 +27,8 @@ const MAX_BOUNDARY = 70;
 
 interface FormUpload<Fields> extends Upload<Fields> {
   file: StoredFile;
-  /** The name and the type that the client gave; empty if none. */
+  /** The name that the client gave; empty if none. */
   filename: string;
-  mimetype: string;
 }
 
 /**
