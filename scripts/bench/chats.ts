@@ -54,7 +54,7 @@ export const chats: Bench = {
       const reads: Reads = { gets: 0, lists: 0, rows: 0 };
       const counted = counting(kv, reads);
       const history = new ChatHistory({ kv: counted, chats: new ChatIndex({ kv: counted, network: NOBODY }) });
-      const list = (unread: boolean) => ({ limit: LIMIT, after: null, q: null, unread });
+      const list = (unread: boolean) => ({ limit: LIMIT, after: null, q: null, unread, wrote: false });
       const deep = () => `cur_${FIRST_ORDER + Math.floor(messages * (0.4 + Math.random() * 0.2))}`;
       const pages: [string, () => Promise<unknown>][] = [
         ["the first page of chats", () => history.list(LINE, list(false))],

@@ -5,7 +5,7 @@
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { OpenChat } from "./chat_record.ts";
-import { chatKeys, type ChatRecord, type ChatRow, isSent, type Reactions } from "./rows.ts";
+import { chatKeys, type ChatRecord, type ChatRow, isReceived, type Reactions } from "./rows.ts";
 
 export interface InLine {
   lineId: string;
@@ -57,6 +57,7 @@ export class ChatIndex {
       parts: record.parts.includes(address) ? record.parts : [...record.parts, address],
       name: name ?? record.name,
       unread: unread(record.unread),
+      ...(isReceived(row) ? { wrote: true } : {}),
       last: order,
     });
     return order;
@@ -127,7 +128,7 @@ export class ChatIndex {
       const prefix = chatKeys.messages(lineId, part);
       const range = { prefix, start: chatKeys.message(lineId, part, order + 1) };
       for await (const { value } of this.#deps.kv.list(range, { reverse: true })) {
-        if (!isSent(value) && value.author !== null && ++count >= unread) return count;
+        if (isReceived(value) && ++count >= unread) return count;
       }
     }
     return count;

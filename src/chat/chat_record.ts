@@ -51,7 +51,7 @@ export class OpenChat {
     return Math.max(now * 1000, this.record.last + 1);
   }
 
-  write(change: Change, next: Partial<Pick<ChatRecord, "parts" | "name" | "unread" | "last">>): void {
+  write(change: Change, next: Partial<Pick<ChatRecord, "parts" | "name" | "unread" | "wrote" | "last">>): void {
     const record = { ...this.record, ...next };
     const { chat, unread, last } = record;
     for (const place of this.#places) change.check(place);
@@ -93,6 +93,7 @@ function merged(
     lid,
     name: newest.find(({ name }) => name !== null)?.name ?? null,
     unread: all.reduce((sum, { unread }) => sum + unread, 0),
+    ...(all.some(({ wrote }) => wrote) ? { wrote: true } : {}),
     last: newest[0]?.last ?? 0,
   };
 }

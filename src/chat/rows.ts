@@ -50,6 +50,8 @@ export interface ChatRecord {
   name: string | null;
   /** The number of messages received since it was last read or answered. */
   unread: number;
+  /** Whether anybody but the line's owner has written. */
+  wrote?: boolean;
   /** The order of the newest message: when it was kept, in microseconds, or the one before plus one. */
   last: number;
 }
@@ -84,6 +86,11 @@ export const chatKeys = {
   backfills: () => prefix<Backfill>("chat_backfill"),
   messagesOfLine: (lineId: string) => prefix<ChatRow>("chat_message", lineId),
 };
+
+/** Whether somebody other than the line's owner wrote it. */
+export function isReceived(row: ChatRow): boolean {
+  return !isSent(row) && row.author !== null;
+}
 
 export function isSent(row: ChatRow): row is Sent {
   return "messageId" in row;

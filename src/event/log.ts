@@ -1,22 +1,14 @@
 /** The event log: one row per event, written in the commit that it reports (promise 4) and read by cursor. */
 import { LRUCache } from "lru-cache";
 import { eventKeys } from "./rows.ts";
-import { type Change, firstRow, type Kv, type Mutation } from "../store/kv.ts";
+import { type Change, firstRow, type Kv } from "../store/kv.ts";
 import { atMost } from "../base/at_most.ts";
 import { Batcher } from "../base/batcher.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import { sizeBound } from "../store/limits.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
-import {
-  type ChatEvent,
-  EVENT_ID,
-  type EventName,
-  isChatEvent,
-  type LoggedEvent,
-  type NewEvent,
-  USUAL_EVENTS,
-} from "./event.ts";
+import { EVENT_ID, type EventName, isChatEvent, type LoggedEvent, type NewEvent, USUAL_EVENTS } from "./event.ts";
 import { plain } from "./plain.ts";
 
 export interface EventQuery {
@@ -58,8 +50,6 @@ export interface EventLog {
    * the log. Concurrent equal calls share one read, because an event wakes every webhook and stream of its account.
    */
   following(accountId: string, order: string | null): Promise<readonly LoggedEvent[]>;
-  /** Reads the line's latest messages not sent by the gateway, newest first; fewer than the limit if they are long. */
-  inChats(accountId: string, query: { sessionId: string; limit: number }): Promise<ChatEvent[]>;
   /** Resolves to the id of the newest event; null if there is none. */
   newest(accountId: string): Promise<string | null>;
   /**
@@ -109,9 +99,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
         const id = ID_PREFIX + order;
         appended.id = id;
         const logged: LoggedEvent = { ...whole, id };
-        const row: Mutation = { kind: "set", key: eventKeys.event(accountId, order), value: logged };
-        if (!isChatEvent(logged)) return [row];
-        return [row, { kind: "set", key: eventKeys.chatEvent(accountId, logged.sessionId, order), value: true }];
+        return [{ kind: "set", key: eventKeys.event(accountId, order), value: logged }];
       });
       change.add(eventKeys.eventCount(accountId), 1);
       return appended;
@@ -127,24 +115,6 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       // Afterwards, so that it also tells of events that were removed during the read.
       const floor = after === null ? null : (await sharedGet(eventKeys.eventFloor(accountId))).value;
       return { ...page, gap: after !== null && floor !== null && after < floor };
-    },
-
-    async inChats(accountId, { sessionId, limit }) {
-      const prefix = eventKeys.chatEvents(accountId, sessionId);
-      const listed = kv.list({ prefix }, { limit, reverse: true });
-      const places = await Array.fromAsync(listed, ({ key }) => String(key.at(-1)));
-      const found: ChatEvent[] = [];
-      let bytes = 0;
-      for (let i = 0; i < places.length && bytes < PAGE_BYTES; i += EVENTS_A_READ) {
-        const some = places.slice(i, i + EVENTS_A_READ);
-        for (const { value } of await kv.getMany(some.map((order) => eventKeys.event(accountId, order)))) {
-          // Removed in the meantime.
-          if (value === null || !isChatEvent(value)) continue;
-          bytes += sizeBound(value.data);
-          if (found.length === 0 || bytes < PAGE_BYTES) found.push(value);
-        }
-      }
-      return found;
     },
 
     async newest(accountId) {

@@ -8,10 +8,9 @@ export const eventKeys = {
   /** An event at its place in the account's order; its id is `evt_` followed by the order. */
   event: (accountId: string, order: string) => key<LoggedEvent>("event", accountId, order),
   events: (accountId: string) => prefix<LoggedEvent>("event", accountId),
-  /** Index of the events that are messages in the line's chats. */
+  /** Index that older versions kept of the events that are messages; its rows go with their events. */
   chatEvent: (accountId: string, sessionId: string, order: string) =>
     key<true>("chat_event", accountId, sessionId, order),
-  chatEvents: (accountId: string, sessionId: string) => prefix<true>("chat_event", accountId, sessionId),
   chatEventsOfAccount: (accountId: string) => prefix<true>("chat_event", accountId),
   /** Number of events kept for the account. */
   eventCount: (accountId: string) => key<bigint>("event_count", accountId),

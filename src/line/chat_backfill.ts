@@ -5,7 +5,7 @@
  */
 import { type ChatIndex, type InLine, reacted } from "../chat/chat_index.ts";
 import type { OpenChat } from "../chat/chat_record.ts";
-import { type Backfill, BACKFILL_TOPIC, chatKeys, type ChatRow, isSent } from "../chat/rows.ts";
+import { type Backfill, BACKFILL_TOPIC, chatKeys, type ChatRow, isReceived, isSent } from "../chat/rows.ts";
 import { type ChatEvent, isChatEvent, type LoggedEvent } from "../event/event.ts";
 import { EVENTS_A_READ, orderOf, readAfter } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
@@ -226,7 +226,7 @@ async function index({ kv, chats }: BackfillDeps, entries: readonly Entry[]): Pr
 }
 
 async function add(kv: Kv, change: Change, chat: OpenChat, entries: readonly Entry[]): Promise<void> {
-  let { parts, name, last } = chat.record;
+  let { parts, name, wrote, last } = chat.record;
   const taken = new Set<number>();
   let isNew = false;
   for (const entry of entries) {
@@ -243,9 +243,10 @@ async function add(kv: Kv, change: Change, chat: OpenChat, entries: readonly Ent
     if (order !== entry.order && !isSent(row)) await noteOrder(kv, change, entry, order);
     if (!parts.includes(address)) parts = [...parts, address];
     name ??= entry.name;
+    if (isReceived(row)) wrote = true;
     last = Math.max(last, order);
   }
-  if (isNew) chat.write(change, { parts, name, last });
+  if (isNew) chat.write(change, { parts, name, last, ...(wrote ? { wrote } : {}) });
 }
 
 /** Two messages were received in the same millisecond: the seen row of one has its new place. */

@@ -31,6 +31,8 @@ interface ListQuery {
   /** Part of a name or number. */
   q: string | null;
   unread: boolean;
+  /** Only chats in which the other side has written. */
+  wrote: boolean;
 }
 
 interface MessagesQuery {
@@ -57,9 +59,10 @@ export class ChatHistory {
 
   /** Lists chats, the one with the newest message first. Throws Problem validation_failed for a bad cursor. */
   async list({ lineId }: InLine, query: ListQuery): Promise<{ chats: Listed[]; next: string | null }> {
-    const { limit, q } = query;
-    const isMeant = q === null ? () => true : searchFor(q);
-    const atOnce = q === null ? limit + 1 : SEARCHED_AT_ONCE + 1;
+    const { limit, q, wrote } = query;
+    const isFound = q === null ? () => true : searchFor(q);
+    const isMeant = (record: ChatRecord) => isFound(record) && (record.wrote || !wrote);
+    const atOnce = q === null && !wrote ? limit + 1 : SEARCHED_AT_ONCE + 1;
     const read = await this.#records(lineId, query, atOnce);
     const found: ChatRecord[] = [];
     let examined = 0;

@@ -2,7 +2,6 @@
 import { accountKeys } from "../account/rows.ts";
 import { chatKeys } from "../chat/rows.ts";
 import type { Migration } from "../data/migrate.ts";
-import { isChatEvent, type LoggedEvent } from "../event/event.ts";
 import { eventKeys } from "../event/rows.ts";
 import type { Line } from "../line/line.ts";
 import { NO_DEPARTURE } from "../line/runner/pacing.ts";
@@ -129,16 +128,12 @@ const listBulks = index({
   entry: (change, { key, value }) => change.set(messageKeys.bulkOfAccount(value.accountId, String(key.at(-1))), true),
 });
 
-const findChatEvents = index({
+const findChatEvents: Migration = {
   to: 7,
   about: "what people wrote is found among all events",
-  of: prefix<LoggedEvent>("event"),
-  entry(change, { key, value }) {
-    if (isChatEvent(value)) {
-      change.set(eventKeys.chatEvent(value.accountId, value.sessionId, String(key.at(-1))), true);
-    }
-  },
-});
+  /** Nothing to convert: the chats of version 9 replace that index. */
+  async run() {},
+};
 
 const leaveOutChatRows: Migration = {
   to: 8,

@@ -5,7 +5,6 @@
 import type { Hono } from "@hono/hono";
 import type { ApiEnv } from "../http/api/route.ts";
 import { addAccountPages } from "./api/account.ts";
-import { addChats } from "./api/chats.ts";
 import { addCustomerLink } from "./api/customer_link.ts";
 import { addEntry } from "./api/entry.ts";
 import { addLive } from "./api/live.ts";
@@ -21,7 +20,6 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   addMe(parts);
   addAccountPages(parts);
   addPeople(parts);
-  addChats(parts);
   addCustomerLink(parts);
   addLive(parts);
   addOperatorPages(parts);

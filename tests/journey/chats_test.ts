@@ -34,6 +34,8 @@ Deno.test("a chat shows both sides, what became of each message, and what is unr
       );
       const { data: unread } = await stage.api.call("GET", `${base}/chats?unread=true`);
       assert.deepEqual(unread.map((one: Json) => one.chat), [CUSTOMER]);
+      const { data: wrote } = await stage.api.call("GET", `${base}/chats?wrote=true`);
+      assert.deepEqual(wrote.map((one: Json) => one.chat), [CUSTOMER]);
       const sent = await stage.sendText(line, CUSTOMER, "yes");
       await stage.status(sent, "sent");
       assert.equal((await chat()).unread, 0);

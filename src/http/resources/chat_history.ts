@@ -105,6 +105,9 @@ const listChats = route({
     unread: z.enum(["true", "false"]).optional().openapi({
       description: "`true`: only chats with unread messages.",
     }),
+    wrote: z.enum(["true", "false"]).optional().openapi({
+      description: "`true`: only chats in which the other side has written.",
+    }),
   }),
   answers: { 200: pageBy("A page of chats", Chat) },
 });
@@ -181,10 +184,10 @@ function addChatHistory(api: Api, { lines, lookups, chatHistory, budgets, runtim
     return { lineId: sessionId, accountId, phone, now: clock.now() };
   }
 
-  api.on(listChats, async ({ caller, params, query: { limit, after = null, q = null, unread } }) => {
+  api.on(listChats, async ({ caller, params, query: { limit, after = null, q = null, unread, wrote } }) => {
     const party = caller.account.id;
     const line = await lineOf(party, params.id);
-    const query = { limit, after, q, unread: unread === "true" };
+    const query = { limit, after, q, unread: unread === "true", wrote: wrote === "true" };
     const { chats, next } = await budgets.reads.run({ party }, () => chatHistory.list(line, query));
     const named = await withGroupNames(chats, line);
     return ok({ data: named.map((chat) => shownChat(chat, line)), next });

@@ -149,6 +149,38 @@ export function useLoad(load, deps, topics = []) {
   return { ...state, reload };
 }
 
+/**
+ * A list whose first page is reloaded as in `useLoad`, and which grows by `more`. `load(cursor)` resolves to
+ * `{ data, next }`. `older(fresh, known)` returns which known rows follow the reloaded first page. `data` is
+ * `{ rows, next }`. `more(before)` calls `before` just before it shows what it loaded.
+ */
+export function usePaged(load, deps, topics, older) {
+  const kept = useRef({});
+  const [, draw] = useState(0);
+  const key = JSON.stringify(deps);
+  const first = useLoad(
+    async () => {
+      const { data, next } = await load(null);
+      const known = kept.current.key === key ? kept.current : { rows: [] };
+      const rest = older(data, known.rows);
+      kept.current = { key, rows: [...data, ...rest], next: rest.length > 0 ? known.next : next };
+      return kept.current;
+    },
+    deps,
+    topics,
+  );
+  const more = async (before = () => {}) => {
+    const { next } = kept.current;
+    const page = await load(next);
+    // The list may have become another one in the meantime.
+    if (kept.current.key !== key || kept.current.next !== next) return;
+    before();
+    kept.current = { key, rows: [...kept.current.rows, ...page.data], next: page.next };
+    draw((times) => times + 1);
+  };
+  return { ...first, data: first.data && kept.current, more };
+}
+
 /** `useLoad` with the `data` of `GET /panel/api…`. */
 export const useData = (below, topics = [], deps = []) =>
   useLoad(async () => (await call("GET", below)).data, [below, ...deps], topics);

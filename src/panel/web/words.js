@@ -50,7 +50,41 @@ export const kindWord = (kind) =>
     choices: t("Choices"),
     reaction: t("Reaction"),
     status: t("Status update"),
+    order: t("Order"),
+    product: t("Product"),
+    event: t("Event"),
+    invite: t("Invitation to a group"),
   })[kind] ?? kind;
+
+/** The kinds of received messages, by their type in events. */
+const RECEIVED = {
+  conversation: "text",
+  extendedTextMessage: "text",
+  buttonsResponseMessage: "text",
+  listResponseMessage: "text",
+  imageMessage: "image",
+  videoMessage: "video",
+  audioMessage: "audio",
+  documentMessage: "document",
+  stickerMessage: "sticker",
+  locationMessage: "location",
+  liveLocationMessage: "location",
+  contactMessage: "contact",
+  contactsArrayMessage: "contact",
+  pollCreationMessage: "poll",
+  unknown: "text",
+};
+/** What WhatsApp has besides, by `details.kind`. */
+const OTHERS = {
+  orderMessage: "order",
+  productMessage: "product",
+  eventMessage: "event",
+  groupInviteMessage: "invite",
+};
+
+/** Returns the kind of a chat's message, whether it was sent or received. */
+export const kindOf = ({ type, details }) =>
+  type === "audioMessage" && details?.voice ? "voice" : OTHERS[details?.kind] ?? RECEIVED[type] ?? type;
 
 export const priorityWord = (priority) =>
   ({ high: t("high"), normal: t("normal"), low: t("low") })[priority] ?? priority ?? "–";
@@ -108,7 +142,7 @@ const wordOf = ({ status, passkey }) =>
     disconnected: t("disconnected"),
     logged_out: t("logged out"),
   })[status] ?? status;
-const kindOf = ({ status, passkey }) =>
+const stateKind = ({ status, passkey }) =>
   passkey ? "info" : ({
     connected: "good",
     qr: "info",
@@ -126,7 +160,7 @@ const rank = (line) => line.restriction || isDegraded(line) ? 1 : TROUBLE.indexO
 export const byTrouble = (lines) => lines.toSorted((a, b) => rank(a) - rank(b));
 
 export function LineState({ line }) {
-  return html`<span class="row"><${Badge} kind=${kindOf(line)}>${wordOf(line)}</${Badge}>${
+  return html`<span class="row"><${Badge} kind=${stateKind(line)}>${wordOf(line)}</${Badge}>${
     line.restriction && html`<${Badge} kind="warn">${t("restricted")}</${Badge}>`
   }${isDegraded(line) ? html`<${Badge} kind="warn">${t("receives nothing")}</${Badge}>` : ""}</span>`;
 }

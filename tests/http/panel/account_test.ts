@@ -77,7 +77,7 @@ Deno.test("no route lets a member near another account, or an operator's matters
     assert.ok(checked > 25, `only ${checked} routes were checked`);
     const list = await ana.ask("GET", `/accounts/${other.id}/v1/sessions`);
     assert.equal(list.status, 404);
-    const line = await ana.ask("GET", `/accounts/${other.id}/lines/${own}/chats`);
+    const line = await ana.ask("GET", `/accounts/${other.id}/v1/sessions/${own}/chats`);
     assert.equal(line.status, 404);
   }));
 
@@ -96,66 +96,14 @@ Deno.test("a member's own account never shows another's line, webhook or message
         `/v1/sessions/${line}/status`,
         `/v1/sessions/${line}/qr`,
         `/v1/messages/${messageId}/status`,
-        `/lines/${line}/chats`,
-        `/lines/${line}/chats/34600111222`,
+        `/v1/sessions/${line}/chats`,
+        `/v1/sessions/${line}/chats/34600111222/messages`,
       ]
     ) {
       assert.equal((await bob.ask("GET", base + path)).status, 404, path);
     }
     assert.equal((await bob.ask("POST", `${base}/lines/${line}/customer-link`)).status, 404);
     assert.deepEqual((await bob.ask("GET", `${base}/search?q=secret`)).body.data, []);
-  }));
-
-Deno.test("a group is not called as whoever wrote in it last, status posts are no chat, and who wrote is told from whom we wrote to", () =>
-  withApi(async (world) => {
-    const sessionId = await world.linkedSession();
-    const ana = await joined(world, "ana", world.account.id);
-    const wrote = (from: string) => ({
-      event: "message.received" as const,
-      sessionId,
-      sessionName: "Front",
-      data: {
-        from,
-        chat: from,
-        number: "34600111222",
-        pushName: "Ana",
-        messageId: "A1",
-        timestamp: 1,
-        type: "conversation",
-        text: "hello",
-        isForwarded: false,
-      },
-    });
-    await world.log(wrote("34600111222@s.whatsapp.net"), wrote("120363025246125486@g.us"));
-    await world.call("POST", "/v1/messages/send/status", {
-      json: { sessionId, text: "open", audience: ["34600111222"] },
-    });
-    const send = (to: string) =>
-      world.call("POST", "/v1/messages/send/text", { json: { sessionId, to, text: "x".repeat(1000) } });
-    await send("34600111222");
-    await send("34600111333");
-    const chats: { chat: string; name: string | null; wrote: boolean; last: { text: string } }[] = await ana.get(
-      below(world, `/lines/${sessionId}/chats`),
-    );
-    assert.deepEqual(
-      new Map(chats.map(({ chat, name, wrote }) => [chat, [name, wrote]])),
-      new Map([
-        ["120363025246125486@g.us", [null, true]],
-        ["34600111222", ["Ana", true]],
-        ["34600111333", [null, false]],
-      ]),
-    );
-    assert.ok(chats.every(({ last }) => last.text.length <= 100));
-    const found = async (query: string) => {
-      const { body } = await ana.ask("GET", below(world, `/lines/${sessionId}/chats?${query}`));
-      return [body.total, body.data.map(({ chat }: { chat: string }) => chat).sort()];
-    };
-    assert.deepEqual(await found("q=an"), [1, ["34600111222"]]);
-    assert.deepEqual(await found("q=%2B34+600-1113"), [1, ["34600111333"]]);
-    assert.deepEqual(await found("q=choir&groups=120363025246125486@g.us"), [1, ["120363025246125486@g.us"]]);
-    assert.deepEqual(await found("wrote=1"), [2, ["120363025246125486@g.us", "34600111222"]]);
-    assert.deepEqual((await found("limit=1"))[0], 3);
-    assert.deepEqual(await found("q=nobody"), [0, []]);
   }));
 
 Deno.test("an expired or deactivated account can be looked at, or not, but not sent from", () =>

@@ -8,12 +8,15 @@ const REFUSED: readonly [query: string, field: string][] = [
   ["chats?after=nothing", "after"],
   ["chats?limit=101", "limit"],
   ["chats?unread=yes", "unread"],
+  ["chats?wrote=yes", "wrote"],
   ["contacts?after=%00", "after"],
   [`chats/${SILENT}/messages?limit=0`, "limit"],
 ];
 
 export const chatCases: readonly Case[] = [
-  ...["chats", "chats?unread=true", "chats?q=nobody&limit=1", "contacts", "contacts?q=346"].map((path): Case => ({
+  ...["chats", "chats?unread=true", "chats?wrote=true", "chats?q=nobody&limit=1", "contacts", "contacts?q=346"].map((
+    path,
+  ): Case => ({
     name: `${path} is a list with the way to its next page`,
     ask: ({ session }) => ["GET", `/v1/sessions/${session}/${path}`],
     status: 200,

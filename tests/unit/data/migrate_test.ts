@@ -196,23 +196,3 @@ Deno.test("a queue of version 4 keeps its order when it gets priorities, and wha
       await kv.commit(new Change().set(dataKeys.schemaVersion(), 4));
     }
   }));
-
-Deno.test("what people wrote before version 7 is found afterwards", () =>
-  withKv(async (kv) => {
-    const event = (event: string, order: string) => ({
-      event,
-      id: `evt_${order}`,
-      accountId: "acc_1",
-      sessionId: "ses_1",
-      data: { text: order },
-    });
-    const change = new Change().set(dataKeys.schemaVersion(), 6);
-    const names = ["message.received", "message.sent", "message.echo", "session.connected"];
-    names.forEach((name, i) =>
-      change.set<unknown>(key("event", "acc_1", `100000000${i}`), event(name, `100000000${i}`))
-    );
-    await kv.commit(change);
-    await migrate(kv, { runtime: testRuntime(), migrations: all.filter(({ to }) => to === 7) });
-    const found = await makeEventLog(kv, testRuntime()).inChats("acc_1", { sessionId: "ses_1", limit: 10 });
-    assert.deepEqual(found.map(({ event }) => event), ["message.echo", "message.received"]);
-  }));

@@ -366,53 +366,6 @@ Deno.test("an event that is too long keeps the names of the members it keeps", (
   assert.deepEqual(Object.keys(cut).filter((name) => name !== "other" && name !== "text"), []);
 });
 
-const received = (text: string, sessionId = "ses_1"): NewEvent => ({
-  event: "message.received",
-  accountId: "acc_1",
-  sessionId,
-  sessionName: "Front desk",
-  data: {
-    from: "34600111222@s.whatsapp.net",
-    chat: "34600111222@s.whatsapp.net",
-    number: "34600111222",
-    pushName: "Ana",
-    messageId: text.slice(0, 20),
-    timestamp: 1,
-    type: "conversation",
-    text,
-    isForwarded: false,
-  },
-});
-
-Deno.test("what people wrote on a line is found however much else has happened since, newest first, until it is removed", async () => {
-  using s = await stage();
-  await s.log(received("from long ago"));
-  await s.log(received("on another line", "ses_2"));
-  await s.log(received("later"));
-  for (let i = 0; i < 30; i++) {
-    const change = new Change();
-    for (let j = 0; j < 100; j++) s.events.append(change, qr(j));
-    assert.ok(await s.kv.commit(change));
-  }
-  const texts = async (limit = 10) =>
-    (await s.events.inChats("acc_1", { sessionId: "ses_1", limit })).map(({ data }) => data.text);
-  assert.deepEqual(await texts(), ["later", "from long ago"]);
-  assert.deepEqual(await texts(1), ["later"]);
-  await s.swept({ keepMs: DAY_MS, keepCount: 3_001 });
-  assert.deepEqual(await texts(), ["later"]);
-  await s.swept({ keepMs: -1 });
-  assert.deepEqual(await Array.fromAsync(s.kv.list({ prefix: eventKeys.chatEventsOfAccount("acc_1") })), []);
-});
-
-Deno.test("long texts of chats are read as far as a page goes, the newest first", async () => {
-  using s = await stage();
-  const ids = [];
-  for (let i = 0; i < 40; i++) ids.push(await s.log(received("\u0007".repeat(249_000))));
-  const found = await s.events.inChats("acc_1", { sessionId: "ses_1", limit: 1000 });
-  assert.ok(found.length > 0 && JSON.stringify(found).length < 32 * 1024 ** 2);
-  assert.deepEqual(found.map(({ id }) => id), ids.slice(-found.length).reverse());
-});
-
 Deno.test("reads at the same time are shared, for as many accounts as are remembered", async () => {
   const kv = new MemoryKv();
   const { following } = makeEventLog(kv, testRuntime());

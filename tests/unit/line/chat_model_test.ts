@@ -38,6 +38,7 @@ interface Said {
 interface Chat {
   said: Said[];
   unread: number;
+  wrote: boolean;
 }
 
 interface Person {
@@ -106,7 +107,7 @@ class Play {
   }
 
   #chatOf(address: string): Chat {
-    const chat = this.chats.get(address) ?? { said: [], unread: 0 };
+    const chat = this.chats.get(address) ?? { said: [], unread: 0, wrote: false };
     const person = this.people.find(({ number, lid, isKnown }) => isKnown && [number, lid].includes(address));
     for (const name of person ? [person.number, person.lid] : [address]) this.chats.set(name, chat);
     return chat;
@@ -116,6 +117,7 @@ class Play {
     const chat = this.#chatOf(address);
     chat.said.unshift({ ...said, deleted: false, reactions: new Map() });
     chat.unread = said.mine ? 0 : chat.unread + 1;
+    chat.wrote ||= !said.mine;
     this.#touch(chat);
   }
 
@@ -261,7 +263,8 @@ class Play {
     const message = this.#incoming({ chat: lid, number });
     await this.#deliver(message);
     const said = await this.#inOrder([...one?.said ?? [], ...other?.said ?? []]);
-    const chat: Chat = { said, unread: (one?.unread ?? 0) + (other?.unread ?? 0) };
+    const wrote = (one?.wrote ?? false) || (other?.wrote ?? false);
+    const chat: Chat = { said, unread: (one?.unread ?? 0) + (other?.unread ?? 0), wrote };
     for (const old of [one, other]) if (old) this.recent.splice(this.recent.indexOf(old), 1);
     this.chats.set(number, chat);
     this.chats.set(lid, chat);
@@ -321,15 +324,23 @@ class Play {
       chat,
       [...this.chats].filter(([, other]) => other === chat).map(([address]) => address),
     ]));
-    for (const isUnread of [false, true]) {
+    for (const only of ["", "unread", "wrote"]) {
       const listed = [];
       let after: string | null = null;
       do {
-        const page = await history.list(LINE, { limit: this.#between(1, 4), after, q: null, unread: isUnread });
+        const page = await history.list(LINE, {
+          limit: this.#between(1, 4),
+          after,
+          q: null,
+          unread: only === "unread",
+          wrote: only === "wrote",
+        });
         listed.push(...page.chats);
         after = page.next;
       } while (after !== null);
-      const expected = this.recent.filter(({ unread }) => !isUnread || unread > 0);
+      const expected = this.recent.filter(({ unread, wrote }) =>
+        only === "" || (only === "unread" ? unread > 0 : wrote)
+      );
       assert.deepEqual(listed.map(({ record }) => record.unread), expected.map(({ unread }) => unread));
       for (const [i, { record, newest }] of listed.entries()) {
         assert.ok(addresses.get(expected[i]!)!.includes(record.chat), `${record.chat} at ${i}`);

@@ -1,21 +1,18 @@
-// The chats of a line, and the messages of one chat, with a box to answer.
-import { call, session } from "../api.js";
-import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
-import { number, said, t } from "../i18n.js";
-import { useData, useGroups, useLines, useLoad } from "../live.js";
+// The chats of a line: the list, and beside it the open chat.
+import { call, v1 } from "../api.js";
+import { html, useEffect, useState } from "../html.js";
+import { number, t } from "../i18n.js";
+import { useLines, usePaged } from "../live.js";
 import { go, href } from "../router.js";
-import { Card, Empty, Head, Loaded, Select, Time, usePost, useWork } from "../ui.js";
-import { chatName, isGroup, kindWord, messageWord, phone } from "../words.js";
+import { Badge, Card, Empty, Head, Loaded, Select, Time, useWork } from "../ui.js";
+import { isGroup, kindOf, kindWord, phone } from "../words.js";
+import { Thread } from "./chat.js";
 
-/** The initial filter and length of the list; each "more" adds as many again. */
-const ALL = { words: "", wrote: false, limit: 100 };
+const PAGE = 100;
+/** The initial filter of the list. */
+const ALL = { q: "", only: "" };
 /** A search starts after this time without typing. */
 const TYPING_MS = 250;
-/** Within this distance of the end, the view follows new messages. */
-const AT_END_PX = 60;
-
-/** Whether there is a physical keyboard, on which Enter sends. On a touch keyboard it starts a new line. */
-const hasKeys = () => matchMedia("(hover: hover)").matches;
 
 export function Chats({ account, line: chosen, chat }) {
   const lines = useLines(account);
@@ -30,7 +27,7 @@ export function Chats({ account, line: chosen, chat }) {
             ${list.some(({ _id }) => _id !== line) &&
               html`<${Select} label=${t("Line")} value=${line} onChange=${({ target }) =>
                 go(`/accounts/${account}/chats/${target.value}`)} options=${
-                (about ? list : [{ _id: line, name: "–" }, ...list]).map(({ _id, name }) => [_id, name])
+                (about ? list : [{ _id: line, name: t("deleted line") }, ...list]).map(({ _id, name }) => [_id, name])
               } />`}
           </${Head}>
           ${line
@@ -49,26 +46,28 @@ export function Chats({ account, line: chosen, chat }) {
   `;
 }
 
+/** The known chats that follow those of a reloaded first page; none if there may be others between. */
+function older(fresh, known) {
+  const last = fresh.at(-1);
+  const isSame = (chat) => known.some((other) => other.chat === chat.chat && other.lastAt === chat.lastAt);
+  return last && fresh.some(isSame) ? known.filter(({ lastAt }) => lastAt < last.lastAt) : [];
+}
+
 function OfLine({ account, line, chat, about }) {
   const [wanted, setWanted] = useState(ALL);
-  const chats = useLoad(
-    () => {
-      const query = new URLSearchParams({ limit: wanted.limit });
-      if (wanted.wrote) query.set("wrote", "1");
-      if (wanted.words !== "") {
-        query.set("q", wanted.words);
-        const named = groups.filter(({ name }) => name.toLowerCase().includes(wanted.words.trim().toLowerCase()));
-        if (named.length > 0) query.set("groups", named.map(({ id }) => id).join());
-      }
-      return call("GET", `/accounts/${account}/lines/${line}/chats?${query}`);
+  const chats = usePaged(
+    (after) => {
+      const query = new URLSearchParams({ limit: PAGE, ...(after && { after }) });
+      if (wanted.q.trim() !== "") query.set("q", wanted.q.trim());
+      if (wanted.only) query.set(wanted.only, "true");
+      return call("GET", `${v1(account)}/sessions/${line}/chats?${query}`);
     },
-    [account, line, wanted],
+    [account, line, wanted.q, wanted.only],
     ["messages"],
+    older,
   );
-  const groups = useGroups(account, chats.data?.data.map(({ chat }) => [line, chat]) ?? []);
-  const nameOf = (chat, name) => name ?? chatName(chat, groups);
-  return html`<${Loaded} state=${chats}>${({ data, total }) =>
-    total === 0 && wanted === ALL && !chat
+  return html`<${Loaded} state=${chats}>${({ rows, next }) =>
+    rows.length === 0 && !next && wanted.q === "" && wanted.only === "" && !chat
       ? html`
         <${Card}>
           <${Empty} title=${t("No chats yet")}>
@@ -77,13 +76,13 @@ function OfLine({ account, line, chat, about }) {
             </${Card}>
       `
       : html`<div class=${`card chat ${chat ? "open" : ""}`}>
-        <${List} chats=${data} total=${total} wanted=${wanted} want=${setWanted} nameOf=${nameOf} open=${chat}
+        <${List} chats=${rows} more=${next && chats.more} wanted=${wanted} want=${setWanted} open=${chat}
           to=${(chat) => href(`/accounts/${account}/chats/${line}/${encodeURIComponent(chat)}`)} />
         ${
         chat
           ? html`
-            <${Turns} key=${chat} account=${account} line=${line} chat=${chat} nameOf=${nameOf}
-              about=${about} />
+            <${Thread} key=${chat} account=${account} line=${line} chat=${chat} about=${about}
+              changed=${chats.reload} />
           `
           : html`
             <section>
@@ -94,149 +93,58 @@ function OfLine({ account, line, chat, about }) {
       </div>`}</${Loaded}>`;
 }
 
-function List({ chats, total, wanted, want, nameOf, open, to }) {
+function List({ chats, more, wanted, want, open, to }) {
   const [typed, setTyped] = useState("");
+  const [run, busy] = useWork();
   useEffect(() => {
-    const timer = setTimeout(
-      () => want((now) => now.words === typed ? now : { ...ALL, wrote: now.wrote, words: typed }),
-      TYPING_MS,
-    );
+    const timer = setTimeout(() => want((now) => now.q === typed ? now : { ...now, q: typed }), TYPING_MS);
     return () => clearTimeout(timer);
   }, [typed]);
+  const names = Map.groupBy(chats, ({ name }) => name);
   return html`
     <nav aria-label=${t("Chats")}>
       <form class="find" role="search" onSubmit=${(event) => event.preventDefault()}>
-        <input type="search" aria-label=${t("Search chats")} placeholder=${t("name or number")} value=${typed}
-          onInput=${({ target }) => setTyped(target.value)} />
-        <label class="check"><input type="checkbox" checked=${wanted.wrote} onChange=${({ target }) =>
-          want({ ...wanted, wrote: target.checked })} />${t("Only chats with replies")}</label>
+        <input type="search" aria-label=${t("Search chats")} placeholder=${t("name or number")} maxlength="100"
+          value=${typed} onInput=${({ target }) => setTyped(target.value)} />
+        <select aria-label=${t("Show")} onChange=${({ target }) => want({ ...wanted, only: target.value })}>
+          ${[["", t("All chats")], ["unread", t("Unread")], ["wrote", t("Only chats with replies")]].map((
+            [value, text],
+          ) => html`<option value=${value} selected=${value === wanted.only}>${text}</option>`)}
+        </select>
       </form>
-      ${total === 0 && html`<p class="empty" role="status">${t("No matches")}</p>`}
-      <ul>${chats.map(({ chat, name, last }) =>
+      ${chats.length === 0 &&
+        html`<p class="empty" role="status">${more ? t("No matches among the newest chats") : t("No matches")}</p>`}
+      <ul>${chats.map((one) =>
         html`
-          <li key=${chat}><a href=${to(chat)} aria-current=${chat === open ? "page" : undefined}>
-            <span class="row"><strong class="clip grow">${nameOf(chat, name)}</strong>
-              <small class="soft"><${Time} at=${last.at} /></small></span>
-            <span class="clip small soft">${last.mine ? "→ " : ""}${last.text ?? last.filename ??
-              kindWord(last.type)}</span></a></li>
+          <${Entry} key=${one.chat} of=${one} to=${to(one.chat)} isOpen=${one.chat === open}
+            isAlone=${one.name === null || names.get(one.name).length === 1} />
         `
       )}</ul>
-      ${total > chats.length && html`
-        <button type="button" class="plain" onClick=${() => want({ ...wanted, limit: wanted.limit + ALL.limit })}>${t(
-          "Show {n} more",
-          {
-            n: number(Math.min(ALL.limit, total - chats.length)),
-          },
-        )}</button>
+      ${more && html`
+        <button type="button" class="plain" aria-disabled=${busy} onClick=${() => run(more)}>${t("Show more")}</button>
       `}
     </nav>
   `;
 }
 
-function Turns({ account, line, chat, nameOf, about }) {
-  const turns = useData(`/accounts/${account}/lines/${line}/chats/${encodeURIComponent(chat)}`, ["messages"]);
-  // A group does not take the name of a member who writes in it.
-  const name = nameOf(chat, isGroup(chat) ? null : turns.data?.findLast(({ name }) => name)?.name);
-  const list = useRef(null);
-  const head = useRef(null);
-  const box = useRef(null);
-  const isAtEnd = useRef(true);
-  const toEnd = () => list.current?.scrollTo(0, list.current.scrollHeight);
-  useLayoutEffect(() => {
-    if (isAtEnd.current) toEnd();
-  }, [turns.data]);
-  useEffect(() => {
-    if (!list.current) return;
-    // The list shrinks when the box grows with its text, or when a touch keyboard appears.
-    const resized = new ResizeObserver(() => isAtEnd.current && toEnd());
-    resized.observe(list.current);
-    return () => resized.disconnect();
-  }, [turns.data === null]);
-  const onScroll = ({ target }) =>
-    isAtEnd.current = target.scrollHeight - target.scrollTop - target.clientHeight < AT_END_PX;
-  // The draft survives a reload, a change of chat, and an expired sign-in; signing out removes it.
-  const [draft] = useState(() => `draft ${session.get().person.login} ${line} ${chat}`);
-  useEffect(() => {
-    box.current.value = sessionStorage.getItem(draft) ?? "";
-    // A touch keyboard would cover the messages.
-    (hasKeys() ? box : head).current.focus({ preventScroll: true });
-  }, []);
-  const keep = () =>
-    box.current.value === "" ? sessionStorage.removeItem(draft) : sessionStorage.setItem(draft, box.current.value);
-  const [run, busy, error] = useWork({ quiet: true });
-  const post = usePost(account);
-  const answer = (event) => {
-    event.preventDefault();
-    const text = box.current.value;
-    if (text.trim() === "") return;
-    run(async () => {
-      const body = { sessionId: line, to: chat, text };
-      await post("/messages/send/text", { body });
-      // Keep what was typed in the meantime.
-      if (box.current?.value === text) {
-        box.current.value = "";
-        keep();
-      }
-      isAtEnd.current = true;
-      await turns.reload();
-    });
-  };
-  const onKeyDown = (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || !hasKeys()) return;
-    event.preventDefault();
-    event.target.form.requestSubmit();
-  };
+/** `isAlone`: no other chat in the list has its name. */
+function Entry({ of: { chat, number: digits, name, unread, lastAt, lastMessage }, to, isOpen, isAlone }) {
+  const address = phone(digits ?? chat);
   return html`
-    <section>
-      <header><strong class="clip" ref=${head} tabindex="-1">${name}</strong>
-        <span class="soft grow clip">${name === phone(chat) || isGroup(chat)
-          ? ""
-          : phone(chat)}</span><a class="back" href=${href(
-            `/accounts/${account}/chats/${line}`,
-          )}>${t("All chats")}</a></header>
-      <${Loaded} state=${turns}>${(rows) =>
-        html`<ol class="turns" ref=${list} tabindex="0" aria-label=${t("Messages")} onScroll=${onScroll}>${
-          rows.length === 0 && html`<li class="empty">${t("No messages of this chat are stored.")}</li>`
-        }${rows.map((turn) => html`<${Turn} key=${turn.id} turn=${turn} />`)}</ol>`}</${Loaded}>
-        <div role="status">${about && about.status !== "connected" && html`
-          <p class="note warn inset">${about.phone && about.status !== "logged_out"
-            ? t("The line is not connected. Your reply will wait until it is.")
-            : t("The line is not linked, so it cannot send.")} <a href=${href(
-              `/accounts/${account}/lines/${line}`,
-            )}>${t("Open the line")}</a></p>
-        `}</div>
-        <div role="alert">${error && html`<p class="note bad inset">${error.fields?.text ?? error.message}</p>`}</div>
-        <form class="answer" onSubmit=${answer}><textarea name="text" rows="1" required ref=${box} aria-label=${t(
-          "Reply",
-        )} placeholder=${t("Reply")} onKeyDown=${onKeyDown} onInput=${keep}></textarea>
-          <button class="primary" aria-disabled=${busy}>${t("Send")}</button></form>
-      </section>
+    <li><a href=${to} class=${unread ? "unread" : ""} aria-current=${isOpen ? "page" : undefined}>
+      <span class="row"><strong class="clip grow">${name ?? address}</strong>
+        <small class="soft"><${Time} at=${lastAt} /></small></span>
+      ${!isAlone && !isGroup(chat) && html`<span class="clip small soft">${address}</span>`}
+      <span class="row"><span class="clip grow small soft">${lastMessage ? summary(lastMessage) : ""}</span>
+        ${lastMessage?.status === "failed" && html`<${Badge} kind="bad">${t("failed")}</${Badge}>`}
+        ${unread > 0 && html`<span class="count">${number(unread)}<span class="unseen"> ${t("unread")}</span></span>`}
+      </span></a></li>
   `;
 }
 
-function Turn({ turn }) {
-  const { mine, name, chat, at, status, error, text, filename, type } = turn;
-  const called = filename ?? (text === null ? kindWord(type) : null);
-  return html`
-    <li class=${`turn ${mine ? "mine" : ""}`}>
-      ${name && isGroup(chat) && html`<small>${name}</small>`}
-      ${turn.url || called ? html`<${File} turn=${turn} called=${called ?? kindWord(type)} />` : ""}
-      ${text !== null && html`<div>${text}</div>`}
-      <small><${Time} at=${at} />${status && ` · ${messageWord(status)}`}${error &&
-        html`<span class="wrong">${` · ${said(error.message)}`}</span>`}</small>
-    </li>
-  `;
-}
-
-/** A received file, while it is kept. An image from this origin is shown inline. */
-function File({ turn: { type, url }, called }) {
-  if (!url) return html`<em class="soft">${called}</em>`;
-  const { origin, searchParams } = new URL(url);
-  if (Number(searchParams.get("expires")) * 1000 < Date.now()) {
-    return html`<em class="soft">${t("{file} (no longer available)", { file: called })}</em>`;
-  }
-  const isPicture = ["imageMessage", "stickerMessage"].includes(type) && origin === location.origin;
-  return html`<a href=${url} target="_blank" rel="noopener">${
-    isPicture ? html`<img src=${url} alt=${called} loading="lazy" />` : called
-  }</a>`;
+function summary(message) {
+  const { direction, deletedAt, text, media } = message;
+  const kind = kindOf(message);
+  const words = kind === "text" ? text : [kindWord(kind), text ?? media?.filename].filter(Boolean).join(" · ");
+  return (direction === "out" ? "→ " : "") + (deletedAt ? t("deleted") : words ?? kindWord(kind));
 }
