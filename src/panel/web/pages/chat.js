@@ -158,15 +158,23 @@ function Turns({ rows, more, isGroup }) {
     isAtEnd.current = target.scrollHeight - target.scrollTop - target.clientHeight < AT_END_PX;
     if (target.scrollTop < AT_START_PX) older();
   };
+  // Blocks keep their messages, whatever comes before or after.
+  const middle = useRef(null);
+  if (!rows.some(({ messageId }) => messageId === middle.current)) middle.current = rows[0]?.messageId;
+  const at = rows.findIndex(({ messageId }) => messageId === middle.current);
+  const blocks = Map.groupBy(rows, (_, i) => Math.floor((i - at) / PAGE));
   return html`
-    <ol class="turns" ref=${list} tabindex="0" aria-label=${t("Messages")}
+    <div class="turns" ref=${list} tabindex="0" role="region" aria-label=${t("Messages")}
       onScroll=${onScroll}>${rows.length === 0 &&
-        html`<li class="empty">${t("No messages of this chat are stored.")}</li>`}${more &&
-        html`<li key="more"><button type="button" class="plain small" onClick=${older}>${
+        html`<p class="empty">${t("No messages of this chat are stored.")}</p>`}
+        ${more && html`<button key="more" type="button" class="plain small" onClick=${older}>${
           t(
             "Show older messages",
           )
-        }</button></li>`}${rows.map((message) => turnOf(message, isGroup))}</ol>
+        }</button>`}
+        ${[...blocks].map(([n, messages]) =>
+          html`<ol key=${n}>${messages.map((message) => turnOf(message, isGroup))}</ol>`
+        )}</div>
   `;
 }
 

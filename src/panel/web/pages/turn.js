@@ -54,7 +54,11 @@ function Details({ details, text }) {
       <div>${place}</div>
       <a href=${mapOf(latitude, longitude)} target="_blank" rel="noopener">${t("Show on the map")}</a>
     `}
-    ${contacts?.map((one) => html`<div><strong>${one.name}</strong> ${numbersOf(one).map(phone).join(", ")}</div>`)}
+    ${contacts?.map((one) =>
+      html`<div>${one.name !== text && html`<strong>${one.name} </strong>`}${
+        numbersOf(one).map(phone).join(", ")
+      }</div>`
+    )}
     ${buttons && html`<ul class="options">${buttons.map((one) => html`<li>${one.text ?? one.id}</li>`)}</ul>`}
     ${order && html`<div>${
       [
@@ -93,14 +97,11 @@ function File({ media: { url, filename }, kind, isMine }) {
   const called = url || isMine ? name : t("{file} (no longer available)", { file: name });
   if (!url) return html`<div><small class="kind">${kindWord(kind)}</small> <em class="soft">${called}</em></div>`;
   const isPicture = ["image", "sticker"].includes(kind) && new URL(url).origin === location.origin;
+  const open = isPicture
+    ? html`<img src=${url} alt=${called} loading="lazy" />`
+    : html`<small class="kind">${kindWord(kind)}</small> ${called}`;
   return html`
-    ${isPicture &&
-      html`<a href=${url} target="_blank" rel="noopener"><img src=${url} alt=${called} loading="lazy" /></a>`}
-    <div>${!isPicture && html`
-      <small class="kind">${kindWord(kind)}</small>
-            <a href=${url} target="_blank" rel="noopener">${called}</a> ·
-    `}<a href=${url} download=${name}>${t(
-      "Download",
-    )}</a></div>
+    <a href=${url} target="_blank" rel="noopener">${open}</a>
+    <div><a class="small" href=${url} download=${name}>${t("Download")}</a></div>
   `;
 }
