@@ -1,6 +1,7 @@
 /** Writes what the clients take from the OpenAPI document: types, and the product's version. */
 import { join } from "node:path";
 import { openApiDocument } from "../src/http/docs/openapi.ts";
+import { phpTypes } from "./clients/php.ts";
 import { pythonTypes } from "./clients/python.ts";
 import { schemasOf } from "./clients/schemas.ts";
 import { typescriptTypes } from "./clients/typescript.ts";
@@ -14,6 +15,8 @@ export async function generatedFiles(): Promise<Map<string, string>> {
   return new Map([
     ["clients/typescript/src/api.ts", await formatted("ts", await typescriptTypes(document))],
     ["clients/typescript/package.json", await versioned("clients/typescript/package.json", document.info.version)],
+    ["clients/php/src/Types.php", phpTypes(schemas)],
+    ["clients/php/composer.json", await versioned("clients/php/composer.json", document.info.version)],
     ["clients/python/src/paloma_client/types.py", pythonTypes(schemas)],
     ["clients/python/pyproject.toml", await versioned("clients/python/pyproject.toml", document.info.version)],
   ]);

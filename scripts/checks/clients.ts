@@ -59,7 +59,7 @@ async function tryClient(name: string, language: Language): Promise<void> {
     const trial = { language, stage, folder, made, env };
     await followReadme(trial);
     console.log(`${name}: the README does what it says`);
-    await run(made, ...argumentsOf(language.run(join(folder, language.test))), env);
+    await run(made, ...argumentsOf(language.test(folder)), env);
     console.log(`${name}: its own tests pass`);
   });
   await withStage(openStage, async (stage) => {

@@ -1421,6 +1421,134 @@ export interface components {
       /** @example tomorrow, free of charge */
       description?: string | null;
     };
+    ReactionMessage: {
+      /**
+       * @description Session that sends the message. Defaults to the account's first connected session, which is the oldest.
+       * @example ses_01kf0m3e4v8s2q6w9x1y5z7abc
+       */
+      sessionId?: string | null;
+      /**
+       * @description Id of a message: `msg_…`, or the `messageId` of an event.
+       * @example msg_01kf0m3e4v8s2q6w9x1y5z7abc
+       */
+      messageId: string;
+      /**
+       * @description One emoji. An empty string removes the reaction.
+       * @example 👍
+       */
+      emoji: string;
+      /** @description Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session. */
+      replyTo?: string | null;
+      /** @description Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`. */
+      mentions?: string[] | null;
+      /** @description Whether an image, video or audio message can be opened only once. */
+      viewOnce?: boolean | null;
+      /** @description Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview. */
+      linkPreview?: boolean | null;
+      /** @description Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages. */
+      typing?: number | null;
+      /** @description Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call. */
+      tags?: string[] | null;
+      /** @description Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not. */
+      cancelOnReply?: boolean | null;
+      /** @description Seconds the message may wait before it fails as `expired`. Defaults to 24 hours. */
+      ttl?: number | null;
+      /**
+       * Format: date-time
+       * @description Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others.
+       */
+      sendAt?: string | null;
+      priority?: components["schemas"]["Priority"] | null;
+    };
+    ForwardMessage: {
+      /**
+       * @description Session that sends the message. Defaults to the account's first connected session, which is the oldest.
+       * @example ses_01kf0m3e4v8s2q6w9x1y5z7abc
+       */
+      sessionId?: string | null;
+      /**
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @example 447700900123
+       */
+      to: string;
+      /**
+       * @description Id of a message: `msg_…`, or the `messageId` of an event.
+       * @example msg_01kf0m3e4v8s2q6w9x1y5z7abc
+       */
+      messageId: string;
+      /** @description Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session. */
+      replyTo?: string | null;
+      /** @description Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`. */
+      mentions?: string[] | null;
+      /** @description Whether an image, video or audio message can be opened only once. */
+      viewOnce?: boolean | null;
+      /** @description Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview. */
+      linkPreview?: boolean | null;
+      /** @description Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages. */
+      typing?: number | null;
+      /** @description Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call. */
+      tags?: string[] | null;
+      /** @description Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not. */
+      cancelOnReply?: boolean | null;
+      /** @description Seconds the message may wait before it fails as `expired`. Defaults to 24 hours. */
+      ttl?: number | null;
+      /**
+       * Format: date-time
+       * @description Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others.
+       */
+      sendAt?: string | null;
+      priority?: components["schemas"]["Priority"] | null;
+    };
+    TemplateMessage: {
+      /**
+       * @description Session that sends the message. Defaults to the account's first connected session, which is the oldest.
+       * @example ses_01kf0m3e4v8s2q6w9x1y5z7abc
+       */
+      sessionId?: string | null;
+      /**
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @example 447700900123
+       */
+      to: string;
+      /**
+       * @description Name of the template.
+       * @example reminder
+       */
+      template: string;
+      /** @description Language of the recipient. Without a template in it, the one in its main language is sent (`es` for `es_MX`), or else the one that was made first. */
+      language?: string | null;
+      /**
+       * @description The value of each variable by its name. For `{{1}}`, `{{2}}`, … a list is taken too.
+       * @example {
+       *       "name": "Anna"
+       *     }
+       */
+      variables?: {
+        [key: string]: string;
+      } | null;
+      /** @description Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session. */
+      replyTo?: string | null;
+      /** @description Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`. */
+      mentions?: string[] | null;
+      /** @description Whether an image, video or audio message can be opened only once. */
+      viewOnce?: boolean | null;
+      /** @description Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview. */
+      linkPreview?: boolean | null;
+      /** @description Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages. */
+      typing?: number | null;
+      /** @description Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call. */
+      tags?: string[] | null;
+      /** @description Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not. */
+      cancelOnReply?: boolean | null;
+      /** @description Seconds the message may wait before it fails as `expired`. Defaults to 24 hours. */
+      ttl?: number | null;
+      /**
+       * Format: date-time
+       * @description Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others.
+       */
+      sendAt?: string | null;
+      priority?: components["schemas"]["Priority"] | null;
+    };
     FileMessage: {
       /**
        * @description Session that sends the message. Defaults to the account's first connected session, which is the oldest.
@@ -1658,84 +1786,6 @@ export interface components {
       sendAt?: string | null;
       priority?: components["schemas"]["Priority"] | null;
     };
-    ReactionMessage: {
-      /**
-       * @description Session that sends the message. Defaults to the account's first connected session, which is the oldest.
-       * @example ses_01kf0m3e4v8s2q6w9x1y5z7abc
-       */
-      sessionId?: string | null;
-      /**
-       * @description Id of a message: `msg_…`, or the `messageId` of an event.
-       * @example msg_01kf0m3e4v8s2q6w9x1y5z7abc
-       */
-      messageId: string;
-      /**
-       * @description One emoji. An empty string removes the reaction.
-       * @example 👍
-       */
-      emoji: string;
-      /** @description Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session. */
-      replyTo?: string | null;
-      /** @description Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`. */
-      mentions?: string[] | null;
-      /** @description Whether an image, video or audio message can be opened only once. */
-      viewOnce?: boolean | null;
-      /** @description Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview. */
-      linkPreview?: boolean | null;
-      /** @description Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages. */
-      typing?: number | null;
-      /** @description Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call. */
-      tags?: string[] | null;
-      /** @description Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not. */
-      cancelOnReply?: boolean | null;
-      /** @description Seconds the message may wait before it fails as `expired`. Defaults to 24 hours. */
-      ttl?: number | null;
-      /**
-       * Format: date-time
-       * @description Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others.
-       */
-      sendAt?: string | null;
-      priority?: components["schemas"]["Priority"] | null;
-    };
-    ForwardMessage: {
-      /**
-       * @description Session that sends the message. Defaults to the account's first connected session, which is the oldest.
-       * @example ses_01kf0m3e4v8s2q6w9x1y5z7abc
-       */
-      sessionId?: string | null;
-      /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
-       * @example 447700900123
-       */
-      to: string;
-      /**
-       * @description Id of a message: `msg_…`, or the `messageId` of an event.
-       * @example msg_01kf0m3e4v8s2q6w9x1y5z7abc
-       */
-      messageId: string;
-      /** @description Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session. */
-      replyTo?: string | null;
-      /** @description Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`. */
-      mentions?: string[] | null;
-      /** @description Whether an image, video or audio message can be opened only once. */
-      viewOnce?: boolean | null;
-      /** @description Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview. */
-      linkPreview?: boolean | null;
-      /** @description Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages. */
-      typing?: number | null;
-      /** @description Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call. */
-      tags?: string[] | null;
-      /** @description Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not. */
-      cancelOnReply?: boolean | null;
-      /** @description Seconds the message may wait before it fails as `expired`. Defaults to 24 hours. */
-      ttl?: number | null;
-      /**
-       * Format: date-time
-       * @description Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others.
-       */
-      sendAt?: string | null;
-      priority?: components["schemas"]["Priority"] | null;
-    };
     StatusMessage: {
       /**
        * @description Session that sends the message. Defaults to the account's first connected session, which is the oldest.
@@ -1760,56 +1810,6 @@ export interface components {
       caption?: string | null;
       /** @description Numbers that can see the status. Numbers that are not on WhatsApp are skipped. */
       audience: string[];
-      /** @description Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session. */
-      replyTo?: string | null;
-      /** @description Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`. */
-      mentions?: string[] | null;
-      /** @description Whether an image, video or audio message can be opened only once. */
-      viewOnce?: boolean | null;
-      /** @description Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview. */
-      linkPreview?: boolean | null;
-      /** @description Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages. */
-      typing?: number | null;
-      /** @description Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call. */
-      tags?: string[] | null;
-      /** @description Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not. */
-      cancelOnReply?: boolean | null;
-      /** @description Seconds the message may wait before it fails as `expired`. Defaults to 24 hours. */
-      ttl?: number | null;
-      /**
-       * Format: date-time
-       * @description Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others.
-       */
-      sendAt?: string | null;
-      priority?: components["schemas"]["Priority"] | null;
-    };
-    TemplateMessage: {
-      /**
-       * @description Session that sends the message. Defaults to the account's first connected session, which is the oldest.
-       * @example ses_01kf0m3e4v8s2q6w9x1y5z7abc
-       */
-      sessionId?: string | null;
-      /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
-       * @example 447700900123
-       */
-      to: string;
-      /**
-       * @description Name of the template.
-       * @example reminder
-       */
-      template: string;
-      /** @description Language of the recipient. Without a template in it, the one in its main language is sent (`es` for `es_MX`), or else the one that was made first. */
-      language?: string | null;
-      /**
-       * @description The value of each variable by its name. For `{{1}}`, `{{2}}`, … a list is taken too.
-       * @example {
-       *       "name": "Anna"
-       *     }
-       */
-      variables?: {
-        [key: string]: string;
-      } | null;
       /** @description Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session. */
       replyTo?: string | null;
       /** @description Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`. */
@@ -3999,6 +3999,21 @@ export interface components {
         body: components["schemas"]["ChoicesMessage"];
         answer: components["schemas"]["Acknowledgement"];
       };
+      /** @description React to a message */
+      "POST /messages/send/reaction": {
+        body: components["schemas"]["ReactionMessage"];
+        answer: components["schemas"]["Acknowledgement"];
+      };
+      /** @description Forward a message */
+      "POST /messages/send/forward": {
+        body: components["schemas"]["ForwardMessage"];
+        answer: components["schemas"]["Acknowledgement"];
+      };
+      /** @description Send a template */
+      "POST /messages/send/template": {
+        body: components["schemas"]["TemplateMessage"];
+        answer: components["schemas"]["Acknowledgement"];
+      };
       /** @description Send a file as multipart upload */
       "POST /messages/send/file": {
         answer: components["schemas"]["Acknowledgement"];
@@ -4023,24 +4038,9 @@ export interface components {
         body: components["schemas"]["PdfMessage"];
         answer: components["schemas"]["Acknowledgement"];
       };
-      /** @description React to a message */
-      "POST /messages/send/reaction": {
-        body: components["schemas"]["ReactionMessage"];
-        answer: components["schemas"]["Acknowledgement"];
-      };
-      /** @description Forward a message */
-      "POST /messages/send/forward": {
-        body: components["schemas"]["ForwardMessage"];
-        answer: components["schemas"]["Acknowledgement"];
-      };
       /** @description Post a status */
       "POST /messages/send/status": {
         body: components["schemas"]["StatusMessage"];
-        answer: components["schemas"]["Acknowledgement"];
-      };
-      /** @description Send a template */
-      "POST /messages/send/template": {
-        body: components["schemas"]["TemplateMessage"];
         answer: components["schemas"]["Acknowledgement"];
       };
       /** @description Send messages in bulk */
@@ -4624,15 +4624,15 @@ export type ContactCard = components["schemas"]["ContactCard"];
 export type PollMessage = components["schemas"]["PollMessage"];
 export type ChoicesMessage = components["schemas"]["ChoicesMessage"];
 export type ChoiceOption = components["schemas"]["ChoiceOption"];
+export type ReactionMessage = components["schemas"]["ReactionMessage"];
+export type ForwardMessage = components["schemas"]["ForwardMessage"];
+export type TemplateMessage = components["schemas"]["TemplateMessage"];
 export type FileMessage = components["schemas"]["FileMessage"];
 export type DocumentMessage = components["schemas"]["DocumentMessage"];
 export type StickerMessage = components["schemas"]["StickerMessage"];
 export type VoiceMessage = components["schemas"]["VoiceMessage"];
 export type PdfMessage = components["schemas"]["PdfMessage"];
-export type ReactionMessage = components["schemas"]["ReactionMessage"];
-export type ForwardMessage = components["schemas"]["ForwardMessage"];
 export type StatusMessage = components["schemas"]["StatusMessage"];
-export type TemplateMessage = components["schemas"]["TemplateMessage"];
 export type BulkAcknowledgement = components["schemas"]["BulkAcknowledgement"];
 export type BulkItemAcknowledgement = components["schemas"]["BulkItemAcknowledgement"];
 export type BulkMessage = components["schemas"]["BulkMessage"];

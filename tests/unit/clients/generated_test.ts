@@ -9,8 +9,8 @@ Deno.test("what clients take from the document is what `deno task clients` makes
   for (const [path, text] of await generatedFiles()) {
     assert.ok(await Deno.readTextFile(join(ROOT, path)) === text, `${path} differs: run \`deno task clients\``);
   }
-  assert.match(
-    await Deno.readTextFile(join(ROOT, "clients/python/pyproject.toml")),
-    new RegExp(`^version = "${VERSION}"$`, "m"),
-  );
+  for (const path of ["python/pyproject.toml", "php/composer.json", "typescript/package.json"]) {
+    const [, version] = (await Deno.readTextFile(join(ROOT, "clients", path))).match(/^\W*version\W+([\d.]+)"/m) ?? [];
+    assert.equal(version, VERSION, path);
+  }
 });

@@ -984,6 +984,94 @@ class ChoiceOption(TypedDict):
     description: NotRequired[str | None]
 
 
+class ReactionMessage(TypedDict):
+    sessionId: NotRequired[str | None]
+    """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
+    messageId: str
+    """Id of a message: `msg_…`, or the `messageId` of an event."""
+    emoji: str
+    """One emoji. An empty string removes the reaction."""
+    replyTo: NotRequired[str | None]
+    """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
+    mentions: NotRequired[list[str] | None]
+    """Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`."""
+    viewOnce: NotRequired[bool | None]
+    """Whether an image, video or audio message can be opened only once."""
+    linkPreview: NotRequired[bool | None]
+    """Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview."""
+    typing: NotRequired[int | None]
+    """Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages."""
+    tags: NotRequired[list[str] | None]
+    """Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call."""
+    cancelOnReply: NotRequired[bool | None]
+    """Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not."""
+    ttl: NotRequired[int | None]
+    """Seconds the message may wait before it fails as `expired`. Defaults to 24 hours."""
+    sendAt: NotRequired[str | None]
+    """Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others."""
+    priority: NotRequired[Priority | None]
+
+
+class ForwardMessage(TypedDict):
+    sessionId: NotRequired[str | None]
+    """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
+    to: str
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    messageId: str
+    """Id of a message: `msg_…`, or the `messageId` of an event."""
+    replyTo: NotRequired[str | None]
+    """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
+    mentions: NotRequired[list[str] | None]
+    """Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`."""
+    viewOnce: NotRequired[bool | None]
+    """Whether an image, video or audio message can be opened only once."""
+    linkPreview: NotRequired[bool | None]
+    """Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview."""
+    typing: NotRequired[int | None]
+    """Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages."""
+    tags: NotRequired[list[str] | None]
+    """Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call."""
+    cancelOnReply: NotRequired[bool | None]
+    """Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not."""
+    ttl: NotRequired[int | None]
+    """Seconds the message may wait before it fails as `expired`. Defaults to 24 hours."""
+    sendAt: NotRequired[str | None]
+    """Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others."""
+    priority: NotRequired[Priority | None]
+
+
+class TemplateMessage(TypedDict):
+    sessionId: NotRequired[str | None]
+    """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
+    to: str
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    template: str
+    """Name of the template."""
+    language: NotRequired[str | None]
+    """Language of the recipient. Without a template in it, the one in its main language is sent (`es` for `es_MX`), or else the one that was made first."""
+    variables: NotRequired[dict[str, str] | None]
+    """The value of each variable by its name. For `{{1}}`, `{{2}}`, … a list is taken too."""
+    replyTo: NotRequired[str | None]
+    """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
+    mentions: NotRequired[list[str] | None]
+    """Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`."""
+    viewOnce: NotRequired[bool | None]
+    """Whether an image, video or audio message can be opened only once."""
+    linkPreview: NotRequired[bool | None]
+    """Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview."""
+    typing: NotRequired[int | None]
+    """Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages."""
+    tags: NotRequired[list[str] | None]
+    """Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call."""
+    cancelOnReply: NotRequired[bool | None]
+    """Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not."""
+    ttl: NotRequired[int | None]
+    """Seconds the message may wait before it fails as `expired`. Defaults to 24 hours."""
+    sendAt: NotRequired[str | None]
+    """Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others."""
+    priority: NotRequired[Priority | None]
+
+
 class FileMessage(TypedDict):
     sessionId: NotRequired[str]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
@@ -1134,62 +1222,6 @@ class PdfMessage(TypedDict):
     priority: NotRequired[Priority | None]
 
 
-class ReactionMessage(TypedDict):
-    sessionId: NotRequired[str | None]
-    """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
-    messageId: str
-    """Id of a message: `msg_…`, or the `messageId` of an event."""
-    emoji: str
-    """One emoji. An empty string removes the reaction."""
-    replyTo: NotRequired[str | None]
-    """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
-    mentions: NotRequired[list[str] | None]
-    """Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`."""
-    viewOnce: NotRequired[bool | None]
-    """Whether an image, video or audio message can be opened only once."""
-    linkPreview: NotRequired[bool | None]
-    """Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview."""
-    typing: NotRequired[int | None]
-    """Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages."""
-    tags: NotRequired[list[str] | None]
-    """Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call."""
-    cancelOnReply: NotRequired[bool | None]
-    """Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not."""
-    ttl: NotRequired[int | None]
-    """Seconds the message may wait before it fails as `expired`. Defaults to 24 hours."""
-    sendAt: NotRequired[str | None]
-    """Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others."""
-    priority: NotRequired[Priority | None]
-
-
-class ForwardMessage(TypedDict):
-    sessionId: NotRequired[str | None]
-    """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
-    to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
-    messageId: str
-    """Id of a message: `msg_…`, or the `messageId` of an event."""
-    replyTo: NotRequired[str | None]
-    """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
-    mentions: NotRequired[list[str] | None]
-    """Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`."""
-    viewOnce: NotRequired[bool | None]
-    """Whether an image, video or audio message can be opened only once."""
-    linkPreview: NotRequired[bool | None]
-    """Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview."""
-    typing: NotRequired[int | None]
-    """Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages."""
-    tags: NotRequired[list[str] | None]
-    """Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call."""
-    cancelOnReply: NotRequired[bool | None]
-    """Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not."""
-    ttl: NotRequired[int | None]
-    """Seconds the message may wait before it fails as `expired`. Defaults to 24 hours."""
-    sendAt: NotRequired[str | None]
-    """Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others."""
-    priority: NotRequired[Priority | None]
-
-
 class StatusMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
@@ -1204,38 +1236,6 @@ class StatusMessage(TypedDict):
     """Caption of an image or video."""
     audience: list[str]
     """Numbers that can see the status. Numbers that are not on WhatsApp are skipped."""
-    replyTo: NotRequired[str | None]
-    """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
-    mentions: NotRequired[list[str] | None]
-    """Numbers or JIDs to mention, each written as `@number` in the text; in a group also `["all"]`."""
-    viewOnce: NotRequired[bool | None]
-    """Whether an image, video or audio message can be opened only once."""
-    linkPreview: NotRequired[bool | None]
-    """Whether to show a preview of the first link in a text. Defaults to true. The gateway fetches the page; if it does not answer within 5 seconds, the message is sent without a preview."""
-    typing: NotRequired[int | None]
-    """Milliseconds to show "typing…" before the message is sent. Counts towards the plan's pause between messages."""
-    tags: NotRequired[list[str] | None]
-    """Words of your own, such as an invoice's number: at most 10, of 1 to 64 characters. All messages with a tag can be listed, and cancelled by one call."""
-    cancelOnReply: NotRequired[bool | None]
-    """Whether to cancel the message if the chat writes before it is sent. A vote or a tap counts as a reply, a reaction does not."""
-    ttl: NotRequired[int | None]
-    """Seconds the message may wait before it fails as `expired`. Defaults to 24 hours."""
-    sendAt: NotRequired[str | None]
-    """Earliest time to send the message, at most 30 days ahead. `ttl` counts from this time. A scheduled message does not delay others."""
-    priority: NotRequired[Priority | None]
-
-
-class TemplateMessage(TypedDict):
-    sessionId: NotRequired[str | None]
-    """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
-    to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
-    template: str
-    """Name of the template."""
-    language: NotRequired[str | None]
-    """Language of the recipient. Without a template in it, the one in its main language is sent (`es` for `es_MX`), or else the one that was made first."""
-    variables: NotRequired[dict[str, str] | None]
-    """The value of each variable by its name. For `{{1}}`, `{{2}}`, … a list is taken too."""
     replyTo: NotRequired[str | None]
     """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
     mentions: NotRequired[list[str] | None]
@@ -2408,6 +2408,21 @@ class Send(Protocol):
 
     @overload
     def __call__(
+        self, kind: Literal["reaction"], message: ReactionMessage, *, idempotency_key: str | None = None
+    ) -> Acknowledgement: ...
+
+    @overload
+    def __call__(
+        self, kind: Literal["forward"], message: ForwardMessage, *, idempotency_key: str | None = None
+    ) -> Acknowledgement: ...
+
+    @overload
+    def __call__(
+        self, kind: Literal["template"], message: TemplateMessage, *, idempotency_key: str | None = None
+    ) -> Acknowledgement: ...
+
+    @overload
+    def __call__(
         self, kind: Literal["document"], message: DocumentMessage, *, idempotency_key: str | None = None
     ) -> Acknowledgement: ...
 
@@ -2423,22 +2438,7 @@ class Send(Protocol):
 
     @overload
     def __call__(
-        self, kind: Literal["reaction"], message: ReactionMessage, *, idempotency_key: str | None = None
-    ) -> Acknowledgement: ...
-
-    @overload
-    def __call__(
-        self, kind: Literal["forward"], message: ForwardMessage, *, idempotency_key: str | None = None
-    ) -> Acknowledgement: ...
-
-    @overload
-    def __call__(
         self, kind: Literal["status"], message: StatusMessage, *, idempotency_key: str | None = None
-    ) -> Acknowledgement: ...
-
-    @overload
-    def __call__(
-        self, kind: Literal["template"], message: TemplateMessage, *, idempotency_key: str | None = None
     ) -> Acknowledgement: ...
 
     @overload
