@@ -1,106 +1,215 @@
-/** `/cloud`: what is sent in the shape of the official API is judged at the phone, refusals by their codes. */
+/** `/cloud`: what is sent in the shape of the official API is judged at the phone. Refusals stand in the tables. */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
-import { onStage } from "../support/stage.ts";
+import { type CloudClient, cloudClient } from "../support/cloud_client.ts";
+import { sampleFile } from "../support/sample_files.ts";
+import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
 
 const LINE = "4915200000043";
 const ANA = "4917000000043";
 
-onStage("messages in the official shape arrive at the phone", async (stage) => {
+/** A file host whose names say nothing of what they hold; types are those that the path begins with. */
+function fileHost() {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, ({ url }) => {
+    const [, family, subtype, extension] = new URL(url).pathname.split("/");
+    const headers = { "content-type": `${family}/${subtype}` };
+    return new Response(new Uint8Array(sampleFile(extension!.replace(/^.*\./, ""))), { headers });
+  });
+  return { url: (path: string) => `http://127.0.0.1:${server.addr.port}/${path}`, close: () => server.shutdown() };
+}
+
+const reply = (id: string, title: string) => ({ type: "reply", reply: { id, title } });
+
+/** Each message with what of it the phone shows. */
+const KINDS = (link: (path: string) => string): readonly [name: string, message: Json, shown: Json][] => [
+  // Members that are null count as left out, and a text is the default.
+  ["a text", { text: { body: "ñandú", preview_url: null }, context: null }, { text: "ñandú" }],
+  ["an image by link, whatever its name says", {
+    type: "image",
+    image: { link: link("image/png/a.png?.pdf"), caption: "cat" },
+  }, { type: "imageMessage", mimetype: "image/png", caption: "cat" }],
+  ["an image whose address has no name", { type: "image", image: { link: link("image/jpeg/jpg") } }, {
+    type: "imageMessage",
+    mimetype: "image/jpeg",
+  }],
+  ["an image that its host calls bytes", { type: "image", image: { link: link("application/octet-stream/gif") } }, {
+    type: "imageMessage",
+    mimetype: "image/jpeg",
+  }],
+  ["a picture as a document", { type: "document", document: { link: link("image/png/b.png"), filename: "cat.png" } }, {
+    type: "documentMessage",
+    filename: "cat.png",
+    mimetype: "image/png",
+  }],
+  ["a document with caption and name", {
+    type: "document",
+    document: { link: link("application/pdf/x.pdf"), filename: "bill.pdf", caption: "your bill" },
+  }, { type: "documentMessage", filename: "bill.pdf", caption: "your bill", mimetype: "application/pdf" }],
+  ["a video", { type: "video", video: { link: link("video/mp4/mp4"), caption: "film" } }, {
+    type: "videoMessage",
+    caption: "film",
+  }],
+  ["a sound", { type: "audio", audio: { link: link("audio/mpeg/mp3") } }, { type: "audioMessage", voiceNote: false }],
+  ["a voice note", { type: "audio", audio: { link: link("audio/ogg/ogg"), voice: true } }, {
+    type: "audioMessage",
+    voiceNote: true,
+  }],
+  ["a sticker", { type: "sticker", sticker: { link: link("image/webp/webp") } }, { type: "stickerMessage" }],
+  // Numbers may be written as texts.
+  ["a location", { type: "location", location: { latitude: "41.5", longitude: 2.25, name: "Shop" } }, {
+    type: "locationMessage",
+    location: { latitude: 41.5, longitude: 2.25, name: "Shop", address: null },
+  }],
+  ["buttons with header and footer", {
+    type: "interactive",
+    interactive: {
+      type: "button",
+      header: { type: "text", text: "Tea" },
+      body: { text: "Do you take some?" },
+      footer: { text: "by Acme" },
+      action: { buttons: [reply("y", "Yes"), reply("n", "No")] },
+    },
+  }, { text: "*Tea*\n\nDo you take some?\n\n1. Yes\n2. No\n\nby Acme" }],
+  ["a list", {
+    type: "interactive",
+    interactive: {
+      type: "list",
+      body: { text: "Colour?" },
+      action: {
+        button: "See",
+        sections: [{ title: "Warm", rows: [{ id: "r", title: "Red", description: "as a rose" }] }, {
+          title: "Cold",
+          rows: [{ id: "b", title: "Blue" }],
+        }],
+      },
+    },
+  }, { text: "Colour?\n\n1. Red – as a rose\n2. Blue" }],
+  ["a link to open", {
+    type: "interactive",
+    interactive: {
+      type: "cta_url",
+      body: { text: "See the dates" },
+      footer: { text: "by Acme" },
+      action: { name: "cta_url", parameters: { display_text: "Dates", url: "https://a.example/dates" } },
+    },
+  }, { text: "See the dates\n\nDates: https://a.example/dates\n\nby Acme" }],
+];
+
+onStage("each type arrives at the phone as what it is", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  await stage.linkLine(LINE);
+  const client = cloudClient(stage, LINE);
+  const host = fileHost();
+  await using _ = { [Symbol.asyncDispose]: host.close };
+  for (const [name, message, shown] of KINDS(host.url)) {
+    const seen = new Set((await stage.inbox(ANA)).map(({ id }) => id));
+    await stage.status(await client.send(ANA, message), "sent");
+    const arrived = await stage.arrival(ANA, ({ id }) => !seen.has(id));
+    for (const [field, value] of Object.entries(shown)) assert.deepEqual(arrived[field], value, `${name}: ${field}`);
+  }
+});
+
+onStage("what refers to messages, templates and cards goes along whole", async (stage) => {
   await stage.addPhone(ANA, "Ana");
   const { sessionId } = await stage.linkLine(LINE);
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => new Response("a file"));
-  await using _ = { [Symbol.asyncDispose]: () => server.shutdown() };
+  const client = cloudClient(stage, LINE);
 
-  async function ask(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-    const response = await fetch(new URL(`/cloud${path}`, stage.gateway.baseUrl), {
-      method,
-      headers: { authorization: `Bearer ${stage.apiKey}`, ...headers },
-      ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
-    });
-    return { status: response.status, body: await response.json() as Json };
-  }
-  const base = { messaging_product: "whatsapp", recipient_type: "individual", to: `+${ANA}` };
-  const send = async (message: Json, phone = LINE, version = "/v21.0") => {
-    const { status, body } = await ask("POST", `${version}/${phone}/messages`, { ...base, ...message });
-    assert.equal(status, 200, JSON.stringify(body));
-    assert.deepEqual(body.contacts, [{ input: `+${ANA}`, wa_id: ANA }]);
-    assert.equal(body.messages[0].message_status, "accepted");
-    return body.messages[0].id as string;
-  };
-
-  // Members that are null count as left out.
-  const first = await send({ type: "text", text: { body: "ñandú", preview_url: null }, context: null });
-  const arrived = await stage.arrival(ANA, ({ text }) => text === "ñandú");
+  const first = await client.send(ANA, { text: { body: "first" }, biz_opaque_callback_data: "order 7" });
+  const arrived = await stage.arrival(ANA, ({ text }) => text === "first");
   await stage.status(first, "sent");
-  await send({ type: "text", text: { body: "by session" } }, sessionId, "");
-  await stage.arrival(ANA, ({ text }) => text === "by session");
-  await send({ text: { body: "a reply" }, context: { message_id: first } });
+  await client.send(ANA, { text: { body: "a reply" }, context: { message_id: first } });
   assert.equal((await stage.arrival(ANA, ({ text }) => text === "a reply")).quoted.id, arrived.id);
-  const link = `http://127.0.0.1:${server.addr.port}/a.txt`;
-  await send({ type: "document", document: { link, filename: "bill.txt", caption: "your bill" } });
-  assert.equal((await stage.arrival(ANA, ({ caption }) => caption === "your bill")).filename, "bill.txt");
-  await send({ type: "location", location: { latitude: "41.5", longitude: 2.25, name: "Shop" } });
-  await stage.arrival(ANA, ({ location }) => location?.latitude === 41.5);
-  // One client sends the cards as JSON in a text.
-  const cards = [{ name: { formatted_name: "Bo" }, phones: [{ phone: "+34600111222" }], org: { company: "Acme" } }];
-  await send({ type: "contacts", contacts: JSON.stringify(cards) });
-  await stage.arrival(ANA, ({ type }) => type.startsWith("contact"));
-  await send({ type: "reaction", reaction: { message_id: first, emoji: "👍" } });
+  await client.send(ANA, { type: "reaction", reaction: { message_id: first, emoji: "👍" } });
   await stage.arrival(ANA, ({ reaction }) => reaction?.emoji === "👍");
-  const buttons = [{ type: "reply", reply: { id: "y", title: "Yes" } }, {
-    type: "reply",
-    reply: { id: "n", title: "No" },
-  }];
-  await send({ type: "interactive", interactive: { type: "button", body: { text: "Tea?" }, action: { buttons } } });
-  await stage.arrival(ANA, ({ text }) => text?.includes("Tea?") && text.includes("Yes"));
-  const sections = [{ title: "All", rows: [{ id: "a", title: "Red" }, { id: "b", title: "Blue" }] }];
-  await send({
-    type: "interactive",
-    interactive: { type: "list", body: { text: "Colour?" }, action: { button: "See", sections } },
-  });
-  await stage.arrival(ANA, ({ text }) => text?.includes("Blue"));
-  await stage.api.call("POST", "/templates", { name: "due", text: "Hello {{1}}" });
-  const components = [{ type: "body", parameters: [{ type: "text", text: "Ana" }] }];
-  await send({ type: "template", template: { name: "due", language: { code: "en" }, components } });
-  await stage.arrival(ANA, ({ text }) => text === "Hello Ana");
+
+  // One client sends the cards as JSON in a text.
+  const bo = {
+    name: { formatted_name: "Bo; Li", first_name: "Bo", last_name: "Li" },
+    phones: [{ phone: "+34 600 111 222", wa_id: "34600111222", type: "WORK" }, { phone: "+34 600 111 223" }],
+    emails: [{ email: "bo@a.example", type: "HOME" }],
+    urls: [{ url: "https://a.example" }],
+    addresses: [{ street: "Plaça 1", city: "Barcelona", zip: "08001", country: "Spain", type: "HOME" }],
+    org: { company: "Acme, S.A.", department: "Sales", title: "Head" },
+    birthday: "2012-08-18",
+  };
+  await client.send(ANA, { type: "contacts", contacts: JSON.stringify([bo]) });
+  const { contacts: [card] } = await stage.arrival(ANA, ({ contacts }) => contacts !== null);
+  assert.deepEqual(card.vcard.split("\n").slice(2, -1), [
+    "FN:Bo\\; Li",
+    "N:Li;Bo;;;",
+    "ORG:Acme\\, S.A.;Sales",
+    "TITLE:Head",
+    "BDAY:2012-08-18",
+    "TEL;type=WORK;waid=34600111222:+34 600 111 222",
+    "TEL;waid=34600111223:+34 600 111 223",
+    "EMAIL;type=HOME:bo@a.example",
+    "URL:https://a.example",
+    "ADR;type=HOME:;;Plaça 1;Barcelona;;08001;Spain",
+  ]);
+
+  await templates(stage, { sessionId, number: LINE }, client);
 
   await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "hi" });
   const { data } = await stage.event({ sessionId, number: LINE }, ({ event }) => event === "message.received");
   const read = { messaging_product: "whatsapp", status: "read", message_id: data.messageId };
-  const answered = await ask("POST", `/v21.0/${LINE}/messages`, { ...read, typing_indicator: { type: "text" } });
-  assert.deepEqual(answered, { status: 200, body: { success: true } });
+  const answered = await client.ask("POST", `/v21.0/${LINE}/messages`, { ...read, typing_indicator: { type: "text" } });
+  assert.deepEqual([answered.status, answered.body], [200, { success: true }]);
 
-  assert.equal((await ask("GET", `/v21.0/${LINE}`)).body.display_phone_number, `+${LINE}`);
-  assert.equal((await ask("GET", `/v9.0/${stage.accountId}/phone_numbers`)).body.data[0].id, LINE);
-  assert.deepEqual((await ask("POST", `/${LINE}/register`, {})).body, { success: true });
-  const byQuery = await fetch(new URL(`/cloud/${LINE}?access_token=${stage.apiKey}`, stage.gateway.baseUrl));
-  assert.equal((await byQuery.json()).id, LINE);
+  const blocking = { messaging_product: "whatsapp", block_users: [{ user: `+${ANA}` }] };
+  const path = `/v21.0/${LINE}/block_users`;
+  const blocked = await client.ask("POST", path, blocking);
+  assert.deepEqual(blocked.body.block_users, { added_users: [{ input: `+${ANA}`, wa_id: ANA }] });
+  assert.deepEqual((await client.ask("GET", path)).body.data, [{ messaging_product: "whatsapp", wa_id: ANA }]);
+  const unblocked = await client.ask("DELETE", path, blocking);
+  assert.deepEqual(unblocked.body.block_users, { removed_users: [{ input: `+${ANA}`, wa_id: ANA }] });
+  assert.deepEqual((await client.ask("GET", path)).body.data, []);
 
-  const { key } = (await stage.api.call("POST", "/account/keys", { name: "reads", scopes: ["read"] })).data;
-  const text = { ...base, type: "text", text: { body: "never" } };
-  const path = `/v21.0/${LINE}/messages`;
-  const template = { name: "none", language: { code: "en" } };
-  for (
-    const [status, code, body, headers, at] of [
-      [401, 190, text, { authorization: "Bearer nonsense" }],
-      [401, 190, text, { authorization: "" }],
-      [403, 10, text, { authorization: `Bearer ${key}` }],
-      [404, 100, text, {}, "/v21.0/4999999999999/messages"],
-      [404, 100, text, {}, `/v21.0/${LINE}/nothing`],
-      [400, 100, "{"],
-      [400, 100, { ...text, messaging_product: "sms" }],
-      [400, 100, { ...text, to: "12" }],
-      [400, 100, { ...text, text: { body: "" } }],
-      [400, 100, { ...text, recipient_identity_key_hash: "x" }],
-      [400, 131051, { ...base, type: "hologram", hologram: {} }],
-      [400, 131053, { ...base, type: "image", image: { id: "123" } }],
-      [404, 132001, { ...base, type: "template", template }],
-    ] as [number, number, unknown, Record<string, string>?, string?][]
-  ) {
-    const refused = await ask("POST", at ?? path, body, headers);
-    assert.deepEqual([refused.status, refused.body.error?.code], [status, code], JSON.stringify([body, refused.body]));
-    assert.ok(refused.body.error.fbtrace_id && refused.body.error.error_data.details);
-  }
-  assert.ok(!(await stage.inbox(ANA)).some(({ text }) => text === "never"));
+  const profile = `/v21.0/${LINE}/whatsapp_business_profile`;
+  const changed = await client.ask("POST", profile, { messaging_product: "whatsapp", about: "Open till six" });
+  assert.deepEqual(changed.body, { success: true });
+  const { data: [shown] } = (await client.ask("GET", `${profile}?fields=about,email`)).body;
+  assert.deepEqual(shown, { messaging_product: "whatsapp", about: "Open till six" });
 });
+
+/** Templates that are made here, with parameters by place and by name, and what a button gives back. */
+async function templates(stage: Stage, line: LinkedLine, client: CloudClient): Promise<void> {
+  const made = await client.ask("POST", `/v21.0/${stage.accountId}/message_templates`, {
+    name: "due",
+    language: "en_US",
+    category: "UTILITY",
+    components: [
+      { type: "HEADER", format: "TEXT", text: "Invoice {{1}}", example: { header_text: ["7"] } },
+      { type: "BODY", text: "Hello {{1}}, {{2}} is due.", example: { body_text: [["Ana", "5 €"]] } },
+      { type: "FOOTER", text: "by Acme" },
+      {
+        type: "BUTTONS",
+        buttons: [{ type: "QUICK_REPLY", text: "Paid" }, { type: "URL", text: "Pay", url: "https://a.example/{{1}}" }],
+      },
+    ],
+  });
+  assert.deepEqual([made.status, made.body.status, made.body.category], [200, "APPROVED", "UTILITY"]);
+  const components = [
+    { type: "header", parameters: [{ type: "text", text: "7" }] },
+    {
+      type: "body",
+      parameters: [{ type: "text", text: "Ana" }, { type: "currency", currency: { fallback_value: "5 €" } }],
+    },
+    { type: "button", sub_type: "quick_reply", index: "0", parameters: [{ type: "payload", payload: "paid-7" }] },
+    { type: "button", sub_type: "url", index: 1, parameters: [{ type: "text", text: "pay/7" }] },
+  ];
+  const template = { name: "due", language: { code: "en_US" }, components };
+  await client.send(ANA, { type: "template", template });
+  const text = "*Invoice 7*\n\nHello Ana, 5 € is due.\n\nPay: https://a.example/pay/7\n\n1. Paid\n\nby Acme";
+  await stage.arrival(ANA, (item) => item.text === text);
+  await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "1" });
+  const { data } = await stage.event(line, ({ event }) => event === "choice.made");
+  assert.deepEqual([data.id, data.label], ["paid-7", "Paid"]);
+
+  await stage.api.call("POST", "/templates", { name: "named", text: "Hello {{who}}" });
+  const named = [{ type: "body", parameters: [{ type: "text", parameter_name: "who", text: "Bo" }] }];
+  await client.send(ANA, {
+    type: "template",
+    template: { name: "named", language: { code: "en" }, components: named },
+  });
+  await stage.arrival(ANA, (item) => item.text === "Hello Bo");
+}
