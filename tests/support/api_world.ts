@@ -34,6 +34,7 @@ import type { Message } from "../../src/message/message.ts";
 import { makeQueuedCount } from "../../src/message/history/counts.ts";
 import { Recorder } from "../../src/message/record.ts";
 import { makeMetrics } from "../../src/ops/metrics.ts";
+import { addCloud } from "../../src/cloud/cloud.ts";
 import { addMcp } from "../../src/mcp/mcp.ts";
 import { makePasswords } from "../../src/panel/logins/password.ts";
 import { addPanel } from "../../src/panel/panel.ts";
@@ -229,6 +230,7 @@ export class ApiWorld implements ApiStage {
     this.services = { ...made, ...services };
     this.app = createApi(this.services);
     addMcp(this.app, this.services);
+    addCloud(this.app, this.services);
     addPanel(this.app, {
       ...this.services,
       kv,
