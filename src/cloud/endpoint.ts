@@ -11,6 +11,8 @@ export interface Asked {
   query(name: string): string | undefined;
   /** Reads the body, which is JSON, or a form as some clients send. Throws CloudError, Problem. */
   body(): Promise<Fields>;
+  /** Throws if the key is no longer valid; of sends the commit checks that. */
+  checkKey(): Promise<unknown>;
   /** Calls a route of the API on the caller's behalf. Throws CloudError. */
   call(method: string, path: string, body?: Fields): Promise<Fields>;
 }

@@ -19,7 +19,10 @@ export function sendingEndpoints(services: Services): OfPhone {
     const input = recipientOf(message);
     const sources = { account: caller.account, to: input, uploads, media, templates };
     const { send, replyTo, cloud } = await sendOf(message, sources);
-    const repeat = repeatable(c, { accountId: caller.account.id, parts: [JSON.stringify(message)] });
+    const isRepeatable = c.req.header("idempotency-key") !== undefined;
+    const repeat = isRepeatable
+      ? repeatable(c, { accountId: caller.account.id, parts: [JSON.stringify(message)] })
+      : null;
     const isReaction = "kind" in send && send.kind === "reaction";
     const addressed = { sessionId: line.id, ...(isReaction ? {} : { to: input, replyTo }) };
     const request = {
@@ -42,7 +45,8 @@ export function sendingEndpoints(services: Services): OfPhone {
     };
   }
 
-  async function markRead({ caller, call, line }: Asked & { line: Line }, message: Fields): Promise<Fields> {
+  async function markRead({ caller, call, checkKey, line }: Asked & { line: Line }, message: Fields): Promise<Fields> {
+    await checkKey();
     if (message.status !== "read") throw wrongParameter("status must be read");
     const messageId = text(message, "message_id", 128);
     const { chat } = await references.find(caller.account.id, messageId, { sessionId: line.id });

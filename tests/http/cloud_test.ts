@@ -410,3 +410,16 @@ Deno.test("refusals of bad keys are delayed alike on every interface", () =>
       await world.runtime.clock.advance(1_000);
     }
   }));
+
+Deno.test("a key that another process regenerates is refused at once, for sends and for reads", () =>
+  withLine(async (place) => {
+    const { world } = place;
+    const send: Ask = ["POST", messages(place), { json: text }];
+    for (let i = 0; i < 2; i++) assert.equal((await ask(world, send)).status, 200);
+    await world.otherProcess().rotateKey(world.account.id);
+    await assertRefused(world, send, { status: 401, code: 190 });
+    await assertRefused(world, ["POST", messages(place), { json: { ...text, to: "12" } }], { status: 401, code: 190 });
+    const read = { ...base, status: "read", message_id: "wamid.none" };
+    await assertRefused(world, ["POST", messages(place), { json: read }], { status: 401, code: 190 });
+    await assertRefused(world, ["GET", `/v21.0/${place.phone}`], { status: 401, code: 190 });
+  }));
