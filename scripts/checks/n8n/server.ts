@@ -1,0 +1,125 @@
+/** A real n8n: installed once, on a database of its own, driven by its command line and, as its editor does, by REST. */
+import { join } from "node:path";
+import { freePort } from "../../../tests/support/free_port.ts";
+import { startPostgres } from "../../../tests/support/postgres.ts";
+import { install, PATH, run, tools } from "./package.ts";
+
+/** The newest whose packages are all published. */
+const N8N = "n8n@2.41.1";
+
+// deno-lint-ignore no-explicit-any
+type Json = any;
+
+export interface N8n {
+  url: string;
+  /** Runs a command of n8n to its end. */
+  command(...args: string[]): Promise<string>;
+  /** Starts the server; resolves when it is ready. */
+  start(): Promise<void>;
+  /** A call of the editor, by the owner. */
+  rest(method: string, path: string, body?: Json): Promise<Json>;
+  /** What the server wrote. */
+  log(): string;
+  end(): Promise<void>;
+}
+
+/** `packed`: the node package as `npm pack` made it, installed as n8n installs a community package. */
+export async function openN8n(packed: string): Promise<N8n> {
+  const program = join(tools, "server");
+  await install(program, [N8N]);
+  const home = await Deno.makeTempDir({ prefix: "n8n-" });
+  const nodes = join(home, ".n8n/nodes");
+  await Deno.mkdir(nodes, { recursive: true });
+  await run(nodes, [
+    "npm",
+    "install",
+    "--silent",
+    "--no-audit",
+    "--no-fund",
+    "--omit=peer",
+    "--legacy-peer-deps",
+    packed,
+  ]);
+
+  const database = await startPostgres();
+  await database.sql("create database n8n");
+  const port = freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const script = join(program, "node_modules/n8n/bin/n8n");
+  const env = {
+    PATH,
+    HOME: home,
+    N8N_USER_FOLDER: home,
+    DB_TYPE: "postgresdb",
+    DB_POSTGRESDB_HOST: "127.0.0.1",
+    DB_POSTGRESDB_PORT: String(database.port),
+    DB_POSTGRESDB_USER: "paloma",
+    DB_POSTGRESDB_DATABASE: "n8n",
+    N8N_PORT: String(port),
+    N8N_LISTEN_ADDRESS: "127.0.0.1",
+    WEBHOOK_URL: `${url}/`,
+    N8N_RUNNERS_BROKER_PORT: String(freePort()),
+    N8N_SECURE_COOKIE: "false",
+    N8N_ENCRYPTION_KEY: "of this check",
+    N8N_DIAGNOSTICS_ENABLED: "false",
+    N8N_VERSION_NOTIFICATIONS_ENABLED: "false",
+    N8N_TEMPLATES_ENABLED: "false",
+    NO_COLOR: "1",
+  };
+  let server: Deno.ChildProcess | null = null;
+  let written = "";
+  let cookie = "";
+
+  async function rest(method: string, path: string, body?: Json): Promise<Json> {
+    const answer = await fetch(`${url}/rest${path}`, {
+      method,
+      headers: { "content-type": "application/json", cookie, "browser-id": "check" },
+      body: body && JSON.stringify(body),
+    });
+    const [set] = answer.headers.getSetCookie();
+    if (set) cookie = set.split(";")[0]!;
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`n8n answered ${method} ${path} with ${answer.status}: ${text}`);
+    return JSON.parse(text).data;
+  }
+
+  return {
+    url,
+    command: (...args) => run(home, ["node", script, ...args], env),
+    rest,
+    log: () => written,
+    async start() {
+      server = new Deno.Command("node", {
+        args: [script, "start"],
+        cwd: home,
+        env,
+        clearEnv: true,
+        stdin: "null",
+        stdout: "piped",
+        stderr: "piped",
+      }).spawn();
+      const decoded = (stream: ReadableStream<Uint8Array>) => stream.pipeThrough(new TextDecoderStream());
+      const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
+      for (const stream of [server.stdout, server.stderr]) {
+        decoded(stream).pipeTo(
+          new WritableStream({
+            write(text) {
+              written += text;
+              if (written.includes("Editor is now accessible")) resolve();
+            },
+          }),
+        );
+      }
+      server.status.then(({ code }) => reject(new Error(`n8n ended with ${code}:\n${written.slice(-3_000)}`)));
+      await ready;
+      const owner = { email: "owner@shop.example", firstName: "Olga", lastName: "Owner", password: "Correct-horse-1" };
+      await rest("POST", "/owner/setup", owner);
+    },
+    async end() {
+      server?.kill("SIGTERM");
+      await server?.status;
+      await database.remove();
+      await Deno.remove(home, { recursive: true });
+    },
+  };
+}
