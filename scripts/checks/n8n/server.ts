@@ -57,13 +57,14 @@ export async function openN8n(packed: string): Promise<N8n> {
     DB_POSTGRESDB_DATABASE: "n8n",
     N8N_PORT: String(port),
     N8N_LISTEN_ADDRESS: "127.0.0.1",
-    WEBHOOK_URL: `${url}/`,
+    N8N_WEBHOOK_URL: `${url}/`,
     N8N_RUNNERS_BROKER_PORT: String(freePort()),
     N8N_SECURE_COOKIE: "false",
     N8N_ENCRYPTION_KEY: "of this check",
     N8N_DIAGNOSTICS_ENABLED: "false",
     N8N_VERSION_NOTIFICATIONS_ENABLED: "false",
     N8N_TEMPLATES_ENABLED: "false",
+    N8N_DISABLED_MODULES: "mcp-registry",
     NO_COLOR: "1",
   };
   let server: Deno.ChildProcess | null = null;
@@ -92,7 +93,7 @@ export async function openN8n(packed: string): Promise<N8n> {
       server = new Deno.Command("node", {
         args: [script, "start"],
         cwd: home,
-        env,
+        env: { ...env, N8N_LOG_FORMAT: "json" },
         clearEnv: true,
         stdin: "null",
         stdout: "piped",
@@ -116,6 +117,7 @@ export async function openN8n(packed: string): Promise<N8n> {
       await rest("POST", "/owner/setup", owner);
     },
     async end() {
+      if (Deno.env.has("SHOW_N8N")) console.log(written);
       server?.kill("SIGTERM");
       await server?.status;
       await database.remove();

@@ -63,3 +63,9 @@ export const MANUALLY = {
   typeVersion: 1,
   parameters: {},
 };
+
+/** Where n8n serves the form of the shipped workflow. */
+export async function formPath(): Promise<string> {
+  const { nodes } = JSON.parse(await Deno.readTextFile(join(FOLDER, "invoice-from-a-form.json")));
+  return nodes.find(({ type }: Json) => type === "n8n-nodes-base.formTrigger").webhookId;
+}
