@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import { freePort } from "../../../tests/support/free_port.ts";
 import { startPostgres } from "../../../tests/support/postgres.ts";
-import { install, PATH, run, tools } from "./package.ts";
+import { run, TOOLS } from "../programs.ts";
+import { install, npm, PATH, QUIET } from "./package.ts";
 
 /** The newest whose packages are all published. */
 const N8N = "n8n@2.41.1";
@@ -25,7 +26,7 @@ export interface N8n {
 
 /** `packed`: the node package as `npm pack` made it, installed as n8n installs a community package. */
 export async function openN8n(packed: string): Promise<N8n> {
-  const program = join(tools, "server");
+  const program = join(TOOLS, "n8n/server");
   await install(program, [N8N]);
   const home = await Deno.makeTempDir({ prefix: "n8n-" });
   const nodes = join(home, ".n8n/nodes");
@@ -86,7 +87,7 @@ export async function openN8n(packed: string): Promise<N8n> {
 
   return {
     url,
-    command: (...args) => run(home, ["node", script, ...args], env),
+    command: (...args) => run(home, "node", [script, ...args], env),
     rest,
     log: () => written,
     async start() {
@@ -117,7 +118,6 @@ export async function openN8n(packed: string): Promise<N8n> {
       await rest("POST", "/owner/setup", owner);
     },
     async end() {
-      if (Deno.env.has("SHOW_N8N")) console.log(written);
       server?.kill("SIGTERM");
       await server?.status;
       await database.remove();
