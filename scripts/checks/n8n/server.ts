@@ -31,16 +31,7 @@ export async function openN8n(packed: string): Promise<N8n> {
   const home = await Deno.makeTempDir({ prefix: "n8n-" });
   const nodes = join(home, ".n8n/nodes");
   await Deno.mkdir(nodes, { recursive: true });
-  await run(nodes, [
-    "npm",
-    "install",
-    "--silent",
-    "--no-audit",
-    "--no-fund",
-    "--omit=peer",
-    "--legacy-peer-deps",
-    packed,
-  ]);
+  await npm(nodes, "install", ...QUIET, "--omit=peer", "--legacy-peer-deps", packed);
 
   const database = await startPostgres();
   await database.sql("create database n8n");

@@ -12,7 +12,8 @@ const FILE: INodeProperties[] = [
       {
         name: "By Its Extension",
         value: "file",
-        description: "Png, jpg, gif and webp as an image, mp4 and mov as a video, mp3 and ogg as audio, others as a document",
+        description:
+          "Png, jpg, gif and webp as an image, mp4 and mov as a video, mp3 and ogg as audio, others as a document",
       },
       { name: "Sticker", value: "sticker", description: "WebP only" },
       { name: "Voice Note", value: "voice", description: "Opus in Ogg only" },
@@ -73,16 +74,15 @@ function formOf(fields: Record<string, unknown>): FormData {
 }
 
 function fileNameOf(headers: Record<string, string>): string | undefined {
-  const [, encoded, quoted] = /filename\*=UTF-8''([^;]+)|filename="([^"]*)"/i.exec(headers["content-disposition"]) ?? [];
+  const [, encoded, quoted] = /filename\*=UTF-8''([^;]+)|filename="([^"]*)"/i.exec(headers["content-disposition"]) ??
+    [];
   return encoded ? decodeURIComponent(encoded) : quoted;
 }
 
 /** A file of the item goes as a form, which has no limit of its own, or in base64 where the API takes no form. */
 async function content(item: Item): Promise<{ path: string; body: FormData | Record<string, string> }> {
   const kind = item.text("sendAs");
-  const named = kind === "file"
-    ? { filename: item.value("filename"), caption: item.value("caption") }
-    : {};
+  const named = kind === "file" ? { filename: item.value("filename"), caption: item.value("caption") } : {};
   if (item.text("source") === "url") {
     const body = { ...named, fileUrl: item.text("fileUrl") };
     return { path: kind === "file" ? "document" : kind, body: body as Record<string, string> };
@@ -146,7 +146,11 @@ export const downloadFile: Operation = {
     const { pathname, search } = new URL(item.text("link"));
     const media = pathname.slice(pathname.lastIndexOf("/media/"));
     const { body, headers } = await call(item.node, { method: "GET", path: media + search, isFile: true }, item.index);
-    const binary = await item.node.helpers.prepareBinaryData(body as unknown as Buffer, fileNameOf(headers), headers["content-type"]);
+    const binary = await item.node.helpers.prepareBinaryData(
+      body as unknown as Buffer,
+      fileNameOf(headers),
+      headers["content-type"],
+    );
     return [{ json: item.node.getInputData()[item.index].json, binary: { [item.text("binaryField")]: binary } }];
   },
 };

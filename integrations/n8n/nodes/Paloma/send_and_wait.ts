@@ -68,7 +68,8 @@ async function sweep(node: IExecuteFunctions, resume: URL): Promise<void> {
   const [begin] = resume.href.split(`/${node.getExecutionId()}/`);
   const { body } = await call(node, { method: "GET", path: WEBHOOKS });
   for (const { id, url } of body.data as { id: string; url: string }[]) {
-    const isOver = url.startsWith(`${begin}/`) && Number(new URL(url).searchParams.get("until") ?? Infinity) < Date.now();
+    const isOver = url.startsWith(`${begin}/`) &&
+      Number(new URL(url).searchParams.get("until") ?? Infinity) < Date.now();
     if (isOver) await call(node, { method: "DELETE", path: `${WEBHOOKS}/${id}`, allow: [404] });
   }
 }

@@ -244,7 +244,12 @@ export const message: Resource = {
       run: (item) => ask(item, { method: "PATCH", path: path(item), body: { text: item.text("text") } }),
     },
     {
-      option: { name: "Get", value: "get", action: "Get a message", description: "Get a message and what became of it" },
+      option: {
+        name: "Get",
+        value: "get",
+        action: "Get a message",
+        description: "Get a message and what became of it",
+      },
       fields: [MESSAGE],
       run: (item) => ask(item, { method: "GET", path: path(item) }),
     },
