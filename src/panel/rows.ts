@@ -12,12 +12,19 @@ interface Passkey {
   lastUsedAt: number | null;
 }
 
+/** An agent answers chats, and may do nothing else (`api/roles.ts`). */
+type Role = "agent";
+
 export interface Person {
   id: string;
   /** Lower case. */
   login: string;
+  /** For whom the invitation was made, as its maker wrote. */
+  name?: string;
   /** Null for an operator, who may act for every account. */
   accountId: string | null;
+  /** Absent for an owner of the account, and for an operator. */
+  role?: Role;
   /** Null if the person has only passkeys. See `password.ts`. */
   passwordHash: string | null;
   /** The sealed secret of one-time codes, which are required once `confirmed`. */
@@ -40,8 +47,8 @@ export interface SignIn {
 
 /** The purpose of a link. */
 export type Purpose =
-  | { kind: "operator" }
-  | { kind: "member"; accountId: string }
+  | { kind: "operator"; name?: string }
+  | { kind: "member"; accountId: string; role?: Role; name?: string }
   | { kind: "line"; accountId: string; sessionId: string };
 
 /** `by` is the person who made the link; missing if a command made it. */

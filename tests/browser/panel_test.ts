@@ -41,6 +41,8 @@ inPanel(
     await page.locator("main").getByRole("link", { name: "stage", exact: true }).click();
     await page.getByRole("link", { name: "People" }).click();
     await button(page, "Invite someone").click();
+    await page.getByLabel("Role").selectOption("owner");
+    await button(page, "Create the link").click();
     const invitation = await page.locator("dialog code").textContent();
     stage.secrets.add(invitation!.split("#")[1]!);
 
@@ -72,6 +74,42 @@ inPanel(
     assert.ok(!(await bob.locator("body").innerText()).includes("other"));
     await bob.goto(link);
     await bob.getByRole("heading", { name: "This link is no longer valid" }).waitFor();
+  },
+);
+
+inPanel(
+  "an agent is invited by name, lands in the chats, sees the pages of who answers, and answers",
+  async ({ page, another, assertQuiet }, stage) => {
+    const { sessionId } = await stage.linkLine(LINE);
+    await stage.addPhone(CUSTOMER, "Carla");
+    for (const text of ["where is my parcel?", "on its way"]) stage.secrets.add(text);
+    await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "where is my parcel?" });
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage, "/people"));
+    await button(page, "Invite someone").click();
+    await page.getByLabel("For", { exact: true }).fill("Maria, till 2");
+    await button(page, "Create the link").click();
+    const invitation = (await page.locator("dialog code").textContent())!;
+    stage.secrets.add(invitation.split("#")[1]!);
+    await page.keyboard.press("Escape");
+    await page.getByRole("row", { name: "Maria, till 2" }).getByText("Answers chats").waitFor();
+
+    const maria = await another();
+    await join(maria, invitation, "maria");
+    await maria.getByRole("heading", { name: "Chats" }).waitFor();
+    const menu = maria.getByRole("navigation", { name: "Pages" }).locator(".places").getByRole("link");
+    assert.deepEqual(await menu.allTextContents(), ["Messages", "Chats", "Send a message"]);
+    await maria.getByRole("link", { name: "Carla" }).click();
+    await maria.getByLabel("Reply").fill("on its way");
+    await button(maria, "Send").click();
+    await maria.locator(".turn.mine", { hasText: "on its way" }).getByText("delivered").waitFor();
+    for (const below of ["", "/lines", `/lines/${sessionId}`, "/webhooks", "/events", "/key", "/people", "/opt-outs"]) {
+      await maria.goto(accountPage(stage, below));
+      await maria.getByRole("heading", { name: "Page not found" }).waitFor();
+    }
+    assertQuiet();
+    await page.reload();
+    await page.getByRole("row", { name: "maria" }).getByText("Answers chats").waitFor();
   },
 );
 

@@ -51,8 +51,12 @@ export async function linkFor(world: ApiWorld, purpose: Purpose): Promise<string
 
 /** Somebody with a login, signed in. */
 export async function joined(world: ApiWorld, login: string, accountId: string | null): Promise<PanelVisit> {
+  return await joinedBy(world, login, accountId === null ? { kind: "operator" } : { kind: "member", accountId });
+}
+
+/** Somebody with a login by such a link, signed in. */
+export async function joinedBy(world: ApiWorld, login: string, purpose: Purpose): Promise<PanelVisit> {
   const visit = new PanelVisit(world);
-  const purpose: Purpose = accountId === null ? { kind: "operator" } : { kind: "member", accountId };
   const token = await linkFor(world, purpose);
   const { status, body } = await visit.ask("POST", "/join", { token, login, password: PASSWORD });
   assert.equal(status, 200, JSON.stringify(body));

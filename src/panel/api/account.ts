@@ -10,9 +10,10 @@ const ACCOUNT = "/accounts/:accountId";
 export function addAccountPages(parts: Parts): void {
   const { guard, accounts, usage, budgets, runtime: { clock } } = parts;
 
-  guard.account({ method: "GET", path: ACCOUNT }, ({ account }) => {
+  guard.account({ method: "GET", path: ACCOUNT, agents: true }, ({ account, visitor }) => {
     const { id, name, plan, active, expiresAt, allowedIps, allowedDomains } = account;
-    return Promise.resolve({ data: { id, name, plan, active, expiresAt, allowedIps, allowedDomains } });
+    const places = visitor.person.role === "agent" ? {} : { allowedIps, allowedDomains };
+    return Promise.resolve({ data: { id, name, plan, active, expiresAt, ...places } });
   });
 
   guard.account({ method: "POST", path: `${ACCOUNT}/key/show` }, async ({ account, did }) => {
@@ -62,7 +63,7 @@ const MOST_HITS = 50;
 
 /** Adds the search of an account's messages by their contents, for which the history has no index. */
 function addSearch({ guard, act }: Parts): void {
-  guard.account({ method: "GET", path: `${ACCOUNT}/search` }, async (asked) => {
+  guard.account({ method: "GET", path: `${ACCOUNT}/search`, agents: true }, async (asked) => {
     const wanted = (asked.query("q") ?? "").toLowerCase().normalize("NFKC");
     const digits = partOfNumber(wanted);
     const first = Math.max(1, Number(asked.query("page") ?? 1) || 1);

@@ -1,7 +1,7 @@
 /**
  * `/panel/api/accounts/{id}/v1/…`: the public API on behalf of the signed-in person. All pages of an account use it, so
- * a person may do what a key may do, and access to data is checked in one place. It does not count towards the
- * customer's rate limit.
+ * an owner may do what a key may do, an agent a part of it, and access to data is checked in one place. It does not
+ * count towards the customer's rate limit.
  */
 import type { Hono } from "@hono/hono";
 import { assertActive, assertSubscribed, type Caller } from "../../account/account.ts";
@@ -10,6 +10,7 @@ import { Problem } from "../../errors.ts";
 import type { ApiContext, ApiEnv } from "../../http/api/route.ts";
 import type { Runtime } from "../../runtime.ts";
 import { API, type AskedOfAccount, type Guard } from "./guard.ts";
+import { assertForAgents } from "./roles.ts";
 
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 /** Headers that the browser adds, and headers with credentials of another caller. */
@@ -46,20 +47,23 @@ export function addAct({ app, guard, callers, runtime: { clock } }: {
 
   const path = "/accounts/:accountId/v1/*";
   for (const method of METHODS) {
-    guard.account({ method, path }, async (asked) => {
-      const { c, account } = asked;
+    guard.account({ method, path, agents: true }, async (asked) => {
+      const { c, account, visitor } = asked;
       const { pathname, search } = new URL(c.req.url);
       const inner = pathname.slice(`${API}/accounts/${account.id}`.length) + search;
+      if (visitor.person.role === "agent") assertForAgents(method, pathOf(inner));
       const headers = new Headers(c.req.raw.headers);
       for (const name of DROPPED) headers.delete(name);
       const body = method === "GET" ? {} : { body: c.req.raw.body, duplex: "half" };
       const response = await act.fetch(asked, inner, { method, headers, ...body });
-      if (method !== "GET" && response.ok) await asked.did(`${method} ${withoutNumbers(inner.split("?")[0]!)}`);
+      if (method !== "GET" && response.ok) await asked.did(`${method} ${withoutNumbers(pathOf(inner))}`);
       return response;
     });
   }
   return act;
 }
+
+const pathOf = (inner: string) => inner.split("?")[0]!;
 
 /** Returns the path without phone numbers, because the audit log is kept longer than data about people. */
 function withoutNumbers(path: string): string {

@@ -65,6 +65,7 @@ export function addEntry(parts: Parts): void {
           login: visitor.person.login,
           operator: visitor.person.accountId === null,
           accountId: visitor.person.accountId,
+          role: visitor.person.role ?? null,
           accountName: account?.name ?? null,
         },
       },
@@ -84,9 +85,10 @@ export function addEntry(parts: Parts): void {
     const passwordHash = await passwords.hash(password, asked.address);
     // Read the link again, because hashing took a while. The commit checks that nobody used it in the meantime.
     const link = await invitation(token);
-    const accountId = link.value.kind === "member" ? link.value.accountId : null;
+    const { name } = link.value;
+    const { accountId, role } = link.value.kind === "member" ? link.value : { accountId: null };
     const change = new Change().check(link).delete(link.key);
-    const person = await people.create(change, { login, accountId, passwordHash });
+    const person = await people.create(change, { login, name, accountId, role, passwordHash });
     if (!await kv.commit(change)) throw new Refusal("link_dead", "This link has just been used.");
     return await letIn(asked, person, "joined");
   });

@@ -24,6 +24,7 @@ import type { Audit } from "../audit.ts";
 import type { People } from "../logins/people.ts";
 import type { SignIns, Visitor } from "../logins/sign_ins.ts";
 import { Refusal } from "../refusal.ts";
+import { onlyOwners } from "./roles.ts";
 
 export const API = "/panel/api";
 /** A header that no form on another site can send. */
@@ -62,6 +63,8 @@ interface PanelRoute<Body> {
   /** Relative to `/panel/api`. */
   path: string;
   body?: z.ZodType<Body>;
+  /** Of an account: whether its agents may call it, too. */
+  agents?: true;
 }
 
 /** Adds routes. A handler returns the JSON of the answer, or a Response, which is passed on. */
@@ -70,7 +73,7 @@ export interface Guard {
   /** Adds a route for everybody who is signed in. */
   person<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
   operator<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedByPerson<Body>>): void;
-  /** Adds a route for members of the account `:accountId` and operators; for others the account does not exist. */
+  /** Adds a route for owners of the account `:accountId` and operators; for others the account does not exist. */
   account<Body = undefined>(route: PanelRoute<Body>, handle: Handle<AskedOfAccount<Body>>): void;
   /** Resolves to the person who makes the request; null if nobody is signed in. */
   visitorOf(c: ApiContext): Promise<Visitor | null>;
@@ -192,6 +195,7 @@ export function makeGuard(deps: GuardDeps): Guard {
         const { visitor, did } = await admitPerson(c);
         const { accountId = "" }: Record<string, string> = c.req.param();
         const account = await accountOf(visitor, accountId);
+        if (visitor.person.role === "agent" && !route.agents) throw onlyOwners();
         return { visitor, account, did: (action: string) => did(action, account.id) };
       }, handle),
     visitorOf,

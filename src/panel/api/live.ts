@@ -28,7 +28,7 @@ export function addLive(parts: Parts): void {
     return streamAnswer(c, place, () => liveStream(parts, c, { place, open }));
   }
 
-  guard.account({ method: "GET", path: "/accounts/:accountId/live" }, ({ c, account: { id } }) => {
+  guard.account({ method: "GET", path: "/accounts/:accountId/live", agents: true }, ({ c, account: { id } }) => {
     return answer(c, id, (wake) => ofAccount(parts, id, wake));
   });
   guard.operator({ method: "GET", path: "/operator/live" }, ({ c }) => {

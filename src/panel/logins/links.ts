@@ -2,6 +2,7 @@
  * One-time links: to create an operator's login, to join an account, or to link one line. A link is invalid once it is
  * used or expired, or when the person who made it has been removed.
  */
+import { notFound } from "../../errors.ts";
 import { Windows } from "../../base/windows.ts";
 import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv, type Row } from "../../store/kv.ts";
@@ -56,9 +57,34 @@ export function makeLinks({ kv, runtime }: { kv: Kv; runtime: Pick<Runtime, "clo
       return slot as Row<Invitation & { kind: K }>;
     },
 
+    /** Lists the invitations that are still open: to the account, or of operators if null. */
+    async invitations(accountId: string | null) {
+      const found: (Invited & { id: string })[] = [];
+      for await (const { key, value } of kv.list({ prefix: panelKeys.links() })) {
+        if (isInvitation(value, accountId) && runtime.clock.now() < value.expiresAt) {
+          found.push({ ...value, id: String(key.at(-1)) });
+        }
+      }
+      return found.sort((a, b) => b.createdAt - a.createdAt);
+    },
+
+    /** Invalidates an invitation. Throws Problem not_found. */
+    async withdraw(id: string, accountId: string | null): Promise<void> {
+      const { key, value } = await kv.get(panelKeys.link(id));
+      if (value === null || !isInvitation(value, accountId)) throw notFound("invitation");
+      await kv.commit(new Change().delete(key));
+    },
+
     /** Invalidates the link, because it has been used. */
     use: async (token: string) => void await kv.commit(new Change().delete(panelKeys.link(hashToken(token)))),
   };
+}
+
+type Invited = Extract<Invitation, { kind: "operator" | "member" }>;
+
+/** Whether the link is an invitation to the account, or of an operator if null. */
+function isInvitation(link: Invitation, accountId: string | null): link is Invited {
+  return link.kind === "member" ? link.accountId === accountId : link.kind === "operator" && accountId === null;
 }
 
 export const deadLink = () =>

@@ -6,7 +6,7 @@ import type { Seal } from "../../store/seal.ts";
 import { panelKeys, type Person } from "../rows.ts";
 import { Refusal } from "../refusal.ts";
 
-type NewPerson = Pick<Person, "login" | "accountId" | "passwordHash">;
+type NewPerson = Pick<Person, "login" | "name" | "accountId" | "role" | "passwordHash">;
 
 export type People = ReturnType<typeof makePeople>;
 
@@ -50,13 +50,15 @@ export function makePeople({ kv, seal, runtime }: { kv: Kv; seal: Seal; runtime:
     },
 
     /** Adds the creation of a person to `change`. Throws Refusal login_taken. */
-    async create(change: Change, { login, accountId, passwordHash }: NewPerson): Promise<Person> {
+    async create(change: Change, { login, name, accountId, role, passwordHash }: NewPerson): Promise<Person> {
       const slot = await kv.get(panelKeys.login(login));
       if (slot.value !== null) throw new Refusal("login_taken", `The username ${login} is already taken.`);
       const person: Person = {
         id: runtime.ids.next("usr"),
         login,
+        ...(name !== undefined && { name }),
         accountId,
+        ...(role && { role }),
         passwordHash,
         totp: null,
         passkeys: [],

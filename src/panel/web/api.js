@@ -10,6 +10,8 @@ export const offline = makeStore(false);
  * person signs out.
  */
 export const session = makeStore(null);
+/** Whether the signed-in person is an agent, who answers chats and sees nothing else. */
+export const isAgent = () => session.get().person?.role === "agent";
 /** Aborted when the person signs out. */
 let asking = new AbortController();
 

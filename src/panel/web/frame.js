@@ -48,6 +48,9 @@ const accountPages = (account) => [
   ["people", t("People"), `/accounts/${account}/people`],
 ];
 
+/** The pages of agents. */
+const ANSWERING = ["message", "chat", "send"];
+
 const gatewayPages = () => [
   ["gauge", t("Gateway"), "/gateway", true],
   ["people", t("Accounts"), "/gateway/accounts"],
@@ -108,7 +111,10 @@ export function Frame({ account, person, pathname, children }) {
         ${brand}
         <div class="places">${account && html`
           <div class="who">${t("Account")}<strong>${name ?? "…"}</strong></div>
-          <${Pages} pages=${accountPages(account)} pathname=${pathname} />
+          <${Pages} pages=${accountPages(account).filter(([icon]) =>
+            person.role !== "agent" || ANSWERING.includes(icon)
+          )}
+            pathname=${pathname} />
         `}
         ${person.operator && html`
           <h2>${t("Operator")}</h2>

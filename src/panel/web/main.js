@@ -18,19 +18,22 @@ const OPEN = [
   ["/link-line", "link_line", "LinkLine"],
   ["/passkey-signed", "link_line", "PasskeySigned"],
 ];
-const INSIDE = [
+/** The pages of everybody in an account, agents included. */
+const ANSWERING = [
   ["/me", "me", "Me"],
-  ["/accounts/:account", "overview", "Overview"],
-  ["/accounts/:account/lines", "lines", "Lines"],
-  ["/accounts/:account/lines/:line", "line", "Line"],
   ["/accounts/:account/messages", "messages", "Messages"],
   ["/accounts/:account/messages/:message", "messages", "Message"],
-  ["/accounts/:account/bulks", "bulks", "Bulks"],
-  ["/accounts/:account/bulks/:bulk", "bulks", "Bulk"],
   ["/accounts/:account/chats", "chats", "Chats", ["account"]],
   ["/accounts/:account/chats/:line", "chats", "Chats", ["account"]],
   ["/accounts/:account/chats/:line/:chat", "chats", "Chats", ["account"]],
   ["/accounts/:account/send", "send", "Send"],
+];
+const INSIDE = [
+  ["/accounts/:account", "overview", "Overview"],
+  ["/accounts/:account/lines", "lines", "Lines"],
+  ["/accounts/:account/lines/:line", "line", "Line"],
+  ["/accounts/:account/bulks", "bulks", "Bulks"],
+  ["/accounts/:account/bulks/:bulk", "bulks", "Bulk"],
   ["/accounts/:account/webhooks", "webhooks", "Webhooks"],
   ["/accounts/:account/webhooks/:webhook", "webhook", "Webhook"],
   ["/accounts/:account/events", "events", "Events"],
@@ -88,7 +91,15 @@ function usePage(route) {
   return page?.key === key ? page.component : null;
 }
 
-const home = ({ operator, accountId }) => operator ? "/gateway" : `/accounts/${accountId}`;
+const home = ({ operator, role, accountId }) =>
+  operator ? "/gateway" : `/accounts/${accountId}${role === "agent" ? "/chats" : ""}`;
+
+/** The pages that the person may open. */
+const pagesOf = (person) => [
+  ...ANSWERING,
+  ...(person?.role === "agent" ? [] : INSIDE),
+  ...(person?.operator ? OPERATORS : []),
+];
 
 function App() {
   const at = useStore(place);
@@ -97,7 +108,7 @@ function App() {
   const [pathname, search] = at.split("?");
   const person = who?.person ?? null;
   const open = find(OPEN, pathname);
-  const inside = open ? null : find(person?.operator ? [...INSIDE, ...OPERATORS] : INSIDE, pathname);
+  const inside = open ? null : find(pagesOf(person), pathname);
   const Page = usePage(open ?? inside);
   const away = !open && !person;
   const login = useRef(null);

@@ -159,7 +159,7 @@ Deno.test("an address limit that leaves out where the person is, is refused unti
 Deno.test("a person is invited, comes in, and is shown the door", () =>
   withApi(async (world) => {
     const ana = await joined(world, "ana", world.account.id);
-    const { body: { data: { token, url } } } = await ana.ask("POST", below(world, "/people"));
+    const { body: { data: { token, url } } } = await ana.ask("POST", below(world, "/invitations"), {});
     assert.equal(url, `http://gateway.test/panel/welcome#${token}`);
     const bob = new PanelVisit(world);
     assert.deepEqual((await bob.ask("POST", "/welcome", { token })).body.data, { kind: "member", accountName: "acme" });
@@ -168,7 +168,7 @@ Deno.test("a person is invited, comes in, and is shown the door", () =>
     assert.equal((await join("bob")).status, 200);
     const [, row] = await ana.get(below(world, "/people"));
     assert.equal(row.login, "bob");
-    const { body: { data: back } } = await bob.ask("POST", below(world, "/people"));
+    const { body: { data: back } } = await bob.ask("POST", below(world, "/invitations"), {});
     assert.equal((await ana.ask("DELETE", below(world, `/people/${row.id}`))).status, 200);
     assert.equal((await bob.ask("GET", below(world))).body.code, "sign_in_required");
     const { body } = await bob.ask("POST", "/welcome", { token: back.token });

@@ -62,7 +62,7 @@ Deno.test("a link makes one login, and is dead after", () =>
 Deno.test("nobody makes links without end: each is a row, and another in the log of all", () =>
   withApi(async (world) => {
     const ana = await joined(world, "ana", world.account.id);
-    const invite = async () => (await ana.ask("POST", `/accounts/${world.account.id}/people`)).status;
+    const invite = async () => (await ana.ask("POST", `/accounts/${world.account.id}/invitations`, {})).status;
     const answers = [];
     for (let i = 0; i < 40; i++) answers.push(await invite());
     assert.deepEqual([answers.filter((status) => status === 200).length, answers.at(-1)], [30, 429]);

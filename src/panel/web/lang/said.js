@@ -4,6 +4,7 @@
 export default [
   "account",
   "bulk",
+  "invitation",
   "day",
   "message",
   "month",
@@ -24,6 +25,7 @@ export default [
   "The username {login} is already taken.",
   "Until there is an operator, the panel can only be opened on the gateway's own machine, or through a tunnel to it.",
   "Only operators may do this.",
+  "Only owners of the account may do this.",
   // One's own login.
   "Wrong password.",
   "Wrong code. Check that the phone's clock is right.",

@@ -1,5 +1,5 @@
 // One chat: its messages, older ones as one scrolls up, and a box to answer.
-import { api, call, session, v1 } from "../api.js";
+import { api, call, isAgent, session, v1 } from "../api.js";
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad, usePaged } from "../live.js";
@@ -72,9 +72,8 @@ export function Thread({ account, line, chat, about, changed }) {
         <div role="status">${about && about.status !== "connected" && html`
           <p class="note warn inset">${about.phone && about.status !== "logged_out"
             ? t("The line is not connected. Your reply will wait until it is.")
-            : t("The line is not linked, so it cannot send.")} <a href=${href(
-              `/accounts/${account}/lines/${line}`,
-            )}>${t("Open the line")}</a></p>
+            : t("The line is not linked, so it cannot send.")} ${!isAgent() &&
+            html`<a href=${href(`/accounts/${account}/lines/${line}`)}>${t("Open the line")}</a>`}</p>
         `}</div>
         <${Answer} account=${account} line=${line} chat=${chat} head=${head}
           sent=${() => Promise.all([said.reload(), sent.reload(), known.reload()])} />

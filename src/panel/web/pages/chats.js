@@ -1,5 +1,5 @@
 // The chats of a line: the list, and beside it the open chat.
-import { call, v1 } from "../api.js";
+import { call, isAgent, v1 } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useLines, usePaged } from "../live.js";
@@ -37,9 +37,10 @@ export function Chats({ account, line: chosen, chat }) {
             `
             : html`
               <${Card}>
-                <${Empty} title=${t("No lines yet")}><a class="button primary" href=${href(
-                  `/accounts/${account}/lines`,
-                )}>${t("Link a line")}</a></${Empty}></${Card}>
+                <${Empty} title=${t("No lines yet")}>${!isAgent() &&
+                  html`<a class="button primary" href=${href(`/accounts/${account}/lines`)}>${
+                    t("Link a line")
+                  }</a>`}</${Empty}></${Card}>
             `}
         `;
       }}</${Loaded}></div>

@@ -28,6 +28,7 @@ function actionWord(action) {
     customer_link_made: t("created a link for a customer"),
     person_invited: t("invited someone"),
     person_removed: t("removed someone"),
+    invitation_withdrawn: t("withdrew an invitation"),
     operator_invited: t("invited an operator"),
     operator_removed: t("removed an operator"),
     account_created: t("created the account"),

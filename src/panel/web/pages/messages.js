@@ -1,5 +1,5 @@
 // The history: filters in the URL, text search, one page at a time; and one message with its states.
-import { api, call } from "../api.js";
+import { api, call, isAgent } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { number, said, t } from "../i18n.js";
 import { useApi, useEvery, useGroups, useLines, useLoad } from "../live.js";
@@ -47,7 +47,7 @@ export function Messages({ account, query }) {
   // An accepted message causes no event until it leaves.
   useEvery(POLL_MS, messages.reload, page === "1" && q === "");
   const groups = useGroups(account, messages.data?.rows.map(({ sessionId, to }) => [sessionId, to]) ?? []);
-  const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
+  const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? t("deleted line");
   const set = (name) => ({ target }) => setQuery({ [name]: target.value, page: "" });
   const choice = (name, label, options) =>
     html`
@@ -186,9 +186,9 @@ export function Message({ account, message: id }) {
                     html`<p><strong>${data.filename}</strong> <span class="soft">${data.type}</span></p>`}
                   ${(data.text ?? data.caption) && html`<p class="turn">${data.text ?? data.caption}</p>`}
                   <dl class="facts">
-                    <dt>${t("Line")}</dt><dd>${line
+                    <dt>${t("Line")}</dt><dd>${line && !isAgent()
                       ? html`<a href=${href(`/accounts/${account}/lines/${line._id}`)}>${line.name}</a>`
-                      : data.sessionId}</dd>
+                      : line?.name ?? t("deleted line")}</dd>
                     ${data.status === "queued" && line && html`
                       <dt>${t("Waiting for")}</dt>
                       <dd>${waitWord(data.waitsFor)}</dd>
@@ -201,7 +201,7 @@ export function Message({ account, message: id }) {
                     `}
                     <dt>${t("ID")}</dt><dd class="mono">${data.messageId}</dd>
                     <dt>${t("Job ID")}</dt><dd class="mono">${data.jobId}</dd>
-                    ${data.bulkId && html`
+                    ${data.bulkId && !isAgent() && html`
                       <dt>${t("Bulk")}</dt>
                       <dd class="mono"><a href=${href(`/accounts/${account}/bulks/${data.bulkId}`)}>${data
                         .bulkId}</a></dd>

@@ -1,5 +1,5 @@
 // Tries a send: a text or a file, followed until it is read.
-import { api } from "../api.js";
+import { api, isAgent } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useApi, useLines } from "../live.js";
@@ -35,9 +35,10 @@ export function Send({ account }) {
         if (linked.length === 0) {
           return html`
             <${Card}>
-              <${Empty} title=${t("No line is linked yet")}><a class="button primary" href=${href(
-                `/accounts/${account}/lines`,
-              )}>${t("Link a line")}</a></${Empty}></${Card}>
+              <${Empty} title=${t("No line is linked yet")}>${!isAgent() &&
+                html`<a class="button primary" href=${href(`/accounts/${account}/lines`)}>${
+                  t("Link a line")
+                }</a>`}</${Empty}></${Card}>
           `;
         }
         return html`
@@ -77,7 +78,7 @@ export function Send({ account }) {
                     : html`<ul class="steps">${
                       sent.map((id) => html`<${Sent} key=${id} account=${account} id=${id} />`)
                     }</ul>`}</${Card}>
-                  <${HomeCountry} account=${account} />
+                  ${!isAgent() && html`<${HomeCountry} account=${account} />`}
                 </div>
         `;
       }}</${Loaded}>

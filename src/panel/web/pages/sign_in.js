@@ -76,9 +76,9 @@ export function Welcome() {
     if (password !== again) {
       throw new CallError({ errors: [{ path: "again", message: t("The passwords do not match.") }] }, 0);
     }
-    const { data } = await call("POST", "/join", { body: { token, login, password } });
+    await call("POST", "/join", { body: { token, login, password } });
     await loadSession();
-    go(data.accountId ? `/accounts/${data.accountId}` : "/gateway", { replace: true });
+    go("/", { replace: true });
   };
   if (link.error?.code === "link_dead") return html`<${LinkOver} />`;
   return html`<${Loaded} state=${link}>${({ kind, accountName }) =>
