@@ -14,6 +14,7 @@ import { machines } from "./bench/machines.ts";
 import { neighbours } from "./bench/neighbours.ts";
 import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
 import { queue } from "./bench/queue.ts";
+import { receive } from "./bench/receive.ts";
 import { retention } from "./bench/retention.ts";
 import { postgres } from "./bench/postgres.ts";
 import { start } from "./bench/start.ts";
@@ -33,6 +34,7 @@ const BENCHES: readonly Bench[] = [
   groups,
   neighbours,
   way,
+  receive,
   crowd,
   start,
   postgres,

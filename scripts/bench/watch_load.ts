@@ -12,10 +12,14 @@ export interface StoreCalls {
 export interface GatewayUse extends StoreCalls {
   /** Processor time of the process. */
   usedMs: number;
+  /** What it caused to be written to the disk, pages of files whole; 0 where the system does not tell. */
+  writtenBytes: number;
 }
 
 /** What the process reports when asked, for the time since it was last asked. */
-export interface GatewayLoad extends GatewayUse {
+export interface GatewayLoad extends StoreCalls {
+  /** Processor time of the process. */
+  usedMs: number;
   /** The longest that work held its event loop: processor time that the process used within one turn. */
   heldMs: number;
   /** The longest turn by the clock: on a shared machine most of it may be waiting for a processor. */
@@ -32,12 +36,14 @@ const LOOK_EVERY_MS = 10;
 
 /** The returned function answers for the time since its last call. */
 export function watchUse(storeCalls: () => StoreCalls): () => Promise<GatewayUse> {
-  let before = { usedMs: usedMs(), ...storeCalls() };
+  const look = (): GatewayUse => ({ usedMs: usedMs(), writtenBytes: writtenBytes(), ...storeCalls() });
+  let before = look();
   return () => {
-    const now = { usedMs: usedMs(), ...storeCalls() };
-    const { usedMs: used, reads, flushes } = before;
+    const now = look();
+    const names = Object.keys(now) as (keyof GatewayUse)[];
+    const used = Object.fromEntries(names.map((name) => [name, now[name] - before[name]]));
     before = now;
-    return Promise.resolve({ usedMs: now.usedMs - used, reads: now.reads - reads, flushes: now.flushes - flushes });
+    return Promise.resolve(used as Record<keyof GatewayUse, number>);
   };
 }
 
@@ -81,6 +87,15 @@ function sample(storeCalls: () => StoreCalls): () => GatewayLoad {
     lateMs = [];
     return load;
   };
+}
+
+/** Source: `/proc/[pid]/io` of Linux. */
+function writtenBytes(): number {
+  try {
+    return Number(/^write_bytes: (\d+)$/m.exec(Deno.readTextFileSync("/proc/self/io"))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 /** Processor time of the process so far. */
