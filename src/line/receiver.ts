@@ -57,6 +57,9 @@ export interface ReceiverDeps {
 /** Concurrent downloads per line. */
 const DOWNLOADS_AT_ONCE = 4;
 
+/** How old a line's last use may be shown. */
+const USED_EVERY_MS = 1_000;
+
 /** A notice that becomes an event. */
 type EventNotice = Exclude<Notice, { kind: "read" }>;
 
@@ -81,6 +84,8 @@ export class Receiver {
    * a commit share the next one.
    */
   readonly #receipts: Batcher<Receipt, boolean>;
+  /** When the line's last use was noted, Unix ms. */
+  #usedAt = -Infinity;
   /** Limits downloads: too many at once would fill the memory and starve the line. */
   readonly #downloads = new PQueue({ concurrency: DOWNLOADS_AT_ONCE });
 
@@ -216,7 +221,7 @@ export class Receiver {
     const seen = lineKeys.seen(lineId, message.chat, message.networkId);
     const sessionName = await this.#deps.sessionName(lineId);
     const now = runtime.clock.now();
-    const change = new Change().check(before).set(lineKeys.lineUsed(lineId), now);
+    const change = new Change().check(before);
     const answer = await answerIn({ kv, now }, lineId, message);
     const body = message.change
       ? await this.#changeBody(message, message.change, change)
@@ -237,6 +242,13 @@ export class Receiver {
     }
     settle(change);
     return change;
+  }
+
+  /** Once a second: commits that write the same row cannot share a flush. */
+  #noteUse(change: Change, now: number): void {
+    if (Math.abs(now - this.#usedAt) < USED_EVERY_MS) return;
+    this.#usedAt = now;
+    change.set(lineKeys.lineUsed(this.#line.id), now);
   }
 
   /** Returns the event of an edit, a deletion or a vote; adds a vote in one of our polls to the change. */

@@ -3,6 +3,7 @@ import { onDemand } from "../base/single_flight.ts";
 import type { Config } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
+import { chatKeys } from "../chat/rows.ts";
 import { type EventLog, makeEventLog } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";
@@ -34,7 +35,13 @@ const MET_ON_THE_WAY = [messageKeys.networkIdsOfLine(""), messageKeys.optedOutCh
   .map(([family]) => family!);
 const REMEMBERED = {
   // Absences of messages are not cached: `paloma line import` adds messages that may have been read as absent before.
-  families: new Set([messageKeys.messages()[0]!, messageKeys.allTemplateVersions()[0]!, ...MET_ON_THE_WAY]),
+  families: new Set([
+    messageKeys.messages()[0]!,
+    messageKeys.allTemplateVersions()[0]!,
+    chatKeys.places("")[0]!,
+    chatKeys.recordsOfLine("")[0]!,
+    ...MET_ON_THE_WAY,
+  ]),
   absences: new Set(MET_ON_THE_WAY),
 };
 
