@@ -84,7 +84,7 @@ export class Receiver {
    * a commit share the next one.
    */
   readonly #receipts: Batcher<Receipt, boolean>;
-  /** When the line's last use was noted, Unix ms. */
+  /** When the line's last use was noted, Unix ms: commits that write the same row cannot share a flush. */
   #usedAt = -Infinity;
   /** Limits downloads: too many at once would fill the memory and starve the line. */
   readonly #downloads = new PQueue({ concurrency: DOWNLOADS_AT_ONCE });
@@ -201,7 +201,10 @@ export class Receiver {
    * if its seen row has changed.
    */
   async #commit(message: Incoming, kept: Kept): Promise<boolean> {
-    const { kv, events } = this.#deps;
+    const { kv, events, runtime } = this.#deps;
+    const { id: lineId, accountId } = this.#line;
+    const now = runtime.clock.now();
+    const isUseOld = Math.abs(now - this.#usedAt) >= USED_EVERY_MS;
     let isFirst = true;
     const isKept = await retryOnConflict(kv, async () => {
       // A conflict may also be with another change of its chat, or of a verification.
@@ -209,10 +212,14 @@ export class Receiver {
         return { change: new Change(), result: false };
       }
       isFirst = false;
-      return { change: await this.#changeOf(message, kept), result: true };
+      const change = await this.#changeOf(message, kept);
+      if (isUseOld) change.set(lineKeys.lineUsed(lineId), now);
+      return { change, result: true };
     });
-    if (isKept) events.committed(this.#line.accountId);
-    return isKept;
+    if (!isKept) return false;
+    if (isUseOld) this.#usedAt = now;
+    events.committed(accountId);
+    return true;
   }
 
   async #changeOf(message: Incoming, { before, taken, settle }: Kept): Promise<Change> {
@@ -242,13 +249,6 @@ export class Receiver {
     }
     settle(change);
     return change;
-  }
-
-  /** Once a second: commits that write the same row cannot share a flush. */
-  #noteUse(change: Change, now: number): void {
-    if (Math.abs(now - this.#usedAt) < USED_EVERY_MS) return;
-    this.#usedAt = now;
-    change.set(lineKeys.lineUsed(this.#line.id), now);
   }
 
   /** Returns the event of an edit, a deletion or a vote; adds a vote in one of our polls to the change. */

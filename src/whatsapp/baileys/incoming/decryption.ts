@@ -20,6 +20,7 @@ import {
 import { StoreError } from "../../../store/kv.ts";
 import type { AuthState } from "../auth_state.ts";
 import { boundNames, isolate, makeAlone } from "../repairs/isolation.ts";
+import { type DecryptedAhead, makeDecryptedAhead } from "./decrypted_ahead.ts";
 import { type Journal, type JournalEntry, NOTHING, type StanzaPart, type UndecryptedEntry } from "./journal.ts";
 
 interface DecryptionDeps {
@@ -33,21 +34,29 @@ interface DecryptionDeps {
 
 type Transaction = (work: () => Promise<Uint8Array>) => Promise<Uint8Array>;
 
+interface Opening {
+  store: SignalKeyStoreWithTransaction;
+  decrypt: () => Promise<Uint8Array>;
+  learn?: (plaintext: Uint8Array, attrs: StanzaPart["attrs"]) => Promise<void>;
+}
+
 export class Decryption {
   readonly #deps: DecryptionDeps;
   /** The stanza part that each ciphertext belongs to. */
   readonly #parts = new WeakMap<Uint8Array, StanzaPart>();
+  #ahead: DecryptedAhead | undefined;
 
   constructor(deps: DecryptionDeps) {
     this.#deps = deps;
   }
 
   /**
-   * Records which stanza each ciphertext belongs to. Must be called with every message stanza before the library sees
-   * it. If the content is unreadable, the library must not acknowledge the stanza before this resolves: by then
+   * Records which stanza each ciphertext belongs to, and begins to decrypt what can be decrypted ahead. Must be called
+   * with every message stanza before the library sees it. If the content is unreadable, the library must not acknowledge the stanza before this resolves: by then
    * the loss is on disk, or `broken` was called.
    */
-  async watch({ attrs, content }: BinaryNode): Promise<void> {
+  async watch(message: BinaryNode): Promise<void> {
+    const { attrs, content } = message;
     if (!isKept(attrs.from) || !Array.isArray(content)) return;
     const stanza = [attrs.from, attrs.participant ?? "", attrs.id].join("|");
     for (const { tag, content: ciphertext } of content) {
@@ -55,6 +64,7 @@ export class Decryption {
       const digest = createHash("sha256").update(ciphertext).digest("base64url").slice(0, 16);
       this.#parts.set(ciphertext, { part: `${stanza}|${digest}`, stanza, attrs: { ...attrs } });
     }
+    this.#ahead?.begin(message);
     if (!isUnreadable(content)) return;
     const withheld = withheldIn(content);
     await this.#noteUndecrypted({ stanza, attrs: { ...attrs }, ...(withheld && { withheld }) });
@@ -98,16 +108,32 @@ export class Decryption {
       }
     }
 
+    const ahead = this.#ahead = makeDecryptedAhead({
+      lidMapping: repository.lidMapping,
+      decrypt: async (message, within) => {
+        const transaction: Transaction = (work) => alone(message.jid, () => within(work));
+        const decrypt = () => repository.decryptMessage(message);
+        try {
+          return await this.#open(this.#parts.get(message.ciphertext)!, transaction, { store, decrypt, learn });
+        } catch (error) {
+          if (error instanceof StoreError) this.#deps.broken(error);
+          throw error;
+        }
+      },
+    });
+    const inTurn = (ciphertext: Uint8Array, transaction: Transaction, opening: Opening) =>
+      ahead.take(ciphertext, this.#parts.get(ciphertext), () => this.#decryptAndKeep(ciphertext, transaction, opening));
+
     return {
       ...isolate(repository, alone),
       decryptMessage: (message) =>
-        this.#decryptAndKeep(message.ciphertext, (work) => alone(message.jid, work), {
+        inTurn(message.ciphertext, (work) => alone(message.jid, work), {
           store,
           decrypt: () => repository.decryptMessage(message),
           learn,
         }),
       decryptGroupMessage: (message) =>
-        this.#decryptAndKeep(message.msg, (work) => alone(message.group, work), {
+        inTurn(message.msg, (work) => alone(message.group, work), {
           store,
           decrypt: () => repository.decryptGroupMessage(message),
         }),
@@ -117,30 +143,13 @@ export class Decryption {
     };
   }
 
-  /** Decrypts and writes the plaintext to the journal in one transaction. */
-  async #decryptAndKeep(
-    ciphertext: Uint8Array,
-    transaction: Transaction,
-    { store, decrypt, learn }: {
-      store: SignalKeyStoreWithTransaction;
-      decrypt: () => Promise<Uint8Array>;
-      learn?: (plaintext: Uint8Array, attrs: StanzaPart["attrs"]) => Promise<void>;
-    },
-  ): Promise<Uint8Array> {
+  /** Decrypts and keeps, or finds the plaintext of a stanza that was delivered before, or notes that it has none. */
+  async #decryptAndKeep(ciphertext: Uint8Array, transaction: Transaction, opening: Opening): Promise<Uint8Array> {
     const { journal } = this.#deps;
     const part = this.#parts.get(ciphertext);
-    if (!part) return await transaction(decrypt);
-    let entry: JournalEntry | undefined;
+    if (!part) return await transaction(opening.decrypt);
     try {
-      const plaintext = await transaction(async () => {
-        const plaintext = await decrypt();
-        await learn?.(plaintext, part.attrs);
-        entry = journal.entryOf(part, plaintext);
-        await journal.keep(entry, store);
-        return plaintext;
-      });
-      this.#deps.decrypted(entry!);
-      return forLibrary(plaintext, part.attrs);
+      return await this.#open(part, transaction, opening);
     } catch (error) {
       try {
         if (error instanceof StoreError) throw error;
@@ -153,6 +162,21 @@ export class Decryption {
       await this.#noteUndecrypted(part);
       throw error;
     }
+  }
+
+  /** Decrypts and writes the plaintext to the journal in one transaction. */
+  async #open(part: StanzaPart, transaction: Transaction, { store, decrypt, learn }: Opening): Promise<Uint8Array> {
+    const { journal } = this.#deps;
+    let entry: JournalEntry | undefined;
+    const plaintext = await transaction(async () => {
+      const plaintext = await decrypt();
+      await learn?.(plaintext, part.attrs);
+      entry = journal.entryOf(part, plaintext);
+      await journal.keep(entry, store);
+      return plaintext;
+    });
+    this.#deps.decrypted(entry!);
+    return forLibrary(plaintext, part.attrs);
   }
 
   async #noteUndecrypted(part: Omit<UndecryptedEntry, "since">): Promise<void> {
