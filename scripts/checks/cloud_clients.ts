@@ -4,7 +4,6 @@
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { TextLineStream } from "@std/streams/text-line-stream";
 import type { Json } from "../../src/cli/client.ts";
 import { sampleFile } from "../../tests/support/sample_files.ts";
 import { openStage, type Stage, withStage } from "../../tests/support/stage.ts";
@@ -100,15 +99,19 @@ class Program implements AsyncDisposable {
   #complaints = "";
 
   constructor([program, file]: Client["program"], env: Record<string, string>) {
-    const options = { args: [file], cwd: tools, env, stdin: "piped", stdout: "piped", stderr: "piped" } as const;
-    this.#child = new Deno.Command(program, options).spawn();
+    const piped = { stdin: "piped", stdout: "piped", stderr: "piped" } as const;
+    this.#child = new Deno.Command(program, { args: [file], cwd: tools, env, ...piped }).spawn();
     this.#stdin = this.#child.stdin.getWriter();
     this.#read = Promise.all([this.#readLines(), this.#readComplaints()]).then(() => {});
   }
 
   async #readLines(): Promise<void> {
-    const lines = this.#child.stdout.pipeThrough(new TextDecoderStream()).pipeThrough(new TextLineStream());
-    for await (const line of lines) this.lines.push(JSON.parse(line));
+    let unread = "";
+    for await (const text of this.#child.stdout.pipeThrough(new TextDecoderStream())) {
+      const lines = (unread + text).split("\n");
+      unread = lines.pop()!;
+      this.lines.push(...lines.map((line) => JSON.parse(line)));
+    }
   }
 
   async #readComplaints(): Promise<void> {
@@ -131,7 +134,11 @@ class Program implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stdin.close().catch(() => {});
-    this.#child.kill("SIGKILL");
+    try {
+      this.#child.kill("SIGKILL");
+    } catch {
+      // It has ended.
+    }
     await this.#child.status;
     await this.#read;
   }
