@@ -16,6 +16,8 @@ const NPM = ["whatsapp-api-js@6.3.0", "@great-detail/whatsapp@9.2.0"];
 const PROGRAMS = join(import.meta.dirname!, "cloud_clients");
 const LINE = "4915200000045";
 const ANA = "4917000000045";
+/** Whom clients block. */
+const BLOCKED = "34600111333";
 const TOKEN = "what the application expects";
 const FILE_TYPES: Readonly<Record<string, string>> = {
   jpg: "image/jpeg",
@@ -115,14 +117,16 @@ class Program implements AsyncDisposable {
   }
 
   async #readComplaints(): Promise<void> {
-    for await (const text of this.#child.stderr.pipeThrough(new TextDecoderStream())) this.#complaints += text;
-    if (this.#complaints.includes("Traceback") || this.#complaints.includes("Error")) this.lines.push({ ended: true });
+    for await (const text of this.#child.stderr.pipeThrough(new TextDecoderStream())) {
+      this.#complaints += text;
+      if (/Traceback|Error/.test(text)) this.lines.push({ failed: text });
+    }
   }
 
   /** Waits for a line that fits. Throws when the program has failed. */
   line(what: string, fits: (line: Json) => unknown): Promise<Json> {
     return until(() => {
-      const failure = this.lines.find(({ failed, ended }) => failed || ended);
+      const failure = this.lines.find(({ failed }) => failed);
       if (failure) throw new Error(`${what}: ${JSON.stringify(failure)}\n${this.#complaints}`);
       return Promise.resolve(this.lines.find((line) => fits(line)) ?? null);
     }, what);
@@ -228,6 +232,7 @@ async function judgeHeard(
     ["button_reply", "no", async () => await write(quoting(await atPhone("buttons"), "2")), ids.buttons!],
     ["list_reply", "red", async () => await write(quoting(await atPhone("list"), "Red")), ids.list!],
   ];
+  const answers = ["pywa", "whatsapp-api-js"].includes(name);
   let heard = 0;
   for (const [kind, value, act, context] of written) {
     const id = await act();
@@ -236,6 +241,10 @@ async function judgeHeard(
     assert.deepEqual([got.got, got.value, got.sender, got.name], [kind, value, ANA, "Ana Ñ"]);
     if (name !== "heyoo") assert.deepEqual([got.user, got.context ?? undefined], [`DE.${ANA}`, context]);
     heard++;
+  }
+  if (answers) {
+    await program.line(`an answer of ${name}`, ({ answered }) => answered);
+    await stage.arrival(ANA, ({ text }) => text === `${name} answers`);
   }
   await stage.control.call("POST", `/phones/${ANA}/react`, { id: await atPhone("text"), emoji: "🎉" });
   if (!unheard.includes("reaction")) {
@@ -257,6 +266,7 @@ const wanted = CLIENTS.filter(({ name }) => names.length === 0 || names.some((pa
 for (const client of wanted) {
   await withStage(openStage, async (stage) => {
     await stage.addPhone(ANA, "Ana Ñ");
+    await stage.addPhone(BLOCKED);
     await stage.linkLine(LINE);
     await tryClient(stage, client, `http://127.0.0.1:${files.addr.port}`);
   });

@@ -15,6 +15,7 @@ import { CloudError, wrongParameter } from "./errors.ts";
 import { type Fields, isTrue, list, number, object, objectIn, text, textIn } from "./fields.ts";
 import { fileIdOf } from "./media_id.ts";
 import { templateOf } from "./template_sends.ts";
+import { personOf } from "./user_id.ts";
 
 /** A kind of `/v1/messages/send` with its fields, or a content that is made here. */
 type Send =
@@ -56,6 +57,7 @@ const COMMON = new Set([
   "messaging_product",
   "recipient_type",
   "to",
+  "recipient",
   "type",
   "context",
   "biz_opaque_callback_data",
@@ -63,11 +65,12 @@ const COMMON = new Set([
 
 const MAX_CALLBACK_DATA = 512;
 
-/** Returns the recipient of the message, as the client wrote it. Throws CloudError. */
-export function recipientOf({ to }: Fields): string {
-  const written = typeof to === "number" ? String(to) : to;
-  if (typeof written !== "string" || written === "") throw wrongParameter("to is required");
-  return written;
+/** Returns the recipient of the message, as the client wrote it and as a send takes it. Throws CloudError. */
+export function recipientOf({ to, recipient }: Fields): { input: string; to: string } {
+  const given = to ?? recipient;
+  const input = typeof given === "number" ? String(given) : given;
+  if (typeof input !== "string" || input === "") throw wrongParameter("to is required");
+  return { input, to: personOf(input) ?? input };
 }
 
 /** Returns the send, and what is kept with it for its statuses and answers. Throws CloudError. */
@@ -147,7 +150,12 @@ function interactive(part: Fields): Send {
     }
     case "list": {
       const rows = list(action, "sections").flatMap((section) => list(section, "rows"));
-      const options = rows.map(({ id, title, description }) => ({ id, label: title, description }));
+      // One client writes "" for none.
+      const options = rows.map(({ id, title, description }) => ({
+        id,
+        label: title,
+        description: description || undefined,
+      }));
       return { kind: "choices", fields: { text: headed, footer, options }, interactive: "list" };
     }
     case "cta_url": {

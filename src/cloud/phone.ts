@@ -3,6 +3,7 @@ import type { Line } from "../line/line.ts";
 import { type OfPhone, SUCCESS } from "./endpoint.ts";
 import { CloudError, errorBody, wrongParameter } from "./errors.ts";
 import { type Fields, list, selected, text } from "./fields.ts";
+import { personOf, userIdOf } from "./user_id.ts";
 
 /** Fields of a profile that a linked line does not have. */
 const NOT_OF_A_LINE = ["address", "description", "email", "websites", "vertical", "profile_picture_handle"];
@@ -22,6 +23,8 @@ export const PHONE_ENDPOINTS: OfPhone = {
       const profile = {
         messaging_product: "whatsapp",
         about: about ?? "",
+        // A client demands it.
+        vertical: "UNDEFINED",
         ...(pictureUrl === null ? {} : { profile_picture_url: pictureUrl }),
       };
       return { data: [selected(profile, query("fields") && `messaging_product,${query("fields")}`)] };
@@ -42,12 +45,16 @@ export const PHONE_ENDPOINTS: OfPhone = {
     async handle({ line, call }) {
       const { data } = await call("GET", `/v1/sessions/${line.id}/blocklist`);
       const blocked = data as { jid: string; number: string | null }[];
-      return { data: blocked.map(({ jid, number }) => ({ messaging_product: "whatsapp", wa_id: number ?? jid })) };
+      return { data: blocked.map(({ jid, number }) => shownUser(number ?? jid)) };
     },
   },
   "POST block_users": blocking("PUT", "added_users"),
   "DELETE block_users": blocking("DELETE", "removed_users"),
 };
+
+function shownUser(person: string): Fields {
+  return { messaging_product: "whatsapp", wa_id: person, user_id: userIdOf(person) };
+}
 
 /** Blocks or unblocks each of the users; those that fail are listed with their errors. */
 function blocking(method: "PUT" | "DELETE", done: string): OfPhone[string] {
@@ -58,11 +65,12 @@ function blocking(method: "PUT" | "DELETE", done: string): OfPhone[string] {
       const changed: Fields[] = [];
       const failed: Fields[] = [];
       for (const user of users) {
-        const input = text(user, "user");
+        const input = text(user, user.user === undefined ? "user_id" : "user");
         try {
-          const path = `/v1/sessions/${line.id}/contacts/${encodeURIComponent(input)}/block`;
+          const path = `/v1/sessions/${line.id}/contacts/${encodeURIComponent(personOf(input) ?? input)}/block`;
           const { data } = await call(method, path);
-          changed.push({ input, wa_id: (data as { number: string }).number });
+          const { number } = data as { number: string };
+          changed.push({ input, wa_id: number, user_id: userIdOf(number) });
         } catch (error) {
           if (!(error instanceof CloudError) || users.length === 1) throw error;
           failed.push({ input, errors: [errorBody(error, c.get("requestId")).error] });

@@ -4,11 +4,14 @@ import type { Services } from "../http/api/services.ts";
 import { makeSends } from "../http/resources/sends/sends.ts";
 import { requireScope } from "../account/keys.ts";
 import type { Line } from "../line/line.ts";
+import { chatOf } from "../message/message.ts";
 import type { Accepted } from "../message/send.ts";
+import { isGroup } from "../whatsapp/chats.ts";
 import { type Asked, type OfPhone, SUCCESS } from "./endpoint.ts";
 import { unknownPhone, wrongParameter } from "./errors.ts";
 import { type Fields, object, text } from "./fields.ts";
 import { recipientOf, sendOf } from "./messages.ts";
+import { userIdOf } from "./user_id.ts";
 
 export function sendingEndpoints(services: Services): OfPhone {
   const { references, uploads, media, templates } = services;
@@ -16,15 +19,15 @@ export function sendingEndpoints(services: Services): OfPhone {
 
   async function send({ c, caller, line }: Asked & { line: Line }, message: Fields): Promise<Fields> {
     requireScope(caller, "send");
-    const input = recipientOf(message);
-    const sources = { account: caller.account, to: input, uploads, media, templates };
+    const { input, to: person } = recipientOf(message);
+    const sources = { account: caller.account, to: person, uploads, media, templates };
     const { send, replyTo, cloud } = await sendOf(message, sources);
     const isRepeatable = c.req.header("idempotency-key") !== undefined;
     const repeat = isRepeatable
       ? repeatable(c, { accountId: caller.account.id, parts: [JSON.stringify(message)] })
       : null;
     const isReaction = "kind" in send && send.kind === "reaction";
-    const addressed = { sessionId: line.id, ...(isReaction ? {} : { to: input, replyTo }) };
+    const addressed = { sessionId: line.id, ...(isReaction ? {} : { to: person, replyTo }) };
     const request = {
       caller,
       repeat,
@@ -38,9 +41,10 @@ export function sendingEndpoints(services: Services): OfPhone {
       ? await sends.content(send.content, { ...request, body: addressed })
       : await sends.json(send.kind, { ...request, body: { ...addressed, ...send.fields } });
     const { id, to } = accepted.messages[0]!;
+    const chat = chatOf(to);
     return {
       messaging_product: "whatsapp",
-      contacts: [{ input, wa_id: to.replace(/@s\.whatsapp\.net$/, "") }],
+      contacts: [{ input, wa_id: chat, ...(isGroup(chat) ? {} : { user_id: userIdOf(chat) }) }],
       messages: [{ id, message_status: "accepted" }],
     };
   }

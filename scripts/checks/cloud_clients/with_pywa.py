@@ -49,6 +49,9 @@ def person(update):
 @app.on_message
 def _(_, message):
     reply = message.reply_to_message.id if message.reply_to_message else None
+    if message.type == "text" and message.text.startswith("to "):
+        # Names the person by user id.
+        tell(answered=message.reply("pywa answers").id)
     tell(got=str(message.type.value), value=value_of(message), id=message.id, context=reply, **person(message))
 
 

@@ -71,9 +71,12 @@ const secret = await listen(
   },
 );
 app = new WhatsAppAPI({ ...common, appSecret: secret });
-app.on.message = async ({ from, name, contact, message }) => {
+app.on.message = async ({ from, name, contact, message, reply }) => {
   const got = message.type === "interactive" ? message.interactive.type : message.type;
   const { id, context } = message;
+  if (message.text?.body.startsWith("to ")) {
+    tell({ answered: (await reply(new Text("whatsapp-api-js answers"))).messages[0].id });
+  }
   tell({ got, value: await valueOf(message), id, context: context?.id, sender: from, name, user: contact.user_id });
 };
 app.on.status = ({ id, status, biz_opaque_callback_data: data, error, phone }) =>
