@@ -22,6 +22,7 @@ import { type Fields, withoutNull } from "./fields.ts";
 import { mediaById, mediaOfPhone } from "./media.ts";
 import { PHONE_ENDPOINTS } from "./phone.ts";
 import { sendingEndpoints } from "./sending.ts";
+import { SUBSCRIPTIONS } from "./subscriptions.ts";
 import { debugToken } from "./token.ts";
 
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
@@ -36,7 +37,7 @@ export function addCloud(app: Hono<ApiEnv>, services: Services): void {
   const { admission, budgets, lines, runtime: { clock } } = services;
   const lineIds = new LRUCache<string, string>(atMost(MOST_REMEMBERED));
   const ofPhone: OfPhone = { ...PHONE_ENDPOINTS, ...mediaOfPhone(services), ...sendingEndpoints(services) };
-  const ofAccount = accountEndpoints(services);
+  const ofAccount = { ...accountEndpoints(services), ...SUBSCRIPTIONS };
   const ofMedia = mediaById(services);
   const ofNone = debugToken(services);
 

@@ -57,12 +57,13 @@ export function cloudFormat(kv: Pick<Kv, "get">): Format {
 
   return {
     async bodyOf(event) {
-      const { accountId, sessionId } = event;
+      const { sessionId } = event;
       const line = (await valueOf(lineKeys.line(sessionId)))?.phone ?? sessionId;
       const { field, value } = await changeOf(event, line);
       const metadata = { display_phone_number: line, phone_number_id: line };
       const change = { field, value: { messaging_product: "whatsapp", metadata, ...value } };
-      return inAscii({ object: "whatsapp_business_account", entry: [{ id: accountId, changes: [change] }] });
+      // Some clients know a business account by digits alone, and drop what is of another.
+      return inAscii({ object: "whatsapp_business_account", entry: [{ id: line, changes: [change] }] });
     },
     signatureHeaders: ({ body, secrets }) => ({
       "x-hub-signature-256": `sha256=${createHmac("sha256", secrets[0]!).update(body).digest("hex")}`,

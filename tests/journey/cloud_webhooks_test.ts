@@ -168,3 +168,34 @@ onStage("a target that does not give the challenge back is not registered", asyn
   await silent.close();
   await application.receiver.close();
 });
+
+onStage("an application registers by its subscription", async (stage) => {
+  const line = await stage.linkLine(LINE);
+  const application = await Application.start();
+  const ask = async (method: string, body?: Json) => {
+    const response = await fetch(new URL(`/cloud/v24.0/${line.number}/subscribed_apps`, stage.gateway.baseUrl), {
+      method,
+      headers: { authorization: `Bearer ${stage.apiKey}` },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, ...await response.json() };
+  };
+  assert.deepEqual(await ask("POST"), { status: 200, success: true });
+  const override = { override_callback_uri: application.receiver.url, verify_token: TOKEN };
+  const wrong = await ask("POST", { ...override, verify_token: "another" });
+  assert.deepEqual([wrong.status, wrong.error.code], [400, 100]);
+  assert.deepEqual((await ask("GET")).data, []);
+  const { success, secret } = await ask("POST", override);
+  assert.equal(success, true);
+  application.secret = secret;
+  assert.deepEqual(await ask("POST", override), { status: 200, success: true });
+  const [{ override_callback_uri }, ...others] = (await ask("GET")).data;
+  assert.deepEqual([override_callback_uri, others], [application.receiver.url, []]);
+
+  await stage.addPhone(ANA, "Ana");
+  await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "hello" });
+  await application.message("the text", ({ text }) => text?.body === "hello");
+  assert.deepEqual(await ask("DELETE"), { status: 200, success: true });
+  assert.deepEqual((await ask("GET")).data, []);
+  await application.receiver.close();
+});

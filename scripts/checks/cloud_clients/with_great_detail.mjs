@@ -4,7 +4,6 @@ import { CLOUD_URL, FILES, hashOf, KEY, LINE, listen, local, tell, TO, VERIFY_TO
 
 const headers = { Authorization: `Bearer ${KEY}` };
 const app = new Client({ prefixUrl: CLOUD_URL, request: { headers } });
-let secret;
 
 async function valueOf(message) {
   switch (message.type) {
@@ -34,7 +33,7 @@ async function valueOf(message) {
   }
 }
 
-secret = await listen(
+const secret = await listen(
   async (query) => {
     const asked = await app.webhook.register({ method: "GET", query, headers: {} });
     if (asked.verifyToken !== VERIFY_TOKEN) throw new Error("another token");

@@ -30,7 +30,6 @@ const GRAPH = "https://graph.facebook.com";
 /** The base URL has no setting. */
 const ponyfill = { fetch: (url, init) => fetch(String(url).replace(GRAPH, CLOUD_URL), init) };
 const common = { token: KEY, webhookVerifyToken: VERIFY_TOKEN, v: "v24.0", ponyfill };
-let app;
 
 async function valueOf(message) {
   switch (message.type) {
@@ -70,7 +69,7 @@ const secret = await listen(
     }
   },
 );
-app = new WhatsAppAPI({ ...common, appSecret: secret });
+const app = new WhatsAppAPI({ ...common, appSecret: secret });
 app.on.message = async ({ from, name, contact, message, reply }) => {
   const got = message.type === "interactive" ? message.interactive.type : message.type;
   const { id, context } = message;

@@ -52,7 +52,7 @@ async function valueOf(event: Partial<LoggedEvent>): Promise<Json> {
   const body = await format.bodyOf({ ...logged, ...event } as LoggedEvent);
   assert.match(body, /^[\x20-\x7e]*$/);
   const { object, entry: [{ id, changes: [change, ...others] }, ...entries] } = JSON.parse(body);
-  assert.deepEqual([object, id, others, entries], ["whatsapp_business_account", "acc_1", [], []]);
+  assert.deepEqual([object, id, others, entries], ["whatsapp_business_account", LINE, [], []]);
   const { messaging_product, metadata, ...value } = change.value;
   assert.equal(messaging_product, "whatsapp");
   assert.deepEqual(metadata, { display_phone_number: LINE, phone_number_id: LINE });
