@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { Client, MessageType } from "@great-detail/whatsapp";
-import { CLOUD_URL, FILES, hashOf, KEY, LINE, listen, local, tell, TO, VERIFY_TOKEN, wait } from "./program.mjs";
+import { CLOUD_URL, FILES, hashOf, KEY, LINE, listen, load, local, tell, TO, VERIFY_TOKEN, wait } from "./program.mjs";
 
+const { Client, MessageType } = await load("@great-detail/whatsapp");
 const headers = { Authorization: `Bearer ${KEY}` };
 const app = new Client({ prefixUrl: CLOUD_URL, request: { headers } });
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
-import { WhatsAppAPI } from "whatsapp-api-js";
-import { WhatsAppAPIUnexpectedError } from "whatsapp-api-js/errors";
-import {
+import { CLOUD_URL, FILES, hashOf, KEY, LINE, listen, load, local, tell, TO, VERIFY_TOKEN, wait } from "./program.mjs";
+
+const { WhatsAppAPI } = await load("whatsapp-api-js");
+const { WhatsAppAPIUnexpectedError } = await load("whatsapp-api-js/errors");
+const {
   ActionButtons,
   ActionCTA,
   ActionList,
@@ -23,8 +25,7 @@ import {
   Sticker,
   Text,
   Video,
-} from "whatsapp-api-js/messages";
-import { CLOUD_URL, FILES, hashOf, KEY, LINE, listen, local, tell, TO, VERIFY_TOKEN, wait } from "./program.mjs";
+} = await load("whatsapp-api-js/messages");
 
 const GRAPH = "https://graph.facebook.com";
 /** The base URL has no setting. */
