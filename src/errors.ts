@@ -25,6 +25,7 @@ export const CATALOGUE = {
   not_editable: { status: 409, title: "The message cannot be changed" },
   not_revocable: { status: 409, title: "The message cannot be deleted for everyone" },
   template_exists: { status: 409, title: "A template with this name and language exists" },
+  not_waiting_for_approval: { status: 409, title: "The message does not wait for approval" },
   not_cancellable: { status: 409, title: "The message can no longer be cancelled" },
   payload_too_large: { status: 413, title: "The payload is too large" },
   unsupported_media_type: { status: 415, title: "The content type is not supported" },

@@ -28,8 +28,8 @@ export interface Account {
   sealed?: boolean;
 }
 
-/** What a key may do: send messages, read, or manage everything else. */
-export const SCOPES = ["send", "read", "manage"] as const;
+/** What a key may do: send messages, read, manage everything else, or propose messages, which a person approves. */
+export const SCOPES = ["send", "read", "manage", "propose"] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /** An account with its plan: what a request needs to know about its caller. */
@@ -37,7 +37,7 @@ export interface Caller {
   account: Account;
   plan: Plan;
   /** The key used, unless it is the account's own, which has every scope. */
-  key?: { id: string; scopes: readonly Scope[]; allowedIps: string[]; allowedDomains: string[] };
+  key?: { id: string; name: string; scopes: readonly Scope[]; allowedIps: string[]; allowedDomains: string[] };
   /** The key's row, if it came from memory: the commit that serves the caller must check it. */
   keyRow?: Row<string>;
 }

@@ -103,8 +103,8 @@ export class AccountKeys {
     const caller = isRow(slot) && await callers.of(place.accountId);
     if (!isRow(slot) || !caller) return null;
     this.#noteUse(slot);
-    const { id, scopes, allowedIps, allowedDomains } = slot.value;
-    return { ...caller, key: { id, scopes, allowedIps, allowedDomains } };
+    const { id, name, scopes, allowedIps, allowedDomains } = slot.value;
+    return { ...caller, key: { id, name, scopes, allowedIps, allowedDomains } };
   }
 
   async #rows(accountId: string): Promise<KeyRecord[]> {
@@ -134,11 +134,18 @@ function publicKey({ accountId: _, keyHash: __, ...key }: KeyRecord, lastUsedAt:
   return { ...key, lastUsedAt };
 }
 
-/** Throws Problem scope_missing if the caller's key lacks the scope. */
-export function requireScope({ key }: Pick<Caller, "key">, scope: Scope): void {
-  if (key && !key.scopes.includes(scope)) {
-    throw new Problem("scope_missing", `This needs a key with the scope "${scope}".`);
-  }
+/** Throws Problem scope_missing if the caller's key lacks the scope, and any that may stand in for it. */
+export function requireScope({ key }: Pick<Caller, "key">, scope: Scope, ...others: Scope[]): void {
+  if (key && ![scope, ...others].some((each) => key.scopes.includes(each))) throw scopeMissing(scope);
+}
+
+export function scopeMissing(scope: Scope): Problem {
+  return new Problem("scope_missing", `This needs a key with the scope "${scope}".`);
+}
+
+/** Returns whether what the caller sends waits for approval: the key may propose, and not send. */
+export function proposes({ key }: Pick<Caller, "key">): boolean {
+  return key !== undefined && key.scopes.includes("propose") && !key.scopes.includes("send");
 }
 
 /** Whether web pages may use the key, which makes it known to everyone who opens the page. */

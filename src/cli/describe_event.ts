@@ -24,6 +24,8 @@ function summary(event: string, data: Json): string {
       return `${data.messageId} ${data.status}${data.participant ? ` by ${data.participant}` : ""}`;
     case "message.failed":
       return `${data.messageId} to ${data.to}: ${data.error.code}, ${data.error.message}`;
+    case "message.proposed":
+      return `${data.messageId} to ${data.to} by ${data.by}${data.text === null ? "" : `: ${data.text}`}`;
     case "message.edited":
       return `${data.messageId} in ${data.chat} by ${data.number ?? "somebody"}${
         data.text === null ? "" : `: ${data.text}`

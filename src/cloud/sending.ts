@@ -18,7 +18,7 @@ export function sendingEndpoints(services: Services): OfPhone {
   const sends = makeSends(services);
 
   async function send({ c, caller, line }: Asked & { line: Line }, message: Fields): Promise<Fields> {
-    requireScope(caller, "send");
+    requireScope(caller, "send", "propose");
     const { input, to: person } = recipientOf(message);
     const sources = { account: caller.account, to: person, uploads, media, templates };
     const { send, replyTo, cloud } = await sendOf(message, sources);

@@ -11,6 +11,7 @@ export const EVENT_NAMES = [
   "message.sent",
   "message.status",
   "message.failed",
+  "message.proposed",
   "message.received",
   "session.connected",
   "session.disconnected",

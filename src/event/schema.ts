@@ -122,6 +122,16 @@ export const EVENT_SCHEMAS = {
       tags: Tags,
     }),
   },
+  "message.proposed": {
+    summary: "A key that may only propose sent the message: it waits until somebody approves it.",
+    data: z.object({
+      messageId: MessageId,
+      to: To,
+      type: z.string().describe("The kind of message, as in its record."),
+      text: z.string().nullable().describe("The text, or the caption of a file."),
+      by: z.string().describe("Name of the key."),
+    }),
+  },
   "message.received": { summary: "The session received a message.", data: z.object(received) },
   "session.connected": {
     summary: "The session connected.",

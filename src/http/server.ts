@@ -59,7 +59,7 @@ function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: 
         c.set("caller", caller);
         const accountId = caller.account.id;
         await admission.count(c, caller);
-        requireScope(caller, scope);
+        requireScope(caller, scope, ...route.proposals ? ["propose" as const] : []);
         const parameters = readParameters(c, route, paths);
         using inMemory = budgets.bodies.open(accountId);
         const bytes = await readBody(c, route, (bytes) => inMemory.add(bytes));

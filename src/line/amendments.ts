@@ -4,8 +4,9 @@
  * once the server acknowledges it.
  */
 import { notFound, Problem } from "../errors.ts";
-import type { OutgoingContent } from "../message/content.ts";
+import { type OutgoingContent, typeOf } from "../message/content.ts";
 import { ownMessage } from "../message/history/ledger.ts";
+import { assertMayChange, MAY_CHANGE_ALL, type MayChange } from "../message/proposals.ts";
 import { cancelQueued } from "../message/queued.ts";
 import type { Message } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
@@ -35,7 +36,7 @@ interface AmendmentsDeps {
 
 /**
  * Edits and revokes messages. `edit` and `revoke` resolve to the changed message. The methods throw Problem not_found,
- * also for another account's id, not_editable or not_revocable; and NetworkRefusal or NetworkTimeout, in which case
+ * also for another account's id, not_editable or not_revocable, scope_missing for a message that `may` excludes; and NetworkRefusal or NetworkTimeout, in which case
  * nothing is recorded.
  */
 export class Amendments {
@@ -46,32 +47,37 @@ export class Amendments {
   }
 
   /** Changes the text of a text message. */
-  async edit(accountId: string, messageId: string, text: string): Promise<Message> {
+  async edit(accountId: string, messageId: string, text: string, may = MAY_CHANGE_ALL): Promise<Message> {
     const { queueChanged, runtime: { clock } } = this.#deps;
-    const message = await this.#own(accountId, messageId);
-    if (message.content.kind !== "text") throw notEditable("Only text messages can be edited.");
-    const content = { ...message.content, text };
+    const message = await this.#own(accountId, messageId, may);
+    if (typeOf(message.content) !== "text") throw notEditable("Only text messages can be edited.");
+    // The words of a template are left behind, those of a text may keep the preview of its link.
+    const content: OutgoingContent = {
+      ...(message.content.kind === "text" ? message.content : {}),
+      kind: "text",
+      text,
+    };
     const changed = await this.#rewrite(
       messageId,
-      (m) => isWaiting(m) ? { ...m, content, revision: (m.revision ?? 0) + 1 } : null,
+      (m) => isWaiting(m) && may(m) ? { ...m, content, revision: (m.revision ?? 0) + 1 } : null,
     );
     if (changed) {
       queueChanged(changed.sessionId);
       return changed;
     }
-    const sent = await this.#own(accountId, messageId);
+    const sent = await this.#own(accountId, messageId, may);
     await this.#checkSent(sent, EDITABLE, notEditable);
     await this.#relay(message, { kind: "edit", target: sent.networkId, text });
     return await this.#record(messageId, (m) => isErased(m) ? m : { ...m, content, editedAt: clock.now() });
   }
 
   /** Deletes the message for everyone, or cancels it if it still waits. */
-  async revoke(accountId: string, messageId: string): Promise<Message> {
+  async revoke(accountId: string, messageId: string, may = MAY_CHANGE_ALL): Promise<Message> {
     const { clock } = this.#deps.runtime;
-    const message = await this.#own(accountId, messageId);
-    const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId]);
+    const message = await this.#own(accountId, messageId, may);
+    const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId], may);
     if (cancelled) return cancelled;
-    const sent = await this.#own(accountId, messageId);
+    const sent = await this.#own(accountId, messageId, may);
     const { networkId, content: { kind } } = sent;
     if (kind === "reaction") throw notRevocable("To remove a reaction, send one with an empty emoji.");
     if (kind === "status") throw notRevocable("A status post cannot be deleted; it disappears after a day.");
@@ -101,9 +107,10 @@ export class Amendments {
     await this.#relay({ sessionId: lineId, to: gid }, { kind: "revoke", target: key });
   }
 
-  async #own(accountId: string, messageId: string): Promise<Message> {
+  async #own(accountId: string, messageId: string, may: MayChange): Promise<Message> {
     const { value } = await ownMessage(this.#deps.kv, accountId, messageId);
     if (isErased(value)) throw notFound("message");
+    assertMayChange(may, value);
     return value;
   }
 

@@ -3,7 +3,7 @@
  */
 import { notFound } from "../errors.ts";
 import { countsOf, ownBulk } from "../message/bulk.ts";
-import { chatOf, hasEnded, type Message } from "../message/message.ts";
+import { chatOf, hasEnded, isProposed, type Message } from "../message/message.ts";
 import { LineQueue } from "../message/queue/queue.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
 import type { Line } from "./line.ts";
@@ -16,11 +16,11 @@ const COUNTED_AHEAD = 10_000;
 
 interface QueuedMessage {
   /** The message without its content: a thousand long texts would take 100 MB. */
-  message: Pick<Message, "id" | "to" | "status" | "priority" | "sendAt">;
+  message: Pick<Message, "id" | "to" | "status" | "priority" | "sendAt" | "proposal">;
   /** Position from 1, which is the message on its way or the next to leave. */
   place: number;
   /**
-   * Unix ms. Null while the line is not connected or its queue is paused, if the plan never lets the message leave, and
+   * Unix ms. Null until it is approved, while the line is not connected or its queue is paused, if the plan never lets the message leave, and
    * during a restriction without a known end, for messages to new chats.
    */
   estimatedDepartureAt: number | null;
@@ -42,7 +42,7 @@ interface BulkProgress {
   sent: number;
   failed: number;
   /**
-   * Unix ms. Null when nothing waits, the line is not connected, its queue is paused, or the start of its new chats is
+   * Unix ms. Null when nothing waits, some of it for approval, the line is not connected, its queue is paused, or the start of its new chats is
    * not allowed or not foreseeable.
    */
   etaAt: number | null;
@@ -94,8 +94,8 @@ export class Forecast {
     const messages: QueuedMessage["message"][] = [];
     for await (const message of new LineQueue(kv, lineId).each(limit)) {
       // The message may have ended since its queue row was read.
-      const { id, to, status, priority, sendAt } = message;
-      if (!hasEnded(message)) messages.push({ id, to, status, priority, sendAt });
+      const { id, to, status, priority, sendAt, proposal } = message;
+      if (!hasEnded(message)) messages.push({ id, to, status, priority, sendAt, ...(proposal && { proposal }) });
     }
     const waits = await holds.of(messages);
     const fresh = await holds.freshAmong(messages.map(({ to }) => chatOf(to)));
@@ -103,6 +103,9 @@ export class Forecast {
     const estimate = new Estimate(holds);
     return messages.map((message, i) => {
       const { id, to, status, sendAt } = message;
+      if (isProposed(message)) {
+        return { message, place: i + 1, estimatedDepartureAt: null, waitsFor: waits.get(id) ?? null };
+      }
       // Only the first of several messages to a new chat starts it.
       const startsChat = fresh.delete(chatOf(to));
       const leavesAt = status === "processing" ? holds.now : estimate.next({ notBefore: sendAt ?? 0, startsChat });
@@ -139,6 +142,9 @@ export class Forecast {
     const line = (await kv.get(lineKeys.line(sessionId))).value;
     const holds = await holdsOf(this.#deps, { accountId, id: sessionId });
     if (queued === 0 || line?.status !== "connected" || !holds || holds.paused) return null;
+    for await (const { value } of kv.list({ prefix: messageKeys.proposalsOfLine(sessionId) })) {
+      if (value.bulkId === bulkId) return null;
+    }
     const ahead: { chat: string; notBefore: number; isOfBulk: boolean }[] = [];
     let left = queued;
     const families = [messageKeys.queueOfLine(sessionId), messageKeys.scheduleOfLine(sessionId)];

@@ -109,6 +109,7 @@ const WaitingMessage = z.looseObject({
   sendAt: Count.nullable(),
   to: z.string().min(1).max(100).regex(/^[\w.@-]+$/, "must be a recipient"),
   attempts: z.int().min(0).max(100),
+  proposal: z.object({ keyId: Text, by: Text, approvedAt: Count.optional() }).optional(),
   expiresAt: Count,
   deliveredAt: Count.nullable(),
   readAt: Count.nullable(),

@@ -1,17 +1,17 @@
 /** What messages wait for apart from their turn, and when they will probably leave. */
 import type { Callers } from "../account/callers.ts";
 import { type OpenHours, openHours } from "../account/hours.ts";
-import { chatOf, type Message } from "../message/message.ts";
+import { chatOf, isProposed, type Message } from "../message/message.ts";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import { newAmong } from "./chats.ts";
 import { delaysOf, type NewChats, newChatsOf, nextDeparture } from "./runner/pacing.ts";
 import { lineKeys } from "./rows.ts";
 
-/** What may hold a message back: its time, a paused queue, a line without a connection, the plan's hours, new chats. */
-export const HOLDS = ["schedule", "paused", "line", "hours", "new_chats"] as const;
+/** What may hold a message back: a person who must approve it, its time, a paused queue, a line without a connection, the plan's hours, new chats. */
+export const HOLDS = ["approval", "schedule", "paused", "line", "hours", "new_chats"] as const;
 
-/** `until` is in Unix ms; null if the end is unknown: a paused queue, a line that is not connected, a restriction without a known end. */
+/** `until` is in Unix ms; null if the end is unknown: an approval, a paused queue, a line that is not connected, a restriction without a known end. */
 export interface WaitsFor {
   kind: (typeof HOLDS)[number];
   until: number | null;
@@ -70,15 +70,19 @@ export async function holdsOf({ kv, clock, callers }: HoldsDeps, line: { account
     freshAmong,
 
     /** Returns what each message waits for apart from its turn, by id; omits those that only wait for their turn. */
-    async of(messages: readonly Pick<Message, "id" | "to" | "sendAt">[]): Promise<Map<string, WaitsFor>> {
+    async of(
+      messages: readonly Pick<Message, "id" | "to" | "sendAt" | "status" | "proposal">[],
+    ): Promise<Map<string, WaitsFor>> {
       const all = ofAll();
       const until = Math.max(newChats && newChats.used >= newChats.limit ? newChats.resetsAt : 0, restrictedUntil);
       const fresh = until > now ? await freshAmong(messages.map(({ to }) => chatOf(to))) : new Set();
       const chats: WaitsFor = { kind: "new_chats", until: until === Infinity ? null : until };
       const found = new Map<string, WaitsFor>();
-      for (const { id, to, sendAt } of messages) {
+      for (const message of messages) {
+        const { id, to, sendAt } = message;
         const scheduled: WaitsFor | null = sendAt !== null && sendAt > now ? { kind: "schedule", until: sendAt } : null;
-        const waitsFor = (all?.kind === "paused" ? all : scheduled ?? all) ?? (fresh.has(chatOf(to)) ? chats : null);
+        const held = (all?.kind === "paused" ? all : scheduled ?? all) ?? (fresh.has(chatOf(to)) ? chats : null);
+        const waitsFor: WaitsFor | null = isProposed(message) ? { kind: "approval", until: null } : held;
         if (waitsFor) found.set(id, waitsFor);
       }
       return found;

@@ -24,8 +24,8 @@ const TRIES = 20;
 const GIVE_WAY_MS = [60, 180] as const;
 /** Number of accounts whose ledgers are cached; the account that has sent nothing for longest is evicted. */
 const MOST_ACCOUNTS = 10_000;
-/** Checks per commit that are needed for the ledger and a staged bulk. */
-const OTHER_CHECKS = 2;
+/** Checks per commit that are needed for the ledger, a staged bulk and the sequence of events. */
+const OTHER_CHECKS = 3;
 
 /**
  * Accepts a send. Throws Problem quota_exceeded (with `remaining`), recipient_opted_out, validation_failed,

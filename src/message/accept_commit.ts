@@ -2,16 +2,21 @@
  * Builds one commit of accepted sends: messages, queue rows, quota, kept answers and history, all or none (promise 1).
  */
 import { type Idempotency, keyReused } from "../account/idempotency.ts";
+import { proposes } from "../account/keys.ts";
 import { charge, quotaLeft, usageAt, utcDay } from "../account/quota.ts";
 import { traceStep } from "../base/trace.ts";
 import { makeYieldPoint } from "../base/batches.ts";
-import { Problem } from "../errors.ts";
+import { invalid, Problem } from "../errors.ts";
+import type { EventLog } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, nameOfKey, type Slot } from "../store/kv.ts";
-import { fitsOneCommit, type Load, loadOf } from "./commit_size.ts";
+import { fitsOneCommit, type Load, loadOf, WHOLE_COMMIT } from "./commit_size.ts";
 import { enqueue, positionAt } from "./queue/place.ts";
 import { EMPTY_LEDGER, extendLedger, lastPositionOf } from "./history/ledger.ts";
-import type { Message } from "./message.ts";
+import { previewOf, typeOf } from "./content.ts";
+import { isProposed, type Message } from "./message.ts";
+import type { SessionName } from "./receipts.ts";
+import { filled } from "./templates/filled.ts";
 import { OPTED_OUT, optedOutAmong, recipientsOf } from "./opt_outs.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
 import {
@@ -30,6 +35,8 @@ export interface AcceptOptions {
   kv: Kv;
   runtime: Runtime;
   idempotency: Idempotency;
+  events: Pick<EventLog, "append" | "committed">;
+  sessionName: SessionName;
   /** Called after each commit with the id of every line that has new messages. */
   queued: (lineId: string) => void;
 }
@@ -90,6 +97,7 @@ export class AcceptCommit {
       return { ...earlier.accepted, replayed: true };
     }
 
+    if (proposes(command.caller)) await this.#refuseTooLarge(command);
     if (this.#ledger.optOuts) await this.#refuseOptedOut(command);
     const usage = charge(this.#ledger.usage, items.length, { plan, now: this.#now });
     const messages = command.bulk
@@ -134,11 +142,14 @@ export class AcceptCommit {
     // The messages of a staged bulk are written already.
     if (this.staged === null) enqueue(this.#change, this.#messages);
     // The same row may have been read twice.
+    const proposals = this.#messages.filter(isProposed);
+    await this.#announce(proposals);
     const preconditions = Map.groupBy(this.#preconditions, (row) => `${row.version} ${nameOfKey(row.key)}`);
     for (const [row] of preconditions.values()) this.#change.check(row!);
     const version = await this.#options.kv.commit(this.#change.check(this.#slot).set(key, ledger));
     if (version === null) throw new Conflict();
     this.staged = null;
+    if (proposals.length > 0) this.#options.events.committed(this.#accountId);
     for (const line of this.#lines) this.#options.queued(line);
     const to = this.#options.runtime.clock.now();
     for (const { id, createdAt: from } of this.#messages) traceStep(id, { name: "message.accept", from, to });
@@ -170,6 +181,31 @@ export class AcceptCommit {
     throw new Problem("validation_failed", `${errors.length} of the recipients have opted out.`, { errors });
   }
 
+  /** Throws Problem validation_failed if the messages and their events exceed one commit. */
+  async #refuseTooLarge({ items }: SendCommand): Promise<void> {
+    const accountId = this.#accountId;
+    const said = await filled(this.#options.kv, items.map(({ content }) => ({ accountId, content })));
+    const { messages, bytes } = loadOf(items.map(({ manner }, i) => ({ content: said[i]!.content, manner })));
+    if (!fitsOneCommit({ messages: 2 * messages, bytes: 2 * bytes })) {
+      throw invalid("messages", "are more than a key may propose at once: send fewer, or shorter ones");
+    }
+  }
+
+  /** Adds the events of proposed messages. */
+  async #announce(proposals: readonly Message[]): Promise<void> {
+    const { kv, events, sessionName } = this.#options;
+    for (const { id: messageId, sessionId, to, content, proposal } of await filled(kv, proposals)) {
+      const { text, caption } = previewOf(content);
+      events.append(this.#change, {
+        accountId: this.#accountId,
+        sessionId,
+        sessionName: await sessionName(sessionId),
+        event: "message.proposed",
+        data: { messageId, to, type: typeOf(content), text: text ?? caption, by: proposal!.by },
+      });
+    }
+  }
+
   /** Creates the messages of a bulk, yielding to the event loop in between. */
   async #messagesOf(command: SendCommand): Promise<Message[]> {
     const { ids, clock } = this.#options.runtime;
@@ -188,7 +224,7 @@ export class AcceptCommit {
    * Creates a message of a send. `place` is its index in the send, whose messages follow those already in the commit.
    */
   #messageOf(
-    { line, ttlMs, sendAt, priority }: SendCommand,
+    { caller, line, ttlMs, sendAt, priority }: SendCommand,
     { item: { to, content, manner }, place, bulkId }: { item: SendItem; place: number; bulkId: string | null },
   ): Message {
     const { ids } = this.#options.runtime;
@@ -207,6 +243,7 @@ export class AcceptCommit {
       to,
       content,
       ...(manner ? { manner } : {}),
+      ...(caller.key && proposes(caller) ? { proposal: { keyId: caller.key.id, by: caller.key.name } } : {}),
       ...this.#charged,
       priority,
       sendAt,
@@ -246,7 +283,7 @@ export class AcceptCommit {
   }
 }
 
-/** Returns an upper bound of what the send adds to a commit. */
-export function loadOfCommand(command: SendCommand): Load {
-  return loadOf(command.items);
+/** Returns an upper bound of what the send adds to a commit. Proposals, which have events, come alone. */
+export function loadOfCommand({ caller, items }: SendCommand): Load {
+  return proposes(caller) ? WHOLE_COMMIT : loadOf(items);
 }

@@ -18,6 +18,9 @@ export interface Load {
   bytes: number;
 }
 
+/** The most that a commit takes. */
+export const WHOLE_COMMIT: Load = { messages: MESSAGES_A_COMMIT, bytes: BYTES_A_COMMIT };
+
 /** Returns an upper bound of what these messages add to a commit. */
 export function loadOf(items: readonly Pick<SendItem, "content" | "manner">[]): Load {
   let characters = 0;

@@ -4,6 +4,7 @@
  * | from       | by            | to         |                                                      |
  * |------------|---------------|------------|------------------------------------------------------|
  * | (new)      | accepted      | queued     | one commit with queue row, quota, history (promise 1) |
+ * | queued     | approved      | queued     | only what a key proposed; from then on it may leave  |
  * | queued     | dispatched    | processing | after the pause of the plan                          |
  * | queued     | cancelled     | failed     | error code `cancelled`, `cancelled_by_reply`         |
  * | queued     | expired       | failed     | error code `expired`                                 |
@@ -74,6 +75,20 @@ export interface SendManner extends Omit<Manner, "preview"> {
   cloud?: { callbackData?: string; interactive?: "button" | "list" };
 }
 
+/** Who proposed a message, and when it was approved. */
+export interface Proposal {
+  keyId: string;
+  /** The key's name. */
+  by: string;
+  /** Unix ms; absent until then. */
+  approvedAt?: number;
+}
+
+/** Returns whether the message waits for approval, and has no place in the queue. */
+export function isProposed({ status, proposal }: Pick<Message, "status" | "proposal">): boolean {
+  return status === "queued" && proposal !== undefined && proposal.approvedAt === undefined;
+}
+
 export interface Message {
   id: string;
   jobId: string;
@@ -102,6 +117,8 @@ export interface Message {
   manner?: SendManner;
   /** False if it came with its line from another gateway, whose quota it counts on. */
   charged?: false;
+  /** Absent unless a key that may only propose sent it: it waits until it is approved. */
+  proposal?: Proposal;
   /** UTC day whose quota it counts on; absent if that is the day of `createdAt`, as it is unless clocks differ. */
   chargedDay?: string;
   /** The same for every message of a bulk; null for a single send. */

@@ -1,11 +1,13 @@
-/** Changes to queued messages: cancels a message or the rest of a bulk, or reschedules a message. */
+/** Changes to queued messages: cancels a message or the rest of a bulk, reschedules or approves a message. */
 import { Problem } from "../errors.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import { messageIdsOf, ownBulk } from "./bulk.ts";
 import { ownMessage } from "./history/ledger.ts";
-import { chatOf, type Message, type Priority } from "./message.ts";
+import { chatOf, isProposed, type Message, type Priority } from "./message.ts";
+import type { Clock } from "../runtime.ts";
+import { assertMayChange, MAY_CHANGE_ALL } from "./proposals.ts";
 import { movePlace, positionAt, scheduleKeyOf } from "./queue/place.ts";
-import { CANCELLED_BY_REPLY, type Recorder } from "./record.ts";
+import { CANCELLED, CANCELLED_BY_REPLY, type Recorder } from "./record.ts";
 import { messageKeys } from "./rows.ts";
 import { LineQueue } from "./queue/queue.ts";
 import { settleRefunds } from "./history/counts.ts";
@@ -19,6 +21,7 @@ interface CancelDeps {
 }
 
 interface QueuedDeps extends CancelDeps {
+  clock: Pick<Clock, "now">;
   /** Returns the current lane of messages to the chat. */
   laneOf(lineId: string, chat: string): Promise<Lane>;
 }
@@ -56,14 +59,18 @@ export async function cancelQueued(
   { kv, recorder, queueChanged }: CancelDeps,
   accountId: string,
   messageIds: readonly string[],
+  may = MAY_CHANGE_ALL,
 ): Promise<Message[]> {
-  const cancelled = await recorder.cancelled(messageIds);
+  const cancelled = await recorder.cancelled(messageIds, CANCELLED, may);
   if (cancelled.length > 0) await settleRefunds(kv, accountId);
   for (const lineId of new Set(cancelled.map(({ sessionId }) => sessionId))) queueChanged(lineId);
   return cancelled;
 }
 
-/** Cancels and reschedules. Every method throws Problem not_found for an unknown id, also for another account's. */
+/**
+ * Cancels, reschedules and approves. Every method throws Problem not_found for an unknown id, also for another
+ * account's, and scope_missing for a message that `may` excludes.
+ */
 export class Queued {
   readonly #deps: QueuedDeps;
 
@@ -72,27 +79,27 @@ export class Queued {
   }
 
   /** Cancels the message. Throws Problem not_cancellable if it may have left or has ended. */
-  async cancel(accountId: string, messageId: string): Promise<Message> {
-    await ownMessage(this.#deps.kv, accountId, messageId);
-    const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId]);
+  async cancel(accountId: string, messageId: string, may = MAY_CHANGE_ALL): Promise<Message> {
+    assertMayChange(may, (await ownMessage(this.#deps.kv, accountId, messageId)).value);
+    const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId], may);
     if (!cancelled) throw new Problem("not_cancellable", "It was already handed to the network, or has ended.");
     return cancelled;
   }
 
   /** Cancels the messages of the bulk that still wait, and resolves to them; there may be none. */
-  async cancelBulk(accountId: string, bulkId: string): Promise<Message[]> {
+  async cancelBulk(accountId: string, bulkId: string, may = MAY_CHANGE_ALL): Promise<Message[]> {
     const { kv } = this.#deps;
     const bulk = await ownBulk(kv, accountId, bulkId);
     // From the end, away from the messages that the line sends in the meantime.
-    const cancelled = await cancelQueued(this.#deps, accountId, (await messageIdsOf(kv, bulk)).reverse());
+    const cancelled = await cancelQueued(this.#deps, accountId, (await messageIdsOf(kv, bulk)).reverse(), may);
     // When repeated after a crash, it settles the refunds of what was cancelled before.
     if (cancelled.length === 0) await settleRefunds(kv, accountId);
     return cancelled.reverse();
   }
 
   /** Cancels those of these messages of the account, oldest first, that still wait; resolves to their number. */
-  async cancelAll(accountId: string, messageIds: readonly string[]): Promise<number> {
-    const cancelled = await cancelQueued(this.#deps, accountId, messageIds.toReversed());
+  async cancelAll(accountId: string, messageIds: readonly string[], may = MAY_CHANGE_ALL): Promise<number> {
+    const cancelled = await cancelQueued(this.#deps, accountId, messageIds.toReversed(), may);
     // When repeated after a crash, it settles the refunds of what was cancelled before.
     if (cancelled.length === 0) await settleRefunds(this.#deps.kv, accountId);
     return cancelled.length;
@@ -102,18 +109,24 @@ export class Queued {
    * Moves the message to a new time or priority, and resolves to it. Its time to live then counts from the new time.
    * Throws Problem not_editable if it may have left or has ended.
    */
-  async reschedule(accountId: string, messageId: string, place: NewPlace): Promise<Message> {
+  async reschedule(
+    accountId: string,
+    messageId: string,
+    place: NewPlace,
+    may = MAY_CHANGE_ALL,
+  ): Promise<Message> {
     const { kv, laneOf, queueChanged } = this.#deps;
     const moved = await retryOnConflict(kv, async () => {
       const slot = await ownMessage(kv, accountId, messageId);
       const before = slot.value;
+      assertMayChange(may, before);
       if (before.status !== "queued" || before.attempts > 0) {
         throw new Problem("not_editable", "It was already handed to the network, or has ended.");
       }
       const message = at(before, place);
       // Gone from the schedule, it stays in the queue, or messages to its chat could pass it.
       const scheduled = await kv.get(scheduleKeyOf(before));
-      const waits = message.sendAt !== before.sendAt || scheduled.value !== null;
+      const waits = message.sendAt !== before.sendAt || scheduled.value !== null || isProposed(before);
       const lane = waits ? null : await laneOf(message.sessionId, chatOf(message.to));
       const change = new Change().check(slot).check(scheduled).set(slot.key, message);
       movePlace(change, before, { message, lane });
@@ -121,6 +134,30 @@ export class Queued {
     });
     queueChanged(moved.sessionId);
     return moved;
+  }
+
+  /**
+   * Approves a proposed message, which takes the place in the queue or the schedule that it got at its accept, and
+   * resolves to it. Throws Problem not_waiting_for_approval.
+   */
+  async approve(accountId: string, messageId: string): Promise<Message> {
+    const { kv, clock, laneOf, queueChanged } = this.#deps;
+    const approved = await retryOnConflict(kv, async () => {
+      const slot = await ownMessage(kv, accountId, messageId);
+      const before = slot.value;
+      if (!isProposed(before)) {
+        throw new Problem("not_waiting_for_approval", "Nobody has to approve it: it was approved, or has ended.");
+      }
+      const now = clock.now();
+      const message: Message = { ...before, proposal: { ...before.proposal!, approvedAt: now } };
+      const isLater = message.sendAt !== null && message.sendAt > now;
+      const lane = isLater ? null : await laneOf(message.sessionId, chatOf(message.to));
+      const change = new Change().check(slot).set(slot.key, message);
+      movePlace(change, before, { message, lane });
+      return { change, result: message };
+    });
+    queueChanged(approved.sessionId);
+    return approved;
   }
 }
 

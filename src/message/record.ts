@@ -17,6 +17,7 @@ import { chatOf, hasEnded, type Message, type MessageError, NEXT_STATUS } from "
 import { countEnd, finishBulk } from "./bulk.ts";
 import { giveBack } from "./history/counts.ts";
 import { dequeue } from "./queue/place.ts";
+import { MAY_CHANGE_ALL, type MayChange } from "./proposals.ts";
 import { earlyReceipts, isProved, type SessionName, statusBody, taggedWith } from "./receipts.ts";
 
 export const CANCELLED_BY_REPLY: MessageError = {
@@ -153,9 +154,10 @@ export class Recorder {
 
   /**
    * Moves `queued` to `failed` and refunds the quota, but only before the first attempt: a message that may have left
-   * cannot be recalled. Commits several together. Resolves to the cancelled messages, in the order of the ids.
+   * cannot be recalled. Commits several together. Skips those that the caller may not change.
+   * Resolves to the cancelled messages, in the order of the ids.
    */
-  async cancelled(messageIds: readonly string[], error = CANCELLED): Promise<Message[]> {
+  async cancelled(messageIds: readonly string[], error = CANCELLED, may = MAY_CHANGE_ALL): Promise<Message[]> {
     const { kv } = this.#deps;
     const atOnce = Math.min(CANCELLED_AT_ONCE, kv.mostChecks - OTHER_CHECKS);
     const cancelled: Message[] = [];
@@ -163,7 +165,7 @@ export class Recorder {
     for (const some of piecesOf(keys, atOnce)) {
       const slots = await kv.getMany(some);
       for (const rows of commitSized(slots.filter(isRow), ({ value }) => loadOf([value]))) {
-        cancelled.push(...await this.#cancelTogether(rows, error));
+        cancelled.push(...await this.#cancelTogether(rows, error, may));
       }
     }
     return cancelled;
@@ -202,9 +204,13 @@ export class Recorder {
   }
 
   /** Cancels those of the messages that can be cancelled, in one commit. Reads them again on a conflict. */
-  async #cancelTogether(rows: readonly Row<Message>[], error: MessageError): Promise<Message[]> {
+  async #cancelTogether(
+    rows: readonly Row<Message>[],
+    error: MessageError,
+    may: MayChange,
+  ): Promise<Message[]> {
     const { kv, recorded } = this.#deps;
-    const next = (m: Message): Message | null => m.attempts === 0 ? { ...m, status: "failed", error } : null;
+    const next = (m: Message): Message | null => m.attempts === 0 && may(m) ? { ...m, status: "failed", error } : null;
     let slots: readonly Slot<Message>[] | null = rows;
     const ended = await retryOnConflict(kv, async () => {
       slots ??= await kv.getMany<Message>(rows.map(({ key }) => key));

@@ -103,6 +103,9 @@ export const messageKeys = {
     key<QueueRow>("schedule", lineId, sendAt, order),
   schedules: () => prefix<QueueRow>("schedule"),
   scheduleOfLine: (lineId: string) => prefix<QueueRow>("schedule", lineId),
+  /** A message that waits for approval, and is neither in the queue nor in the schedule. */
+  proposal: (lineId: string, messageId: string) => key<QueueRow>("proposal", lineId, messageId),
+  proposalsOfLine: (lineId: string) => prefix<QueueRow>("proposal", lineId),
   /** A waiting message that is cancelled when its chat writes (`queued.ts`). */
   replyCancels: (lineId: string, chat: string, messageId: string) =>
     key<QueueRow>("reply_cancels", lineId, chat, messageId),

@@ -160,6 +160,7 @@ export class World {
       names,
     });
     this.queued = new Queued({
+      clock: this.clock,
       kv,
       recorder,
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: this.clock.now() }),

@@ -10,6 +10,7 @@ import type { Message } from "../../src/message/message.ts";
 import { dequeue } from "../../src/message/queue/place.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import type { SendCommand } from "../../src/message/send.ts";
+import { makeEventLog } from "../../src/event/log.ts";
 import { History } from "../../src/message/history/history.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { lineKeys } from "../../src/line/rows.ts";
@@ -42,7 +43,14 @@ export function sendWorld<R extends Runtime>(kv: Kv, runtime: R): SendWorld<R> {
     accounts: new Accounts({ kv, callers, runtime, seal }),
     callers,
     idempotency,
-    accept: makeAccept({ kv, runtime, idempotency, queued: (lineId) => woken.push(lineId) }),
+    accept: makeAccept({
+      kv,
+      runtime,
+      idempotency,
+      events: makeEventLog(kv, runtime),
+      sessionName: () => Promise.resolve("line"),
+      queued: (lineId) => woken.push(lineId),
+    }),
     history: new History(kv),
     woken,
   };

@@ -24,6 +24,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   description?: string;
   /** The scope that a key needs, if not the usual one (`scopeOf`). */
   scope?: Scope;
+  /** Whether a key with the scope `propose` will do: its sends wait for approval, and it changes only those. */
+  proposals?: true;
   /** How the key is sent; `open`: the route needs none. */
   access: "key" | "key_or_bearer" | "open";
   params?: z.ZodType<Params> & z.ZodObject;

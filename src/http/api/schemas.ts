@@ -137,7 +137,7 @@ export function isoTimeOrNull(at: number | null): string | null {
 export const WaitsFor = z.object({
   kind: z.enum(HOLDS).openapi({
     description:
-      "`schedule`: waits for its `sendAt`. `paused`: the queue is paused. `line`: the session is not connected. " +
+      "`approval`: a person has to approve it. `schedule`: waits for its `sendAt`. `paused`: the queue is paused. `line`: the session is not connected. " +
       "`hours`: outside the plan's sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats for now.",
   }),
   until: Timestamp.nullable().openapi({ description: "When sending resumes; null if no time is known." }),

@@ -22,6 +22,8 @@ import type { MediaLinks } from "../../media/link.ts";
 import { makeServeFile, makeServeMedia } from "../../media/serve.ts";
 import { Uploads } from "../../media/uploads.ts";
 import { type Accept, makeAccept } from "../../message/accept.ts";
+import { lineIdsOf } from "../../line/account_lines.ts";
+import { proposalsOf } from "../../message/proposals.ts";
 import { makeQuotaView } from "../../message/history/counts.ts";
 import { History } from "../../message/history/history.ts";
 import type { OptOuts } from "../../message/opt_outs.ts";
@@ -29,6 +31,8 @@ import { Queued } from "../../message/queued.ts";
 import { makeTallyOf } from "../../message/receipts.ts";
 import type { Recorder } from "../../message/record.ts";
 import { Templates } from "../../message/templates/templates.ts";
+import { filled } from "../../message/templates/filled.ts";
+import type { Message } from "../../message/message.ts";
 import { findReplay } from "../../message/send.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -102,16 +106,22 @@ export function makeServices(deps: ServicesDeps) {
     admission: makeAdmission({ callers, keys, clock, clientAddress }),
     idempotency,
     lines,
-    accept: deps.accepted(makeAccept({ kv, runtime, idempotency, queued: queueChanged })),
+    accept: deps.accepted(
+      makeAccept({ kv, runtime, idempotency, events, sessionName: deps.names.of, queued: queueChanged }),
+    ),
     replay: (request: RepeatableRequest) => findReplay({ kv, idempotency }, request),
     optOuts,
     erasures: new Erasures({ kv, runtime, bell }),
     references: new References({ kv, network }),
     history,
+    filled: (messages: readonly Message[]) => filled(kv, messages),
+    proposals: async (accountId: string, page: { page: number; limit: number }) =>
+      await proposalsOf(kv, await lineIdsOf(kv, accountId), page),
     templates: new Templates({ kv, runtime }),
     verifications: new Verifications({ kv, runtime }),
     queued: new Queued({
       kv,
+      clock,
       recorder,
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
       queueChanged,

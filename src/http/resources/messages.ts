@@ -1,9 +1,11 @@
 /** Accepted messages: status, history, edits, cancellation (spec, "Message status and history"). */
 import { z } from "@hono/zod-openapi";
+import { proposes, scopeMissing } from "../../account/keys.ts";
 import { Problem } from "../../errors.ts";
 import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
 import type { WaitsFor as Waits } from "../../line/waiting.ts";
 import { type Message, MESSAGE_STATUSES, PRIORITIES } from "../../message/message.ts";
+import { mayChangeOf } from "../../message/proposals.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import {
   data,
@@ -62,6 +64,10 @@ const HistoryItem = z.object({
     description: "Present only if the recipient's data was erased: then `to` is empty and the content is gone.",
   }),
   waitsFor: WaitsFor.optional(),
+  proposedBy: z.string().optional().openapi({
+    description: "Name of the key that proposed the message; absent if it needed no approval.",
+    example: undefined,
+  }),
 }).openapi("HistoryItem");
 
 const HistoryPagination = z.object({
@@ -72,7 +78,7 @@ const HistoryPagination = z.object({
   }),
 }).openapi("HistoryPagination");
 
-const LIFE = ["queued", "processing", "sent", "failed", "delivered", "read", "edited", "revoked"] as const;
+const LIFE = ["queued", "approved", "processing", "sent", "failed", "delivered", "read", "edited", "revoked"] as const;
 
 const MessageRecord = z.object({
   ...HistoryItem.shape,
@@ -135,6 +141,29 @@ const listHistory = route({
 
 const record = data("The message", MessageRecord);
 
+const listProposals = route({
+  ...base,
+  method: "get",
+  path: "/v1/messages/proposals",
+  operationId: "listProposals",
+  summary: "List messages that wait for approval",
+  description: "Oldest first: what keys with the scope `propose` sent, and nobody has approved or cancelled yet.",
+  query: z.object(pageQuery),
+  answers: { 200: pageOf(HistoryItem) },
+  problems: [],
+});
+
+const approveMessage = route({
+  ...ofOne,
+  method: "post",
+  path: "/v1/messages/{id}/approve",
+  operationId: "approveMessage",
+  summary: "Approve a proposed message",
+  description: "It takes its place in the queue, that of its acceptance or of its `sendAt`. To refuse it, cancel it.",
+  answers: { 200: record },
+  problems: ["not_found", "not_waiting_for_approval"],
+});
+
 const getMessage = route({
   ...ofOne,
   method: "get",
@@ -149,6 +178,7 @@ const editMessage = route({
   method: "patch",
   path: "/v1/messages/{id}",
   operationId: "editMessage",
+  proposals: true,
   summary: "Edit or reschedule a message",
   description: "`text` edits the message: in place while it is queued, or on the recipients' phones within 15 " +
     "minutes of sending; the response then waits for WhatsApp's acknowledgement. `sendAt` and `priority` can be " +
@@ -169,6 +199,7 @@ const revokeMessage = route({
   method: "post",
   path: "/v1/messages/{id}/revoke",
   operationId: "revokeMessage",
+  proposals: true,
   summary: "Delete a message for everyone",
   description: "A queued message is cancelled. A sent one is deleted from the recipients' phones, up to 60 hours " +
     "after sending; the response waits for WhatsApp's acknowledgement, and `status` stays `sent`. Does not count " +
@@ -188,6 +219,7 @@ const cancelMessage = route({
   method: "delete",
   path: "/v1/messages/{id}",
   operationId: "cancelMessage",
+  proposals: true,
   summary: "Cancel a queued message or bulk",
   description: "Cancelled messages end as `failed` with the error code `cancelled`. Messages already handed to " +
     "WhatsApp are not affected.",
@@ -209,6 +241,7 @@ const cancelMessages = route({
   method: "delete",
   path: "/v1/messages",
   operationId: "cancelMessages",
+  proposals: true,
   summary: "Cancel all queued messages with a tag",
   description: "They end as `failed` with the error code `cancelled`, and their quota is returned. Messages already " +
     "handed to WhatsApp are not affected. If nothing is left to cancel, the call succeeds.",
@@ -218,19 +251,31 @@ const cancelMessages = route({
 });
 
 export const messageResource = {
-  routes: [getStatus, listHistory, getMessage, editMessage, revokeMessage, cancelMessages, cancelMessage],
+  routes: [
+    getStatus,
+    listHistory,
+    listProposals,
+    getMessage,
+    editMessage,
+    approveMessage,
+    revokeMessage,
+    cancelMessages,
+    cancelMessage,
+  ],
   add: addMessages,
 };
 
 function addMessages(api: Api, services: Services): void {
-  const { history, queued, amendments, tallyOf, forecast, runtime, budgets } = services;
+  const { history, filled, proposals, queued, amendments, tallyOf, forecast, runtime, budgets } = services;
 
   /** Resolves to the message with its life and, for a poll, its votes. */
-  async function recordOf(message: Message): Promise<z.infer<typeof MessageRecord>> {
+  async function recordOf(kept: Message): Promise<z.infer<typeof MessageRecord>> {
+    const [message] = await filled([kept]) as [Message];
     const waitsFor = (await forecast.waits([message])).get(message.id);
     const { createdAt, dispatchedAt, sentAt, failedAt, deliveredAt, readAt, editedAt, revokedAt } = message;
     const times = {
       queued: createdAt,
+      approved: message.proposal?.approvedAt,
       processing: dispatchedAt,
       sent: sentAt,
       failed: failedAt,
@@ -260,34 +305,53 @@ function addMessages(api: Api, services: Services): void {
     });
   });
 
+  api.on(listProposals, async ({ caller, query }) => {
+    const party = caller.account.id;
+    const { messages, total } = await budgets.reads.run({ party }, () => proposals(party, query));
+    const waits = await forecast.waits(messages);
+    const shown = (await filled(messages)).map((message) => itemOf(message, waits.get(message.id)));
+    return ok({ data: shown, pagination: { ...query, total } });
+  });
+
+  api.on(approveMessage, async ({ caller, params }) => {
+    return ok({ data: await recordOf(await queued.approve(caller.account.id, params.id)) });
+  });
+
   api.on(getMessage, async ({ caller, params }) => {
     return ok({ data: await recordOf(await history.get(caller.account.id, params.id)) });
   });
 
   api.on(editMessage, async ({ caller, params, body }) => {
     const { id: accountId } = caller.account;
+    const may = mayChangeOf(caller);
     if (typeof body.text === "string") {
-      return ok({ data: await recordOf(await amendments.edit(accountId, params.id, body.text)) });
+      return ok({ data: await recordOf(await amendments.edit(accountId, params.id, body.text, may)) });
     }
     const sendAt = sendTimeOf(body.sendAt, runtime.clock.now()) ?? undefined;
     const priority = body.priority ?? undefined;
-    return ok({ data: await recordOf(await queued.reschedule(accountId, params.id, { sendAt, priority })) });
+    return ok({ data: await recordOf(await queued.reschedule(accountId, params.id, { sendAt, priority }, may)) });
   });
 
   api.on(revokeMessage, async ({ caller, params }) => {
-    return ok({ data: await recordOf(await amendments.revoke(caller.account.id, params.id)) });
+    return ok({ data: await recordOf(await amendments.revoke(caller.account.id, params.id, mayChangeOf(caller))) });
   });
 
   api.on(cancelMessages, async ({ caller, query: { tag } }) => {
     const party = caller.account.id;
-    const cancelTagged = async () => await queued.cancelAll(party, await history.waitingWith(party, tag));
+    const cancelTagged = async () =>
+      await queued.cancelAll(party, await history.waitingWith(party, tag), mayChangeOf(caller));
     return ok({ data: { cancelled: await budgets.jobs.run({ party }, cancelTagged) } });
   });
 
   api.on(cancelMessage, async ({ caller, params: { id } }) => {
-    if (id.startsWith("msg_")) return ok({ data: itemOf(await queued.cancel(caller.account.id, id)) });
+    const may = mayChangeOf(caller);
+    if (id.startsWith("msg_")) {
+      const [cancelled] = await filled([await queued.cancel(caller.account.id, id, may)]) as [Message];
+      return ok({ data: itemOf(cancelled) });
+    }
     const party = caller.account.id;
-    const cancelled = await budgets.jobs.run({ party }, () => queued.cancelBulk(party, id));
+    const cancelled = await budgets.jobs.run({ party }, () => queued.cancelBulk(party, id, may));
+    if (cancelled.length === 0 && proposes(caller)) throw scopeMissing("send");
     if (cancelled.length === 0) throw new Problem("not_cancellable", "None of the bulk's messages is queued any more.");
     const messageIds = cancelled.map((message) => message.id);
     return ok({ data: { bulkId: id, cancelled: messageIds.length, messageIds } });
@@ -318,5 +382,6 @@ function itemOf(message: Message, waitsFor?: Waits): z.infer<typeof HistoryItem>
     readAt: isoTimeOrNull(message.readAt),
     ...(erasedAt === undefined ? {} : { erasedAt: isoTime(erasedAt) }),
     ...(waitsFor ? { waitsFor: waitsForOf(waitsFor) } : {}),
+    ...(message.proposal ? { proposedBy: message.proposal.by } : {}),
   };
 }

@@ -6,7 +6,7 @@
 import { dropFile, keepFile } from "../../media/store.ts";
 import { type Change, isRow, type Key, type KeyOf, type Kv, type Row } from "../../store/kv.ts";
 import { attachmentOf, ownFile } from "../content.ts";
-import { chatOf, hasEnded, type Message } from "../message.ts";
+import { chatOf, hasEnded, isProposed, type Message } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
 
 /** Returns the position of a message that begins to wait at this time, Unix ms. */
@@ -21,9 +21,11 @@ export function waitingSince(position: number): number {
 
 /** Returns whether the message waits at the place of this key. */
 export function isPlaceOf(key: Key, message: Message): boolean {
-  if (hasEnded(message)) return false;
-  const { sessionId, priority, to } = message;
-  const place = key[0] === "queue"
+  if (hasEnded(message) || isProposed(message) !== (key[0] === "proposal")) return false;
+  const { sessionId, priority, to, id } = message;
+  const place = key[0] === "proposal"
+    ? messageKeys.proposal(sessionId, id)
+    : key[0] === "queue"
     ? messageKeys.queue(sessionId, priority, laneAt({ key }), message)
     : key[0] === "schedule"
     ? scheduleKeyOf(message)
@@ -83,7 +85,7 @@ export function keyAfter(key: Key): Key {
 }
 
 /**
- * Adds new messages to the change, with their rows in the queue or the schedule, their files' rows,
+ * Adds new messages to the change, with their rows in the queue, the schedule or the proposals, their files' rows,
  * their expiries, and what a reply cancels. All go to the cold lane: this code does not read which chats wrote lately, and the runner
  * moves replies later (`Lanes`). Their rows by chat are left to `completeChats`, which finds them if the commit also
  * advances the ledger past their positions; if it does not, `addToChats` adds them.
@@ -115,7 +117,7 @@ export function removeQueued(change: Change, message: Message): void {
 
 /**
  * Moves the rows of a waiting message to its new place and expiry. `lane` is the current lane of its chat; null for a
- * message that may not leave yet.
+ * message that may not leave yet: a scheduled or a proposed one.
  */
 export function movePlace(
   change: Change,
@@ -141,7 +143,7 @@ export function addTurn(change: Change, message: Message, lane: Lane): void {
 /** Adds the rows by chat of those messages that wait in the queue. */
 export function addToChats(change: Change, messages: readonly Message[]): void {
   for (const message of messages) {
-    if (message.sendAt !== null) continue;
+    if (message.sendAt !== null || isProposed(message)) continue;
     change.set(messageKeys.chatQueue(message.sessionId, chatOf(message.to), message), rowOf(message));
   }
 }
@@ -160,14 +162,19 @@ function replyCancelsKeyOf({ sessionId, to, id }: Message): KeyOf<QueueRow> {
 }
 
 function addPlace(change: Change, message: Message): void {
-  const { sessionId, priority, sendAt } = message;
-  const key = sendAt === null ? messageKeys.queue(sessionId, priority, "cold", message) : scheduleKeyOf(message);
+  const { sessionId, priority, sendAt, id } = message;
+  const key = isProposed(message)
+    ? messageKeys.proposal(sessionId, id)
+    : sendAt === null
+    ? messageKeys.queue(sessionId, priority, "cold", message)
+    : scheduleKeyOf(message);
   change.set(key, rowOf(message));
 }
 
-/** Removes the message from the schedule and the queue: from the known lane, or else from all lanes. */
+/** Removes the message from proposals, the schedule and the queue: from the known lane, or else from all lanes. */
 function removePlace(change: Change, message: Message, known?: Lane): void {
-  const { sessionId, priority, to, sendAt } = message;
+  const { sessionId, priority, to, sendAt, id, proposal } = message;
+  if (proposal) change.delete(messageKeys.proposal(sessionId, id));
   if (sendAt !== null) change.delete(scheduleKeyOf(message));
   for (const lane of known ? [known] : LANES) change.delete(messageKeys.queue(sessionId, priority, lane, message));
   change.delete(messageKeys.chatQueue(sessionId, chatOf(to), message));

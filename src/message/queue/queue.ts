@@ -29,13 +29,14 @@ export class LineQueue {
   }
 
   /**
-   * Yields up to `limit` messages: the queue in the order of departure, then the scheduled ones. Reads them in batches.
+   * Yields up to `limit` messages: the queue in the order of departure, then the scheduled and the proposed
+   * ones. Reads them in batches.
    */
   async *each(limit: number): AsyncIterable<Message> {
     for await (const rows of batchesOf(this.#first(limit), READ_AT_ONCE)) yield* await this.#read(rows);
   }
 
-  /** Returns the ids of messages to these chats, scheduled ones included. */
+  /** Returns the ids of messages to these chats, scheduled and proposed ones included. */
   async idsFor(chats: ReadonlySet<string>): Promise<string[]> {
     const prefixes = [...chats].map((chat) => messageKeys.queueOfChat(this.#lineId, chat));
     const ids = new Set<string>();
@@ -44,13 +45,14 @@ export class LineQueue {
     };
     // First those that may have no row by chat yet: they get one at any moment.
     await collect(incompleteChats(this.#kv, this.#lineId));
-    for (const prefix of [...prefixes, messageKeys.scheduleOfLine(this.#lineId)]) {
+    const others = [messageKeys.scheduleOfLine(this.#lineId), messageKeys.proposalsOfLine(this.#lineId)];
+    for (const prefix of [...prefixes, ...others]) {
       await collect(this.#kv.list({ prefix }));
     }
     return [...ids];
   }
 
-  /** Returns how many messages wait, without scheduled ones. */
+  /** Returns how many messages wait, without scheduled and proposed ones. */
   async size(): Promise<number> {
     let size = 0;
     for await (const _ of this.#counting(this.#kv.list({ prefix: messageKeys.queueOfLine(this.#lineId) }))) size++;
@@ -132,7 +134,8 @@ export class LineQueue {
 
   async *#first(limit: number): AsyncGenerator<Row<QueueRow>> {
     let left = limit;
-    for (const prefix of [messageKeys.queueOfLine(this.#lineId), messageKeys.scheduleOfLine(this.#lineId)]) {
+    const families = [messageKeys.queueOfLine, messageKeys.scheduleOfLine, messageKeys.proposalsOfLine];
+    for (const prefix of families.map((of) => of(this.#lineId))) {
       for await (const row of this.#counting(this.#kv.list({ prefix }))) {
         if (left-- === 0) return;
         yield row;

@@ -294,6 +294,7 @@ Deno.test("every event has a schema that takes what the product logs and refuses
       participants: [{ id: "1@lid", number: null }],
     },
     "poll.vote": { messageId: null, networkId: "3A", chat: "1@g.us", number: "49", options: ["yes"] },
+    "message.proposed": { messageId: "msg_1", to: "49", type: "text", text: "hola", by: "agent" },
     "choice.made": {
       messageId: "msg_1",
       networkId: "3A",

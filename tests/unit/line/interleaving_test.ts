@@ -140,6 +140,7 @@ async function run(seed: number): Promise<void> {
 
   function makeApi() {
     const { kv, memory, runtime } = makeProcess();
+    const sessionName = () => Promise.resolve("");
     const files = { remove: () => Promise.resolve() };
     const events = makeEventLog(kv, runtime);
     const recorder = new Recorder({
@@ -148,7 +149,7 @@ async function run(seed: number): Promise<void> {
       runtime,
       events,
       files,
-      sessionName: () => Promise.resolve(""),
+      sessionName,
     });
     const deps = { kv, runtime, recorder, queueChanged };
     const unsent: SendOutcome = { kind: "hold", detail: "not connected" };
@@ -159,9 +160,9 @@ async function run(seed: number): Promise<void> {
       ...deps,
       memory,
       events,
-      accept: makeAccept({ ...deps, idempotency, queued: queueChanged }),
+      accept: makeAccept({ ...deps, events, sessionName, idempotency, queued: queueChanged }),
       amendments: new Amendments({ ...deps, live }),
-      queued: new Queued({ ...deps, laneOf: laneOfChat }),
+      queued: new Queued({ ...deps, clock: runtime.clock, laneOf: laneOfChat }),
     };
   }
 

@@ -165,7 +165,13 @@ Deno.test("a message of a bulk that is put off, and back, does not keep the othe
     const sendAt = runtime.clock.now() + 60_000;
     const { messages } = await accept(aBulk(3, { sendAt, ttlMs: 60_000 }));
     const recorder = { cancelled: () => Promise.reject(new Error("nothing is cancelled")) };
-    const queued = new Queued({ kv, recorder, laneOf: () => Promise.resolve("cold"), queueChanged: () => {} });
+    const queued = new Queued({
+      kv,
+      clock: runtime.clock,
+      recorder,
+      laneOf: () => Promise.resolve("cold"),
+      queueChanged: () => {},
+    });
     await queued.reschedule("acc_1", messages[0]!.id, { sendAt: sendAt + 3_600_000 });
     await queued.reschedule("acc_1", messages[0]!.id, { sendAt });
     await runtime.clock.advance(120_001);
@@ -191,7 +197,7 @@ Deno.test("a message that is put off in the moment it would expire does not", ()
       sessionName: () => Promise.resolve(""),
     });
     const laneOf = () => Promise.resolve("cold" as const);
-    const queued = new Queued({ kv, recorder, laneOf, queueChanged: () => {} });
+    const queued = new Queued({ kv, clock: runtime.clock, recorder, laneOf, queueChanged: () => {} });
     const slow: Kv = {
       ...kv,
       async getMany(keys) {

@@ -104,7 +104,13 @@ Deno.test("a message that is moved to a later time at the moment of its departur
   await world.clock.advance(0);
   // Another process moves it, and its ring is lost.
   const recorder = { cancelled: () => Promise.resolve([]) };
-  const elsewhere = new Queued({ kv: world.kv, recorder, laneOf: () => Promise.resolve("cold"), queueChanged() {} });
+  const elsewhere = new Queued({
+    kv: world.kv,
+    clock: world.clock,
+    recorder,
+    laneOf: () => Promise.resolve("cold"),
+    queueChanged() {},
+  });
   const sendAt = world.clock.now() + 3_600_000;
   await elsewhere.reschedule(ACCOUNT, second.id, { sendAt });
   world.network.of("ses_1").answers({ kind: "sent", chat: "x" });

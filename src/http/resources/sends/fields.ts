@@ -169,6 +169,7 @@ export const single = {
   method: "post",
   tag: "Messages",
   access: "key",
+  proposals: true,
   repeats: "handler",
   checksKey: true,
   answers: { 202: { description: "The message is stored and queued", schema: Acknowledgement, headers: quotaHeaders } },

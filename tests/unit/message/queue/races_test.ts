@@ -21,9 +21,9 @@ import {
 
 const LINE = aLine().id;
 
-function queuedOf({ kv }: SendWorld): Queued {
+function queuedOf({ kv, runtime: { clock } }: SendWorld): Queued {
   const recorder = { cancelled: () => Promise.reject(new Error("nothing is cancelled")) };
-  return new Queued({ kv, recorder, laneOf: () => Promise.resolve("cold"), queueChanged: () => {} });
+  return new Queued({ kv, clock, recorder, laneOf: () => Promise.resolve("cold"), queueChanged: () => {} });
 }
 
 const waiting = (kv: Kv) => Array.fromAsync(new LineQueue(kv, LINE).each(9), ({ id }) => id);
