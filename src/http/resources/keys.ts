@@ -13,7 +13,8 @@ import { places } from "./account.ts";
 const MAX_PLACES = 100;
 
 const scopes = z.array(z.enum(SCOPES).openapi("Scope")).min(1).max(10).openapi({
-  description: "`send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else.",
+  description: "`send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else. " +
+    "`propose`: send messages that wait until a person, or a key with `send`, approves them.",
   example: ["send", "read"],
 });
 
@@ -88,7 +89,8 @@ function addKeys(api: Api, { keys, idempotency }: Services): void {
 
   api.on(createKey, async ({ caller, body: { name, scopes, allowedIps, allowedDomains }, repeat }) => {
     forbidPages(caller);
-    for (const scope of scopes) requireScope(caller, scope);
+    // A key that sends may let another one propose.
+    for (const scope of scopes) requireScope(caller, scope, ...scope === "propose" ? ["send" as const] : []);
     const wanted = { name, scopes, allowedIps: allowedIps ?? [], allowedDomains: allowedDomains ?? [] };
     const answerTo = ({ key, apiKey }: MadeKey) => created({ data: { ...shown(key), key: apiKey } });
     return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
