@@ -96,6 +96,18 @@ onStage("a key reaches the tools of its scopes alone, as a bearer too, and no ke
   await assert.rejects(reader.call("send_text", { sessionId, to: ANA, text: "x" }), /There is no tool send_text/);
   await using sender = await clientOf(stage, { "x-api-key": await keyOf(stage, ["send"]) });
   assert.ok(!sender.tools.some(({ name }: Json) => name === "read_chat"));
+  await stage.addPhone(ANA);
+  await using drafting = await clientOf(stage, { "x-api-key": await keyOf(stage, ["read", "propose"]) });
+  const offered = drafting.tools.filter(({ annotations }: Json) => !annotations.readOnlyHint);
+  const sends = TOOLS.filter(({ scope, name }) => scope === "send" && name !== "mark_read").map(({ name }) => name);
+  assert.deepEqual(offered.map(({ name }: Json) => name), sends);
+  for (const { name, description } of offered) {
+    assert.equal(/until a person approves it/.test(description), name !== "cancel_message", name);
+  }
+  const { messageId } = await drafting.call("send_text", { sessionId, to: ANA, text: "a draft" });
+  const { data } = await drafting.call("message_status", { messageId });
+  assert.deepEqual(data.waitsFor, { kind: "approval", until: null });
+  assert.equal((await drafting.call("cancel_message", { messageId })).data.error.code, "cancelled");
   await assert.rejects(clientOf(stage, {}), /api_key_missing/);
   await assert.rejects(clientOf(stage, { "x-api-key": "pk_wrong" }), /api_key_invalid/);
 });

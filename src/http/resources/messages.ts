@@ -149,7 +149,7 @@ const listProposals = route({
   summary: "List messages that wait for approval",
   description: "Oldest first: what keys with the scope `propose` sent, and nobody has approved or cancelled yet.",
   query: z.object(pageQuery),
-  answers: { 200: pageOf(HistoryItem) },
+  answers: { 200: pageOf(HistoryItem, HistoryPagination) },
   problems: [],
 });
 

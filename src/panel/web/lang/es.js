@@ -631,6 +631,7 @@ export default {
   "logged out": "desvinculada",
   "low": "baja",
   "manage everything else": "administrar todo lo demás",
+  "propose messages": "proponer mensajes",
   "message": "mensaje",
   "month": "mes",
   "must be 1 to 40 characters: a-z, 0-9, _ and -": "debe tener de 1 a 40 caracteres: a-z, 0-9, _ y -",

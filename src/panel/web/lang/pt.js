@@ -627,6 +627,7 @@ export default {
   "logged out": "desvinculada",
   "low": "baixa",
   "manage everything else": "administrar todo o resto",
+  "propose messages": "propor mensagens",
   "message": "mensagem",
   "month": "mês",
   "must be 1 to 40 characters: a-z, 0-9, _ and -": "deve ter de 1 a 40 caracteres: a-z, 0-9, _ e -",

@@ -102,7 +102,12 @@ function Places({ base, data, reload }) {
 const KEYS = "/account/keys";
 
 const scopeWord = (scope) =>
-  ({ send: t("send messages"), read: t("read everything"), manage: t("manage everything else") })[scope] ?? scope;
+  ({
+    send: t("send messages"),
+    read: t("read everything"),
+    manage: t("manage everything else"),
+    propose: t("propose messages"),
+  })[scope] ?? scope;
 
 /** The entries of a field, separated by spaces, commas or line breaks. */
 const entries = (text) => text.split(/[\s,]+/).filter(Boolean);
@@ -175,7 +180,7 @@ function NewKey({ account, reload, close }) {
           <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
           <fieldset>
             <legend>${t("Permissions")}</legend>
-            ${["send", "read", "manage"].map((scope) =>
+            ${["send", "read", "manage", "propose"].map((scope) =>
               html`
                 <label class="check"
                   key=${scope}><input type="checkbox" name=${scope} defaultChecked=${scope ===
