@@ -1,4 +1,4 @@
-/** Templates, tags, choices and verifications: what they take and what they refuse. */
+/** Templates, tags, choices, proposals and verifications: what they take and what they refuse. */
 import { type Case, problem, wrong } from "../../support/api_table.ts";
 
 const TO = "34600111222";
@@ -104,6 +104,18 @@ export const answerCases: readonly Case[] = [
     ask: asks("DELETE", "/messages"),
     status: 400,
     contains: wrong("tag"),
+  },
+  {
+    name: "what waits for approval is listed",
+    ask: asks("GET", "/messages/proposals?limit=5"),
+    status: 200,
+    contains: ['"data":[]', '"total":0'],
+  },
+  {
+    name: "an unknown message is not approved",
+    ask: asks("POST", `/messages/msg_${"0".repeat(26)}/approve`),
+    status: 404,
+    contains: problem("not_found"),
   },
   {
     name: "a verification is opened",
