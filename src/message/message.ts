@@ -76,7 +76,7 @@ export interface SendManner extends Omit<Manner, "preview"> {
 }
 
 /** Who proposed a message, and when it was approved. */
-export interface Proposal {
+interface Proposal {
   keyId: string;
   /** The key's name. */
   by: string;
