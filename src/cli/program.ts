@@ -21,6 +21,7 @@ const COMMANDS: readonly { names: readonly string[]; load: () => Promise<AddComm
   { names: ["operator"], load: async () => (await import("./operator.ts")).addOperatorCommand },
   { names: ["backup", "restore", "rekey"], load: async () => (await import("./backup.ts")).addBackupCommands },
   { names: ["listen"], load: async () => (await import("./listen.ts")).addListenCommand },
+  { names: ["chatwoot"], load: async () => (await import("./chatwoot.ts")).addChatwootCommand },
   { names: ["doctor"], load: async () => (await import("./doctor.ts")).addDoctorCommand },
   { names: ["openapi"], load: () => Promise.resolve(addOpenapiCommand) },
   { names: ["healthcheck"], load: () => Promise.resolve(addHealthcheckCommand) },
