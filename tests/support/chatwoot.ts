@@ -56,7 +56,7 @@ export class ChatwootDouble {
   readonly files = new Map<number, { name: string; type: string; bytes: Uint8Array<ArrayBuffer> }>();
   /** Requests that the real one would not have understood. */
   readonly violations: string[] = [];
-  /** Loses the answer to every so-many-th new message, which it keeps all the same; 0: none. */
+  /** Of every so-many-th new message, which it keeps, a proxy loses the answer; 0: of none. */
   losesAnswers = 0;
   readonly #inboxes: Json[] = [];
   #posts = 0;
@@ -150,8 +150,7 @@ export class ChatwootDouble {
           path.endsWith("/messages") && method === "POST" && this.losesAnswers &&
           ++this.#posts % this.losesAnswers === 0
         ) {
-          // An answer that is never whole, as when a connection breaks.
-          return new Response(new ReadableStream({ start: (controller) => controller.error(new Error("lost")) }));
+          return new Response("<h1>Bad gateway</h1>", { status: 502 });
         }
         return Response.json(answer);
       } catch (error) {

@@ -31,19 +31,16 @@ export async function bothWays(stage: Stage, { messages }: { messages: number })
     async () => (await stage.gateway.kill(), await stage.gateway.start()),
   ];
   const killEvery = Math.ceil(messages / 6);
-  for (let i = 0; i < messages; i++) {
+  // The last ones after all kills: what came twice would have come before them.
+  const all = messages + CUSTOMERS.length;
+  for (let i = 0; i < all; i++) {
     if (i >= CUSTOMERS.length) await say(i);
     await chatwoot.agentSays(conversationOf(customer(i))!.id, `answer ${i}`);
-    if (i % killEvery === killEvery - 1) await victims[kills++ % victims.length]!();
+    if (i < messages && i % killEvery === killEvery - 1) await victims[kills++ % victims.length]!();
   }
-  // What comes after the last kill wakes nobody by itself.
-  await bridge.restart();
-
   for (const [n, number] of CUSTOMERS.entries()) {
     const expected = (word: string) =>
-      Array.from({ length: messages }, (_, i) => i).filter((i) => customer(i) === customer(n)).map((i) =>
-        `${word} ${i}`
-      );
+      Array.from({ length: all }, (_, i) => i).filter((i) => customer(i) === customer(n)).map((i) => `${word} ${i}`);
     const questions = () =>
       chatwoot.of(conversationOf(number)!.id).filter(({ message_type }) => message_type === 0).map(({ content }) =>
         content
@@ -56,5 +53,5 @@ export async function bothWays(stage: Stage, { messages }: { messages: number })
   }
   assert.equal(chatwoot.conversations.length, CUSTOMERS.length);
   assert.deepEqual(chatwoot.violations, []);
-  return { kills: kills + 1 };
+  return { kills };
 }
