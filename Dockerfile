@@ -4,6 +4,8 @@ FROM denoland/deno:debian-2.9.6 AS build
 WORKDIR /src
 COPY deno.json deno.lock main.ts ./
 COPY src src
+COPY clients/typescript/src clients/typescript/src
+COPY integrations/chatwoot integrations/chatwoot
 COPY docs docs
 COPY scripts/compile.ts scripts/packages.ts scripts/
 RUN deno run -A scripts/compile.ts && mkdir /data

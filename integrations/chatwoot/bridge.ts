@@ -3,7 +3,7 @@ import type { Paloma } from "../../clients/typescript/src/index.ts";
 import { type Chatwoot, isSigned } from "./chatwoot.ts";
 import { Incoming } from "./incoming.ts";
 import { Outgoing } from "./outgoing.ts";
-import { type Log, untilDone } from "./patience.ts";
+import { type Log, pause, untilDone } from "./patience.ts";
 import { Places } from "./places.ts";
 import type { Link, Store } from "./store.ts";
 
@@ -62,10 +62,7 @@ export function startBridge(options: BridgeOptions): Bridge {
   async function search(): Promise<void> {
     while (!signal.aborted) {
       for (const link of await store.links()) await outgoing.search(link);
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, SEARCH_EVERY_MS);
-        signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-      });
+      await pause(SEARCH_EVERY_MS, signal);
     }
   }
 

@@ -25,12 +25,23 @@ export async function untilDone<T>({ signal, log }: Patience, work: (again: bool
       if (!isTemporary(error)) throw error;
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures++, LONGEST_PAUSE_MS);
       if (failures === 1 || pauseMs === LONGEST_PAUSE_MS) log(`waiting: ${(error as Error).message}`);
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, pauseMs);
-        signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-      });
+      await pause(pauseMs, signal);
     }
   }
+}
+
+/** Resolves after a while, or when the signal aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await new Promise<void>((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener("abort", end);
+  });
 }
 
 function isTemporary(error: unknown): boolean {

@@ -44,9 +44,9 @@ export class Store {
 
   /** Makes the file if there is none, readable for its owner only. */
   static async open(path: string): Promise<Store> {
-    const kv = await Deno.openKv(path);
-    if (path !== ":memory:") await Deno.chmod(path, 0o600);
-    return new Store(kv);
+    // Files that SQLite makes beside it get its mode.
+    (await Deno.open(path, { create: true, write: true, mode: 0o600 })).close();
+    return new Store(await Deno.openKv(path));
   }
 
   close(): void {

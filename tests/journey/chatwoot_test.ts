@@ -105,6 +105,14 @@ onStage(
     await forged.body?.cancel();
     assert.equal(forged.status, 401);
 
+    // Written while the bridge is away, and nothing after it: found by looking, and no longer marked as failed.
+    await bridge.restart(async () => {
+      const missed = await chatwoot.agentSays(conversation, "while you were away");
+      await until(() => missed.status === "failed", "Chatwoot's mark");
+    });
+    await stage.arrival(ANA, ({ text }) => text === "while you were away");
+    await until(() => chatwoot.messages.at(-1)!.status !== "failed", "the mark to go");
+
     for (const number of [ANA, BEN]) {
       const texts = (await stage.inbox(number)).map(({ text }) => text);
       assert.ok(!texts.includes("ask the kitchen"));

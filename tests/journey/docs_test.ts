@@ -25,6 +25,7 @@ const NOT_TYPED: readonly (readonly [RegExp, string])[] = [
   [/^npx -y deno@[\d.]+ task (?:ok|test)$/, "would run this test"],
   [/^npx -y deno@[\d.]+ task (?:bench|chaos)$/, "takes many minutes"],
   [/^npx -y deno@[\d.]+ run .* main\.ts sandbox --demo$/, "tests/journey/sandbox_test.ts goes through it"],
+  [/^paloma chatwoot /, "tests/journey/chatwoot_test.ts runs it, with a Chatwoot to talk to"],
   [/^npx -y deno@[\d.]+ task compile$/, "takes a minute; tests/journey/executable_test.ts is about what it makes"],
 ];
 

@@ -14,8 +14,8 @@ export interface BridgeProcess extends AsyncDisposable {
   /** Where Chatwoot's webhooks go. */
   webhookUrl(): string;
   log(): string;
-  /** SIGKILL, and another start. */
-  restart(): Promise<void>;
+  /** SIGKILL, what happens in the meantime, and another start. */
+  restart(meantime?: () => Promise<unknown>): Promise<void>;
 }
 
 /** Makes an inbox for the line, and runs. */
@@ -43,9 +43,10 @@ export async function openBridge(stage: Stage, { sessionId }: LinkedLine): Promi
     file,
     webhookUrl: () => chatwoot.webhookUrl(inbox),
     log: () => log + running.stderr(),
-    async restart() {
+    async restart(meantime) {
       await running.end("SIGKILL");
       log += running.stderr();
+      await meantime?.();
       running = await run();
     },
     async [Symbol.asyncDispose]() {

@@ -40,7 +40,7 @@ Deno.test("every file and folder that a page names exists", async () => {
 
 /** A file of the source, by its whole path or the end of it: `listen/listen.ts`. */
 const SOURCE = /`([\w./-]+\.(?:ts|go))`/g;
-const FOLDERS = ["src", "tests", "scripts", "extension", "clients"];
+const FOLDERS = ["src", "tests", "scripts", "extension", "clients", "integrations"];
 
 Deno.test("every file of the source that a page or a comment names, by whatever end of its path, exists", async () => {
   const files = (await Promise.all(FOLDERS.map((folder) => filesOf(folder)))).flat();
