@@ -393,7 +393,8 @@ async function bodyOf(request: Request): Promise<Json> {
 function permit(body: Json, types: Record<string, string>, required: string[]): void {
   for (const [name, value] of Object.entries(body)) {
     if (!Object.hasOwn(types, name)) throw new Refusal(422, `${name} is not a parameter`);
-    if (typeof value !== types[name]) throw new Refusal(422, `${name} is not a ${types[name]}`);
+    const type: string = typeof value;
+    if (type !== types[name]) throw new Refusal(422, `${name} is not a ${types[name]}`);
   }
   for (const name of required) if (!Object.hasOwn(body, name)) throw new Refusal(422, `${name} is missing`);
 }

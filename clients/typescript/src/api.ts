@@ -3832,6 +3832,11 @@ export interface components {
            * @enum {string}
            */
           unread?: "true" | "false";
+          /**
+           * @description `true`: only chats in which the other side has written.
+           * @enum {string}
+           */
+          wrote?: "true" | "false";
         };
         answer: components["schemas"]["ChatPage"];
       };
