@@ -32,6 +32,14 @@ namespace Paloma;
  *   sessionName: string,
  *   data: MessageFailedEventData,
  * }
+ * @phpstan-type MessageProposedEvent array{
+ *   id?: string,
+ *   createdAt?: string,
+ *   event: 'message.proposed',
+ *   sessionId: string,
+ *   sessionName: string,
+ *   data: MessageProposedEventData,
+ * }
  * @phpstan-type MessageReceivedEvent array{
  *   id?: string,
  *   createdAt?: string,
@@ -250,7 +258,7 @@ namespace Paloma;
  *   title: string,
  *   status: int,
  *   detail: string,
- *   code: 'malformed_json'|'validation_failed'|'api_key_missing'|'api_key_invalid'|'account_deactivated'|'ip_not_allowed'|'domain_not_allowed'|'subscription_expired'|'scope_missing'|'recipient_opted_out'|'network_forbidden'|'limit_reached'|'session_limit_reached'|'not_found'|'method_not_allowed'|'session_not_connected'|'no_connected_session'|'network_conflict'|'passkey_not_requested'|'not_editable'|'not_revocable'|'template_exists'|'not_cancellable'|'payload_too_large'|'unsupported_media_type'|'range_not_satisfiable'|'idempotency_key_reused'|'passkey_refused'|'rate_limited'|'too_much_at_once'|'quota_exceeded'|'internal_error'|'network_error'|'storage_unavailable'|'busy'|'network_timeout',
+ *   code: 'malformed_json'|'validation_failed'|'api_key_missing'|'api_key_invalid'|'account_deactivated'|'ip_not_allowed'|'domain_not_allowed'|'subscription_expired'|'scope_missing'|'recipient_opted_out'|'network_forbidden'|'limit_reached'|'session_limit_reached'|'not_found'|'method_not_allowed'|'session_not_connected'|'no_connected_session'|'network_conflict'|'passkey_not_requested'|'not_editable'|'not_revocable'|'template_exists'|'not_waiting_for_approval'|'not_cancellable'|'payload_too_large'|'unsupported_media_type'|'range_not_satisfiable'|'idempotency_key_reused'|'passkey_refused'|'rate_limited'|'too_much_at_once'|'quota_exceeded'|'internal_error'|'network_error'|'storage_unavailable'|'busy'|'network_timeout',
  *   requestId: string,
  *   errors?: list<FieldError>,
  *   remaining?: ProblemRemaining,
@@ -325,7 +333,7 @@ namespace Paloma;
  *   webVersionExpiresAt: string|null,
  * }
  * @phpstan-type WaitsFor array{
- *   kind: 'schedule'|'paused'|'line'|'hours'|'new_chats',
+ *   kind: 'approval'|'schedule'|'paused'|'line'|'hours'|'new_chats',
  *   until: string|null,
  * }
  * @phpstan-type NumberCheck array{
@@ -839,6 +847,7 @@ namespace Paloma;
  *   readAt: string|null,
  *   erasedAt?: string,
  *   waitsFor?: WaitsFor,
+ *   proposedBy?: string,
  * }
  * @phpstan-type MessageType 'text'|'location'|'contact'|'poll'|'reaction'|'image'|'video'|'audio'|'document'|'sticker'|'voice'|'status'|'choices'
  * @phpstan-type HistoryPagination array{
@@ -867,11 +876,12 @@ namespace Paloma;
  *   readAt: string|null,
  *   erasedAt?: string,
  *   waitsFor?: WaitsFor,
+ *   proposedBy?: string,
  *   life: list<LifeEntry>,
  *   poll: MessageRecordPoll|null,
  * }
  * @phpstan-type LifeEntry array{
- *   status: 'queued'|'processing'|'sent'|'failed'|'delivered'|'read'|'edited'|'revoked',
+ *   status: 'queued'|'approved'|'processing'|'sent'|'failed'|'delivered'|'read'|'edited'|'revoked',
  *   at: string,
  * }
  * @phpstan-type PollOption array{
@@ -972,7 +982,7 @@ namespace Paloma;
  *   updatedAt: string,
  * }
  * @phpstan-type WebhookFormat 'paloma'|'cloud'
- * @phpstan-type EventName 'message.sent'|'message.status'|'message.failed'|'message.received'|'session.connected'|'session.disconnected'|'session.qr'|'session.passkey'|'session.restricted'|'session.degraded'|'message.echo'|'message.edited'|'message.deleted'|'poll.vote'|'choice.made'|'verification.passed'|'verification.failed'|'bulk.finished'|'recipient.opted_out'|'call.received'|'presence.updated'|'group.updated'|'group.participants'|'webhook.failing'|'webhook.disabled'|'webhook.test'
+ * @phpstan-type EventName 'message.sent'|'message.status'|'message.failed'|'message.proposed'|'message.received'|'session.connected'|'session.disconnected'|'session.qr'|'session.passkey'|'session.restricted'|'session.degraded'|'message.echo'|'message.edited'|'message.deleted'|'poll.vote'|'choice.made'|'verification.passed'|'verification.failed'|'bulk.finished'|'recipient.opted_out'|'call.received'|'presence.updated'|'group.updated'|'group.participants'|'webhook.failing'|'webhook.disabled'|'webhook.test'
  * @phpstan-type WebhookChats 'all'|'direct'|'groups'
  * @phpstan-type WebhookWithSecret array{
  *   id: string,
@@ -1029,7 +1039,7 @@ namespace Paloma;
  *   next: string|null,
  *   gap: bool,
  * }
- * @phpstan-type AnyEvent MessageSentEvent|MessageStatusEvent|MessageFailedEvent|MessageReceivedEvent|SessionConnectedEvent|SessionDisconnectedEvent|SessionQrEvent|SessionPasskeyEvent|SessionRestrictedEvent|SessionDegradedEvent|MessageEchoEvent|MessageEditedEvent|MessageDeletedEvent|PollVoteEvent|ChoiceMadeEvent|VerificationPassedEvent|VerificationFailedEvent|BulkFinishedEvent|RecipientOptedOutEvent|CallReceivedEvent|PresenceUpdatedEvent|GroupUpdatedEvent|GroupParticipantsEvent|WebhookDisabledEvent|WebhookFailingEvent|WebhookTestEvent
+ * @phpstan-type AnyEvent MessageSentEvent|MessageStatusEvent|MessageFailedEvent|MessageProposedEvent|MessageReceivedEvent|SessionConnectedEvent|SessionDisconnectedEvent|SessionQrEvent|SessionPasskeyEvent|SessionRestrictedEvent|SessionDegradedEvent|MessageEchoEvent|MessageEditedEvent|MessageDeletedEvent|PollVoteEvent|ChoiceMadeEvent|VerificationPassedEvent|VerificationFailedEvent|BulkFinishedEvent|RecipientOptedOutEvent|CallReceivedEvent|PresenceUpdatedEvent|GroupUpdatedEvent|GroupParticipantsEvent|WebhookDisabledEvent|WebhookFailingEvent|WebhookTestEvent
  * @phpstan-type Account array{
  *   id: string,
  *   name: string,
@@ -1057,7 +1067,7 @@ namespace Paloma;
  *   createdAt: string,
  *   lastUsedAt: string|null,
  * }
- * @phpstan-type Scope 'send'|'read'|'manage'
+ * @phpstan-type Scope 'send'|'read'|'manage'|'propose'
  * @phpstan-type KeyWithSecret array{
  *   id: string,
  *   name: string,
@@ -1278,6 +1288,13 @@ namespace Paloma;
  *   to: string,
  *   error: MessageFailedEventDataError,
  *   tags?: list<string>,
+ * }
+ * @phpstan-type MessageProposedEventData array{
+ *   messageId: string,
+ *   to: string,
+ *   type: string,
+ *   text: string|null,
+ *   by: string,
  * }
  * @phpstan-type MessageReceivedEventDataChoice array{
  *   messageId: string,

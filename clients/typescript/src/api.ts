@@ -56,6 +56,24 @@ export interface components {
       sessionName: string;
       data: components["schemas"]["MessageFailedEventData"];
     };
+    MessageProposedEvent: {
+      /** @description Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header. */
+      id?: string;
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC. In the feed and the stream.
+       */
+      createdAt?: string;
+      /**
+       * @description discriminator enum property added by openapi-typescript
+       * @enum {string}
+       */
+      event: "message.proposed";
+      sessionId: string;
+      /** @description Name of the session. */
+      sessionName: string;
+      data: components["schemas"]["MessageProposedEventData"];
+    };
     MessageReceivedEvent: {
       /** @description Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header. */
       id?: string;
@@ -552,6 +570,7 @@ export interface components {
         | "not_editable"
         | "not_revocable"
         | "template_exists"
+        | "not_waiting_for_approval"
         | "not_cancellable"
         | "payload_too_large"
         | "unsupported_media_type"
@@ -781,10 +800,10 @@ export interface components {
     /** @description What holds the message or queue back, apart from its turn. Absent or null if nothing does. */
     WaitsFor: {
       /**
-       * @description `schedule`: waits for its `sendAt`. `paused`: the queue is paused. `line`: the session is not connected. `hours`: outside the plan's sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats for now.
+       * @description `approval`: a person has to approve it. `schedule`: waits for its `sendAt`. `paused`: the queue is paused. `line`: the session is not connected. `hours`: outside the plan's sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats for now.
        * @enum {string}
        */
-      kind: "schedule" | "paused" | "line" | "hours" | "new_chats";
+      kind: "approval" | "schedule" | "paused" | "line" | "hours" | "new_chats";
       /**
        * Format: date-time
        * @description When sending resumes; null if no time is known.
@@ -1995,6 +2014,8 @@ export interface components {
        */
       erasedAt?: string;
       waitsFor?: components["schemas"]["WaitsFor"];
+      /** @description Name of the key that proposed the message; absent if it needed no approval. */
+      proposedBy?: string;
     };
     /** @enum {string} */
     MessageType:
@@ -2082,6 +2103,8 @@ export interface components {
        */
       erasedAt?: string;
       waitsFor?: components["schemas"]["WaitsFor"];
+      /** @description Name of the key that proposed the message; absent if it needed no approval. */
+      proposedBy?: string;
       /** @description Status changes, oldest first. `edited` has the time of the latest edit after sending. */
       life: components["schemas"]["LifeEntry"][];
       /** @description Results of a poll, counting each voter's latest choice; null for other messages. */
@@ -2089,7 +2112,7 @@ export interface components {
     };
     LifeEntry: {
       /** @enum {string} */
-      status: "queued" | "processing" | "sent" | "failed" | "delivered" | "read" | "edited" | "revoked";
+      status: "queued" | "approved" | "processing" | "sent" | "failed" | "delivered" | "read" | "edited" | "revoked";
       /**
        * Format: date-time
        * @description ISO 8601, UTC.
@@ -2354,6 +2377,7 @@ export interface components {
       | "message.sent"
       | "message.status"
       | "message.failed"
+      | "message.proposed"
       | "message.received"
       | "session.connected"
       | "session.disconnected"
@@ -2536,6 +2560,7 @@ export interface components {
       | components["schemas"]["MessageSentEvent"]
       | components["schemas"]["MessageStatusEvent"]
       | components["schemas"]["MessageFailedEvent"]
+      | components["schemas"]["MessageProposedEvent"]
       | components["schemas"]["MessageReceivedEvent"]
       | components["schemas"]["SessionConnectedEvent"]
       | components["schemas"]["SessionDisconnectedEvent"]
@@ -2621,7 +2646,7 @@ export interface components {
       id: string;
       name: string;
       /**
-       * @description `send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else.
+       * @description `send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else. `propose`: send messages that wait until a person, or a key with `send`, approves them.
        * @example [
        *       "send",
        *       "read"
@@ -2646,7 +2671,7 @@ export interface components {
       lastUsedAt: string | null;
     };
     /** @enum {string} */
-    Scope: "send" | "read" | "manage";
+    Scope: "send" | "read" | "manage" | "propose";
     KeyWithSecret: {
       /**
        * @description Id of the key.
@@ -2655,7 +2680,7 @@ export interface components {
       id: string;
       name: string;
       /**
-       * @description `send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else.
+       * @description `send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else. `propose`: send messages that wait until a person, or a key with `send`, approves them.
        * @example [
        *       "send",
        *       "read"
@@ -2684,7 +2709,7 @@ export interface components {
       /** @example shop */
       name: string;
       /**
-       * @description `send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else.
+       * @description `send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else. `propose`: send messages that wait until a person, or a key with `send`, approves them.
        * @example [
        *       "send",
        *       "read"
@@ -2960,6 +2985,18 @@ export interface components {
       error: components["schemas"]["MessageFailedEventDataError"];
       /** @description The tags of the send; absent if it had none. */
       tags?: string[];
+    };
+    MessageProposedEventData: {
+      /** @description The gateway's id of the message, as returned by the send. */
+      messageId: string;
+      /** @description The recipient as given in the send. */
+      to: string;
+      /** @description The kind of message, as in its record. */
+      type: string;
+      /** @description The text, or the caption of a file. */
+      text: string | null;
+      /** @description Name of the key. */
+      by: string;
     };
     /** @description The option of your choices that the message picks; `choice.made` tells it too. */
     MessageReceivedEventDataChoice: {
@@ -4104,6 +4141,22 @@ export interface components {
         };
         answer: components["schemas"]["HistoryItemPage"];
       };
+      /** @description List messages that wait for approval */
+      "GET /messages/proposals": {
+        query: {
+          /**
+           * @default 1
+           * @example 1
+           */
+          page?: number;
+          /**
+           * @default 20
+           * @example 20
+           */
+          limit?: number;
+        };
+        answer: components["schemas"]["HistoryItemPage"];
+      };
       /** @description Get a message */
       "GET /messages/{id}": {
         path: {
@@ -4137,6 +4190,17 @@ export interface components {
           id: string;
         };
         answer: components["schemas"]["CancelMessageResult"];
+      };
+      /** @description Approve a proposed message */
+      "POST /messages/{id}/approve": {
+        path: {
+          /**
+           * @description Id of the message.
+           * @example msg_01kf0m3e4v8s2q6w9x1y5z7abc
+           */
+          id: string;
+        };
+        answer: components["schemas"]["MessageRecordResponse"];
       };
       /** @description Delete a message for everyone */
       "POST /messages/{id}/revoke": {
@@ -4405,7 +4469,7 @@ export interface components {
           /** @description Id of the last event seen, or `now`. Defaults to the oldest event kept. */
           after?: string;
           /**
-           * @description Event names, separated by commas. Defaults to all except `presence.updated`. Names: message.sent, message.status, message.failed, message.received, session.connected, session.disconnected, session.qr, session.passkey, session.restricted, session.degraded, message.echo, message.edited, message.deleted, poll.vote, choice.made, verification.passed, verification.failed, bulk.finished, recipient.opted_out, call.received, presence.updated, group.updated, group.participants, webhook.failing, webhook.disabled, webhook.test.
+           * @description Event names, separated by commas. Defaults to all except `presence.updated`. Names: message.sent, message.status, message.failed, message.proposed, message.received, session.connected, session.disconnected, session.qr, session.passkey, session.restricted, session.degraded, message.echo, message.edited, message.deleted, poll.vote, choice.made, verification.passed, verification.failed, bulk.finished, recipient.opted_out, call.received, presence.updated, group.updated, group.participants, webhook.failing, webhook.disabled, webhook.test.
            * @example message.sent,message.received
            */
           types?: string;
@@ -4545,6 +4609,7 @@ export interface components {
 export type MessageSentEvent = components["schemas"]["MessageSentEvent"];
 export type MessageStatusEvent = components["schemas"]["MessageStatusEvent"];
 export type MessageFailedEvent = components["schemas"]["MessageFailedEvent"];
+export type MessageProposedEvent = components["schemas"]["MessageProposedEvent"];
 export type MessageReceivedEvent = components["schemas"]["MessageReceivedEvent"];
 export type ReceivedFile = components["schemas"]["ReceivedFile"];
 export type QuotedMessage = components["schemas"]["QuotedMessage"];
@@ -4737,6 +4802,7 @@ export type MessageSentEventData = components["schemas"]["MessageSentEventData"]
 export type MessageStatusEventData = components["schemas"]["MessageStatusEventData"];
 export type MessageFailedEventDataError = components["schemas"]["MessageFailedEventDataError"];
 export type MessageFailedEventData = components["schemas"]["MessageFailedEventData"];
+export type MessageProposedEventData = components["schemas"]["MessageProposedEventData"];
 export type MessageReceivedEventDataChoice = components["schemas"]["MessageReceivedEventDataChoice"];
 export type MessageReceivedEventData = components["schemas"]["MessageReceivedEventData"];
 export type SessionConnectedEventData = components["schemas"]["SessionConnectedEventData"];

@@ -41,6 +41,18 @@ class MessageFailedEvent(TypedDict):
     data: MessageFailedEventData
 
 
+class MessageProposedEvent(TypedDict):
+    id: NotRequired[str]
+    """Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header."""
+    createdAt: NotRequired[str]
+    """ISO 8601, UTC. In the feed and the stream."""
+    event: Literal["message.proposed"]
+    sessionId: str
+    sessionName: str
+    """Name of the session."""
+    data: MessageProposedEventData
+
+
 class MessageReceivedEvent(TypedDict):
     id: NotRequired[str]
     """Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header."""
@@ -376,7 +388,7 @@ class Problem(TypedDict):
     status: int
     detail: str
     """What went wrong in this request, in one sentence."""
-    code: Literal["malformed_json", "validation_failed", "api_key_missing", "api_key_invalid", "account_deactivated", "ip_not_allowed", "domain_not_allowed", "subscription_expired", "scope_missing", "recipient_opted_out", "network_forbidden", "limit_reached", "session_limit_reached", "not_found", "method_not_allowed", "session_not_connected", "no_connected_session", "network_conflict", "passkey_not_requested", "not_editable", "not_revocable", "template_exists", "not_cancellable", "payload_too_large", "unsupported_media_type", "range_not_satisfiable", "idempotency_key_reused", "passkey_refused", "rate_limited", "too_much_at_once", "quota_exceeded", "internal_error", "network_error", "storage_unavailable", "busy", "network_timeout"]
+    code: Literal["malformed_json", "validation_failed", "api_key_missing", "api_key_invalid", "account_deactivated", "ip_not_allowed", "domain_not_allowed", "subscription_expired", "scope_missing", "recipient_opted_out", "network_forbidden", "limit_reached", "session_limit_reached", "not_found", "method_not_allowed", "session_not_connected", "no_connected_session", "network_conflict", "passkey_not_requested", "not_editable", "not_revocable", "template_exists", "not_waiting_for_approval", "not_cancellable", "payload_too_large", "unsupported_media_type", "range_not_satisfiable", "idempotency_key_reused", "passkey_refused", "rate_limited", "too_much_at_once", "quota_exceeded", "internal_error", "network_error", "storage_unavailable", "busy", "network_timeout"]
     requestId: str
     """Id of the request, also in the `x-request-id` header and in the gateway's log."""
     errors: NotRequired[list[FieldError]]
@@ -503,8 +515,8 @@ class SessionHealth(TypedDict):
 class WaitsFor(TypedDict):
     """What holds the message or queue back, apart from its turn. Absent or null if nothing does."""
 
-    kind: Literal["schedule", "paused", "line", "hours", "new_chats"]
-    """`schedule`: waits for its `sendAt`. `paused`: the queue is paused. `line`: the session is not connected. `hours`: outside the plan's sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats for now."""
+    kind: Literal["approval", "schedule", "paused", "line", "hours", "new_chats"]
+    """`approval`: a person has to approve it. `schedule`: waits for its `sendAt`. `paused`: the queue is paused. `line`: the session is not connected. `hours`: outside the plan's sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats for now."""
     until: str | None
     """When sending resumes; null if no time is known."""
 
@@ -1358,6 +1370,8 @@ class HistoryItem(TypedDict):
     erasedAt: NotRequired[str]
     """Present only if the recipient's data was erased: then `to` is empty and the content is gone."""
     waitsFor: NotRequired[WaitsFor]
+    proposedBy: NotRequired[str]
+    """Name of the key that proposed the message; absent if it needed no approval."""
 
 MessageType: TypeAlias = "Literal['text', 'location', 'contact', 'poll', 'reaction', 'image', 'video', 'audio', 'document', 'sticker', 'voice', 'status', 'choices']"
 
@@ -1401,6 +1415,8 @@ class MessageRecord(TypedDict):
     erasedAt: NotRequired[str]
     """Present only if the recipient's data was erased: then `to` is empty and the content is gone."""
     waitsFor: NotRequired[WaitsFor]
+    proposedBy: NotRequired[str]
+    """Name of the key that proposed the message; absent if it needed no approval."""
     life: list[LifeEntry]
     """Status changes, oldest first. `edited` has the time of the latest edit after sending."""
     poll: MessageRecordPoll | None
@@ -1408,7 +1424,7 @@ class MessageRecord(TypedDict):
 
 
 class LifeEntry(TypedDict):
-    status: Literal["queued", "processing", "sent", "failed", "delivered", "read", "edited", "revoked"]
+    status: Literal["queued", "approved", "processing", "sent", "failed", "delivered", "read", "edited", "revoked"]
     at: str
     """ISO 8601, UTC."""
 
@@ -1570,7 +1586,7 @@ class Webhook(TypedDict):
 
 WebhookFormat: TypeAlias = "Literal['paloma', 'cloud']"
 
-EventName: TypeAlias = "Literal['message.sent', 'message.status', 'message.failed', 'message.received', 'session.connected', 'session.disconnected', 'session.qr', 'session.passkey', 'session.restricted', 'session.degraded', 'message.echo', 'message.edited', 'message.deleted', 'poll.vote', 'choice.made', 'verification.passed', 'verification.failed', 'bulk.finished', 'recipient.opted_out', 'call.received', 'presence.updated', 'group.updated', 'group.participants', 'webhook.failing', 'webhook.disabled', 'webhook.test']"
+EventName: TypeAlias = "Literal['message.sent', 'message.status', 'message.failed', 'message.proposed', 'message.received', 'session.connected', 'session.disconnected', 'session.qr', 'session.passkey', 'session.restricted', 'session.degraded', 'message.echo', 'message.edited', 'message.deleted', 'poll.vote', 'choice.made', 'verification.passed', 'verification.failed', 'bulk.finished', 'recipient.opted_out', 'call.received', 'presence.updated', 'group.updated', 'group.participants', 'webhook.failing', 'webhook.disabled', 'webhook.test']"
 
 WebhookChats: TypeAlias = "Literal['all', 'direct', 'groups']"
 
@@ -1660,7 +1676,7 @@ class EventPage(TypedDict):
     gap: bool
     """True if some events after the cursor are no longer kept."""
 
-AnyEvent: TypeAlias = "MessageSentEvent | MessageStatusEvent | MessageFailedEvent | MessageReceivedEvent | SessionConnectedEvent | SessionDisconnectedEvent | SessionQrEvent | SessionPasskeyEvent | SessionRestrictedEvent | SessionDegradedEvent | MessageEchoEvent | MessageEditedEvent | MessageDeletedEvent | PollVoteEvent | ChoiceMadeEvent | VerificationPassedEvent | VerificationFailedEvent | BulkFinishedEvent | RecipientOptedOutEvent | CallReceivedEvent | PresenceUpdatedEvent | GroupUpdatedEvent | GroupParticipantsEvent | WebhookDisabledEvent | WebhookFailingEvent | WebhookTestEvent"
+AnyEvent: TypeAlias = "MessageSentEvent | MessageStatusEvent | MessageFailedEvent | MessageProposedEvent | MessageReceivedEvent | SessionConnectedEvent | SessionDisconnectedEvent | SessionQrEvent | SessionPasskeyEvent | SessionRestrictedEvent | SessionDegradedEvent | MessageEchoEvent | MessageEditedEvent | MessageDeletedEvent | PollVoteEvent | ChoiceMadeEvent | VerificationPassedEvent | VerificationFailedEvent | BulkFinishedEvent | RecipientOptedOutEvent | CallReceivedEvent | PresenceUpdatedEvent | GroupUpdatedEvent | GroupParticipantsEvent | WebhookDisabledEvent | WebhookFailingEvent | WebhookTestEvent"
 
 
 class Account(TypedDict):
@@ -1697,7 +1713,7 @@ class Key(TypedDict):
     """Id of the key."""
     name: str
     scopes: list[Scope]
-    """`send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else."""
+    """`send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else. `propose`: send messages that wait until a person, or a key with `send`, approves them."""
     allowedIps: list[str]
     """IP addresses and CIDR ranges that may use the key. Empty for any."""
     allowedDomains: list[str]
@@ -1707,7 +1723,7 @@ class Key(TypedDict):
     lastUsedAt: str | None
     """When the key was last used, to the minute; null for never."""
 
-Scope: TypeAlias = "Literal['send', 'read', 'manage']"
+Scope: TypeAlias = "Literal['send', 'read', 'manage', 'propose']"
 
 
 class KeyWithSecret(TypedDict):
@@ -1715,7 +1731,7 @@ class KeyWithSecret(TypedDict):
     """Id of the key."""
     name: str
     scopes: list[Scope]
-    """`send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else."""
+    """`send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else. `propose`: send messages that wait until a person, or a key with `send`, approves them."""
     allowedIps: list[str]
     """IP addresses and CIDR ranges that may use the key. Empty for any."""
     allowedDomains: list[str]
@@ -1730,7 +1746,7 @@ class KeyWithSecret(TypedDict):
 class KeyCreation(TypedDict):
     name: str
     scopes: list[Scope]
-    """`send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else."""
+    """`send`: send messages. `read`: all GET requests but the list of keys. `manage`: everything else. `propose`: send messages that wait until a person, or a key with `send`, approves them."""
     allowedIps: NotRequired[list[str] | None]
     allowedDomains: NotRequired[list[str] | None]
 
@@ -2027,6 +2043,19 @@ class MessageFailedEventData(TypedDict):
     error: MessageFailedEventDataError
     tags: NotRequired[list[str]]
     """The tags of the send; absent if it had none."""
+
+
+class MessageProposedEventData(TypedDict):
+    messageId: str
+    """The gateway's id of the message, as returned by the send."""
+    to: str
+    """The recipient as given in the send."""
+    type: str
+    """The kind of message, as in its record."""
+    text: str | None
+    """The text, or the caption of a file."""
+    by: str
+    """Name of the key."""
 
 
 class MessageReceivedEventDataChoice(TypedDict):
