@@ -44,6 +44,11 @@ export function previewOf(content: OutgoingContent): Preview {
   return kindOf(content).preview(content);
 }
 
+/** Returns what the history shows of the content besides; null for kinds that are shown whole by their preview. */
+export function detailsOf(content: OutgoingContent): Record<string, unknown> | null {
+  return kindOf(content).details?.(content) ?? null;
+}
+
 /** Returns the UTF-16 code units of all texts in the content. */
 export function charactersIn(content: OutgoingContent): number {
   return kindOf(content).characters(content);

@@ -1972,6 +1972,10 @@ export interface components {
       text: string | null;
       caption: string | null;
       filename: string | null;
+      /** @description Content of a location, contact or poll that has no other field; null for other messages. */
+      details: {
+        [key: string]: unknown;
+      } | null;
       status: components["schemas"]["MessageState"];
       error: components["schemas"]["MessageError"] | null;
       priority: components["schemas"]["Priority"];
@@ -2061,6 +2065,10 @@ export interface components {
       text: string | null;
       caption: string | null;
       filename: string | null;
+      /** @description Content of a location, contact or poll that has no other field; null for other messages. */
+      details: {
+        [key: string]: unknown;
+      } | null;
       status: components["schemas"]["MessageState"];
       error: components["schemas"]["MessageError"] | null;
       priority: components["schemas"]["Priority"];

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { type ChatRecord, ME, type Said } from "../../chat/rows.ts";
 import type { InLine } from "../../chat/chat_index.ts";
 import type { ChatEntry, Listed } from "../../line/chat_history.ts";
-import { attachmentOf, type OutgoingContent, previewOf, typeOf } from "../../message/content.ts";
+import { attachmentOf, detailsOf, type OutgoingContent, previewOf, typeOf } from "../../message/content.ts";
 import type { Message } from "../../message/message.ts";
 import { isGroup } from "../../whatsapp/chats.ts";
 import { type Api, ok, route } from "../api/route.ts";
@@ -296,22 +296,6 @@ function fileOf(content: OutgoingContent): z.infer<typeof ChatMessage>["media"] 
   if (!attachment) return null;
   const { filename, mimetype, file } = attachment;
   return { url: null, filename, mimetype, size: "size" in file ? file.size : 0, reason: "it was sent from here" };
-}
-
-/** Returns what a place, a poll or a contact says, under the names that received ones have. */
-function detailsOf(content: OutgoingContent): Record<string, unknown> | null {
-  switch (content.kind) {
-    case "location": {
-      const { latitude, longitude, name, address } = content;
-      return { latitude, longitude, ...(name ? { name } : {}), ...(address ? { address } : {}) };
-    }
-    case "poll":
-      return { options: content.options, selectable: content.multiple ? null : 1 };
-    case "contact":
-      return { contacts: content.contacts };
-    default:
-      return null;
-  }
 }
 
 /** Returns the link while it is valid. */

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { proposes, scopeMissing } from "../../account/keys.ts";
 import { Problem } from "../../errors.ts";
-import { MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
+import { detailsOf, MESSAGE_KINDS, previewOf, typeOf } from "../../message/content.ts";
 import type { WaitsFor as Waits } from "../../line/waiting.ts";
 import { type Message, MESSAGE_STATUSES, PRIORITIES } from "../../message/message.ts";
 import { mayChangeOf } from "../../message/proposals.ts";
@@ -49,6 +49,9 @@ const HistoryItem = z.object({
   text: z.string().nullable(),
   caption: z.string().nullable(),
   filename: z.string().nullable(),
+  details: z.record(z.string(), z.unknown()).nullable().openapi({
+    description: "Content of a location, contact or poll that has no other field; null for other messages.",
+  }),
   status: MessageState,
   error: orNull(MessageError),
   priority: z.enum(PRIORITIES),
@@ -359,7 +362,7 @@ function addMessages(api: Api, services: Services): void {
 }
 
 /** The content shown of a message whose recipient was erased. */
-const NOTHING = { text: null, caption: null, filename: null };
+const NOTHING = { text: null, caption: null, filename: null, details: null };
 
 /** Returns a message in the form of the history. */
 function itemOf(message: Message, waitsFor?: Waits): z.infer<typeof HistoryItem> {
@@ -370,7 +373,7 @@ function itemOf(message: Message, waitsFor?: Waits): z.infer<typeof HistoryItem>
     sessionId,
     to,
     type: typeOf(content),
-    ...(erasedAt === undefined ? previewOf(content) : NOTHING),
+    ...(erasedAt === undefined ? { ...previewOf(content), details: detailsOf(content) } : NOTHING),
     status,
     error,
     priority: message.priority,

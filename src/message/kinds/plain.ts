@@ -25,6 +25,8 @@ export interface Preview {
 /** The behaviour of a kind. Declared as methods, whose bivariance lets the table accept a content of any kind. */
 export interface Kind<Content, Body extends OutgoingBody = OutgoingBody> {
   preview(content: Content): Preview;
+  /** Returns what else the history shows, under the names that received messages of the kind have. */
+  details?(content: Content): Record<string, unknown>;
   /** Returns the UTF-16 code units of all texts in the row, to estimate the size of its commit. */
   characters(content: Content): number;
   /**
@@ -64,6 +66,12 @@ interface LocationContent {
 
 const location: Kind<LocationContent> = {
   preview: ({ name, address }) => ({ text: name ?? address, caption: null, filename: null }),
+  details: ({ latitude, longitude, name, address }) => ({
+    latitude,
+    longitude,
+    ...(name ? { name } : {}),
+    ...(address ? { address } : {}),
+  }),
   characters: ({ name, address }) => (name ?? "").length + (address ?? "").length,
   body: (content) => content,
 };
@@ -75,6 +83,9 @@ interface ContactContent {
 
 const contact: Kind<ContactContent> = {
   preview: ({ contacts }) => ({ text: contacts.map(({ name }) => name).join(", "), caption: null, filename: null }),
+  details: ({ contacts }) => ({
+    contacts: contacts.map(({ name, phone, organization }) => ({ name, phones: phone ? [phone] : [], organization })),
+  }),
   characters: ({ contacts }) =>
     contacts.reduce(
       (sum, { name, phone, organization, lines = [] }) =>
@@ -94,6 +105,7 @@ interface PollContent {
 
 const poll: Kind<PollContent> = {
   preview: ({ question }) => ({ text: question, caption: null, filename: null }),
+  details: ({ options, multiple }) => ({ options, selectable: multiple ? null : 1 }),
   characters: ({ question, options }) => question.length + options.join("").length,
   body: (content) => content,
 };

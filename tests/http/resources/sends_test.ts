@@ -349,6 +349,7 @@ Deno.test("history shows what was sent, newest first, and a day is whole", () =>
       caption: null,
       filename: null,
       status: "sent",
+      details: null,
       error: null,
       priority: "normal",
       tags: [],
@@ -454,6 +455,45 @@ Deno.test("a repeated reaction or forward gets its first answer, also when its m
       }),
       { status: 422 },
     );
+  }));
+
+Deno.test("a place, a contact and a poll are shown whole in the record, the history and the chat", () =>
+  withApi(async (world) => {
+    const session = await world.linkedSession();
+    const ana = { name: "Ana", phone: "447700900124" };
+    const rows: [kind: string, body: object, details: object | null][] = [
+      ["text", { text: "hi" }, null],
+      ["location", { latitude: 41.3851, longitude: 2.1734 }, { latitude: 41.3851, longitude: 2.1734 }],
+      ["location", { latitude: -1, longitude: 0, name: "Shop", address: "Plaça 1" }, {
+        latitude: -1,
+        longitude: 0,
+        name: "Shop",
+        address: "Plaça 1",
+      }],
+      ["contact", { contacts: [ana, { ...ana, organization: "Acme" }] }, {
+        contacts: [
+          { name: "Ana", phones: ["447700900124"], organization: null },
+          { name: "Ana", phones: ["447700900124"], organization: "Acme" },
+        ],
+      }],
+      ["poll", { question: "When?", options: ["now", "later"] }, { options: ["now", "later"], selectable: 1 }],
+      ["poll", { question: "When?", options: ["now", "later"], multiple: true }, {
+        options: ["now", "later"],
+        selectable: null,
+      }],
+    ];
+    const read = async (path: string) =>
+      JSON.parse(await expectAnswer(await world.call("GET", path), { status: 200 })).data;
+    for (const [kind, body, details] of rows) {
+      const sent = await world.call("POST", `/v1/messages/send/${kind}`, { json: { to: TO, ...body } });
+      const { messageId } = JSON.parse(await expectAnswer(sent, { status: 202 }));
+      assert.deepEqual((await read(`/v1/messages/${messageId}`)).details, details, kind);
+      assert.deepEqual((await read("/v1/messages/history?limit=1"))[0].details, details, kind);
+      await until(async () => {
+        const [last] = await read(`/v1/sessions/${session}/chats/${TO}/messages?limit=1`);
+        return last?.messageId === messageId && (assert.deepEqual(last.details, details, kind), true);
+      }, `the chat to show the ${kind}`);
+    }
   }));
 
 Deno.test("a repeated upload gets its first answer, also when the account takes too much of the disk by then", async () => {

@@ -1352,6 +1352,8 @@ class HistoryItem(TypedDict):
     text: str | None
     caption: str | None
     filename: str | None
+    details: dict[str, Any] | None
+    """Content of a location, contact or poll that has no other field; null for other messages."""
     status: MessageState
     error: MessageError | None
     priority: Priority
@@ -1397,6 +1399,8 @@ class MessageRecord(TypedDict):
     text: str | None
     caption: str | None
     filename: str | None
+    details: dict[str, Any] | None
+    """Content of a location, contact or poll that has no other field; null for other messages."""
     status: MessageState
     error: MessageError | None
     priority: Priority
