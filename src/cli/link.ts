@@ -84,14 +84,15 @@ async function untilLinked(api: Client, sessionId: string, options: LinkOptions)
     const news = code ?? session.reason;
     if (news === null || news === shown) return null;
     shown = news;
-    if (code !== null) await show({ sessionId, status, qr, pairingCode }, options);
+    if (code !== null) await show(api, { sessionId, status, qr, pairingCode }, options);
     else if (options.json) print(JSON.stringify({ sessionId, status, qr, pairingCode, reason: news }));
     else printError(news);
     return null;
   }, { what: "a phone to scan the code", timeoutMs: LINK_WITHIN_MS, pauseMs: POLL_MS });
 }
 
-async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkOptions): Promise<void> {
+async function show(api: Client, { qr, pairingCode, ...state }: Json, options: LinkOptions): Promise<void> {
+  const { json, number } = options;
   const text = qr === null ? null : await textOf(qr);
   if (json) return print(JSON.stringify({ ...state, qr: text, pairingCode }));
   if (Deno.stdout.isTerminal()) print(CLEAR);
@@ -99,7 +100,9 @@ async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkO
     const drawn = await drawing(text!);
     print(drawn);
     if (!fits(drawn)) {
-      printError("This window is too small for the QR: enlarge it, or scan the one on the line's page in the panel.");
+      printError(
+        `This window is too small for the QR: enlarge it, or scan the one at ${await pageOf(api, state, options)}`,
+      );
     }
   }
   // An earlier run may have been given the number.
@@ -109,6 +112,12 @@ async function show({ qr, pairingCode, ...state }: Json, { json, number }: LinkO
       ? "On the phone: WhatsApp › Linked devices › Link a device, then point the camera here. Press Ctrl-C to stop."
       : `On the ${phone}: WhatsApp › Linked devices › Link with phone number, then enter  ${pairingCode}`,
   );
+}
+
+/** Resolves to the address of the line's page in the panel. */
+async function pageOf(api: Client, { sessionId }: Json, options: LinkOptions): Promise<string> {
+  const { data: { id } } = await api.call("GET", "/account");
+  return `${apiUrl(options.url, options).replace(/\/v1$/, "")}/panel/accounts/${id}/lines/${sessionId}`;
 }
 
 /** Whether the QR, which is twice as wide as high, and the lines around it can be seen at once. */

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { httpClient, type Json } from "../../src/cli/client.ts";
 import { openDiskMediaStore } from "../../src/media/disk.ts";
 import { freePort } from "../support/free_port.ts";
-import { palomaArguments, runCommand, tryCommand } from "../support/gateway_process.ts";
+import { runCommand, tryCommand } from "../support/gateway_process.ts";
+import { HAS_TERMINAL, onTerminal } from "../support/pseudo_terminal.ts";
 import { testRuntime } from "../support/runtime.ts";
 import { tempFolder } from "../support/temp_folder.ts";
 import { onStage, type Stage } from "../support/stage.ts";
-import { isFile } from "../support/tools.ts";
 import { until } from "../support/until.ts";
 
 const run = async ({ env }: Stage, ...args: string[]): Promise<Json> =>
@@ -210,33 +210,24 @@ onStage("of several accounts, a command uses the key of the one that is named", 
   }
 });
 
-const PSEUDO_TERMINAL = "/usr/bin/script";
-
 Deno.test({
   name: "on a terminal an account is deleted once its name was typed, or with --yes",
-  ignore: Deno.build.os !== "linux" || !isFile(PSEUDO_TERMINAL),
+  ignore: !HAS_TERMINAL,
   async fn() {
     await using folder = await tempFolder();
     const env = { PALOMA_DATA_DIR: folder.path };
     const create = async () =>
       JSON.parse(await runCommand(["account", "create", "--name", "acme", "--json"], env)).accountId;
-    /** Resolves to what the terminal shows and the exit code; types `answer`. */
-    const typed = async (args: string[], answer: string) => {
-      const [program, before, environment] = palomaArguments(args, env);
-      const line = [program, ...before].map((arg) => `'${arg}'`).join(" ");
-      const options = { clearEnv: true, env: { ...environment }, stdin: "piped", stdout: "piped" } as const;
-      const child = new Deno.Command(PSEUDO_TERMINAL, { args: ["-qec", line, "/dev/null"], ...options }).spawn();
-      let shown = "";
+    /** Types the answer once the command asks. */
+    const typed = (args: string[], answer: string) => {
       let isTyped = false;
-      const writer = child.stdin.getWriter();
-      for await (const part of child.stdout.pipeThrough(new TextDecoderStream())) {
-        shown += part;
-        if (isTyped || !shown.includes("to delete it:")) continue;
-        isTyped = true;
-        await writer.write(new TextEncoder().encode(`${answer}\n`));
-      }
-      await writer.close().catch(() => {});
-      return { code: (await child.status).code, shown };
+      return onTerminal(args, env, {
+        async seen(shown, terminal) {
+          if (isTyped || !shown.includes("to delete it:")) return;
+          isTyped = true;
+          await terminal.type(`${answer}\n`);
+        },
+      });
     };
     const id = await create();
     const kept = await typed(["account", "delete", id], "amce");

@@ -23,6 +23,8 @@ onStage("the doctor finds nothing beside a gateway that works", async (stage) =>
   assert.ok(announced.ok);
   assert.match(announced.detail, /^2\.3000\.1060000000, from 127\.0\.0\.1, 0\.0 days old$/);
   assert.equal(announced.hint, null);
+  const env = { ...stage.env, PALOMA_PORT: new URL(stage.gateway.baseUrl).port };
+  assert.match(await runCommand(["doctor"], env), /\nAll is well\.\n$/);
 });
 
 onStage("the doctor says of each trouble what to do", async (stage) => {

@@ -4,7 +4,8 @@ import { type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { freePort } from "../support/free_port.ts";
 import { palomaCommand, tryCommand } from "../support/gateway_process.ts";
-import { onStage, type Stage } from "../support/stage.ts";
+import { HAS_TERMINAL, onTerminal } from "../support/pseudo_terminal.ts";
+import { onStage, openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915200000011";
 const OTHER = "4915200000012";
@@ -118,6 +119,47 @@ onStage("`paloma link` says why WhatsApp gives no code, and that the account ask
     if (reason) child.kill("SIGKILL");
   });
   assert.match(states.at(-1).reason, /asks for its passkey/);
+});
+
+onStage("`paloma link` that is interrupted leaves no session", async (stage) => {
+  const env = { ...stage.env, PALOMA_PORT: new URL(stage.gateway.baseUrl).port };
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    const child = palomaCommand(["link", "Office"], env).spawn();
+    let said = "";
+    for await (const part of child.stderr.pipeThrough(new TextDecoderStream())) {
+      if (!said.includes("Ctrl-C") && (said + part).includes("Ctrl-C")) child.kill(signal);
+      said += part;
+    }
+    await child.stdout.cancel();
+    assert.equal((await child.status).code, 1, said);
+    assert.match(said, /^Stopped: Office is not linked\.$/m);
+    assert.deepEqual((await stage.api.call("GET", "/sessions")).data, []);
+  }
+});
+
+Deno.test({
+  name: "a QR that does not fit the terminal says so, and where it can be scanned",
+  ignore: !HAS_TERMINAL,
+  fn: () =>
+    withStage(openStage, async (stage) => {
+      const env = { ...stage.env, PALOMA_PORT: new URL(stage.gateway.baseUrl).port };
+      const linked = (rows: number, columns: number) =>
+        onTerminal(["link", "Office"], env, {
+          rows,
+          columns,
+          seen: (shown, terminal) => shown.endsWith("Ctrl-C to stop.\r\n") ? terminal.type("\x03") : undefined,
+        });
+      for (const [rows, columns] of [[24, 80], [60, 60]] as const) {
+        const { code, shown } = await linked(rows, columns);
+        assert.equal(code, 1);
+        const [, page] = /This window is too small for the QR: .* scan the one at (http\S+)/.exec(shown) ?? [];
+        assert.ok(page?.startsWith(`${new URL(stage.gateway.baseUrl).origin}/panel/accounts/acc_`), shown);
+        assert.match(page, /\/lines\/ses_\w{26}$/);
+      }
+      const { code, shown } = await linked(60, 120);
+      assert.deepEqual([code, /too small/.test(shown), /█/.test(shown)], [1, false, true], shown);
+      assert.deepEqual((await stage.api.call("GET", "/sessions")).data, []);
+    }),
 });
 
 onStage("`/` leads a browser to the panel, and a program to a 404", async (stage) => {

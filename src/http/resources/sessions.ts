@@ -75,8 +75,7 @@ const LinkingResult = z.object({
 const SessionCreation = z.strictObject({
   name: Name,
   pairingPhone: PhoneNumber.nullish().openapi({
-    description: "Phone number with country code, digits only. If given, the session is linked by pairing code " +
-      "instead of QR.",
+    description: "Phone number. If given, the session is linked by pairing code instead of QR.",
     // No example, because the reference's form would send it, and a user who tries the form expects a QR.
     example: undefined,
   }),
