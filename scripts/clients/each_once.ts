@@ -4,7 +4,7 @@ import { startDroppingRelay } from "../../tests/support/dropping_relay.ts";
 import type { Stage } from "../../tests/support/stage.ts";
 import { until } from "../../tests/support/until.ts";
 
-const LINE = "4915550100001";
+const LINE = "447700900001";
 const READER = "447700900123";
 /** One in so many requests or answers is lost. */
 const LOST_ONE_IN = 20;

@@ -14,8 +14,8 @@ import { configOf, isSet } from "./settings.ts";
 import { untilAsked } from "./signals.ts";
 
 /** The initial phones: the line's, and a customer's. */
-const LINE = "4915550100001";
-const CUSTOMER = "4915550100002";
+const LINE = "447700900001";
+const CUSTOMER = "447700900002";
 const PLAN = "sandbox";
 
 interface SandboxOptions {

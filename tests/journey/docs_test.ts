@@ -17,7 +17,7 @@ import { silentRuntime } from "../support/runtime.ts";
 const LINE = "4915200000051";
 const READER = "447700900123";
 /** The phones that are in the sandbox from the start. */
-const SANDBOX = ["4915550100001", "4915550100002"];
+const SANDBOX = ["447700900001", "447700900002"];
 const SECRET_KEY = "a secret that all machines share";
 
 /** What is not typed here, and why. That the tasks exist is a test of `tests/unit/docs_test.ts`. */

@@ -84,8 +84,8 @@ onStage("with another secret key no gateway starts and no command works, and not
 });
 
 onStage("under a new secret key the line logs in again without a QR, and the old key opens nothing", async (stage) => {
-  const line = await stage.linkLine("4915550100001");
-  await stage.addPhone("4915550100002");
+  const line = await stage.linkLine("447700900001");
+  await stage.addPhone("447700900002");
   assert.match(await refusal(stage, ["rekey"]), /^a gateway already runs/);
   await stage.gateway.kill();
   const file = join(stage.dataDir, "secret.key");
@@ -99,8 +99,8 @@ onStage("under a new secret key the line logs in again without a QR, and the old
   assert.match(await refusal(stage, ["account", "list"], { PALOMA_SECRET_KEY: before.trim() }), /is not the key/);
   await stage.gateway.start();
   await stage.sessionStatus(line, "connected");
-  await stage.sendText(line, "4915550100002", "under the new key");
-  await stage.arrival("4915550100002", ({ text }) => text === "under the new key");
+  await stage.sendText(line, "447700900002", "under the new key");
+  await stage.arrival("447700900002", ({ text }) => text === "under the new key");
 });
 
 Deno.test("a new secret key counts as it will be read as a setting, without the blanks around it", async () => {

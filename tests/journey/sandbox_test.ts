@@ -103,7 +103,7 @@ Deno.test("sandbox --network-only says how to add a phone, with a command that a
   }
   const [, command] = /^ {2}(curl .*)$/m.exec(said.join("")) ?? [];
   const { stdout } = await new Deno.Command("sh", { args: ["-c", command!] }).output();
-  assert.equal(JSON.parse(new TextDecoder().decode(stdout)).number, "4915550100001");
+  assert.equal(JSON.parse(new TextDecoder().decode(stdout)).number, "447700900001");
   child.kill("SIGINT");
   await child.stderr.cancel();
   assert.equal((await child.status).code, 0);

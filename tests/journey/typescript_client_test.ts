@@ -8,7 +8,7 @@ import { type NodeProject, projectWithClient } from "../support/npm_package.ts";
 import { onStage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
 
-const LINE = "4915550100001";
+const LINE = "447700900001";
 const READER = "447700900123";
 const SENDS = 120;
 

@@ -663,7 +663,7 @@ export interface components {
     SessionCreation: {
       /** @example Support line */
       name: string;
-      /** @description Phone number with country code, digits only. If given, the session is linked by pairing code instead of QR. */
+      /** @description Phone number. If given, the session is linked by pairing code instead of QR. */
       pairingPhone?: string | null;
       /** @description Proxy for all traffic of the session: `socks5://user:password@host:port`, `http://…` or `https://…`; null for none. */
       proxy?: string | null;
@@ -1031,12 +1031,12 @@ export interface components {
     Chat: {
       /**
        * @description Names the chat in paths and in `to`: a number, a group's JID, or a JID ending in `@lid`.
-       * @example 34600111222
+       * @example 447700900123
        */
       chat: string;
       /**
        * @description Phone number, digits only; null if WhatsApp never revealed it, and for a group.
-       * @example 34600111222
+       * @example 447700900123
        */
       number: string | null;
       /**
@@ -1110,7 +1110,7 @@ export interface components {
     ChatAuthor: {
       /**
        * @description Phone number, digits only; null if WhatsApp never revealed it, and for a group.
-       * @example 34600111222
+       * @example 447700900123
        */
       number: string | null;
       name: string | null;
@@ -1138,7 +1138,7 @@ export interface components {
     ChatReaction: {
       /**
        * @description Phone number, digits only; null if WhatsApp never revealed it, and for a group.
-       * @example 34600111222
+       * @example 447700900123
        */
       number: string | null;
       emoji: string;
@@ -1146,7 +1146,7 @@ export interface components {
     ChatContact: {
       /**
        * @description Phone number, digits only; null if WhatsApp never revealed it, and for a group.
-       * @example 34600111222
+       * @example 447700900123
        */
       number: string | null;
       /**

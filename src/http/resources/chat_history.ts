@@ -14,7 +14,7 @@ import { MessageError } from "./messages.ts";
 const text = z.string().nullable();
 const number = text.openapi({
   description: "Phone number, digits only; null if WhatsApp never revealed it, and for a group.",
-  example: "34600111222",
+  example: "447700900123",
 });
 const lid = text.openapi({ description: "The person's JID that hides the number.", example: "123456789012345@lid" });
 const username = text.openapi({ description: "The person's user name; null if WhatsApp did not report one." });
@@ -62,7 +62,7 @@ const ChatMessage = z.object({
 const Chat = z.object({
   chat: z.string().openapi({
     description: "Names the chat in paths and in `to`: a number, a group's JID, or a JID ending in `@lid`.",
-    example: "34600111222",
+    example: "447700900123",
   }),
   number,
   lid,

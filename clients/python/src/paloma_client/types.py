@@ -437,7 +437,7 @@ class Restriction(TypedDict):
 class SessionCreation(TypedDict):
     name: str
     pairingPhone: NotRequired[str | None]
-    """Phone number with country code, digits only. If given, the session is linked by pairing code instead of QR."""
+    """Phone number. If given, the session is linked by pairing code instead of QR."""
     proxy: NotRequired[str | None]
     """Proxy for all traffic of the session: `socks5://user:password@host:port`, `http://…` or `https://…`; null for none."""
 
