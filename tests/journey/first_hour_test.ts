@@ -154,7 +154,7 @@ Deno.test({
         assert.equal(code, 1);
         const [, page] = /This window is too small for the QR: .* scan the one at (http\S+)/.exec(shown) ?? [];
         assert.ok(page?.startsWith(`${new URL(stage.gateway.baseUrl).origin}/panel/accounts/acc_`), shown);
-        assert.match(page, /\/lines\/ses_\w{26}$/);
+        assert.match(page!, /\/lines\/ses_\w{26}$/);
       }
       const { code, shown } = await linked(60, 120);
       assert.deepEqual([code, /too small/.test(shown), /█/.test(shown)], [1, false, true], shown);
