@@ -50,6 +50,8 @@ export interface EventLog {
    * the log. Concurrent equal calls share one read, because an event wakes every webhook and stream of its account.
    */
   following(accountId: string, order: string | null): Promise<readonly LoggedEvent[]>;
+  /** Reads the account's latest events, newest first; fewer than the limit if they are long. */
+  latest(accountId: string, limit: number): Promise<LoggedEvent[]>;
   /** Resolves to the id of the newest event; null if there is none. */
   newest(accountId: string): Promise<string | null>;
   /**
@@ -115,6 +117,17 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       // Afterwards, so that it also tells of events that were removed during the read.
       const floor = after === null ? null : (await sharedGet(eventKeys.eventFloor(accountId))).value;
       return { ...page, gap: after !== null && floor !== null && after < floor };
+    },
+
+    async latest(accountId, limit) {
+      const found: LoggedEvent[] = [];
+      let bytes = 0;
+      for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit, reverse: true })) {
+        bytes += sizeBound(value.data);
+        if (found.length > 0 && bytes > PAGE_BYTES) break;
+        found.push(value);
+      }
+      return found;
     },
 
     async newest(accountId) {

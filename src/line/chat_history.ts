@@ -121,6 +121,18 @@ export class ChatHistory {
     return { people, next: isEnd ? null : String(places[examined - 1]!.key.at(-1)) };
   }
 
+  /** Resolves to the names of these chats, without those that are not known. */
+  async names(line: InLine, chats: readonly string[]): Promise<Map<string, string>> {
+    const records = await Promise.all(chats.map((chat) => this.#chats.find(line, chatOf(chat))));
+    return new Map(chats.flatMap((chat, i) => records[i]?.name ? [[chat, records[i].name]] : []));
+  }
+
+  /** Counts the line's chats with unread messages, up to `most`. */
+  async countUnread(lineId: string, most: number): Promise<number> {
+    const rows = this.#kv.list({ prefix: chatKeys.records(lineId, true) }, { limit: most });
+    return (await Array.fromAsync(rows, ({ key }) => key)).length;
+  }
+
   /** Keeps the name of a group. */
   async rename(line: InLine, chat: string, name: string): Promise<void> {
     await this.#chats.rename(line, chat, name);

@@ -5,6 +5,7 @@
 import type { Hono } from "@hono/hono";
 import type { ApiEnv } from "../http/api/route.ts";
 import { addAccountPages } from "./api/account.ts";
+import { addAttention } from "./api/attention.ts";
 import { addCustomerLink } from "./api/customer_link.ts";
 import { addEntry } from "./api/entry.ts";
 import { addLive } from "./api/live.ts";
@@ -20,6 +21,7 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   addMe(parts);
   addAccountPages(parts);
   addPeople(parts);
+  addAttention(parts);
   addCustomerLink(parts);
   addLive(parts);
   addOperatorPages(parts);

@@ -98,7 +98,8 @@ inPanel(
     await join(maria, invitation, "maria");
     await maria.getByRole("heading", { name: "Chats" }).waitFor();
     const menu = maria.getByRole("navigation", { name: "Pages" }).locator(".places").getByRole("link");
-    assert.deepEqual(await menu.allTextContents(), ["Messages", "Chats", "Send a message"]);
+    await menu.getByText("1", { exact: true }).waitFor();
+    assert.deepEqual(await menu.allTextContents(), ["Messages", "Chats1", "Send a message"]);
     await maria.getByRole("link", { name: "Carla" }).click();
     await maria.getByLabel("Reply").fill("on its way");
     await button(maria, "Send").click();
@@ -110,6 +111,86 @@ inPanel(
     assertQuiet();
     await page.reload();
     await page.getByRole("row", { name: "maria" }).getByText("Answers chats").waitFor();
+  },
+);
+
+inPanel(
+  "account and gateway begin with what a person has to do, each with its action, and say nothing when all is well",
+  async ({ page, assertQuiet }, stage) => {
+    const { sessionId } = await stage.linkLine(LINE);
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage));
+    await page.getByRole("heading", { name: "stage" }).waitFor();
+    await page.getByText("Last 30 days").waitFor();
+    assert.equal(await page.getByText("Needs attention").count(), 0);
+    const menu = page.getByRole("navigation", { name: "Pages" });
+    assert.equal(await menu.locator(".count").count(), 0);
+
+    const text = "to nobody";
+    stage.secrets.add(text);
+    const { messageId } = await stage.api.call("POST", "/messages/send/text", { sessionId, to: "4917999999999", text });
+    await stage.status(messageId, "failed");
+    await stage.control.call("POST", "/faults", { line: LINE, kind: "client_expiration", at: Date.now() + 86_400_000 });
+    await page.goto(`${panelOf(stage)}/gateway`);
+    await stage.control.call("POST", "/faults", { line: LINE, kind: "logout" });
+    await page.goto(accountPage(stage));
+    const card = page.locator(".attention");
+    await card.getByText("1 message failed today: 1 not on WhatsApp.").waitFor();
+    await card.getByText("lost its link and neither sends nor receives").waitFor();
+    await menu.getByRole("link", { name: "Lines" }).first().getByText("1", { exact: true }).waitFor();
+    await page.goto(`${panelOf(stage)}/gateway`);
+    await card.getByRole("link", { name: "stage", exact: true }).waitFor();
+    await card.getByRole("link", { name: "Link again" }).click();
+    await page.getByRole("heading", { name: `line ${LINE}` }).waitFor();
+    assertQuiet();
+  },
+);
+
+inPanel(
+  "lists tell: the name before the number, why something failed, who was erased; rows and events lead on",
+  async ({ page, assertQuiet }, stage) => {
+    const { sessionId } = await stage.linkLine(LINE);
+    await stage.addPhone(CUSTOMER, "Carla");
+    for (const text of ["a question", "an answer", "to nobody"]) stage.secrets.add(text);
+    await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "a question" });
+    const { data: hook } = await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/hook" });
+    stage.secrets.add(hook.secret);
+    const send = (to: string, text: string) =>
+      stage.api.call("POST", "/messages/send/text", { sessionId, to, text }).then(({ messageId }) => messageId);
+    await stage.status(await send("4917999999999", "to nobody"), "failed");
+    await asOperator(page, stage);
+    await page.goto(accountPage(stage, "/messages"));
+    await page.getByRole("row", { name: "to nobody" }).getByText("not on WhatsApp", { exact: true }).waitFor();
+    const answer = await send(CUSTOMER, "an answer");
+    await stage.status(answer, "sent");
+    const row = page.getByRole("row", { name: "an answer" });
+    await row.getByRole("link", { name: "Carla" }).waitFor();
+    await row.getByText(`+${CUSTOMER}`).waitFor();
+    for (const words of ["carl", `+49 1700 ${CUSTOMER.slice(6)}`]) {
+      await page.getByLabel("Search").fill(words);
+      await page.getByRole("row", { name: "to nobody" }).waitFor({ state: "detached" });
+      await row.waitFor();
+      await page.getByLabel("Search").fill("");
+      await page.getByRole("row", { name: "to nobody" }).waitFor();
+    }
+    // The row is the link, wherever one clicks.
+    await row.getByText("an answer").click({ force: true });
+    await page.getByRole("heading", { name: "Carla" }).waitFor();
+
+    await page.goto(accountPage(stage, "/webhooks"));
+    await badge(page, "retrying").waitFor();
+    await page.goto(accountPage(stage, "/events"));
+    const sent = page.getByRole("listitem").filter({ hasText: "message.sent" }).first();
+    await sent.locator("summary").click();
+    await sent.getByRole("link", { name: hook.url }).waitFor();
+    await sent.getByText("waiting").waitFor();
+    await sent.getByRole("link", { name: "Show the message" }).click();
+    await page.getByRole("heading", { name: "Carla" }).waitFor();
+
+    await stage.api.call("DELETE", `/data/${CUSTOMER}`);
+    await page.goto(accountPage(stage, "/messages"));
+    await page.getByRole("link", { name: "erased" }).waitFor();
+    assertQuiet();
   },
 );
 
@@ -845,7 +926,7 @@ inPanel("an open page says that the gateway is gone, and goes on when it is back
   // A page that was never open comes as soon as it can be fetched; nobody was signed out.
   await page.getByRole("link", { name: "Events" }).click();
   await stage.gateway.start();
-  await page.getByText("Waiting for events").waitFor();
+  await page.getByText("session.connected", { exact: true }).first().waitFor();
   await page.getByText("Offline: the gateway is not responding").waitFor({ state: "detached" });
   await refused.waitFor({ state: "detached" });
   await button(renaming, "Save").click();
@@ -867,7 +948,7 @@ inPanel("an open page says that the gateway is gone, and goes on when it is back
   await page.goBack();
   await badge(page, "connected").waitFor();
   await page.goForward();
-  await page.getByText("Waiting for events").waitFor();
+  await page.getByText("and again", { exact: true }).waitFor();
 });
 
 inPanel(

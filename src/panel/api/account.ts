@@ -1,14 +1,21 @@
 /** What a person can do for an account beyond the public API: its key and from where it works, usage by day, search. */
 import { partOfNumber } from "../../base/phone_number.ts";
 import { z } from "zod";
-import { ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/account.ts";
+import { type Account, ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/account.ts";
 import { invalid } from "../../errors.ts";
+import { fits } from "../../event/log.ts";
+import { feedEventOf } from "../../http/resources/feed_stream.ts";
 import type { Parts } from "./parts.ts";
 
+/** Events that the page begins with. */
+const LATEST_EVENTS = 100;
+/** Names asked for at once: as many as a page has rows. */
+const MOST_NAMES = 60;
 const DAY_MS = 24 * 60 * 60_000;
 const ACCOUNT = "/accounts/:accountId";
 export function addAccountPages(parts: Parts): void {
-  const { guard, accounts, usage, budgets, runtime: { clock } } = parts;
+  const { guard, accounts, lines, chatHistory, events, webhooks, deliveries, usage, budgets, runtime: { clock } } =
+    parts;
 
   guard.account({ method: "GET", path: ACCOUNT, agents: true }, ({ account, visitor }) => {
     const { id, name, plan, active, expiresAt, allowedIps, allowedDomains } = account;
@@ -53,6 +60,34 @@ export function addAccountPages(parts: Parts): void {
     return { data: await budgets.reads.run({ party: account.id }, () => usage.days(account.id, from)) };
   });
 
+  guard.account({ method: "GET", path: `${ACCOUNT}/events` }, async ({ account: { id } }) => {
+    const latest = await budgets.reads.run({ party: id }, () => events.latest(id, LATEST_EVENTS));
+    return { data: latest.filter((event) => fits(event, { types: null, sessionId: null })).map(feedEventOf) };
+  });
+
+  // The names that people have given themselves, and those of groups, by address: what lists show before the number.
+  guard.account({ method: "GET", path: `${ACCOUNT}/lines/:sessionId/names`, agents: true }, async (asked) => {
+    const { account, param, query } = asked;
+    const line = await lines.get(account.id, param("sessionId"));
+    const chats = (query("chats") ?? "").split(",").filter(Boolean).slice(0, MOST_NAMES);
+    const names = await chatHistory.names({ lineId: line.id, accountId: account.id }, chats);
+    return { data: Object.fromEntries(names) };
+  });
+
+  // Which webhooks an event was delivered to, and how that went.
+  guard.account(
+    { method: "GET", path: `${ACCOUNT}/events/:eventId/deliveries` },
+    async ({ account: { id }, param }) => {
+      const eventId = param("eventId");
+      const found = await Promise.all((await webhooks.list(id)).map(async (webhook) => {
+        const { deliveries: page } = await deliveries.page(id, webhook.id, { status: null, before: null, limit: 100 });
+        return page.filter((delivery) => delivery.eventId === eventId)
+          .map((delivery) => ({ ...delivery, webhookId: webhook.id, url: webhook.url }));
+      }));
+      return { data: found.flat() };
+    },
+  );
+
   addSearch(parts);
 }
 
@@ -60,9 +95,25 @@ export function addAccountPages(parts: Parts): void {
 const SEARCH_PAGES = 20;
 const SEARCH_PAGE = 100;
 const MOST_HITS = 50;
+/** Lines whose chats are searched by name. */
+const MOST_LINES = 20;
 
 /** Adds the search of an account's messages by their contents, for which the history has no index. */
-function addSearch({ guard, act }: Parts): void {
+function addSearch({ guard, act, lines, chatHistory }: Parts): void {
+  /** Resolves to the addresses of the account's chats with this in their name, each with its line. */
+  async function named(account: Account, q: string): Promise<Set<string>> {
+    const found = new Set<string>();
+    if (q.trim() === "") return found;
+    for (const { id: lineId } of (await lines.list(account.id)).slice(0, MOST_LINES)) {
+      const query = { limit: MOST_HITS, after: null, q, unread: false, wrote: false };
+      const { chats } = await chatHistory.list({ lineId, accountId: account.id }, query);
+      for (const { record: { chat, number, lid } } of chats) {
+        for (const address of [chat, number, lid]) if (address) found.add(`${lineId} ${address}`);
+      }
+    }
+    return found;
+  }
+
   guard.account({ method: "GET", path: `${ACCOUNT}/search`, agents: true }, async (asked) => {
     const wanted = (asked.query("q") ?? "").toLowerCase().normalize("NFKC");
     const digits = partOfNumber(wanted);
@@ -71,6 +122,7 @@ function addSearch({ guard, act }: Parts): void {
       const value = asked.query(name);
       return value === null ? [] : [[name, value]];
     });
+    const chats = await named(asked.account, wanted);
     const found: unknown[] = [];
     for (let page = first; page < first + SEARCH_PAGES; page++) {
       const query = new URLSearchParams([...filters, ["page", String(page)], ["limit", String(SEARCH_PAGE)]]);
@@ -80,7 +132,8 @@ function addSearch({ guard, act }: Parts): void {
       for (const item of data) {
         const texts = [item.to, item.text, item.caption, item.filename, item.messageId, item.error?.message];
         const isFound = texts.some((text) => text?.toLowerCase().normalize("NFKC").includes(wanted));
-        if (isFound || (digits !== null && item.to.includes(digits))) found.push(item);
+        const isNamed = chats.has(`${item.sessionId} ${item.to.replace(/@s\.whatsapp\.net$/, "")}`);
+        if (isFound || isNamed || (digits !== null && item.to.includes(digits))) found.push(item);
       }
       if (data.length < SEARCH_PAGE) return { data: found, next: null };
       if (found.length >= MOST_HITS) return { data: found, next: page + 1 };

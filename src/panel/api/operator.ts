@@ -109,8 +109,13 @@ export function addOperatorPages(parts: Parts): void {
 }
 
 async function diskOf(folder: string) {
-  const { bavail, blocks, bsize } = statfsSync(folder);
-  return { storeBytes: await bytesIn(folder), freeBytes: bavail * bsize, totalBytes: blocks * bsize };
+  const { blocks, bsize } = statfsSync(folder);
+  return { storeBytes: await bytesIn(folder), freeBytes: freeBytes(folder), totalBytes: blocks * bsize };
+}
+
+export function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }
 
 /** Returns the size of the store's files; media files are in a subfolder and do not count. */

@@ -2,6 +2,7 @@
 import { call, offline, signOut } from "./api.js";
 import { html, useEffect, useRef, useState, useStore } from "./html.js";
 import { t } from "./i18n.js";
+import { useAttention } from "./live.js";
 import { href } from "./router.js";
 import { Work } from "./ui.js";
 
@@ -48,6 +49,8 @@ const accountPages = (account) => [
   ["people", t("People"), `/accounts/${account}/people`],
 ];
 
+/** A larger count is shown as "99+". */
+const MOST_COUNTED = 99;
 /** The pages of agents. */
 const ANSWERING = ["message", "chat", "send"];
 
@@ -61,15 +64,39 @@ const gatewayPages = () => [
   ["list", t("Audit log"), "/gateway/audit"],
 ];
 
-function Pages({ pages, pathname }) {
+/** How much needs a person, by the icon of a page. */
+function countsOf({ items, unread = 0 }) {
+  const count = (...kinds) => items.filter(({ kind }) => kinds.includes(kind)).length;
+  return {
+    line: count("line_unlinked", "line_down", "line_restricted"),
+    hook: count("webhook_failing", "webhook_off"),
+    message: items.find(({ kind }) => kind === "failed")?.count ?? 0,
+    chat: unread,
+  };
+}
+
+function Pages({ pages, pathname, counts = {} }) {
   return html`<ul>${
     pages.map(([icon, name, to, exact]) => {
       const here = pathname === to || (!exact && pathname.startsWith(`${to}/`));
-      return html`<li key=${to}><a href=${href(to)} aria-current=${
-        here ? "page" : undefined
-      }><${Icon} name=${icon} />${name}</a></li>`;
+      return html`
+        <li
+          key=${to}><a href=${href(to)} aria-current=${here
+            ? "page"
+            : undefined}><${Icon} name=${icon} />${name}${counts[icon] > 0 &&
+            html`<span class="grow"></span><span class="count" title=${t("Needs attention")}>${
+              counts[icon] > MOST_COUNTED ? `${MOST_COUNTED}+` : counts[icon]
+            }</span>`}</a></li>
+      `;
     })
   }</ul>`;
+}
+
+/** The pages of an account, with counts of what needs a person. */
+function AccountPages({ account, person, pathname }) {
+  const attention = useAttention(`/accounts/${account}`);
+  const pages = accountPages(account).filter(([icon]) => person.role !== "agent" || ANSWERING.includes(icon));
+  return html`<${Pages} pages=${pages} pathname=${pathname} counts=${attention ? countsOf(attention) : {}} />`;
 }
 
 export function Offline() {
@@ -111,10 +138,7 @@ export function Frame({ account, person, pathname, children }) {
         ${brand}
         <div class="places">${account && html`
           <div class="who">${t("Account")}<strong>${name ?? "…"}</strong></div>
-          <${Pages} pages=${accountPages(account).filter(([icon]) =>
-            person.role !== "agent" || ANSWERING.includes(icon)
-          )}
-            pathname=${pathname} />
+          <${AccountPages} key=${account} account=${account} person=${person} pathname=${pathname} />
         `}
         ${person.operator && html`
           <h2>${t("Operator")}</h2>

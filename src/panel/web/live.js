@@ -185,6 +185,16 @@ export function usePaged(load, deps, topics, older) {
 export const useData = (below, topics = [], deps = []) =>
   useLoad(async () => (await call("GET", below)).data, [below, ...deps], topics);
 
+/** How often what needs a person is asked for; most of it changes with an event besides. */
+const ATTENTION_MS = 15_000;
+
+/** What needs a person: `{ items }` of an account (`/accounts/…`), or of the gateway (`/operator`); null at first. */
+export function useAttention(below) {
+  const { data, reload } = useData(`${below}/attention`, ["lines", "webhooks"]);
+  useEvery(ATTENTION_MS, reload);
+  return data;
+}
+
 /** `useData` with the public API. */
 export const useApi = (account, below, ...rest) => useData(v1(account) + below, ...rest);
 
@@ -192,24 +202,35 @@ export const useApi = (account, below, ...rest) => useData(v1(account) + below, 
 export const useLines = (account) => useApi(account, "/sessions", ["lines"]);
 
 /**
- * The groups among these chats (`[line, chat]` each), with their names, for which each line is asked. Only the network
- * knows the names, so a line is asked once per visit; one that is offline is asked again when lines change.
+ * The names of these chats (`[line, chat]` each), as `Map` by chat. Those of groups that have no name yet are asked of
+ * the network, once per visit; a line that is offline is asked again when lines change.
  */
-export function useGroups(account, chats) {
-  const [groups, setGroups] = useState([]);
-  const lines = [...new Set(chats.filter(([, chat]) => isGroup(chat)).map(([line]) => line))].sort().join();
+export function useNames(account, chats) {
+  const [names, setNames] = useState(new Map());
+  const wanted = [...new Set(chats.filter(([, chat]) => chat).map((pair) => pair.join(" ")))].sort().join();
   useEffect(() => {
-    const unasked = new Set(lines.split(",").filter(Boolean));
+    const byLine = Map.groupBy(wanted.split(",").filter(Boolean).map((pair) => pair.split(" ")), ([line]) => line);
+    const add = (found) => setNames((known) => new Map([...known, ...found]));
+    const unasked = new Set();
     const ask = () => {
       for (const line of unasked) {
         api(account, "GET", `/sessions/${line}/groups`)
-          .then(({ data }) => unasked.delete(line) && setGroups((known) => [...known, ...data]), () => {});
+          .then(({ data }) => unasked.delete(line) && add(data.map(({ id, name }) => [id, name])), () => {});
       }
     };
-    ask();
+    for (const [line, pairs] of byLine) {
+      const all = pairs.map(([, chat]) => chat);
+      call("GET", `/accounts/${account}/lines/${line}/names?chats=${all.map(encodeURIComponent).join()}`)
+        .then(({ data }) => {
+          add(Object.entries(data));
+          if (all.every((chat) => !isGroup(chat) || chat in data)) return;
+          unasked.add(line);
+          ask();
+        }, () => {});
+    }
     return listen("lines", ask);
-  }, [account, lines]);
-  return groups;
+  }, [account, wanted]);
+  return names;
 }
 
 /** Calls `work` at intervals while the tab is visible. */

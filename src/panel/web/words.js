@@ -19,6 +19,19 @@ export const messageWord = (status) =>
 export const messageKind = (status) =>
   ({ sent: "good", delivered: "good", read: "good", failed: "bad", processing: "info" })[status] ?? "";
 
+/** Why a message failed, in a word or two. */
+export const errorWord = (code) =>
+  ({
+    cancelled: t("cancelled"),
+    cancelled_by_reply: t("cancelled by a reply"),
+    expired: t("expired"),
+    number_not_registered: t("not on WhatsApp"),
+    recipient_opted_out: t("opted out"),
+    account_restricted: t("restricted by WhatsApp"),
+    refused: t("refused by WhatsApp"),
+    unacknowledged: t("not acknowledged"),
+  })[code] ?? code.replaceAll("_", " ");
+
 /** The kinds of messages. */
 export const KINDS = [
   "text",
@@ -130,8 +143,8 @@ export const phone = (to) =>
 
 export const isGroup = (chat) => chat.endsWith("@g.us");
 
-/** Returns the name of a chat, with the groups known so far (`useGroups`). */
-export const chatName = (to, groups) => groups.find(({ id }) => id === to)?.name ?? phone(to);
+/** Returns the name of a chat, of those known so far (`useNames`). An erased person has none. */
+export const chatName = (to, names) => to === "" ? t("erased") : names.get(to) ?? phone(to);
 
 const wordOf = ({ status, passkey }) =>
   passkey ? t("waiting for passkey") : ({

@@ -18,6 +18,8 @@ const ALLOWED = [
 /** The panel's own routes of an account that agents may call. */
 const OWN = [
   "GET /accounts/:accountId",
+  "GET /accounts/:accountId/attention",
+  "GET /accounts/:accountId/lines/:sessionId/names",
   "GET /accounts/:accountId/live",
   "GET /accounts/:accountId/search",
 ];

@@ -126,7 +126,6 @@ export default {
   "Events that could not be delivered after all retries.":
     "Eventos que no se pudieron entregar tras todos los reintentos.",
   "Every event appears here with all its attempts.": "Cada evento aparece aquí con todos sus intentos.",
-  "Every event was delivered.": "Todos los eventos se han entregado.",
   "Example": "Ejemplo",
   "Failed": "Fallidos",
   "Failed deliveries": "Entregas fallidas",
@@ -435,8 +434,6 @@ export default {
   "The data is being erased in the background.": "Los datos se están borrando en segundo plano.",
   "The device is unlinked from the phone. Linking it again needs a new QR code.":
     "El dispositivo se desvincula del teléfono. Para volver a vincularlo hará falta otro código QR.",
-  "The disk is nearly full. Free up space: sending stops before it is full and resumes when there is room.":
-    "El disco está casi lleno. Libera espacio: los envíos se detienen antes de que se llene y se reanudan cuando hay sitio.",
   "The file could not be uploaded.": "No se pudo subir el archivo.",
   "The gateway is not responding.": "La pasarela no responde.",
   "The gateway reconnected it once, without success. Messages are still sent, but incoming ones do not arrive.":
@@ -550,7 +547,6 @@ export default {
   "Welcome": "Te damos la bienvenida",
   "What arrives can't be decrypted.": "Los mensajes que llegan no se pueden descifrar.",
   "What was missed comes to no end.": "Los mensajes pendientes no terminan de llegar.",
-  "What your webhooks receive, as it happens.": "Lo que reciben tus webhooks, en directo.",
   "WhatsApp Web version": "Versión de WhatsApp Web",
   "WhatsApp asks for this account's passkey (until {time}). It can only be used on web.whatsapp.com.":
     "WhatsApp pide la llave de acceso de esta cuenta (hasta {time}). Solo se puede usar en web.whatsapp.com.",
@@ -650,7 +646,6 @@ export default {
   "no limit": "sin límite",
   "normal": "normal",
   "not linked yet": "aún sin vincular",
-  "number, text, file, ID": "número, texto, archivo, ID",
   "of {limit}": "de {limit}",
   "off": "desactivado",
   "on": "activada",
@@ -792,4 +787,36 @@ export default {
   "Who answers chats sees chats and messages, and can send; no keys, webhooks, lines or people.":
     "Quien responde chats ve chats y mensajes y puede enviar; no ve claves, webhooks, líneas ni personas.",
   "Valid until": "Válida hasta",
+  "cancelled by a reply": "cancelado por una respuesta",
+  "not on WhatsApp": "sin cuenta de WhatsApp",
+  "opted out": "de baja",
+  "restricted by WhatsApp": "restringido por WhatsApp",
+  "refused by WhatsApp": "rechazado por WhatsApp",
+  "not acknowledged": "sin confirmación",
+  "The subscription ends {time}.": "La suscripción termina: {time}.",
+  "{line} lost its link and neither sends nor receives.": "{line} perdió su vínculo: no envía ni recibe.",
+  "{line} is not connected.": "{line} no está conectada.",
+  "See": "Ver",
+  "WhatsApp restricts {line} until {time}.": "WhatsApp restringe {line} hasta {time}.",
+  "WhatsApp restricts {line}.": "WhatsApp restringe {line}.",
+  "{url} has failed since {time}.": "{url} falla desde {time}.",
+  "{url} is off and receives no events.": "{url} está desactivado y no recibe eventos.",
+  "The disk is nearly full ({size} free). Sending stops before it is full and resumes when there is room.":
+    "El disco está casi lleno ({size} libres). El envío se detiene antes de llenarse y sigue cuando hay espacio.",
+  "WhatsApp refuses this version of WhatsApp Web from {time}. Let the gateway reach web.whatsapp.com, or update it.":
+    "WhatsApp rechaza esta versión de WhatsApp Web desde {time}. Permita que la pasarela acceda a web.whatsapp.com, o actualícela.",
+  "More than {n} messages failed today. The newest: {reasons}.":
+    "Hoy fallaron más de {n} mensajes. Los más recientes: {reasons}.",
+  "{n} message failed today: {reasons}.": "Hoy falló {n} mensaje: {reasons}.",
+  "{n} messages failed today: {reasons}.": "Hoy fallaron {n} mensajes: {reasons}.",
+  "Needs attention": "Requiere atención",
+  "{n} more": "{n} más",
+  "erased": "borrado",
+  "name, number, text, file, ID": "nombre, número, texto, archivo, ID",
+  "Every event was delivered or is being retried.": "Todos los eventos se entregaron o se están reintentando.",
+  "retrying": "reintentando",
+  "Show the message": "Ver el mensaje",
+  "No webhook has a recent delivery of it.": "Ningún webhook tiene una entrega reciente.",
+  "What your webhooks receive: the newest, then as it happens.":
+    "Lo que reciben sus webhooks: lo más reciente, luego según ocurre.",
 };

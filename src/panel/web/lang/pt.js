@@ -127,7 +127,6 @@ export default {
   "Events that could not be delivered after all retries.":
     "Eventos que não puderam ser entregues depois de todas as tentativas.",
   "Every event appears here with all its attempts.": "Cada evento aparece aqui com todas as tentativas.",
-  "Every event was delivered.": "Todos os eventos foram entregues.",
   "Example": "Exemplo",
   "Failed": "Com falha",
   "Failed deliveries": "Entregas com falha",
@@ -434,8 +433,6 @@ export default {
   "The data is being erased in the background.": "Os dados estão sendo apagados em segundo plano.",
   "The device is unlinked from the phone. Linking it again needs a new QR code.":
     "O aparelho é desconectado do celular. Para vincular de novo, será preciso outro código QR.",
-  "The disk is nearly full. Free up space: sending stops before it is full and resumes when there is room.":
-    "O disco está quase cheio. Libere espaço: os envios param antes de ele encher e são retomados quando há espaço.",
   "The file could not be uploaded.": "Não foi possível enviar o arquivo.",
   "The gateway is not responding.": "O gateway não responde.",
   "The gateway reconnected it once, without success. Messages are still sent, but incoming ones do not arrive.":
@@ -546,7 +543,6 @@ export default {
   "Welcome": "Boas-vindas",
   "What arrives can't be decrypted.": "As mensagens que chegam não podem ser decifradas.",
   "What was missed comes to no end.": "As mensagens pendentes não terminam de chegar.",
-  "What your webhooks receive, as it happens.": "O que seus webhooks recebem, ao vivo.",
   "WhatsApp Web version": "Versão do WhatsApp Web",
   "WhatsApp asks for this account's passkey (until {time}). It can only be used on web.whatsapp.com.":
     "O WhatsApp pede a chave de acesso desta conta (até {time}). Ela só pode ser usada em web.whatsapp.com.",
@@ -645,7 +641,6 @@ export default {
   "no limit": "sem limite",
   "normal": "normal",
   "not linked yet": "ainda não vinculada",
-  "number, text, file, ID": "número, texto, arquivo, ID",
   "of {limit}": "de {limit}",
   "off": "desativado",
   "on": "ativado",
@@ -788,4 +783,36 @@ export default {
   "Who answers chats sees chats and messages, and can send; no keys, webhooks, lines or people.":
     "Quem responde conversas vê conversas e mensagens e pode enviar; não vê chaves, webhooks, linhas nem pessoas.",
   "Valid until": "Válido até",
+  "cancelled by a reply": "cancelada por uma resposta",
+  "not on WhatsApp": "sem conta do WhatsApp",
+  "opted out": "descadastrado",
+  "restricted by WhatsApp": "restrito pelo WhatsApp",
+  "refused by WhatsApp": "recusada pelo WhatsApp",
+  "not acknowledged": "sem confirmação",
+  "The subscription ends {time}.": "A assinatura termina: {time}.",
+  "{line} lost its link and neither sends nor receives.": "{line} perdeu o vínculo: não envia nem recebe.",
+  "{line} is not connected.": "{line} não está conectada.",
+  "See": "Ver",
+  "WhatsApp restricts {line} until {time}.": "O WhatsApp restringe {line} até {time}.",
+  "WhatsApp restricts {line}.": "O WhatsApp restringe {line}.",
+  "{url} has failed since {time}.": "{url} falha desde {time}.",
+  "{url} is off and receives no events.": "{url} está desativado e não recebe eventos.",
+  "The disk is nearly full ({size} free). Sending stops before it is full and resumes when there is room.":
+    "O disco está quase cheio ({size} livres). O envio para antes de encher e continua quando houver espaço.",
+  "WhatsApp refuses this version of WhatsApp Web from {time}. Let the gateway reach web.whatsapp.com, or update it.":
+    "O WhatsApp recusa esta versão do WhatsApp Web a partir de {time}. Permita que o gateway acesse web.whatsapp.com, ou atualize-o.",
+  "More than {n} messages failed today. The newest: {reasons}.":
+    "Mais de {n} mensagens falharam hoje. As mais recentes: {reasons}.",
+  "{n} message failed today: {reasons}.": "{n} mensagem falhou hoje: {reasons}.",
+  "{n} messages failed today: {reasons}.": "{n} mensagens falharam hoje: {reasons}.",
+  "Needs attention": "Requer atenção",
+  "{n} more": "mais {n}",
+  "erased": "apagado",
+  "name, number, text, file, ID": "nome, número, texto, arquivo, ID",
+  "Every event was delivered or is being retried.": "Todos os eventos foram entregues ou estão sendo tentados de novo.",
+  "retrying": "tentando de novo",
+  "Show the message": "Ver a mensagem",
+  "No webhook has a recent delivery of it.": "Nenhum webhook tem uma entrega recente.",
+  "What your webhooks receive: the newest, then as it happens.":
+    "O que seus webhooks recebem: o mais recente, depois conforme acontece.",
 };

@@ -1,10 +1,12 @@
-// Events as they happen, newest first. They are read from the feed with a cursor, so none is missed while the tab is
-// hidden or the list is held.
-import { api, eventNames } from "../api.js";
+// The newest events, then those that happen, newest first. They are read from the feed with a cursor, so none is missed
+// while the tab is hidden or the list is held. Each opens what a webhook gets, its message, and its deliveries.
+import { api, call, eventNames } from "../api.js";
 import { html, useRef, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { useLoad } from "../live.js";
-import { Card, Empty, Head, Loaded, Select, Time, Work } from "../ui.js";
+import { useData, useLoad } from "../live.js";
+import { href } from "../router.js";
+import { Badge, Card, Empty, Head, Loaded, Select, Time, Work } from "../ui.js";
+import { deliveryKind, deliveryWord } from "../words.js";
 
 const MOST = 200;
 const PAGE = 1_000;
@@ -13,12 +15,16 @@ const MOST_PAGES = 10;
 
 export function Events({ account }) {
   /** `after` is the cursor; "" while the account has no events at all. */
-  const feed = useRef({ after: "now", events: [] });
+  const feed = useRef(null);
   const [type, setType] = useState("");
   /** The events shown while the list is held; null otherwise. */
   const [held, setHeld] = useState(null);
   const live = useLoad(
     async () => {
+      if (feed.current === null) {
+        const { data } = await call("GET", `/accounts/${account}/events`);
+        feed.current ??= { after: data[0]?.id ?? "", events: data };
+      }
       for (let page = 1, more = true; more; page++) {
         const from = feed.current;
         const after = from.after && `&after=${from.after}`;
@@ -43,7 +49,7 @@ export function Events({ account }) {
   };
   return html`
     <div class="stack">
-      <${Head} title=${t("Events")} text=${t("What your webhooks receive, as it happens.")}>
+      <${Head} title=${t("Events")} text=${t("What your webhooks receive: the newest, then as it happens.")}>
         <button type="button" aria-pressed=${held !== null} onClick=${() => setHeld(held ? null : live.data)}>${held
           ? t("Resume updates")
           : t("Pause updates")}</button>
@@ -67,10 +73,7 @@ export function Events({ account }) {
                         <div
                           class="row"><strong class="mono">${event.event}</strong><span class="soft">${event
                             .sessionName}</span><span class="grow"></span><${Time} at=${event.createdAt} /></div>
-                        <details>
-                          <summary class="small soft">${brief(event)}</summary>
-                          <pre>${JSON.stringify(event, null, 2)}</pre>
-                        </details>
+                        <${Details} account=${account} event=${event} />
                       </div>
                     </li>
                   `
@@ -80,6 +83,39 @@ export function Events({ account }) {
         </${Card}>
       </div>
   `;
+}
+
+/** What a webhook gets; once it is opened, the way to the message and to the deliveries. */
+function Details({ account, event }) {
+  const [isOpen, setOpen] = useState(false);
+  return html`
+    <details onToggle=${({ target }) => setOpen(target.open)}>
+      <summary class="small soft">${brief(event)}</summary>
+      <pre>${JSON.stringify(event, null, 2)}</pre>
+      ${event.data.messageId?.startsWith("msg_") &&
+        html`<p><a href=${href(`/accounts/${account}/messages/${event.data.messageId}`)}>${
+          t("Show the message")
+        }</a></p>`}
+      ${isOpen && html`<${Deliveries} account=${account} event=${event} />`}
+    </details>
+  `;
+}
+
+function Deliveries({ account, event }) {
+  const found = useData(`/accounts/${account}/events/${event.id}/deliveries`, ["deliveries"]);
+  return html`<${Loaded} state=${found}>${(rows) =>
+    rows.length === 0
+      ? html`<p class="small soft">${t("No webhook has a recent delivery of it.")}</p>`
+      : html`<ul class="stack tight small">${
+        rows.map((row) =>
+          html`
+            <li key=${row.webhookId}
+              class="row"><a class="break" href=${href(
+                `/accounts/${account}/webhooks/${row.webhookId}`,
+              )}>${row.url}</a><${Badge} kind=${deliveryKind(row.status)}>${deliveryWord(row.status)}</${Badge}></li>
+          `
+        )
+      }</ul>`}</${Loaded}>`;
 }
 
 function brief({ data }) {

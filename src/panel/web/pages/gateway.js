@@ -1,18 +1,20 @@
 // The gateway at a glance: what runs, what waits, how much disk space is left; and the failed deliveries of all accounts.
+import { api } from "../api.js";
 import { html } from "../html.js";
 import { bytes, number, said, t, when } from "../i18n.js";
-import { useData, useEvery } from "../live.js";
+import { useAttention, useData, useEvery } from "../live.js";
+import { Attention } from "../attention.js";
 import { href } from "../router.js";
-import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
+import { Card, Empty, Head, Loaded, Table, Time, toast, Work } from "../ui.js";
 import { AccountTable, NewAccount } from "./gateway_accounts.js";
 
 /** Queues, memory and disk change without an event. */
 const POLL_MS = 15_000;
-const LOW_DISK_BYTES = 1024 ** 3;
 
 export function Gateway() {
   const overview = useData("/operator/overview", ["lines"]);
   useEvery(POLL_MS, overview.reload);
+  const attention = useAttention("/operator");
   return html`<${Loaded} state=${overview}>${(data) => {
     const lines = data.accounts.reduce((sum, account) => sum + account.lines, 0);
     const connected = data.accounts.reduce((sum, account) => sum + account.connected, 0);
@@ -32,25 +34,24 @@ export function Gateway() {
           version: data.version,
           time: when(data.startedAt),
         })}>
-              <${NewAccount} reload=${overview.reload} /></${Head}>
-            ${freeBytes < LOW_DISK_BYTES &&
-              html`<p class="note bad">${
-                t("The disk is nearly full. Free up space: sending stops before it is full and resumes when there is room.")
-              }</p>`}
-            <div class="grid">${figures.map(([name, value, of]) =>
-              html`
-                <div class="card">
-                  <dl class="pad figure">
-                    <dt>${name}</dt>
-                    <dd>${value} <small>${of}</small></dd>
-                  </dl>
-                </div>
-              `
-            )}</div>
-            <${Card} title=${t("Accounts")} actions=${html`<a href=${href("/gateway/accounts")}>${
-              t("See all")
-            }</a>`}><${AccountTable} rows=${data.accounts.slice(0, 8)} /></${Card}>
-            <${Card} title=${t("System")} pad><dl class="facts">
+          <${NewAccount} reload=${overview.reload} />
+          </${Head}>
+          <${Attention} items=${attention?.items ?? []} more=${attention?.more} />
+          <div class="grid">${figures.map(([name, value, of]) =>
+            html`
+              <div class="card">
+                <dl class="pad figure">
+                  <dt>${name}</dt>
+                  <dd>${value} <small>${of}</small></dd>
+                </dl>
+              </div>
+            `
+          )}</div>
+          <${Card} title=${t("Accounts")} actions=${html`<a href=${href("/gateway/accounts")}>${t("See all")}</a>`}>
+            <${AccountTable} rows=${data.accounts.slice(0, 8)} />
+            </${Card}>
+            <${Card} title=${t("System")} pad>
+              <dl class="facts">
               <dt>${t("Version")}</dt><dd>${data.version}</dd><dt>Deno</dt><dd>${data.deno}</dd>
               <dt>${t("WhatsApp Web version")}</dt><dd>${data.webVersion ?? t("the latest")}</dd>
               <dt>${t("Memory")}</dt><dd>${bytes(data.memoryBytes)}</dd>
@@ -58,8 +59,9 @@ export function Gateway() {
                 <dt>${t("Data size")}</dt>
                 <dd>${bytes(storeBytes)}</dd>
               `}
-              <dt>${t("Running since")}</dt><dd><${Time} at=${data.startedAt} /></dd></dl></${Card}>
-          </div>
+              <dt>${t("Running since")}</dt><dd><${Time} at=${data.startedAt} /></dd></dl>
+              </${Card}>
+              </div>
     `;
   }}</${Loaded}>`;
 }
@@ -76,7 +78,7 @@ export function Deliveries() {
           rows.length === 0
             ? html`
               <${Empty} title=${t("No failed deliveries")}>
-                <p>${t("Every event was delivered.")}</p>
+                <p>${t("Every event was delivered or is being retried.")}</p>
                 </${Empty}>
             `
             : html`<${Table} caption=${t("Failed deliveries")} rows=${rows} keyOf=${(row) =>
@@ -85,7 +87,10 @@ export function Deliveries() {
                 html`<a class="main mono" href=${
                   href(`/accounts/${row.accountId}/webhooks/${row.webhookId}?status=failed`)
                 }>${row.event}</a>`],
-              [t("Account"), (row) => html`<span class="break">${row.accountName}</span>`],
+              [
+                t("Account"),
+                (row) => html`<a class="break" href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`,
+              ],
               [t("Address"), (row) =>
                 html`<span class="clip">${row.url}</span>`],
               [t("Last answer"), (row) =>
@@ -94,6 +99,14 @@ export function Deliveries() {
                 }</span>`],
               [t("Time"), (row) =>
                 html`<${Time} at=${row.createdAt} />`],
+              ["", (row) =>
+                html`
+                  <${Work} kind="small" run=${async () => {
+                    await api(row.accountId, "POST", `/webhooks/${row.webhookId}/deliveries/${row.id}/redeliver`);
+                    toast(t("Redelivery scheduled."));
+                    await failed.reload();
+                  }}>${t("Redeliver")}</${Work}>
+                `, "end"],
             ]} />`
         }</${Card}>`}</${Loaded}>
       </div>

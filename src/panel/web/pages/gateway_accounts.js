@@ -105,7 +105,7 @@ function Change({ row, reload }) {
     ${
     row.active
       ? html`
-        <${Ask} kind="small danger" title=${t("Deactivate {name}?", { name: row.name })} button=${t(
+        <${Ask} kind="small" title=${t("Deactivate {name}?", { name: row.name })} button=${t(
           "Deactivate",
         )} run=${() => patch({ active: false })}
           text=${html`<p>${

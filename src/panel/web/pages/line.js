@@ -3,7 +3,7 @@ import { api, call } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { number, said, t, tn, when } from "../i18n.js";
 import { Linking, Signing } from "../linking.js";
-import { useApi, useEvery, useGroups, useLoad } from "../live.js";
+import { useApi, useEvery, useLoad, useNames } from "../live.js";
 import { go, href } from "../router.js";
 import {
   Ask,
@@ -247,7 +247,7 @@ const FIRST_ROWS = 20;
 
 function Queue({ account, line, queue, health }) {
   const [all, setAll] = useState(false);
-  const groups = useGroups(account, queue.data?.map(({ to }) => [line._id, to]) ?? []);
+  const names = useNames(account, queue.data?.map(({ to }) => [line._id, to]) ?? []);
   const cancel = async (id) => {
     await api(account, "DELETE", `/messages/${id}`);
     await queue.reload();
@@ -279,7 +279,7 @@ function Queue({ account, line, queue, health }) {
               [t("To"), (row) =>
                 html`<span class="nowrap"><span class="soft">${row.position}.</span> <a class="main" href=${
                   href(`/accounts/${account}/messages/${row.messageId}`)
-                }>${chatName(row.to, groups)}</a></span>`],
+                }>${chatName(row.to, names)}</a></span>`],
               [
                 t("Status"),
                 (row) =>

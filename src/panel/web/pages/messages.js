@@ -1,8 +1,8 @@
 // The history: filters in the URL, text search, one page at a time; and one message with its states.
 import { api, call, isAgent } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
-import { number, said, t } from "../i18n.js";
-import { useApi, useEvery, useGroups, useLines, useLoad } from "../live.js";
+import { number, said, t, when } from "../i18n.js";
+import { useApi, useEvery, useLines, useLoad, useNames } from "../live.js";
 import { go, href, setQuery } from "../router.js";
 import {
   Badge,
@@ -20,7 +20,18 @@ import {
   usePost,
   Work,
 } from "../ui.js";
-import { chatName, farthest, KINDS, kindWord, messageKind, messageWord, waitWord } from "../words.js";
+import {
+  chatName,
+  errorWord,
+  farthest,
+  isGroup,
+  KINDS,
+  kindWord,
+  messageKind,
+  messageWord,
+  phone,
+  waitWord,
+} from "../words.js";
 
 const LIMIT = 25;
 const POLL_MS = 5_000;
@@ -46,7 +57,7 @@ export function Messages({ account, query }) {
   );
   // An accepted message causes no event until it leaves.
   useEvery(POLL_MS, messages.reload, page === "1" && q === "");
-  const groups = useGroups(account, messages.data?.rows.map(({ sessionId, to }) => [sessionId, to]) ?? []);
+  const names = useNames(account, messages.data?.rows.map(({ sessionId, to }) => [sessionId, to]) ?? []);
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? t("deleted line");
   const set = (name) => ({ target }) => setQuery({ [name]: target.value, page: "" });
   const choice = (name, label, options) =>
@@ -93,12 +104,16 @@ export function Messages({ account, query }) {
                 : html`<${Table} caption=${t("Messages")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
                   [t("To"), (row) =>
                     html`<a class="main" href=${href(`/accounts/${account}/messages/${row.messageId}`)}>${
-                      chatName(row.to, groups)
-                    }</a>`],
+                      row.erasedAt ? html`<em class="soft">${t("erased")}</em>` : chatName(row.to, names)
+                    }</a>${
+                      names.has(row.to) && !isGroup(row.to) &&
+                      html`<br /><span class="small soft">${phone(row.to)}</span>`
+                    }`],
                   [t("Content"), (row) =>
                     html`<span class="clip">${contentOf(row)}</span>`],
                   [t("Status"), (row) =>
-                    html`<${Badge} kind=${messageKind(farthest(row))}>${messageWord(farthest(row))}</${Badge}>`],
+                    html`<${Badge} kind=${messageKind(farthest(row))}>${messageWord(farthest(row))}</${Badge}><${Why}
+                      row=${row} />`],
                   [t("Line"), (row) =>
                     html`<span class="clip">${nameOf(row.sessionId)}</span>`],
                   [t("Accepted"), (row) =>
@@ -138,10 +153,17 @@ function Search({ value }) {
     <div class="wide">
       <${Field} label=${t("Search")} type="search" value=${typed ?? value} onInput=${({ target }) =>
         setTyped(target.value)} placeholder=${t(
-          "number, text, file, ID",
+          "name, number, text, file, ID",
         )} />
     </div>
   `;
+}
+
+/** Why a message failed, or when it is to leave. */
+function Why({ row: { status, error, sendAt } }) {
+  const isScheduled = status === "queued" && sendAt && new Date(sendAt) > new Date();
+  const word = isScheduled ? when(sendAt) : status === "failed" && error ? errorWord(error.code) : null;
+  return word && html`<br /><span class="small soft">${word}</span>`;
 }
 
 const contentOf = ({ type, text, caption, filename }) =>
@@ -150,7 +172,7 @@ const contentOf = ({ type, text, caption, filename }) =>
 export function Message({ account, message: id }) {
   const message = useApi(account, `/messages/${id}`, ["messages"]);
   const lines = useLines(account);
-  const groups = useGroups(account, message.data ? [[message.data.sessionId, message.data.to]] : []);
+  const names = useNames(account, message.data ? [[message.data.sessionId, message.data.to]] : []);
   const post = usePost(account);
   const cancel = async () => {
     await api(account, "DELETE", `/messages/${id}`);
@@ -169,7 +191,7 @@ export function Message({ account, message: id }) {
     };
     return html`
       <div class="stack">
-        <${Head} back=${[`/accounts/${account}/messages`, t("Messages")]} title=${chatName(data.to, groups)} text=${line
+        <${Head} back=${[`/accounts/${account}/messages`, t("Messages")]} title=${chatName(data.to, names)} text=${line
           ?.name}>
           <${Badge} kind=${messageKind(farthest(data))}>${messageWord(farthest(data))}</${Badge}>
               ${data.status === "queued" && html`<${Work} kind="danger" run=${cancel}>${t("Cancel")}</${Work}>`}

@@ -1,7 +1,8 @@
 // An account at a glance: remaining set-up steps, the quota, the last thirty days, and the lines.
 import { html } from "../html.js";
 import { number, t } from "../i18n.js";
-import { useApi, useData, useLines } from "../live.js";
+import { useApi, useAttention, useData, useLines } from "../live.js";
+import { Attention } from "../attention.js";
 import { href } from "../router.js";
 import { Card, Empty, Head, Loaded } from "../ui.js";
 import { byTrouble, LineState, phone } from "../words.js";
@@ -13,27 +14,25 @@ export function Overview({ account }) {
   const about = useApi(account, "/account", ["messages"]);
   const lines = useLines(account);
   const webhooks = useApi(account, "/webhooks", ["webhooks"]);
+  const attention = useAttention(base);
   const usage = useData(`${base}/usage?days=${DAYS}`, ["messages"]);
   return html`
     <div class="stack">
       <${Loaded} state=${about} back=${["/", t("Back to home")]}>${(data) =>
         html`
           <${Head} title=${data.name} text=${t("Plan {plan}", { plan: data.plan.name })}>
-              <a class="button primary" href=${href(`${base}/send`)}>${t("Send a message")}</a>
+            <a class="button primary" href=${href(`${base}/send`)}>${t("Send a message")}</a>
             </${Head}>
-            ${data.expiresAt && new Date(data.expiresAt) < new Date() &&
-              html`<p class="note bad">${
-                t("The subscription has expired. Nothing can be sent until it is renewed.")
-              }</p>`}
+            <${Attention} items=${attention?.items ?? []} base=${base} />
             <${Steps} base=${base} lines=${lines.data} webhooks=${webhooks.data} sent=${data.used.monthly} />
             <div class="grid">
               <${Quota} name=${t("Messages today (UTC)")} used=${data.used.daily} limit=${data.plan.daily} />
               <${Quota} name=${t("Messages this month (UTC)")} used=${data.used.monthly} limit=${data.plan.monthly} />
               <${Quota} name=${t("Lines")} used=${lines.data?.length ?? 0} limit=${data.plan.sessions} />
             </div>
-          <div class="two">
-            <${Card} title=${t("Last {n} days", { n: DAYS })} pad><${Loaded} state=${usage}>${({ days }) =>
-              html`<${Chart} days=${days} />`}</${Loaded}></${Card}>
+            <div class="two">
+              <${Card} title=${t("Last {n} days", { n: DAYS })} pad>
+                <${Loaded} state=${usage}>${({ days }) => html`<${Chart} days=${days} />`}</${Loaded}></${Card}>
             <${Card} title=${t("Lines")} actions=${html`<a href=${href(`${base}/lines`)}>${t("See all")}</a>`}>
               <${Loaded} state=${lines}>${(list) =>
                 list.length === 0

@@ -28,7 +28,7 @@ export function Webhooks({ account }) {
                 [t("Address"), (row) =>
                   html`<a class="main break" href=${href(`/accounts/${account}/webhooks/${row.id}`)}>${row.url}</a>`],
                 [t("Status"), (row) =>
-                  html`<${Badge} kind=${webhookKind(row)}>${webhookWord(row)}</${Badge}>`],
+                  html`<${State} account=${account} webhook=${row} />`],
                 [t("Events"), (row) =>
                   usualEvents().every((name) =>
                       row.events.includes(name)
@@ -42,6 +42,18 @@ export function Webhooks({ account }) {
         ${adding && html`<${NewWebhook} account=${account} close=${() => setAdding(false)} />`}
       </div>
   `;
+}
+
+/** Active, failing, or waiting to try a delivery again. */
+export function State({ account, webhook }) {
+  const pending = useApi(account, `/webhooks/${webhook.id}/deliveries?status=pending&limit=1`, [
+    "webhooks",
+    "deliveries",
+  ]);
+  const isRetrying = webhook.active && !webhook.failingSince && pending.data?.[0]?.attempts.length > 0;
+  return isRetrying
+    ? html`<${Badge} kind="warn">${t("retrying")}</${Badge}>`
+    : html`<${Badge} kind=${webhookKind(webhook)}>${webhookWord(webhook)}</${Badge}>`;
 }
 
 function NewWebhook({ account, close }) {
