@@ -35,12 +35,8 @@ export function mediaOfPhone({ uploads, media, diskShares }: MediaServices): OfP
           const asked = [fields.type, ofPart].find((type) => type && safeMimetype(type) !== UNKNOWN_TYPE);
           const mimetype = asked ?? (name ? fileContent(file, { filename: name }).mimetype : UNKNOWN_TYPE);
           const filename = name ?? `file.${extensionFor(mimetype) ?? "bin"}`;
-          try {
-            await uploads.keep(file, { accountId: account.id, lineId: line.id, mimetype, filename });
-          } catch (error) {
-            await media.remove(file.fileId);
-            throw error;
-          }
+          // If that fails, the sweep of orphans removes the file, unless the commit was written after all.
+          await uploads.keep(file, { accountId: account.id, lineId: line.id, mimetype, filename });
           return { id: mediaIdOf(file.fileId) };
         } catch (error) {
           throw uploadError(error);

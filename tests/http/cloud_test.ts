@@ -126,6 +126,12 @@ const ANSWERS: readonly [name: string, ask: (place: Place) => Ask, answer: (plac
   ["a recipient as a number", ({ phone }) => ["POST", `/v21.0/${phone}/messages`, {
     json: { ...text, to: Number(PERSON) },
   }], () => sent],
+  ["a recipient by user id", ({ phone }) => ["POST", `/v21.0/${phone}/messages`, {
+    json: { ...text, to: null, recipient: `ES.${PERSON}` },
+  }], () => ({ ...sent, contacts: [{ input: `ES.${PERSON}`, wa_id: PERSON }] })],
+  ["one whose number is hidden", ({ phone }) => ["POST", `/v21.0/${phone}/messages`, {
+    json: { ...text, to: null, recipient: "ZZ.123456789012345" },
+  }], () => ({ ...sent, contacts: [{ input: "ZZ.123456789012345", wa_id: "123456789012345@lid" }] })],
   ["fields that change nothing, and null", ({ phone }) => ["POST", `/v21.0/${phone}/messages`, {
     json: { ...text, recipient_type: "individual", context: null, biz_opaque_callback_data: "7", preview: null },
   }], () => sent],
@@ -170,7 +176,23 @@ const ANSWERS: readonly [name: string, ask: (place: Place) => Ask, answer: (plac
   ["the profile", ({ phone }) => ["GET", `/v21.0/${phone}/whatsapp_business_profile`], () => ({
     data: [{ messaging_product: "whatsapp", about: "" }],
   })],
-  ["whom it blocks", ({ phone }) => ["GET", `/v21.0/${phone}/block_users`], () => ({ data: [] })],
+  ["a block by user id", ({ phone }) => ["POST", `/v21.0/${phone}/block_users`, {
+    json: { messaging_product: "whatsapp", block_users: [{ user_id: `ES.${PERSON}` }] },
+  }], () => ({
+    messaging_product: "whatsapp",
+    block_users: { added_users: [{ input: `ES.${PERSON}`, wa_id: PERSON }] },
+  })],
+  ["the subscribed applications", ({ account }) => ["GET", `/v21.0/${account}/subscribed_apps`], () => ({ data: [] })],
+  [
+    "a subscription without an address",
+    ({ account }) => ["POST", `/v21.0/${account}/subscribed_apps`, { json: {} }],
+    () => ({
+      success: true,
+    }),
+  ],
+  ["whom it blocks", ({ phone }) => ["GET", `/v21.0/${phone}/block_users`], () => ({
+    data: [{ messaging_product: "whatsapp", wa_id: PERSON }],
+  })],
   ["the key", ({ world }) => ["GET", `/debug_token?input_token=${world.apiKey}`], ({ account }) => ({
     data: {
       app_id: account,
@@ -219,6 +241,7 @@ const REFUSALS: readonly [name: string, status: number, code: number, ask: (plac
   ["another product", 400, 100, post({ ...text, messaging_product: "sms" })],
   ["no recipient", 400, 100, post({ ...text, to: null })],
   ["no number", 400, 100, post({ ...text, to: "12" })],
+  ["no user id", 400, 100, post({ ...text, to: null, recipient: PERSON })],
   ["an empty text", 400, 100, of("text", { body: "" })],
   ["a type without its member", 400, 100, post({ ...base, type: "image" })],
   ["a member that would change the message", 400, 100, post({ ...text, recipient_identity_key_hash: "x" })],

@@ -1,9 +1,11 @@
 /** `/cloud`: what is sent in the shape of the official API is judged at the phone. Refusals stand in the tables. */
 import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
 import type { Json } from "../../src/cli/client.ts";
 import { type CloudClient, cloudClient } from "../support/cloud_client.ts";
 import { sampleFile } from "../support/sample_files.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000043";
 const ANA = "4917000000043";
@@ -213,3 +215,42 @@ async function templates(stage: Stage, line: LinkedLine, client: CloudClient): P
   });
   await stage.arrival(ANA, (item) => item.text === "Hello Bo");
 }
+
+onStage("an application subscribes once, is asked for the challenge, and gets signed messages", async (stage) => {
+  const { sessionId } = await stage.linkLine(LINE);
+  await stage.addPhone(ANA, "Ana");
+  const client = cloudClient(stage, LINE);
+  const posted: { text: string; signature: string }[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const query = new URL(request.url).searchParams;
+    if (request.method === "GET") {
+      const isMine = query.get("hub.verify_token") === "mine" && query.get("hub.mode") === "subscribe";
+      return isMine ? new Response(query.get("hub.challenge")) : new Response(null, { status: 403 });
+    }
+    posted.push({ text: await request.text(), signature: request.headers.get("x-hub-signature-256") ?? "" });
+    return new Response();
+  });
+  await using _ = { [Symbol.asyncDispose]: () => server.shutdown() };
+  const apps = `/v21.0/${stage.accountId}/subscribed_apps`;
+  const override_callback_uri = `http://127.0.0.1:${server.addr.port}/hook`;
+
+  const refused = await client.ask("POST", apps, { override_callback_uri, verify_token: "another" });
+  assert.deepEqual([refused.status, refused.body.error.code], [400, 100]);
+  const { body } = await client.ask("POST", apps, { override_callback_uri, verify_token: "mine" });
+  assert.ok(body.success && body.secret);
+  // Many applications subscribe at each start.
+  const again = await client.ask("POST", apps, { override_callback_uri, verify_token: "mine" });
+  assert.deepEqual(again.body, { success: true });
+  const { data } = (await client.ask("GET", apps)).body;
+  assert.deepEqual(data.map((app: Json) => app.override_callback_uri), [override_callback_uri]);
+
+  await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text: "¿qué?" });
+  await stage.event({ sessionId, number: LINE }, ({ event }) => event === "message.received");
+  await until(() => Promise.resolve(posted.length > 0), "the message to be posted");
+  const [{ text, signature }] = posted as [{ text: string; signature: string }];
+  assert.equal(signature, `sha256=${createHmac("sha256", body.secret).update(text).digest("hex")}`);
+  assert.equal(JSON.parse(text).entry[0].changes[0].value.messages[0].text.body, "¿qué?");
+
+  assert.deepEqual((await client.ask("DELETE", apps)).body, { success: true });
+  assert.deepEqual((await client.ask("GET", apps)).body, { data: [] });
+});
