@@ -1,6 +1,8 @@
 /** `/cloud`: what each endpoint answers, field by field, and each refusal with its cause, code and status. */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
+import { lineKeys } from "../../src/line/rows.ts";
+import { Change } from "../../src/store/kv.ts";
 import { type ApiWorld, type CallOptions, withApi } from "../support/api_world.ts";
 import { settle } from "../support/runtime.ts";
 
@@ -445,4 +447,16 @@ Deno.test("a key that another process regenerates is refused at once, for sends 
     const read = { ...base, status: "read", message_id: "wamid.none" };
     await assertRefused(world, ["POST", messages(place), { json: read }], { status: 401, code: 190 });
     await assertRefused(world, ["GET", `/v21.0/${place.phone}`], { status: 401, code: 190 });
+  }));
+
+Deno.test("a number that a line no longer has sends nothing, however well it is remembered", () =>
+  withLine(async (place) => {
+    const { world, session } = place;
+    const send: Ask = ["POST", messages(place), { json: text }];
+    for (let i = 0; i < 2; i++) assert.equal((await ask(world, send)).status, 200);
+    // In another process, the owner of another phone scans the line's new code.
+    const { key, value } = await world.kv.get(lineKeys.line(session));
+    await world.kv.commit(new Change().set(key, { ...value!, phone: "34600000002" }));
+    await assertRefused(world, send, { status: 404, code: 100 });
+    assert.equal((await ask(world, ["POST", "/v21.0/34600000002/messages", { json: text }])).status, 200);
   }));

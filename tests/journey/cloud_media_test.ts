@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
+import { get } from "node:http";
 import type { Json } from "../../src/cli/client.ts";
 import { mediaIdOf } from "../../src/cloud/media_id.ts";
 import { cloudClient, uploadForm } from "../support/cloud_client.ts";
@@ -96,6 +97,11 @@ onStage("received files are found by id with the key", async (stage) => {
   assert.deepEqual([body.mime_type, body.sha256, body.file_size], ["image/jpeg", hashOf(bytes), bytes.length]);
   const part = await client.download(body.url, { authorization: `Bearer ${stage.apiKey}`, range: "bytes=1-3" });
   assert.deepEqual([part.status, new Uint8Array(await part.arrayBuffer())], [206, bytes.slice(1, 4)]);
+  // Some clients name the official API's own host for downloads.
+  assert.equal(
+    await statusFor(body.url, { authorization: `Bearer ${stage.apiKey}`, host: "lookaside.fbsbx.com" }),
+    200,
+  );
   const { key } = (await stage.api.call("POST", "/account/keys", { name: "sends", scopes: ["send"] })).data;
   assert.equal((await client.ask("GET", `/v21.0/${id}`, undefined, { authorization: `Bearer ${key}` })).status, 403);
 });
@@ -135,3 +141,13 @@ onStage("uploads and sends by id that cannot be are refused with their codes", a
     );
   }
 });
+
+/** Asks with headers that `fetch` would not send. */
+function statusFor(url: string, headers: Record<string, string>): Promise<number> {
+  return new Promise((resolve, reject) => {
+    get(url, { headers }, (response) => {
+      response.resume();
+      response.on("end", () => resolve(response.statusCode ?? 0));
+    }).on("error", reject);
+  });
+}
