@@ -8,6 +8,8 @@ import { settle } from "../support/runtime.ts";
 
 const PERSON = "34600111222";
 const ID = expect(/^msg_[0-9a-z]{26}$/);
+/** The user id of a person whose number is hidden. */
+const HIDDEN = "ZZ.123456789012345";
 const DIGITS = expect(/^\d{16,}$/);
 
 interface Place {
@@ -54,7 +56,7 @@ const base = { messaging_product: "whatsapp", to: PERSON };
 const text = { ...base, type: "text", text: { body: "hello" } };
 const sent = {
   messaging_product: "whatsapp",
-  contacts: [{ input: PERSON, wa_id: PERSON }],
+  contacts: [{ input: PERSON, wa_id: PERSON, user_id: `ES.${PERSON}` }],
   messages: [{ id: ID, message_status: "accepted" }],
 };
 const phoneNumber = (phone: string) => ({
@@ -124,16 +126,16 @@ const ANSWERS: readonly [name: string, ask: (place: Place) => Ask, answer: (plac
   ], () => sent],
   ["a recipient as people write it", ({ phone }) => ["POST", `/v21.0/${phone}/messages`, {
     json: { ...text, to: "+34 600-111-222" },
-  }], () => ({ ...sent, contacts: [{ input: "+34 600-111-222", wa_id: PERSON }] })],
+  }], () => ({ ...sent, contacts: [{ input: "+34 600-111-222", wa_id: PERSON, user_id: `ES.${PERSON}` }] })],
   ["a recipient as a number", ({ phone }) => ["POST", `/v21.0/${phone}/messages`, {
     json: { ...text, to: Number(PERSON) },
   }], () => sent],
   ["a recipient by user id", ({ phone }) => ["POST", `/v21.0/${phone}/messages`, {
     json: { ...text, to: null, recipient: `ES.${PERSON}` },
-  }], () => ({ ...sent, contacts: [{ input: `ES.${PERSON}`, wa_id: PERSON }] })],
+  }], () => ({ ...sent, contacts: [{ input: `ES.${PERSON}`, wa_id: PERSON, user_id: `ES.${PERSON}` }] })],
   ["one whose number is hidden", ({ phone }) => ["POST", `/v21.0/${phone}/messages`, {
-    json: { ...text, to: null, recipient: "ZZ.123456789012345" },
-  }], () => ({ ...sent, contacts: [{ input: "ZZ.123456789012345", wa_id: "123456789012345@lid" }] })],
+    json: { ...text, to: null, recipient: HIDDEN },
+  }], () => ({ ...sent, contacts: [{ input: HIDDEN, wa_id: "123456789012345@lid", user_id: HIDDEN }] })],
   ["fields that change nothing, and null", ({ phone }) => ["POST", `/v21.0/${phone}/messages`, {
     json: { ...text, recipient_type: "individual", context: null, biz_opaque_callback_data: "7", preview: null },
   }], () => sent],
@@ -176,13 +178,13 @@ const ANSWERS: readonly [name: string, ask: (place: Place) => Ask, answer: (plac
     body: form({ messaging_product: "whatsapp", type: "text/plain", file: new File(["hello"], "a.txt") }),
   }], () => ({ id: DIGITS })],
   ["the profile", ({ phone }) => ["GET", `/v21.0/${phone}/whatsapp_business_profile`], () => ({
-    data: [{ messaging_product: "whatsapp", about: "" }],
+    data: [{ messaging_product: "whatsapp", about: "", vertical: "UNDEFINED" }],
   })],
   ["a block by user id", ({ phone }) => ["POST", `/v21.0/${phone}/block_users`, {
     json: { messaging_product: "whatsapp", block_users: [{ user_id: `ES.${PERSON}` }] },
   }], () => ({
     messaging_product: "whatsapp",
-    block_users: { added_users: [{ input: `ES.${PERSON}`, wa_id: PERSON }] },
+    block_users: { added_users: [{ input: `ES.${PERSON}`, wa_id: PERSON, user_id: `ES.${PERSON}` }] },
   })],
   ["the subscribed applications", ({ account }) => ["GET", `/v21.0/${account}/subscribed_apps`], () => ({ data: [] })],
   [
@@ -193,7 +195,7 @@ const ANSWERS: readonly [name: string, ask: (place: Place) => Ask, answer: (plac
     }),
   ],
   ["whom it blocks", ({ phone }) => ["GET", `/v21.0/${phone}/block_users`], () => ({
-    data: [{ messaging_product: "whatsapp", wa_id: PERSON }],
+    data: [{ messaging_product: "whatsapp", wa_id: PERSON, user_id: `ES.${PERSON}` }],
   })],
   ["the key", ({ world }) => ["GET", `/debug_token?input_token=${world.apiKey}`], ({ account }) => ({
     data: {
@@ -243,7 +245,7 @@ const REFUSALS: readonly [name: string, status: number, code: number, ask: (plac
   ["another product", 400, 100, post({ ...text, messaging_product: "sms" })],
   ["no recipient", 400, 100, post({ ...text, to: null })],
   ["no number", 400, 100, post({ ...text, to: "12" })],
-  ["no user id", 400, 100, post({ ...text, to: null, recipient: PERSON })],
+  ["no user id", 400, 100, post({ ...text, to: null, recipient: "nobody" })],
   ["an empty text", 400, 100, of("text", { body: "" })],
   ["a type without its member", 400, 100, post({ ...base, type: "image" })],
   ["a member that would change the message", 400, 100, post({ ...text, recipient_identity_key_hash: "x" })],

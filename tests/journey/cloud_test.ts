@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import type { Json } from "../../src/cli/client.ts";
 import { type CloudClient, cloudClient } from "../support/cloud_client.ts";
+import { userIdOf } from "../../src/cloud/user_id.ts";
 import { sampleFile } from "../support/sample_files.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
@@ -159,11 +160,12 @@ onStage("what refers to messages, templates and cards goes along whole", async (
 
   const blocking = { messaging_product: "whatsapp", block_users: [{ user: `+${ANA}` }] };
   const path = `/v21.0/${LINE}/block_users`;
+  const user_id = userIdOf(ANA);
   const blocked = await client.ask("POST", path, blocking);
-  assert.deepEqual(blocked.body.block_users, { added_users: [{ input: `+${ANA}`, wa_id: ANA }] });
-  assert.deepEqual((await client.ask("GET", path)).body.data, [{ messaging_product: "whatsapp", wa_id: ANA }]);
+  assert.deepEqual(blocked.body.block_users, { added_users: [{ input: `+${ANA}`, wa_id: ANA, user_id }] });
+  assert.deepEqual((await client.ask("GET", path)).body.data, [{ messaging_product: "whatsapp", wa_id: ANA, user_id }]);
   const unblocked = await client.ask("DELETE", path, blocking);
-  assert.deepEqual(unblocked.body.block_users, { removed_users: [{ input: `+${ANA}`, wa_id: ANA }] });
+  assert.deepEqual(unblocked.body.block_users, { removed_users: [{ input: `+${ANA}`, wa_id: ANA, user_id }] });
   assert.deepEqual((await client.ask("GET", path)).body.data, []);
 
   const profile = `/v21.0/${LINE}/whatsapp_business_profile`;

@@ -1,6 +1,7 @@
 /** Calls `/cloud` of a stage's gateway as a client of the official API does. */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
+import { userIdOf } from "../../src/cloud/user_id.ts";
 import type { Stage } from "./stage.ts";
 
 export interface CloudAnswer {
@@ -38,7 +39,7 @@ export function cloudClient(stage: Stage, phone: string, key = stage.apiKey) {
       const base = { messaging_product: "whatsapp", recipient_type: "individual", to: `+${to}` };
       const { status, body } = await ask("POST", `/v21.0/${phone}/messages`, { ...base, ...message });
       assert.equal(status, 200, JSON.stringify([message, body]));
-      assert.deepEqual(body.contacts, [{ input: `+${to}`, wa_id: to }]);
+      assert.deepEqual(body.contacts, [{ input: `+${to}`, wa_id: to, user_id: userIdOf(to) }]);
       assert.equal(body.messages[0].message_status, "accepted");
       return body.messages[0].id as string;
     },
