@@ -36,6 +36,7 @@ async function furnish(stage: Stage): Promise<string[]> {
     "/bulks",
     "/chats",
     "/send",
+    "/approvals",
     "/webhooks",
     "/events",
     "/opt-outs",

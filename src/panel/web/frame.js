@@ -20,6 +20,7 @@ const ICONS = {
   people:
     "M7.5 9.5a3 3 0 1 0 0-6 3 3 0 0 0 0 6zM2 17c0-3 2.5-5 5.5-5s5.5 2 5.5 5M13 4a3 3 0 0 1 0 5.5M15 12.5c2 .7 3 2.5 3 4.5",
   stop: "M10 2.5a7.5 7.5 0 1 0 0 15 7.5 7.5 0 0 0 0-15zM5 5l10 10",
+  check: "M3.5 4.5h13v11h-13zM6.5 10l2.5 2.5 4.5-5",
   gauge: "M3 14a7 7 0 1 1 14 0M10 14l3.5-5",
   list: "M3 5h14M3 10h14M3 15h9",
   plan: "M3 4h14v4H3zM3 12h14v4H3z",
@@ -42,6 +43,7 @@ const accountPages = (account) => [
   ["bulk", t("Bulks"), `/accounts/${account}/bulks`],
   ["chat", t("Chats"), `/accounts/${account}/chats`],
   ["send", t("Send a message"), `/accounts/${account}/send`],
+  ["check", t("Approvals"), `/accounts/${account}/approvals`],
   ["hook", t("Webhooks"), `/accounts/${account}/webhooks`],
   ["event", t("Events"), `/accounts/${account}/events`],
   ["stop", t("Opt-outs"), `/accounts/${account}/opt-outs`],
@@ -52,7 +54,7 @@ const accountPages = (account) => [
 /** A larger count is shown as "99+". */
 const MOST_COUNTED = 99;
 /** The pages of agents. */
-const ANSWERING = ["message", "chat", "send"];
+const ANSWERING = ["message", "chat", "send", "check"];
 
 const gatewayPages = () => [
   ["gauge", t("Gateway"), "/gateway", true],

@@ -106,6 +106,7 @@ export const priorityWord = (priority) =>
 export function waitWord(waitsFor) {
   if (!waitsFor) return t("its turn");
   const words = {
+    approval: t("an approval"),
     schedule: t("its scheduled time"),
     paused: t("the queue to be resumed"),
     line: t("the line to be connected"),

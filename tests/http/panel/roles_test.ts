@@ -11,8 +11,9 @@ const ALLOWED = [
   /^get \/v1\/sessions\/\{id\}\/groups$/,
   /^post \/v1\/sessions\/\{id\}\/(chats\/\{chat\}\/(read|presence)|check-number)$/,
   /^post \/v1\/messages\/send\/(?!bulk|status)/,
-  /^get \/v1\/messages\/(history|\{id\}|\{id\}\/status)$/,
-  /^delete \/v1\/messages\/\{id\}$/,
+  /^get \/v1\/messages\/(history|proposals|\{id\}|\{id\}\/status)$/,
+  /^(delete|patch) \/v1\/messages\/\{id\}$/,
+  /^post \/v1\/messages\/\{id\}\/approve$/,
   /^get \/v1\/templates/,
 ];
 /** The panel's own routes of an account that agents may call. */

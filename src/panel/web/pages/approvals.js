@@ -1,0 +1,100 @@
+// What keys have proposed: a person reads it, corrects it, and approves or refuses it.
+import { api } from "../api.js";
+import { html, useState } from "../html.js";
+import { t } from "../i18n.js";
+import { useGroups, useLines, useLoad } from "../live.js";
+import { href } from "../router.js";
+import { Ask, Card, Dialog, Empty, Field, Form, Head, Loaded, Pages, Table, Time, toast, Work } from "../ui.js";
+import { chatName, kindWord } from "../words.js";
+
+const LIMIT = 50;
+
+export function Approvals({ account, query }) {
+  const page = Number(query.page ?? 1);
+  const lines = useLines(account);
+  const proposals = useLoad(
+    () => api(account, "GET", `/messages/proposals?page=${page}&limit=${LIMIT}`),
+    [account, page],
+    ["messages"],
+  );
+  const groups = useGroups(account, proposals.data?.data.map(({ sessionId, to }) => [sessionId, to]) ?? []);
+  const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? t("deleted line");
+  const [edited, setEdited] = useState(null);
+  const decide = async (method, path, done) => {
+    try {
+      await api(account, method, `/messages/${path}`);
+      toast(done);
+    } finally {
+      // Somebody else may have decided, or its time was over.
+      await proposals.reload();
+    }
+  };
+  return html`
+    <div class="stack">
+      <${Head} title=${t("Approvals")} text=${t("Messages that a key proposed. They leave once you approve them.")} />
+      <${Card}>
+        <${Loaded} state=${proposals}>${({ data: rows, pagination }) =>
+          pagination.total === 0
+            ? html`
+              <${Empty} title=${t("Nothing to approve")}>
+                <p>${t("Messages of keys that may only propose wait here.")}</p>
+                </${Empty}>
+            `
+            : html`
+              <${Table} caption=${t("Approvals")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
+                [t("To"), (row) =>
+                  html`<a class="main" href=${href(`/accounts/${account}/messages/${row.messageId}`)}>${
+                    chatName(row.to, groups)
+                  }</a>`],
+                [t("Content"), (row) =>
+                  html`<span class="prewrap">${row.text ?? row.caption ?? row.filename ?? kindWord(row.type)}</span>`],
+                [t("Proposed by"), (row) =>
+                  row.proposedBy],
+                [t("Line"), (row) =>
+                  html`<span class="clip">${nameOf(row.sessionId)}</span>`],
+                [t("Leaves at"), (row) =>
+                  row.sendAt ? html`<${Time} at=${row.sendAt} />` : t("its turn")],
+                ["", (row) =>
+                  html`
+                    <div class="row end">
+                      ${row.type === "text" && html`
+                        <button type="button" class="small" onClick=${() =>
+                          setEdited(row)}>${t("Edit")}</button>
+                      `}
+                      <${Ask} kind="small danger" title=${t("Refuse the message?")} button=${t(
+                        "Refuse",
+                      )} text=${html`<p>${
+                        t(
+                          "It is never sent, and its quota is returned.",
+                        )
+                      }</p>`} run=${() =>
+                        decide("DELETE", row.messageId, t("Refused."))}>${t("Refuse")}</${Ask}>
+                      <${Work} kind="small primary" run=${() =>
+                        decide("POST", `${row.messageId}/approve`, t("Approved."))}>${t("Approve")}</${Work}>
+                    </div>
+                  `, "end"],
+              ]} />
+              <${Pages} page=${page} next=${page * LIMIT < pagination.total ? page + 1 : null} />
+            `}</${Loaded}></${Card}>
+      ${edited && html`
+        <${Edit} account=${account} message=${edited} close=${() => setEdited(null)} reload=${proposals.reload} />
+      `}
+    </div>
+  `;
+}
+
+function Edit({ account, message: { messageId, text }, close, reload }) {
+  const save = async (fields) => {
+    await api(account, "PATCH", `/messages/${messageId}`, { body: { text: fields.text } });
+    await reload();
+    close();
+  };
+  return html`
+    <${Dialog} title=${t("Edit the message")} close=${close}>
+      <${Form} submit=${save} button=${t("Save")} cancel=${close}>${(wrong) =>
+        html`
+          <${Field} as="textarea" label=${t("Text")} name="text" rows="6" required defaultValue=${text}
+            wrong=${wrong("text")} />
+        `}</${Form}></${Dialog}>
+  `;
+}
