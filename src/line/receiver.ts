@@ -41,7 +41,7 @@ import PQueue from "p-queue";
 
 export interface ReceiverDeps {
   kv: Kv;
-  recorder: Pick<Recorder, "cancelled">;
+  recorder: Pick<Recorder, "cancelled" | "withdrawn">;
   /** Called after a commit, with the id of the line whose queue has changed. */
   queueChanged(lineId: string): void;
   runtime: Runtime;

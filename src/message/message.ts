@@ -12,6 +12,7 @@
  * | queued     | proved        | sent       | the ack was lost, a receipt says that it arrived     |
  * | processing | acknowledged  | sent       | the server's ack, never less (promise 3)             |
  * | processing | held, retried | queued     | keeps its place and its network id                   |
+ * | processing | held          | failed     | it was withdrawn meanwhile, by its tag or a reply    |
  * | processing | refused       | failed     | final, or the third attempt                          |
  */
 import { isGroup } from "../whatsapp/chats.ts";
@@ -127,6 +128,8 @@ export interface Message {
   /** Attempts that may have reached the network. */
   attempts: number;
   error: MessageError | null;
+  /** Set while it is on its way: with what it ends if it comes back without having been handed to the network. */
+  withdrawn?: MessageError;
   createdAt: number;
   /** After this time, Unix ms, the message is no longer sent. */
   expiresAt: number;

@@ -15,7 +15,7 @@ import type { Lane } from "./rows.ts";
 
 interface CancelDeps {
   kv: Kv;
-  recorder: Pick<Recorder, "cancelled">;
+  recorder: Pick<Recorder, "cancelled" | "withdrawn">;
   /** Called after the commit, with the id of each line whose queue has changed. */
   queueChanged(lineId: string): void;
 }
@@ -40,7 +40,7 @@ export async function cancelByReply(
     }
   }
   if (ids.length === 0) return;
-  await recorder.cancelled(ids, CANCELLED_BY_REPLY);
+  await recorder.withdrawn(ids, CANCELLED_BY_REPLY);
   await settleRefunds(kv, accountId);
   queueChanged(lineId);
 }
@@ -56,12 +56,20 @@ interface NewPlace {
  * the cancelled messages, in the order of the ids.
  */
 export async function cancelQueued(
-  { kv, recorder, queueChanged }: CancelDeps,
+  deps: Omit<CancelDeps, "recorder"> & { recorder: Pick<Recorder, "cancelled"> },
   accountId: string,
   messageIds: readonly string[],
   may = MAY_CHANGE_ALL,
 ): Promise<Message[]> {
-  const cancelled = await recorder.cancelled(messageIds, CANCELLED, may);
+  return await afterCancel(deps, accountId, await deps.recorder.cancelled(messageIds, CANCELLED, may));
+}
+
+/** Settles the quota of cancelled messages, and wakes their lines. */
+async function afterCancel(
+  { kv, queueChanged }: Pick<CancelDeps, "kv" | "queueChanged">,
+  accountId: string,
+  cancelled: Message[],
+): Promise<Message[]> {
   if (cancelled.length > 0) await settleRefunds(kv, accountId);
   for (const lineId of new Set(cancelled.map(({ sessionId }) => sessionId))) queueChanged(lineId);
   return cancelled;
@@ -97,9 +105,13 @@ export class Queued {
     return cancelled.reverse();
   }
 
-  /** Cancels those of these messages of the account, oldest first, that still wait; resolves to their number. */
+  /**
+   * Cancels those of these messages of the account, oldest first, that still wait; resolves to their number. One on its
+   * way is not counted: it is sent, or cancelled if it comes back.
+   */
   async cancelAll(accountId: string, messageIds: readonly string[], may = MAY_CHANGE_ALL): Promise<number> {
-    const cancelled = await cancelQueued(this.#deps, accountId, messageIds.toReversed(), may);
+    const withdrawn = await this.#deps.recorder.withdrawn(messageIds.toReversed(), CANCELLED, may);
+    const cancelled = await afterCancel(this.#deps, accountId, withdrawn);
     // When repeated after a crash, it settles the refunds of what was cancelled before.
     if (cancelled.length === 0) await settleRefunds(this.#deps.kv, accountId);
     return cancelled.length;

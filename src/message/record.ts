@@ -35,6 +35,7 @@ const EXPIRED: MessageError = {
 /** Errors of messages that never got as far as their chat. */
 const NEVER_SAID: ReadonlySet<string> = new Set([
   CANCELLED.code,
+  CANCELLED_BY_REPLY.code,
   EXPIRED.code,
   "recipient_opted_out",
   "session_logged_out",
@@ -113,12 +114,17 @@ export class Recorder {
 
   /**
    * Moves `processing` to `queued`, with the same place and network id. `hold` uncounts the attempt: the network was
-   * not asked. So does an error: the message waits because of it, and the record shows it meanwhile.
+   * not asked. So does an error: the message waits because of it, and the record shows it meanwhile. One
+   * that was withdrawn before the network was asked ends instead.
    */
   requeued(row: MessageRow, why: "hold" | "again" | MessageError, alongside?: Alongside): Promise<Message | null> {
     const taken = why === "again" ? 0 : 1;
     const error = typeof why === "string" ? null : why;
-    const next = (m: Message): Message => ({ ...m, status: "queued", attempts: m.attempts - taken, error });
+    const next = (m: Message): Message => {
+      const attempts = m.attempts - taken;
+      if (m.withdrawn && attempts === 0) return { ...m, status: "failed", attempts, error: m.withdrawn };
+      return { ...m, status: "queued", attempts, error };
+    };
     return this.#moveOne({ ...underway(row), next }, alongside);
   }
 
@@ -169,6 +175,28 @@ export class Recorder {
       }
     }
     return cancelled;
+  }
+
+  /**
+   * Does `cancelled`, and marks those on their way, so that they end if they come back without having been handed to
+   * the network. Resolves to the messages that are cancelled now.
+   */
+  async withdrawn(messageIds: readonly string[], error = CANCELLED, may = MAY_CHANGE_ALL): Promise<Message[]> {
+    const { kv } = this.#deps;
+    const cancelled = await this.cancelled(messageIds, error, may);
+    const ended = new Set(cancelled.map(({ id }) => id));
+    const cameBack: string[] = [];
+    for (const id of messageIds.filter((id) => !ended.has(id))) {
+      await retryOnConflict(kv, async () => {
+        const slot = await kv.get(messageKeys.message(id));
+        const change = new Change();
+        if (!slot.value || !may(slot.value)) return { change, result: null };
+        if (slot.value.status === "queued" && slot.value.attempts === 0) cameBack.push(id);
+        if (slot.value.status !== "processing") return { change, result: null };
+        return { change: change.check(slot).set(slot.key, { ...slot.value, withdrawn: error }), result: null };
+      });
+    }
+    return cameBack.length === 0 ? cancelled : [...cancelled, ...await this.cancelled(cameBack, error, may)];
   }
 
   async #moveOne(move: Move, alongside?: Alongside): Promise<Message | null> {
@@ -256,6 +284,7 @@ export class Recorder {
       }
     }
     if (hasEnded(message)) {
+      if (message.withdrawn && message.error === message.withdrawn) giveBack(change, message);
       countEnd(change, message);
       await this.#end(change, message, slot.lane);
     }

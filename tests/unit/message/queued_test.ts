@@ -11,6 +11,7 @@ import { Queued } from "../../../src/message/queued.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
+import { plainIncoming } from "../../support/incoming.ts";
 import { aBulk, aSend, sendWorld, withSendWorld } from "../../support/send_world.ts";
 
 const PAUSES = { delays: { minMs: 60_000, maxMs: 60_000 } };
@@ -164,7 +165,8 @@ Deno.test("a message of a bulk that is put off, and back, does not keep the othe
   withSendWorld(async ({ accept, kv, runtime }) => {
     const sendAt = runtime.clock.now() + 60_000;
     const { messages } = await accept(aBulk(3, { sendAt, ttlMs: 60_000 }));
-    const recorder = { cancelled: () => Promise.reject(new Error("nothing is cancelled")) };
+    const nothing = () => Promise.reject(new Error("nothing is cancelled"));
+    const recorder = { cancelled: nothing, withdrawn: nothing };
     const queued = new Queued({
       kv,
       clock: runtime.clock,
@@ -231,3 +233,50 @@ Deno.test("what is accepted with the clock before the counted day, and then canc
     await settleRefunds(kv, "acc_1");
     assert.deepEqual(await usageNow(), usage);
   }));
+
+const WITHDRAWALS = {
+  "a tag": (world: World, id: string) => world.queued.cancelAll(ACCOUNT, [id]),
+  "a reply": (world: World) =>
+    world.network.of("ses_1").receive(plainIncoming({
+      networkId: "IN1",
+      chat: "34600000002@s.whatsapp.net",
+      number: "34600000002",
+      timestamp: Math.floor(world.clock.now() / 1000),
+    })),
+};
+for (const [name, withdraw] of Object.entries(WITHDRAWALS)) {
+  const fields = { manner: { tags: ["t"], cancelOnReply: true } } as const;
+  const isLost = { kind: "hold", detail: "not connected" } as const;
+
+  Deno.test(`what was on its way when ${name} cancelled it, and comes back, never leaves, with its quota back`, async () => {
+    const world = await connectedWorld();
+    world.network.outcome = () => null;
+    const { id } = await world.accept("ses_1", fields);
+    await world.clock.advance(0);
+    assert.equal((await world.message(id)).status, "processing");
+    await withdraw(world, id);
+    world.network.of("ses_1").answers(isLost);
+    world.network.outcome = ({ to }) => ({ kind: "sent", chat: to });
+    await world.clock.advance(60_000);
+    const { status, error, attempts } = await world.message(id);
+    assert.deepEqual([status, attempts, world.network.departures.length], ["failed", 0, 1]);
+    assert.match(error!.code, /^cancelled/);
+    assert.equal((await world.events("message.failed")).length, 1);
+    assert.equal(await world.queueLength(), 0);
+    const refunds = await Array.fromAsync(world.kv.list({ prefix: messageKeys.refunds(ACCOUNT) }));
+    assert.deepEqual(refunds.map(({ value }) => value), [1n]);
+    await world.supervisor.stop();
+  });
+
+  Deno.test(`what was on its way when ${name} cancelled it, and arrives, is told as sent`, async () => {
+    const world = await connectedWorld();
+    world.network.outcome = () => null;
+    const { id } = await world.accept("ses_1", fields);
+    await world.clock.advance(0);
+    await withdraw(world, id);
+    world.network.of("ses_1").answers({ kind: "sent", chat: "x" });
+    await world.clock.advance(60_000);
+    assert.deepEqual([(await world.message(id)).status, (await world.events("message.failed")).length], ["sent", 0]);
+    await world.supervisor.stop();
+  });
+}

@@ -103,7 +103,8 @@ Deno.test("a message that is moved to a later time at the moment of its departur
   const [first, second] = [await world.accept(), await world.accept()];
   await world.clock.advance(0);
   // Another process moves it, and its ring is lost.
-  const recorder = { cancelled: () => Promise.resolve([]) };
+  const none = () => Promise.resolve([]);
+  const recorder = { cancelled: none, withdrawn: none };
   const elsewhere = new Queued({
     kv: world.kv,
     clock: world.clock,

@@ -22,7 +22,8 @@ import {
 const LINE = aLine().id;
 
 function queuedOf({ kv, runtime: { clock } }: SendWorld): Queued {
-  const recorder = { cancelled: () => Promise.reject(new Error("nothing is cancelled")) };
+  const nothing = () => Promise.reject(new Error("nothing is cancelled"));
+  const recorder = { cancelled: nothing, withdrawn: nothing };
   return new Queued({ kv, clock, recorder, laneOf: () => Promise.resolve("cold"), queueChanged: () => {} });
 }
 
