@@ -35,7 +35,7 @@ Deno.test({
     const file = systemRandom.bytes(300_000);
     const form = new FormData();
     form.set("to", ANA);
-    form.set("file", new File([Uint8Array.from(file)], "report.pdf"));
+    form.set("file", new File([Uint8Array.from(file)], "report.dat"));
     const headers = { "x-api-key": stage.apiKey };
     const answer = await fetch(`${handler.url}/v1/messages/send/file`, { method: "POST", headers, body: form });
     assert.equal(answer.status, 202, await answer.text());

@@ -147,6 +147,7 @@ Deno.test("any page of the history can be read, and totals are true while messag
         text: null,
         caption: "the invoice",
         filename: "a.pdf",
+        details: null,
         status: "sent",
         error: null,
         priority: "normal",
