@@ -1778,7 +1778,7 @@ export interface components {
        */
       message?: string | null;
       /**
-       * @description File name with extension. Defaults to `document.pdf`.
+       * @description File name, to which `.pdf` is added if it does not end so. Defaults to `document.pdf`.
        * @example invoice-1042.pdf
        */
       filename?: string | null;

@@ -35,11 +35,13 @@ export class Base64Decoder {
 
   /** Returns the bytes that are complete so far. Throws Problem validation_failed. */
   push(text: Uint8Array): Uint8Array<ArrayBuffer> {
-    const piece = Buffer.from(text.buffer, text.byteOffset, text.length).toString("latin1");
-    this.#waiting = (this.#waiting + piece).replaceAll(WHITE_SPACE, squeezed);
+    this.#waiting += Buffer.from(text.buffer, text.byteOffset, text.length).toString("latin1");
+    // Almost none has blanks, and looking for one is quick.
+    if (this.#waiting.includes(" ")) this.#waiting = squeezed(this.#waiting);
     if (this.#atStart && !this.#skipPrefix()) return new Uint8Array();
     // The last one may be beside a line break that has not arrived yet.
-    if (/ [^]/.test(this.#waiting)) throw invalid(this.#path, whatIsWrong(this.#waiting));
+    const blank = this.#waiting.indexOf(" ");
+    if (blank >= 0 && blank < this.#waiting.length - 1) throw invalid(this.#path, whatIsWrong(this.#waiting));
     return this.#decode("stop-before-partial");
   }
 
@@ -76,7 +78,8 @@ export class Base64Decoder {
     try {
       const { read, written } = bytes.setFromBase64(text, { lastChunkHandling });
       this.#padded ||= text.lastIndexOf("=", read - 1) >= 0;
-      this.#waiting = text.slice(read) + whiteSpace;
+      // White space could be millions of characters, and what waits is looked at again with the next piece.
+      this.#waiting = squeezed(text.slice(read) + whiteSpace);
       return bytes.subarray(0, written);
     } catch {
       throw invalid(this.#path, whatIsWrong(text));
@@ -84,9 +87,9 @@ export class Base64Decoder {
   }
 }
 
-/** Keeps of white space what matters: whether a line break is in it, else whether a blank is. */
-function squeezed(whiteSpace: string): string {
-  return /[\n\r]/.test(whiteSpace) ? "\n" : whiteSpace.includes(" ") ? " " : "";
+/** Keeps of each run of white space what matters: whether a line break is in it, else whether a blank is. */
+function squeezed(text: string): string {
+  return text.replaceAll(WHITE_SPACE, (run) => /[\n\r]/.test(run) ? "\n" : run.includes(" ") ? " " : "");
 }
 
 function whatIsWrong(text: string): string {

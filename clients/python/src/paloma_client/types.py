@@ -1212,7 +1212,7 @@ class PdfMessage(TypedDict):
     message: NotRequired[str | None]
     """Text that accompanies the document."""
     filename: NotRequired[str | None]
-    """File name with extension. Defaults to `document.pdf`."""
+    """File name, to which `.pdf` is added if it does not end so. Defaults to `document.pdf`."""
     replyTo: NotRequired[str | None]
     """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
     mentions: NotRequired[list[str] | None]

@@ -71,7 +71,9 @@ const PdfMessage = z.strictObject({
   file: base64,
   number: Recipient,
   message: Caption.nullish().openapi({ description: "Text that accompanies the document." }),
-  filename: filename.nullish().openapi({ description: `File name with extension. Defaults to \`${PDF_NAME}\`.` }),
+  filename: filename.nullish().openapi({
+    description: `File name, to which \`.pdf\` is added if it does not end so. Defaults to \`${PDF_NAME}\`.`,
+  }),
   ...manner,
   ...options,
 }).openapi("PdfMessage");
@@ -137,8 +139,8 @@ const sendPdf = route({
   access: "key_or_bearer",
   operationId: "sendPdf",
   summary: "Send a PDF",
-  description: "For invoicing systems. Sent by the account's first connected session. The key may also be sent as " +
-    "`Authorization: Bearer`.",
+  description: "For invoicing systems. Sent by the account's first connected session. A file that is no PDF is " +
+    "refused. The key may also be sent as `Authorization: Bearer`.",
   upload: { contentType: "application/json", schema: PdfMessage },
   maxBytes: MAX_DOCUMENT_BODY,
 });
