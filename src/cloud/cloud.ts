@@ -93,7 +93,9 @@ export function addCloud(app: Hono<ApiEnv>, services: Services): void {
   async function serve<Named>(asked: Asked, named: Named, endpoints: Endpoints<Named>, name: string) {
     const endpoint = endpoints[name];
     if (!endpoint) throw noSuchPath();
-    if (endpoint.scope !== null) requireScope(asked.caller, endpoint.scope);
+    const { scope } = endpoint;
+    // What a key proposes may name files that it uploads.
+    if (scope !== null) requireScope(asked.caller, scope, ...scope === "send" ? ["propose" as const] : []);
     return await endpoint.handle({ ...asked, ...named });
   }
 

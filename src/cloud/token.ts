@@ -32,7 +32,7 @@ function describe({ account, key }: Caller): Fields {
     data_access_expires_at: 0,
     user_id: key?.id ?? account.id,
     scopes: [
-      ...(scopes.includes("send") ? ["whatsapp_business_messaging"] : []),
+      ...(scopes.includes("send") || scopes.includes("propose") ? ["whatsapp_business_messaging"] : []),
       ...(scopes.includes("manage") ? ["whatsapp_business_management"] : []),
     ],
   };

@@ -375,6 +375,12 @@ Deno.test("keys, opt-outs, quotas, limits and lines refuse as they do in the API
       const { body } = await ask(world, ["GET", `/debug_token?input_token=${key}`]);
       assert.deepEqual([body.data.is_valid, body.data.scopes], [true, []]);
     });
+    await t.step("a key that may propose only", async () => {
+      const made = await world.call("POST", "/v1/account/keys", { json: { name: "proposes", scopes: ["propose"] } });
+      const { data: { key } } = await made.json();
+      const { body } = await ask(world, ["POST", messages(place), { json: text, key }]);
+      assert.equal((await world.message(body.messages[0].id))?.proposal?.by, "proposes");
+    });
     await t.step("a recipient who opted out", async () => {
       await world.call("PUT", `/v1/optouts/${PERSON}`, { json: {} });
       await assertRefused(world, ["POST", messages(place), { json: text }], { status: 400, code: 131000 });
