@@ -120,17 +120,9 @@ async function file(kind: FileKind, part: Fields, { account, uploads, media }: S
   });
   const kept = { fileId, size, sha256, shared: true } as const;
   const content = askedContent(kind, kept, { filename: given ?? filename, mimetype, caption });
-  if (!suits(kind, mimetype)) throw new CloudError(131053, `The media is ${mimetype}, which is no ${kind}.`);
   const refusal = refusalOf(content, await media.head(fileId, HEAD_BYTES));
   if (refusal) throw new CloudError(131053, `The media ${refusal}.`);
   return { content };
-}
-
-/** Whether a file of this type can be sent as the kind. */
-function suits(kind: FileKind, mimetype: string): boolean {
-  if (kind === "document") return true;
-  const family = kind === "voice" ? "audio" : kind === "sticker" ? "image" : kind;
-  return mimetype.startsWith(`${family}/`) || mimetype === "application/octet-stream";
 }
 
 function interactive(part: Fields): Send {

@@ -42,6 +42,13 @@ const file: Kind<FileContent, FileBody> = {
   },
 };
 
+/** What was asked for as a kind has to be one, as far as its type tells. */
+const ofFamily = (family: "image" | "video" | "audio"): Kind<FileContent> => ({
+  ...file,
+  refusal: (_, { asked, mimetype }) =>
+    asked && !mimetype.startsWith(`${family}/`) ? `is ${mimetype}, which is no ${family}` : null,
+});
+
 /** What is sent as a PDF has to be one: a word in place of the file's content would arrive as a broken invoice. */
 const document: Kind<FileContent> = {
   ...file,
@@ -70,7 +77,14 @@ const voice: Kind<FileContent> = {
   },
 };
 
-export const FILE_KINDS = { image: file, video: file, audio: file, document, sticker, voice };
+export const FILE_KINDS = {
+  image: ofFamily("image"),
+  video: ofFamily("video"),
+  audio: ofFamily("audio"),
+  document,
+  sticker,
+  voice,
+};
 
 /**
  * Returns a content whose kind and mimetype follow from the name's extension, ignoring case; if that is unknown, with
@@ -86,7 +100,7 @@ export function fileContent<File>(
   return { kind, mimetype: type, file, filename, caption: caption || null };
 }
 
-/** Types of files whose own type, and name, do not fit the kind that was asked for. */
+/** Types by the kind that was asked for, of files of which neither type nor name is known. */
 const USUAL: Readonly<Record<FileKind, string>> = {
   image: "image/jpeg",
   video: "video/mp4",
@@ -96,16 +110,17 @@ const USUAL: Readonly<Record<FileKind, string>> = {
   voice: "audio/ogg; codecs=opus",
 };
 
-/** Returns a content of the kind that was asked for, whatever the file's name is. */
+/** Returns a content of the kind that was asked for, whatever the file's name is; `refusalOf` tells if it is none. */
 export function askedContent<File>(
   kind: FileKind,
   file: File,
   { filename, mimetype, caption }: { filename: string; mimetype: string; caption?: string | null | undefined },
 ): FileContent<File> {
-  const named = typeOfExtension(extensionIn(filename)) ?? UNKNOWN_TYPE;
-  const fits = (type: string) => kind === "document" ? type !== USUAL.document : type.startsWith(`${kind}/`);
-  const fitting = kind === "sticker" || kind === "voice" ? undefined : [mimetype, named].find(fits);
-  return { kind, asked: true, file, filename, mimetype: fitting ?? USUAL[kind], caption: caption || null };
+  const known = [essence(mimetype), typeOfExtension(extensionIn(filename)) ?? ""]
+    .filter((type) => type !== "" && type !== UNKNOWN_TYPE);
+  const isOfOneFormat = kind === "sticker" || kind === "voice";
+  const type = isOfOneFormat ? undefined : known.find((type) => type.startsWith(`${kind}/`)) ?? known[0];
+  return { kind, asked: true, file, filename, mimetype: type ?? USUAL[kind], caption: caption || null };
 }
 
 /**

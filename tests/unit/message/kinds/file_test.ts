@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { fileContent } from "../../../../src/message/kinds/file.ts";
+import { refusalOf, withAttachment } from "../../../../src/message/content.ts";
+import { askedContent, fileContent } from "../../../../src/message/kinds/file.ts";
 
 function fileKind(filename: string) {
   const { kind, mimetype } = fileContent(null, { filename });
@@ -84,4 +85,33 @@ Deno.test("a given type counts where the extension tells none", () => {
 
 Deno.test("ogg has the mimetype that phones play as a voice note", () => {
   assert.equal(fileKind("voice.ogg").mimetype, "audio/ogg; codecs=opus");
+});
+
+Deno.test("a kind that was asked for stays, and a file that is none is refused", () => {
+  const fetched = { fileId: "med_1", size: 1, sha256: "" };
+  const IMAGE = "image/jpeg";
+  const rows: readonly [
+    kind: "image" | "audio" | "document",
+    name: string,
+    given: string,
+    type: string,
+    ok: boolean,
+  ][] = [
+    ["image", "a.pdf", "image/png", "image/png", true],
+    ["image", "a.png", "application/octet-stream", "image/png", true],
+    ["image", "a", "application/octet-stream", IMAGE, true],
+    ["image", "a", "", IMAGE, true],
+    ["image", "a", "text/html; charset=utf-8", "text/html", false],
+    ["image", "a.mp4", "", "video/mp4", false],
+    ["audio", "a.mp3", "application/ogg", "audio/mpeg", true],
+    ["audio", "a", "image/png", "image/png", false],
+    ["document", "a.png", "image/png", "image/png", true],
+    ["document", "a", "", "application/octet-stream", true],
+  ];
+  for (const [kind, filename, mimetype, type, isSuitable] of rows) {
+    const asked = askedContent(kind, { url: "https://a.example/a" }, { filename: "", mimetype: "" });
+    const content = withAttachment(asked, { file: fetched, filename, mimetype });
+    assert.deepEqual([content.kind, "mimetype" in content && content.mimetype], [kind, type], filename);
+    assert.equal(refusalOf(content, new Uint8Array()) === null, isSuitable, `${kind} ${filename} ${mimetype}`);
+  }
 });
