@@ -31,6 +31,7 @@ import { openDenoKvBell } from "./store/deno_kv/bell.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
 import type { Bell } from "./store/bell.ts";
 import type { Change, Kv } from "./store/kv.ts";
+import type { Emulation } from "./cloud/emulation.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
 import { type LinkCopy, type Network, networkOnDemand, noteSetback } from "./whatsapp/network.ts";
 import type { Media } from "./roles/ground.ts";
@@ -175,6 +176,8 @@ interface GatewayOptions {
   role?: RoleName;
   /** The engine behind the port to the messaging network; Baileys unless given. */
   openNetwork?: (options: NetworkOptions) => Network;
+  /** Makes `/cloud` emulate the official API, instead of speaking for linked lines alone. */
+  emulation?: Emulation | undefined;
 }
 
 export interface Gateway {
@@ -244,7 +247,7 @@ export async function openApi(options: GatewayOptions): Promise<Handler> {
 
 /** Opens what a role needs before it starts; `opened` closes it. */
 async function openParts(options: GatewayOptions, opened: AsyncDisposableStack): Promise<RoleOptions> {
-  const { config, runtime, role = "serve", openNetwork = openBaileys } = options;
+  const { config, runtime, role = "serve", openNetwork = openBaileys, emulation } = options;
   const isShared = config.store !== null;
   // A shared store has leases instead of the lock.
   if (!isShared) opened.adopt(await lockGateway(config.dataDir, engine), (lock) => lock.release());
@@ -256,7 +259,8 @@ async function openParts(options: GatewayOptions, opened: AsyncDisposableStack):
   const hasChanged = isShared
     ? () => true
     : opened.adopt(engine.watch(pathsOf(config.dataDir).store), (watch) => watch.close()).hasChanged;
-  return { config, runtime, engine: { load: loadBaileys, open: openNetwork }, data, bell, media, hasChanged, place };
+  const engineOfNetwork = { load: loadBaileys, open: openNetwork };
+  return { config, runtime, engine: engineOfNetwork, data, bell, media, hasChanged, place, emulation };
 }
 
 async function placeIn({ dataDir }: Config, runtime: Runtime) {

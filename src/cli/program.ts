@@ -68,8 +68,16 @@ function addSandboxCommand(root: Command): void {
   )
     .option("--demo", "send and receive some messages, print what happened, and exit")
     .option("--network-only", "run only the simulated network, for a gateway of your own")
+    .option("--cloud", "emulate WhatsApp's Cloud API: its 24-hour window, approval of templates, faults on demand")
+    .option("--webhook <url>", "with --cloud: the application's webhook, which must answer the challenge")
+    .option("--verify-token <token>", "with --cloud: what the webhook expects in the challenge")
     .option("--json", "print one line of JSON once all is ready, or for each step of the demo")
     .action(async (options) => {
+      const isOther = options.demo || options.networkOnly;
+      if (options.cloud && isOther) throw new Exit(2, "Choose one of --cloud, --demo and --network-only.");
+      if (!options.cloud && (options.webhook || options.verifyToken)) {
+        throw new Exit(2, "--webhook and --verify-token belong to --cloud.");
+      }
       if (options.demo && options.networkOnly) throw new Exit(2, "Choose either --demo or --network-only.");
       const { runNetwork, runSandbox } = await import("./run_sandbox.ts");
       await (options.networkOnly ? runNetwork : runSandbox)(options);

@@ -6,6 +6,7 @@ import { lineKeys } from "../line/rows.ts";
 import { openLog, quietConsole } from "../ops/log.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../sandbox/network.ts";
+import type { Emulation } from "../cloud/emulation.ts";
 import { httpClient, linkByQr } from "./client.ts";
 import { hasData, withFolder } from "./data.ts";
 import { runDemo } from "./demo.ts";
@@ -20,6 +21,9 @@ const PLAN = "sandbox";
 
 interface SandboxOptions {
   demo?: boolean;
+  cloud?: boolean;
+  webhook?: string;
+  verifyToken?: string;
   json?: boolean;
 }
 
@@ -75,10 +79,11 @@ export async function runSandbox(options: SandboxOptions): Promise<void> {
       whatsapp: whatsappOf(network, caFile),
     };
     try {
-      const gateway = await startGateway({ config, runtime });
+      const emulation = options.cloud ? emulationOn(network, runtime) : undefined;
+      const gateway = await startGateway({ config, runtime, emulation });
       try {
         const ended = untilEnded();
-        await Promise.race([ended, show(options, { gateway, network, runtime, started })]);
+        await Promise.race([ended, show(options, { gateway, network, runtime, started, emulation })]);
         if (!options.demo) await ended;
       } finally {
         await gateway.stop();
@@ -145,10 +150,14 @@ interface Running {
   runtime: Runtime;
   /** Unix ms. */
   started: number;
+  emulation: Emulation | undefined;
 }
 
 /** Links the line; then runs the demo, or prints how to use the sandbox. */
-async function show(options: SandboxOptions, { gateway, network, runtime, started }: Running): Promise<void> {
+async function show(
+  options: SandboxOptions,
+  { gateway, network, runtime, started, emulation }: Running,
+): Promise<void> {
   const { clock } = runtime;
   const ready = await prepare(gateway, network);
   const { sessionId } = ready;
@@ -175,7 +184,32 @@ async function show(options: SandboxOptions, { gateway, network, runtime, starte
   const { baseUrl, panelUrl } = gateway;
   const panelLink = await gateway.firstRunLink() ?? panelUrl;
   const result = { baseUrl, controlUrl: network.controlUrl, panelUrl, ...ready, line: LINE, panelLink };
-  printResult(options, result, () => welcome(result, tookMs));
+  if (!emulation) return printResult(options, result, () => welcome(result, tookMs));
+  const cloud = {
+    cloudUrl: baseUrl.replace(/\/v1$/, "/cloud"),
+    accessToken: ready.apiKey,
+    phoneNumberId: LINE,
+    businessAccountId: LINE,
+    verifyToken: options.verifyToken ?? randomHex(runtime, 8),
+    appSecret: emulation.appSecret,
+  };
+  const { webhook: url } = options;
+  if (url !== undefined) await api.call("POST", "/webhooks", { url, format: "cloud", verifyToken: cloud.verifyToken });
+  printResult(options, { ...result, ...cloud }, () => cloudWelcome({ ...result, ...cloud }, tookMs));
+}
+
+/** Returns the emulation whose state the network's control API changes. */
+function emulationOn({ templates, switchboard: { faults } }: SandboxNetwork, runtime: Runtime): Emulation {
+  return {
+    // As long as Meta's.
+    appSecret: randomHex(runtime, 16),
+    templateStatus: (name) => templates.get(name) ?? "PENDING",
+    take: (phone, kind) => faults.take(phone, kind),
+  };
+}
+
+function randomHex({ random }: Runtime, bytes: number): string {
+  return random.bytes(bytes).toHex();
 }
 
 /** Returns the sandbox's log level: warnings, unless a level was set, because its output suffices on a terminal. */
@@ -213,6 +247,39 @@ async function prepare(
   const api = httpClient(gateway.baseUrl, { "x-api-key": apiKey });
   const { data } = await api.call("POST", "/sessions", { name: "sandbox line" });
   return { apiKey, accountId: account.id, sessionId: data._id };
+}
+
+function cloudWelcome(
+  { cloudUrl, accessToken, phoneNumberId, businessAccountId, verifyToken, appSecret, controlUrl, panelLink }: Record<
+    string,
+    string
+  >,
+  tookMs: number,
+): string {
+  return `
+  Paloma sandbox — WhatsApp's Cloud API emulated, ready in ${(tookMs / 1000).toFixed(1)} s
+
+  Base URL              ${cloudUrl}   (in place of https://graph.facebook.com)
+  Access token          ${accessToken}
+  Phone number id       ${phoneNumberId}
+  Business account id   ${businessAccountId}
+  Verify token          ${verifyToken}
+  App secret            ${appSecret}
+  Control API           ${controlUrl}   (phones, templates, faults)
+  Panel                 ${panelLink}
+
+  Have the customer write, which opens the 24-hour window:
+
+    curl -s ${controlUrl}/phones/${CUSTOMER}/messages -d '{"to":"${LINE}","text":"Hello"}'
+
+  and answer:
+
+    curl -s ${cloudUrl}/v24.0/${phoneNumberId}/messages -H 'authorization: Bearer ${accessToken}' \\
+      -H 'content-type: application/json' \\
+      -d '{"messaging_product":"whatsapp","to":"${CUSTOMER}","type":"text","text":{"body":"Hi!"}}'
+
+  Press Ctrl-C to stop.
+`;
 }
 
 function welcome(

@@ -2,9 +2,11 @@
 import type { Services } from "../http/api/services.ts";
 import { bodyOf, TemplateCreation } from "../http/resources/templates.ts";
 import { validate } from "../base/validation.ts";
+import type { Emulation } from "./emulation.ts";
+import type { Template } from "../message/templates/template.ts";
 import { type OfAccount, SUCCESS } from "./endpoint.ts";
 import { wrongParameter } from "./errors.ts";
-import { list, selected, textIn } from "./fields.ts";
+import { type Fields, list, selected, textIn } from "./fields.ts";
 import { phoneNumberOf } from "./phone.ts";
 import { shownTemplate, textsOf } from "./template_components.ts";
 
@@ -12,7 +14,15 @@ const PAGE = 25;
 const MOST_A_PAGE = 1_000;
 const CATEGORIES = ["UTILITY", "MARKETING", "AUTHENTICATION"];
 
-export function accountEndpoints({ lines, templates }: Pick<Services, "lines" | "templates">): OfAccount {
+/** `emulation` tells the status of templates; on a linked line all are approved. */
+export function accountEndpoints(
+  { lines, templates }: Pick<Services, "lines" | "templates">,
+  emulation: Pick<Emulation, "templateStatus"> | null,
+): OfAccount {
+  const shown = (template: Template): Fields => {
+    const status = emulation?.templateStatus(template.name);
+    return { ...shownTemplate(template), ...(status === undefined ? {} : { status }) };
+  };
   const allOf = async (accountId: string) =>
     (await templates.page(accountId, { page: 1, limit: Number.MAX_SAFE_INTEGER })).some;
 
@@ -32,7 +42,7 @@ export function accountEndpoints({ lines, templates }: Pick<Services, "lines" | 
     "GET message_templates": {
       scope: "read",
       async handle({ caller, query }) {
-        const all = (await allOf(caller.account.id)).map(shownTemplate);
+        const all = (await allOf(caller.account.id)).map(shown);
         const wanted = ["name", "language", "status", "category"].filter((name) => query(name) !== undefined);
         const found = all.filter((template) => wanted.every((name) => template[name] === query(name)));
         const limit = Math.min(Number(query("limit") ?? PAGE), MOST_A_PAGE);
@@ -66,7 +76,7 @@ export function accountEndpoints({ lines, templates }: Pick<Services, "lines" | 
         const { name, language, ...rest } = validate(TemplateCreation, texts);
         if (!language) throw wrongParameter("language is required");
         const made = await templates.create(caller, { name, language, category, ...bodyOf(rest) });
-        const { id, status } = shownTemplate(made);
+        const { id, status } = shown(made);
         return { id, status, category };
       },
     },

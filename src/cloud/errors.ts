@@ -22,6 +22,7 @@ const TITLES: Readonly<Record<number, string>> = {
   100: "Invalid parameter",
   190: "Invalid OAuth access token",
   130429: "Rate limit hit",
+  131047: "Re-engagement message",
   131051: "Unsupported message type",
   131053: "Media upload error",
   132001: "Template name does not exist in the translation",

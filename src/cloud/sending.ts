@@ -7,13 +7,15 @@ import type { Line } from "../line/line.ts";
 import { chatOf } from "../message/message.ts";
 import type { Accepted } from "../message/send.ts";
 import { isGroup } from "../whatsapp/chats.ts";
+import type { makeEmulatedCheck } from "./emulation.ts";
 import { type Asked, type OfPhone, SUCCESS } from "./endpoint.ts";
 import { unknownPhone, wrongParameter } from "./errors.ts";
 import { type Fields, object, text } from "./fields.ts";
 import { recipientOf, sendOf } from "./messages.ts";
 import { userIdOf } from "./user_id.ts";
 
-export function sendingEndpoints(services: Services): OfPhone {
+/** `check` refuses a send before it is accepted; it throws CloudError. */
+export function sendingEndpoints(services: Services, check: ReturnType<typeof makeEmulatedCheck> | null): OfPhone {
   const { references, uploads, media, templates } = services;
   const sends = makeSends(services);
 
@@ -22,6 +24,8 @@ export function sendingEndpoints(services: Services): OfPhone {
     const { input, to: person } = recipientOf(message);
     const sources = { account: caller.account, to: person, uploads, media, templates };
     const { send, replyTo, cloud } = await sendOf(message, sources);
+    const template = message.type === "template" ? String(object(message, "template").name) : null;
+    await check?.({ lineId: line.id, phone: line.phone ?? line.id, to: person, template });
     const isRepeatable = c.req.header("idempotency-key") !== undefined;
     const repeat = isRepeatable
       ? repeatable(c, { accountId: caller.account.id, parts: [JSON.stringify(message)] })

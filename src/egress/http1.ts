@@ -39,7 +39,7 @@ export interface PlainResponse {
 }
 
 /** Response headers with the semantics of `Headers` at lower cost: a webhook's response is little else. */
-class ResponseHeaders {
+export class ResponseHeaders {
   readonly #values = new Map<string, string>();
 
   get(name: string): string | null {

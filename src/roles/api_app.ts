@@ -29,7 +29,7 @@ export function anyProcess({ kv, bell, runtime, data: { seal } }: Ground): Omit<
 }
 
 export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
-  const { config, data, kv } = ground;
+  const { config, data, kv, emulation } = ground;
   const { live, network } = options;
   const { accounts, callers, seal } = data;
   const services = makeServices({
@@ -43,10 +43,11 @@ export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
     optOuts: optOutsOn(ground, { network, queueChanged: (lineId) => live.queueChanged(lineId) }),
     trustedProxies: config.trustedProxies,
     publicUrl: config.publicUrl,
+    ...(emulation ? { makeWebhookSecret: () => emulation.appSecret } : {}),
   });
   const app = createApi(services);
   addMcp(app, services);
-  addCloud(app, services);
+  addCloud(app, services, emulation ? { emulation, kv } : null);
   addPanel(app, {
     ...services,
     kv,

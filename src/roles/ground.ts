@@ -1,5 +1,6 @@
 /** The common base of all roles: the data, the bell, the metrics, and the services that every role needs. */
 import { onDemand } from "../base/single_flight.ts";
+import type { Emulation } from "../cloud/emulation.ts";
 import type { Config } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
@@ -58,9 +59,11 @@ interface GroundOptions {
   hasChanged(): boolean;
   /** `http://HOST:PORT`, once it listens. */
   url(): string;
+  /** Absent unless `/cloud` emulates the official API. */
+  emulation?: Emulation | undefined;
 }
 
-export function layGround({ config, runtime, data, bell, media, hasChanged, url }: GroundOptions) {
+export function layGround({ config, runtime, data, bell, media, hasChanged, url, emulation }: GroundOptions) {
   const metrics = makeMetrics();
   const piecesWaiting = () => media.waiting();
   metrics.gauge("paloma_media_pieces_waiting", "Pieces of files that wait for their account's turn", piecesWaiting);
@@ -81,6 +84,7 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url 
     /** Starts with the worker, its only user. */
     changes: watchChanges({ hasChanged, clock: runtime.clock }),
     metrics,
+    emulation,
     kv,
     events,
     media,

@@ -2,6 +2,7 @@
  * The services of each role, in the order of their start. Loaded while the store opens, which mostly waits for the
  * disk.
  */
+import type { Emulation } from "../cloud/emulation.ts";
 import type { Service, Step } from "../base/service.ts";
 import type { Place } from "../cluster/place.ts";
 import type { Config, WhatsAppConfig } from "../config.ts";
@@ -58,6 +59,8 @@ export interface RoleOptions {
   hasChanged(): boolean;
   /** Null if the role holds no leases, or another process has the folder. */
   place: Place | null;
+  /** Absent unless `/cloud` emulates the official API. */
+  emulation?: Emulation | undefined;
 }
 
 interface RunningRole {

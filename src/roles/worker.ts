@@ -3,6 +3,7 @@
  * serves all lines and webhooks; on a shared store (`shared_worker.ts`) those whose leases it holds.
  */
 import { inOrder, type Service, together } from "../base/service.ts";
+import { withEmulatedDelivery } from "../cloud/emulation.ts";
 import { formatsOn } from "../cloud/webhook_format.ts";
 import { type Ownership, soleOwnership } from "../line/ownership.ts";
 import { Supervisor } from "../line/supervisor.ts";
@@ -64,12 +65,13 @@ export function makeSupervisor(
 }
 
 export function dispatcherOf(ground: Ground, ownership?: WebhookOwnership): Dispatcher {
-  const { kv, events, runtime, safeFetch, metrics, bell, data: { seal } } = ground;
+  const { kv, events, runtime, safeFetch, metrics, bell, emulation, data: { seal } } = ground;
+  const measured = measuredWebhooks(safeFetch, metrics);
   return new Dispatcher({
     kv,
     events,
     runtime,
-    safeFetch: measuredWebhooks(safeFetch, metrics),
+    safeFetch: emulation ? withEmulatedDelivery(measured, emulation, runtime.clock) : measured,
     seal,
     bell,
     formats: formatsOn(kv),

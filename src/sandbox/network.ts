@@ -67,7 +67,15 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
     const gate = await openGate({ port, identity, options: registration });
     started.push(gate);
     const telephony = switchOnPhones(phones, createUplink(switchboard, refs), switchboard);
-    const parts = { url: gate.url, mediaUrl: media.url, caPem: media.caPem, switchboard, media, ...telephony };
+    const parts = {
+      url: gate.url,
+      mediaUrl: media.url,
+      caPem: media.caPem,
+      switchboard,
+      media,
+      templates: new Map(),
+      ...telephony,
+    };
     const rootKey = Buffer.from(identity.rootPublic).toString("hex");
     const network: ControlledNetwork = { ...parts, rootKey };
     const control = openControl(network, options.controlPort ?? 0);

@@ -71,6 +71,8 @@ export interface ServicesDeps {
   links: MediaLinks;
   diskShares: Pick<DiskShares, "assertRoom">;
   budgets: Budgets;
+  /** By default, each webhook has a secret of its own. */
+  makeWebhookSecret?: () => string;
   /** Wraps `accept`, to check each send before it is accepted. */
   accepted(accept: Accept): Accept;
   /** CIDRs of proxies whose X-Forwarded-For is trusted. */
@@ -87,7 +89,18 @@ export type Services = ReturnType<typeof makeServices>;
 
 export function makeServices(deps: ServicesDeps) {
   const { kv, runtime, metrics, bell, seal, accounts, callers, events, recorder, optOuts, live, network } = deps;
-  const { lookups, webhookOwner: owner, safeFetch, media, diskShares, budgets, trustedProxies, probe, stopping } = deps;
+  const {
+    lookups,
+    webhookOwner: owner,
+    safeFetch,
+    media,
+    diskShares,
+    budgets,
+    trustedProxies,
+    probe,
+    stopping,
+    makeWebhookSecret,
+  } = deps;
   const { clock } = runtime;
   const queueChanged = (lineId: string) => live.queueChanged(lineId);
   const idempotency = new Idempotency({ kv, clock, seal, isShared: deps.isShared });
@@ -140,7 +153,16 @@ export function makeServices(deps: ServicesDeps) {
     serveFile,
     serveMedia: makeServeMedia({ kv, serveFile, links: deps.links, runtime }),
     events,
-    webhooks: new Webhooks({ kv, events, safeFetch, seal, runtime, owner, sessions: lines }),
+    webhooks: new Webhooks({
+      kv,
+      events,
+      safeFetch,
+      seal,
+      runtime,
+      owner,
+      sessions: lines,
+      ...(makeWebhookSecret ? { makeSecret: makeWebhookSecret } : {}),
+    }),
     deliveries: new DeliveryLog({ kv, clock, owner }),
     budgets,
     trustedProxies,

@@ -3,12 +3,13 @@
  * groups, injects faults, and reads the log of sent stanzas. It stands for the world outside the gateway.
  */
 import { Hono } from "@hono/hono";
+import { z } from "zod";
 import { notFound, Problem } from "../../errors.ts";
 import { AttachmentError } from "../phone/attachment.ts";
 import { faultRoutes } from "./faults.ts";
 import { groupRoutes } from "./groups.ts";
 import { phoneRoutes } from "./phones.ts";
-import type { ControlledNetwork } from "./request.ts";
+import { body, type ControlledNetwork, TEMPLATE_STATUSES } from "./request.ts";
 
 /**
  * Whether the URL's host is this machine by address or `localhost`. Rejects other names that resolve to it, so that no
@@ -32,6 +33,12 @@ export function controlApp(network: ControlledNetwork): Hono {
   app.route("/phones", phoneRoutes(network));
   app.route("/groups", groupRoutes(switchboard));
   app.route("/faults", faultRoutes(switchboard));
+  app.post("/templates/:name", async (c) => {
+    const { status } = await body(c, z.strictObject({ status: z.enum(TEMPLATE_STATUSES) }));
+    const name = c.req.param("name");
+    network.templates.set(name, status);
+    return c.json({ name, status });
+  });
   app.get("/wire", (c) => c.json(switchboard.wire.entries(c.req.query("line"))));
 
   app.notFound(() => render(notFound("address")));

@@ -47,6 +47,9 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.literal("demand_addressing"), form: z.enum(["lid", "pn"]) }),
   /** When the network will refuse the version of the web client, Unix ms. */
   z.strictObject({ ...line, kind: z.literal("client_expiration"), at: z.int().min(0) }),
+  z.strictObject({ ...line, kind: z.literal("cloud_error"), count, code: z.int().positive() }),
+  z.strictObject({ ...line, kind: z.literal("webhook_late"), count, seconds }),
+  z.strictObject({ ...line, kind: z.enum(["webhook_twice", "webhook_lost", "bad_signature"]), count }),
   /** Changes the salt of the account's tokens, announced through the shared settings. */
   z.strictObject({ ...line, kind: z.literal("new_salt") }),
   z.strictObject({
@@ -105,9 +108,16 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
       const backoff = asked.backoff === undefined ? {} : { backoff: String(asked.backoff) };
       return faults.add(number, asked.kind, { code: String(asked.error), ...backoff }, asked.count);
     }
+    case "cloud_error":
+      return faults.add(number, asked.kind, asked.code, asked.count);
+    case "webhook_late":
+      return faults.add(number, asked.kind, asked.seconds * 1000, asked.count);
     case "nack":
     case "refuse_login":
       return faults.add(number, asked.kind, String(asked.error), asked.count);
+    case "webhook_twice":
+    case "webhook_lost":
+    case "bad_signature":
     case "duplicate":
     case "early_success":
     case "demand_token":

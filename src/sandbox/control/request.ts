@@ -8,6 +8,9 @@ import type { Phone } from "../phone/phone.ts";
 import type { BusinessProfile } from "../world/directory.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 
+export const TEMPLATE_STATUSES = ["APPROVED", "REJECTED", "PENDING"] as const;
+type TemplateStatus = (typeof TEMPLATE_STATUSES)[number];
+
 /** The running network as the control API sees it. */
 export interface ControlledNetwork {
   /** URL of the WebSocket. */
@@ -19,6 +22,8 @@ export interface ControlledNetwork {
   readonly caPem: string;
   readonly switchboard: Switchboard;
   readonly media: MediaHost;
+  /** What the emulated Cloud API says of templates, by name; of others it says PENDING. */
+  readonly templates: Map<string, TemplateStatus>;
   /** Opens an account with a phone. Throws Problem validation_failed if the number is in use. */
   addPhone(number: string, options?: {
     name?: string;

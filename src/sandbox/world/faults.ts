@@ -40,6 +40,12 @@ interface CountedFaults {
   refuse_login: string;
   /** Sends `<success>` to a companion before the phone has accepted it. */
   early_success: true;
+  /** Of the emulated Cloud API, see `cloud/emulation.ts`. */
+  cloud_error: number;
+  webhook_late: number;
+  webhook_twice: true;
+  webhook_lost: true;
+  bad_signature: true;
 }
 type CountedFault = keyof CountedFaults;
 
