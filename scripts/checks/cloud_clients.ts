@@ -1,6 +1,7 @@
 /**
  * Clients of the official Cloud API, by their own code: what each can send arrives at the phone, and each webhook is
- * taken by its parser and its check of signatures. The programs are in `cloud_clients/`.
+ * taken by its parser and its check of signatures. The programs are in `cloud_clients/`. Then the example applications,
+ * whose tests run against the emulated API.
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -14,6 +15,12 @@ import { run, TOOLS } from "./programs.ts";
 const PIP = ["pywa==4.5.0", "heyoo==0.1.2"];
 const NPM = ["whatsapp-api-js@6.3.0", "@great-detail/whatsapp@9.2.0"];
 const PROGRAMS = join(import.meta.dirname!, "cloud_clients");
+const ROOT = join(import.meta.dirname!, "../..");
+/** Example applications, in `integrations/`, and how their tests are run. */
+const EXAMPLES: readonly { name: string; tests: [string, string[]] }[] = [
+  { name: "cloud-api-pywa", tests: ["python/bin/python", ["-m", "unittest", "test_app"]] },
+  { name: "cloud-api-js", tests: ["node", ["--test", "app.test.mjs"]] },
+];
 const LINE = "4915200000045";
 const ANA = "4917000000045";
 /** Whom clients block. */
@@ -88,7 +95,9 @@ async function install(): Promise<void> {
     await Deno.writeTextFile(join(tools, "versions"), wanted);
   }
   // Where their packages are found.
-  for await (const { name } of Deno.readDir(PROGRAMS)) await Deno.copyFile(join(PROGRAMS, name), join(tools, name));
+  for (const folder of [PROGRAMS, ...EXAMPLES.map(({ name }) => join(ROOT, "integrations", name))]) {
+    for await (const { name } of Deno.readDir(folder)) await Deno.copyFile(join(folder, name), join(tools, name));
+  }
   for (const ending of Object.keys(FILE_TYPES)) await Deno.writeFile(join(tools, `a.${ending}`), sampleFile(ending));
 }
 
@@ -272,3 +281,9 @@ for (const client of wanted) {
   });
 }
 await files.shutdown();
+for (const { name, tests: [program, args] } of EXAMPLES) {
+  if (names.length > 0 && !names.some((part) => name.includes(part))) continue;
+  const paloma = `${Deno.execPath()} run -A -q --no-check ${join(ROOT, "main.ts")}`;
+  await run(tools, program.includes("/") ? join(tools, program) : program, args, { PALOMA: paloma });
+  console.log(`${name}: its tests pass on the emulated API`);
+}

@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { httpClient, type Json } from "../../src/cli/client.ts";
 import { answerAsApplication, TOKEN } from "../support/cloud_application.ts";
 import { startCommand, tryCommand } from "../support/gateway_process.ts";
-import { Receiver } from "../support/receiver.ts";
+import { answering, Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 
 const ANYWHERE = { PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0" };
@@ -109,7 +109,9 @@ Deno.test("options of the emulation that make no sense are told", async () => {
   assert.match(stderr, /belong to --cloud/);
   const both = await tryCommand(["sandbox", "--cloud", "--demo"], ANYWHERE);
   assert.equal(both.code, 2);
-  const silent = await tryCommand(["sandbox", "--cloud", "--webhook", "http://127.0.0.1:1"], ANYWHERE);
-  assert.equal(silent.code, 1);
-  assert.match(silent.stderr, /did not verify/);
+  const absent = await Receiver.start(answering(404));
+  const unverified = await tryCommand(["sandbox", "--cloud", "--webhook", absent.url], ANYWHERE);
+  await absent.close();
+  assert.equal(unverified.code, 1);
+  assert.match(unverified.stderr, /url: did not verify: it answered the challenge with 404/);
 });

@@ -79,6 +79,7 @@ const ORDER = [
   "webhooks",
   "events",
   "sandbox",
+  "cloud-testing",
   "queue",
   "accounts",
   "limits",
