@@ -1,6 +1,8 @@
 # syntax=docker/dockerfile:1
 
-FROM denoland/deno:debian-2.9.6 AS build
+# On the machine's own architecture, for the image's: nothing is emulated.
+FROM --platform=$BUILDPLATFORM denoland/deno:debian-2.9.6 AS build
+ARG TARGETARCH
 WORKDIR /src
 COPY deno.json deno.lock main.ts ./
 COPY src src
@@ -8,7 +10,8 @@ COPY clients/typescript/src clients/typescript/src
 COPY integrations/chatwoot integrations/chatwoot
 COPY docs docs
 COPY scripts/compile.ts scripts/packages.ts scripts/
-RUN deno run -A scripts/compile.ts && mkdir /data
+RUN case $TARGETARCH in arm64) machine=aarch64 ;; *) machine=x86_64 ;; esac && \
+    deno run -A scripts/compile.ts --target "$machine-unknown-linux-gnu" && mkdir /data
 
 FROM gcr.io/distroless/cc-debian12:nonroot
 COPY --from=build /src/dist/paloma /usr/local/bin/paloma

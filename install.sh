@@ -20,10 +20,16 @@ case $(uname -m) in
 esac
 name=paloma-$machine-$system
 
+# Over TLS alone, wherever a release on the web redirects to.
+case $base in https:*) schemes="=https" ;; *) schemes="=http,https" ;; esac
+
 scratch=$(mktemp -d)
-new=$folder/.paloma.new
-trap 'rm -rf "$scratch" "$new"' EXIT
-fetch() { curl --fail --silent --show-error --location --output "$scratch/$1" "$base/$1"; }
+new=
+trap 'rm -rf "$scratch" ${new:+"$new"}' EXIT
+fetch() {
+  curl --fail --silent --show-error --location --proto "$schemes" --proto-redir "$schemes" \
+    --output "$scratch/$1" "$base/$1"
+}
 fetch SHA256SUMS
 fetch "$name"
 
@@ -35,6 +41,8 @@ if [ -z "$expected" ] || [ "${actual%% *}" != "$expected" ]; then
 fi
 
 mkdir -p "$folder"
+# A name that nobody can foresee, and put a link there.
+new=$(mktemp "$folder/.paloma.XXXXXX")
 cp "$scratch/$name" "$new"
 chmod 755 "$new"
 if ! version=$("$new" version); then

@@ -153,6 +153,11 @@ async function take([instruction, rest]: Step, stage: Stage, named: Map<string, 
         stage.env[name!] = value!;
       }
       return;
+    case "ARG":
+      // BuildKit knows the value of this one.
+      if (rest !== "TARGETARCH") throw new Error(`this check knows no value of ${rest}`);
+      stage.env[rest] = Deno.build.arch === "aarch64" ? "arm64" : "amd64";
+      return;
     case "VOLUME":
     case "EXPOSE":
       return;
@@ -227,7 +232,7 @@ async function check(folder: string): Promise<void> {
     const [instruction, rest] = step;
     const began = performance.now();
     if (instruction === "FROM") {
-      const [image, name] = rest.split(" AS ");
+      const [image, name] = rest.replace("--platform=$BUILDPLATFORM ", "").split(" AS ");
       console.log(`        FROM ${rest}`);
       const root = join(folder, String(named.size));
       stage = { root, image: image!, workdir: "/", env: {}, healthcheck: [], entrypoint: [], command: [] };

@@ -10,11 +10,20 @@ const NAME = `paloma-${Deno.build.arch}-${Deno.build.os === "darwin" ? "apple-da
 /** In place of the executable: the installer asks it for its version. */
 const PROGRAM = "#!/bin/sh\necho 9.9.9\n";
 
-async function install(release: Record<string, string>): Promise<{ code: number; said: string; installed: string[] }> {
+/** A file's text, or where it is said to lie. */
+type File = string | { location: string };
+
+async function install(
+  release: Record<string, File>,
+  prepare: (bin: string) => Promise<void> = () => Promise.resolve(),
+): Promise<{ code: number; said: string; installed: string[] }> {
   await using temp = await tempFolder();
+  await prepare(join(temp.path, "bin"));
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
     const file = release[new URL(request.url).pathname.slice(1)];
-    return file === undefined ? new Response(null, { status: 404 }) : new Response(file);
+    if (file === undefined) return new Response(null, { status: 404 });
+    if (typeof file === "string") return new Response(file);
+    return new Response(null, { status: 302, headers: { location: file.location } });
   });
   try {
     const { code, stdout, stderr } = await tryProgram("/bin/sh", [SCRIPT, join(temp.path, "bin")], {
@@ -57,4 +66,25 @@ Deno.test("one that does not run here takes the place of none", async () => {
   assert.notEqual(code, 0, said);
   assert.match(said, /does not run here; nothing was installed/);
   assert.deepEqual(installed, []);
+});
+
+Deno.test("a release leads to no other scheme than the web's", async () => {
+  const location = "ftp://127.0.0.1:9/SHA256SUMS";
+  const { code, said, installed } = await install({ [NAME]: PROGRAM, SHA256SUMS: { location } });
+  assert.equal(code, 1, "curl's code of a scheme that it may not use");
+  assert.match(said, /ftp.*(disabled|not supported)/i);
+  assert.deepEqual(installed, []);
+});
+
+Deno.test("nothing is written through a link that waits in the folder", async () => {
+  await using other = await tempFolder();
+  const kept = join(other.path, "kept");
+  await Deno.writeTextFile(kept, "as it was");
+  const { code, said, installed } = await install({ [NAME]: PROGRAM, SHA256SUMS: sums(PROGRAM) }, async (bin) => {
+    await Deno.mkdir(bin);
+    for (const name of ["paloma", ".paloma.new"]) await Deno.symlink(kept, join(bin, name));
+  });
+  assert.equal(code, 0, said);
+  assert.deepEqual(installed.sort(), [".paloma.new", "paloma"]);
+  assert.equal(await Deno.readTextFile(kept), "as it was");
 });
