@@ -70,7 +70,8 @@ async function afterCancel(
   accountId: string,
   cancelled: Message[],
 ): Promise<Message[]> {
-  if (cancelled.length > 0) await settleRefunds(kv, accountId);
+  // Also where there is nothing to cancel: repeated after a failure, it settles what was cancelled before.
+  await settleRefunds(kv, accountId);
   for (const lineId of new Set(cancelled.map(({ sessionId }) => sessionId))) queueChanged(lineId);
   return cancelled;
 }
@@ -100,8 +101,6 @@ export class Queued {
     const bulk = await ownBulk(kv, accountId, bulkId);
     // From the end, away from the messages that the line sends in the meantime.
     const cancelled = await cancelQueued(this.#deps, accountId, (await messageIdsOf(kv, bulk)).reverse(), may);
-    // When repeated after a crash, it settles the refunds of what was cancelled before.
-    if (cancelled.length === 0) await settleRefunds(kv, accountId);
     return cancelled.reverse();
   }
 
@@ -111,10 +110,7 @@ export class Queued {
    */
   async cancelAll(accountId: string, messageIds: readonly string[], may = MAY_CHANGE_ALL): Promise<number> {
     const withdrawn = await this.#deps.recorder.withdrawn(messageIds.toReversed(), CANCELLED, may);
-    const cancelled = await afterCancel(this.#deps, accountId, withdrawn);
-    // When repeated after a crash, it settles the refunds of what was cancelled before.
-    if (cancelled.length === 0) await settleRefunds(this.#deps.kv, accountId);
-    return cancelled.length;
+    return (await afterCancel(this.#deps, accountId, withdrawn)).length;
   }
 
   /**

@@ -87,15 +87,16 @@ export interface ApiWorldOptions {
   publicUrl?: string | null;
   /** Replaces services, to let them fail. */
   services?: Partial<Services>;
+  /** Begins anew on what this one left, as after a crash. */
+  after?: ApiWorld;
 }
 
 const SANDBOX = DEFAULT_PLANS.find(({ name }) => name === "sandbox")!;
 
 export class ApiWorld implements ApiStage {
-  readonly runtime: TestRuntime = testRuntime();
-  readonly network = new FakeNetwork(this.runtime.clock);
-  readonly disk = new MemoryDisk();
-  readonly kv = new MemoryKv(this.disk);
+  readonly runtime: TestRuntime;
+  readonly network: FakeNetwork;
+  readonly kv: MemoryKv;
   readonly stopping = new AbortController();
   accounts!: Accounts;
   callers!: Callers;
@@ -111,19 +112,25 @@ export class ApiWorld implements ApiStage {
   #supervisor!: Supervisor;
   #dispatcher!: Dispatcher;
 
+  private constructor(after?: ApiWorld) {
+    this.runtime = after?.runtime ?? testRuntime();
+    this.network = after?.network ?? new FakeNetwork(this.runtime.clock);
+    this.kv = new MemoryKv(after?.kv.disk ?? new MemoryDisk());
+  }
+
   /** An account on a plan without limits, unless told otherwise. */
   static async open(options: ApiWorldOptions = {}): Promise<ApiWorld> {
-    const world = new ApiWorld();
+    const world = new ApiWorld(options.after);
     await world.#boot(options);
     return world;
   }
 
-  async #boot({ plan, trustedProxies = [], publicUrl = null, services }: ApiWorldOptions): Promise<void> {
+  async #boot({ plan, trustedProxies = [], publicUrl = null, services, after }: ApiWorldOptions): Promise<void> {
     const { runtime, kv } = this;
     this.#folder = await Deno.makeTempDir({ prefix: "paloma-api-" });
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
     const plans = new Plans(kv);
-    await plans.set({ ...SANDBOX, name: "tested", ...plan });
+    if (!after) await plans.set({ ...SANDBOX, name: "tested", ...plan });
     const callers = this.callers = new Callers({ kv, plans, clock: runtime.clock });
     this.accounts = new Accounts({ kv, seal, callers, runtime });
     this.otherProcess = () =>
@@ -246,7 +253,7 @@ export class ApiWorld implements ApiStage {
       webVersion: null,
       panelUrl: () => "http://gateway.test/panel",
     });
-    const { account, apiKey } = await this.accounts.create({ name: "acme", plan: "tested" });
+    const { account, apiKey } = after ?? await this.accounts.create({ name: "acme", plan: "tested" });
     this.account = account;
     this.apiKey = apiKey;
     await supervisor.start();
@@ -286,6 +293,14 @@ export class ApiWorld implements ApiStage {
     const found: string[] = [];
     for await (const files of this.media.folders()) found.push(...files.map(({ path }) => path));
     return found;
+  }
+
+  /** The process dies: nothing that it began goes on. The next one is opened `after` this one. */
+  async die(): Promise<void> {
+    this.kv.commitsLeft = -1;
+    this.network.forgetProcess();
+    this.stopping.abort();
+    await Deno.remove(this.#folder, { recursive: true });
   }
 
   async close(): Promise<void> {

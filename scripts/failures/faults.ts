@@ -1,0 +1,55 @@
+/** Breaks one call of a store: the n-th is refused, has an unknown result, comes late, or ends the process. */
+import { type Change, StoreError } from "../../src/store/kv.ts";
+import type { MemoryKv } from "../../tests/support/memory_kv.ts";
+import { settle } from "../../tests/support/runtime.ts";
+
+/**
+ * `refused`: the call does nothing and throws. `unknown`: a commit is written, and throws, as where the answer was lost.
+ * `late`: the call waits until all other work rests. `ends`: the process dies before a commit, and another one begins on what is on disk.
+ */
+export const FAULTS = ["refused", "unknown", "late", "ends"] as const;
+export type Fault = typeof FAULTS[number];
+
+export interface Calls {
+  /** How many there were; of commits alone for `unknown` and `ends`. */
+  count: number;
+  /** Ends the fault. */
+  mend(): void;
+}
+
+/** Counts the calls from now on and breaks the n-th, from 1; none if `n` is 0. */
+export function breakCall(kv: MemoryKv, fault: Fault, n: number): Calls {
+  const { get, getMany, list, commit } = kv;
+  const calls: Calls = { count: 0, mend: () => void Object.assign(kv, { get, getMany, list, commit }) };
+  const error = () => new StoreError("unavailable", `call ${n} was broken`);
+
+  const counted =
+    <Given extends unknown[], Answer>(call: (...given: Given) => Promise<Answer>) =>
+    async (...given: Given): Promise<Answer> => {
+      if (++calls.count !== n) return await call(...given);
+      if (fault === "refused") throw error();
+      await settle();
+      return await call(...given);
+    };
+
+  if (fault === "unknown" || fault === "ends") {
+    kv.commit = async (change: Change) => {
+      const isBroken = ++calls.count === n;
+      if (isBroken && fault === "ends") kv.commitsLeft = 0;
+      const version = await commit(change);
+      if (isBroken) throw error();
+      return version;
+    };
+    return calls;
+  }
+  kv.get = counted(get) as typeof get;
+  kv.getMany = counted(getMany) as typeof getMany;
+  kv.commit = counted(commit);
+  kv.list = ((...given: Parameters<typeof list>) => {
+    const rows = counted(() => Promise.resolve(list(...given)));
+    return (async function* () {
+      yield* await rows();
+    })();
+  }) as typeof list;
+  return calls;
+}
