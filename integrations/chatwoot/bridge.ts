@@ -19,6 +19,8 @@ export interface BridgeOptions {
 
 export interface Bridge {
   readonly port: number;
+  /** Rejects when it cannot go on: with a key that lacks a scope, for example. */
+  readonly failed: Promise<never>;
   /** Ends what it does; what is not done is done after the next start. */
   stop(): Promise<void>;
 }
@@ -98,13 +100,15 @@ export function startBridge(options: BridgeOptions): Bridge {
       return new Response(null, { status: 400 });
     },
   }, receive);
+  const failure = Promise.withResolvers<never>();
   const work = [follow(), search()].map((running) =>
     running.catch((error) => {
-      if (!signal.aborted) log(`stopped: ${error.message}`);
+      if (!signal.aborted) failure.reject(error);
     })
   );
   return {
     port: server.addr.port,
+    failed: failure.promise,
     async stop() {
       ending.abort(new Error("the bridge stops"));
       await server.shutdown();

@@ -1,6 +1,12 @@
 /** From the gateway's feed into Chatwoot. Every handler may be repeated. */
-import type { AnyEvent, FeedEvent, MessageReceivedEventData, Paloma } from "../../clients/typescript/src/index.ts";
-import { type Chatwoot, isMarked, type Message, MESSAGE_TYPES, type NewMessage } from "./chatwoot.ts";
+import {
+  type AnyEvent,
+  type FeedEvent,
+  type MessageReceivedEventData,
+  type Paloma,
+  PalomaConnectionError,
+} from "../../clients/typescript/src/index.ts";
+import { type Chatwoot, ChatwootError, isMarked, type Message, MESSAGE_TYPES, type NewMessage } from "./chatwoot.ts";
 import { isGone, type Places } from "./places.ts";
 import type { Link, Position, Store } from "./store.ts";
 import { asMarkdown, wordsOf } from "./words.ts";
@@ -44,7 +50,7 @@ export class Incoming {
     "message.echo": async (link, { id, data }, again) => {
       await this.#post(link, id, await this.#message(link, data, "outgoing", ""), again);
     },
-    "message.edited": async ({ ...link }, { id, data }, again) => {
+    "message.edited": async (link, { id, data }, again) => {
       const original = await this.#deps.store.positions.get(link.sessionId, data.messageId);
       const message_type = original && await this.#isOutgoing(original) ? "outgoing" : "incoming";
       const content = `✏️ ${asMarkdown(data.text ?? "")}`;
@@ -112,21 +118,40 @@ export class Incoming {
     };
   }
 
-  async #post(link: Link, marker: string, { jid, networkId, media, ...message }: Post, again: boolean): Promise<void> {
-    const { places, chatwoot } = this.#deps;
-    const chat = await places.chatOf(link, jid);
-    const { conversation } = await places.of(link, chat);
-    try {
+  async #post(link: Link, marker: string, post: Post, again: boolean): Promise<void> {
+    const { places } = this.#deps;
+    const chat = await places.chatOf(link, post.jid);
+    const create = async (): Promise<Position> => {
+      const { conversation } = await places.of(link, chat);
       const done = again ? await this.#find(conversation, marker) : null;
-      const posted = done ?? await chatwoot.createMessage(conversation, { ...message, ...await fileOf(media), marker });
-      if (networkId !== null) await this.#remember(link.sessionId, networkId, { conversation, message: posted.id });
-    } catch (error) {
+      return { conversation, message: (done ?? await this.#create(conversation, marker, post)).id };
+    };
+    const position = await create().catch(async (error) => {
       if (!isGone(error)) throw error;
       await places.forget(link, chat);
-      const { conversation } = await places.of(link, chat);
-      const posted = await chatwoot.createMessage(conversation, { ...message, ...await fileOf(media), marker });
-      if (networkId !== null) await this.#remember(link.sessionId, networkId, { conversation, message: posted.id });
-    }
+      return await create();
+    });
+    if (post.networkId !== null) await this.#remember(link.sessionId, post.networkId, position);
+  }
+
+  /** Without the file where there is none any more, or Chatwoot does not take it. */
+  async #create(
+    conversation: number,
+    marker: string,
+    { jid: _, networkId: __, media, ...message }: Post,
+  ): Promise<Message> {
+    const { chatwoot } = this.#deps;
+    const without = (reason: string) => {
+      const content = [message.content, `[${media!.filename}: ${reason}]`].filter(Boolean).join("\n");
+      return chatwoot.createMessage(conversation, { ...message, content, file: null, marker });
+    };
+    if (!media?.url) return await chatwoot.createMessage(conversation, { ...message, file: null, marker });
+    const file = await download(media.url, media);
+    if (file === null) return await without("the file is no longer available");
+    return await chatwoot.createMessage(conversation, { ...message, file, marker }).catch((error) => {
+      if (!(error instanceof ChatwootError) || error.status !== 413 && error.status !== 422) throw error;
+      return without("Chatwoot does not take the file");
+    });
   }
 
   async #find(conversation: number, marker: string): Promise<Message | null> {
@@ -175,12 +200,19 @@ function positionIn(tags: readonly string[] | undefined): Position | null {
   return null;
 }
 
-async function fileOf(media: Post["media"]): Promise<{ file: File | null }> {
-  if (!media?.url) return { file: null };
-  const response = await fetch(media.url);
-  // Links live for a day: after a longer outage the text still arrives.
-  if (!response.ok) return { file: (await response.body?.cancel(), null) };
-  return { file: new File([await response.blob()], media.filename, { type: media.mimetype }) };
+/** Null when its link has expired, after a day. */
+async function download(
+  url: string,
+  { filename, mimetype }: { filename: string; mimetype: string },
+): Promise<File | null> {
+  try {
+    const response = await fetch(url);
+    const blob = await response.blob();
+    if (response.status >= 500) throw new Error(`${response.status}`);
+    return response.ok ? new File([blob], filename, { type: mimetype }) : null;
+  } catch (cause) {
+    throw new PalomaConnectionError(`the file ${filename} could not be read`, { cause });
+  }
 }
 
 function ignoreGone(error: unknown): void {

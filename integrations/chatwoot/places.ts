@@ -1,5 +1,5 @@
 /** Which conversation of which contact a chat is, found or made. */
-import { type Paloma, PalomaError } from "../../clients/typescript/src/index.ts";
+import { type Chat, type Paloma, PalomaError } from "../../clients/typescript/src/index.ts";
 import { type Chatwoot, ChatwootError, type Contact, type Conversation } from "./chatwoot.ts";
 import type { Link, Place, Store, Thread } from "./store.ts";
 
@@ -18,12 +18,24 @@ export class Places {
 
   /** What `to` takes: a number where it is known, for one person may be written to under two JIDs. */
   async chatOf({ sessionId }: Link, jid: string): Promise<string> {
-    const { store, paloma } = this.#deps;
+    const { store } = this.#deps;
     const known = await store.chatNames.get(sessionId, jid);
     if (known !== null) return known;
-    const { data } = await paloma.request("GET /sessions/{id}/chats/{chat}", { path: { id: sessionId, chat: jid } });
-    await store.chatNames.set(data.chat, sessionId, jid);
-    return data.chat;
+    const found = await this.#chat(sessionId, jid);
+    if (!found) return jid.replace(/@s\.whatsapp\.net$/, "");
+    await store.chatNames.set(found.chat, sessionId, jid);
+    return found.chat;
+  }
+
+  /** Null if nothing was said in it yet, or it was erased. */
+  async #chat(sessionId: string, chat: string): Promise<Chat | null> {
+    const path = { id: sessionId, chat };
+    try {
+      return (await this.#deps.paloma.request("GET /sessions/{id}/chats/{chat}", { path })).data;
+    } catch (error) {
+      if (error instanceof PalomaError && error.status === 404) return null;
+      throw error;
+    }
   }
 
   async of(link: Link, chat: string): Promise<Place> {
@@ -77,16 +89,14 @@ export class Places {
   }
 
   async #describe({ sessionId }: Link, chat: string) {
-    const { paloma } = this.#deps;
-    const { data } = await paloma.request("GET /sessions/{id}/chats/{chat}", { path: { id: sessionId, chat } });
-    const { number, isGroup } = data;
-    if (isGroup) return { name: data.name ?? chat, number, pictureUrl: null };
-    const contact = number === null ? null : await this.#profile(sessionId, number);
-    return { name: data.name ?? (number === null ? chat : `+${number}`), number, pictureUrl: contact };
+    const found = await this.#chat(sessionId, chat);
+    const number = found ? found.number : chat.includes("@") ? null : chat;
+    const pictureUrl = number === null ? null : await this.#picture(sessionId, number);
+    return { name: found?.name ?? (number === null ? chat : `+${number}`), number, pictureUrl };
   }
 
   /** The picture's address. Without it all else works, so that a line that is offline keeps nobody waiting. */
-  async #profile(sessionId: string, number: string): Promise<string | null> {
+  async #picture(sessionId: string, number: string): Promise<string | null> {
     try {
       const path = { id: sessionId, number };
       return (await this.#deps.paloma.request("GET /sessions/{id}/contacts/{number}", { path, attempts: 1 })).data

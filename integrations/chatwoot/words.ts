@@ -21,7 +21,7 @@ export function wordsOf(message: Received): string {
   if (type === "pollCreationMessage") lines.push(...(details.options as string[]).map((option) => `- ${option}`));
   if (type === "unknown" && !text) lines.push(`[${details.kind}]`);
   if (details.withheld) lines.push("[shown on the phone only]");
-  return lines.filter(Boolean).join("\n");
+  return lines.filter(Boolean).join("\n") || (media?.url ? "" : `[${type}]`);
 }
 
 /** WhatsApp's marks as Chatwoot's Markdown. */

@@ -56,9 +56,14 @@ export function addChatwootCommand(root: Command): void {
       });
       const url = `http://${hostname}:${bridge.port}`;
       print(options.json ? JSON.stringify({ url }) : `The bridge is up: ${url}`);
-      await asked;
-      await bridge.stop();
-      store.close();
+      try {
+        await Promise.race([asked, bridge.failed]);
+      } catch (error) {
+        throw new Exit(1, (error as Error).message);
+      } finally {
+        await bridge.stop();
+        store.close();
+      }
     });
 }
 

@@ -58,6 +58,8 @@ export class ChatwootDouble {
   readonly violations: string[] = [];
   /** Of every so-many-th new message, which it keeps, a proxy loses the answer; 0: of none. */
   losesAnswers = 0;
+  /** In bytes; larger ones are refused. */
+  largestFile = 40 * 1024 * 1024;
   readonly #inboxes: Json[] = [];
   #posts = 0;
   #ids = 100;
@@ -249,6 +251,7 @@ export class ChatwootDouble {
       if (type !== 0 && type !== 1) throw new Refusal(422, `${message_type} is not a type`);
       const fields = { content, message_type: type, private: body.private ?? false, source_id, content_attributes };
       const files = body["attachments[]"] ? [body["attachments[]"]] : [];
+      if (files.some(({ size }) => size > this.largestFile)) throw new Refusal(422, "File size is too big");
       if (content === "" && files.length === 0) throw new Refusal(422, "Content is empty");
       return await this.#add(this.#conversation(id!).id, { ...fields, sender: type === 1 ? AGENT : null }, files);
     }],

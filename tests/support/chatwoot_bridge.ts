@@ -9,6 +9,8 @@ import { tempFolder } from "./temp_folder.ts";
 export interface BridgeProcess extends AsyncDisposable {
   readonly chatwoot: ChatwootDouble;
   readonly inbox: number;
+  /** Makes an inbox for another line, which the running bridge serves at once. */
+  connect(line: LinkedLine): Promise<number>;
   /** Where it keeps what it knows. */
   readonly file: string;
   /** Where Chatwoot's webhooks go. */
@@ -18,8 +20,8 @@ export interface BridgeProcess extends AsyncDisposable {
   restart(meantime?: () => Promise<unknown>): Promise<void>;
 }
 
-/** Makes an inbox for the line, and runs. */
-export async function openBridge(stage: Stage, { sessionId }: LinkedLine): Promise<BridgeProcess> {
+/** Makes an inbox for the line, and runs with these options besides. */
+export async function openBridge(stage: Stage, line: LinkedLine, options: string[] = []): Promise<BridgeProcess> {
   const folder = await tempFolder();
   const chatwoot = ChatwootDouble.start();
   const file = join(folder.path, "chatwoot.kv");
@@ -32,14 +34,18 @@ export async function openBridge(stage: Stage, { sessionId }: LinkedLine): Promi
   };
   const common = ["--url", stage.gateway.baseUrl, "--data", file, "--json"];
   const address = `127.0.0.1:${port}`;
-  const args = ["--session", sessionId, "--public-url", `http://${address}`];
-  const { inbox } = JSON.parse(await runCommand(["chatwoot", "connect", ...args, ...common], env));
-  const run = () => startCommand(["chatwoot", "run", "--listen", address, ...common], env);
+  const connect = async ({ sessionId }: LinkedLine): Promise<number> => {
+    const args = ["--session", sessionId, "--public-url", `http://${address}`];
+    return JSON.parse(await runCommand(["chatwoot", "connect", ...args, ...common], env)).inbox;
+  };
+  const inbox = await connect(line);
+  const run = () => startCommand(["chatwoot", "run", "--listen", address, ...options, ...common], env);
   let running = await run();
   let log = "";
   return {
     chatwoot,
     inbox,
+    connect,
     file,
     webhookUrl: () => chatwoot.webhookUrl(inbox),
     log: () => log + running.stderr(),
