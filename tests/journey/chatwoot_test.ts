@@ -8,6 +8,7 @@ import { until } from "../support/until.ts";
 
 const LINE = "4915550100001";
 const ANA = "447700900123";
+const SECOND = "4915550100002";
 const BEN = "447700900124";
 
 onStage(
@@ -122,6 +123,37 @@ onStage(
     }
     assert.deepEqual(chatwoot.violations, []);
     assert.equal((await Deno.stat(bridge.file)).mode! & 0o777, 0o600);
+  },
+);
+
+onStage(
+  "two lines are two inboxes with one contact, agents are named, and a refused file is said to be",
+  async (stage) => {
+    const line = await stage.linkLine(LINE);
+    await stage.addPhone(ANA, "Ana");
+    await using bridge = await openBridge(stage, line, ["--agent-names"]);
+    const { chatwoot } = bridge;
+    const second = await bridge.connect(await stage.linkLine(SECOND));
+    const write = (message: object) => stage.control.call("POST", `/phones/${ANA}/messages`, message);
+    const shown = (content: string) =>
+      until(() => chatwoot.messages.find((message) => message.content === content), `${content} in Chatwoot`);
+
+    await write({ to: LINE, text: "to the first" });
+    const first = await shown("to the first");
+    await write({ to: SECOND, text: "to the second" });
+    const other = await shown("to the second");
+    assert.equal(chatwoot.contacts.length, 1);
+    const inboxOf = (id: number) => chatwoot.conversations.find((conversation) => conversation.id === id)!.inbox_id;
+    assert.deepEqual([inboxOf(first.conversation_id), inboxOf(other.conversation_id)], [bridge.inbox, second]);
+
+    await chatwoot.agentSays(other.conversation_id, "from the second");
+    const { from } = await stage.arrival(ANA, ({ text }) => text === "*Maria:*\nfrom the second");
+    assert.ok(from.startsWith(SECOND), from);
+
+    chatwoot.largestFile = 10;
+    const file = sampleFile("png").toString("base64");
+    await write({ to: LINE, file, filename: "door.png", mimetype: "image/png", kind: "document", caption: "the door" });
+    await shown("the door\n[door.png: Chatwoot does not take the file]");
   },
 );
 
