@@ -150,23 +150,25 @@ export function makeLines({ kv, runtime, callers, live, seal, safeFetch, names }
     },
 
     /**
-     * Changes the name or the proxy; undefined fields stay as they are. A line that is wanted connected reconnects
-     * through the new proxy. Throws Problem not_found, validation_failed.
+     * Changes the name, the proxy, or the phone that links by a code (null: by QR); undefined fields stay as they are. A
+     * line that is wanted connected reconnects through the new proxy, and links in the new way. Throws Problem not_found, validation_failed.
      */
     async update(
       accountId: string,
       lineId: string,
-      { name, proxy }: { name?: string; proxy?: string | null },
+      { name, proxy, pairingPhone }: { name?: string; proxy?: string | null; pairingPhone?: string | null },
     ): Promise<Line> {
       const asked = proxy === undefined ? null : { proxy: await proxyOf(proxy) };
       const line = await retryOnConflict<Line>(kv, async () => {
         const slot = await row(accountId, lineId);
         const another = openedProxy(slot.value, seal) === proxy ? null : asked;
-        const comesUpAnew = another !== null && slot.value.wanted === "connected";
+        const byAnother = pairingPhone !== undefined && pairingPhone !== slot.value.pairingPhone;
+        const comesUpAnew = (another !== null || byAnother) && slot.value.wanted === "connected";
         const line: Line = {
           ...slot.value,
           ...another,
           ...(name === undefined ? {} : { name }),
+          ...(pairingPhone === undefined ? {} : { pairingPhone }),
           generation: slot.value.generation + (comesUpAnew ? 1 : 0),
         };
         sending.changed(lineId);

@@ -195,6 +195,36 @@ inPanel(
 );
 
 inPanel(
+  "who was sent the link to the phone that is to be linked links by a code, or by the QR after all",
+  async ({ page, another }, stage) => {
+    await asOperator(page, stage);
+    await stage.addPhone(LINE);
+    const { data: { _id } } = await stage.api.call("POST", "/sessions", { name: "Front desk" });
+    const link = await customerLink(page, stage, _id);
+    const guest = await another({ viewport: { width: 390, height: 844 } });
+    await guest.goto(link);
+    await guest.getByAltText("QR code to scan").waitFor();
+    await button(guest, "I only have this phone").click();
+    await guest.getByLabel("Your WhatsApp number").fill("0151 000");
+    await button(guest, "Get a code").click();
+    await guest.locator(".wrong").waitFor();
+    await guest.getByLabel("Your WhatsApp number").fill(`+${LINE}`);
+    await button(guest, "Get a code").click();
+    const code = guest.locator("[data-code]");
+    await code.waitFor();
+    await button(guest, "Scan a QR code instead").click();
+    await guest.getByAltText("QR code to scan").waitFor();
+    await button(guest, "I only have this phone").click();
+    await guest.getByLabel("Your WhatsApp number").fill(LINE);
+    await button(guest, "Get a code").click();
+    await code.waitFor();
+    await guest.screenshot({ path: "/tmp/panelw/guest.png" });
+    await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code: await code.textContent() });
+    await guest.getByRole("heading", { name: "Linked" }).waitFor();
+  },
+);
+
+inPanel(
   "whose sign-in has ended comes back to the page, signing out ends what it shows, and six wrong passwords mean waiting",
   async ({ page, another }, stage) => {
     await asOperator(page, stage);

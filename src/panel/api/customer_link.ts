@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { invalid } from "../../errors.ts";
 import type { Line } from "../../line/line.ts";
+import { PhoneNumber } from "../../http/api/schemas.ts";
 import { Assertion, assertionOf, requestOf } from "../../http/resources/passkey.ts";
 import { deadLink, linkUrl } from "../logins/links.ts";
 import type { Parts } from "./parts.ts";
@@ -51,6 +52,15 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: Parts): void 
     const { accountId, id, linked } = await lineOf(token);
     const { status } = await lines.linking(accountId, id);
     if (!linked && AT_REST.includes(status)) await lines.want(accountId, id, "connected");
+    return { data: {} };
+  });
+
+  // Somebody who has only the phone cannot scan its own screen: they link by a code. Null: by QR again.
+  const CodeBody = z.strictObject({ token: z.string().min(1).max(200), phone: PhoneNumber.nullable() });
+  guard.open({ method: "POST", path: "/link-line/code", body: CodeBody }, async ({ body: { token, phone } }) => {
+    const { accountId, id, wanted } = await lineOf(token);
+    await lines.update(accountId, id, { pairingPhone: phone });
+    if (wanted !== "connected") await lines.want(accountId, id, "connected");
     return { data: {} };
   });
 

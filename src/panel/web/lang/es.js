@@ -835,4 +835,9 @@ export default {
   "No webhook has a recent delivery of it.": "Ningún webhook tiene una entrega reciente.",
   "What your webhooks receive: the newest, then as it happens.":
     "Lo que reciben sus webhooks: lo más reciente, luego según ocurre.",
+  "Scan a QR code instead": "Escanear un código QR",
+  "I only have this phone": "Solo tengo este teléfono",
+  "Get a code": "Obtener un código",
+  "Your WhatsApp number": "Su número de WhatsApp",
+  "With country code, like 447700900123.": "Con prefijo de país, como 447700900123.",
 };

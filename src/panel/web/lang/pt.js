@@ -830,4 +830,9 @@ export default {
   "No webhook has a recent delivery of it.": "Nenhum webhook tem uma entrega recente.",
   "What your webhooks receive: the newest, then as it happens.":
     "O que seus webhooks recebem: o mais recente, depois conforme acontece.",
+  "Scan a QR code instead": "Escanear um código QR",
+  "I only have this phone": "Só tenho este telefone",
+  "Get a code": "Obter um código",
+  "Your WhatsApp number": "Seu número de WhatsApp",
+  "With country code, like 447700900123.": "Com código do país, como 447700900123.",
 };

@@ -44,6 +44,7 @@ export function AccountTable({ rows, reload }) {
           : row.expiresAt !== null && row.expiresAt <= now
           ? html`<${Badge} kind="warn">${t("expired")}</${Badge}>`
           : html`<${Badge} kind="good">${t("active")}</${Badge}>`,
+      "state",
     ],
     [t("Lines"), (row) => `${number(row.connected)} / ${number(row.lines)}`],
     [t("Today"), (row) => row.quota ? use(row.quota.used.daily, row.quota.daily) : "–"],

@@ -24,7 +24,7 @@ export function Lines({ account }) {
               }</p>${add}</${Empty}>`
               : html`<${Table} caption=${t("Lines")} rows=${rows} keyOf=${(row) => row._id} columns=${[
                 [t("Name"), (row) => html`<a class="main break" href=${href(to(row))}>${row.name}</a>`],
-                [t("Status"), (row) => html`<${LineState} line=${row} />`],
+                [t("Status"), (row) => html`<${LineState} line=${row} />`, "state"],
                 [t("Number"), (row) =>
                   row.phone
                     ? html`<span class="nowrap">${phone(row.phone)}</span>`
@@ -101,7 +101,7 @@ export function AllLines() {
                 t("Account"),
                 (row) => html`<a class="break" href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`,
               ],
-              [t("Status"), (row) => html`<${LineState} line=${row} />`],
+              [t("Status"), (row) => html`<${LineState} line=${row} />`, "state"],
               [t("Number"), (row) => row.phone ? html`<span class="nowrap">${phone(row.phone)}</span>` : "–"],
               [t("Reason"), (row) => row.reason ? html`<span class="soft small break">${said(row.reason)}</span>` : ""],
               [t("Last used"), (row) => html`<${Time} at=${row.lastUsed} />`],

@@ -6,7 +6,7 @@ import { t } from "../i18n.js";
 import { bringBack, Linking, Signing } from "../linking.js";
 import { useEvery, useLoad } from "../live.js";
 import { useToken } from "../router.js";
-import { LinkOver, Loaded, Title } from "../ui.js";
+import { Field, Form, LinkOver, Loaded, Title, Work } from "../ui.js";
 
 const POLL_MS = 2_000;
 
@@ -41,10 +41,8 @@ export function LinkLine() {
               <p class="soft">${t(
                 "This links your WhatsApp number to this service as a device. You can unlink it on your phone at any time.",
               )}</p>
-              ${data.qr &&
-                html`<p class="soft">${
-                  t("Open this page on another screen: the phone's camera has to scan the code.")
-                }</p>`}
+              ${!data.passkey &&
+                html`<${Way} byCode=${data.pairingCode !== null} link=${(phone) => step("/code", { phone })} />`}
               ${data.passkey
                 ? html`
                   <${Signing} passkey=${data.passkey} give=${(assertion) => step("/passkey", { assertion })}
@@ -55,6 +53,33 @@ export function LinkLine() {
         </div>
       </div>
     `}</${Loaded}>`;
+}
+
+/** How to link: with another screen that shows the QR, or by a code on the phone alone. */
+function Way({ byCode, link }) {
+  const [isAsking, setAsking] = useState(false);
+  if (byCode) {
+    return html`
+      <div>
+        <${Work} kind="link" run=${() => link(null)}>${t("Scan a QR code instead")}</${Work}></div>
+    `;
+  }
+  if (!isAsking) {
+    return html`
+      <p class="soft">${t("Open this page on another screen: the phone's camera has to scan the code.")} <button
+        type="button" class="link" onClick=${() => setAsking(true)}>${t("I only have this phone")}</button></p>
+    `;
+  }
+  return html`
+    <${Form} submit=${({ phone }) => link(phone).then(() => setAsking(false))} button=${t("Get a code")}
+      cancel=${() => setAsking(false)}>${(wrong) =>
+        html`
+          <${Field} label=${t("Your WhatsApp number")} name="phone" type="tel" required autocomplete="tel" hint=${t(
+            "With country code, like 447700900123.",
+          )}
+            wrong=${wrong("phone")} />
+        `}</${Form}>
+  `;
 }
 
 const ANSWER_MS = 3_000;

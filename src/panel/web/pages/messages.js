@@ -110,10 +110,10 @@ export function Messages({ account, query }) {
                       html`<br /><span class="small soft">${phone(row.to)}</span>`
                     }`],
                   [t("Content"), (row) =>
-                    html`<span class="clip">${contentOf(row)}</span>`],
+                    html`<span class="clip">${contentOf(row)}</span>`, "wide"],
                   [t("Status"), (row) =>
                     html`<${Badge} kind=${messageKind(farthest(row))}>${messageWord(farthest(row))}</${Badge}><${Why}
-                      row=${row} />`],
+                      row=${row} />`, "state"],
                   [t("Line"), (row) =>
                     html`<span class="clip">${nameOf(row.sessionId)}</span>`],
                   [t("Accepted"), (row) =>

@@ -28,7 +28,7 @@ export function Webhooks({ account }) {
                 [t("Address"), (row) =>
                   html`<a class="main break" href=${href(`/accounts/${account}/webhooks/${row.id}`)}>${row.url}</a>`],
                 [t("Status"), (row) =>
-                  html`<${State} account=${account} webhook=${row} />`],
+                  html`<${State} account=${account} webhook=${row} />`, "state"],
                 [t("Events"), (row) =>
                   usualEvents().every((name) =>
                       row.events.includes(name)
