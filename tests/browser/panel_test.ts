@@ -4,6 +4,7 @@ import type { Page } from "playwright-core";
 import { totpCode } from "../../src/panel/logins/totp.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { runCommand } from "../support/gateway_process.ts";
+import { faultsOf } from "../support/axe.ts";
 import { inBrowser } from "../support/browser.ts";
 import {
   accountPage,
@@ -187,6 +188,27 @@ inPanel(
     await sent.getByRole("link", { name: "Show the message" }).click();
     await page.getByRole("heading", { name: "Carla" }).waitFor();
 
+    // To a chat, a message and a page by the keyboard alone.
+    const reach = async (words: string, name: string) => {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Go to" }).and(page.locator(":focus")).waitFor();
+      await page.keyboard.type(words);
+      await page.getByRole("option", { name, selected: true }).waitFor();
+      await page.keyboard.press("Enter");
+    };
+    await reach("carl", "Carla");
+    await page.locator(".turn").getByText("a question").waitFor();
+    await reach("audit", "Audit log");
+    await page.getByRole("heading", { name: "Audit log" }).waitFor();
+    await page.goto(accountPage(stage));
+    await page.getByText("Last 30 days").waitFor();
+    await reach(answer, answer);
+    await page.getByRole("heading", { name: "Carla" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", { name: "Go to" }).waitFor();
+    assert.deepEqual(await faultsOf(page, "the palette"), []);
+    await page.keyboard.press("Escape");
+
     await stage.api.call("DELETE", `/data/${CUSTOMER}`);
     await page.goto(accountPage(stage, "/messages"));
     await page.getByRole("link", { name: "erased" }).waitFor();
@@ -218,7 +240,6 @@ inPanel(
     await guest.getByLabel("Your WhatsApp number").fill(LINE);
     await button(guest, "Get a code").click();
     await code.waitFor();
-    await guest.screenshot({ path: "/tmp/panelw/guest.png" });
     await stage.control.call("POST", `/phones/${LINE}/enter-code`, { code: await code.textContent() });
     await guest.getByRole("heading", { name: "Linked" }).waitFor();
   },

@@ -3,6 +3,7 @@ import { partOfNumber } from "../../base/phone_number.ts";
 import { z } from "zod";
 import { type Account, ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/account.ts";
 import { invalid } from "../../errors.ts";
+import type { LoggedEvent } from "../../event/event.ts";
 import { fits } from "../../event/log.ts";
 import { feedEventOf } from "../../http/resources/feed_stream.ts";
 import type { Parts } from "./parts.ts";
@@ -62,7 +63,7 @@ export function addAccountPages(parts: Parts): void {
 
   guard.account({ method: "GET", path: `${ACCOUNT}/events` }, async ({ account: { id } }) => {
     const latest = await budgets.reads.run({ party: id }, () => events.latest(id, LATEST_EVENTS));
-    return { data: latest.filter((event) => fits(event, { types: null, sessionId: null })).map(feedEventOf) };
+    return { data: latest.filter((event) => fits(event, { types: null, sessionId: null })).map(shownEvent) };
   });
 
   // The names that people have given themselves, and those of groups, by address: what lists show before the number.
@@ -89,6 +90,12 @@ export function addAccountPages(parts: Parts): void {
   );
 
   addSearch(parts);
+}
+
+/** Returns the event without the picture of a QR, which has expired, and would be most of the page. */
+function shownEvent(event: LoggedEvent) {
+  const shown = feedEventOf(event);
+  return event.event === "session.qr" ? { ...shown, data: { ...event.data, qr: "…" } } : shown;
 }
 
 /** Limits of one search request: messages read (newest first), and hits. The answer says where to continue. */

@@ -94,10 +94,43 @@ function Pages({ pages, pathname, counts = {} }) {
   }</ul>`;
 }
 
+/** The pages of an account that the person may open. */
+const pagesOf = (account, person) =>
+  accountPages(account).filter(([icon]) => person.role !== "agent" || ANSWERING.includes(icon));
+
+/** The command palette, once Ctrl K is pressed. Its module is loaded then. */
+function Palette({ account, person }) {
+  const [Found, setFound] = useState(null);
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    const onKeyDown = (event) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey) {
+        return;
+      }
+      event.preventDefault();
+      // Not above another dialog, whose work it would leave.
+      if (document.querySelector("dialog[open]")) return;
+      import("./palette.js").then((module) => {
+        setFound(() => module.Palette);
+        setOpen(true);
+      }, () => {});
+    };
+    addEventListener("keydown", onKeyDown);
+    return () => removeEventListener("keydown", onKeyDown);
+  }, []);
+  if (!Found || !isOpen) return null;
+  const pages = [
+    ...(account ? pagesOf(account, person) : []),
+    ...(person.operator ? gatewayPages() : []),
+    ["person", t("Your login"), "/me"],
+  ].map(([, name, to]) => [name, to]);
+  return html`<${Found} pages=${pages} account=${account} close=${() => setOpen(false)} />`;
+}
+
 /** The pages of an account, with counts of what needs a person. */
 function AccountPages({ account, person, pathname }) {
   const attention = useAttention(`/accounts/${account}`);
-  const pages = accountPages(account).filter(([icon]) => person.role !== "agent" || ANSWERING.includes(icon));
+  const pages = pagesOf(account, person);
   return html`<${Pages} pages=${pages} pathname=${pathname} counts=${attention ? countsOf(attention) : {}} />`;
 }
 
@@ -160,6 +193,7 @@ export function Frame({ account, person, pathname, children }) {
       <div>
         <${Offline} />
         <main id="main">${children}</main>
+        <${Palette} account=${account} person=${person} />
       </div>
     </div>
   `;

@@ -840,4 +840,9 @@ export default {
   "Get a code": "Obtener un código",
   "Your WhatsApp number": "Su número de WhatsApp",
   "With country code, like 447700900123.": "Con prefijo de país, como 447700900123.",
+  "Go to": "Ir a",
+  "a page, a chat, or a message's ID": "una página, un chat o el ID de un mensaje",
+  "Page": "Página",
+  "Chat": "Chat",
+  "Your login": "Su acceso",
 };

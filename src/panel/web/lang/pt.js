@@ -835,4 +835,9 @@ export default {
   "Get a code": "Obter um código",
   "Your WhatsApp number": "Seu número de WhatsApp",
   "With country code, like 447700900123.": "Com código do país, como 447700900123.",
+  "Go to": "Ir para",
+  "a page, a chat, or a message's ID": "uma página, uma conversa ou o ID de uma mensagem",
+  "Page": "Página",
+  "Chat": "Conversa",
+  "Your login": "Seu acesso",
 };

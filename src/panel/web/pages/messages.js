@@ -114,10 +114,12 @@ export function Messages({ account, query }) {
                   [t("Status"), (row) =>
                     html`<${Badge} kind=${messageKind(farthest(row))}>${messageWord(farthest(row))}</${Badge}><${Why}
                       row=${row} />`, "state"],
-                  [t("Line"), (row) =>
-                    html`<span class="clip">${nameOf(row.sessionId)}</span>`],
+                  ...(lines.data?.length === 1
+                    ? []
+                    : [[t("Line"), (row) =>
+                      html`<span class="clip">${nameOf(row.sessionId)}</span>`]]),
                   [t("Accepted"), (row) =>
-                    html`<${Time} at=${row.createdAt} />`],
+                    html`<${Time} at=${row.createdAt} />`, "bare"],
                 ]} />`}
               ${q === ""
                 ? html`<${Pages} page=${Number(page)} next=${next} text=${t("{n} in total", { n: number(total) })} />`
