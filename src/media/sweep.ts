@@ -45,7 +45,7 @@ export async function sweepMedia(
   const bytes = () => media.bytes?.() ?? 0;
   if (bytes() <= capBytes) shares.clear();
   else if (mayGoOn()) await shares.weigh(kv, capBytes);
-  // All links are valid equally long, so the first to expire is the oldest.
+  // All links are valid equally long, and uploads longer: the first to expire is the oldest received file.
   let range: Range<number> = { prefix: mediaKeys.fileEnds() };
   while (mayGoOn() && bytes() > capBytes) {
     const oldest = await first(kv, range);

@@ -8,6 +8,7 @@ import { mediaIdOf } from "../../src/cloud/media_id.ts";
 import { cloudClient, uploadForm } from "../support/cloud_client.ts";
 import { sampleFile } from "../support/sample_files.ts";
 import { onStage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915200000044";
 const ANA = "4917000000044";
@@ -82,6 +83,14 @@ onStage("uploads are described, downloaded, sent by id more than once, and delet
   await stage.api.call("POST", `/sessions/${sessionId}/queue/resume`, {});
   await stage.status(waiting, "sent");
   await stage.arrival(ANA, ({ sha256 }) => sha256 === hashOf(bytes));
+});
+
+onStage("with its line, an upload is gone", async (stage) => {
+  const { sessionId } = await stage.linkLine(LINE);
+  const client = cloudClient(stage, LINE);
+  const id = await client.upload(bytesOf("png"), "cat.png", "image/png");
+  await stage.api.call("DELETE", `/sessions/${sessionId}`);
+  await until(async () => (await client.ask("GET", `/v21.0/${id}`)).status === 404, "the upload to be gone");
 });
 
 onStage("received files are found by id with the key", async (stage) => {
