@@ -14,6 +14,7 @@ import { until } from "../../tests/support/until.ts";
 import { parsed, scriptCommand } from "../command.ts";
 import { LANGUAGES } from "./clients/languages.ts";
 import { isThere, run, TOOLS } from "./programs.ts";
+import { erpnext, typebot } from "./recipes/cloud.ts";
 
 const ROOT = join(import.meta.dirname!, "../..");
 const ALERTMANAGER = "v0.35.0";
@@ -21,10 +22,12 @@ const LINE = "447700900001";
 /** The number on the pages. */
 const TO = "447700900123";
 
+const BETWEEN = { line: LINE, to: TO };
+
 /** The code blocks of a page, in their order, with the gateway's address and key filled in. */
 async function blocks(stage: Stage, page: string, language: string): Promise<string[]> {
   const text = await Deno.readTextFile(join(ROOT, "integrations", page));
-  const found = [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].filter(([, kind]) => kind === language);
+  const found = [...text.matchAll(/^ *```(\w+)\n([^]*?)^ *```$/gm)].filter(([, kind]) => kind === language);
   assert.ok(found.length > 0, `${page} has no ${language}`);
   const origin = new URL(stage.gateway.baseUrl).origin;
   return found.map(([, , code]) =>
@@ -64,6 +67,17 @@ const RECIPES: Record<string, (stage: Stage) => Promise<void>> = {
     const headers = { "content-type": "application/json", ...notifier.headers };
     assert.equal(await post(notifier.resource, headers, JSON.stringify(body)), 202);
     await stage.arrival(TO, ({ text }) => text === message);
+  },
+
+  async Typebot(stage) {
+    const [setting] = await blocks(stage, "typebot.md", "env");
+    const [command] = await blocks(stage, "typebot.md", "sh");
+    await typebot(stage, BETWEEN, setting!.trim().split("=")[1]!, command!);
+  },
+
+  async ERPNext(stage) {
+    const [command] = await blocks(stage, "erpnext.md", "sh");
+    await erpnext(stage, BETWEEN, `${new URL(stage.gateway.baseUrl).origin}/cloud`, command!);
   },
 
   async Alertmanager(stage) {
