@@ -1,5 +1,7 @@
 /** The node package, built by n8n's own tools in a folder outside the repository. */
+import assert from "node:assert/strict";
 import { join } from "node:path";
+import { EVENT_NAMES } from "../../../src/event/event.ts";
 import { run, TOOLS } from "../programs.ts";
 
 const SOURCE = new URL("../../../integrations/n8n/", import.meta.url).pathname;
@@ -42,6 +44,14 @@ export async function buildPackage(): Promise<string> {
   const lint = await run(folder, tool, ["lint"], { PATH });
   if (lint.includes("warning")) throw new Error(lint);
   await run(folder, tool, ["build"], { PATH });
+  await offersEveryEvent(folder);
   const [packed] = JSON.parse(await npm(folder, "pack", "--json", "--ignore-scripts"));
   return join(folder, packed.filename);
+}
+
+/** A new event of the gateway is one of the trigger's menu as well; the one of a test starts nothing. */
+async function offersEveryEvent(folder: string): Promise<void> {
+  const script = "JSON.stringify(require('./dist/nodes/PalomaTrigger/events').EVENTS.map(({ value }) => value))";
+  const offered = JSON.parse(await run(folder, "node", ["-p", script], { PATH }));
+  assert.deepEqual(offered.sort(), EVENT_NAMES.filter((name) => name !== "webhook.test").sort());
 }

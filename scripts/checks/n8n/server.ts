@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { freePort } from "../../../tests/support/free_port.ts";
 import { startPostgres } from "../../../tests/support/postgres.ts";
-import { run, TOOLS } from "../programs.ts";
+import { isThere, run, TOOLS } from "../programs.ts";
 import { install, npm, PATH, QUIET } from "./package.ts";
 
 /** The newest whose packages are all published. */
@@ -10,6 +10,8 @@ const N8N = "n8n@2.41.1";
 
 // deno-lint-ignore no-explicit-any
 type Json = any;
+
+const OWNER = { email: "owner@shop.example", firstName: "Olga", lastName: "Owner", password: "Correct-horse-1" };
 
 export interface N8n {
   url: string;
@@ -19,8 +21,8 @@ export interface N8n {
   start(): Promise<void>;
   /** A call of the editor, by the owner. */
   rest(method: string, path: string, body?: Json): Promise<Json>;
-  /** What the server wrote. */
-  log(): string;
+  /** As `kill -9` does. */
+  kill(): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -28,6 +30,11 @@ export interface N8n {
 export async function openN8n(packed: string): Promise<N8n> {
   const program = join(TOOLS, "n8n/server");
   await install(program, [N8N]);
+  // The agent loads SQLite, whose binding is downloaded, or compiled by the headers of this machine's Node.js.
+  if (!await isThere(join(program, "node_modules/sqlite3/build"))) {
+    const headers = await isThere("/usr/include/node") ? { npm_config_nodedir: "/usr" } : {};
+    await run(program, "npm", ["rebuild", "sqlite3"], { PATH, ...headers });
+  }
   const home = await Deno.makeTempDir({ prefix: "n8n-" });
   const nodes = join(home, ".n8n/nodes");
   await Deno.mkdir(nodes, { recursive: true });
@@ -60,7 +67,6 @@ export async function openN8n(packed: string): Promise<N8n> {
     NO_COLOR: "1",
   };
   let server: Deno.ChildProcess | null = null;
-  let written = "";
   let cookie = "";
 
   async function rest(method: string, path: string, body?: Json): Promise<Json> {
@@ -80,33 +86,35 @@ export async function openN8n(packed: string): Promise<N8n> {
     url,
     command: (...args) => run(home, "node", [script, ...args], env),
     rest,
-    log: () => written,
+    async kill() {
+      server!.kill("SIGKILL");
+      await server!.status;
+      server = null;
+    },
     async start() {
-      server = new Deno.Command("node", {
+      const started = new Deno.Command("node", {
         args: [script, "start"],
         cwd: home,
         env: { ...env, N8N_LOG_FORMAT: "json" },
         clearEnv: true,
         stdin: "null",
         stdout: "piped",
-        stderr: "piped",
+        stderr: "inherit",
       }).spawn();
-      const decoded = (stream: ReadableStream<Uint8Array>) => stream.pipeThrough(new TextDecoderStream());
+      server = started;
       const { promise: ready, resolve, reject } = Promise.withResolvers<void>();
-      for (const stream of [server.stdout, server.stderr]) {
-        decoded(stream).pipeTo(
-          new WritableStream({
-            write(text) {
-              written += text;
-              if (written.includes("Editor is now accessible")) resolve();
-            },
-          }),
-        );
-      }
-      server.status.then(({ code }) => reject(new Error(`n8n ended with ${code}:\n${written.slice(-3_000)}`)));
+      let written = "";
+      started.stdout.pipeThrough(new TextDecoderStream()).pipeTo(
+        new WritableStream({
+          write(text) {
+            written += text;
+            if (written.includes("Editor is now accessible")) resolve();
+          },
+        }),
+      );
+      started.status.then(({ code }) => reject(new Error(`n8n ended with ${code}:\n${written.slice(-3_000)}`)));
       await ready;
-      const owner = { email: "owner@shop.example", firstName: "Olga", lastName: "Owner", password: "Correct-horse-1" };
-      await rest("POST", "/owner/setup", owner);
+      if (!cookie) await rest("POST", "/owner/setup", OWNER);
     },
     async end() {
       server?.kill("SIGTERM");

@@ -38,22 +38,23 @@ export async function shippedWorkflows(folder: string, values: Record<string, st
   return ids.sort();
 }
 
-/** A workflow of Paloma's nodes, one after another, each run once. */
-export function chain(id: string, start: Json, nodes: [name: string, parameters: Json][]): Json {
+/** A workflow of Paloma's nodes, one after another, each run once; `settings` are those of n8n for every node. */
+export function chain(id: string, start: Json, nodes: [name: string, parameters: Json, settings?: Json][]): Json {
   const all = [
     start,
-    ...nodes.map(([name, parameters]) => ({
+    ...nodes.map(([name, parameters, settings]) => ({
       id: name,
       name,
       type: "n8n-nodes-paloma.paloma",
       typeVersion: 1,
       parameters,
       executeOnce: true,
+      ...settings,
     })),
   ].map((node, i) => ({ ...node, position: [200 * i, 0] }));
   const links = all.slice(1).map(({ name }, i) => [all[i]!.name, { main: [[{ node: name, type: "main", index: 0 }]] }]);
-  const settings = { executionOrder: "v1" };
-  return withCredentials({ id, name: id, nodes: all, connections: Object.fromEntries(links), settings });
+  const connections = Object.fromEntries(links);
+  return withCredentials({ id, name: id, nodes: all, connections, settings: { executionOrder: "v1" } });
 }
 
 export const MANUALLY = {
