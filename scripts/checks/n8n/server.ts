@@ -32,7 +32,7 @@ export async function openN8n(packed: string): Promise<N8n> {
   await install(program, [N8N]);
   // The agent loads SQLite, whose binding is downloaded, or compiled by the headers of this machine's Node.js.
   if (!await isThere(join(program, "node_modules/sqlite3/build"))) {
-    const headers = await isThere("/usr/include/node") ? { npm_config_nodedir: "/usr" } : {};
+    const headers: Record<string, string> = await isThere("/usr/include/node") ? { npm_config_nodedir: "/usr" } : {};
     await run(program, "npm", ["rebuild", "sqlite3"], { PATH, ...headers });
   }
   const home = await Deno.makeTempDir({ prefix: "n8n-" });

@@ -1,7 +1,7 @@
 /** The trigger's webhook: there once, verified, and gone when the workflow is switched off. */
 import assert from "node:assert/strict";
 import { until } from "../../../tests/support/until.ts";
-import type { Trial } from "./trial.ts";
+import { CUSTOMER, type Trial, write } from "./trial.ts";
 
 // deno-lint-ignore no-explicit-any
 type Json = any;
@@ -20,22 +20,26 @@ export async function registered(trial: Trial): Promise<void> {
   await until(async () => (await webhooks(trial)).length === TRIGGERED.length, "the webhooks of the triggers");
 }
 
-async function executions({ n8n }: Trial): Promise<number> {
-  return (await n8n.rest("GET", "/executions?limit=100")).results.length;
-}
-
+/** Neither a request that is not signed nor a test of the webhook starts a workflow; what comes after them does. */
 export async function verifies(trial: Trial): Promise<void> {
+  const { stage, outside: { posted } } = trial;
   const hooks = await webhooks(trial);
   assert.equal(hooks.length, TRIGGERED.length, "one for each trigger, also after n8n was killed and started");
-  const before = await executions(trial);
-  const headers = { "content-type": "application/json", "webhook-signature": "v1,AAAA", "webhook-timestamp": "1" };
-  const answer = await fetch(hooks[0].url, { method: "POST", headers, body: "{}" });
-  assert.equal(answer.status, 401, await answer.text());
-  for (const { id } of hooks) {
-    const { data } = await trial.stage.api.call("POST", `/webhooks/${id}/test`);
-    assert.equal(data.status ?? data.responseStatus, 200, JSON.stringify(data));
+  const now = String(Math.floor(Date.now() / 1000));
+  const headers = { "content-type": "application/json", "webhook-signature": "v1,AAAA", "webhook-timestamp": now };
+  const body = JSON.stringify({ event: "message.received", sessionName: "nobody", data: { text: "forged" } });
+  for (const { id, url } of hooks) {
+    const answer = await fetch(url, { method: "POST", headers, body });
+    assert.equal(answer.status, 401, await answer.text());
+    const { eventId } = (await stage.api.call("POST", `/webhooks/${id}/test`)).data;
+    await until(async () => {
+      const { data } = await stage.api.call("GET", `/webhooks/${id}/deliveries`);
+      return data.some((delivery: Json) => delivery.eventId === eventId && delivery.status === "delivered");
+    }, "a test to be delivered");
   }
-  assert.equal(await executions(trial), before, "neither starts a workflow");
+  await write(trial, CUSTOMER, "after them");
+  await until(() => posted.some(({ text }) => text.includes("after them")), "a post");
+  assert.deepEqual(posted.filter(({ text }) => /forged|undefined/.test(text)), []);
 }
 
 /** Switches each off as the editor does. */

@@ -23,6 +23,16 @@ export const EVENTS: INodePropertyOptions[] = [
   { name: "Session Passkey", value: "session.passkey", description: "Linking a line needs a passkey" },
   { name: "Session QR", value: "session.qr", description: "A line shows a new QR" },
   { name: "Session Restricted", value: "session.restricted", description: "The network has restricted a line" },
+  {
+    name: "Verification Failed",
+    value: "verification.failed",
+    description: "Another number sent the code, or nobody did in time",
+  },
+  {
+    name: "Verification Passed",
+    value: "verification.passed",
+    description: "Somebody sent the code of their verification",
+  },
   { name: "Webhook Disabled", value: "webhook.disabled", description: "A webhook was switched off" },
   { name: "Webhook Failing", value: "webhook.failing", description: "A webhook cannot be delivered" },
 ];
