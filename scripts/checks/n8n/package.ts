@@ -29,8 +29,8 @@ async function copy(from: string, to: string): Promise<void> {
   for await (const { name } of Deno.readDir(from)) await copy(join(from, name), join(to, name));
 }
 
-/** Lints and compiles the package; resolves to the path of what `npm pack` makes of it. */
-export async function buildPackage(): Promise<string> {
+/** Lints and compiles the package; resolves to where it was built, and what `npm pack` made of it. */
+export async function buildPackage(): Promise<{ folder: string; packed: string }> {
   await install(NODE, ["node@24.21.0"], []);
   const folder = join(TOOLS, "n8n/package");
   const manifest = JSON.parse(await Deno.readTextFile(join(SOURCE, "package.json")));
@@ -46,7 +46,7 @@ export async function buildPackage(): Promise<string> {
   await run(folder, tool, ["build"], { PATH });
   await offersEveryEvent(folder);
   const [packed] = JSON.parse(await npm(folder, "pack", "--json", "--ignore-scripts"));
-  return join(folder, packed.filename);
+  return { folder, packed: join(folder, packed.filename) };
 }
 
 /** A new event of the gateway is one of the trigger's menu as well; the one of a test starts nothing. */

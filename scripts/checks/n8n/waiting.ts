@@ -18,22 +18,28 @@ export function asking(): Json {
   };
   const to = "={{ $('Start').item.json.body.to }}";
   return chain("asking", start, [
-    ["ask", {
-      resource: "message",
-      operation: "sendAndWait",
-      to,
-      text: "How many?",
-      answer: "text",
-      timeLimit: "={{ $json.body.minutes }}",
-      unit: "minutes",
-    }],
-    ["say", {
-      resource: "message",
-      operation: "sendText",
-      to,
-      text: "={{ $json.answered ? 'You said ' + $json.text : 'No answer' }}",
-      options: {},
-    }],
+    {
+      name: "ask",
+      parameters: {
+        resource: "message",
+        operation: "sendAndWait",
+        to,
+        text: "How many?",
+        answer: "text",
+        timeLimit: "={{ $json.body.minutes }}",
+        unit: "minutes",
+      },
+    },
+    {
+      name: "say",
+      parameters: {
+        resource: "message",
+        operation: "sendText",
+        to,
+        text: "={{ $json.answered ? 'You said ' + $json.text : 'No answer' }}",
+        options: {},
+      },
+    },
   ]);
 }
 

@@ -1,5 +1,6 @@
 /** The workflows of the package, set up as a user does after importing them, and one that does everything else. */
 import { join } from "node:path";
+import type { Action } from "./actions.ts";
 
 // deno-lint-ignore no-explicit-any
 type Json = any;
@@ -38,11 +39,11 @@ export async function shippedWorkflows(folder: string, values: Record<string, st
   return ids.sort();
 }
 
-/** A workflow of Paloma's nodes, one after another, each run once; `settings` are those of n8n for every node. */
-export function chain(id: string, start: Json, nodes: [name: string, parameters: Json, settings?: Json][]): Json {
+/** A workflow of Paloma's nodes, one after another, each run once. */
+export function chain(id: string, start: Json, nodes: Pick<Action, "name" | "parameters" | "settings">[]): Json {
   const all = [
     start,
-    ...nodes.map(([name, parameters, settings]) => ({
+    ...nodes.map(({ name, parameters, settings }) => ({
       id: name,
       name,
       type: "n8n-nodes-paloma.paloma",

@@ -96,5 +96,6 @@ export function properties(resources: Resource[]): INodeProperties[] {
 /** A key that a repetition of the same item in the same run has too: a retry sends nothing twice. */
 export function keyOf({ node, index }: Item): string {
   const run = String(node.evaluateExpression("{{ $runIndex }}", index));
-  return `n8n-${node.getExecutionId()}-${node.getNode().id}-${run}-${index}`;
+  // A node that was not made in the editor may have any id.
+  return `n8n-${node.getExecutionId()}-${encodeURIComponent(node.getNode().id)}-${run}-${index}`;
 }
