@@ -6,11 +6,11 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { type LinkedLine, openStage, type Stage, withStage } from "../../tests/support/stage.ts";
 import { parsed, scriptCommand } from "../command.ts";
+import { run } from "./programs.ts";
 import { judge, prepareActions, RETRIED } from "./n8n/actions.ts";
-import { nodeOf } from "./n8n/alone.ts";
 import { editor } from "./n8n/editor.ts";
 import { openDoor, startOutside } from "./n8n/outside.ts";
-import { buildPackage } from "./n8n/package.ts";
+import { buildPackage, PATH } from "./n8n/package.ts";
 import { openN8n } from "./n8n/server.ts";
 import { SHIPPED } from "./n8n/shipped.ts";
 import { APPROVER, CUSTOMER, LINE, SILENT, type Trial } from "./n8n/trial.ts";
@@ -88,22 +88,28 @@ async function tryIt(trial: Trial): Promise<void> {
 
 /** The actions that need neither n8n's expressions nor its files. */
 async function alone(folder: string, stage: Stage, line: LinkedLine): Promise<void> {
-  const run = nodeOf(folder, { baseUrl: new URL(stage.gateway.baseUrl).origin, apiKey: stage.apiKey });
   const actions = (await prepareActions(stage, line)).filter(({ parameters }) =>
     !JSON.stringify(parameters).includes("={{") && !("binaryField" in parameters)
   );
-  for (const action of actions) await judge(stage, action, await run(action.parameters));
+  const file = join(folder, "actions.json");
+  await Deno.writeTextFile(file, JSON.stringify(actions.map(({ parameters }) => parameters)));
+  const script = new URL("n8n/alone.ts", import.meta.url).pathname;
+  const env = { PATH, PALOMA_URL: new URL(stage.gateway.baseUrl).origin, PALOMA_KEY: stage.apiKey };
+  const outputs = JSON.parse(
+    await run(folder, "node", ["--disable-warning=ExperimentalWarning", script, folder, file], env),
+  );
+  for (const [i, action] of actions.entries()) await judge(stage, action, outputs[i]);
   report(`${actions.length} actions are run without n8n, and the phone has what was sent`);
 }
 
-/** `run` gets a stage with a line, and phones to write to. */
-function onLine(run: (stage: Stage, line: LinkedLine) => Promise<void>): Promise<void> {
+/** `use` gets a stage with a line, and phones to write to. */
+function onLine(use: (stage: Stage, line: LinkedLine) => Promise<void>): Promise<void> {
   return withStage(openStage, async (stage) => {
     const line = await stage.linkLine(LINE);
     for (const [number, name] of [[CUSTOMER, "Ada"], [APPROVER, "Olga"], [SILENT, "Sam"]] as const) {
       await stage.addPhone(number, name);
     }
-    await run(stage, line);
+    await use(stage, line);
   });
 }
 
