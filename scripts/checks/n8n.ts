@@ -16,7 +16,7 @@ import { SHIPPED } from "./n8n/shipped.ts";
 import { APPROVER, CUSTOMER, LINE, SILENT, type Trial } from "./n8n/trial.ts";
 import { registered, switchesOff, verifies } from "./n8n/triggers.ts";
 import { asking, nobodyAnswers, somebodyAnswers } from "./n8n/waiting.ts";
-import { chain, MANUALLY, MODEL, PALOMA, shippedWorkflows } from "./n8n/workflows.ts";
+import { AGENT, chain, MANUALLY, MODEL, PALOMA, shippedWorkflows } from "./n8n/workflows.ts";
 
 const command = scriptCommand("n8n", "Lints and builds the node package for n8n")
   .option("--real", "installs it in a real n8n as well, and runs the shipped workflows");
@@ -33,10 +33,12 @@ async function byCommandLine(trial: Trial): Promise<void> {
   cleanup.defer(() => Deno.remove(folder, { recursive: true }));
   const credentials = join(folder, "credentials.json");
   const data = { baseUrl: door.url, apiKey: stage.apiKey };
+  const { key } = (await stage.api.call("POST", "/account/keys", { name: "agent", scopes: ["read", "propose"] })).data;
   await Deno.writeTextFile(
     credentials,
     JSON.stringify([
       { ...PALOMA, type: "palomaApi", data },
+      { ...AGENT, type: "palomaApi", data: { ...data, apiKey: key } },
       { ...MODEL, type: "openAiApi", data: { apiKey: "sk-none", url: outside.model } },
     ]),
   );

@@ -7,7 +7,25 @@ import { DRAFT } from "./outside.ts";
 import { APPROVER, CUSTOMER, post, type Trial, write } from "./trial.ts";
 import { formPath } from "./workflows.ts";
 
+// deno-lint-ignore no-explicit-any
+type Json = any;
+
 export const SHIPPED: Record<string, (trial: Trial) => Promise<void>> = {
+  // First, as each message of the customer makes a draft: the approver answers the newest.
+  async "agent-with-approval"(trial) {
+    const { stage } = trial;
+    const question = "Has my order left?";
+    await write(trial, CUSTOMER, question);
+    await stage.arrival(APPROVER, ({ text }) => text?.includes(question) && text.includes(DRAFT));
+    const { data: proposals } = await stage.api.call("GET", "/messages/proposals");
+    assert.ok(proposals.some(({ text, proposedBy }: Json) => text === DRAFT && proposedBy === "agent"));
+    const drafts = (await stage.inbox(CUSTOMER)).filter(({ text }) => text === DRAFT);
+    assert.deepEqual(drafts, [], "nothing is sent without approval");
+    await write(trial, APPROVER, "1");
+    const sent = await stage.arrival(CUSTOMER, ({ text }) => text === DRAFT);
+    assert.equal(sent.quoted?.text, question);
+  },
+
   async "invoice-from-a-form"({ stage, n8n }) {
     const at = `${n8n.url}/form/${await formPath()}`;
     assert.match(await (await fetch(at)).text(), /Send an invoice/);
@@ -50,17 +68,5 @@ export const SHIPPED: Record<string, (trial: Trial) => Promise<void>> = {
     await write(trial, CUSTOMER, "for the team");
     const { text } = await until(() => trial.outside.posted.find(({ text }) => /for the team/.test(text)), "a post");
     assert.match(text, /^\*.+\* on line 447700900001: for the team$/);
-  },
-
-  async "agent-with-approval"(trial) {
-    const { stage } = trial;
-    const question = "Has my order left?";
-    await write(trial, CUSTOMER, question);
-    await stage.arrival(APPROVER, ({ text }) => text?.includes(question) && text.includes(DRAFT));
-    const drafts = (await stage.inbox(CUSTOMER)).filter(({ text }) => text === DRAFT);
-    assert.deepEqual(drafts, [], "nothing is sent without approval");
-    await write(trial, APPROVER, "1");
-    const sent = await stage.arrival(CUSTOMER, ({ text }) => text === DRAFT);
-    assert.equal(sent.quoted?.text, question);
   },
 };

@@ -7,6 +7,8 @@ type Json = any;
 
 const FOLDER = new URL("../../../integrations/n8n/workflows/", import.meta.url).pathname;
 export const PALOMA = { id: "paloma", name: "Paloma" };
+/** May only propose. */
+export const AGENT = { id: "agent", name: "Paloma, of the agent" };
 export const MODEL = { id: "model", name: "Model" };
 
 const CREDENTIALS: Record<string, Json> = {
@@ -18,6 +20,7 @@ const CREDENTIALS: Record<string, Json> = {
 function withCredentials(workflow: Json): Json {
   for (const node of workflow.nodes) {
     if (CREDENTIALS[node.type]) node.credentials = CREDENTIALS[node.type];
+    if (node.name === "Propose the Draft") node.credentials = { palomaApi: AGENT };
   }
   return workflow;
 }

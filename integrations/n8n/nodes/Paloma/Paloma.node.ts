@@ -15,10 +15,11 @@ import { Item, properties } from "./operation";
 import { chat } from "./resources/chat";
 import { line } from "./resources/line";
 import { message } from "./resources/message";
+import { proposal } from "./resources/proposal";
 import { queue } from "./resources/queue";
 import { answered, RESUME } from "./send_and_wait";
 
-const RESOURCES = [chat, line, message, queue];
+const RESOURCES = [chat, line, message, proposal, queue];
 
 async function getTemplates(this: ILoadOptionsFunctions): Promise<INodePropertyOptions[]> {
   const { body } = await call(this, { method: "GET", path: "/v1/templates", qs: { limit: 100 } });

@@ -10,6 +10,7 @@ export const EVENTS: INodePropertyOptions[] = [
   { name: "Message Deleted", value: "message.deleted", description: "A message was deleted for everyone" },
   { name: "Message Edited", value: "message.edited", description: "A message was edited" },
   { name: "Message Failed", value: "message.failed", description: "A message will not be sent" },
+  { name: "Message Proposed", value: "message.proposed", description: "A message waits for a person to approve it" },
   { name: "Message Received", value: "message.received", description: "Somebody wrote to the line" },
   { name: "Message Sent", value: "message.sent", description: "The network has acknowledged a message" },
   { name: "Message Status", value: "message.status", description: "A message was delivered or read" },
