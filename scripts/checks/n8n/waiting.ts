@@ -57,7 +57,10 @@ export async function somebodyAnswers(trial: Trial): Promise<void> {
   const { stage, n8n } = trial;
   await post(trial, "asking", { to: CUSTOMER, minutes: 10 });
   await stage.arrival(CUSTOMER, ({ text }) => text === "How many?");
-  assert.equal((await webhooks(trial)).length, 1, "the webhook of the question that nobody answered is gone");
+  const [url, ...others] = await webhooks(trial);
+  assert.deepEqual(others, [], "the webhook of the question that nobody answered is gone");
+  const forged = await fetch(url!.replace(/until=\d+/, "until=1"), { method: "POST", body: "{}" });
+  assert.equal(forged.status, 401, await forged.text());
   await n8n.kill();
   await n8n.start();
   await write(trial, APPROVER, "not mine to answer");
