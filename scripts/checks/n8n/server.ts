@@ -69,14 +69,21 @@ export async function openN8n(packed: string): Promise<N8n> {
   let server: Deno.ChildProcess | null = null;
   let cookie = "";
 
-  async function rest(method: string, path: string, body?: Json): Promise<Json> {
-    const answer = await fetch(`${url}/rest${path}`, {
-      method,
-      headers: { "content-type": "application/json", cookie, "browser-id": "check" },
-      body: body && JSON.stringify(body),
-    });
-    const [set] = answer.headers.getSetCookie();
+  async function ask(method: string, path: string, body?: Json): Promise<Response> {
+    const headers = { "content-type": "application/json", cookie, "browser-id": "check" };
+    const answer = await fetch(`${url}/rest${path}`, { method, headers, body: body && JSON.stringify(body) });
+    const [set] = answer.headers.getSetCookie().filter((set) => set.startsWith("n8n-auth="));
     if (set) cookie = set.split(";")[0]!;
+    return answer;
+  }
+
+  async function rest(method: string, path: string, body?: Json): Promise<Json> {
+    let answer = await ask(method, path, body);
+    if (answer.status === 401) {
+      await answer.body?.cancel();
+      await (await ask("POST", "/login", { emailOrLdapLoginId: OWNER.email, password: OWNER.password })).body?.cancel();
+      answer = await ask(method, path, body);
+    }
     const text = await answer.text();
     if (!answer.ok) throw new Error(`n8n answered ${method} ${path} with ${answer.status}: ${text}`);
     return JSON.parse(text).data;
