@@ -65,7 +65,9 @@ export function cloudFormat(kv: Pick<Kv, "get">): Format {
       // Some clients know a business account by digits alone, and drop what is of another.
       return inAscii({ object: "whatsapp_business_account", entry: [{ id: line, changes: [change] }] });
     },
-    signatureHeaders: ({ body, secrets }) => ({
+    signatureHeaders: ({ id, body, secrets }) => ({
+      // Not the official API's: the same for retries and redeliveries.
+      "webhook-id": id,
       "x-hub-signature-256": `sha256=${createHmac("sha256", secrets[0]!).update(body).digest("hex")}`,
     }),
   };
