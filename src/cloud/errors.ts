@@ -17,13 +17,18 @@ export const unknownPhone = () => new CloudError(100, "There is no phone number 
 export const noAccount = () => new CloudError(100, "There is no business account with this id.", 404);
 export const noSuchPath = () => new CloudError(100, "This path and method are not supported.", 404);
 
+/** The codes that messages and statuses carry. */
+export type EventErrorCode = 131000 | 131026 | 131051 | 131052 | 131053;
+
 const TITLES: Readonly<Record<number, string>> = {
   10: "Application does not have permission for this action",
   100: "Invalid parameter",
   190: "Invalid OAuth access token",
   130429: "Rate limit hit",
+  131026: "Message undeliverable",
   131047: "Re-engagement message",
   131051: "Unsupported message type",
+  131052: "Media download error",
   131053: "Media upload error",
   132001: "Template name does not exist in the translation",
 };
@@ -68,4 +73,10 @@ export function errorBody({ code, message: details }: CloudError, requestId: str
       fbtrace_id: requestId,
     },
   };
+}
+
+/** Returns an error as messages and statuses carry it. */
+export function errorInEvent(code: EventErrorCode, details: string): object {
+  const title = TITLES[code] ?? OTHER;
+  return { code, title, message: title, error_data: { details } };
 }

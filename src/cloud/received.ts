@@ -3,7 +3,7 @@ import type { EventData } from "../event/event.ts";
 import type { FileRecord } from "../media/rows.ts";
 import type { Message } from "../message/message.ts";
 import type { IncomingType } from "../whatsapp/incoming.ts";
-import { errorInEvent } from "./event_errors.ts";
+import { errorInEvent } from "./errors.ts";
 import { mediaIdOf } from "./media_id.ts";
 
 /** Members of a body. */

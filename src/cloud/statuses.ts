@@ -1,7 +1,7 @@
 /** What became of a message, as a status of the official API. */
 import type { EventData, LoggedEvent } from "../event/event.ts";
 import { chatOf, type Message } from "../message/message.ts";
-import { errorInEvent, type EventErrorCode } from "./event_errors.ts";
+import { errorInEvent, type EventErrorCode } from "./errors.ts";
 
 export interface Status {
   id: string;
