@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { makeBot, serve } from "./app.mjs";
 
-const CUSTOMER = "4915550100002";
+const CUSTOMER = "447700900002";
 let sandbox, server, ready;
 
 before(async () => {

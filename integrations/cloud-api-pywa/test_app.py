@@ -10,7 +10,7 @@ import unittest
 import app
 import httpx
 
-CUSTOMER = "4915550100002"
+CUSTOMER = "447700900002"
 
 
 class BotTest(unittest.TestCase):

@@ -8,7 +8,7 @@ import { answering, Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 
 const ANYWHERE = { PALOMA_PORT: "0", PALOMA_SANDBOX_PORT: "0" };
-const CUSTOMER = "4915550100002";
+const CUSTOMER = "447700900002";
 
 Deno.test("the emulated Cloud API keeps its rules, and fails as it is told", async () => {
   const receiver = await Receiver.start(answerAsApplication);
