@@ -3,6 +3,7 @@ import type { Command } from "commander";
 import type { Account, AccountChange } from "../account/account.ts";
 import { DEFAULT_PLAN } from "../account/plan.ts";
 import { type Data, withData, withNewData } from "./data.ts";
+import { note } from "./note.ts";
 import { Exit, printResult, table } from "./output.ts";
 import { OF_DATA, withSettings } from "./settings.ts";
 
@@ -16,7 +17,8 @@ export function addAccountCommand(root: Command): void {
     .option("--plan <plan>", "its plan", DEFAULT_PLAN)
     .option("--same-name", "although another account has that name")
     .action((options) =>
-      withNewData(options, async ({ accounts }) => {
+      withNewData(options, async (data) => {
+        const { accounts } = data;
         const namesake = (await accounts.list()).find(({ name }) => name === options.name);
         if (namesake && !options.sameName) {
           throw new Exit(
@@ -25,6 +27,7 @@ export function addAccountCommand(root: Command): void {
           );
         }
         const { account, apiKey } = await accounts.create({ name: options.name, plan: options.plan });
+        await note(data, "account_created", account.id);
         printResult(
           options,
           { accountId: account.id, name: account.name, plan: account.plan, apiKey },
@@ -60,9 +63,12 @@ export function addAccountCommand(root: Command): void {
     const command = sub(usage, about);
     return command.action((id: string) => {
       const options = command.opts<ChangeOptions>();
-      return withData(options, async ({ accounts, runtime }) => {
+      return withData(options, async (data) => {
+        const { accounts, runtime } = data;
         await existing(accounts, id);
-        const changed = await accounts.update(id, values(command.args, { ...options, now: runtime.clock.now() }));
+        const asked = values(command.args, { ...options, now: runtime.clock.now() });
+        const changed = await accounts.update(id, asked);
+        await note(data, `account_changed: ${Object.keys(asked).join(", ")}`, id);
         printResult(options, view(changed), () => describe(changed));
       });
     });
@@ -93,6 +99,7 @@ export function addAccountCommand(root: Command): void {
         await existing(accounts, id);
         const changed = await accounts.update(id, { sealed });
         const rows = await dataFolder.rewriteContents(data, id, runtime);
+        await note({ ...data, runtime }, "account_changed: sealed", id);
         printResult(options, { ...view(changed), rows }, () => `${describe(changed)}\nRows rewritten: ${rows}.`);
       })
     );
@@ -105,13 +112,15 @@ export function addAccountCommand(root: Command): void {
       id: string,
       options,
     ) =>
-      withData(options, async ({ accounts }) => {
+      withData(options, async (data) => {
+        const { accounts } = data;
         const { name } = await existing(accounts, id);
         // Scripts have no terminal, and nobody who could answer.
         if (!options.yes && Deno.stdin.isTerminal() && prompt(`Type its name, ${name}, to delete it:`) !== name) {
           throw new Exit(1, "Nothing is deleted.");
         }
         await accounts.remove(id);
+        await note(data, `account_deleted: ${name}`, id);
         printResult(
           options,
           { accountId: id, deleted: true },
@@ -122,9 +131,11 @@ export function addAccountCommand(root: Command): void {
     );
 
   sub("rotate-key <id>", "create a new API key; the old one stops working at once").action((id: string, options) =>
-    withData(options, async ({ accounts }) => {
+    withData(options, async (data) => {
+      const { accounts } = data;
       await existing(accounts, id);
       const apiKey = await accounts.rotateKey(id);
+      await note(data, "key_regenerated", id);
       printResult(options, { accountId: id, apiKey }, () => table([["account", id], ["API key", apiKey]]));
     })
   );

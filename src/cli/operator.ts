@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import { linkUrl, makeLinks } from "../panel/logins/links.ts";
 import { withData } from "./data.ts";
+import { note } from "./note.ts";
 import { printResult } from "./output.ts";
 import { configOf, localUrl, OF_DATA, OF_PORT, withSettings } from "./settings.ts";
 
@@ -17,6 +18,7 @@ export function addOperatorCommand(root: Command): void {
       withData(options, async ({ kv, runtime }) => {
         const config = configOf(options);
         const { token, expiresAt } = await makeLinks({ kv, runtime }).make({ kind: "operator" });
+        await note({ kv, runtime }, "operator_invited", null);
         const url = linkUrl(`${config.publicUrl ?? localUrl(config)}/panel`, { kind: "operator" }, token);
         const until = new Date(expiresAt).toISOString();
         printResult(options, { url, expiresAt: until }, () => `${url}\nIt works once, until ${until}.`);

@@ -4,6 +4,7 @@ import { type Hours, parseHours, printHours } from "../account/hours.ts";
 import type { Plan } from "../account/plan.ts";
 import { Problem } from "../errors.ts";
 import { withData, withNewData } from "./data.ts";
+import { note } from "./note.ts";
 import { Exit, printResult, table } from "./output.ts";
 import { OF_DATA, withSettings } from "./settings.ts";
 
@@ -59,7 +60,8 @@ export function addPlanCommand(root: Command): void {
     )
     .option("--json", "print JSON")
     .action((name: string, options) =>
-      withNewData(options, async ({ plans }) => {
+      withNewData(options, async (data) => {
+        const { plans } = data;
         if (options.delayMin > options.delayMax) throw new Exit(2, "--delay-min must not exceed --delay-max");
         const value = await namingFlags(plans.set({
           name,
@@ -78,6 +80,7 @@ export function addPlanCommand(root: Command): void {
           warmUp: options.warmUp,
           typingMs: options.typing,
         }));
+        await note(data, `plan_set: ${name}`, null);
         printResult(options, value, () => describe([value]));
       })
     );
@@ -85,8 +88,9 @@ export function addPlanCommand(root: Command): void {
   withSettings(plan.command("delete <name>").description("delete a plan that no account uses"), OF_DATA)
     .option("--json", "print JSON")
     .action((name: string, options) =>
-      withData(options, async ({ plans }) => {
-        await plans.remove(name);
+      withData(options, async (data) => {
+        await data.plans.remove(name);
+        await note(data, `plan_deleted: ${name}`, null);
         printResult(options, { name, deleted: true }, () => `Plan ${name} is deleted.`);
       })
     );

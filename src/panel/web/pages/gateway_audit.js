@@ -7,7 +7,40 @@ import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
 
 const PAGE = 50;
 
-/** An API call is shown as method and path; `plan_set: free` keeps the part after the colon. */
+/** What calls of the API do, by method and path; the first that matches. */
+const callWords = () => [
+  [/^POST \/v1\/messages\/send\/bulk/, t("sent a bulk")],
+  [/^POST \/v1\/messages?\/send\//, t("sent a message")],
+  [/^PATCH \/v1\/messages\//, t("edited a message")],
+  [/^(DELETE \/v1\/messages|POST \/v1\/messages\/[^/]+\/revoke)/, t("cancelled a message")],
+  [/^DELETE \/v1\/bulks\//, t("cancelled a bulk")],
+  [/^POST \/v1\/sessions$/, t("created a line")],
+  [/^PATCH \/v1\/sessions\/[^/]+$/, t("changed a line")],
+  [/^DELETE \/v1\/sessions\/[^/]+$/, t("deleted a line")],
+  [/\/reconnect$/, t("connected a line")],
+  [/\/disconnect$/, t("disconnected a line")],
+  [/\/logout$/, t("unlinked a line")],
+  [/\/passkey/, t("signed with a line's passkey")],
+  [/\/queue\/pause$/, t("paused a queue")],
+  [/\/queue\/resume$/, t("resumed a queue")],
+  [/\/chats\/[^/]+\/read$/, t("marked a chat as read")],
+  [/\/check-number$/, t("checked a number")],
+  [/^PUT \/v1\/optouts\//, t("added an opt-out")],
+  [/^DELETE \/v1\/optouts\//, t("removed an opt-out")],
+  [/^DELETE \/v1\/data\//, t("erased a person's data")],
+  [/^POST \/v1\/account\/keys/, t("created a key")],
+  [/^DELETE \/v1\/account\/keys/, t("deleted a key")],
+  [/^PATCH \/v1\/account$/, t("changed the account")],
+  [/^POST \/v1\/webhooks$/, t("added a webhook")],
+  [/^POST \/v1\/webhooks\/.*redeliver$/, t("redelivered events")],
+  [/^POST \/v1\/webhooks\/[^/]+\/test$/, t("tested a webhook")],
+  [/^DELETE \/v1\/webhooks\/[^/]+$/, t("deleted a webhook")],
+  [/^(PATCH|POST) \/v1\/webhooks\//, t("changed a webhook")],
+  [/^DELETE \/v1\/templates/, t("deleted a template")],
+  [/^(POST|PUT) \/v1\/templates/, t("changed a template")],
+];
+
+/** The call itself is shown as a hint; `plan_set: free` keeps the part after the colon. */
 function actionWord(action) {
   const [name, ...rest] = action.split(": ");
   const words = {
@@ -32,9 +65,13 @@ function actionWord(action) {
     operator_invited: t("invited an operator"),
     operator_removed: t("removed an operator"),
     account_created: t("created the account"),
+    account_deleted: t("deleted the account"),
     account_changed: t("changed the account"),
+    plan_deleted: t("deleted the plan"),
     plan_set: t("changed the plan"),
   };
+  const ofCall = callWords().find(([pattern]) => pattern.test(action));
+  if (ofCall) return html`<span title=${action}>${ofCall[1]}</span>`;
   if (!words[name]) return html`<code>${action}</code>`;
   return rest.length > 0 ? html`${words[name]} <span class="soft">${rest.join(": ")}</span>` : words[name];
 }
@@ -56,14 +93,17 @@ export function AuditLog() {
   const nameOf = (id) => accounts.data?.accounts.find((account) => account.id === id)?.name ?? id;
   return html`
     <div class="stack">
-      <${Head} title=${t("Audit log")} text=${t("Actions in the panel, newest first. Kept for one year.")} />
+      <${Head} title=${t("Audit log")} text=${t(
+        "Actions in the panel and of commands, newest first. Kept for one year.",
+      )} />
       <${Loaded} state=${log}>${({ rows, isWhole }) => {
         return html`<${Card}>${
           rows.length === 0
             ? html`<${Empty} title=${t("No entries yet")} />`
             : html`<${Table} caption=${t("Audit log")} rows=${rows} columns=${[
               [t("Action"), (row) => html`<span class="break">${actionWord(row.action)}</span>`],
-              [t("User"), (row) => html`<span class="break">${row.login ?? "–"}</span>`],
+              [t("User"), (row) =>
+                html`<span class="break">${row.login ?? (row.address === "" ? t("command line") : "–")}</span>`],
               [t("Account"), (row) =>
                 row.accountId
                   ? html`<span class="break">${nameOf(row.accountId)}</span>`
