@@ -23,6 +23,7 @@ type Item =
   | { kind: "line_restricted"; id: string; name: string; until: number | null }
   | { kind: "webhook_failing"; id: string; url: string; at: number }
   | { kind: "webhook_off"; id: string; url: string }
+  | { kind: "proposed"; count: number }
   | { kind: "failed"; count: number; isMore: boolean; reasons: { code: string; count: number }[] };
 
 export function addAttention(parts: Parts): void {
@@ -56,14 +57,23 @@ export function addAttention(parts: Parts): void {
     return { kind: "failed", count: codes.length, isMore: pagination.total > data.length, reasons };
   }
 
+  /** Resolves to how many messages wait for approval; null for none. */
+  async function proposed(asked: AskedOfAccount): Promise<Item | null> {
+    const response = await act.fetch(asked, "/v1/messages/proposals?limit=1");
+    if (!response.ok) return null;
+    const { pagination: { total } }: Page = await response.json();
+    return total > 0 ? { kind: "proposed", count: total } : null;
+  }
+
   guard.account({ method: "GET", path: "/accounts/:accountId/attention", agents: true }, async (asked) => {
     const { account, visitor } = asked;
     const all = await lines.list(account.id);
     const counts = await Promise.all(all.map(({ id }) => chatHistory.countUnread(id, MOST_UNREAD)));
     const unread = counts.reduce((sum, count) => sum + count, 0);
-    if (visitor.person.role === "agent") return { data: { items: [], unread } };
-    const failed = await failedToday(asked);
-    return { data: { items: [...await ofAccount(account), ...(failed ? [failed] : [])], unread } };
+    const waiting = await proposed(asked);
+    const isAgent = visitor.person.role === "agent";
+    const [own, failed] = isAgent ? [[], null] : [await ofAccount(account), await failedToday(asked)];
+    return { data: { items: [...own, waiting, failed].filter((item) => item !== null), unread } };
   });
 
   guard.operator({ method: "GET", path: "/operator/attention" }, async () => {

@@ -31,6 +31,12 @@ function shown(item, base) {
       return [t("{url} has failed since {time}.", { url, time: when(item.at) }), t("See"), webhook];
     case "webhook_off":
       return [t("{url} is off and receives no events.", { url }), t("See"), webhook];
+    case "proposed":
+      return [
+        tn("{n} message waits for approval.", "{n} messages wait for approval.", item.count),
+        t("See"),
+        `${base}/approvals`,
+      ];
     case "failed":
       return [
         failedWords(item),

@@ -73,6 +73,7 @@ function countsOf({ items, unread = 0 }) {
     line: count("line_unlinked", "line_down", "line_restricted"),
     hook: count("webhook_failing", "webhook_off"),
     message: items.find(({ kind }) => kind === "failed")?.count ?? 0,
+    check: items.find(({ kind }) => kind === "proposed")?.count ?? 0,
     chat: unread,
   };
 }

@@ -876,4 +876,6 @@ export default {
   "deleted the account": "eliminó la cuenta",
   "deleted the plan": "eliminó el plan",
   "command line": "línea de comandos",
+  "{n} message waits for approval.": "{n} mensaje espera aprobación.",
+  "{n} messages wait for approval.": "{n} mensajes esperan aprobación.",
 };

@@ -871,4 +871,6 @@ export default {
   "deleted the account": "excluiu a conta",
   "deleted the plan": "excluiu o plano",
   "command line": "linha de comando",
+  "{n} message waits for approval.": "{n} mensagem aguarda aprovação.",
+  "{n} messages wait for approval.": "{n} mensagens aguardam aprovação.",
 };

@@ -2,7 +2,7 @@
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
-import { useGroups, useLines, useLoad } from "../live.js";
+import { useLines, useLoad, useNames } from "../live.js";
 import { href } from "../router.js";
 import { Ask, Card, Dialog, Empty, Field, Form, Head, Loaded, Pages, Table, Time, toast, Work } from "../ui.js";
 import { chatName, kindWord } from "../words.js";
@@ -17,7 +17,7 @@ export function Approvals({ account, query }) {
     [account, page],
     ["messages"],
   );
-  const groups = useGroups(account, proposals.data?.data.map(({ sessionId, to }) => [sessionId, to]) ?? []);
+  const names = useNames(account, proposals.data?.data.map(({ sessionId, to }) => [sessionId, to]) ?? []);
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? t("deleted line");
   const [edited, setEdited] = useState(null);
   const decide = async (method, path, done) => {
@@ -44,7 +44,7 @@ export function Approvals({ account, query }) {
               <${Table} caption=${t("Approvals")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
                 [t("To"), (row) =>
                   html`<a class="main" href=${href(`/accounts/${account}/messages/${row.messageId}`)}>${
-                    chatName(row.to, groups)
+                    chatName(row.to, names)
                   }</a>`],
                 [t("Content"), (row) =>
                   html`<span class="prewrap">${row.text ?? row.caption ?? row.filename ?? kindWord(row.type)}</span>`],
