@@ -143,7 +143,7 @@ Deno.test("what the floors below throw is rendered by its code, and a surprise t
       });
       const logged = world.runtime.lines.find((line) => line.msg === "request failed");
       assert.equal(logged?.status, status);
-      const upload = { json: { to: "34600111222", file: btoa("hello"), filename: "a.pdf" } };
+      const upload = { json: { to: "34600111222", file: btoa("%PDF-1.7 hello"), filename: "a.pdf" } };
       assert.equal((await world.call("POST", "/v1/messages/send/document", upload)).status, status);
       // Where the commit may have been written, a message may need the file.
       const unknown = !(error instanceof StoreError) || error.code === "unavailable";
