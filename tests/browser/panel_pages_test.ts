@@ -37,6 +37,7 @@ async function furnish(stage: Stage): Promise<string[]> {
     "/chats",
     "/send",
     "/approvals",
+    "/templates",
     "/webhooks",
     "/events",
     "/opt-outs",

@@ -43,6 +43,7 @@ const accountPages = (account) => [
   ["bulk", t("Bulks"), `/accounts/${account}/bulks`],
   ["chat", t("Chats"), `/accounts/${account}/chats`],
   ["send", t("Send a message"), `/accounts/${account}/send`],
+  ["plan", t("Templates"), `/accounts/${account}/templates`],
   ["check", t("Approvals"), `/accounts/${account}/approvals`],
   ["hook", t("Webhooks"), `/accounts/${account}/webhooks`],
   ["event", t("Events"), `/accounts/${account}/events`],
@@ -54,7 +55,7 @@ const accountPages = (account) => [
 /** A larger count is shown as "99+". */
 const MOST_COUNTED = 99;
 /** The pages of agents. */
-const ANSWERING = ["message", "chat", "send", "check"];
+const ANSWERING = ["message", "chat", "send", "plan", "check"];
 
 const gatewayPages = () => [
   ["gauge", t("Gateway"), "/gateway", true],

@@ -27,6 +27,7 @@ const ANSWERING = [
   ["/accounts/:account/chats/:line", "chats", "Chats", ["account"]],
   ["/accounts/:account/chats/:line/:chat", "chats", "Chats", ["account"]],
   ["/accounts/:account/send", "send", "Send"],
+  ["/accounts/:account/templates", "templates", "Templates"],
   ["/accounts/:account/approvals", "approvals", "Approvals"],
 ];
 const INSIDE = [

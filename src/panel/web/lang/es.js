@@ -7,6 +7,7 @@ export default {
   "A name or an e-mail address.": "Un nombre o una dirección de correo electrónico.",
   "A six-digit code, asked for after the password.": "Un código de seis dígitos que se pide después de la contraseña.",
   "A test event is on its way.": "El evento de prueba está en camino.",
+  "A word in double braces is a variable: {example}": "Una palabra entre llaves dobles es una variable: {example}",
   "API key": "Clave de API",
   "API reference": "Referencia de la API",
   "Accepted": "Aceptado",
@@ -144,6 +145,7 @@ export default {
   "Gateway": "Pasarela",
   "Goes through the same queue as the messages of your systems.":
     "Pasa por la misma cola que los mensajes de tus sistemas.",
+  "Heading": "Encabezado",
   "Health": "Estado de la línea",
   "Hide": "Ocultar",
   "Hold it there until the line is connected. The QR code may change meanwhile.":
@@ -183,6 +185,7 @@ export default {
   "Laptop": "Portátil",
   "Last active": "Última actividad",
   "Last answer": "Última respuesta",
+  "Last line": "Última línea",
   "Last network activity": "Última actividad de la red",
   "Last received": "Última recepción",
   "Last sent": "Último envío",
@@ -234,6 +237,7 @@ export default {
   "Messages per month": "Mensajes por mes",
   "Messages that a key proposed. They leave once you approve them.":
     "Mensajes propuestos por una clave. Salen cuando los apruebas.",
+  "Messages that were accepted before are still sent.": "Los mensajes aceptados antes se siguen enviando.",
   "Messages that your systems send with POST /v1/messages/send/bulk appear here.":
     "Aquí aparecen los mensajes que tus sistemas envían con POST /v1/messages/send/bulk.",
   "Messages this month (UTC)": "Mensajes este mes (UTC)",
@@ -248,6 +252,7 @@ export default {
   "New password": "Nueva contraseña",
   "New plan": "Nuevo plan",
   "New secret": "Nuevo secreto",
+  "New template": "Nueva plantilla",
   "Newer": "Más recientes",
   "Next attempt: {time}": "Próximo intento: {time}",
   "No accounts yet": "Aún no hay cuentas",
@@ -269,6 +274,7 @@ export default {
   "No one yet": "Nadie todavía",
   "No opt-outs": "No hay bajas",
   "No page is waiting for this signature": "Ninguna página espera esta firma",
+  "No templates yet": "Aún no hay plantillas",
   "No webhooks yet": "Aún no hay webhooks",
   "Nobody confirmed the passkey's code in time.": "Nadie confirmó a tiempo el código de la llave de acceso.",
   "Nobody scanned the QR in time.": "El código QR no se escaneó a tiempo.",
@@ -308,6 +314,7 @@ export default {
   "Operators": "Operadores",
   "Opt-out words": "Palabras de baja",
   "Opt-outs": "Bajas",
+  "Options, one per line": "Opciones, una por línea",
   "Overview": "Resumen",
   "Page not found": "Página no encontrada",
   "Pages": "Páginas",
@@ -336,6 +343,7 @@ export default {
   "Plans": "Planes",
   "Poll": "Encuesta",
   "Choices": "Opciones",
+  "Preview": "Vista previa",
   "Priority": "Prioridad",
   "Progress": "Progreso",
   "Proposed by": "Propuesto por",
@@ -359,6 +367,7 @@ export default {
   "Remove the authenticator app?": "¿Quitar la aplicación de autenticación?",
   "Remove this passkey?": "¿Quitar esta llave de acceso?",
   "Remove {name}?": "¿Quitar {name}?",
+  "Removed.": "Eliminada.",
   "Rename": "Cambiar el nombre",
   "Repeat password": "Repite la contraseña",
   "Reply": "Responder",
@@ -428,7 +437,10 @@ export default {
   "Tap “Link a device” and point the camera here.": "Toca «Vincular un dispositivo» y apunta con la cámara aquí.",
   "Tap “Link a device”, then “Link with phone number instead”.":
     "Toca «Vincular un dispositivo» y luego «Vincular con el número de teléfono».",
+  "Templates": "Plantillas",
   "Text": "Texto",
+  "Texts with variables, written once and filled in for each message.":
+    "Textos con variables, escritos una vez y rellenados en cada mensaje.",
   "The QR code was not scanned in time.": "El código QR no se escaneó a tiempo.",
   "The WhatsApp numbers that send and receive your messages.":
     "Los números de WhatsApp que envían y reciben tus mensajes.",

@@ -7,6 +7,7 @@ export default {
   "A name or an e-mail address.": "Um nome ou um endereço de e-mail.",
   "A six-digit code, asked for after the password.": "Um código de seis dígitos, pedido depois da senha.",
   "A test event is on its way.": "O evento de teste está a caminho.",
+  "A word in double braces is a variable: {example}": "Uma palavra entre chaves duplas é uma variável: {example}",
   "API key": "Chave de API",
   "API reference": "Referência da API",
   "Accepted": "Aceita",
@@ -145,6 +146,7 @@ export default {
   "Gateway": "Gateway",
   "Goes through the same queue as the messages of your systems.":
     "Passa pela mesma fila que as mensagens dos seus sistemas.",
+  "Heading": "Cabeçalho",
   "Health": "Estado da linha",
   "Hide": "Ocultar",
   "Hold it there until the line is connected. The QR code may change meanwhile.":
@@ -185,6 +187,7 @@ export default {
   "Laptop": "Notebook",
   "Last active": "Última atividade",
   "Last answer": "Última resposta",
+  "Last line": "Última linha",
   "Last network activity": "Última atividade da rede",
   "Last received": "Último recebimento",
   "Last sent": "Último envio",
@@ -234,6 +237,7 @@ export default {
   "Messages per month": "Mensagens por mês",
   "Messages that a key proposed. They leave once you approve them.":
     "Mensagens propostas por uma chave. Elas saem quando você as aprova.",
+  "Messages that were accepted before are still sent.": "As mensagens aceitas antes ainda são enviadas.",
   "Messages that your systems send with POST /v1/messages/send/bulk appear here.":
     "Aqui aparecem as mensagens que seus sistemas enviam com POST /v1/messages/send/bulk.",
   "Messages this month (UTC)": "Mensagens este mês (UTC)",
@@ -248,6 +252,7 @@ export default {
   "New password": "Nova senha",
   "New plan": "Novo plano",
   "New secret": "Novo segredo",
+  "New template": "Novo modelo",
   "Newer": "Mais recentes",
   "Next attempt: {time}": "Próxima tentativa: {time}",
   "No accounts yet": "Ainda não há contas",
@@ -269,6 +274,7 @@ export default {
   "No one yet": "Ninguém ainda",
   "No opt-outs": "Nenhum descadastro",
   "No page is waiting for this signature": "Nenhuma página está aguardando esta assinatura",
+  "No templates yet": "Ainda não há modelos",
   "No webhooks yet": "Ainda não há webhooks",
   "Nobody confirmed the passkey's code in time.": "Ninguém confirmou a tempo o código da chave de acesso.",
   "Nobody scanned the QR in time.": "O código QR não foi escaneado a tempo.",
@@ -308,6 +314,7 @@ export default {
   "Operators": "Operadores",
   "Opt-out words": "Palavras de descadastro",
   "Opt-outs": "Descadastros",
+  "Options, one per line": "Opções, uma por linha",
   "Overview": "Visão geral",
   "Page not found": "Página não encontrada",
   "Pages": "Páginas",
@@ -336,6 +343,7 @@ export default {
   "Plans": "Planos",
   "Poll": "Enquete",
   "Choices": "Opções",
+  "Preview": "Pré-visualização",
   "Priority": "Prioridade",
   "Progress": "Progresso",
   "Proposed by": "Proposto por",
@@ -359,6 +367,7 @@ export default {
   "Remove the authenticator app?": "Remover o aplicativo autenticador?",
   "Remove this passkey?": "Remover esta chave de acesso?",
   "Remove {name}?": "Remover {name}?",
+  "Removed.": "Removido.",
   "Rename": "Renomear",
   "Repeat password": "Repita a senha",
   "Reply": "Responder",
@@ -427,7 +436,10 @@ export default {
   "Tap “Link a device” and point the camera here.": "Toque em “Conectar dispositivo” e aponte a câmera para cá.",
   "Tap “Link a device”, then “Link with phone number instead”.":
     "Toque em “Conectar dispositivo” e depois em “Conectar com número de telefone”.",
+  "Templates": "Modelos",
   "Text": "Texto",
+  "Texts with variables, written once and filled in for each message.":
+    "Textos com variáveis, escritos uma vez e preenchidos em cada mensagem.",
   "The QR code was not scanned in time.": "O código QR não foi escaneado a tempo.",
   "The WhatsApp numbers that send and receive your messages.":
     "Os números do WhatsApp que enviam e recebem suas mensagens.",
