@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readQrPng } from "../../src/base/qr_png.ts";
 import type { Json } from "../../src/cli/client.ts";
+import { until } from "../support/until.ts";
 import { type LinkedLine, openStage, type Stage, withStage } from "../support/stage.ts";
 
 const LINE = "4915560000001";
@@ -86,8 +87,11 @@ Deno.test("a customer proves a number by sending the code, once", (t) =>
 
     await t.step("erased with the number", async () => {
       const { id } = await open({ number: CUSTOMER });
-      const { data } = await stage.api.call("DELETE", `/data/${CUSTOMER}`);
-      assert.equal(data.status, "done");
+      const { data: erasure } = await stage.api.call("DELETE", `/data/${CUSTOMER}`);
+      await until(
+        async () => (await stage.api.call("GET", `/erasures/${erasure.id}`)).data.status === "done",
+        "the end of the erasure",
+      );
       const answer = await stage.request("GET", `/verifications/${id}`);
       assert.equal(answer.status, 404);
       assert.deepEqual((await stage.events(line)).filter(({ data }) => JSON.stringify(data).includes(CUSTOMER)), []);
