@@ -59,82 +59,82 @@ async function eventsOf(stage: Stage, type: string): Promise<Json[]> {
 
 const stage = await openStage();
 const counts = { answers: 0, reminders: 0, cancelled: 0, sent: 0, codes: 0, kills: 0 };
+const asked: string[] = [];
+const opened: string[] = [];
+const end = systemClock.now() + Number(minutes) * 60_000;
+const goesOn = () => systemClock.now() < end;
+
+async function menu(person: string): Promise<void> {
+  for (let i = 0; goesOn(); i++) {
+    const text = `Tea or coffee, ${person}, round ${i}?`;
+    const options = [{ id: "tea", label: "Tea" }, { id: "coffee", label: "Coffee" }];
+    const { messageId } = await ask(stage, "POST", "/messages/send/choices", { to: person, text, options });
+    await patiently(text, async () => (await stage.inbox(person)).some((m) => m.text?.startsWith(text)));
+    await says(stage, person, i % 2 ? "2" : "tea");
+    asked.push(messageId);
+    counts.answers++;
+    await pause(500);
+  }
+}
+
+async function reminders(person: string): Promise<void> {
+  for (let i = 0; goesOn(); i++) {
+    const tags = [`invoice-${person}-${i}`];
+    const ids: string[] = [];
+    for (const after of [10_000, 11_000, 12_000]) {
+      const sendAt = new Date(systemClock.now() + after).toISOString();
+      ids.push(
+        (await ask(stage, "POST", "/messages/send/text", { to: person, text: "due", sendAt, tags })).messageId,
+      );
+    }
+    await pause(8_500 + Math.floor((3_500 * (i % 5)) / 5));
+    const { data } = await ask(stage, "DELETE", `/messages?tag=${tags[0]}`);
+    const paidAt = systemClock.now();
+    counts.cancelled += data.cancelled;
+    for (const id of ids) {
+      const { data: record } = await patiently(`the end of ${id}`, async () => {
+        const found = await ask(stage, "GET", `/messages/${id}`);
+        return ["sent", "failed"].includes(found.data.status) && found;
+      });
+      counts.reminders++;
+      if (record.status !== "sent") continue;
+      counts.sent++;
+      const departed = record.life.find(({ status }: Json) => status === "processing").at;
+      assert.ok(
+        Date.parse(departed) <= paidAt,
+        `${id} departed ${Date.parse(departed) - paidAt} ms after the payment`,
+      );
+    }
+  }
+}
+
+async function verify(i: number): Promise<void> {
+  const [person, other] = [phoneOf(2, i), phoneOf(2, (i + 1) % PEOPLE)];
+  while (goesOn()) {
+    const { data } = await ask(stage, "POST", "/verifications", {});
+    await Promise.all([says(stage, person, data.code), says(stage, other, data.code.toLowerCase())]);
+    await patiently(
+      "the end of a verification",
+      async () => (await ask(stage, "GET", `/verifications/${data.id}`)).data.status === "passed",
+    );
+    opened.push(data.id);
+    counts.codes++;
+    await pause(500);
+  }
+}
+
+async function kill(): Promise<void> {
+  while (goesOn()) {
+    await pause(Number(killEvery) * 1000);
+    await stage.gateway.kill();
+    await stage.gateway.start();
+    counts.kills++;
+  }
+}
+
 try {
   for (const flow of [0, 1, 2]) for (let i = 0; i < PEOPLE; i++) await stage.addPhone(phoneOf(flow, i));
   await stage.linkLine(LINE);
-  const end = systemClock.now() + Number(minutes) * 60_000;
-  const goesOn = () => systemClock.now() < end;
-  const asked: string[] = [];
-  const opened: string[] = [];
-
-  async function menu(person: string): Promise<void> {
-    for (let i = 0; goesOn(); i++) {
-      const text = `Tea or coffee, ${person}, round ${i}?`;
-      const options = [{ id: "tea", label: "Tea" }, { id: "coffee", label: "Coffee" }];
-      const { messageId } = await ask(stage, "POST", "/messages/send/choices", { to: person, text, options });
-      await patiently(text, async () => (await stage.inbox(person)).some((m) => m.text?.startsWith(text)));
-      await says(stage, person, i % 2 ? "2" : "tea");
-      asked.push(messageId);
-      counts.answers++;
-      await pause(500);
-    }
-  }
-
-  async function reminders(person: string): Promise<void> {
-    for (let i = 0; goesOn(); i++) {
-      const tags = [`invoice-${person}-${i}`];
-      const ids: string[] = [];
-      for (const after of [10_000, 11_000, 12_000]) {
-        const sendAt = new Date(systemClock.now() + after).toISOString();
-        ids.push(
-          (await ask(stage, "POST", "/messages/send/text", { to: person, text: "due", sendAt, tags })).messageId,
-        );
-      }
-      await pause(8_500 + Math.floor((3_500 * (i % 5)) / 5));
-      const { data } = await ask(stage, "DELETE", `/messages?tag=${tags[0]}`);
-      const paidAt = systemClock.now();
-      counts.cancelled += data.cancelled;
-      for (const id of ids) {
-        const { data: record } = await patiently(`the end of ${id}`, async () => {
-          const found = await ask(stage, "GET", `/messages/${id}`);
-          return ["sent", "failed"].includes(found.data.status) && found;
-        });
-        counts.reminders++;
-        if (record.status !== "sent") continue;
-        counts.sent++;
-        const departed = record.life.find(({ status }: Json) => status === "processing").at;
-        assert.ok(
-          Date.parse(departed) <= paidAt,
-          `${id} departed ${Date.parse(departed) - paidAt} ms after the payment`,
-        );
-      }
-    }
-  }
-
-  async function verify(i: number): Promise<void> {
-    const [person, other] = [phoneOf(2, i), phoneOf(2, (i + 1) % PEOPLE)];
-    while (goesOn()) {
-      const { data } = await ask(stage, "POST", "/verifications", {});
-      await Promise.all([says(stage, person, data.code), says(stage, other, data.code.toLowerCase())]);
-      await patiently(
-        "the end of a verification",
-        async () => (await ask(stage, "GET", `/verifications/${data.id}`)).data.status === "passed",
-      );
-      opened.push(data.id);
-      counts.codes++;
-      await pause(500);
-    }
-  }
-
-  async function kill(): Promise<void> {
-    while (goesOn()) {
-      await pause(Number(killEvery) * 1000);
-      await stage.gateway.kill();
-      await stage.gateway.start();
-      counts.kills++;
-    }
-  }
-
   const people = Array.from({ length: PEOPLE }, (_, i) => i);
   await Promise.all([
     ...people.flatMap((i) => [menu(phoneOf(0, i)), reminders(phoneOf(1, i)), verify(i)]),
