@@ -31,7 +31,7 @@ const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-
 /** Phone numbers whose line is remembered. */
 const MOST_REMEMBERED = 10_000;
 /** Before the version comes the room's own name, and after it what the official API has. */
-const PATH = /^\/cloud(?:\/v\d+(?:\.\d+)?(?=\/|$))?\/([^/]*)\/?(.*)$/;
+const PATH = /^\/cloud(?:\/v\d+(?:\.\d+)?(?=\/|$))?\/([^/]*)\/?(.*)$/s;
 /** Longer than the digits of any phone number. */
 const MEDIA_ID = /^\d{16,}$/;
 

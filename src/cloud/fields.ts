@@ -76,6 +76,6 @@ export function number(value: unknown): unknown {
 /** Returns the object with the fields that `?fields=` names, and its id; all without it. Others are left out. */
 export function selected(all: Fields, fields: string | undefined): Fields {
   if (!fields) return all;
-  const names = new Set(fields.replaceAll(/\{[^}]*\}|\([^)]*\)|\.\w+/g, "").split(",").map((name) => name.trim()));
+  const names = new Set(fields.replaceAll(/\{[^{}]*\}|\([^()]*\)|\.\w+/g, "").split(",").map((name) => name.trim()));
   return Object.fromEntries(Object.entries(all).filter(([name]) => name === "id" || names.has(name)));
 }

@@ -11,7 +11,7 @@ const NONE = "XX";
 
 /** Returns the user id of a person, given as digits or a JID. */
 export function userIdOf(person: string): string {
-  const digits = person.replace(/[@:].*$/, "");
+  const digits = person.split(/[@:]/, 1)[0]!;
   return `${person.endsWith("@lid") ? HIDDEN : countryOf(digits) ?? NONE}.${digits}`;
 }
 
