@@ -1,5 +1,6 @@
 /** Send and Wait: an answer, none in time, and n8n killed in between. */
 import assert from "node:assert/strict";
+import { until } from "../../../tests/support/until.ts";
 import { APPROVER, CUSTOMER, post, SILENT, type Trial, write } from "./trial.ts";
 import { chain } from "./workflows.ts";
 
@@ -61,6 +62,11 @@ export async function somebodyAnswers(trial: Trial): Promise<void> {
   assert.deepEqual(others, [], "the webhook of the question that nobody answered is gone");
   const forged = await fetch(url!.replace(/until=\d+/, "until=1"), { method: "POST", body: "{}" });
   assert.equal(forged.status, 401, await forged.text());
+  // A node that was still at work when n8n was killed is lost with it.
+  await until(async () => {
+    const { results } = await n8n.rest("GET", "/executions?limit=100");
+    return results.some(({ workflowId, status }: Json) => workflowId === "asking" && status === "waiting");
+  }, "the execution to wait");
   await n8n.kill();
   await n8n.start();
   await write(trial, APPROVER, "not mine to answer");
