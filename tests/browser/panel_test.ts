@@ -977,7 +977,7 @@ inPanel("an open page says that the gateway is gone, and goes on when it is back
   // A page that was never open comes as soon as it can be fetched; nobody was signed out.
   await page.getByRole("link", { name: "Events" }).click();
   await stage.gateway.start();
-  await page.getByText("session.connected", { exact: true }).first().waitFor();
+  await page.getByRole("listitem").getByText("session.connected", { exact: true }).first().waitFor();
   await page.getByText("Offline: the gateway is not responding").waitFor({ state: "detached" });
   await refused.waitFor({ state: "detached" });
   await button(renaming, "Save").click();
