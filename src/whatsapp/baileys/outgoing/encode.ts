@@ -19,8 +19,9 @@ import { encryptFile, type Upload } from "./media_upload.ts";
 const SECRET_BYTES = 32;
 /** Opaque green, as 0xAARRGGBB. */
 const STATUS_GROUND = 0xff075e54;
-/** The container of voice notes. */
+/** The container of voice notes, and the type by which phones know one. */
 const OGG = "audio/ogg";
+const VOICE = "audio/ogg; codecs=opus";
 
 /** What opens a list; a sign, because the language of the chat is not known. */
 const LIST_TITLE = "☰";
@@ -150,7 +151,7 @@ async function encodeFile(body: FileBody, { upload, runtime, inspect, signal }: 
   const mediaKeyTimestamp = Math.floor(runtime.clock.now() / 1000);
   // Phones play Opus in Ogg as a voice note. Any other audio arrives as an audio file.
   const isOgg = kind === "audio" && essence(mimetype) === OGG;
-  const voice = !isOgg ? {} : isOggOpus(await headOf(path)) ? { ptt: true } : { mimetype: OGG };
+  const voice = !isOgg ? {} : isOggOpus(await headOf(path)) ? { ptt: true, mimetype: VOICE } : { mimetype: OGG };
   return {
     ...place,
     mediaKey,

@@ -8,6 +8,7 @@ import { encode } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
 import type { Upload } from "../../../../src/whatsapp/baileys/outgoing/media_upload.ts";
 import type { FileBody, OutgoingBody } from "../../../../src/whatsapp/outgoing.ts";
 import { testRuntime } from "../../../support/runtime.ts";
+import { voiceNote } from "../../../support/sample_files.ts";
 import { tempFolder } from "../../../support/temp_folder.ts";
 
 /** Encodes, with an upload that keeps what it was given. */
@@ -74,9 +75,9 @@ const KINDS: [
     ptt: null,
     mimetype: "audio/mpeg",
   }],
-  ["an ogg", { kind: "audio", filename: "a.ogg", mimetype: "audio/ogg" }, (m) => m.audioMessage, {
-    ptt: true,
-    mimetype: "audio/ogg; codecs=opus",
+  ["an ogg of another codec", { kind: "audio", filename: "a.ogg", mimetype: "audio/ogg" }, (m) => m.audioMessage, {
+    ptt: null,
+    mimetype: "audio/ogg",
   }],
   [
     "a document",
@@ -101,6 +102,13 @@ for (const [title, body, content, fields] of KINDS) {
       assert.equal(Number(sent.fileLength), body.size);
     }));
 }
+
+Deno.test("Opus in an ogg is sent as a voice note", () =>
+  withFile(voiceNote(1), { kind: "audio", filename: "a.ogg", mimetype: "audio/ogg" }, async (body) => {
+    const { audioMessage } = (await encoded(body)).message;
+    assert.equal(audioMessage!.ptt, true);
+    assert.equal(audioMessage!.mimetype, "audio/ogg; codecs=opus");
+  }));
 
 for (const length of [0, 1, 15, 16, 4_096, 65_536, 65_537, 200_000]) {
   Deno.test(`a file of ${length} bytes is encrypted so that a receiver gets and verifies it`, () => {
