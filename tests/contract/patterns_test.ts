@@ -17,7 +17,9 @@ const PUT_TOGETHER = [
   "http/api/schemas.ts",
   "http/app.ts",
   "http/resources/events.ts",
+  "panel/api/roles.ts",
   "panel/web/router.js",
+  "verification/code.ts",
   "whatsapp/person.ts",
 ];
 
