@@ -100,7 +100,7 @@ inPanel(
     await maria.getByRole("heading", { name: "Chats" }).waitFor();
     const menu = maria.getByRole("navigation", { name: "Pages" }).locator(".places").getByRole("link");
     await menu.getByText("1", { exact: true }).waitFor();
-    assert.deepEqual(await menu.allTextContents(), ["Messages", "Chats1", "Send a message", "Approvals"]);
+    assert.deepEqual(await menu.allTextContents(), ["Messages", "Chats1", "Send a message", "Templates", "Approvals"]);
     await maria.getByRole("link", { name: "Carla" }).click();
     await maria.getByLabel("Reply").fill("on its way");
     await button(maria, "Send").click();
