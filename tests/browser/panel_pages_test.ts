@@ -143,12 +143,13 @@ inBrowser(
         done: phone.locator("main .badge", { hasText: "conectada" }).first(),
       });
       assert.equal(await phone.getAttribute("html", "lang"), "es");
-      // Name and number of a chat fit beside the way back.
+      // Name and number of a chat fit beside the way back and what marks it as read.
       await stage.addPhone(CUSTOMER, "Ana Customer");
       await stage.control.call("POST", `/phones/${CUSTOMER}/messages`, { to: LINE, text: "¿Hola?" });
       await phone.goto(accountPage(stage, "/chats"));
       await phone.getByText("Ana Customer").click();
       await phone.getByRole("link", { name: "Todos los chats" }).waitFor();
+      await phone.getByRole("button", { name: "Marcar como leído" }).waitFor();
       const header = "[...document.querySelectorAll('.chat header .clip')]";
       const cut = await phone.evaluate(`${header}.map((it) => it.scrollWidth > it.clientWidth)`);
       assert.deepEqual(cut, [false, false]);
