@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { dataFolder } from "../../src/app.ts";
-import { formatsOn } from "../../src/cloud/webhook_format.ts";
+import { formatsOn } from "../../src/cloud/formats.ts";
 import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
 import { readAllowList } from "../../src/egress/vetting.ts";
 import type { LoggedEvent, NewEvent } from "../../src/event/event.ts";

@@ -1,6 +1,7 @@
 /**
  * Phone numbers as people write them, read into digits with the country code. Lengths are those of libphonenumber's
- * numbering plans ("possible", not "valid": new ranges come faster than releases).
+ * numbering plans ("possible", not "valid": new ranges come faster than releases). The plans take some 20 ms to load: nothing that a
+ * start waits for imports this.
  */
 import {
   type CountryCode,
@@ -64,22 +65,6 @@ function checked(digits: string): NumberReading {
   if (!DIGITS.test(digits)) return refused("must have 7 to 15 digits with the country code, like 447700900123");
   if (OF_THE_NETWORK.test(digits) || isPossible(digits)) return { digits, why: null };
   return refused("has a length or a country code that no numbering plan has");
-}
-
-/** Forms of one number that the network writes otherwise than people do: with or without a mobile prefix. */
-const MOBILE_PREFIXES: readonly (readonly [RegExp, string])[] = [
-  [/^521(\d{10})$/, "52$1"],
-  [/^549(\d{10})$/, "54$1"],
-  [/^(55\d{2})9(\d{8})$/, "$1$2"],
-];
-
-/** Returns whether both, digits with the country code, are one number, however Mexico, Argentina and Brazil write it. */
-export function isSameNumber(one: string, other: string): boolean {
-  return withoutPrefix(one) === withoutPrefix(other);
-}
-
-function withoutPrefix(digits: string): string {
-  return MOBILE_PREFIXES.reduce((number, [form, plain]) => number.replace(form, plain), digits);
 }
 
 function refused(why: string): NumberReading {

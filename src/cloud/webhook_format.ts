@@ -10,7 +10,7 @@ import { chatOf } from "../message/message.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import { isGroup } from "../whatsapp/chats.ts";
-import { type Format, type Formats, palomaFormat } from "../webhook/format.ts";
+import type { Format } from "../webhook/format.ts";
 import { chosen, contentOf, contextOf, type Fields, type Known, referralOf } from "./received.ts";
 import { type Status, statusOf } from "./statuses.ts";
 import { userIdOf } from "./user_id.ts";
@@ -21,11 +21,6 @@ type Of<Name extends LoggedEvent["event"]> = Extract<LoggedEvent, { event: Name 
 interface Change {
   field: "messages" | "smb_message_echoes";
   value: Fields;
-}
-
-/** Returns all formats of webhooks. */
-export function formatsOn(kv: Pick<Kv, "get">): Formats {
-  return { paloma: palomaFormat, cloud: cloudFormat(kv) };
 }
 
 /** Returns the format, which looks up what events do not tell. */

@@ -4,7 +4,7 @@
  */
 import { inOrder, type Service, together } from "../base/service.ts";
 import { withEmulatedDelivery } from "../cloud/emulation.ts";
-import { formatsOn } from "../cloud/webhook_format.ts";
+import { formatsOn } from "../cloud/formats.ts";
 import { type Ownership, soleOwnership } from "../line/ownership.ts";
 import { Supervisor } from "../line/supervisor.ts";
 import { removeAllStaged } from "../message/bulk.ts";

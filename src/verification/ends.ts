@@ -1,5 +1,5 @@
 /** How verifications end: by the message that holds the code, or by time. Each ends once, with its event. */
-import { isSameNumber } from "../base/phone_number.ts";
+import { isSameNumber } from "../base/number_forms.ts";
 import type { EventBody } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import { isOfMany } from "../message/message.ts";

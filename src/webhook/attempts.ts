@@ -127,7 +127,7 @@ export class Attempts {
     const { url } = target;
     const open = () => this.#open(target);
     const { event } = due;
-    const format = formats[target.format ?? "paloma"];
+    const format = await formats[target.format ?? "paloma"]();
     const body = await retry(() => format.bodyOf(event), patience);
     const outcome = await attemptDelivery(this.#context, { url, open, event, body, format, signal });
     if (outcome.kind === "stopped") return "put off";

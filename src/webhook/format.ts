@@ -11,7 +11,8 @@ export interface Format {
   signatureHeaders(signed: SignedBody): Record<string, string>;
 }
 
-export type Formats = Readonly<Record<FormatName, Format>>;
+/** Each is loaded when it is first needed. */
+export type Formats = Readonly<Record<FormatName, () => Promise<Format>>>;
 
 /** The format of the specification. Parsing and stringifying a body gives the same bytes, see `event/plain.ts`. */
 export const palomaFormat: Format = {

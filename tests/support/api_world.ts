@@ -9,7 +9,7 @@ import { Accounts } from "../../src/account/accounts.ts";
 import { Callers } from "../../src/account/callers.ts";
 import { DEFAULT_PLANS, type Plan } from "../../src/account/plan.ts";
 import { Plans } from "../../src/account/plans.ts";
-import { formatsOn } from "../../src/cloud/webhook_format.ts";
+import { formatsOn } from "../../src/cloud/formats.ts";
 import { EgressError } from "../../src/egress/egress_error.ts";
 import { makeSafeFetch, type SafeFetch } from "../../src/egress/safe_fetch.ts";
 import { readAllowList } from "../../src/egress/vetting.ts";

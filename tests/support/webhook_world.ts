@@ -8,7 +8,7 @@ import { Change } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import type { Delivery } from "../../src/webhook/webhook.ts";
-import { formatsOn } from "../../src/cloud/webhook_format.ts";
+import { formatsOn } from "../../src/cloud/formats.ts";
 import { Webhooks } from "../../src/webhook/webhooks.ts";
 import { DeliveryLog } from "../../src/webhook/delivery_log.ts";
 import { testBell } from "./bell.ts";

@@ -67,6 +67,8 @@ const ON_DEMAND = new Set([
   "message/record.ts",
   "egress/safe_fetch.ts",
   "cluster/leases.ts",
+  "base/phone_number.ts",
+  "cloud/webhook_format.ts",
 ]);
 /** Packages of many files. */
 const DEAR = /^import (?!type ).*"commander"/m;

@@ -60,6 +60,8 @@ export async function openN8n(packed: string): Promise<N8n> {
     N8N_RUNNERS_BROKER_PORT: String(freePort()),
     N8N_SECURE_COOKIE: "false",
     N8N_ENCRYPTION_KEY: "of this check",
+    // Else it is made at the first start of each process, and a sign-in of one is none to the other.
+    N8N_USER_MANAGEMENT_JWT_SECRET: "of this check too",
     N8N_DIAGNOSTICS_ENABLED: "false",
     N8N_VERSION_NOTIFICATIONS_ENABLED: "false",
     N8N_TEMPLATES_ENABLED: "false",
@@ -81,7 +83,9 @@ export async function openN8n(packed: string): Promise<N8n> {
     let answer = await ask(method, path, body);
     if (answer.status === 401) {
       await answer.body?.cancel();
-      await (await ask("POST", "/login", { emailOrLdapLoginId: OWNER.email, password: OWNER.password })).body?.cancel();
+      const login = await ask("POST", "/login", { emailOrLdapLoginId: OWNER.email, password: OWNER.password });
+      if (!login.ok) throw new Error(`n8n refused the sign-in with ${login.status}: ${await login.text()}`);
+      await login.body?.cancel();
       answer = await ask(method, path, body);
     }
     const text = await answer.text();
