@@ -3,7 +3,7 @@ import { settleAllRefunds } from "../../src/message/history/counts.ts";
 import { ApiWorld } from "../../tests/support/api_world.ts";
 import { settle } from "../../tests/support/runtime.ts";
 import { breakCall, type Fault } from "./faults.ts";
-import type { Journey } from "./journeys.ts";
+import type { Journey } from "./journey.ts";
 
 export interface Tried {
   /** Calls that were broken, one a run. */
@@ -20,6 +20,8 @@ const TRY_MS = 30_000;
 export async function tryAll(journey: Journey, fault: Fault, upTo = Infinity): Promise<Tried> {
   const clean = await run(journey, fault, 0);
   if (!clean.isDone) throw new Error(`${journey.name} fails though nothing breaks`);
+  const { event } = journey;
+  if (event && !clean.left.has(`events ${event}`)) throw new Error(`${journey.name} leaves no ${event}`);
   const broken: string[] = [];
   const points = Math.min(clean.calls, upTo);
   for (let n = 1; n <= points; n++) {
@@ -69,7 +71,8 @@ async function living(world: ApiWorld): Promise<ApiWorld> {
 
 /** A process tells it again when it begins. */
 const TOLD_AGAIN = "session.connected";
-const COUNTED_BY_NAME = new Set(["event", "event_count"]);
+/** Events are counted by name; when a key was last used is noted where it can be. */
+const NOT_COUNTED = new Set(["event", "event_count", "account_key_used"]);
 
 /** Rows by family, the sums of counters, statuses, events, and what the network was given. */
 function censusOf({ kv: { disk }, network }: ApiWorld): Map<string, number> {
@@ -79,7 +82,7 @@ function censusOf({ kv: { disk }, network }: ApiWorld): Map<string, number> {
     const family = String(key[0]);
     const { event, status } = (value ?? {}) as { event?: unknown; status?: unknown };
     if (typeof event === "string" && event !== TOLD_AGAIN) count(`events ${event}`);
-    if (COUNTED_BY_NAME.has(family)) continue;
+    if (NOT_COUNTED.has(family)) continue;
     count(`rows of ${family}`);
     if (typeof value === "bigint") count(`the sum of ${family}`, Number(value));
     if (typeof status === "string") count(`${family} ${status}`);

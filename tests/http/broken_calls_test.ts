@@ -1,7 +1,8 @@
 /** What a gateway does, with each call of its store broken in turn: `deno task failures` in full. */
 import assert from "node:assert/strict";
 import { FAULTS } from "../../scripts/failures/faults.ts";
-import { type Journey, JOURNEYS } from "../../scripts/failures/journeys.ts";
+import type { Journey } from "../../scripts/failures/journey.ts";
+import { JOURNEYS } from "../../scripts/failures/journeys.ts";
 import { tryAll } from "../../scripts/failures/try_all.ts";
 
 for (const journey of JOURNEYS) {

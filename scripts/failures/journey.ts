@@ -1,0 +1,54 @@
+/** A journey on which calls of the store break, and the steps that several share. */
+import type { ApiWorld } from "../../tests/support/api_world.ts";
+import { plainIncoming } from "../../tests/support/incoming.ts";
+
+export interface Journey {
+  name: string;
+  /** What must be there before. Resolves to what the journey works on. */
+  prepare(world: ApiWorld): Promise<string>;
+  /** One try. Resolves to whether it has succeeded. */
+  act(world: ApiWorld, on: string): Promise<boolean>;
+  /** An event that it must leave. */
+  event?: string;
+}
+
+export const ANA = "491555000001";
+const SECOND_MS = 1_000;
+
+export async function call(
+  world: ApiWorld,
+  method: string,
+  path: string,
+  json?: unknown,
+  headers = {},
+): Promise<number> {
+  const response = await world.call(method, path, { ...(json === undefined ? {} : { json }), headers });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** A text that waits on a paused line. Resolves to its id. */
+export async function waiting(world: ApiWorld, more: Record<string, unknown> = {}): Promise<string> {
+  const sessionId = await world.linkedSession();
+  await call(world, "POST", `/v1/sessions/${sessionId}/queue/pause`);
+  const response = await world.call("POST", "/v1/messages/send/text", {
+    json: { sessionId, to: ANA, text: "hello", ...more },
+  });
+  return (await response.json()).messageId;
+}
+
+export async function pausedLine(world: ApiWorld): Promise<string> {
+  const sessionId = await world.linkedSession();
+  await call(world, "POST", `/v1/sessions/${sessionId}/queue/pause`);
+  return sessionId;
+}
+
+/** The network delivers the text, and again until it is told that it was received. */
+export async function receive(world: ApiWorld, sessionId: string, text = "hola"): Promise<boolean> {
+  const chat = `${ANA}@s.whatsapp.net`;
+  const timestamp = Math.floor(world.runtime.clock.now() / SECOND_MS);
+  await world.network.of(sessionId).receive(plainIncoming({ networkId: "3A", chat, number: ANA, timestamp, text }));
+  return true;
+}
+
+export const isDone = (status: number) => status < 300;
