@@ -24,10 +24,12 @@ const pause = (ms: number) => sleep(systemClock, ms);
 
 async function patiently<T>(what: string, attempt: () => Promise<T | null | undefined | false>): Promise<T> {
   const end = systemClock.now() + PATIENCE_MS;
-  for (;;) {
-    const found = await attempt().catch(() => null);
+  for (let last: unknown = "nothing";;) {
+    const found = await attempt().catch((error) => {
+      last = error;
+    });
     if (found) return found;
-    if (systemClock.now() > end) throw new Error(`${what} did not come`);
+    if (systemClock.now() > end) throw new Error(`${what} did not come: ${last}`);
     await pause(200);
   }
 }
@@ -39,7 +41,8 @@ function ask(stage: Stage, method: string, path: string, json?: Json): Promise<J
   return patiently(`${method} ${path}`, async () => {
     const response = await stage.request(method, path, { headers, ...body });
     const answer = await response.json();
-    return response.ok ? answer : null;
+    if (!response.ok) throw new Error(JSON.stringify(answer));
+    return answer;
   });
 }
 
@@ -81,13 +84,13 @@ async function reminders(person: string): Promise<void> {
   for (let i = 0; goesOn(); i++) {
     const tags = [`invoice-${person}-${i}`];
     const ids: string[] = [];
-    for (const after of [10_000, 11_000, 12_000]) {
+    for (const after of [30_000, 31_000, 32_000]) {
       const sendAt = new Date(systemClock.now() + after).toISOString();
       ids.push(
         (await ask(stage, "POST", "/messages/send/text", { to: person, text: "due", sendAt, tags })).messageId,
       );
     }
-    await pause(8_500 + Math.floor((3_500 * (i % 5)) / 5));
+    await pause(28_500 + Math.floor((3_500 * (i % 5)) / 5));
     const { data } = await ask(stage, "DELETE", `/messages?tag=${tags[0]}`);
     const paidAt = systemClock.now();
     counts.cancelled += data.cancelled;

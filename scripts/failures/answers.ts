@@ -4,11 +4,6 @@ import { ANA, call, isDone, type Journey, pausedLine, receive, waiting } from ".
 
 const ONCE = { "idempotency-key": "once" };
 
-/** The id of the one linked line. */
-async function lineOf(world: ApiWorld): Promise<string> {
-  return (await world.services.lines.list(world.account.id))[0]!.id;
-}
-
 /** Resolves to a key that only proposes. */
 async function proposer(world: ApiWorld): Promise<string> {
   const made = await world.call("POST", "/v1/account/keys", { json: { name: "agent", scopes: ["propose"] } });
