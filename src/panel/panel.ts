@@ -13,6 +13,7 @@ import { addMe } from "./api/me.ts";
 import { addOperatorPages } from "./api/operator.ts";
 import { addPeople } from "./api/people.ts";
 import { makeParts, type PanelDeps } from "./api/parts.ts";
+import { addRecipients } from "./api/recipients.ts";
 import { addPages } from "./web.ts";
 
 export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
@@ -20,6 +21,7 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   addEntry(parts);
   addMe(parts);
   addAccountPages(parts);
+  addRecipients(parts);
   addPeople(parts);
   addAttention(parts);
   addCustomerLink(parts);

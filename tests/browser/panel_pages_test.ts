@@ -34,6 +34,7 @@ async function furnish(stage: Stage): Promise<string[]> {
     "/lines",
     "/messages",
     "/bulks",
+    "/bulks/new",
     "/chats",
     "/send",
     "/approvals",

@@ -35,6 +35,7 @@ const INSIDE = [
   ["/accounts/:account/lines", "lines", "Lines"],
   ["/accounts/:account/lines/:line", "line", "Line"],
   ["/accounts/:account/bulks", "bulks", "Bulks"],
+  ["/accounts/:account/bulks/new", "new_bulk", "NewBulk"],
   ["/accounts/:account/bulks/:bulk", "bulks", "Bulk"],
   ["/accounts/:account/webhooks", "webhooks", "Webhooks"],
   ["/accounts/:account/webhooks/:webhook", "webhook", "Webhook"],

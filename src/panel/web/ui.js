@@ -82,7 +82,7 @@ export function Work({ run, kind = "", disabled = false, children, ...rest }) {
 }
 
 /** A form that shows errors below its fields, or else above its button. `submit(values)`; `children(errorsOf)`. */
-export function Form({ submit, children, button, danger = false, cancel }) {
+export function Form({ submit, children, button, danger = false, disabled = false, cancel }) {
   const [run, busy, error] = useWork({ quiet: true });
   const form = useRef(null);
   useEffect(() => form.current.querySelector('[aria-invalid="true"]')?.focus(), [error]);
@@ -103,7 +103,9 @@ export function Form({ submit, children, button, danger = false, cancel }) {
       ${inside}
       <div role="alert">${above && html`<p class="note bad">${above}</p>`}</div>
       <div class="row">
-        <button class=${`primary ${danger ? "danger" : ""}`} aria-disabled=${busy}>${button}</button>
+        <button class=${`primary ${
+          danger ? "danger" : ""
+        }`} disabled=${disabled} aria-disabled=${busy}>${button}</button>
         ${cancel && html`<button type="button" onClick=${cancel}>${t("Cancel")}</button>`}
       </div>
     </form>

@@ -53,6 +53,45 @@ Deno.test("the audit log has nobody's number, also not that of whoever made a gr
     }
   }));
 
+Deno.test("a list of recipients is checked by the rules of sends, and nothing is sent", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    await world.call("PUT", "/v1/optouts/34600111333").then((response) => response.body?.cancel());
+    const check = (recipients: unknown) => ana.ask("POST", below(world, "/recipients"), { recipients });
+    const { body: { data } } = await check([
+      "+34 600 11 12 22",
+      "0600111222",
+      "34600111333",
+      "34600111222@c.us",
+      "",
+      "4.91555E+11",
+    ]);
+    assert.deepEqual(data, {
+      wrong: [
+        { index: 1, message: "begins with 0: give the country code, like 447700900123, or set the account's country" },
+        { index: 4, message: "must be a phone number with its country code, like 447700900123" },
+        {
+          index: 5,
+          message:
+            "must be a phone number with its country code, a group JID (…@g.us), or a JID that came in an event " +
+            "(…@s.whatsapp.net, …@lid)",
+        },
+        { index: 2, message: "has opted out of your messages" },
+      ],
+      repeated: 1,
+    });
+    await world.accounts.update(world.account.id, { country: "ES" });
+    assert.deepEqual((await check(["0600111222"])).body.data.wrong, [
+      { index: 0, message: "is not a number of ES" },
+    ]);
+    await world.accounts.update(world.account.id, { country: "DE" });
+    assert.deepEqual((await check(["015155500010"])).body.data.wrong, []);
+    assert.equal((await check([])).status, 400);
+    assert.equal((await check(Array(10_001).fill("34600111222"))).status, 400);
+    assert.equal((await check(Array(10_000).fill("34600111222"))).body.data.repeated, 9_999);
+    assert.deepEqual((await ana.ask("GET", below(world, "/v1/messages/history"))).body.data, []);
+  }));
+
 Deno.test("no route lets a member near another account, or an operator's matters, and none answers a stranger", () =>
   withApi(async (world) => {
     const { account: other } = await world.accounts.create({ name: "other", plan: "tested" });

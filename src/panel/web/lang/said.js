@@ -139,6 +139,7 @@ export default [
   "is not a number of {country}",
   "must have 7 to 15 digits with the country code, like 447700900123",
   "has a length or a country code that no numbering plan has",
+  "has opted out of your messages",
   "must be a phone number with its country code, a group JID (…@g.us), or a JID that came in an event (…@s.whatsapp.net, …@lid)",
   "must be a phone number with its country code, or an …@lid",
   "must be the code of a country, like DE",

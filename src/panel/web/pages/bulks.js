@@ -18,14 +18,17 @@ export function Bulks({ account, query }) {
   const nameOf = (id) => lines.data?.find(({ _id }) => _id === id)?.name ?? "–";
   return html`
     <div class="stack">
-      <${Head} title=${t("Bulks")} text=${t("Many messages submitted at once, sent one after another.")} />
+      <${Head} title=${t("Bulks")} text=${t("Many messages submitted at once, sent one after another.")}>
+        <a class="button primary" href=${href(`/accounts/${account}/bulks/new`)}>${t("New bulk")}</a></${Head}>
       <${Card}>
         <${Loaded} state=${bulks}>${({ data: rows, pagination: { total } }) =>
           html`${
             total === 0
               ? html`
                 <${Empty} title=${t("No bulks yet")}>
-                  <p>${t("Messages that your systems send with POST /v1/messages/send/bulk appear here.")}</p>
+                  <p>${t(
+                    "Drop a CSV file on “New bulk”. What your systems send with POST /v1/messages/send/bulk appears here, too.",
+                  )}</p>
                   </${Empty}>
               `
               : html`<${Table} caption=${t("Bulks")} rows=${rows} keyOf=${(row) => row.bulkId} columns=${[

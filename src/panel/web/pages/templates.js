@@ -6,6 +6,7 @@ import { useLoad } from "../live.js";
 import { Ask, Card, Empty, Field, Form, Head, Loaded, Pages, Table, toast } from "../ui.js";
 
 const LIMIT = 50;
+/** A variable in a text, as the gateway reads it. */
 const VARIABLE = /\{\{ {0,9}([A-Za-z_][A-Za-z0-9_]{0,63}|[1-9][0-9]?) {0,9}\}\}/g;
 const NEW = { name: "", language: "en", text: "", header: null, footer: null, options: [] };
 
@@ -57,14 +58,17 @@ export function Templates({ account, query }) {
   `;
 }
 
+/** Returns the texts of a template as the editor shows them. */
+export const textsOf = ({ text, header, footer, options }) => ({
+  text,
+  header: header ?? "",
+  footer: footer ?? "",
+  options: options.map(({ label }) => label).join("\n"),
+});
+
 function Editor({ account, template, done, close }) {
   const isNew = template === NEW;
-  const [texts, setTexts] = useState({
-    text: template.text,
-    header: template.header ?? "",
-    footer: template.footer ?? "",
-    options: template.options.map(({ label }) => label).join("\n"),
-  });
+  const [texts, setTexts] = useState(textsOf(template));
   const [values, setValues] = useState({});
   const set = (name) => ({ target }) => setTexts({ ...texts, [name]: target.value });
   const save = async ({ name, language }) => {
@@ -86,7 +90,7 @@ function Editor({ account, template, done, close }) {
       <${Field} label=${label} name=${name} value=${texts[name]} onInput=${set(name)} wrong=${wrong(name)}
         ...${rest} />
     `;
-  const variables = [...new Set([...Object.values(texts).join("\n").matchAll(VARIABLE)].map(([, name]) => name))];
+  const variables = variablesIn(Object.values(texts).join("\n"));
   return html`
     <div class="two">
       <${Card} title=${isNew ? t("New template") : `${template.name} (${template.language})`} pad>
@@ -121,9 +125,15 @@ function Editor({ account, template, done, close }) {
   `;
 }
 
-/** The message as it arrives; a variable without a value stands there by its name. */
-function Preview({ texts, values }) {
-  const filled = (text) => text.replace(VARIABLE, (whole, name) => values[name] || whole);
+/** Returns the names of the variables in a text, each once. */
+export const variablesIn = (text) => [...new Set([...text.matchAll(VARIABLE)].map(([, name]) => name))];
+
+/** Returns the text with its variables filled in; one without a value stands there by its name. */
+export const fill = (text, values) => text.replace(VARIABLE, (whole, name) => values[name] || whole);
+
+/** The message as it arrives. */
+export function Preview({ texts, values }) {
+  const filled = (text) => fill(text, values);
   const options = filled(texts.options).split("\n").map((label) => label.trim()).filter(Boolean);
   const parts = [filled(texts.text), options.map((label, i) => `${i + 1}. ${label}`).join("\n"), filled(texts.footer)];
   return html`
