@@ -59,3 +59,33 @@ onStage("every text carries a token by which the network can verify a report of 
     assert.equal(children.filter(({ tag }) => tag === "reporting").length, 1);
   }
 });
+
+onStage(
+  "a message to a LID names the number, so that it comes from nobody unknown; others name none",
+  async (stage) => {
+    await stage.addPhone(ANA, "Ana");
+    const line = await stage.linkLine(LINE);
+    const { id: group } = await stage.control.call("POST", "/groups", {
+      subject: "Boats",
+      participants: [LINE, ANA],
+      addressingMode: "lid",
+    });
+    const numberNamed = async (to: string) => {
+      await stage.status(await stage.sendText(line, to, "hello"), "sent");
+      return lastShape(stage).attrs.peer_recipient_pn;
+    };
+    const { lid } = stage.network.switchboard.directory.account(ANA)!;
+    assert.deepEqual([await numberNamed(ANA), lastShape(stage).attrs.to], [`${ANA}@s.whatsapp.net`, lid]);
+    assert.equal(await numberNamed(lid), `${ANA}@s.whatsapp.net`);
+    assert.equal(await numberNamed(group), undefined);
+  },
+);
+
+onStage("a message to a number names none beside it", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  const line = await stage.linkLine(LINE);
+  await stage.control.call("POST", "/faults", { line: LINE, kind: "demand_addressing", form: "pn" });
+  await stage.status(await stage.sendText(line, ANA, "hello"), "sent");
+  const { to, peer_recipient_pn } = lastShape(stage).attrs;
+  assert.deepEqual([to, peer_recipient_pn], [`${ANA}@s.whatsapp.net`, undefined]);
+});

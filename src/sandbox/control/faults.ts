@@ -50,6 +50,8 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.literal("cloud_error"), count, code: z.int().positive() }),
   z.strictObject({ ...line, kind: z.literal("webhook_late"), count, seconds }),
   z.strictObject({ ...line, kind: z.enum(["webhook_twice", "webhook_lost", "bad_signature"]), count }),
+  /** Gives the account another LID; with `announced`, whoever knows its devices is told. */
+  z.strictObject({ ...line, kind: z.literal("refresh_lid"), announced: z.boolean().default(false) }),
   /** Changes the salt of the account's tokens, announced through the shared settings. */
   z.strictObject({ ...line, kind: z.literal("new_salt") }),
   z.strictObject({
@@ -148,6 +150,11 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
       return network.trust.restrict(account, asked.until, asked);
     case "cap_new_chats":
       return network.trust.capNewChats(account, asked);
+    case "refresh_lid": {
+      const old = account.lid;
+      network.directory.move(account, network.runtime.random);
+      return asked.announced ? network.notices.lidChange(account, old) : undefined;
+    }
     case "new_salt":
       network.trust.renewSalt(account);
       return account.phone?.shareSalt();

@@ -44,7 +44,7 @@ interface PhoneOptions {
 /** The phone as the network uses it, and its owner through the control API. Throws Problem for bad input. */
 export class Phone implements Device {
   readonly jid: string;
-  readonly lid: string;
+  lid: string;
   /** Digits only. */
   readonly number: string;
   readonly name: string;

@@ -25,7 +25,7 @@ export interface Account {
   business: BusinessProfile | null;
   /** Addresses by number and by LID, without a device. */
   readonly jid: string;
-  readonly lid: string;
+  lid: string;
   /** Device 0; null until the phone is created. */
   phone: Device | null;
   phoneKeys: KeyStore | null;
@@ -136,10 +136,7 @@ export class Directory {
 
   /** Opens an account with a unique LID. The number must not be in use. */
   open(number: string, options: { name: string; random: Random }): Account {
-    let lid: string;
-    do {
-      lid = "1" + Array.from({ length: 14 }, () => options.random.between(0, 9)).join("");
-    } while (this.#byLid.has(lid));
+    const lid = this.#freeLid(options.random);
     const account: Account = {
       number,
       name: options.name,
@@ -165,6 +162,22 @@ export class Directory {
     this.#byNumber.set(number, account);
     this.#byLid.set(lid, account);
     return account;
+  }
+
+  /** Gives the account another LID, as when its number is registered anew. The old one goes on reaching it. */
+  move(account: Account, random: Random): void {
+    const lid = this.#freeLid(random);
+    this.#byLid.set(lid, account);
+    account.lid = makeJid(lid, "lid");
+    if (account.phone) account.phone.lid = account.lid;
+  }
+
+  #freeLid(random: Random): string {
+    let lid: string;
+    do {
+      lid = "1" + Array.from({ length: 14 }, () => random.between(0, 9)).join("");
+    } while (this.#byLid.has(lid));
+    return lid;
   }
 
   /** Returns the device that a jid (by number or LID) addresses; null if there is no such account or device. */
@@ -197,7 +210,9 @@ export function newCompanion(
     id: endpoint.device,
     account: endpoint.account,
     jid: jidOf(endpoint, "pn"),
-    lid: jidOf(endpoint, "lid"),
+    get lid() {
+      return jidOf(endpoint, "lid");
+    },
     keys: new KeyStore(keys),
     mailbox: new Mailbox(),
     available: true,

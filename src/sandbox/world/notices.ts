@@ -69,6 +69,16 @@ export class Notices {
     }
   }
 
+  /** Notifies everybody who queried the account's devices of its new LID. */
+  lidChange({ lid, watchers }: Account, old: string): void {
+    this.#tellMex(watchers, "LidChangeNotification", { xwa2_notify_lid_change: { old, new: lid } });
+  }
+
+  #tellMex(accounts: Iterable<Account>, op_name: string, data: Record<string, unknown>): void {
+    const update = element("update", { op_name }, Buffer.from(JSON.stringify({ data })));
+    this.tell(accounts, { type: "mex" }, [update]);
+  }
+
   /** Notifies the holder's companions of a token that allows it to write to the issuer. */
   token(issuer: Account, holder: Account, { token, hidden }: { token: Uint8Array; hidden: boolean }): void {
     const t = seconds(this.#runtime.clock.now());
@@ -80,14 +90,11 @@ export class Notices {
 
   /** Notifies the account's companions of a change to its restriction or cap. */
   standing(account: Account, standing: Standing): void {
-    const updates = {
+    const updates: Record<string, Record<string, unknown>> = {
       NotificationUserReachoutTimelockUpdate: { xwa2_notify_account_reachout_timelock: timelockJson(standing) },
       MessageCappingInfoNotification: { xwa2_notify_new_chat_messages_capping_info_update: cappingJson(standing) },
     };
-    for (const [op_name, data] of Object.entries(updates)) {
-      const update = element("update", { op_name }, Buffer.from(JSON.stringify({ data })));
-      this.tell([account], { type: "mex" }, [update]);
-    }
+    for (const [name, data] of Object.entries(updates)) this.#tellMex([account], name, data);
   }
 }
 

@@ -33,6 +33,8 @@ interface Acknowledgement {
   error?: string;
   /** The network's hash of the receiving devices, set if the sender's list differs. */
   phash?: string;
+  /** "true" if the recipient has another LID by now. */
+  refresh_lid?: string;
 }
 
 interface Parcel {
@@ -90,7 +92,8 @@ export class Relay {
     const devices = receivers.flatMap(endpointsOf);
     const form = group?.addressing ?? formOf(to);
     const phash = differingHash(message, { sender, receivers: devices, form, isGroup: group !== null });
-    return phash === null ? {} : { phash };
+    const hasMoved = peer && isLid(to) && jidOf(peer, "lid") !== to;
+    return { ...phash === null ? {} : { phash }, ...hasMoved ? { refresh_lid: "true" } : {} };
   }
 
   /** Allows a resend to a device that could not read the message and asked for it to be encrypted again. */

@@ -7,7 +7,7 @@ export interface Device {
   /** Its address by phone number. */
   readonly jid: string;
   /** Its address by LID. */
-  readonly lid: string;
+  lid: string;
   /** Delivers a stanza. Never throws. */
   deliver(stanza: BinaryNode): void;
   /** Called when a companion of the account (given by its device jid) has logged in for the first time. */

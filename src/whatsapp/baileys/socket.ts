@@ -35,6 +35,7 @@ import { makeDevices } from "./outgoing/devices.ts";
 import { makeGroupCache } from "./outgoing/group_cache.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
 import { makeRecipients, type Recipients } from "./outgoing/recipients.ts";
+import { takeMoves } from "./outgoing/moves.ts";
 import { takeRetryReceipts } from "./outgoing/resends.ts";
 import { Sender } from "./outgoing/sender.ts";
 import { makeStanding, type Standing } from "./outgoing/standing.ts";
@@ -208,9 +209,11 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     restriction: options.restriction,
     changed: (restriction) => isOver() || events.restricted(restriction),
   });
+  const addressing = makeAddressing(() => socket.signalRepository.lidMapping);
   const sender = new Sender({
     lineId,
-    addressing: makeAddressing(() => socket.signalRepository.lidMapping),
+    addressing,
+    moves: takeMoves({ socket, addressing, devices, runtime }),
     timers: makeTimers(line),
     source: (of) => findStored({ kv, seal, lineId: of.lineId }, of.networkId),
     socket,

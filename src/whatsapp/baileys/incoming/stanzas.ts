@@ -27,6 +27,7 @@ import type { Log, Runtime } from "../../../runtime.ts";
 import { isLinked } from "../auth_state.ts";
 import type { Renamed } from "../chats/contacts.ts";
 import { isOwn, ownJids } from "../jids.ts";
+import { LID_CHANGE } from "../outgoing/moves.ts";
 import { childrenOf, encodePlainly, isMistaken, LONGEST_ID, withhold } from "../stanza.ts";
 
 /** Tags that the library or this adapter handles. */
@@ -73,6 +74,7 @@ const BROADCASTS = new Set([
 ]);
 /** GraphQL notifications that are handled. Those of channels need not be: a gateway has no use for them. */
 const MEX_OPERATIONS = new Set([
+  LID_CHANGE,
   "MessageCappingInfoNotification",
   "NotificationLinkedProfilesUpdates",
   "NotificationUserReachoutTimelockUpdate",

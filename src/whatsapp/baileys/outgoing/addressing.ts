@@ -25,10 +25,12 @@ export function makeAddressing(lidMapping: () => LidMapping) {
     return jids.map((jid) => lids.get(jid) ?? jid);
   }
 
+  /** The jid itself if no LID is known. */
   async function lidOf(jid: string): Promise<string> {
     return (await byLid([jid]))[0]!;
   }
 
+  /** The number's jid; the jid itself if no number is known. */
   async function numberOf(jid: string): Promise<string> {
     const number = isLidUser(jid) ? await lidMapping().getPNForLID(jid).catch(() => null) : null;
     return number ? jidNormalizedUser(number) : jid;
@@ -36,9 +38,12 @@ export function makeAddressing(lidMapping: () => LidMapping) {
 
   return {
     byLid,
-    /** Returns the address for a message to a person. */
+    lidOf,
+    numberOf,
+    /** Returns the address for a message to a person: also to somebody who is known by another LID by now. */
     async of(jid: string): Promise<string> {
-      return byNumber ? await numberOf(jid) : await lidOf(jid);
+      const number = await numberOf(jid);
+      return byNumber ? number : await lidOf(number);
     },
     /** Notes that the network took a message to this address. */
     acknowledged(jid: string): void {

@@ -6,6 +6,8 @@ import {
   type BinaryNode,
   type GroupMetadata,
   isJidGroup,
+  isLidUser,
+  isPnUser,
   jidNormalizedUser,
   type proto,
   type WASocket,
@@ -23,6 +25,7 @@ import { OriginalGone } from "./encode.ts";
 import type { GroupCache } from "./group_cache.ts";
 import { asLibraryReads, marksOf, reportingToken } from "./marks.ts";
 import { UploadFailed } from "./media_upload.ts";
+import type { Moves } from "./moves.ts";
 import { RESTRICTED, type Standing } from "./standing.ts";
 
 /** The server acknowledges within a second. After this time, the ack is considered lost. */
@@ -37,7 +40,8 @@ export interface RelayDeps {
   groups: GroupCache;
   devices: Pick<Devices, "forget">;
   standing: Pick<Standing, "isRestricted" | "tokenFor">;
-  addressing: Pick<Addressing, "acknowledged" | "refused">;
+  addressing: Pick<Addressing, "acknowledged" | "refused" | "numberOf">;
+  moves: Moves;
   /** Called when the network has acknowledged a message. */
   acknowledged: () => void;
   /** Called with the network's code when it has refused a message. */
@@ -56,8 +60,11 @@ interface Route {
 /** What the library writes around a message. */
 type Stanza = Omit<Parameters<WASocket["relayMessage"]>[2], "messageId">;
 
-/** `isPartial`: the network knows of devices that the message was not encrypted for. */
-type Ack = { error: number | null; isPartial: boolean } | "lost";
+/**
+ * `isPartial`: the network knows of devices that the message was not encrypted for. `hasMoved`: the recipient's account
+ * has another LID by now.
+ */
+type Ack = { error: number | null; isPartial: boolean; hasMoved: boolean } | "lost";
 
 export class Relay {
   readonly #deps: RelayDeps;
@@ -71,6 +78,7 @@ export class Relay {
       this.#waiting.get(attrs.id ?? "")?.({
         error: attrs.error ? Number(attrs.error) : null,
         isPartial: attrs.phash !== undefined,
+        hasMoved: attrs.refresh_lid === "true",
       });
     });
   }
@@ -97,12 +105,14 @@ export class Relay {
 
   /** Throws StoreError. */
   async #stanzaOf({ jid, me, audience }: Route, id: string, content: proto.IMessage): Promise<Stanza> {
-    const { socket, standing } = this.#deps;
+    const { socket, standing, addressing } = this.#deps;
     const { attrs, nodes } = marksOf(content);
+    const number = isLidUser(jid) ? await addressing.numberOf(jid) : jid;
     const reporting = await reportingToken(content, { id, me, to: jid });
-    const { id: number, lid = number } = socket.authState.creds.me!;
+    const { id: own, lid = own } = socket.authState.creds.me!;
     return {
-      additionalAttributes: attrs,
+      // Without the number, phones show a LID as somebody unknown.
+      additionalAttributes: { ...attrs, ...(isPnUser(number) && number !== jid ? { peer_recipient_pn: number } : {}) },
       additionalNodes: [...await standing.tokenFor(jid), ...reporting, ...nodes],
       // The account's other devices show its posts, and let the owner delete them.
       ...(audience.length > 0 ? { statusJidList: [...audience, jidNormalizedUser(lid)] } : {}),
@@ -132,12 +142,14 @@ export class Relay {
   }
 
   async #outcomeOf(ack: Ack | "late", jid: string): Promise<SendOutcome> {
-    const { groups, devices, standing, addressing, acknowledged, refused } = this.#deps;
+    const { groups, devices, standing, addressing, moves, acknowledged, refused } = this.#deps;
     if (ack === "late") return { kind: "unknown", detail: "The network did not acknowledge the message in time." };
     if (ack === "lost") return { kind: "unknown", detail: "The connection was lost before the acknowledgement." };
-    const { error, isPartial } = ack;
+    const { error, isPartial, hasMoved } = ack;
     if (error !== null || isPartial) groups.forget(jid);
     if (isPartial) void devices.forget(jid);
+    // Awaited: the line's next message is for the new address.
+    if (hasMoved) await moves.look(jid);
     if (error === null) {
       acknowledged();
       addressing.acknowledged(jid);

@@ -8,7 +8,7 @@ import type { Inspect } from "../../../inspect/inspector.ts";
 import { type Runtime, sleep } from "../../../runtime.ts";
 import type { Seal } from "../../../store/seal.ts";
 import { LINGER_MS } from "../../../store/kv.ts";
-import { type Outgoing, type Prepared, STATUS_CHAT } from "../../outgoing.ts";
+import { type Outgoing, type Prepared, STATUS_CHAT, type Unsent } from "../../outgoing.ts";
 import type { AuthState } from "../auth_state.ts";
 import type { Addressing } from "./addressing.ts";
 import type { Ahead } from "./ahead.ts";
@@ -36,6 +36,9 @@ interface SenderDeps extends RelayDeps {
   runtime: Pick<Runtime, "clock" | "random" | "log">;
 }
 
+/** The message was prepared for an address that is not the recipient's any more. */
+const MOVED: Unsent = { kind: "hold", detail: "The recipient's address has changed." };
+
 export class Sender {
   readonly #deps: SenderDeps;
   readonly #relay: Relay;
@@ -47,7 +50,7 @@ export class Sender {
 
   /** As specified by `Connection.prepare`. Never rejects. */
   async prepare(message: Outgoing, signal: AbortSignal): Promise<Prepared> {
-    const { isOpen, groups, seal, lineId, runtime } = this.#deps;
+    const { isOpen, groups, addressing, seal, lineId, runtime } = this.#deps;
     if (!isOpen()) return OFFLINE;
     try {
       const jid = await this.#recipientOf(message.to);
@@ -77,6 +80,7 @@ export class Sender {
         send: async () => {
           leaves();
           await encrypted;
+          if (isLidUser(jid) && await addressing.of(jid) !== jid) return MOVED;
           return await this.#relay.send({ jid, me: tools.me, audience }, message, content);
         },
       };

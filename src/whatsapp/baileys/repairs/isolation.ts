@@ -104,7 +104,20 @@ export function keepTrustedTokens(keys: SignalKeyStoreWithTransaction): void {
 /**
  * Limits the mapping cache. The library remembers every number and `@lid` for three days, and each timer keeps alive
  * the key transaction in which it was started, with the sessions read there. The mappings are in the store as well.
+ *
+ * Also keeps it right: when the library reads the number of an earlier `@lid` from the store, it would take that
+ * `@lid` for the number's present one.
  */
 export function boundNames(lidMapping: SignalRepositoryWithLIDStore["lidMapping"]): void {
-  Object.assign(lidMapping, { mappingCache: new LRUCache<string, string>(atMost(MOST_NAMES)) });
+  const cache = new LRUCache<string, string>(atMost(MOST_NAMES));
+  const find = lidMapping.getPNsForLIDs.bind(lidMapping);
+  Object.assign(lidMapping, {
+    mappingCache: cache,
+    async getPNsForLIDs(lids: string[]) {
+      const read = lids.filter((lid) => !cache.has(`lid:${jidDecode(lid)?.user}`));
+      const pairs = await find(lids);
+      for (const { lid, pn } of pairs ?? []) if (read.includes(lid)) cache.delete(`pn:${jidDecode(pn)!.user}`);
+      return pairs;
+    },
+  });
 }

@@ -186,3 +186,13 @@ Deno.test("of the names of people the library remembers the last ones, and asks 
   for (const i of [5_000, 0]) await lidOf(i);
   assert.deepEqual(asked.slice(5_001), ["34600000000"]);
 });
+
+Deno.test("a number keeps its present LID when somebody asks for the number of an earlier one", async () => {
+  const rows: Record<string, string> = { "5511": "222", "111_reverse": "5511", "222_reverse": "5511" };
+  const get = (_type: string, ids: string[]) =>
+    Promise.resolve(Object.fromEntries(ids.flatMap((id) => rows[id] ? [[id, rows[id]]] : [])));
+  const store = new LIDMappingStore({ get } as never, pino({ level: "silent" }));
+  boundNames(store);
+  assert.equal(await store.getPNForLID("111@lid"), "5511:0@s.whatsapp.net");
+  assert.equal(await store.getLIDForPN("5511@s.whatsapp.net"), "222@lid");
+});

@@ -1,0 +1,69 @@
+/** People whose number belongs to another account than before, so that the network knows them by another LID. */
+import assert from "node:assert/strict";
+import type { Json } from "../../src/cli/client.ts";
+import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
+
+const LINE = "4915100000041";
+const ANA = "4917000000041";
+
+const lidOf = (stage: Stage) => stage.network.switchboard.directory.account(ANA)!.lid;
+const move = (stage: Stage, announced: boolean) =>
+  stage.control.call("POST", "/faults", { line: ANA, kind: "refresh_lid", announced });
+/** Where the line's messages went, in their order. */
+const addressees = (stage: Stage) => stage.network.switchboard.wire.entries(LINE).map(({ to }) => to);
+
+async function write(stage: Stage, line: LinkedLine, text: string, to = ANA): Promise<void> {
+  await stage.status(await stage.sendText(line, to, text), "sent");
+  await stage.arrival(ANA, (item) => item.text === text);
+}
+
+async function hear(stage: Stage, line: LinkedLine, text: string): Promise<Json> {
+  const { id } = await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text });
+  const { data } = await stage.event(line, ({ event, data }) => event === "message.received" && data.messageId === id);
+  return data;
+}
+
+onStage("a message is told that its recipient has moved: the next ones go there, in the same chat", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  const line = await stage.linkLine(LINE);
+  await write(stage, line, "one");
+  await hear(stage, line, "an answer");
+  const old = lidOf(stage);
+  await move(stage, false);
+  // The second is prepared, for the old address, while the first is on its way.
+  await Promise.all(["two", "three"].map((text) => write(stage, line, text)));
+  const lid = lidOf(stage);
+  assert.notEqual(lid, old);
+  assert.deepEqual(addressees(stage), [old, old, lid]);
+
+  // It is known after a restart too, and by the old address.
+  await stage.gateway.kill();
+  await stage.gateway.start();
+  await write(stage, line, "four", old);
+  await write(stage, line, "five");
+  assert.deepEqual(addressees(stage).slice(3), [lid, lid]);
+
+  assert.equal((await hear(stage, line, "from the new account")).from, `${ANA}@s.whatsapp.net`);
+  const chats = `/sessions/${line.sessionId}/chats`;
+  const { data } = await stage.api.call("GET", chats);
+  assert.deepEqual(data.map(({ number }: Json) => number), [ANA]);
+  for (const name of [ANA, old, lid]) {
+    const { data: messages } = await stage.api.call("GET", `${chats}/${name}/messages`);
+    assert.equal(messages.length, 7, name);
+  }
+});
+
+onStage("a move that the network announces is known before anything is sent to the old address", async (stage) => {
+  await stage.addPhone(ANA, "Ana");
+  const line = await stage.linkLine(LINE);
+  await write(stage, line, "one");
+  const old = lidOf(stage);
+  await move(stage, true);
+  const isKept = async () => (await stage.logOf(line)).some(({ msg }) => /has moved/.test(msg));
+  await until(isKept, "the new address");
+  await write(stage, line, "two");
+  assert.deepEqual(addressees(stage), [old, lidOf(stage)]);
+  const metrics = await (await fetch(new URL("/metrics", stage.gateway.baseUrl))).text();
+  assert.doesNotMatch(metrics, /LidChange/);
+});
