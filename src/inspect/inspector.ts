@@ -36,10 +36,10 @@ const HEAP_MB = 80;
 const ENVIRONMENT = ["HOME", "PATH", "DENO_DIR", "XDG_CACHE_HOME", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT"];
 
 /**
- * Resolves to the facts of a file, or of an image given as bytes; to none if it cannot be read within the bounds, or the
- * signal aborts. Never rejects.
+ * Resolves to the facts of a file, or of an image given as bytes; to none if it cannot be read within the bounds; to
+ * null if it was given up for lack of time, or the signal aborts: another attempt may work. Never rejects.
  */
-export type Inspect = (file: UntrustedFile | Uint8Array, options: { signal: AbortSignal }) => Promise<FileFacts>;
+export type Inspect = (file: UntrustedFile | Uint8Array, options: { signal: AbortSignal }) => Promise<FileFacts | null>;
 
 /** `bounds`: tests set smaller ones. */
 export function makeInspector(
@@ -50,11 +50,12 @@ export function makeInspector(
 ): Inspect {
   const turns = new PQueue({ concurrency: AT_ONCE });
 
-  async function inOwnProcess(file: UntrustedFile | Uint8Array, signal: AbortSignal): Promise<FileFacts> {
+  async function inOwnProcess(file: UntrustedFile | Uint8Array, signal: AbortSignal): Promise<FileFacts | null> {
     using limit = timeLimit(clock, runMs, signal);
     const bytes = file instanceof Uint8Array ? file : new Uint8Array();
     const text = await ask(requestFor(file, memoryBytes), bytes, limit.signal);
-    return text === null ? {} : readFacts(text);
+    if (text === null) return limit.signal.aborted ? null : {};
+    return readFacts(text);
   }
 
   return async (file, { signal }) => {

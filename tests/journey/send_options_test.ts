@@ -116,27 +116,33 @@ Deno.test("stickers, voice notes, status posts and options of every send", async
 
       await t.step("a link is shown with title, description and picture, unless that is not wanted", async () => {
         const text = `look: ${base}/shop!`;
-        const { linkPreview, text: arrived } = await shown(stage, "text", { to, text });
+        const { linkPreview, text: arrived, id } = await shown(stage, "text", { to, text });
         assert.equal(arrived, text);
         const preview = { url: `${base}/shop`, title: "Our shop", description: "All you need", hasPicture: true };
-        assert.deepEqual(linkPreview, preview);
+        assert.deepEqual(linkPreview, { ...preview, pictureSha256: sha256(sampleFile("png")) });
+        const { shape } = stage.network.switchboard.wire.entries(LINE).find((sent) => sent.id === id)!;
+        assert.deepEqual([shape.attrs.type, ...new Set(shape.encs.map((enc) => enc.mediatype))], ["media", "url"]);
         assert.equal((await shown(stage, "text", { to, text, linkPreview: false })).linkPreview, null);
       });
 
       await t.step("people are mentioned, and all of a group", async () => {
         const one = await shown(stage, "text", { to, text: `@${FRIEND} knows`, mentions: [FRIEND] });
         assert.deepEqual(one.mentions, [`${FRIEND}@s.whatsapp.net`]);
-        const { gid, id } = await stage.control.call("POST", "/groups", {
-          subject: "Friends",
-          participants: [LINE, CUSTOMER, FRIEND],
-        });
-        const { mentionsAll } = await shown(
-          stage,
-          "text",
-          { to: gid ?? id, text: "@all, hello", mentions: "all" },
-          FRIEND,
-        );
-        assert.equal(mentionsAll, true);
+        const { lid } = await stage.control.call("GET", `/phones/${FRIEND}`);
+        const participants = [LINE, CUSTOMER, FRIEND];
+        // In a group that is addressed by LID, phones know the person by no other name, neither here nor in the text.
+        for (const [addressingMode, jid] of [["lid", lid], ["pn", `${FRIEND}@s.whatsapp.net`]]) {
+          const { id: to } = await stage.control.call("POST", "/groups", {
+            subject: "F",
+            participants,
+            addressingMode,
+          });
+          const all = await shown(stage, "text", { to, text: "@all, hello", mentions: "all" }, FRIEND);
+          assert.deepEqual([all.mentionsAll, all.mentions], [true, []]);
+          const text = `@${FRIEND} and @${CUSTOMER}1`;
+          const { mentions, text: arrived } = await shown(stage, "text", { to, text, mentions: [FRIEND] }, FRIEND);
+          assert.deepEqual([mentions, arrived], [[jid], `@${jid.split("@")[0]} and @${CUSTOMER}1`]);
+        }
       });
 
       await t.step("what else is sent takes them too: a PDF, a form, a forward, a reaction", async () => {

@@ -18,8 +18,8 @@ const KEPT_FILE_BYTES = 16 * 1024 * 1024;
 export const FILE_KINDS = ["image", "video", "audio", "document", "sticker"] as const;
 export type PhoneFileKind = (typeof FILE_KINDS)[number];
 
-/** Purposes of an uploaded file: a kind of message, or history for a newly linked device. */
-type SealedKind = PhoneFileKind | "history";
+/** Purposes of an uploaded file: a kind of message, a link's preview, or history for a newly linked device. */
+type SealedKind = PhoneFileKind | "linkPreview" | "history";
 
 /** Each kind's name in the key derivation, and its folder on the media host (protocol constants). */
 const KINDS: Record<SealedKind, { info: string; folder: string }> = {
@@ -28,6 +28,7 @@ const KINDS: Record<SealedKind, { info: string; folder: string }> = {
   audio: { info: "WhatsApp Audio Keys", folder: "audio" },
   document: { info: "WhatsApp Document Keys", folder: "document" },
   sticker: { info: "WhatsApp Image Keys", folder: "image" },
+  linkPreview: { info: "WhatsApp Link Thumbnail Keys", folder: "image" },
   history: { info: "WhatsApp History Keys", folder: "md-msg-hist" },
 };
 
@@ -40,6 +41,9 @@ export interface Attachment {
   directPath: string;
   url: string;
 }
+
+/** What a message says of a file; no length for the picture of a link's preview. */
+export type Stated = Omit<Attachment, "url" | "fileLength"> & { fileLength: number | null };
 
 /** The dependencies of file transfers. */
 export interface Transfers {
@@ -121,7 +125,7 @@ export async function upload(
  * small enough to keep. Throws AttachmentError.
  */
 export async function receiveFile(
-  { attachment, kind }: { attachment: Omit<Attachment, "url"> | null; kind: PhoneFileKind },
+  { attachment, kind }: { attachment: Stated | null; kind: SealedKind },
   { runtime, media }: Transfers,
 ): Promise<OpenedFile> {
   if (!attachment) throw new AttachmentError(NO_PLACE);
@@ -135,8 +139,9 @@ export async function receiveFile(
     let size = 0;
     let tail = Buffer.alloc(0);
     const kept: Uint8Array[] = [];
+    const stated = attachment.fileLength ?? 0;
     /** Starts above the limit if the message states a larger size, so that no part of such a file is kept. */
-    let keptBytes = attachment.fileLength > KEPT_FILE_BYTES ? attachment.fileLength : 0;
+    let keptBytes = stated > KEPT_FILE_BYTES ? stated : 0;
     for await (const chunk of response.body) {
       encHash.update(chunk);
       keptBytes += chunk.length;
@@ -163,7 +168,7 @@ export async function receiveFile(
     size += last.length;
     const sha256 = plainHash.digest();
     if (!sha256.equals(attachment.fileSha256)) throw new AttachmentError("The decrypted file has a different hash");
-    if (size !== attachment.fileLength) {
+    if (size !== (attachment.fileLength ?? size)) {
       throw new AttachmentError("The file's length differs from what its message says");
     }
     const sealed = keptBytes <= KEPT_FILE_BYTES ? { kind, body: Buffer.concat(kept), encSha256 } : null;

@@ -3,7 +3,7 @@
  * earlier message that it changes.
  */
 import { proto } from "@whiskeysockets/baileys";
-import type { Attachment, PhoneFileKind } from "./attachment.ts";
+import type { Attachment, PhoneFileKind, Stated } from "./attachment.ts";
 
 /** The content of a message; parts that are absent are null, false or empty. */
 export interface Content {
@@ -21,6 +21,8 @@ export interface Content {
   hasPreview: boolean;
   /** `attachment` is null if the message does not say how to download and decrypt the file. */
   file: { kind: PhoneFileKind; attachment: Omit<Attachment, "url"> | null } | null;
+  /** The picture of a link's preview, if it was uploaded. */
+  previewFile: Stated | null;
   /** The secret with which votes on the poll are encrypted. */
   secret: Uint8Array | null;
   /** The message that this one replies to, and the quoted text. */
@@ -33,6 +35,8 @@ export interface Content {
   viewOnce: boolean;
   /** Seconds after which it disappears; null: never. */
   expiration: number | null;
+  /** When the chat's lifetime was set, as the sender knows it, Unix s. Without it, phones warn in a 1:1 chat. */
+  expirationSetAt: number | null;
   location: { latitude: number; longitude: number; name: string | null; address: string | null } | null;
   contacts: { name: string; vcard: string }[] | null;
   poll: { question: string; options: string[]; multiple: boolean } | null;
@@ -43,9 +47,19 @@ export interface Content {
   list: MenuOption[] | null;
   /** The message that is reacted to; an empty emoji removes the reaction. */
   reaction: { id: string; emoji: string } | null;
-  linkPreview: { url: string; title: string | null; description: string | null; hasPicture: boolean } | null;
+  linkPreview: ShownPreview | null;
   /** Length and waveform of a voice note. */
   voice: { seconds: number; waveform: number[] } | null;
+}
+
+interface ShownPreview {
+  url: string;
+  title: string | null;
+  description: string | null;
+  /** Whether a small picture came with the message. */
+  hasPicture: boolean;
+  /** SHA-256 of the uploaded picture, hex; null without one. */
+  pictureSha256: string | null;
 }
 
 interface MenuOption {
@@ -91,6 +105,7 @@ export function readContent(message: proto.IMessage): Content | null {
     imageSize: width && height ? { width, height } : null,
     hasPreview: false,
     file: null,
+    previewFile: previewFileOf(inner),
     secret: inner.messageContextInfo?.messageSecret ?? message.messageContextInfo?.messageSecret ?? null,
   };
   for (const [field, kind] of FILE_FIELDS) {
@@ -108,6 +123,18 @@ export function readContent(message: proto.IMessage): Content | null {
     content.file = { kind, attachment };
   }
   return content;
+}
+
+function previewFileOf({ extendedTextMessage: text }: proto.IMessage): Stated | null {
+  const { mediaKey, thumbnailSha256, thumbnailEncSha256, thumbnailDirectPath } = text ?? {};
+  if (!mediaKey || !thumbnailSha256 || !thumbnailEncSha256 || !thumbnailDirectPath) return null;
+  return {
+    mediaKey,
+    fileSha256: thumbnailSha256,
+    fileEncSha256: thumbnailEncSha256,
+    fileLength: null,
+    directPath: thumbnailDirectPath,
+  };
 }
 
 /** Returns the message without its wrappers. */
@@ -153,6 +180,7 @@ function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }) {
     forwarded: context?.isForwarded ?? false,
     viewOnce,
     expiration: context?.expiration || null,
+    expirationSetAt: Number(context?.ephemeralSettingTimestamp ?? 0) || null,
     location: place
       ? {
         latitude: place.degreesLatitude ?? 0,
@@ -177,6 +205,7 @@ function detailsOf(inner: proto.IMessage, { viewOnce }: { viewOnce: boolean }) {
         title: text.title || null,
         description: text.description || null,
         hasPicture: (text.jpegThumbnail?.length ?? 0) > 0,
+        pictureSha256: null,
       }
       : null,
     voice: inner.audioMessage?.ptt

@@ -13,7 +13,7 @@ import { shownAuthor } from "./stanzas.ts";
 /** Limit on the total size of encrypted files kept for uploading them again. */
 const KEPT_FILES_BYTES = 64 * 1024 * 1024;
 
-export interface InboxItem extends Omit<Content, "file" | "secret"> {
+export interface InboxItem extends Omit<Content, "file" | "previewFile" | "secret"> {
   id: string;
   /** Sender without device: `<number>@s.whatsapp.net` if the number is known, else the LID. */
   from: string;
@@ -64,7 +64,7 @@ export class Inbox {
   }): void {
     const fromMe = isOwn(this.#phone, authorOf(stanza));
     const from = fromMe ? this.#phone.self.jid : shownAuthor(stanza);
-    const { file: _file, secret: _secret, ...shown } = content;
+    const { file: _file, previewFile: _previewFile, secret: _secret, ...shown } = content;
     const item: InboxItem = {
       ...shown,
       id: stanza.attrs.id ?? "",

@@ -80,6 +80,10 @@ export class Receiver {
   async #keep(stanza: BinaryNode, destination: string | null, content: Content): Promise<void> {
     try {
       const file = content.file && await receiveFile(content.file, this.#phone);
+      const { linkPreview, previewFile: attachment } = content;
+      if (linkPreview && attachment) {
+        linkPreview.pictureSha256 = (await receiveFile({ attachment, kind: "linkPreview" }, this.#phone)).sha256;
+      }
       this.#inbox.add(stanza, destination, { content, file, mediaError: null });
     } catch (error) {
       if (!(error instanceof AttachmentError)) throw error;

@@ -7,10 +7,9 @@ import { open } from "node:fs/promises";
 import { normalizeMessageContent, proto } from "@whiskeysockets/baileys";
 import { essence, HEAD_BYTES, isOggOpus } from "../../../base/file_types.ts";
 import { vcardText } from "../../../base/vcard.ts";
-import type { Runtime } from "../../../runtime.ts";
 import type { ContactCard, FileBody, MessageKey, Outgoing, OutgoingBody } from "../../outgoing.ts";
 import { forwarded, inManner, type MannerTools } from "./manner.ts";
-import { encryptFile, type Upload } from "./media_upload.ts";
+import { encryptFile } from "./media_upload.ts";
 
 /**
  * Length of the message secret, which all present-day clients send. Receivers derive from it the keys of reports,
@@ -33,8 +32,6 @@ export class OriginalGone extends Error {
 
 /** The tools of an encoder. The signal inherited from `MannerTools` also cancels an upload. */
 export interface EncodeTools extends MannerTools {
-  upload: Upload;
-  runtime: Pick<Runtime, "clock" | "random">;
   /** JID of the chat that the message goes to. */
   chat: string;
   /** Finds a message that a line sent or received; null if it is no longer stored. Throws StoreError. */
@@ -142,13 +139,15 @@ export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "man
 async function encodeFile(body: FileBody, { upload, runtime, inspect, signal }: EncodeTools) {
   const { kind, path, mimetype } = body;
   signal.throwIfAborted();
-  const facts = await inspect(body, { signal });
+  const early = await inspect(body, { signal });
   // The network stores voice notes as audio.
   const media = kind === "voice" ? "audio" : kind;
   const encrypted = await encryptFile(path, media, runtime.random);
   const { mediaKey, fileSha256, fileEncSha256, fileLength } = encrypted;
   const place = await upload(encrypted, { kind: media, signal });
   const mediaKeyTimestamp = Math.floor(runtime.clock.now() / 1000);
+  // The machine was busy: phones show a picture without its size as a square.
+  const facts = early ?? await inspect(body, { signal }) ?? {};
   // Phones play Opus in Ogg as a voice note. Any other audio arrives as an audio file.
   const isOgg = kind === "audio" && essence(mimetype) === OGG;
   const voice = !isOgg ? {} : isOggOpus(await headOf(path)) ? { ptt: true, mimetype: VOICE } : { mimetype: OGG };

@@ -3,9 +3,15 @@
  * label.
  */
 import type { proto } from "@whiskeysockets/baileys";
-import type { LinkPreview, Manner, Words } from "../../outgoing.ts";
+import { timeLimit } from "../../../base/within.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { LinkPreview, Manner, Words } from "../../outgoing.ts";
 import type { Timer } from "../rows.ts";
+import { encryptFile, type Upload } from "./media_upload.ts";
+
+/** A text does not wait longer for the upload of its preview's picture. */
+const PICTURE_WITHIN_MS = 5_000;
 
 export interface MannerTools {
   /** The line's own JID as the chat addresses it. */
@@ -14,7 +20,9 @@ export interface MannerTools {
   mentioned(jids: readonly string[]): Promise<string[]>;
   /** How long messages of the chat stay; null: for ever. */
   timer: Timer | null;
+  upload: Upload;
   inspect: Inspect;
+  runtime: Pick<Runtime, "clock" | "random">;
   signal: AbortSignal;
   /** Finds the network's form of a message that the line sent or received; null if it is no longer stored. */
   original(networkId: string): Promise<proto.IMessage | null>;
@@ -83,15 +91,42 @@ function withNames({ field, body }: ReturnType<typeof bodyOf>, renamed: Readonly
 
 async function previewFields(
   { url, title, description, picture }: LinkPreview,
-  { inspect, signal }: Pick<MannerTools, "inspect" | "signal">,
+  tools: MannerTools,
 ): Promise<proto.Message.IExtendedTextMessage> {
-  const { jpegThumbnail } = picture ? await inspect(picture, { signal }) : {};
   return {
     matchedText: url,
     title,
     ...(description ? { description } : {}),
-    ...(jpegThumbnail ? { jpegThumbnail } : {}),
+    ...(picture ? await pictureFields(picture, tools) : {}),
   };
+}
+
+/** A small picture, which travels in the message, and the picture itself, uploaded as the apps do. */
+async function pictureFields(
+  picture: Uint8Array,
+  { inspect, upload, runtime, signal }: MannerTools,
+): Promise<proto.Message.IExtendedTextMessage> {
+  const { width, height, jpegThumbnail } = await inspect(picture, { signal }) ?? {};
+  const small = jpegThumbnail ? { jpegThumbnail } : {};
+  if (!width || !height) return small;
+  using limit = timeLimit(runtime.clock, PICTURE_WITHIN_MS, signal);
+  try {
+    const encrypted = await encryptFile(picture, "thumbnail-link", runtime.random);
+    const { directPath } = await upload(encrypted, { kind: "thumbnail-link", signal: limit.signal });
+    return {
+      ...small,
+      mediaKey: encrypted.mediaKey,
+      mediaKeyTimestamp: Math.floor(runtime.clock.now() / 1000),
+      thumbnailDirectPath: directPath,
+      thumbnailSha256: encrypted.fileSha256,
+      thumbnailEncSha256: encrypted.fileEncSha256,
+      thumbnailWidth: width,
+      thumbnailHeight: height,
+    };
+  } catch {
+    signal.throwIfAborted();
+    return small;
+  }
 }
 
 /** Voice and audio have an envelope of their own in the apps. A thumbnail would be seen before the picture is opened. */

@@ -8,6 +8,9 @@ import type { MediaKind } from "../incoming/content.ts";
 import { MAC_BYTES } from "../incoming/media.ts";
 import type { MediaHost } from "../media_host.ts";
 
+/** The kinds of files in messages, and the picture of a link's preview. */
+type UploadKind = MediaKind | "thumbnail-link";
+
 /** The location of an uploaded file, as its message states it. */
 interface MediaPlace {
   url: string;
@@ -19,7 +22,7 @@ export class UploadFailed extends Error {
   override name = "UploadFailed";
 }
 
-export type Upload = (file: EncryptedFile, options: { kind: MediaKind; signal: AbortSignal }) => Promise<MediaPlace>;
+export type Upload = (file: EncryptedFile, options: { kind: UploadKind; signal: AbortSignal }) => Promise<MediaPlace>;
 
 /**
  * Returns an upload that uses the socket's permit. It throws UploadFailed, or the signal's reason when the signal
@@ -77,11 +80,15 @@ interface EncryptedFile {
 }
 
 /**
- * Encrypts a file. It is read and encrypted twice, once for the hashes needed in the upload's address and once while
+ * Encrypts a file, given by its path or its bytes. It is read and encrypted twice, once for the hashes needed in the upload's address and once while
  * uploading, so nothing is written to disk and a kill leaves no copy behind. Throws if the file can't be read.
  */
-export async function encryptFile(path: string, kind: MediaKind, random: Random): Promise<EncryptedFile> {
-  await access(path);
+export async function encryptFile(
+  file: string | Uint8Array,
+  kind: UploadKind,
+  random: Random,
+): Promise<EncryptedFile> {
+  if (typeof file === "string") await access(file);
   const mediaKey = random.bytes(KEY_BYTES);
   const { iv, cipherKey, macKey } = await getMediaKeys(mediaKey, kind);
   const plain = createHash("sha256");
@@ -92,11 +99,7 @@ export async function encryptFile(path: string, kind: MediaKind, random: Random)
   async function* content(seen: (chunk: Uint8Array) => void = () => {}): AsyncGenerator<Uint8Array> {
     const cipher = createCipheriv("aes-256-cbc", cipherKey, iv);
     const mac = createHmac("sha256", macKey!).update(iv);
-    using file = await Deno.open(path);
-    // One buffer for the whole file: new ones would fill memory faster than they are collected.
-    const buffer = new Uint8Array(CHUNK_BYTES);
-    for (let read = await file.read(buffer); read !== null; read = await file.read(buffer)) {
-      const chunk = buffer.subarray(0, read);
+    for await (const chunk of chunksOf(file)) {
       seen(chunk);
       const bytes = cipher.update(chunk);
       mac.update(bytes);
@@ -124,4 +127,14 @@ export async function encryptFile(path: string, kind: MediaKind, random: Random)
     encryptedLength,
     content: () => content(),
   };
+}
+
+/** Reads a file. Each chunk is overwritten by the next: new ones would fill memory faster than they are collected. */
+async function* chunksOf(file: string | Uint8Array): AsyncGenerator<Uint8Array> {
+  if (typeof file !== "string") return yield file;
+  using opened = await Deno.open(file);
+  const buffer = new Uint8Array(CHUNK_BYTES);
+  for (let read = await opened.read(buffer); read !== null; read = await opened.read(buffer)) {
+    yield buffer.subarray(0, read);
+  }
 }

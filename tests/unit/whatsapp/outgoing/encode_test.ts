@@ -3,18 +3,22 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createDecipheriv, createHash, createHmac } from "node:crypto";
 import { getMediaKeys, type proto } from "@whiskeysockets/baileys";
+import type { FileFacts } from "../../../../src/inspect/inspection.ts";
 import { fileFacts } from "../../../../src/inspect/file_facts.ts";
-import { encode } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
-import type { Upload } from "../../../../src/whatsapp/baileys/outgoing/media_upload.ts";
-import type { FileBody, OutgoingBody } from "../../../../src/whatsapp/outgoing.ts";
+import { encode, type EncodeTools } from "../../../../src/whatsapp/baileys/outgoing/encode.ts";
+import { type Upload, UploadFailed } from "../../../../src/whatsapp/baileys/outgoing/media_upload.ts";
+import type { FileBody, Outgoing, OutgoingBody } from "../../../../src/whatsapp/outgoing.ts";
 import { testRuntime } from "../../../support/runtime.ts";
-import { voiceNote } from "../../../support/sample_files.ts";
+import { sampleFile, voiceNote } from "../../../support/sample_files.ts";
 import { tempFolder } from "../../../support/temp_folder.ts";
 
-/** Encodes, with an upload that keeps what it was given. */
-async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; uploads: Parameters<Upload>[0][] }> {
+/** Encodes, with an upload that keeps what it was given, unless another is given. */
+async function encoded(
+  body: OutgoingBody,
+  { manner, ...others }: Partial<Pick<EncodeTools, "inspect" | "upload">> & Pick<Outgoing, "manner"> = {},
+): Promise<{ message: proto.IMessage; uploads: Parameters<Upload>[0][] }> {
   const uploads: Parameters<Upload>[0][] = [];
-  const message = await encode({ body }, {
+  const message = await encode({ body, manner }, {
     chat: "34600111222@s.whatsapp.net",
     me: "34600000001@s.whatsapp.net",
     mentioned: (jids) => Promise.resolve([...jids]),
@@ -28,6 +32,7 @@ async function encoded(body: OutgoingBody): Promise<{ message: proto.IMessage; u
       uploads.push(file);
       return Promise.resolve({ url: "https://media.example/x", directPath: "/v/x" });
     },
+    ...others,
   });
   return { message, uploads };
 }
@@ -141,4 +146,31 @@ Deno.test("a file that is not there is an error before anything is uploaded", as
     caption: null,
   };
   await assert.rejects(encoded(body));
+});
+
+Deno.test("a picture whose inspection was given up is inspected again before it goes out; one that cannot be read is not", () =>
+  withFile(sampleFile("png"), { kind: "image", filename: "a.png", mimetype: "image/png" }, async (body) => {
+    let asked = 0;
+    const once = (facts: FileFacts | null) => () => Promise.resolve(asked++ === 0 ? facts : { width: 3, height: 2 });
+    const { imageMessage } = (await encoded(body, { inspect: once(null) })).message;
+    assert.deepEqual([imageMessage!.width, imageMessage!.height, asked], [3, 2, 2]);
+    asked = 0;
+    assert.equal((await encoded(body, { inspect: once({}) })).message.imageMessage!.width ?? null, null);
+    assert.equal(asked, 1);
+  }));
+
+Deno.test("a text leaves with the small picture of its link where the large one cannot be uploaded", async () => {
+  const preview = {
+    url: "https://a.example",
+    title: "A",
+    description: null,
+    picture: new Uint8Array(sampleFile("png")),
+  };
+  const text: OutgoingBody = { kind: "text", text: "see https://a.example" };
+  const whole = (await encoded(text, { manner: { preview } })).message.extendedTextMessage!;
+  assert.deepEqual([whole.thumbnailDirectPath, whole.thumbnailSha256?.length], ["/v/x", 32]);
+  const upload = () => Promise.reject(new UploadFailed("no host"));
+  const { extendedTextMessage: small } = (await encoded(text, { manner: { preview }, upload })).message;
+  assert.deepEqual([small!.title, small!.thumbnailDirectPath ?? null], ["A", null]);
+  assert.ok(small!.jpegThumbnail!.length > 0);
 });
