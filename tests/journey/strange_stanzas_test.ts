@@ -163,6 +163,7 @@ onStage(
     await stage.sendText(line, group, "next");
     await stage.arrival(BEN, ({ text }) => text === "next");
     assert.deepEqual((await resent()).map(({ retry }) => retry), Array(5).fill(true));
+    assert.deepEqual((await resent()).map(({ shape }) => shape.encs.length), Array(5).fill(1));
     assert.equal((await stage.inbox(BEN)).find((item) => item.id === id).copies, 1);
 
     await stage.api.call("POST", "/messages/send/status", { sessionId: line.sessionId, text: "news", audience: [ANA] });

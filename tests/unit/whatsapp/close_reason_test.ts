@@ -58,3 +58,11 @@ Deno.test("a ban for a while is tried again at its end, and after an hour at the
   assert.equal(banned({ reason: "402", expire: "86400" }), 86_400_000);
   for (const data of [undefined, null, {}, { expire: "60" }, { expire: "soon" }]) assert.equal(banned(data), 3_600_000);
 });
+
+Deno.test("a removal that comes without a code, which the library takes for another client, is one", () => {
+  const data = { tag: "conflict", attrs: { type: "device_removed" } };
+  const removed = reasonOf(Object.assign(ended("Stream Errored (conflict)", 440), { data }));
+  assert.equal(removed.kind, "logged_out");
+  const replaced = reasonOf(Object.assign(ended("Stream Errored (conflict)", 440), { data: { ...data, attrs: {} } }));
+  assert.equal(replaced.kind, "replaced");
+});

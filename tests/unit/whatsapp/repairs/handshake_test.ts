@@ -35,20 +35,24 @@ interface Forgery {
   intermediateIssuer?: number;
   validFrom?: number;
   validTo?: number;
+  /** Leaves off the serial of the root, and the date from which the certificates are valid. */
+  isZeroLeftOff?: true;
 }
 
 /** A chain with one thing about it that is not as it should be. */
 function forge(forgery: Forgery = {}): NoiseIdentity {
   const [root, intermediate, staticKeys] = [1, 2, 3].map(() => Curve.generateKeyPair()) as [KeyPair, KeyPair, KeyPair];
   const { leafSigner = intermediate, leafKey = staticKeys.public, leafIssuer = 7, intermediateIssuer = 0 } = forgery;
-  const { validFrom = -DAY_S, validTo = DAY_S } = forgery;
-  const dates = { notBefore: NOW / 1000 + validFrom, notAfter: NOW / 1000 + validTo };
+  const { validFrom = -DAY_S, validTo = DAY_S, isZeroLeftOff } = forgery;
+  const notAfter = NOW / 1000 + validTo;
+  const dates = isZeroLeftOff ? { notAfter } : { notBefore: NOW / 1000 + validFrom, notAfter };
+  const ofRoot = isZeroLeftOff ? {} : { issuerSerial: intermediateIssuer };
   const signed = (by: KeyPair, details: proto.CertChain.NoiseCertificate.IDetails) => {
     const bytes = proto.CertChain.NoiseCertificate.Details.encode(details).finish();
     return { details: bytes, signature: Curve.sign(by.private, bytes) };
   };
   const certificate = proto.CertChain.encode({
-    intermediate: signed(root, { serial: 7, issuerSerial: intermediateIssuer, key: intermediate.public, ...dates }),
+    intermediate: signed(root, { serial: 7, ...ofRoot, key: intermediate.public, ...dates }),
     leaf: signed(leafSigner, { serial: 8, issuerSerial: leafIssuer, key: leafKey, ...dates }),
   }).finish();
   return { rootPublic: root.public, staticKeys, certificate };
@@ -73,6 +77,11 @@ testRepaired("a server that the root key vouches for is taken", () => {
   shakeHands(forged, forged.rootPublic);
   const identity = createNoiseIdentity(NOW);
   shakeHands(identity, identity.rootPublic);
+});
+
+testRepaired("a number of 0 in a certificate may be left off", () => {
+  const forged = forge({ isZeroLeftOff: true });
+  shakeHands(forged, forged.rootPublic);
 });
 
 testRepaired("a network of another root key is refused, and the line's reason says so", () => {
