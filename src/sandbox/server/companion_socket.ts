@@ -74,15 +74,20 @@ export function serveSocket(ws: WebSocket, { identity, runtime, admit }: ServeOp
     },
   };
 
+  const open = (finish: ClientFinish) => {
+    stage = "open";
+    cancelTimeout();
+    owner = admit(finish, socket);
+  };
+
   const receive = (data: Uint8Array) => {
     if (stage === "hello") {
-      ws.send(frame(noise.hello(data)));
+      const answer = noise.hello(data);
+      ws.send(frame(answer.frame));
       stage = "finish";
+      if (answer.resumed) open(answer.resumed);
     } else if (stage === "finish") {
-      const finish = noise.finish(data);
-      stage = "open";
-      cancelTimeout();
-      owner = admit(finish, socket);
+      open(noise.finish(data));
     } else {
       const plain = Buffer.from(noise.decrypt(data));
       decoding.add(async () => {

@@ -1,12 +1,17 @@
 /**
- * The server's half of WhatsApp's handshake, Noise_XX_25519_AESGCM_SHA256, and the transport cipher after it. Messages:
- * client ephemeral -> server ephemeral, static, certificate -> client static, payload.
+ * The server's half of WhatsApp's handshake, and the transport cipher after it. A client introduces itself by Noise XX:
+ * client ephemeral -> server ephemeral, static, certificate -> client static, payload. One that remembers the server's
+ * static key resumes by IK: client ephemeral, static, payload -> server ephemeral, certificate. If that key is not the
+ * server's any more, the server answers as in XX, and both go on by XXfallback.
  */
 import { createHash } from "node:crypto";
 import { Curve, type KeyPair, proto } from "@whiskeysockets/baileys";
 import { hkdf, openGcm, sealGcm } from "../world/crypto.ts";
 
-const MODE = new TextEncoder().encode("Noise_XX_25519_AESGCM_SHA256\0\0\0\0");
+const XX = "Noise_XX_25519_AESGCM_SHA256";
+const IK = "Noise_IK_25519_AESGCM_SHA256";
+const XX_FALLBACK = "Noise_XXfallback_25519_AESGCM_SHA256";
+const HASH_BYTES = 32;
 /** "WA", protocol 6, and the version of the token dictionary (DICT_VERSION). */
 export const WA_HEADER: Uint8Array = Uint8Array.of(0x57, 0x41, 6, 3);
 const DAY_S = 24 * 60 * 60;
@@ -43,7 +48,7 @@ export function createNoiseIdentity(now: number): NoiseIdentity {
   return { rootPublic: root.public, staticKeys, certificate };
 }
 
-/** The content of the client's last handshake message. */
+/** What the client proves about itself in the handshake. */
 export interface ClientFinish {
   /** The client's static Noise key, authenticated; it identifies a companion at login. */
   staticPublic: Uint8Array;
@@ -51,70 +56,136 @@ export interface ClientFinish {
   payload: Uint8Array;
 }
 
+/** The answer to a client hello; `resumed` if no client finish follows. */
+interface Answer {
+  frame: Uint8Array;
+  resumed: ClientFinish | null;
+}
+
 /** Creates the state of one connection's handshake and transport. */
-export function createNoiseResponder(identity: NoiseIdentity) {
+export function createNoiseResponder({ staticKeys, certificate }: NoiseIdentity) {
   const ephemeral = Curve.generateKeyPair();
-  let hash: Uint8Array = MODE;
-  let salt: Uint8Array = MODE;
-  let key: Uint8Array = MODE;
+  let noise: SymmetricState | undefined;
+  let ciphers: { receive: Cipher; send: Cipher } | undefined;
+
+  /** Answers a client that knows the static key. Throws if it knows another one. */
+  function resume({ ephemeral: e, static: s, payload }: Required<Hello>): Answer {
+    const state = symmetricState(IK);
+    state.mixHash(staticKeys.public);
+    state.mixHash(e);
+    state.mixKey(Curve.sharedKey(staticKeys.private, e));
+    const staticPublic = state.open(s);
+    state.mixKey(Curve.sharedKey(staticKeys.private, staticPublic));
+    const resumed = { staticPublic, payload: state.open(payload) };
+    state.mixHash(ephemeral.public);
+    state.mixKey(Curve.sharedKey(ephemeral.private, e));
+    state.mixKey(Curve.sharedKey(ephemeral.private, staticPublic));
+    const frame = serverHello({ ephemeral: ephemeral.public, payload: state.seal(certificate) });
+    ciphers = state.split();
+    return { frame, resumed };
+  }
+
+  /** Answers a client that has yet to learn the static key. */
+  function introduce(mode: string, e: Uint8Array): Answer {
+    noise = symmetricState(mode);
+    noise.mixHash(e);
+    noise.mixHash(ephemeral.public);
+    noise.mixKey(Curve.sharedKey(ephemeral.private, e));
+    const sealedStatic = noise.seal(staticKeys.public);
+    noise.mixKey(Curve.sharedKey(staticKeys.private, e));
+    const payload = noise.seal(certificate);
+    return { frame: serverHello({ ephemeral: ephemeral.public, static: sealedStatic, payload }), resumed: null };
+  }
+
+  return {
+    /** Takes the client hello; returns the server hello. Throws if the frame is not a client hello. */
+    hello(frame: Uint8Array): Answer {
+      const { ephemeral: e, static: s, payload } = proto.HandshakeMessage.decode(frame).clientHello ?? {};
+      if (e?.length !== 32) throw new Error("the handshake does not begin with a client hello");
+      if (!s || !payload) return introduce(XX, e);
+      try {
+        return resume({ ephemeral: e, static: s, payload });
+      } catch {
+        // The client holds a key of another time.
+        return introduce(XX_FALLBACK, e);
+      }
+    },
+    /** Takes the client finish and switches to transport. Throws if it does not authenticate. */
+    finish(frame: Uint8Array): ClientFinish {
+      const finish = proto.HandshakeMessage.decode(frame).clientFinish;
+      if (!noise || !finish?.static || !finish.payload) {
+        throw new Error("the handshake does not end with a client finish");
+      }
+      const staticPublic = noise.open(finish.static);
+      noise.mixKey(Curve.sharedKey(ephemeral.private, staticPublic));
+      const payload = noise.open(finish.payload);
+      ciphers = noise.split();
+      return { staticPublic, payload };
+    },
+    /** The transport cipher, valid after the handshake. `decrypt` throws for a frame that does not authenticate. */
+    encrypt: (plaintext: Uint8Array) => transport(ciphers?.send).encrypt(plaintext),
+    decrypt: (ciphertext: Uint8Array) => transport(ciphers?.receive).decrypt(ciphertext),
+  };
+}
+
+interface Hello {
+  ephemeral: Uint8Array;
+  static?: Uint8Array;
+  payload: Uint8Array;
+}
+
+function serverHello(hello: Hello): Uint8Array {
+  return proto.HandshakeMessage.encode({ serverHello: hello }).finish();
+}
+
+type SymmetricState = ReturnType<typeof symmetricState>;
+
+/** What both sides have said so far, and the keys derived from it (Noise, 5.2). */
+function symmetricState(mode: string) {
+  const name = new TextEncoder().encode(mode);
+  let hash: Uint8Array = name.length > HASH_BYTES ? sha256(name) : new Uint8Array(HASH_BYTES);
+  if (name.length <= HASH_BYTES) hash.set(name);
+  let salt = hash;
+  let key = hash;
   let counter = 0;
-  let receive: Cipher | undefined;
-  let send: Cipher | undefined;
 
   const mixHash = (data: Uint8Array) => {
-    hash = createHash("sha256").update(hash).update(data).digest();
+    hash = sha256(hash, data);
   };
   const expand = (secret: Uint8Array) => {
     const bytes = hkdf(secret, salt, "", 64);
     return [bytes.subarray(0, 32), bytes.subarray(32)] as const;
   };
-  const mixKey = (secret: Uint8Array) => {
-    [salt, key] = expand(secret);
-    counter = 0;
-  };
-  const seal = (plaintext: Uint8Array) => {
-    const sealed = sealGcm(plaintext, { key, iv: nonce(counter++), context: hash });
-    mixHash(sealed);
-    return sealed;
-  };
-  const open = (ciphertext: Uint8Array) => {
-    const plain = openGcm(ciphertext, { key, iv: nonce(counter++), context: hash });
-    mixHash(ciphertext);
-    return plain;
-  };
-
   mixHash(WA_HEADER);
   return {
-    /** Takes the client hello; returns the server hello. Throws if the frame is not a client hello. */
-    hello(frame: Uint8Array): Uint8Array {
-      const clientEphemeral = proto.HandshakeMessage.decode(frame).clientHello?.ephemeral;
-      if (clientEphemeral?.length !== 32) throw new Error("the handshake does not begin with a client hello");
-      mixHash(clientEphemeral);
-      mixHash(ephemeral.public);
-      mixKey(Curve.sharedKey(ephemeral.private, clientEphemeral));
-      const sealedStatic = seal(identity.staticKeys.public);
-      mixKey(Curve.sharedKey(identity.staticKeys.private, clientEphemeral));
-      const payload = seal(identity.certificate);
-      return proto.HandshakeMessage.encode({
-        serverHello: { ephemeral: ephemeral.public, static: sealedStatic, payload },
-      }).finish();
+    mixHash,
+    mixKey(secret: Uint8Array): void {
+      [salt, key] = expand(secret);
+      counter = 0;
     },
-    /** Takes the client finish and switches to transport. Throws if it does not authenticate. */
-    finish(frame: Uint8Array): ClientFinish {
-      const finish = proto.HandshakeMessage.decode(frame).clientFinish;
-      if (!finish?.static || !finish.payload) throw new Error("the handshake does not end with a client finish");
-      const staticPublic = open(finish.static);
-      mixKey(Curve.sharedKey(ephemeral.private, staticPublic));
-      const payload = open(finish.payload);
+    seal(plaintext: Uint8Array): Uint8Array {
+      const sealed = sealGcm(plaintext, { key, iv: nonce(counter++), context: hash });
+      mixHash(sealed);
+      return sealed;
+    },
+    /** Throws if it does not authenticate. */
+    open(ciphertext: Uint8Array): Uint8Array {
+      const plain = openGcm(ciphertext, { key, iv: nonce(counter++), context: hash });
+      mixHash(ciphertext);
+      return plain;
+    },
+    /** The ciphers of the transport, as the server uses them. */
+    split() {
       const [fromClient, toClient] = expand(new Uint8Array(0));
-      receive = new Cipher(fromClient);
-      send = new Cipher(toClient);
-      return { staticPublic, payload };
+      return { receive: new Cipher(fromClient), send: new Cipher(toClient) };
     },
-    /** The transport cipher, valid after `finish`. `decrypt` throws for a frame that does not authenticate. */
-    encrypt: (plaintext: Uint8Array) => transport(send).encrypt(plaintext),
-    decrypt: (ciphertext: Uint8Array) => transport(receive).decrypt(ciphertext),
   };
+}
+
+function sha256(...data: Uint8Array[]): Uint8Array {
+  const hash = createHash("sha256");
+  for (const part of data) hash.update(part);
+  return hash.digest();
 }
 
 function transport(cipher: Cipher | undefined): Cipher {

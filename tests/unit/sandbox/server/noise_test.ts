@@ -33,7 +33,7 @@ async function shakeHands(identity: NoiseIdentity) {
   const { noise, hello } = client();
   const staticKeys = Curve.generateKeyPair();
   const [helloFrame] = reader.push(hello);
-  const serverHello = proto.HandshakeMessage.decode(responder.hello(helloFrame!));
+  const serverHello = proto.HandshakeMessage.decode(responder.hello(helloFrame!).frame);
   const sealedStatic = noise.processHandshake(serverHello, staticKeys);
   const payload = noise.encrypt(Buffer.from("who I am"));
   const finish = proto.HandshakeMessage.encode({ clientFinish: { static: sealedStatic, payload } }).finish();

@@ -24,7 +24,7 @@ function shakeHands(identity: NoiseIdentity, rootPublic: Uint8Array): void {
   const logger = pino({ level: "silent" }) as unknown as Parameters<typeof makeNoiseHandler>[0]["logger"];
   const noise = makeNoiseHandler({ keyPair, NOISE_HEADER: NOISE_WA_HEADER, logger });
   const hello = proto.HandshakeMessage.encode({ clientHello: { ephemeral: keyPair.public } }).finish();
-  const answer = createNoiseResponder(identity).hello(hello);
+  const answer = createNoiseResponder(identity).hello(hello).frame;
   noise.processHandshake(proto.HandshakeMessage.decode(answer), Curve.generateKeyPair());
 }
 
