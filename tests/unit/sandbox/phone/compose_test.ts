@@ -48,7 +48,13 @@ Deno.test("a phone lists locations, contacts and link previews", async () => {
   assert.deepEqual(two.contacts?.map(({ name }) => name), ["A", "B"]);
   const url = "https://example.org";
   const link = await send({ extendedTextMessage: { text: url, matchedText: url, title: "Example" } });
-  assert.deepEqual(link.linkPreview, { url, title: "Example", description: null, hasPicture: false, pictureSha256: null });
+  assert.deepEqual(link.linkPreview, {
+    url,
+    title: "Example",
+    description: null,
+    hasPicture: false,
+    pictureSha256: null,
+  });
 });
 
 Deno.test("a vote reaches the poll's creator, and Baileys can decrypt it", async () => {
