@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { faultsOf, SIZES } from "../support/axe.ts";
 import { inBrowser } from "../support/browser.ts";
+import { asOperator, join, panelOf } from "../support/panel_pages.ts";
 import { openStage, withStage } from "../support/stage.ts";
 
 inBrowser(
@@ -42,6 +43,44 @@ inBrowser(
       await page.getByRole("button", { name: "Copy" }).first().waitFor();
       found.push(...await faultsOf(page, "a guide"));
       assert.deepEqual(found, []);
+      assertQuiet();
+    }),
+);
+
+inBrowser(
+  "the first page is in the reader's language, with the gateway's address, and the key if the panel knows it",
+  ({ page, another, assertQuiet }) =>
+    withStage(openStage, async (stage) => {
+      const { origin } = new URL(stage.gateway.baseUrl);
+      const spanish = await another({ locale: "es-MX" });
+      await spanish.goto(`${origin}/docs`);
+      await spanish.getByRole("heading", { name: "Empezar", level: 1 }).waitFor();
+      assert.equal(await spanish.getByRole("heading", { name: "Start", level: 1 }).isVisible(), false);
+      await spanish.getByRole("button", { name: "Português" }).click();
+      await spanish.getByRole("heading", { name: "Começar", level: 1 }).waitFor();
+      await spanish.reload();
+      await spanish.getByRole("heading", { name: "Começar", level: 1 }).waitFor();
+
+      await asOperator(page, stage);
+      await page.goto(`${origin}/docs`);
+      const send = page.locator('.start[lang="en"] pre').nth(1);
+      await send.filter({ hasText: `${origin}/v1/messages/send/text` }).waitFor();
+      const typed = (await send.textContent())!;
+      assert.ok(typed.includes("pk_…"), typed);
+      await page.getByLabel("API key").fill(stage.apiKey);
+      assert.equal(await send.textContent(), typed.replace("pk_…", stage.apiKey));
+      // An operator has no account of their own.
+      assert.equal(await page.getByRole("button", { name: "Fill in the key" }).count(), 0);
+
+      const member = await another();
+      const invitations = `${panelOf(stage)}/api/accounts/${stage.accountId}/invitations`;
+      const invited = await page.request.post(invitations, { headers: { "x-paloma-panel": "1" }, data: {} });
+      const { data: { url, token } } = await invited.json();
+      stage.secrets.add(token);
+      await join(member, url, "ana@example.com");
+      await member.goto(`${origin}/docs`);
+      await member.getByRole("button", { name: "Fill in the key of stage" }).click();
+      await member.locator('.start[lang="en"] pre').nth(1).filter({ hasText: stage.apiKey }).waitFor();
       assertQuiet();
     }),
 );

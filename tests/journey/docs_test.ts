@@ -29,6 +29,9 @@ const NOT_TYPED: readonly (readonly [RegExp, string])[] = [
   [/^npx -y deno@[\d.]+ task compile$/, "takes a minute; tests/journey/executable_test.ts is about what it makes"],
 ];
 
+/** Pages that `tests/journey/recipes_test.ts` follows. */
+const FOLLOWED = /^docs\/(?:recipes\/|es\/|pt\/|start\.md)/;
+
 Deno.test({
   name: "every command and every request of the pages works as it stands",
   ignore: WITHOUT_POSTGRES || s3Program() === null,
@@ -102,7 +105,7 @@ Deno.test({
     };
 
     const typed: string[] = [];
-    for (const page of guides()) {
+    for (const page of guides().filter(({ path }) => !FOLLOWED.test(path))) {
       for (const block of shellBlocks(page)) {
         const exports = page.path === "docs/machines.md" ? ["export PALOMA_PORT=0"] : [];
         for (const command of block) {

@@ -10,12 +10,16 @@ export interface Page {
   text: string;
 }
 
+/** Folders of guides, below the root: the recipes, and translations of the first page. */
+const FOLDERS = ["docs", "docs/recipes", "docs/es", "docs/pt"];
+
 /** README and its neighbours, then the guides, by name; without the decisions. */
 export function guides(): Page[] {
-  const names = [...Deno.readDirSync(join(ROOT, "docs"))].map(({ name }) => name).filter((name) =>
-    name.endsWith(".md")
-  );
-  return ["README.md", "CONTRIBUTING.md", "SECURITY.md", ...names.sort().map((name) => `docs/${name}`)]
+  const inFolder = (folder: string) =>
+    [...Deno.readDirSync(join(ROOT, folder))].map(({ name }) => `${folder}/${name}`).filter((path) =>
+      path.endsWith(".md")
+    ).sort();
+  return ["README.md", "CONTRIBUTING.md", "SECURITY.md", ...FOLDERS.flatMap(inFolder)]
     .map((path) => ({ path, text: Deno.readTextFileSync(join(ROOT, path)) }));
 }
 

@@ -9,8 +9,8 @@ import { fault } from "../../src/sandbox/control/faults.ts";
 import type { ControlledNetwork } from "../../src/sandbox/control/request.ts";
 import { guides, namedCommands, type Page, ROOT, shellBlocks } from "../support/guides.ts";
 
-/** Read by commands alone, so they are no settings of the gateway. */
-const OF_COMMANDS = ["PALOMA_API_KEY", "PALOMA_PASSPHRASE", "PALOMA_NEW_SECRET_KEY"];
+/** Read by commands alone, so they are no settings of the gateway; the first two also by the recipes' programs. */
+const OF_COMMANDS = ["PALOMA_URL", "PALOMA_API_KEY", "PALOMA_PASSPHRASE", "PALOMA_NEW_SECRET_KEY"];
 /** Of the tests and of install.sh. */
 const OF_DEVELOPERS = ["PALOMA_EXECUTABLE"];
 

@@ -9,6 +9,7 @@ import { listen } from "../../../src/http/listen/listen.ts";
 import { openApiDocument } from "../../../src/http/docs/openapi.ts";
 import { assertFits, operations } from "../../support/api_contract.ts";
 import { type ApiWorld, withApi } from "../../support/api_world.ts";
+import { guides } from "../../support/guides.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
 import { silentRuntime } from "../../support/runtime.ts";
 
@@ -26,14 +27,20 @@ Deno.test("everything that the page asks for is there, and from here", () =>
       assert.equal(response.headers.get("x-content-type-options"), path.endsWith(".json") ? null : "nosniff");
       if (path.endsWith(".json")) continue;
       for (const [whole, found] of text.matchAll(/(?:href="|src="|from "|fetch\(")((?!\w+:)[^"#]+)"/g)) {
-        if (found === "../../docs") continue;
+        // The page that this began with.
+        if (found!.startsWith("../../docs")) continue;
         waiting.push(new URL(found!, `http://x${whole.startsWith("fetch") ? "/docs" : path}`).pathname);
       }
     }
-    const guides = [...seen].filter((path) => path.startsWith("/docs/guides/") && !path.endsWith(".png"));
-    const written = [...Deno.readDirSync("docs")].filter(({ name }) => name.endsWith(".md"));
-    assert.deepEqual(guides.sort(), written.map(({ name }) => `/docs/guides/${name.slice(0, -3)}`).sort());
-    assert.deepEqual([...seen].filter((path) => !path.startsWith("/docs/guides/")).sort(), [
+    const isPage = (path: string) => /^\/docs\/(?:guides|recipes)\//.test(path);
+    const written = guides().map(({ path }) => /^docs\/(recipes\/)?([\w-]+)\.md$/.exec(path)).filter((file) =>
+      file && file[2] !== "start"
+    );
+    assert.deepEqual(
+      [...seen].filter((path) => isPage(path) && !path.endsWith(".png")).sort(),
+      written.map((file) => `/docs/${file![1] ?? "guides/"}${file![2]}`).sort(),
+    );
+    assert.deepEqual([...seen].filter((path) => !isPage(path)).sort(), [
       "/docs",
       "/docs/docs.css",
       "/docs/docs.js",
@@ -42,6 +49,7 @@ Deno.test("everything that the page asks for is there, and from here", () =>
       "/docs/samples.js",
       "/docs/schema.js",
       "/docs/side.js",
+      "/docs/start.js",
       "/docs/theme.css",
       "/docs/try_it.js",
       "/openapi.json",
