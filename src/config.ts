@@ -35,6 +35,8 @@ export interface Config {
   historyDays: number;
   /** How many days events are kept. */
   eventDays: number;
+  /** Most bytes of an account's events, with what is kept beside them. */
+  eventBytes: number;
 }
 
 /** A bucket of S3 or a compatible server. */
@@ -124,6 +126,7 @@ export function readConfig({ PORT, ...given }: SettingValues, written = (name: S
     sandboxPort: read("PALOMA_SANDBOX_PORT"),
     historyDays: read("PALOMA_HISTORY_DAYS"),
     eventDays: read("PALOMA_EVENT_DAYS"),
+    eventBytes: read("PALOMA_EVENT_BYTES"),
   };
   // A key that one machine makes for itself opens nothing on the others.
   if (config.store && !values.PALOMA_SECRET_KEY?.trim()) {

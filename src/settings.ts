@@ -229,6 +229,12 @@ export const ROWS = {
     read: days,
     fallback: 30,
   },
+  PALOMA_EVENT_BYTES: {
+    argument: "<size>",
+    about: "room for an account's events, with what is kept beside them (1GB)",
+    read: size,
+    fallback: 1e9,
+  },
   PALOMA_SANDBOX_PORT: {
     argument: "<number>",
     about: "port of the sandbox's control API (8081)",

@@ -72,7 +72,7 @@ async function living(world: ApiWorld): Promise<ApiWorld> {
 /** A process tells it again when it begins. */
 const TOLD_AGAIN = "session.connected";
 /** Events are counted by name; when a key was last used is noted where it can be. */
-const NOT_COUNTED = new Set(["event", "event_count", "account_key_used"]);
+const NOT_COUNTED = new Set(["event", "event_bytes", "account_key_used"]);
 
 /** Rows by family, the sums of counters, statuses, events, and what the network was given. */
 function censusOf({ kv: { disk }, network }: ApiWorld): Map<string, number> {

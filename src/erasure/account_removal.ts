@@ -111,6 +111,7 @@ async function removeRows(kv: Kv, accountId: string): Promise<void> {
   await deleteKeys(kv, [
     eventKeys.eventOrder(accountId),
     eventKeys.eventCount(accountId),
+    eventKeys.eventBytes(accountId),
     eventKeys.eventFloor(accountId),
     webhookKeys.webhooksMade(accountId),
     lineKeys.lineCount(accountId),

@@ -53,8 +53,11 @@ export type EventBody = { [Name in EventName]: { event: Name; data: EventData<Na
 /** An event to be logged. */
 export type NewEvent = EventBody & { accountId: string; sessionId: string; sessionName: string };
 
-/** A logged event: `id` never changes and sorts in the order of commits. */
-export type LoggedEvent = NewEvent & { id: string; createdAt: number };
+/**
+ * A logged event: `id` never changes and sorts in the order of commits. `bytes`: what it takes in the store at most,
+ * with what is kept beside it; absent in events of older versions.
+ */
+export type LoggedEvent = NewEvent & { id: string; createdAt: number; bytes?: number };
 
 /** A message in one of the line's chats that the gateway did not send. */
 export type ChatEvent = Extract<LoggedEvent, { event: "message.received" | "message.echo" }>;

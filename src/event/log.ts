@@ -39,9 +39,10 @@ export interface EventLog {
   /**
    * Adds the event to the change, as one row, since webhooks read the log by cursor. After a successful commit the
    * caller calls `committed` with the event's account, so that webhooks and live streams read at once instead of at
-   * their next sweep. The result holds the event's id once the commit has succeeded.
+   * their next sweep. The result holds the event's id once the commit has succeeded. `beside`: bytes of other rows that are
+   * kept for as long as the event.
    */
-  append(change: Change, event: NewEvent): { readonly id: string | null };
+  append(change: Change, event: NewEvent, beside?: number): { readonly id: string | null };
   committed(accountId: string): void;
   /** Reads events after the cursor, oldest first. Throws Problem validation_failed if the cursor is not an event id. */
   read(accountId: string, query: EventQuery): Promise<EventPage>;
@@ -71,6 +72,8 @@ export const EVENTS_A_READ = 128;
 const MOST_READERS = 10_000;
 /** Memory limit of a page's events, of which the first is always included. `next` leads to the rest. */
 const PAGE_BYTES = 8 * 1024 ** 2;
+/** Most bytes that count for one event: some values have no bound, and a commit takes less. */
+const MOST_BYTES = 1024 ** 2;
 const ID_PREFIX = "evt_";
 const ID = new RegExp(`^${EVENT_ID}$`);
 
@@ -93,9 +96,11 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
   return {
     following,
 
-    append(change, event) {
+    append(change, event, beside = 0) {
       const { accountId } = event;
-      const whole = { ...plainEvent(event), createdAt: runtime.clock.now() };
+      const logs = plainEvent(event);
+      const bytes = Math.min(sizeBound(logs.data) + beside, MOST_BYTES);
+      const whole = { ...logs, createdAt: runtime.clock.now(), bytes };
       const appended: { id: string | null } = { id: null };
       change.ordered(eventKeys.eventOrder(accountId), (order) => {
         const id = ID_PREFIX + order;
@@ -103,7 +108,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
         const logged: LoggedEvent = { ...whole, id };
         return [{ kind: "set", key: eventKeys.event(accountId, order), value: logged }];
       });
-      change.add(eventKeys.eventCount(accountId), 1);
+      change.add(eventKeys.eventBytes(accountId), bytes);
       return appended;
     },
 
@@ -155,12 +160,16 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
   };
 }
 
-/** Adds the event's removal to the change. The caller updates the account's count. */
-export function removeEvent(change: Change, event: LoggedEvent): void {
-  const { accountId, sessionId } = event;
-  const order = orderOf(event.id);
-  change.delete(eventKeys.event(accountId, order));
-  if (isChatEvent(event)) change.delete(eventKeys.chatEvent(accountId, sessionId, order));
+/** Adds the removal of the account's events to the change. */
+export function removeEvents(change: Change, accountId: string, events: readonly LoggedEvent[]): void {
+  if (events.length === 0) return;
+  for (const event of events) {
+    const order = orderOf(event.id);
+    change.delete(eventKeys.event(accountId, order));
+    if (isChatEvent(event)) change.delete(eventKeys.chatEvent(accountId, event.sessionId, order));
+  }
+  const bytes = events.reduce((sum, { bytes = 0 }) => sum + bytes, 0);
+  change.add(eventKeys.eventBytes(accountId), -bytes);
 }
 
 /** Returns the event with its data reduced to plain JSON. */

@@ -12,9 +12,12 @@ export const eventKeys = {
   chatEvent: (accountId: string, sessionId: string, order: string) =>
     key<true>("chat_event", accountId, sessionId, order),
   chatEventsOfAccount: (accountId: string) => prefix<true>("chat_event", accountId),
-  /** Number of events kept for the account. */
+  /** Number of events of the account, which older versions kept. */
   eventCount: (accountId: string) => key<bigint>("event_count", accountId),
   eventCounts: () => prefix<bigint>("event_count"),
+  /** Bytes of the account's events, with what is kept beside them. */
+  eventBytes: (accountId: string) => key<bigint>("event_bytes", accountId),
+  allEventBytes: () => prefix<bigint>("event_bytes"),
   /** Order of the newest event removed: a reader with an earlier cursor has missed events. */
   eventFloor: (accountId: string) => key<string>("event_floor", accountId),
 };

@@ -3,42 +3,91 @@ import { eventKeys } from "./rows.ts";
 import { Change, type Kv, LINGER_MS } from "../store/kv.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
-import { EVENTS_A_READ, orderOf, readAfter, removeEvent } from "./log.ts";
+import { EVENTS_A_READ, orderOf, readAfter, removeEvents } from "./log.ts";
 
-/** Most events kept per account, about 500 MB; the oldest are removed first. */
-const EVENT_KEEP_COUNT = 500_000;
 /** Events removed per commit, which prolongs the flush that it shares by about 1 ms. */
 const BATCH = 100;
+/** Accounts that a warning names. */
+const MOST_NAMED = 5;
 
-interface SweepEventsOptions {
+interface SweepOptions {
   /** Stops the sweep between two commits. */
   signal?: AbortSignal;
-  /** Maximum age of an event. */
-  keepMs: number;
-  keepCount?: number;
   /** Called before events are removed: webhooks record those that were never delivered as failed. */
   release?(accountId: string, events: readonly LoggedEvent[]): Promise<void>;
 }
 
-/**
- * Removes events that are too old or too many, oldest first, a batch per account in turn. Resolves to the number
- * removed.
- */
-export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEventsOptions): Promise<number> {
-  const { keepMs, keepCount = EVENT_KEEP_COUNT, signal, release } = options;
+interface SurplusOptions extends SweepOptions {
+  /** Most bytes of an account's events, with what is kept beside them. */
+  keepBytes: number;
+  /** Removes what is kept beside events that are removed before their time. */
+  forget(events: readonly LoggedEvent[]): Promise<void>;
+}
+
+/** Whether an event is to go, asked from the oldest on until one is not. */
+type Judge = (event: LoggedEvent) => boolean;
+
+/** Removes events that are older than `keepMs`, and resolves to their number. */
+export async function sweepEvents(
+  kv: Kv,
+  runtime: Runtime,
+  { keepMs, ...options }: SweepOptions & { keepMs: number },
+): Promise<number> {
   const oldest = runtime.clock.now() - keepMs;
-  /** Surplus of events, by account, for accounts that may have more to remove. */
-  const surplus = new Map<string, number>();
-  for await (const { key, value: count } of kv.list({ prefix: eventKeys.eventCounts() })) {
-    surplus.set(String(key[1]), Number(count) - keepCount);
+  const judges = new Map<string, Judge>();
+  for (const prefix of [eventKeys.eventCounts(), eventKeys.allEventBytes()]) {
+    for await (const { key } of kv.list({ prefix })) judges.set(String(key[1]), ({ createdAt }) => createdAt < oldest);
   }
+  return await removeOldest(kv, runtime, judges, options);
+}
+
+/**
+ * Removes the oldest events of accounts whose events take more than `keepBytes`, and resolves to their number. A cursor from
+ * before is told of the gap.
+ */
+export async function sweepSurplus(kv: Kv, runtime: Runtime, options: SurplusOptions): Promise<number> {
+  const { keepBytes, release, forget } = options;
+  const judges = new Map<string, Judge>();
+  for await (const { key, value } of kv.list({ prefix: eventKeys.allEventBytes() })) {
+    let surplus = Number(value) - keepBytes;
+    if (surplus <= 0) continue;
+    judges.set(String(key[1]), ({ bytes = 0 }) => {
+      if (surplus <= 0) return false;
+      surplus -= bytes;
+      return true;
+    });
+  }
+  const accounts = [...judges.keys()].slice(0, MOST_NAMED);
+  const removed = await removeOldest(kv, runtime, judges, {
+    ...options,
+    async release(accountId, events) {
+      await release?.(accountId, events);
+      await forget(events);
+    },
+  });
+  if (removed > 0) {
+    runtime.log.warn(
+      { events: removed, accounts, keepBytes },
+      "events removed early: their accounts have no more room",
+    );
+  }
+  return removed;
+}
+
+/** Removes events from the oldest on, a batch per account in turn. Resolves to the number removed. */
+async function removeOldest(
+  kv: Kv,
+  runtime: Runtime,
+  judges: Map<string, Judge>,
+  { signal, release }: SweepOptions,
+): Promise<number> {
   let removed = 0;
-  while (surplus.size > 0) {
-    for (const [accountId, tooMany] of surplus) {
+  while (judges.size > 0) {
+    for (const [accountId, goes] of judges) {
       if (signal?.aborted) return removed;
       const events: LoggedEvent[] = [];
       for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit: BATCH })) {
-        if (value.createdAt >= oldest && tooMany <= events.length) break;
+        if (!goes(value)) break;
         events.push(value);
       }
       if (events.length > 0) {
@@ -46,8 +95,7 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
         await kv.commit(removal(accountId, events), { lingerUntil: sleep(runtime.clock, LINGER_MS, signal) });
         removed += events.length;
       }
-      if (events.length < BATCH) surplus.delete(accountId);
-      else surplus.set(accountId, tooMany - events.length);
+      if (events.length < BATCH) judges.delete(accountId);
     }
   }
   return removed;
@@ -55,10 +103,8 @@ export async function sweepEvents(kv: Kv, runtime: Runtime, options: SweepEvents
 
 function removal(accountId: string, events: readonly LoggedEvent[]): Change {
   const change = new Change();
-  for (const event of events) removeEvent(change, event);
-  const last = events.at(-1);
-  if (last) change.set(eventKeys.eventFloor(accountId), orderOf(last.id));
-  return change.add(eventKeys.eventCount(accountId), -events.length);
+  removeEvents(change, accountId, events);
+  return change.set(eventKeys.eventFloor(accountId), orderOf(events.at(-1)!.id));
 }
 
 /**
@@ -74,8 +120,7 @@ export async function eraseEvents(
   const events = await readAfter(kv, accountId, after);
   const erased = await among(events);
   const change = new Change();
-  for (const event of erased) removeEvent(change, event);
-  if (erased.length > 0) change.add(eventKeys.eventCount(accountId), -erased.length);
+  removeEvents(change, accountId, erased);
   const last = events.at(-1);
   return { change, erased, next: events.length === EVENTS_A_READ ? orderOf(last!.id) : null };
 }

@@ -1,11 +1,13 @@
 /** What an incoming message does to the index of its line's chats: a row of its own, or a mark at another one. */
 import { type ChatIndex, type InLine, type MessagePlace, reacted } from "../chat/chat_index.ts";
 import { chatKeys, type ChatRow, isSent, ME, type Said } from "../chat/rows.ts";
-import type { EventBody, EventData } from "../event/event.ts";
+import { type EventBody, type EventData, isChatEvent, type LoggedEvent } from "../event/event.ts";
 import { chatOf } from "../message/message.ts";
-import type { Change, Kv, Slot } from "../store/kv.ts";
+import { deleteKeys } from "../store/delete_range.ts";
+import type { Change, Key, Kv, Slot } from "../store/kv.ts";
 import { isGroup } from "../whatsapp/chats.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
+import type { Network } from "../whatsapp/network.ts";
 import { placeOf } from "./chat_marks.ts";
 import type { SeenRow } from "./rows.ts";
 import { orderOfSeen } from "./seen.ts";
@@ -65,6 +67,27 @@ export async function indexIncoming(
     unread: (before) => fromMe ? 0 : before + 1,
   });
   return order / 1000;
+}
+
+/** Removes what is kept beside the events of received messages: their rows in chats, and their originals. */
+export async function forgetReceived(
+  deps: { kv: Kv; chats: ChatIndex; network: Pick<Network, "eraseReceived"> },
+  events: readonly LoggedEvent[],
+): Promise<void> {
+  const keys: Key[] = [];
+  for (const [lineId, ofLine] of Map.groupBy(events.filter(isChatEvent), ({ sessionId }) => sessionId)) {
+    for (const { accountId, data: { chat, messageId: id } } of ofLine) {
+      const place = await placeOf(deps, { lineId, accountId }, { chat, id });
+      const row = place && await deps.kv.get(chatKeys.message(lineId, place.part, place.order));
+      // Senders choose their ids: it may be that of a message that the line sent.
+      if (row?.value && !isSent(row.value)) keys.push(row.key);
+    }
+    await deps.network.eraseReceived(
+      lineId,
+      ofLine.map(({ data }) => ({ chat: data.chat, networkId: data.messageId })),
+    );
+  }
+  await deleteKeys(deps.kv, keys);
 }
 
 /** Whether the chat is a person's or a group's, not a status post or a channel. */

@@ -25,6 +25,7 @@ import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict, type Slot, StoreError, untilStored } from "../store/kv.ts";
+import { loadOf } from "../store/limits.ts";
 import { verifiedBy } from "../verification/ends.ts";
 import type { Settle } from "../whatsapp/connection.ts";
 import type { GroupNow, Incoming, IncomingChange, Notice, Receipt } from "../whatsapp/incoming.ts";
@@ -244,10 +245,13 @@ export class Receiver {
     if (taken?.file) keepFile(change, taken.file);
     const verified = await verifiedBy({ kv, now }, { lineId, change }, message);
     const made = answer && { event: "choice.made" as const, data: answer };
-    for (const event of [body, made, verified].filter((event) => event !== null)) {
-      events.append(change, { accountId, sessionId: lineId, sessionName, ...event });
-    }
     settle(change);
+    // The rows of the message go with its event, and count as part of it.
+    let beside = loadOf(change).bytes;
+    for (const event of [body, made, verified].filter((event) => event !== null)) {
+      events.append(change, { accountId, sessionId: lineId, sessionName, ...event }, beside);
+      beside = 0;
+    }
     return change;
   }
 

@@ -1,4 +1,5 @@
 /** Gauges, read at each request for `/metrics`. Their cost does not grow with the history or with idle lines. */
+import { eventKeys } from "../event/rows.ts";
 import type { LineStatus } from "../line/line.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QueuedCount } from "../message/history/counts.ts";
@@ -56,6 +57,11 @@ export function addGauges(
     "Time since the announced version of WhatsApp Web was learned; 0 before a line has connected",
     () => Math.max(0, runtime.clock.now() - (network.webVersion()?.since ?? runtime.clock.now())) / 1000,
   );
+  metrics.gauge(
+    "paloma_event_bytes_most",
+    "Bytes of the events of the account that has most, with what is kept beside them",
+    () => mostBytes(kv),
+  );
   metrics.gauge("paloma_messages_queued", "Messages waiting in the queues of all lines", queuedCount);
   metrics.gauge(
     "paloma_webhook_retries_waiting",
@@ -89,6 +95,12 @@ async function countRows(kv: Kv): Promise<number> {
   let count = 0;
   for await (const _ of kv.list({ prefix: webhookKeys.allDueAttempts() }, { limit: MOST_RETRIES_COUNTED })) count++;
   return count;
+}
+
+async function mostBytes(kv: Kv): Promise<number> {
+  let most = 0n;
+  for await (const { value } of kv.list({ prefix: eventKeys.allEventBytes() })) if (value > most) most = value;
+  return Number(most);
 }
 
 async function oldestSeconds(kv: Kv, clock: Clock): Promise<number> {

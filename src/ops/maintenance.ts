@@ -50,6 +50,7 @@ const EVERY_MS: readonly (readonly [SweepName, number])[] = [
   ["questions between processes", MINUTE_MS],
   ["network rows", HOUR_MS],
   ["events", 10 * MINUTE_MS],
+  ["events without room", MINUTE_MS],
   ["deliveries", HOUR_MS],
   ["received files", MINUTE_MS],
   ["chunks of replaced values", MINUTE_MS],

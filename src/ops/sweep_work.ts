@@ -5,9 +5,11 @@ import { makeSweepChats } from "../chat/sweep.ts";
 import { sweepCalls } from "../cluster/calls.ts";
 import { erasePeople } from "../erasure/erase.ts";
 import type { EventLog } from "../event/log.ts";
-import { sweepEvents } from "../event/sweep.ts";
+import type { LoggedEvent } from "../event/event.ts";
+import { sweepEvents, sweepSurplus } from "../event/sweep.ts";
 import { backfillChats } from "../line/chat_backfill.ts";
 import { sweepAsked } from "../line/answers.ts";
+import { forgetReceived } from "../line/chat_entries.ts";
 import { makeSweepKnown, sweepHeard } from "../line/chats.ts";
 import { makeSessionNames } from "../line/line_row.ts";
 import { finishBulks, makeSweepStaged } from "../message/bulk.ts";
@@ -47,13 +49,15 @@ interface SweepContext {
   shares: DiskShares;
   /** Limit for the files on disk, in bytes. */
   mediaBytes: number;
-  network: Pick<Network, "sweep" | "lidOf" | "numberOf" | "erase" | "eraseKeys" | "eraseSent">;
+  network: Pick<Network, "sweep" | "lidOf" | "numberOf" | "erase" | "eraseKeys" | "eraseSent" | "eraseReceived">;
   recorder: Pick<Recorder, "cancelled" | "dropped">;
   queueChanged(lineId: string): void;
   removeAbove(accountId: string): Promise<void>;
   events: EventLog;
   /** Days for which events are kept. */
   eventDays: number;
+  /** Most bytes of an account's events, with what is kept beside them. */
+  eventBytes: number;
   /** Days for which messages are kept. */
   historyDays: number;
 }
@@ -62,7 +66,7 @@ export type SweepWork = ReturnType<typeof sweepWork>;
 
 /** The sweeps go by the confirmed time. */
 export function sweepWork(options: SweepContext) {
-  const { kv, network, events, eventDays, historyDays } = options;
+  const { kv, network, events, eventDays, eventBytes, historyDays } = options;
   const now = () => options.runtime.confirmed.now();
   const { clock } = options.runtime;
   const runtime = {
@@ -70,6 +74,9 @@ export function sweepWork(options: SweepContext) {
     clock: { now, after: (delayMs: number, run: () => void) => clock.after(delayMs, run) },
   };
   const context = { ...options, runtime };
+  const chats = new ChatIndex({ kv, network });
+  const release = (accountId: string, events: readonly LoggedEvent[]) =>
+    releaseEvents({ kv, runtime }, accountId, events);
   const sweepSeen = makeSweepSeen(kv);
   const sweepChats = makeSweepChats(kv);
   const sweepKnown = makeSweepKnown(kv, network);
@@ -81,7 +88,7 @@ export function sweepWork(options: SweepContext) {
     "chats that wrote": (signal) => sweepHeard(kv, now(), signal),
     "chats that are silent": (signal) => sweepKnown(now(), signal),
     "chats that are over": (signal) => sweepChats(now() - historyDays * DAY_MS, signal),
-    "chats of older data": (signal) => backfillChats({ ...context, chats: new ChatIndex({ kv, network }) }, signal),
+    "chats of older data": (signal) => backfillChats({ ...context, chats }, signal),
     "choices without an answer": (signal) => sweepAsked(kv, now(), signal),
     "replaced templates": (signal) => sweepTemplateVersions(kv, { now: now(), keepMs: historyDays * DAY_MS, signal }),
     "verifications": (signal) =>
@@ -93,11 +100,13 @@ export function sweepWork(options: SweepContext) {
     "bulks that were never accepted": makeSweepStaged(kv),
     "questions between processes": () => sweepCalls(kv, now()),
     "network rows": () => network.sweep(),
-    "events": (signal) =>
-      sweepEvents(kv, runtime, {
+    "events": (signal) => sweepEvents(kv, runtime, { signal, keepMs: eventDays * DAY_MS, release }),
+    "events without room": (signal) =>
+      sweepSurplus(kv, runtime, {
         signal,
-        keepMs: eventDays * DAY_MS,
-        release: (accountId, events) => releaseEvents({ kv, runtime }, accountId, events),
+        keepBytes: eventBytes,
+        release,
+        forget: (events) => forgetReceived({ kv, chats, network }, events),
       }),
     "deliveries": (signal) => sweepDeliveries(context, signal),
     "received files": async (signal) => {

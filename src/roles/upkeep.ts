@@ -23,6 +23,7 @@ export function upkeepWork(ground: Ground, { kv, network, queueChanged }: Upkeep
     mediaBytes: config.mediaDisk,
     events,
     eventDays: config.eventDays,
+    eventBytes: config.eventBytes,
     historyDays: config.historyDays,
     network,
     recorder: recorderOn(ground, { kv, network }),

@@ -44,6 +44,8 @@ export interface Network {
   eraseKeys(lineId: string, traces: Traces): Promise<number>;
   /** Removes the stored copies of sent messages. Throws StoreError. */
   eraseSent(lineId: string, networkIds: readonly string[]): Promise<void>;
+  /** Removes the stored copies of received messages. Throws StoreError, SealError. */
+  eraseReceived(lineId: string, messages: readonly { chat: string; networkId: string }[]): Promise<void>;
   /** The version of WhatsApp Web announced last, and its source; null before the first. */
   webVersion(): AnnouncedVersion | null;
   /** Deletes the engine's own expired rows. Returns how many. */
@@ -91,6 +93,7 @@ export function networkOnDemand(load: () => Promise<Network>): Network {
     erase: async (lineId, traces, at) => await (await engine.need()).erase(lineId, traces, at),
     eraseKeys: async (lineId, traces) => await (await engine.need()).eraseKeys(lineId, traces),
     eraseSent: async (lineId, networkIds) => await (await engine.need()).eraseSent(lineId, networkIds),
+    eraseReceived: async (lineId, messages) => await (await engine.need()).eraseReceived(lineId, messages),
     webVersion: () => engine.made()?.webVersion() ?? null,
     // Expired rows can wait until the first line loads the engine.
     sweep: async () => await engine.made()?.sweep() ?? 0,

@@ -103,6 +103,11 @@ export class FakeNetwork implements Network {
     return Promise.resolve();
   }
 
+  eraseReceived(lineId: string, messages: readonly { networkId: string }[]): Promise<void> {
+    this.erased.push(...messages.map(({ networkId }) => `${lineId} ${networkId}`));
+    return Promise.resolve();
+  }
+
   recall(lineId: string, networkId: string): Promise<Recalled | null> {
     return Promise.resolve(this.recalled.get(`${lineId} ${networkId}`) ?? null);
   }

@@ -23,7 +23,7 @@ import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { type CountStray, makeCountStray } from "./incoming/stanzas.ts";
 import { numberIn } from "./jids.ts";
 import { keptLidOf, keptPhoneOf } from "./incoming/numbers.ts";
-import { recall } from "./stored_messages.ts";
+import { eraseReceived, recall } from "./stored_messages.ts";
 import { makeMediaHost } from "./media_host.ts";
 import { containStrayRejections, silenceLibsignal } from "./repairs/containment.ts";
 import { repairTokens } from "./stanza.ts";
@@ -178,6 +178,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     eraseKeys: (lineId, traces) => eraseKeys(kv, lineId, traces),
     eraseSent: async (lineId, networkIds) =>
       void await deleteKeys(kv, networkIds.map((networkId) => networkKeys.waSent(lineId, networkId))),
+    eraseReceived: (lineId, messages) => eraseReceived({ kv, seal, lineId }, messages),
     webVersion() {
       const last = versions.last();
       return last && shownVersion(last, null);

@@ -7,7 +7,8 @@ import { Buffer } from "node:buffer";
 import { BufferJSON, jidNormalizedUser, proto, type SignalKeyStore, type WAMessageKey } from "@whiskeysockets/baileys";
 import type { Incoming, IncomingChange, IncomingType, Recalled } from "../incoming.ts";
 import type { ForwardableKind } from "../outgoing.ts";
-import type { Change } from "../../store/kv.ts";
+import { deleteKeys } from "../../store/delete_range.ts";
+import type { Change, Key } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import { expireAfter, type LineRows, networkKeys, POLL_KEPT_DAYS } from "./rows.ts";
 import { pollIn, unwrapped } from "./incoming/content.ts";
@@ -139,6 +140,20 @@ export async function findReceived(
 export async function findSealed({ kv, seal, lineId }: LineRows, networkId: string): Promise<SealedOriginal | null> {
   const { value } = await kv.get(networkKeys.waReceived(lineId, networkId));
   return value && JSON.parse(Buffer.from(seal.open(value)).toString(), BufferJSON.reviver);
+}
+
+/** Removes the originals of received messages. Throws StoreError, SealError. */
+export async function eraseReceived(
+  line: LineRows,
+  messages: readonly { chat: string; networkId: string }[],
+): Promise<void> {
+  const keys: Key[] = [];
+  for (const { chat, networkId } of messages) {
+    // Senders choose their ids: it may be that of a message in another chat.
+    const isIts = (await findSealed(line, networkId))?.chat === chat;
+    if (isIts) keys.push(networkKeys.waReceived(line.lineId, networkId));
+  }
+  await deleteKeys(line.kv, keys);
 }
 
 /** Returns the message without its sender's group keys, which accompany a message that was sent again. */

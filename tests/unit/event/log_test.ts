@@ -4,7 +4,7 @@ import { EVENT_NAMES, type EventName, type NewEvent } from "../../../src/event/e
 import { type EventQuery, makeEventLog } from "../../../src/event/log.ts";
 import { plain } from "../../../src/event/plain.ts";
 import { envelopeSchema } from "../../../src/event/schema.ts";
-import { sweepEvents } from "../../../src/event/sweep.ts";
+import { sweepEvents, sweepSurplus } from "../../../src/event/sweep.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
@@ -17,7 +17,9 @@ async function stage() {
   const runtime = testRuntime();
   const kv = await openDenoKv(":memory:", { runtime });
   const events = makeEventLog(kv, runtime);
+  const forgotten: string[] = [];
   return {
+    forgotten,
     runtime,
     kv,
     events,
@@ -28,6 +30,11 @@ async function stage() {
       return appended.id!;
     },
     swept: (options: Parameters<typeof sweepEvents>[2]) => runtime.clock.during(sweepEvents(kv, runtime, options)),
+    sweptOver: (options: Omit<Parameters<typeof sweepSurplus>[2], "forget">) =>
+      runtime.clock.during(sweepSurplus(kv, runtime, {
+        ...options,
+        forget: (events) => Promise.resolve(void forgotten.push(...events.map(({ id }) => id))),
+      })),
     [Symbol.dispose]: () => kv.close(),
   };
 }
@@ -154,7 +161,7 @@ Deno.test("a reader is told of events that are removed while it asks", async () 
   assert.deepEqual([read, gap], [[], true]);
 });
 
-Deno.test("events go when their days are over, or when there are too many; a cursor from before is told of the gap", async () => {
+Deno.test("events go when their days are over; a cursor from before is told of the gap", async () => {
   using s = await stage();
   const old = await s.log(qr(1));
   const kept = await s.log(qr(2));
@@ -175,9 +182,48 @@ Deno.test("events go when their days are over, or when there are too many; a cur
   assert.equal(gap, true);
   assert.equal((await s.events.read("acc_1", query({ after: kept }))).gap, false);
   assert.equal((await s.events.read("acc_1", query())).gap, false);
-  assert.equal(await s.swept({ keepMs: 7 * DAY_MS, keepCount: 2 }), 3);
-  assert.deepEqual((await s.events.read("acc_1", query())).events.map(({ id }) => id), young.slice(3));
-  assert.equal((await s.kv.get(eventKeys.eventCount("acc_1"))).value, 2n);
+});
+
+Deno.test("long events go before their time where an account's room is full, the oldest first, and nobody else's", async () => {
+  using s = await stage();
+  const bytesOf = async (accountId: string) => Number((await s.kv.get(eventKeys.eventBytes(accountId))).value);
+  const others = await s.log(qr(1, { accountId: "acc_2" }));
+  const ids: string[] = [];
+  for (let i = 0; i < 30; i++) {
+    ids.push(await s.log({ ...qr(1), data: { qr: String(i % 10).repeat(100_000) } } as NewEvent));
+  }
+  assert.ok(await bytesOf("acc_1") > 30 * 100_000);
+  const released: string[] = [];
+  const removed = await s.sweptOver({
+    keepBytes: 1_000_000,
+    release: (_, events) => Promise.resolve(void released.push(...events.map(({ id }) => id))),
+  });
+  assert.ok(removed >= 20 && removed < 30);
+  assert.deepEqual(released, ids.slice(0, removed));
+  assert.deepEqual(s.forgotten, released);
+  const kept = await bytesOf("acc_1");
+  assert.ok(kept <= 1_000_000 && kept > 700_000, String(kept));
+  const { events, gap } = await s.events.read("acc_1", query({ after: ids[0]! }));
+  assert.deepEqual([events.map(({ id }) => id), gap], [ids.slice(removed), true]);
+  assert.deepEqual((await s.events.read("acc_2", query())).events.map(({ id }) => id), [others]);
+  assert.equal(await s.sweptOver({ keepBytes: 1_000_000 }), 0);
+  await s.runtime.clock.advance(1);
+  await s.swept({ keepMs: 0 });
+  assert.deepEqual([await bytesOf("acc_1"), await bytesOf("acc_2")], [0, 0]);
+});
+
+Deno.test("events of older versions, whose bytes nobody counted, take none when they go", async () => {
+  using s = await stage();
+  const id = await s.log(qr(1));
+  const { value } = await s.kv.get(eventKeys.event("acc_1", id.slice("evt_".length)));
+  const { bytes, ...older } = value!;
+  await s.kv.commit(
+    new Change().set(eventKeys.event("acc_1", "0000000000000001"), { ...older, id: "evt_0000000000000001" }),
+  );
+  await s.runtime.clock.advance(1);
+  assert.equal(await s.swept({ keepMs: 0 }), 2);
+  assert.ok(bytes! > 0);
+  assert.equal((await s.kv.get(eventKeys.eventBytes("acc_1"))).value, 0n);
 });
 
 Deno.test("accounts take turns when their events go, a batch each", async () => {

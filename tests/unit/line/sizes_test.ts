@@ -3,15 +3,19 @@ import { chatsOn } from "../../support/chats.ts";
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
+import { serialize } from "node:v8";
+import type { LoggedEvent } from "../../../src/event/event.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
+import { sweepSurplus } from "../../../src/event/sweep.ts";
+import { forgetReceived } from "../../../src/line/chat_entries.ts";
 import { Receiver, type ReceiverDeps } from "../../../src/line/receiver.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
-import type { Kv } from "../../../src/store/kv.ts";
+import { type Kv, prefix } from "../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 import { openAuthState } from "../../../src/whatsapp/baileys/auth_state.ts";
 import { decode, type DecodeContext } from "../../../src/whatsapp/baileys/incoming/decode.ts";
 import { Journal } from "../../../src/whatsapp/baileys/incoming/journal.ts";
-import { recall } from "../../../src/whatsapp/baileys/stored_messages.ts";
+import { eraseReceived, recall } from "../../../src/whatsapp/baileys/stored_messages.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 const LINE = { id: "ses_1", accountId: "acc_1" };
@@ -123,4 +127,36 @@ Deno.test("a stranger's original takes no more than its text, and can still be a
     }
     await take("usual", LONG.contact!(1_000));
     assert.equal((await recall(line, "usual"))?.kind, "contact");
+  }));
+
+Deno.test("what strangers write takes no more than the account's room, with what is kept beside it", () =>
+  withLine(async (take, kv) => {
+    const [runtime, seal] = [testRuntime(), makeSeal(sealKey("a secret of the tests"), testRuntime().random)];
+    const keepBytes = 5_000_000;
+    for (let i = 0; i < 20; i++) await take(`long ${i}`, LONG.text!(200_000));
+    const kept = async () => {
+      const families = new Map<string, { rows: number; bytes: number }>();
+      for (const family of ["event", "chat_message", "wa"]) {
+        for await (const { key, value } of kv.list({ prefix: prefix<unknown>(family) })) {
+          const name = family === "wa" ? String(key[2]) : family;
+          const { rows, bytes } = families.get(name) ?? { rows: 0, bytes: 0 };
+          families.set(name, { rows: rows + 1, bytes: bytes + serialize(value).length });
+        }
+      }
+      return families;
+    };
+    const bytesOf = (families: Awaited<ReturnType<typeof kept>>) =>
+      [...families.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    const before = await kept();
+    assert.ok(bytesOf(before) > keepBytes);
+    const network = {
+      eraseReceived: (lineId: string, messages: readonly { chat: string; networkId: string }[]) =>
+        eraseReceived({ kv, seal, lineId }, messages),
+    };
+    const forget = (events: readonly LoggedEvent[]) => forgetReceived({ kv, network, chats: chatsOn(kv) }, events);
+    const removed = await runtime.clock.during(sweepSurplus(kv, runtime, { keepBytes, forget }));
+    const after = await kept();
+    assert.ok(bytesOf(after) <= keepBytes, `${bytesOf(after)} bytes are kept`);
+    assert.ok(removed > 5 && removed < 20);
+    for (const family of ["event", "chat_message", "received"]) assert.equal(after.get(family)?.rows, 20 - removed);
   }));

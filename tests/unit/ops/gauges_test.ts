@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { addGauges, addProcessGauges } from "../../../src/ops/gauges.ts";
+import { eventKeys } from "../../../src/event/rows.ts";
 import { makeQueuedCount } from "../../../src/message/history/counts.ts";
 import { positionAt } from "../../../src/message/queue/place.ts";
 import { makeMetrics, type Metrics } from "../../../src/ops/metrics.ts";
@@ -19,6 +20,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
   await world.addLine("ses_2", { linked: false, halted: true });
   const retries = new Change();
   for (const order of ["a", "b", "c"]) retries.set(webhookKeys.dueAttempt("whk_1", world.clock.now(), order), 2);
+  retries.add(eventKeys.eventBytes("acc_2"), 5_000_000).add(eventKeys.eventBytes("acc_3"), 2_000_000);
   await world.kv.commit(retries);
   await world.clock.advance(2_000);
   world.clock.jump(2 * 3_600_000);
@@ -37,6 +39,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
       "paloma_whatsapp_web_version_age_seconds 0",
       "paloma_messages_queued 0",
       "paloma_webhook_retries_waiting 3",
+      "paloma_event_bytes_most 5000000",
       "paloma_http_connections 7",
     ]
   ) assert.ok(lines.includes(expected), `${expected} is missing in\n${lines.join("\n")}`);
