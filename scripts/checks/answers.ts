@@ -18,7 +18,7 @@ const phoneOf = (flow: number, i: number) => `49175700${flow}${String(i).padStar
 /** People of each flow; each does one thing at a time. */
 const PEOPLE = 3;
 /** How long the gateway may be away, and what it says may be on its way. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 
 const pause = (ms: number) => sleep(systemClock, ms);
 
@@ -72,7 +72,10 @@ async function menu(person: string): Promise<void> {
     const text = `Tea or coffee, ${person}, round ${i}?`;
     const options = [{ id: "tea", label: "Tea" }, { id: "coffee", label: "Coffee" }];
     const { messageId } = await ask(stage, "POST", "/messages/send/choices", { to: person, text, options });
-    await patiently(text, async () => (await stage.inbox(person)).some((m) => m.text?.startsWith(text)));
+    await patiently(text, async () => {
+      if ((await stage.inbox(person)).some((m) => m.text?.startsWith(text))) return true;
+      throw new Error(JSON.stringify(await ask(stage, "GET", `/messages/${messageId}`)));
+    });
     await says(stage, person, i % 2 ? "2" : "tea");
     asked.push(messageId);
     counts.answers++;
