@@ -3,7 +3,7 @@
  * queue (docs/queue.md), written anew here.
  */
 import assert from "node:assert/strict";
-import { chatOf, hasEnded, type Message, PRIORITIES } from "../../src/message/message.ts";
+import { chatOf, hasEnded, isProposed, type Message, PRIORITIES } from "../../src/message/message.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import { waitingSince } from "../../src/message/queue/place.ts";
 import { messageKeys } from "../../src/message/rows.ts";
@@ -81,12 +81,15 @@ export class QueueModel {
     const now = this.#now();
     if (before) {
       assert(!hasEnded(before.message) || before.message.status === message.status, `${message.id} ended twice`);
+      assert(message.status !== "processing" || !isProposed(before.message), `${message.id} left unapproved`);
       if (message.status === "processing" && before.message.status === "queued") this.#departs(message, aheadMs);
     } else assert.equal(message.status, "queued");
     this.#known.set(message.id, {
       message,
       changedAt: now,
-      placedAt: before?.message.position === message.position ? before.placedAt : now,
+      placedAt: before?.message.position === message.position && isProposed(before.message) === isProposed(message)
+        ? before.placedAt
+        : now,
     });
   }
 
@@ -101,7 +104,7 @@ export class QueueModel {
     // One that may have left goes again before all others.
     if (message.attempts > 1) return;
     const counting = this.#counting.filter((known) => known.message.sessionId === sessionId);
-    const waiting = counting.filter((known) => known.message.status === "queued");
+    const waiting = counting.filter(({ message }) => message.status === "queued" && !isProposed(message));
     const ofChat = ({ message: { to } }: Known) => chatOf(to) === chatOf(message.to);
     const isReady = ({ message: { sendAt, bulkId }, placedAt }: Known) =>
       Math.max(placedAt, (sendAt ?? 0) - aheadMs, this.#published.get(bulkId ?? "") ?? 0) < now;

@@ -1,10 +1,11 @@
 /**
- * Processes with clocks of their own accept, move, edit and cancel messages while lines send, each between the store
+ * Processes with clocks of their own accept, approve, move, edit and cancel messages while lines send, each between the store
  * calls of the others; processes die, and commits are written without an answer. Whatever happens, every departure
  * keeps the rules of the queue (`QueueModel`), every accepted message has one end, and no row stays behind.
  */
 import { chatsOn } from "../../support/chats.ts";
 import assert from "node:assert/strict";
+import type { Caller } from "../../../src/account/account.ts";
 import { Idempotency } from "../../../src/account/idempotency.ts";
 import { Problem } from "../../../src/errors.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
@@ -17,7 +18,7 @@ import type { Runner } from "../../../src/line/runner/runner.ts";
 import { makeAccept } from "../../../src/message/accept.ts";
 import { finishBulks, makeSweepStaged } from "../../../src/message/bulk.ts";
 import { makeQueuedCount, settleAllRefunds } from "../../../src/message/history/counts.ts";
-import { hasEnded, type Message, PRIORITIES } from "../../../src/message/message.ts";
+import { hasEnded, isProposed, type Message, PRIORITIES } from "../../../src/message/message.ts";
 import { expireMessages } from "../../../src/message/queue/across_lines.ts";
 import { Queued } from "../../../src/message/queued.ts";
 import { Recorder } from "../../../src/message/record.ts";
@@ -33,7 +34,7 @@ import { SEAL } from "../../support/line_world.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 import { QueueModel } from "../../support/queue_model.ts";
 import { confirmedBy, ManualClock, seededRandom, testRuntime } from "../../support/runtime.ts";
-import { aLine, aPlan, aSend, keysUnder } from "../../support/send_world.ts";
+import { aCaller, aLine, aPlan, aSend, keysUnder } from "../../support/send_world.ts";
 
 const ACCOUNT = "acc_1";
 const DAY_MS = 24 * 3_600_000;
@@ -49,6 +50,8 @@ const OPERATIONS = 500;
 /** A bulk of `LARGE` messages with this text does not fit into one commit. */
 const LONG = "long ".repeat(5_000);
 const LARGE = 12;
+/** A key that only proposes. */
+const AGENT: Caller["key"] = { id: "key_1", name: "agent", scopes: ["propose"], allowedIps: [], allowedDomains: [] };
 
 interface Worker {
   memory: MemoryKv;
@@ -129,7 +132,7 @@ async function run(seed: number): Promise<void> {
         await others();
         const version = await memory.commit(change);
         await others();
-        if (operationsLeft === 0 || !chance(1)) return version;
+        if (operationsLeft <= 0 || !chance(1)) return version;
         // Nobody is told of what was written; the supervisor finds it.
         for (const lineId of LINES) queueChanged(lineId);
         throw new StoreError("unavailable", "the answer was lost");
@@ -208,6 +211,7 @@ async function run(seed: number): Promise<void> {
     const bulk = chance(15);
     const isLarge = bulk && chance(60);
     const command: SendCommand = aSend({
+      caller: chance(20) && !isLarge ? { ...aCaller(), key: AGENT } : aCaller(),
       line: aLine(oneOf(LINES)),
       items: Array.from({ length: isLarge ? LARGE : bulk ? random.between(1, LARGE) : 1 }, () => ({
         to: number() + (chance(20) ? "@s.whatsapp.net" : ""),
@@ -243,6 +247,8 @@ async function run(seed: number): Promise<void> {
     // Above all one whose time is coming.
     const isDue = ({ sendAt }: Message) => sendAt !== null && Math.abs(sendAt - clock.now()) <= MOST_AHEAD_MS;
     const due = waiting.filter(isDue);
+    const proposed = waiting.filter(isProposed);
+    if (proposed.length > 0 && chance(10)) return void await api.queued.approve(ACCOUNT, oneOf(proposed).id);
     const { id, bulkId } = oneOf(due.length > 0 && chance(50) ? due : waiting);
     if (kind <= 60) {
       const sendAt = soon(api.runtime.clock.now());
@@ -300,6 +306,8 @@ async function run(seed: number): Promise<void> {
     await makeProcess().memory.commit(new Change().delete(lineKeys.queuePaused(lineId)));
     await clock.during(move(lineId, "dies"));
   }
+  const { queued } = makeApi();
+  for (const { id } of model.accepted.filter(isProposed)) await clock.during(queued.approve(ACCOUNT, id));
   for (let i = 0; i < 24 && !model.accepted.every(hasEnded); i++) await clock.advance(DAY_MS / 24);
   for (const { runner } of workers.values()) await clock.during(runner.stop());
   assert.deepEqual(faults, [], `seed ${seed}`);
@@ -325,7 +333,7 @@ async function checkEnd(
   { model: { accepted }, answers }: { model: QueueModel; answers: Map<string, SendOutcome["kind"][]> },
 ): Promise<void> {
   assert.deepEqual(accepted.filter((message) => !hasEnded(message)), []);
-  for (const family of ["queue", "schedule", "chat_queue", "staged_bulk", "open_bulk", "expiry"]) {
+  for (const family of ["queue", "schedule", "proposal", "chat_queue", "staged_bulk", "open_bulk", "expiry"]) {
     assert.deepEqual(await keysUnder(kv, [family]), []);
   }
   const ids = accepted.map(({ id }) => id).sort();
