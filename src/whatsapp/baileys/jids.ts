@@ -15,6 +15,26 @@ export interface OwnJids {
   lid?: string;
 }
 
+/** Servers under which events name nobody, and those that they stand for. */
+const OTHER_NAMES: Readonly<Record<string, string>> = {
+  "c.us": "s.whatsapp.net",
+  hosted: "s.whatsapp.net",
+  "hosted.lid": "lid",
+};
+const PLAIN = /^[\w.-]+@(s\.whatsapp\.net|lid|g\.us|newsletter|bot|broadcast)$/;
+
+/** Returns an address of the network as events name it: without a device, and for each person on one server. */
+export function plainJid(jid: string): string {
+  const { user, server } = jidDecode(jid) ?? {};
+  return server === undefined ? "" : `${user}@${OTHER_NAMES[server] ?? server}`;
+}
+
+/** The same for what a sender wrote. Null if it is no address. */
+export function writtenJid(text: string | null | undefined): string | null {
+  const jid = plainJid(text ?? "");
+  return PLAIN.test(jid) ? jid : null;
+}
+
 /** Returns the digits of a phone-number JID. */
 export function digitsOf(jid: string): string {
   return jidDecode(jid)?.user ?? "";

@@ -10,8 +10,9 @@ import { isJidStatusBroadcast, proto } from "@whiskeysockets/baileys";
 import type { Incoming, IncomingChange, Quoted } from "../../incoming.ts";
 import type { Timer } from "../rows.ts";
 import { LONGEST_ID } from "../stanza.ts";
+import { writtenJid } from "../jids.ts";
 import { type Field, type Message, type Notes, rowsOf } from "./kinds/kinds.ts";
-import { plain, present, type Said } from "./kinds/said.ts";
+import { type Details, first, lines, plain, present, presentOrNull, type Said } from "./kinds/said.ts";
 
 export type { MediaContent, MediaKind } from "./kinds/said.ts";
 
@@ -39,6 +40,7 @@ export function contentOf(message: Message): FullContent | null {
   const details = present({
     disappearing: info?.expiration || disappearing,
     album: albumOf(message) ?? albumOf(inner),
+    ...info && besideOf(info),
     ...content.details,
   });
   return {
@@ -155,13 +157,34 @@ function contextIn(message: Message): proto.IContextInfo | null | undefined {
   return bodies.find((body) => body?.contextInfo)?.contextInfo;
 }
 
+/** What is shown above or below a message: where it was forwarded from, a preview, a button, the groups it names. */
+function besideOf(info: proto.IContextInfo): Details {
+  const { forwardedNewsletterMessageInfo: channel, quotedAd, actionLink, groupMentions } = info;
+  const card = adOf(info) ? null : info.externalAdReply;
+  return {
+    forwardedFrom: presentOrNull({
+      id: writtenJid(channel?.newsletterJid),
+      name: channel?.newsletterName || info.forwardedAiBotMessageInfo?.botName,
+    }),
+    memberLabel: info.memberLabel?.label,
+    preview: presentOrNull({
+      title: lines([card?.title, quotedAd?.advertiserName]),
+      text: lines([card?.body, quotedAd?.caption]),
+    }),
+    action: actionLink && presentOrNull({ text: actionLink.buttonTitle, url: actionLink.url }),
+    groups: first(groupMentions).map(({ groupJid, groupSubject }) =>
+      present({ id: writtenJid(groupJid), name: groupSubject })
+    ).toArray(),
+  };
+}
+
 function contextOf(info: proto.IContextInfo | null | undefined): Context {
   const { stanzaId, participant, remoteJid, quotedMessage, mentionedJid, isForwarded } = info ?? {};
   const text = quotedMessage ? firstText(quotedMessage) : null;
   const status = isJidStatusBroadcast(remoteJid ?? "") ? { status: true as const } : {};
   return {
-    quoted: stanzaId ? { messageId: stanzaId, participant: participant || null, text, ...status } : null,
-    mentions: mentionedJid?.slice(0, MOST_MENTIONS) ?? [],
+    quoted: stanzaId ? { messageId: stanzaId, participant: writtenJid(participant), text, ...status } : null,
+    mentions: [...new Set(first(mentionedJid, MOST_MENTIONS).map(writtenJid).filter((jid) => jid !== null))],
     isForwarded: isForwarded ?? false,
     ad: info ? adOf(info) : null,
   };
@@ -180,6 +203,7 @@ function adOf(info: proto.IContextInfo): Incoming["ad"] {
     sourceUrl,
     sourceApp,
     clickId: ctwaClid,
+    greeting: info.externalAdReply?.greetingMessageBody,
     conversionSource: info.conversionSource,
     entryPoint: info.entryPointConversionSource,
   });

@@ -6,7 +6,6 @@ import {
   isJidBroadcast,
   isJidGroup,
   isLidUser,
-  jidNormalizedUser,
   normalizeMessageContent,
   proto,
   type WAMessage,
@@ -19,7 +18,7 @@ import type { UndecryptedEntry } from "./journal.ts";
 import type { PhoneOf } from "./numbers.ts";
 import { messageIn } from "./plaintext.ts";
 import { type Adder, type FindOriginal, readVote, unsealed } from "./sealed.ts";
-import { digitsOf, isOwn, numberIn, type OwnJids } from "../jids.ts";
+import { digitsOf, isOwn, numberIn, type OwnJids, plainJid } from "../jids.ts";
 import type { Timer } from "../rows.ts";
 import { LONGEST_ID } from "../stanza.ts";
 
@@ -114,7 +113,7 @@ async function toIncoming(message: WAMessage, context: DecodeContext): Promise<I
   if (!content && !change) return null;
   const { quoted, mentions, media, ...said } = content ?? NOTHING;
   const { me } = context;
-  const named = (jid: string) => isOwn(jid, me) ? jidNormalizedUser(me.id) : jidNormalizedUser(jid);
+  const named = (jid: string) => isOwn(jid, me) ? plainJid(me.id) : jid;
   return {
     ...await envelopeOf(message, context),
     ...said,
@@ -124,7 +123,7 @@ async function toIncoming(message: WAMessage, context: DecodeContext): Promise<I
       participant: quoted.participant && named(quoted.participant),
       fromMe: isOwn(quoted.participant ?? "", me),
     },
-    mentions: mentions.map(named),
+    mentions: [...new Set(mentions.map(named))],
     details: said.details && withNamed(said.details, named),
     change,
     undecryptable: false,
@@ -138,11 +137,17 @@ async function noteTimer({ key, message }: WAMessage, context: DecodeContext): P
   await context.timer([remoteJid!, ...(remoteJidAlt ? [remoteJidAlt] : [])], timer);
 }
 
+/** Where details name somebody. */
+const NAMES = [["target", "participant"], ["order", "seller"], ["product", "seller"], ["payment", "from"]] as const;
+
 /** Names the line by its number where details name somebody. */
 function withNamed(details: Record<string, unknown>, named: (jid: string) => string): Record<string, unknown> {
-  const { target } = details as { target?: { participant?: string } };
-  if (!target?.participant) return details;
-  return { ...details, target: { ...target, participant: named(target.participant) } };
+  const shown = { ...details };
+  for (const [member, name] of NAMES) {
+    const one = shown[member] as Record<string, string> | undefined;
+    if (one?.[name]) shown[member] = { ...one, [name]: named(one[name]) };
+  }
+  return shown;
 }
 
 function adderOf({ key }: Pick<WAMessage, "key">, { me }: DecodeContext): Adder {
@@ -190,10 +195,10 @@ async function envelopeOf(
 ): Promise<Pick<Incoming, "networkId" | "chat" | "participant" | "fromMe" | "number" | "pushName" | "timestamp">> {
   const { key } = message;
   const remote = key.remoteJid!;
-  const participant = key.participant ? jidNormalizedUser(key.participant) : null;
+  const participant = key.participant ? plainJid(key.participant) : null;
   const fromMe = key.fromMe ?? false;
   // For its recipients, a broadcast list is a 1:1 chat.
-  const chat = isJidBroadcast(remote) && participant ? participant : jidNormalizedUser(remote);
+  const chat = isJidBroadcast(remote) && participant ? participant : plainJid(remote);
   const sender = fromMe ? context.me.id : participant ?? chat;
   const other = fromMe ? undefined : key.participantAlt ?? key.remoteJidAlt;
   return {

@@ -10,7 +10,6 @@ import {
   getBinaryNodeChildren,
   isJidGroup,
   isLidUser,
-  jidNormalizedUser,
   type WASocket,
 } from "@whiskeysockets/baileys";
 import { detached } from "../../../base/retry.ts";
@@ -18,7 +17,7 @@ import { KeyedQueue } from "../../../base/keyed_queue.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { GroupNow, MembersChange, Notice, PresenceState } from "../../incoming.ts";
 import { memberOf } from "../chats/groups.ts";
-import { numberIn } from "../jids.ts";
+import { numberIn, plainJid } from "../jids.ts";
 import { LONGEST_ID, withhold } from "../stanza.ts";
 import type { PhoneOf } from "./numbers.ts";
 
@@ -64,15 +63,15 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
   }
 
   async function numberOf(jid: string, chat: string, phone?: string): Promise<string | null> {
-    return numberIn(jid, phone) ?? (isLidUser(jid) ? numberIn(await phoneOf(jidNormalizedUser(jid), chat)) : null);
+    return numberIn(jid, phone) ?? (isLidUser(jid) ? numberIn(await phoneOf(plainJid(jid), chat)) : null);
   }
 
   async function callOf(stanza: BinaryNode): Promise<Notice[]> {
     const [offer] = getAllBinaryNodeChildren(stanza);
     const { from = "" } = stanza.attrs;
     const { "call-id": callId, "call-creator": creator = from, caller_pn: phone, "group-jid": group } = offer!.attrs;
-    const chat = jidNormalizedUser(group ?? from);
-    const number = await numberOf(jidNormalizedUser(creator), chat, phone);
+    const chat = plainJid(group ?? from);
+    const number = await numberOf(plainJid(creator), chat, phone);
     return [{ kind: "call", id: `call ${callId}`, chat, callId: callId!, number, video: hasVideo(offer!) }];
   }
 
@@ -103,8 +102,8 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
   async function showPresence(stanza: BinaryNode): Promise<void> {
     const { from = "", participant = from } = stanza.attrs;
     const state = stateOf(stanza);
-    const chat = jidNormalizedUser(from);
-    const number = await numberOf(jidNormalizedUser(participant), chat);
+    const chat = plainJid(from);
+    const number = await numberOf(plainJid(participant), chat);
     if (state) await receive({ kind: "presence", id: null, chat, number, state });
   }
 

@@ -5,7 +5,6 @@ import {
   getBinaryNodeChildren,
   isJidBroadcast,
   isJidGroup,
-  jidNormalizedUser,
   type WASocket,
 } from "@whiskeysockets/baileys";
 import { detached } from "../../../base/retry.ts";
@@ -13,7 +12,7 @@ import { within } from "../../../base/within.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { Notice, Receipt } from "../../incoming.ts";
-import { isOwn, type OwnJids, ownJids } from "../jids.ts";
+import { isOwn, type OwnJids, ownJids, plainJid } from "../jids.ts";
 import { LONGEST_ID } from "../stanza.ts";
 
 /** The meaning of a receipt's type for a message that the line sent. Other types do not concern its status. */
@@ -90,8 +89,8 @@ export function receiptsOf(stanza: BinaryNode, me: OwnJids, now: number): Receip
     if (!status || networkId.length > LONGEST_ID || isOwn(by, me)) return [];
     return {
       networkId,
-      chat: jidNormalizedUser(from),
-      participant: isOfMany(from) ? jidNormalizedUser(by) : null,
+      chat: plainJid(from),
+      participant: isOfMany(from) ? plainJid(by) : null,
       status,
       at: timeOf(at) ?? now,
     };
@@ -110,7 +109,7 @@ export function ownReadingOf(stanza: BinaryNode, me: OwnJids): OwnReading | null
   return {
     kind: "read",
     id: null,
-    chat: jidNormalizedUser(chat),
+    chat: plainJid(chat),
     networkIds: networkIds.filter((id) => id.length <= LONGEST_ID),
   };
 }

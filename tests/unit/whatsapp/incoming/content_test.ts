@@ -88,7 +88,7 @@ const TABLE: [
   }],
   ["a preview of a link that names no source", {
     extendedTextMessage: { text: "hi", contextInfo: { externalAdReply: { title: "A page" } } },
-  }, { type: "extendedTextMessage", text: "hi" }],
+  }, { type: "extendedTextMessage", text: "hi", details: { preview: { title: "A page" } } }],
   ["a view-once video as newer apps send it", { videoMessage: { viewOnce: true } }, {
     type: "videoMessage",
     text: null,

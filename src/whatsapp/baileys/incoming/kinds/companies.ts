@@ -4,14 +4,21 @@ import {
   amountOf,
   type Details,
   file,
-  jidOf,
+  first,
+  lines,
   type MediaContent,
+  MOST_MEMBERS,
   placeOf,
   plain,
   present,
   presentOrNull,
   type Said,
 } from "./said.ts";
+import { writtenJid } from "../../jids.ts";
+
+/** No app shows more of them. */
+const MOST_BUTTONS = 100;
+const MOST_CARDS = 20;
 
 /** What stands above a text: a title, or a file, a place or a product. */
 interface Header {
@@ -36,9 +43,17 @@ function headed(text: string | null | undefined, header: Header | null | undefin
     : videoMessage
     ? file("unknown", "video", videoMessage).media
     : of?.media ?? null;
-  const words = [title, subtitle, documentMessage?.caption, imageMessage?.caption, videoMessage?.caption];
+  const words = [
+    title,
+    subtitle,
+    documentMessage?.caption,
+    imageMessage?.caption,
+    videoMessage?.caption,
+    productMessage?.body,
+    productMessage?.footer,
+  ];
   const said = plain("unknown", text || words.find(Boolean) || of?.text, {
-    header: words.filter(Boolean).join("\n"),
+    header: lines(words),
     location: locationMessage && presentOrNull(placeOf(locationMessage)),
     ...of?.details,
     ...present(details),
@@ -54,13 +69,26 @@ export function template(m: proto.Message.ITemplateMessage): Said {
     const { hydratedContentText, hydratedTitleText, hydratedFooterText, hydratedButtons } = hydrated;
     return headed(hydratedContentText, { ...hydrated, title: hydratedTitleText }, {
       footer: hydratedFooterText,
-      buttons: (hydratedButtons ?? []).map(hydratedButton),
+      buttons: first(hydratedButtons, MOST_BUTTONS).map(hydratedButton).toArray(),
     });
   }
   const { content, footer, highlyStructuredMessage } = fourRowTemplate ?? {};
   const said = content ? structured(content) : plain("unknown", null);
   const title = highlyStructuredMessage && structured(highlyStructuredMessage).text;
-  return headed(said.text, { ...fourRowTemplate, title }, { footer: footer && structured(footer).text });
+  return headed(said.text, { ...fourRowTemplate, title }, {
+    footer: footer && structured(footer).text,
+    buttons: first(fourRowTemplate?.buttons, MOST_BUTTONS).map(unfilledButton).toArray(),
+  });
+}
+
+function unfilledButton({ quickReplyButton, urlButton, callButton }: proto.ITemplateButton): Details {
+  const filled = (words: proto.Message.IHighlyStructuredMessage | null | undefined) => words && structured(words).text;
+  return present({
+    id: quickReplyButton?.id,
+    text: filled((quickReplyButton ?? urlButton ?? callButton)?.displayText),
+    url: filled(urlButton?.url),
+    phone: filled(callButton?.phoneNumber),
+  });
 }
 
 function hydratedButton({ quickReplyButton, urlButton, callButton }: proto.IHydratedTemplateButton): Details {
@@ -75,24 +103,32 @@ function hydratedButton({ quickReplyButton, urlButton, callButton }: proto.IHydr
 /** A template that the recipient's app would fill in: its words, if the sender did, else what would be filled in. */
 export function structured(m: proto.Message.IHighlyStructuredMessage): Said {
   if (m.hydratedHsm) return template(m.hydratedHsm);
-  return plain("unknown", (m.params ?? []).join(" "), { template: m.elementName });
+  const params = m.params?.length ? first(m.params) : first(m.localizableParams).map((param) => param.default ?? "");
+  return plain("unknown", params.toArray().join(" "), { template: m.elementName });
 }
 
 export function interactive(m: proto.Message.IInteractiveMessage): Said {
   const { header, body, footer, nativeFlowMessage, carouselMessage, shopStorefrontMessage, collectionMessage } = m;
-  const flows = (nativeFlowMessage?.buttons ?? []).map(flowOf);
-  const cards = (carouselMessage?.cards ?? []).map((card) => {
+  const flows = first(nativeFlowMessage?.buttons, MOST_BUTTONS).map(flowOf).toArray();
+  const cards = first(carouselMessage?.cards, MOST_CARDS).map((card) => {
     const { text, details } = interactive(card);
     return present({ text, ...details });
-  });
+  }).toArray();
   return headed(body?.text, header, {
     footer: footer?.text,
     buttons: flows.flatMap(({ buttons }) => buttons),
     order: flows.find(({ order }) => order !== null)?.order,
     cards,
+    offer: nativeFlowMessage && offerOf(nativeFlowMessage),
     shop: shopStorefrontMessage?.id,
     collection: collectionMessage?.id,
   });
+}
+
+/** An offer that ends some time, which stands beside the buttons. */
+function offerOf({ messageParamsJson }: proto.Message.InteractiveMessage.INativeFlowMessage): Details | null {
+  const { text, url, copy_code } = (recordOf(messageParamsJson).limited_time_offer ?? {}) as Record<string, unknown>;
+  return presentOrNull({ text: textOf(text), url: textOf(url), copy: textOf(copy_code) });
 }
 
 /** Reads a button of a native flow, whose content is JSON of the sender's. Lists are buttons of their rows. */
@@ -145,11 +181,9 @@ function recordOf(text: string | null | undefined): Record<string, unknown> {
   }
 }
 
-const MOST_ROWS = 100;
-
 function listOf(value: unknown): Record<string, unknown>[] {
   if (!Array.isArray(value)) return [];
-  return value.filter((each) => typeof each === "object" && each !== null).slice(0, MOST_ROWS);
+  return first(value, MOST_BUTTONS).filter((each) => typeof each === "object" && each !== null).toArray();
 }
 
 function textOf(value: unknown): string | undefined {
@@ -160,23 +194,23 @@ export function buttons(m: proto.Message.IButtonsMessage): Said {
   const { contentText, text, footerText, buttons } = m;
   return headed(contentText, { ...m, title: text }, {
     footer: footerText,
-    buttons: (buttons ?? []).map(({ buttonId, buttonText, nativeFlowInfo }) =>
+    buttons: first(buttons, MOST_BUTTONS).map(({ buttonId, buttonText, nativeFlowInfo }) =>
       present({
         id: buttonId,
         text: buttonText?.displayText ?? textOf(recordOf(nativeFlowInfo?.paramsJson).display_text),
       })
-    ),
+    ).toArray(),
   });
 }
 
 export function list(m: proto.Message.IListMessage): Said {
   const { title, description, buttonText, footerText, sections, productListInfo } = m;
-  const rows = (sections ?? []).flatMap((section) =>
-    (section.rows ?? []).map((row) => rowOf({ ...row, section: section.title }))
-  );
-  const products = (productListInfo?.productSections ?? []).flatMap(({ title, products }) =>
-    (products ?? []).map(({ productId }) => present({ id: productId, section: title }))
-  );
+  const rows = first(sections, MOST_BUTTONS).flatMap((section) =>
+    first(section.rows).map((row) => rowOf({ ...row, section: section.title }))
+  ).take(MOST_MEMBERS).toArray();
+  const products = first(productListInfo?.productSections, MOST_BUTTONS).flatMap(({ title, products }) =>
+    first(products).map(({ productId }) => present({ id: productId, section: title }))
+  ).take(MOST_MEMBERS).toArray();
   return headed(description, { title }, { footer: footerText, button: buttonText, buttons: rows, products });
 }
 
@@ -189,7 +223,7 @@ export function order(m: proto.Message.IOrderMessage): Said {
     total: amountOf(totalAmount1000),
     currency: totalCurrencyCode,
     title: orderTitle,
-    seller: jidOf(sellerJid),
+    seller: writtenJid(sellerJid),
   };
   return plain("unknown", message || orderTitle, { order: presentOrNull(order) });
 }
@@ -205,7 +239,7 @@ export function product(m: proto.Message.IProductMessage): Said {
     price: amountOf(priceAmount1000),
     currency: currencyCode,
     url,
-    seller: jidOf(businessOwnerJid),
+    seller: writtenJid(businessOwnerJid),
   };
   const said = plain("unknown", body || title || catalog?.title, {
     product: presentOrNull(shown),

@@ -89,9 +89,7 @@ export function rowsOf(textOf: TextOf) {
     ),
     statusStickerInteractionMessage: read(people.answer),
     bcallMessage: read((m: proto.Message.IBCallMessage) => plain("unknown", m.caption)),
-    richResponseMessage: read((m: proto.IAIRichResponseMessage) =>
-      plain("unknown", (m.submessages ?? []).map(({ messageText }) => messageText).filter(Boolean).join("\n"))
-    ),
+    richResponseMessage: read(people.richResponse),
 
     templateMessage: read(companies.template),
     highlyStructuredMessage: read(companies.structured),

@@ -4,7 +4,8 @@ import {
   amountOf,
   type Details,
   file,
-  jidOf,
+  first,
+  lines,
   placeOf,
   plain,
   present,
@@ -13,10 +14,21 @@ import {
   targetOf,
   timeOf,
 } from "./said.ts";
+import { writtenJid } from "../../jids.ts";
 
 export function text(m: proto.Message.IExtendedTextMessage): Said {
-  const { text, matchedText, title, description } = m;
-  return plain("extendedTextMessage", text, { link: matchedText, linkTitle: title, linkDescription: description });
+  const { text, matchedText, title, linkPreviewMetadata: more } = m;
+  const linkDescription = lines([
+    m.inviteLinkParentGroupSubjectV2,
+    m.description,
+    more?.videoContentCaption,
+    ...[m.musicMetadata, more?.musicMetadata].flatMap((
+      music,
+    ) => [music?.title, music?.author, music?.artistAttribution]),
+    ...[m.paymentLinkMetadata, more?.paymentLinkMetadata].map((payment) => payment?.button?.displayText),
+    ...first(m.endCardTiles).flatMap(({ username, caption }) => [username, caption]),
+  ]);
+  return plain("extendedTextMessage", text, { link: matchedText, linkTitle: title, linkDescription });
 }
 
 export function audio(m: proto.Message.IAudioMessage): Said {
@@ -50,8 +62,10 @@ export function contact(m: proto.Message.IContactMessage): Said {
 }
 
 export function contacts({ displayName, contacts }: proto.Message.IContactsArrayMessage): Said {
-  return plain("contactsArrayMessage", displayName, { contacts: (contacts ?? []).map(cardOf) });
+  return plain("contactsArrayMessage", displayName, { contacts: first(contacts).map(cardOf).toArray() });
 }
+
+const MOST_COLUMNS = 100;
 
 /** Most numbers that are read of a contact card. */
 const MOST_PHONES = 50;
@@ -72,15 +86,21 @@ function phonesOf(vcard: string): string[] {
   return [...phones];
 }
 
-export function poll({ name, options, selectableOptionsCount }: proto.Message.IPollCreationMessage): Said {
-  const names = (options ?? []).map(({ optionName }) => optionName);
-  return plain("pollCreationMessage", name, { options: names, selectable: selectableOptionsCount || null });
+export function poll(
+  { name, options, selectableOptionsCount, correctAnswer }: proto.Message.IPollCreationMessage,
+): Said {
+  const details = {
+    options: first(options).map(({ optionName }) => optionName).toArray(),
+    selectable: selectableOptionsCount || null,
+    correct: correctAnswer?.optionName,
+  };
+  return plain("pollCreationMessage", name, details);
 }
 
 export function pollResult({ name, pollVotes }: proto.Message.IPollResultSnapshotMessage): Said {
-  const votes = (pollVotes ?? []).map(({ optionName, optionVoteCount }) =>
+  const votes = first(pollVotes).map(({ optionName, optionVoteCount }) =>
     present({ name: optionName, votes: Number(optionVoteCount ?? 0) })
-  );
+  ).toArray();
   return plain("unknown", name, { votes });
 }
 
@@ -109,12 +129,21 @@ export function eventResponse(
 
 export function groupInvite(m: proto.Message.IGroupInviteMessage): Said {
   const { groupJid, inviteCode, groupName, inviteExpiration, caption } = m;
-  const invite = { groupId: jidOf(groupJid), code: inviteCode, name: groupName, expiresAt: timeOf(inviteExpiration) };
+  const invite = {
+    groupId: writtenJid(groupJid),
+    code: inviteCode,
+    name: groupName,
+    expiresAt: timeOf(inviteExpiration),
+  };
   return plain("unknown", caption || groupName, { invite: presentOrNull(invite) });
 }
 
 export function channelInvite(m: proto.Message.INewsletterAdminInviteMessage): Said {
-  const channel = presentOrNull({ id: m.newsletterJid, name: m.newsletterName, expiresAt: timeOf(m.inviteExpiration) });
+  const channel = presentOrNull({
+    id: writtenJid(m.newsletterJid),
+    name: m.newsletterName,
+    expiresAt: timeOf(m.inviteExpiration),
+  });
   return plain("unknown", m.caption || m.newsletterName, { channel });
 }
 
@@ -126,7 +155,7 @@ export function payment(noteOf: (note: proto.IMessage) => string | null) {
     const payment = {
       amount: money,
       currency: amount?.currencyCode || currencyCodeIso4217,
-      from: jidOf(requestFrom),
+      from: writtenJid(requestFrom),
       expiresAt: timeOf(expiryTimestamp),
     };
     const target = targetOf(requestMessageKey);
@@ -152,4 +181,24 @@ export function stickerPack(
 ): Said {
   const stickerPack = presentOrNull({ id: stickerPackId, name, publisher, description: packDescription });
   return plain("unknown", caption || name || packDescription, { stickerPack });
+}
+
+/** What an assistant answers, part by part. */
+export function richResponse({ submessages }: proto.IAIRichResponseMessage): Said {
+  return plain("unknown", lines(first(submessages).flatMap(wordsOf)));
+}
+
+function wordsOf(part: proto.IAIRichResponseSubMessage): (string | null | undefined)[] {
+  const { messageText, imageMetadata, codeMetadata, tableMetadata, latexMetadata, mapMetadata } = part;
+  return [
+    messageText,
+    imageMetadata?.imageText,
+    imageMetadata?.tapLinkUrl,
+    first(codeMetadata?.codeBlocks).map(({ codeContent }) => codeContent ?? "").toArray().join(""),
+    tableMetadata?.title,
+    ...first(tableMetadata?.rows).map(({ items }) => first(items, MOST_COLUMNS).toArray().join(" | ")),
+    latexMetadata?.text,
+    ...first(mapMetadata?.annotations).flatMap(({ title, body }) => [title, body]),
+    ...first(part.contentItemsMetadata?.itemsMetadata).map(({ reelItem }) => reelItem?.title),
+  ];
 }

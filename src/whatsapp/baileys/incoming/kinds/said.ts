@@ -1,6 +1,7 @@
 /** What a message says, and the few pieces from which the rows of the kinds are made. */
-import { jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
+import type { proto } from "@whiskeysockets/baileys";
 import type { IncomingType } from "../../../incoming.ts";
+import { writtenJid } from "../../jids.ts";
 
 /** The fields of a media message that a download needs. */
 export type MediaContent = Pick<
@@ -48,12 +49,20 @@ export function presentOrNull(record: Details): Details | null {
 /** Names the message that a key names. */
 export function targetOf(key: proto.IMessageKey | null | undefined): Details | null {
   if (!key?.id) return null;
-  return present({ messageId: key.id, fromMe: key.fromMe ?? false, participant: jidOf(key.participant) });
+  return present({ messageId: key.id, fromMe: key.fromMe ?? false, participant: writtenJid(key.participant) });
 }
 
-/** Returns the JID as `user@server`; undefined if there is none. */
-export function jidOf(jid: string | null | undefined): string | undefined {
-  return jid ? jidNormalizedUser(jid) || undefined : undefined;
+/** Apps write far shorter lists, a thousand contacts at most; a million empty members would hold the thread. */
+export const MOST_MEMBERS = 1_000;
+
+/** The members of a list that are read. */
+export function first<T>(list: readonly T[] | null | undefined, most = MOST_MEMBERS): IteratorObject<T> {
+  return (list ?? []).values().take(most);
+}
+
+/** Joins what is shown one below the other. */
+export function lines(words: Iterable<string | null | undefined>): string {
+  return [...words].filter(Boolean).join("\n");
 }
 
 /** An amount in thousandths. */
@@ -67,9 +76,7 @@ export function timeOf(seconds: number | { toNumber(): number } | null | undefin
   return Number(seconds ?? 0) > 0 && !Number.isNaN(date.getTime()) ? date.toISOString() : undefined;
 }
 
-export function placeOf(
-  place: Pick<proto.Message.ILocationMessage, "degreesLatitude" | "degreesLongitude" | "name" | "address" | "url">,
-): Details {
-  const { degreesLatitude, degreesLongitude, name, address, url } = place;
-  return { latitude: degreesLatitude, longitude: degreesLongitude, name, address, url };
+export function placeOf(place: proto.Message.ILocationMessage): Details {
+  const { degreesLatitude, degreesLongitude, name, address, url, comment } = place;
+  return { latitude: degreesLatitude, longitude: degreesLongitude, name, address, url, comment };
 }
