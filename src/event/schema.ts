@@ -3,6 +3,7 @@
  * Members are only ever added; any other change would be a new version, announced in the changelog.
  */
 import { z } from "zod";
+import { MessageDetails } from "./details.ts";
 import { INCOMING_TYPES, PRESENCE_STATES } from "../whatsapp/incoming.ts";
 
 const Time = z.iso.datetime().describe("ISO 8601, UTC.");
@@ -62,7 +63,7 @@ const received = {
   ),
   choice: z.object({ messageId: MessageId, id: z.string(), label: z.string() }).meta({ id: "ChosenOption" }).optional()
     .describe("The option of your choices that the message picks; `choice.made` tells it too."),
-  details: z.record(z.string(), z.unknown()).optional().describe("Type-specific content that has no field of its own."),
+  details: MessageDetails.optional(),
 };
 
 const changed = { messageId: NetworkId, chat: Chat, number: Number };

@@ -2,6 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { type ChatRecord, ME, type Said } from "../../chat/rows.ts";
 import type { InLine } from "../../chat/chat_index.ts";
+import { MessageDetails } from "../../event/details.ts";
 import type { ChatEntry, Listed } from "../../line/chat_history.ts";
 import { attachmentOf, detailsOf, type OutgoingContent, previewOf, typeOf } from "../../message/content.ts";
 import type { Message } from "../../message/message.ts";
@@ -45,7 +46,8 @@ const ChatMessage = z.object({
       reason: z.string().optional().openapi({ description: "Why `url` is null." }),
     }).openapi("ChatFile"),
   ),
-  details: z.record(z.string(), z.unknown()).nullable().openapi({ description: "Content that has no other field." }),
+  // A union within a union would be written out.
+  details: orNull(z.lazy(() => MessageDetails)),
   quoted: orNull(
     z.object({ messageId: z.string(), fromMe: z.boolean(), participant: text, text }).openapi("ChatQuote"),
   ).openapi({ description: "The message that this one replies to, by WhatsApp's id." }),

@@ -30,13 +30,13 @@ export function file(type: IncomingType, kind: MediaKind, from: MediaContent & {
   return { ...plain(type, from.caption), media: { kind, file: from } };
 }
 
-/** Omits members that are null, undefined, empty strings, or lists and records without members. */
+/** Omits members that are null, undefined, no number, empty strings, or lists and records without members. */
 export function present(record: Details): Details {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => !isEmpty(value)));
 }
 
 function isEmpty(value: unknown): boolean {
-  if (value === null || value === undefined || value === "") return true;
+  if (value === null || value === undefined || value === "" || Number.isNaN(value)) return true;
   return typeof value === "object" && Object.keys(value).length === 0;
 }
 

@@ -4,8 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
+import type { z } from "zod";
 import { contentOf } from "../../../../../src/whatsapp/baileys/incoming/content.ts";
 import { decode, type DecodeContext } from "../../../../../src/whatsapp/baileys/incoming/decode.ts";
+import { DETAILS, DETAILS_OF_KINDS, OtherDetails } from "../../../../../src/event/details.ts";
 import { rowsOf } from "../../../../../src/whatsapp/baileys/incoming/kinds/kinds.ts";
 import { madeAtRandom, MESSAGE } from "../../../../support/protobuf.ts";
 import { seededRandom } from "../../../../support/runtime.ts";
@@ -69,6 +71,30 @@ Deno.test("no reason for not reading a field is of none", () => {
   for (const [reason, ends] of Object.entries(NOT_READ)) {
     assert.ok([...paths].some((path) => ends.test(path)), `${reason} leaves nothing out`);
   }
+});
+
+const kindsOf = ({ shape }: (typeof DETAILS_OF_KINDS)[number]) => shape.kind.options as string[];
+/** By the type of a message, or the kind of an `unknown` one. */
+const SCHEMAS: Readonly<Record<string, z.ZodObject>> = {
+  ...DETAILS,
+  ...Object.fromEntries(DETAILS_OF_KINDS.flatMap((schema) => kindsOf(schema).map((kind) => [kind, schema]))),
+};
+
+Deno.test("the details of each kind have the members that their schema names, and no others", () => {
+  const described = new Set<string>();
+  for (let seed = 0; seed < SEEDS; seed++) {
+    const random = seededRandom(seed);
+    for (const kind of KINDS) {
+      const content = contentOf(overWire(madeAtRandom(kind, { depth: DEPTH, random }).message));
+      const { type, details } = content!;
+      const schema = SCHEMAS[type === "unknown" ? details!.kind as string : type] ?? OtherDetails;
+      const told = JSON.parse(JSON.stringify(details ?? {}));
+      // What a schema does not name is no part of what it returns.
+      assert.deepEqual(schema.parse(told), told, kind.name);
+      for (const member of Object.keys(details ?? {})) described.add(member);
+    }
+  }
+  assert.ok(described.size > 40, [...described].join());
 });
 
 const ME = { id: "491500000001:3@s.whatsapp.net", lid: "1001:3@lid" };
