@@ -105,7 +105,7 @@ export class Incoming {
     message_type: Post["message_type"],
     author: string,
   ): Promise<Post> {
-    const target = data.details?.target as { messageId: string } | undefined;
+    const target = data.details && "target" in data.details ? data.details.target : undefined;
     const referred = data.quoted?.messageId ?? target?.messageId;
     const position = referred === undefined ? null : await this.#deps.store.positions.get(sessionId, referred);
     return {

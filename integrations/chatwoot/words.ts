@@ -5,22 +5,22 @@ type Received = Pick<MessageReceivedEventData, "type" | "text" | "details" | "me
 
 /** What an agent reads, without the file. */
 export function wordsOf(message: Received): string {
-  const { type, text, details = {}, media } = message;
+  const { type, text, details, media } = message;
   const said = text === null ? "" : asMarkdown(text);
   const lost = media && media.url === null ? `[${media.filename}: ${media.reason ?? "the file is not available"}]` : "";
   const lines: (string | false | undefined)[] = [said, lost];
   if (type === "reactionMessage") return text ?? "[took the reaction back]";
-  if (type === "locationMessage" || type === "liveLocationMessage") {
+  if (details && "latitude" in details) {
     lines.push(`https://www.google.com/maps?q=${details.latitude},${details.longitude}`);
   }
-  if (type === "contactMessage" || type === "contactsArrayMessage") {
-    for (const { name, phones } of details.contacts as { name: string; phones: string[] }[]) {
+  if (details && "contacts" in details) {
+    for (const { name, phones } of details.contacts ?? []) {
       lines.push(`${name}: ${phones.map((phone) => `+${phone}`).join(", ")}`);
     }
   }
-  if (type === "pollCreationMessage") lines.push(...(details.options as string[]).map((option) => `- ${option}`));
-  if (type === "unknown" && !text) lines.push(`[${details.kind}]`);
-  if (details.withheld) lines.push("[shown on the phone only]");
+  if (details && "options" in details) lines.push(...(details.options ?? []).map((option) => `- ${option}`));
+  if (details && "kind" in details && !text) lines.push(`[${details.kind}]`);
+  if (details && "withheld" in details) lines.push("[shown on the phone only]");
   return lines.filter(Boolean).join("\n") || (media?.url ? "" : `[${type}]`);
 }
 

@@ -72,9 +72,7 @@ const Card = z.object({ text, kind: text, ...body }).meta({ id: "ReceivedCard", 
 
 /** What any message may have. */
 const anyway = {
-  disappearing: z.union([z.number().int(), z.literal(true)]).optional().describe(
-    "Seconds after which it vanishes; true if the app does not say.",
-  ),
+  disappearing: z.unknown().optional().describe("Seconds after which it vanishes; true if the app does not say."),
   album: text.describe("The same for all pictures of an album."),
   forwardedFrom: z.object({ id: Jid, name: text })
     .meta({ id: "ForwardedFrom", description: "The channel or assistant that it comes from." }).optional(),

@@ -62,6 +62,443 @@ namespace Paloma;
  *   text: string|null,
  *   status?: bool,
  * }
+ * @phpstan-type MessageDetails CompanyMessageDetails|OrderDetails|ProductDetails|AnswerDetails|InvoiceDetails|PaymentDetails|EventDetails|EventResponseDetails|GroupInviteDetails|ChannelInviteDetails|AboutDetails|StickerPackDetails|PollResultDetails|ScheduledCallDetails|TextDetails|FileDetails|AudioDetails|DocumentDetails|ReactionDetails|LocationDetails|LiveLocationDetails|ContactsDetails|PollDetails|ChosenDetails|OtherDetails
+ * @phpstan-type CompanyMessageDetails array{
+ *   kind: 'templateMessage'|'interactiveMessage'|'buttonsMessage'|'listMessage'|'highlyStructuredMessage',
+ *   header?: string,
+ *   footer?: string,
+ *   buttons?: list<ReceivedButton>,
+ *   button?: string,
+ *   order?: ReceivedOrder,
+ *   offer?: ReceivedOffer,
+ *   location?: ReceivedPlace,
+ *   products?: list<ListedProduct>,
+ *   product?: ReceivedProduct,
+ *   catalog?: ReceivedCatalog,
+ *   template?: string,
+ *   shop?: string,
+ *   collection?: string,
+ *   cards?: list<ReceivedCard>,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ReceivedButton array{
+ *   id?: string,
+ *   text?: string,
+ *   url?: string,
+ *   phone?: string,
+ *   copy?: string,
+ *   description?: string,
+ *   section?: string,
+ * }
+ * @phpstan-type ReceivedOrder array{
+ *   id?: string,
+ *   token?: string,
+ *   itemCount?: int,
+ *   total?: float,
+ *   currency?: string,
+ *   title?: string,
+ *   seller?: string,
+ * }
+ * @phpstan-type ReceivedOffer array{
+ *   text?: string,
+ *   url?: string,
+ *   copy?: string,
+ * }
+ * @phpstan-type ReceivedPlace array{
+ *   latitude?: float,
+ *   longitude?: float,
+ *   name?: string,
+ *   address?: string,
+ *   url?: string,
+ *   comment?: string,
+ * }
+ * @phpstan-type ListedProduct array{
+ *   id?: string,
+ *   section?: string,
+ * }
+ * @phpstan-type ReceivedProduct array{
+ *   id?: string,
+ *   retailerId?: string,
+ *   title?: string,
+ *   description?: string,
+ *   price?: float,
+ *   currency?: string,
+ *   url?: string,
+ *   seller?: string,
+ * }
+ * @phpstan-type ReceivedCatalog array{
+ *   title?: string,
+ *   description?: string,
+ * }
+ * @phpstan-type ReceivedCard array{
+ *   text?: string,
+ *   kind?: string,
+ *   header?: string,
+ *   footer?: string,
+ *   buttons?: list<ReceivedButton>,
+ *   button?: string,
+ *   order?: ReceivedOrder,
+ *   offer?: ReceivedOffer,
+ *   location?: ReceivedPlace,
+ *   products?: list<ListedProduct>,
+ *   product?: ReceivedProduct,
+ *   catalog?: ReceivedCatalog,
+ *   template?: string,
+ *   shop?: string,
+ *   collection?: string,
+ * }
+ * @phpstan-type ForwardedFrom array{
+ *   id?: string,
+ *   name?: string,
+ * }
+ * @phpstan-type MessagePreview array{
+ *   title?: string,
+ *   text?: string,
+ * }
+ * @phpstan-type MessageAction array{
+ *   text?: string,
+ *   url?: string,
+ * }
+ * @phpstan-type MentionedGroup array{
+ *   id?: string,
+ *   name?: string,
+ * }
+ * @phpstan-type OrderDetails array{
+ *   kind: 'orderMessage',
+ *   order?: ReceivedOrder,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ProductDetails array{
+ *   kind: 'productMessage',
+ *   product?: ReceivedProduct,
+ *   catalog?: ReceivedCatalog,
+ *   footer?: string,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type AnswerDetails array{
+ *   kind: 'interactiveResponseMessage'|'templateButtonReplyMessage',
+ *   selectedId?: string,
+ *   flow?: string,
+ *   form?: array<string, mixed>,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type InvoiceDetails array{
+ *   kind: 'invoiceMessage',
+ *   invoice?: ReceivedInvoice,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ReceivedInvoice array{
+ *   token?: string,
+ * }
+ * @phpstan-type PaymentDetails array{
+ *   kind: 'sendPaymentMessage'|'requestPaymentMessage',
+ *   payment?: ReceivedPayment,
+ *   target?: MessageTarget,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ReceivedPayment array{
+ *   amount?: float,
+ *   currency?: string,
+ *   from?: string,
+ *   expiresAt?: string,
+ * }
+ * @phpstan-type MessageTarget array{
+ *   messageId: string,
+ *   fromMe: bool,
+ *   participant?: string,
+ * }
+ * @phpstan-type EventDetails array{
+ *   kind: 'eventMessage',
+ *   event?: ReceivedEvent,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ReceivedEvent array{
+ *   name?: string,
+ *   description?: string,
+ *   startsAt?: string,
+ *   endsAt?: string,
+ *   location?: ReceivedPlace,
+ *   link?: string,
+ *   canceled?: bool,
+ * }
+ * @phpstan-type EventResponseDetails array{
+ *   kind: 'eventResponse',
+ *   target?: MessageTarget,
+ *   response?: 'going'|'not_going'|'maybe',
+ *   guests?: int,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type GroupInviteDetails array{
+ *   kind: 'groupInviteMessage',
+ *   invite?: GroupInvitation,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type GroupInvitation array{
+ *   groupId?: string,
+ *   code?: string,
+ *   name?: string,
+ *   expiresAt?: string,
+ * }
+ * @phpstan-type ChannelInviteDetails array{
+ *   kind: 'newsletterAdminInviteMessage'|'newsletterFollowerInviteMessageV2',
+ *   channel?: ChannelInvitation,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ChannelInvitation array{
+ *   id?: string,
+ *   name?: string,
+ *   expiresAt?: string,
+ * }
+ * @phpstan-type AboutDetails array{
+ *   kind: 'commentMessage'|'declinePaymentRequestMessage'|'cancelPaymentRequestMessage'|'scheduledCallEditMessage'|'questionResponseMessage'|'statusQuestionAnswerMessage'|'statusQuotedMessage'|'statusStickerInteractionMessage',
+ *   target?: MessageTarget,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type StickerPackDetails array{
+ *   kind: 'stickerPackMessage',
+ *   stickerPack?: StickerPack,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type StickerPack array{
+ *   id?: string,
+ *   name?: string,
+ *   publisher?: string,
+ *   description?: string,
+ * }
+ * @phpstan-type PollResultDetails array{
+ *   kind: 'pollResultSnapshotMessage'|'pollResultSnapshotMessageV3',
+ *   votes?: list<PollVotes>,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type PollVotes array{
+ *   name?: string,
+ *   votes: int,
+ * }
+ * @phpstan-type ScheduledCallDetails array{
+ *   kind: 'scheduledCallCreationMessage',
+ *   call?: ScheduledCall,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ScheduledCall array{
+ *   startsAt?: string,
+ *   video?: bool,
+ * }
+ * @phpstan-type TextDetails array{
+ *   link?: string,
+ *   linkTitle?: string,
+ *   linkDescription?: string,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type FileDetails array{
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type AudioDetails array{
+ *   voice?: bool,
+ *   seconds?: int,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type DocumentDetails array{
+ *   title?: string,
+ *   pageCount?: int,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ReactionDetails array{
+ *   target?: MessageTarget,
+ *   removed?: bool,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type LocationDetails array{
+ *   latitude?: float,
+ *   longitude?: float,
+ *   name?: string,
+ *   address?: string,
+ *   url?: string,
+ *   comment?: string,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type LiveLocationDetails array{
+ *   latitude?: float,
+ *   longitude?: float,
+ *   accuracyMeters?: int,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ContactsDetails array{
+ *   contacts?: list<ReceivedContact>,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ReceivedContact array{
+ *   name: string|null,
+ *   vcard?: string|null,
+ *   phones: list<string>,
+ *   organization?: string|null,
+ * }
+ * @phpstan-type PollDetails array{
+ *   options?: list<string>,
+ *   selectable?: int|null,
+ *   correct?: string,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type ChosenDetails array{
+ *   selectedId?: string,
+ *   description?: string,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
+ * @phpstan-type OtherDetails array{
+ *   kind?: string,
+ *   withheld?: 'view_once'|'hosted'|'bot',
+ *   undecryptable?: bool,
+ *   disappearing?: mixed,
+ *   album?: string,
+ *   forwardedFrom?: ForwardedFrom,
+ *   preview?: MessagePreview,
+ *   action?: MessageAction,
+ *   groups?: list<MentionedGroup>,
+ *   memberLabel?: string,
+ * }
  * @phpstan-type SessionConnectedEvent array{
  *   id?: string,
  *   createdAt?: string,
@@ -474,7 +911,7 @@ namespace Paloma;
  *   type: string,
  *   text: string|null,
  *   media: ChatFile|null,
- *   details: array<string, mixed>|null,
+ *   details: MessageDetails|null,
  *   quoted: ChatQuote|null,
  *   status: 'queued'|'processing'|'sent'|'failed'|'delivered'|'read'|null,
  *   error: MessageError|null,
@@ -1320,7 +1757,7 @@ namespace Paloma;
  *   viewOnce?: bool,
  *   ad?: array<string, string>,
  *   choice?: MessageReceivedEventDataChoice,
- *   details?: array<string, mixed>,
+ *   details?: MessageDetails,
  * }
  * @phpstan-type SessionConnectedEventData array{
  *   phone: string,
@@ -1366,7 +1803,7 @@ namespace Paloma;
  *   viewOnce?: bool,
  *   ad?: array<string, string>,
  *   choice?: MessageEchoEventDataChoice,
- *   details?: array<string, mixed>,
+ *   details?: MessageDetails,
  *   fromMe: bool,
  * }
  * @phpstan-type MessageEditedEventData array{

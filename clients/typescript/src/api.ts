@@ -117,6 +117,692 @@ export interface components {
       /** @description Present if it is a status post. */
       status?: boolean;
     };
+    /** @description Content that has no field of its own, by the type of the message. */
+    MessageDetails:
+      | components["schemas"]["CompanyMessageDetails"]
+      | components["schemas"]["OrderDetails"]
+      | components["schemas"]["ProductDetails"]
+      | components["schemas"]["AnswerDetails"]
+      | components["schemas"]["InvoiceDetails"]
+      | components["schemas"]["PaymentDetails"]
+      | components["schemas"]["EventDetails"]
+      | components["schemas"]["EventResponseDetails"]
+      | components["schemas"]["GroupInviteDetails"]
+      | components["schemas"]["ChannelInviteDetails"]
+      | components["schemas"]["AboutDetails"]
+      | components["schemas"]["StickerPackDetails"]
+      | components["schemas"]["PollResultDetails"]
+      | components["schemas"]["ScheduledCallDetails"]
+      | components["schemas"]["TextDetails"]
+      | components["schemas"]["FileDetails"]
+      | components["schemas"]["AudioDetails"]
+      | components["schemas"]["DocumentDetails"]
+      | components["schemas"]["ReactionDetails"]
+      | components["schemas"]["LocationDetails"]
+      | components["schemas"]["LiveLocationDetails"]
+      | components["schemas"]["ContactsDetails"]
+      | components["schemas"]["PollDetails"]
+      | components["schemas"]["ChosenDetails"]
+      | components["schemas"]["OtherDetails"];
+    CompanyMessageDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "templateMessage" | "interactiveMessage" | "buttonsMessage" | "listMessage" | "highlyStructuredMessage";
+      header?: string;
+      footer?: string;
+      buttons?: components["schemas"]["ReceivedButton"][];
+      /** @description What opens the list. */
+      button?: string;
+      order?: components["schemas"]["ReceivedOrder"];
+      offer?: components["schemas"]["ReceivedOffer"];
+      location?: components["schemas"]["ReceivedPlace"];
+      products?: components["schemas"]["ListedProduct"][];
+      product?: components["schemas"]["ReceivedProduct"];
+      catalog?: components["schemas"]["ReceivedCatalog"];
+      /** @description Name of the template. */
+      template?: string;
+      shop?: string;
+      collection?: string;
+      cards?: components["schemas"]["ReceivedCard"][];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ReceivedButton: {
+      id?: string;
+      text?: string;
+      url?: string;
+      phone?: string;
+      /** @description The code that it copies. */
+      copy?: string;
+      description?: string;
+      /** @description Title of the part of the list. */
+      section?: string;
+    };
+    ReceivedOrder: {
+      id?: string;
+      token?: string;
+      itemCount?: number;
+      total?: number;
+      currency?: string;
+      title?: string;
+      /** @description A JID. */
+      seller?: string;
+    };
+    ReceivedOffer: {
+      text?: string;
+      url?: string;
+      copy?: string;
+    };
+    ReceivedPlace: {
+      latitude?: number;
+      longitude?: number;
+      name?: string;
+      address?: string;
+      url?: string;
+      comment?: string;
+    };
+    ListedProduct: {
+      id?: string;
+      section?: string;
+    };
+    ReceivedProduct: {
+      id?: string;
+      retailerId?: string;
+      title?: string;
+      description?: string;
+      price?: number;
+      currency?: string;
+      url?: string;
+      /** @description A JID. */
+      seller?: string;
+    };
+    ReceivedCatalog: {
+      title?: string;
+      description?: string;
+    };
+    /** @description A card of a carousel. */
+    ReceivedCard: {
+      text?: string;
+      kind?: string;
+      header?: string;
+      footer?: string;
+      buttons?: components["schemas"]["ReceivedButton"][];
+      /** @description What opens the list. */
+      button?: string;
+      order?: components["schemas"]["ReceivedOrder"];
+      offer?: components["schemas"]["ReceivedOffer"];
+      location?: components["schemas"]["ReceivedPlace"];
+      products?: components["schemas"]["ListedProduct"][];
+      product?: components["schemas"]["ReceivedProduct"];
+      catalog?: components["schemas"]["ReceivedCatalog"];
+      /** @description Name of the template. */
+      template?: string;
+      shop?: string;
+      collection?: string;
+    };
+    /** @description The channel or assistant that it comes from. */
+    ForwardedFrom: {
+      /** @description A JID. */
+      id?: string;
+      name?: string;
+    };
+    /** @description A card above it. */
+    MessagePreview: {
+      title?: string;
+      text?: string;
+    };
+    /** @description A button below it. */
+    MessageAction: {
+      text?: string;
+      url?: string;
+    };
+    MentionedGroup: {
+      /** @description A JID. */
+      id?: string;
+      name?: string;
+    };
+    OrderDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "orderMessage";
+      order?: components["schemas"]["ReceivedOrder"];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ProductDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "productMessage";
+      product?: components["schemas"]["ReceivedProduct"];
+      catalog?: components["schemas"]["ReceivedCatalog"];
+      footer?: string;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    AnswerDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "interactiveResponseMessage" | "templateButtonReplyMessage";
+      selectedId?: string;
+      /** @description Name of the flow. */
+      flow?: string;
+      /** @description What was filled in. */
+      form?: {
+        [key: string]: unknown;
+      };
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    InvoiceDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "invoiceMessage";
+      invoice?: components["schemas"]["ReceivedInvoice"];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ReceivedInvoice: {
+      token?: string;
+    };
+    PaymentDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "sendPaymentMessage" | "requestPaymentMessage";
+      payment?: components["schemas"]["ReceivedPayment"];
+      target?: components["schemas"]["MessageTarget"];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ReceivedPayment: {
+      amount?: number;
+      currency?: string;
+      /** @description A JID. */
+      from?: string;
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC.
+       */
+      expiresAt?: string;
+    };
+    /** @description The message that it is about, from the session's point of view. */
+    MessageTarget: {
+      /** @description WhatsApp's id. */
+      messageId: string;
+      fromMe: boolean;
+      /** @description A JID. */
+      participant?: string;
+    };
+    EventDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "eventMessage";
+      event?: components["schemas"]["ReceivedEvent"];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ReceivedEvent: {
+      name?: string;
+      description?: string;
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC.
+       */
+      startsAt?: string;
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC.
+       */
+      endsAt?: string;
+      location?: components["schemas"]["ReceivedPlace"];
+      link?: string;
+      canceled?: boolean;
+    };
+    EventResponseDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "eventResponse";
+      target?: components["schemas"]["MessageTarget"];
+      /** @enum {string} */
+      response?: "going" | "not_going" | "maybe";
+      guests?: number;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    GroupInviteDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "groupInviteMessage";
+      invite?: components["schemas"]["GroupInvitation"];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    GroupInvitation: {
+      /** @description A JID. */
+      groupId?: string;
+      code?: string;
+      name?: string;
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC.
+       */
+      expiresAt?: string;
+    };
+    ChannelInviteDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "newsletterAdminInviteMessage" | "newsletterFollowerInviteMessageV2";
+      channel?: components["schemas"]["ChannelInvitation"];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ChannelInvitation: {
+      /** @description A JID. */
+      id?: string;
+      name?: string;
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC.
+       */
+      expiresAt?: string;
+    };
+    AboutDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind:
+        | "commentMessage"
+        | "declinePaymentRequestMessage"
+        | "cancelPaymentRequestMessage"
+        | "scheduledCallEditMessage"
+        | "questionResponseMessage"
+        | "statusQuestionAnswerMessage"
+        | "statusQuotedMessage"
+        | "statusStickerInteractionMessage";
+      target?: components["schemas"]["MessageTarget"];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    StickerPackDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "stickerPackMessage";
+      stickerPack?: components["schemas"]["StickerPack"];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    StickerPack: {
+      id?: string;
+      name?: string;
+      publisher?: string;
+      description?: string;
+    };
+    PollResultDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "pollResultSnapshotMessage" | "pollResultSnapshotMessageV3";
+      votes?: components["schemas"]["PollVotes"][];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    PollVotes: {
+      name?: string;
+      votes: number;
+    };
+    ScheduledCallDetails: {
+      /**
+       * @description Type of the message on the network.
+       * @enum {string}
+       */
+      kind: "scheduledCallCreationMessage";
+      call?: components["schemas"]["ScheduledCall"];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ScheduledCall: {
+      /**
+       * Format: date-time
+       * @description ISO 8601, UTC.
+       */
+      startsAt?: string;
+      video?: boolean;
+    };
+    TextDetails: {
+      link?: string;
+      linkTitle?: string;
+      linkDescription?: string;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    FileDetails: {
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    AudioDetails: {
+      voice?: boolean;
+      seconds?: number;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    DocumentDetails: {
+      title?: string;
+      pageCount?: number;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ReactionDetails: {
+      target?: components["schemas"]["MessageTarget"];
+      removed?: boolean;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    LocationDetails: {
+      latitude?: number;
+      longitude?: number;
+      name?: string;
+      address?: string;
+      url?: string;
+      comment?: string;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    LiveLocationDetails: {
+      latitude?: number;
+      longitude?: number;
+      accuracyMeters?: number;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ContactsDetails: {
+      contacts?: components["schemas"]["ReceivedContact"][];
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ReceivedContact: {
+      name: string | null;
+      vcard?: string | null;
+      /** @description Digits. */
+      phones: string[];
+      /** @description Of a contact that was sent. */
+      organization?: string | null;
+    };
+    PollDetails: {
+      options?: string[];
+      /** @description How many may be chosen, if there is a limit. */
+      selectable?: number | null;
+      /** @description The right answer of a quiz. */
+      correct?: string;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    ChosenDetails: {
+      selectedId?: string;
+      description?: string;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
+    OtherDetails: {
+      /** @description Type of the message on the network. */
+      kind?: string;
+      /**
+       * @description Why it is shown on phones only.
+       * @enum {string}
+       */
+      withheld?: "view_once" | "hosted" | "bot";
+      /** @description True if it could not be decrypted. */
+      undecryptable?: boolean;
+      /** @description Seconds after which it vanishes; true if the app does not say. */
+      disappearing?: unknown;
+      /** @description The same for all pictures of an album. */
+      album?: string;
+      forwardedFrom?: components["schemas"]["ForwardedFrom"];
+      preview?: components["schemas"]["MessagePreview"];
+      action?: components["schemas"]["MessageAction"];
+      /** @description The groups that its text names. */
+      groups?: components["schemas"]["MentionedGroup"][];
+      /** @description The sender's label in the group. */
+      memberLabel?: string;
+    };
     SessionConnectedEvent: {
       /** @description Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header. */
       id?: string;
@@ -1077,10 +1763,7 @@ export interface components {
       /** @description The text or caption, as last edited; null for a deleted message. */
       text: string | null;
       media: components["schemas"]["ChatFile"] | null;
-      /** @description Content that has no other field. */
-      details: {
-        [key: string]: unknown;
-      } | null;
+      details: components["schemas"]["MessageDetails"] | null;
       /** @description The message that this one replies to, by WhatsApp's id. */
       quoted: components["schemas"]["ChatQuote"] | null;
       /** @description Of a message sent through the API; null for any other. */
@@ -3060,10 +3743,7 @@ export interface components {
         [key: string]: string;
       };
       choice?: components["schemas"]["MessageReceivedEventDataChoice"];
-      /** @description Type-specific content that has no field of its own. */
-      details?: {
-        [key: string]: unknown;
-      };
+      details?: components["schemas"]["MessageDetails"];
     };
     SessionConnectedEventData: {
       /** @description The linked phone number, digits only. */
@@ -3160,10 +3840,7 @@ export interface components {
         [key: string]: string;
       };
       choice?: components["schemas"]["MessageEchoEventDataChoice"];
-      /** @description Type-specific content that has no field of its own. */
-      details?: {
-        [key: string]: unknown;
-      };
+      details?: components["schemas"]["MessageDetails"];
       fromMe: boolean;
     };
     MessageEditedEventData: {
@@ -4621,6 +5298,54 @@ export type MessageProposedEvent = components["schemas"]["MessageProposedEvent"]
 export type MessageReceivedEvent = components["schemas"]["MessageReceivedEvent"];
 export type ReceivedFile = components["schemas"]["ReceivedFile"];
 export type QuotedMessage = components["schemas"]["QuotedMessage"];
+export type MessageDetails = components["schemas"]["MessageDetails"];
+export type CompanyMessageDetails = components["schemas"]["CompanyMessageDetails"];
+export type ReceivedButton = components["schemas"]["ReceivedButton"];
+export type ReceivedOrder = components["schemas"]["ReceivedOrder"];
+export type ReceivedOffer = components["schemas"]["ReceivedOffer"];
+export type ReceivedPlace = components["schemas"]["ReceivedPlace"];
+export type ListedProduct = components["schemas"]["ListedProduct"];
+export type ReceivedProduct = components["schemas"]["ReceivedProduct"];
+export type ReceivedCatalog = components["schemas"]["ReceivedCatalog"];
+export type ReceivedCard = components["schemas"]["ReceivedCard"];
+export type ForwardedFrom = components["schemas"]["ForwardedFrom"];
+export type MessagePreview = components["schemas"]["MessagePreview"];
+export type MessageAction = components["schemas"]["MessageAction"];
+export type MentionedGroup = components["schemas"]["MentionedGroup"];
+export type OrderDetails = components["schemas"]["OrderDetails"];
+export type ProductDetails = components["schemas"]["ProductDetails"];
+export type AnswerDetails = components["schemas"]["AnswerDetails"];
+export type InvoiceDetails = components["schemas"]["InvoiceDetails"];
+export type ReceivedInvoice = components["schemas"]["ReceivedInvoice"];
+export type PaymentDetails = components["schemas"]["PaymentDetails"];
+export type ReceivedPayment = components["schemas"]["ReceivedPayment"];
+export type MessageTarget = components["schemas"]["MessageTarget"];
+export type EventDetails = components["schemas"]["EventDetails"];
+export type ReceivedEvent = components["schemas"]["ReceivedEvent"];
+export type EventResponseDetails = components["schemas"]["EventResponseDetails"];
+export type GroupInviteDetails = components["schemas"]["GroupInviteDetails"];
+export type GroupInvitation = components["schemas"]["GroupInvitation"];
+export type ChannelInviteDetails = components["schemas"]["ChannelInviteDetails"];
+export type ChannelInvitation = components["schemas"]["ChannelInvitation"];
+export type AboutDetails = components["schemas"]["AboutDetails"];
+export type StickerPackDetails = components["schemas"]["StickerPackDetails"];
+export type StickerPack = components["schemas"]["StickerPack"];
+export type PollResultDetails = components["schemas"]["PollResultDetails"];
+export type PollVotes = components["schemas"]["PollVotes"];
+export type ScheduledCallDetails = components["schemas"]["ScheduledCallDetails"];
+export type ScheduledCall = components["schemas"]["ScheduledCall"];
+export type TextDetails = components["schemas"]["TextDetails"];
+export type FileDetails = components["schemas"]["FileDetails"];
+export type AudioDetails = components["schemas"]["AudioDetails"];
+export type DocumentDetails = components["schemas"]["DocumentDetails"];
+export type ReactionDetails = components["schemas"]["ReactionDetails"];
+export type LocationDetails = components["schemas"]["LocationDetails"];
+export type LiveLocationDetails = components["schemas"]["LiveLocationDetails"];
+export type ContactsDetails = components["schemas"]["ContactsDetails"];
+export type ReceivedContact = components["schemas"]["ReceivedContact"];
+export type PollDetails = components["schemas"]["PollDetails"];
+export type ChosenDetails = components["schemas"]["ChosenDetails"];
+export type OtherDetails = components["schemas"]["OtherDetails"];
 export type SessionConnectedEvent = components["schemas"]["SessionConnectedEvent"];
 export type SessionDisconnectedEvent = components["schemas"]["SessionDisconnectedEvent"];
 export type SessionQrEvent = components["schemas"]["SessionQrEvent"];

@@ -93,6 +93,643 @@ class QuotedMessage(TypedDict):
     status: NotRequired[bool]
     """Present if it is a status post."""
 
+MessageDetails: TypeAlias = "CompanyMessageDetails | OrderDetails | ProductDetails | AnswerDetails | InvoiceDetails | PaymentDetails | EventDetails | EventResponseDetails | GroupInviteDetails | ChannelInviteDetails | AboutDetails | StickerPackDetails | PollResultDetails | ScheduledCallDetails | TextDetails | FileDetails | AudioDetails | DocumentDetails | ReactionDetails | LocationDetails | LiveLocationDetails | ContactsDetails | PollDetails | ChosenDetails | OtherDetails"
+
+
+class CompanyMessageDetails(TypedDict):
+    kind: Literal["templateMessage", "interactiveMessage", "buttonsMessage", "listMessage", "highlyStructuredMessage"]
+    """Type of the message on the network."""
+    header: NotRequired[str]
+    footer: NotRequired[str]
+    buttons: NotRequired[list[ReceivedButton]]
+    button: NotRequired[str]
+    """What opens the list."""
+    order: NotRequired[ReceivedOrder]
+    offer: NotRequired[ReceivedOffer]
+    location: NotRequired[ReceivedPlace]
+    products: NotRequired[list[ListedProduct]]
+    product: NotRequired[ReceivedProduct]
+    catalog: NotRequired[ReceivedCatalog]
+    template: NotRequired[str]
+    """Name of the template."""
+    shop: NotRequired[str]
+    collection: NotRequired[str]
+    cards: NotRequired[list[ReceivedCard]]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class ReceivedButton(TypedDict):
+    id: NotRequired[str]
+    text: NotRequired[str]
+    url: NotRequired[str]
+    phone: NotRequired[str]
+    copy: NotRequired[str]
+    """The code that it copies."""
+    description: NotRequired[str]
+    section: NotRequired[str]
+    """Title of the part of the list."""
+
+
+class ReceivedOrder(TypedDict):
+    id: NotRequired[str]
+    token: NotRequired[str]
+    itemCount: NotRequired[int]
+    total: NotRequired[float]
+    currency: NotRequired[str]
+    title: NotRequired[str]
+    seller: NotRequired[str]
+    """A JID."""
+
+
+class ReceivedOffer(TypedDict):
+    text: NotRequired[str]
+    url: NotRequired[str]
+    copy: NotRequired[str]
+
+
+class ReceivedPlace(TypedDict):
+    latitude: NotRequired[float]
+    longitude: NotRequired[float]
+    name: NotRequired[str]
+    address: NotRequired[str]
+    url: NotRequired[str]
+    comment: NotRequired[str]
+
+
+class ListedProduct(TypedDict):
+    id: NotRequired[str]
+    section: NotRequired[str]
+
+
+class ReceivedProduct(TypedDict):
+    id: NotRequired[str]
+    retailerId: NotRequired[str]
+    title: NotRequired[str]
+    description: NotRequired[str]
+    price: NotRequired[float]
+    currency: NotRequired[str]
+    url: NotRequired[str]
+    seller: NotRequired[str]
+    """A JID."""
+
+
+class ReceivedCatalog(TypedDict):
+    title: NotRequired[str]
+    description: NotRequired[str]
+
+
+class ReceivedCard(TypedDict):
+    """A card of a carousel."""
+
+    text: NotRequired[str]
+    kind: NotRequired[str]
+    header: NotRequired[str]
+    footer: NotRequired[str]
+    buttons: NotRequired[list[ReceivedButton]]
+    button: NotRequired[str]
+    """What opens the list."""
+    order: NotRequired[ReceivedOrder]
+    offer: NotRequired[ReceivedOffer]
+    location: NotRequired[ReceivedPlace]
+    products: NotRequired[list[ListedProduct]]
+    product: NotRequired[ReceivedProduct]
+    catalog: NotRequired[ReceivedCatalog]
+    template: NotRequired[str]
+    """Name of the template."""
+    shop: NotRequired[str]
+    collection: NotRequired[str]
+
+
+class ForwardedFrom(TypedDict):
+    """The channel or assistant that it comes from."""
+
+    id: NotRequired[str]
+    """A JID."""
+    name: NotRequired[str]
+
+
+class MessagePreview(TypedDict):
+    """A card above it."""
+
+    title: NotRequired[str]
+    text: NotRequired[str]
+
+
+class MessageAction(TypedDict):
+    """A button below it."""
+
+    text: NotRequired[str]
+    url: NotRequired[str]
+
+
+class MentionedGroup(TypedDict):
+    id: NotRequired[str]
+    """A JID."""
+    name: NotRequired[str]
+
+
+class OrderDetails(TypedDict):
+    kind: Literal["orderMessage"]
+    """Type of the message on the network."""
+    order: NotRequired[ReceivedOrder]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class ProductDetails(TypedDict):
+    kind: Literal["productMessage"]
+    """Type of the message on the network."""
+    product: NotRequired[ReceivedProduct]
+    catalog: NotRequired[ReceivedCatalog]
+    footer: NotRequired[str]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class AnswerDetails(TypedDict):
+    kind: Literal["interactiveResponseMessage", "templateButtonReplyMessage"]
+    """Type of the message on the network."""
+    selectedId: NotRequired[str]
+    flow: NotRequired[str]
+    """Name of the flow."""
+    form: NotRequired[dict[str, Any]]
+    """What was filled in."""
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class InvoiceDetails(TypedDict):
+    kind: Literal["invoiceMessage"]
+    """Type of the message on the network."""
+    invoice: NotRequired[ReceivedInvoice]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class ReceivedInvoice(TypedDict):
+    token: NotRequired[str]
+
+
+class PaymentDetails(TypedDict):
+    kind: Literal["sendPaymentMessage", "requestPaymentMessage"]
+    """Type of the message on the network."""
+    payment: NotRequired[ReceivedPayment]
+    target: NotRequired[MessageTarget]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+ReceivedPayment = TypedDict("ReceivedPayment", {
+    "amount": "NotRequired[float]",
+    "currency": "NotRequired[str]",
+    "from": "NotRequired[str]",
+    "expiresAt": "NotRequired[str]",
+})
+
+
+class MessageTarget(TypedDict):
+    """The message that it is about, from the session's point of view."""
+
+    messageId: str
+    """WhatsApp's id."""
+    fromMe: bool
+    participant: NotRequired[str]
+    """A JID."""
+
+
+class EventDetails(TypedDict):
+    kind: Literal["eventMessage"]
+    """Type of the message on the network."""
+    event: NotRequired[ReceivedEvent]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class ReceivedEvent(TypedDict):
+    name: NotRequired[str]
+    description: NotRequired[str]
+    startsAt: NotRequired[str]
+    """ISO 8601, UTC."""
+    endsAt: NotRequired[str]
+    """ISO 8601, UTC."""
+    location: NotRequired[ReceivedPlace]
+    link: NotRequired[str]
+    canceled: NotRequired[bool]
+
+
+class EventResponseDetails(TypedDict):
+    kind: Literal["eventResponse"]
+    """Type of the message on the network."""
+    target: NotRequired[MessageTarget]
+    response: NotRequired[Literal["going", "not_going", "maybe"]]
+    guests: NotRequired[int]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class GroupInviteDetails(TypedDict):
+    kind: Literal["groupInviteMessage"]
+    """Type of the message on the network."""
+    invite: NotRequired[GroupInvitation]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class GroupInvitation(TypedDict):
+    groupId: NotRequired[str]
+    """A JID."""
+    code: NotRequired[str]
+    name: NotRequired[str]
+    expiresAt: NotRequired[str]
+    """ISO 8601, UTC."""
+
+
+class ChannelInviteDetails(TypedDict):
+    kind: Literal["newsletterAdminInviteMessage", "newsletterFollowerInviteMessageV2"]
+    """Type of the message on the network."""
+    channel: NotRequired[ChannelInvitation]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class ChannelInvitation(TypedDict):
+    id: NotRequired[str]
+    """A JID."""
+    name: NotRequired[str]
+    expiresAt: NotRequired[str]
+    """ISO 8601, UTC."""
+
+
+class AboutDetails(TypedDict):
+    kind: Literal["commentMessage", "declinePaymentRequestMessage", "cancelPaymentRequestMessage", "scheduledCallEditMessage", "questionResponseMessage", "statusQuestionAnswerMessage", "statusQuotedMessage", "statusStickerInteractionMessage"]
+    """Type of the message on the network."""
+    target: NotRequired[MessageTarget]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class StickerPackDetails(TypedDict):
+    kind: Literal["stickerPackMessage"]
+    """Type of the message on the network."""
+    stickerPack: NotRequired[StickerPack]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class StickerPack(TypedDict):
+    id: NotRequired[str]
+    name: NotRequired[str]
+    publisher: NotRequired[str]
+    description: NotRequired[str]
+
+
+class PollResultDetails(TypedDict):
+    kind: Literal["pollResultSnapshotMessage", "pollResultSnapshotMessageV3"]
+    """Type of the message on the network."""
+    votes: NotRequired[list[PollVotes]]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class PollVotes(TypedDict):
+    name: NotRequired[str]
+    votes: int
+
+
+class ScheduledCallDetails(TypedDict):
+    kind: Literal["scheduledCallCreationMessage"]
+    """Type of the message on the network."""
+    call: NotRequired[ScheduledCall]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class ScheduledCall(TypedDict):
+    startsAt: NotRequired[str]
+    """ISO 8601, UTC."""
+    video: NotRequired[bool]
+
+
+class TextDetails(TypedDict):
+    link: NotRequired[str]
+    linkTitle: NotRequired[str]
+    linkDescription: NotRequired[str]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class FileDetails(TypedDict):
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class AudioDetails(TypedDict):
+    voice: NotRequired[bool]
+    seconds: NotRequired[int]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class DocumentDetails(TypedDict):
+    title: NotRequired[str]
+    pageCount: NotRequired[int]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class ReactionDetails(TypedDict):
+    target: NotRequired[MessageTarget]
+    removed: NotRequired[bool]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class LocationDetails(TypedDict):
+    latitude: NotRequired[float]
+    longitude: NotRequired[float]
+    name: NotRequired[str]
+    address: NotRequired[str]
+    url: NotRequired[str]
+    comment: NotRequired[str]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class LiveLocationDetails(TypedDict):
+    latitude: NotRequired[float]
+    longitude: NotRequired[float]
+    accuracyMeters: NotRequired[int]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class ContactsDetails(TypedDict):
+    contacts: NotRequired[list[ReceivedContact]]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class ReceivedContact(TypedDict):
+    name: str | None
+    vcard: NotRequired[str | None]
+    phones: list[str]
+    """Digits."""
+    organization: NotRequired[str | None]
+    """Of a contact that was sent."""
+
+
+class PollDetails(TypedDict):
+    options: NotRequired[list[str]]
+    selectable: NotRequired[int | None]
+    """How many may be chosen, if there is a limit."""
+    correct: NotRequired[str]
+    """The right answer of a quiz."""
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class ChosenDetails(TypedDict):
+    selectedId: NotRequired[str]
+    description: NotRequired[str]
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
+
+class OtherDetails(TypedDict):
+    kind: NotRequired[str]
+    """Type of the message on the network."""
+    withheld: NotRequired[Literal["view_once", "hosted", "bot"]]
+    """Why it is shown on phones only."""
+    undecryptable: NotRequired[bool]
+    """True if it could not be decrypted."""
+    disappearing: NotRequired[Any]
+    """Seconds after which it vanishes; true if the app does not say."""
+    album: NotRequired[str]
+    """The same for all pictures of an album."""
+    forwardedFrom: NotRequired[ForwardedFrom]
+    preview: NotRequired[MessagePreview]
+    action: NotRequired[MessageAction]
+    groups: NotRequired[list[MentionedGroup]]
+    """The groups that its text names."""
+    memberLabel: NotRequired[str]
+    """The sender's label in the group."""
+
 
 class SessionConnectedEvent(TypedDict):
     id: NotRequired[str]
@@ -730,8 +1367,7 @@ class ChatMessage(TypedDict):
     text: str | None
     """The text or caption, as last edited; null for a deleted message."""
     media: ChatFile | None
-    details: dict[str, Any] | None
-    """Content that has no other field."""
+    details: MessageDetails | None
     quoted: ChatQuote | None
     """The message that this one replies to, by WhatsApp's id."""
     status: Literal["queued", "processing", "sent", "failed", "delivered", "read"] | None
@@ -2087,7 +2723,7 @@ MessageReceivedEventData = TypedDict("MessageReceivedEventData", {
     "viewOnce": "NotRequired[bool]",
     "ad": "NotRequired[dict[str, str]]",
     "choice": "NotRequired[MessageReceivedEventDataChoice]",
-    "details": "NotRequired[dict[str, Any]]",
+    "details": "NotRequired[MessageDetails]",
 })
 
 
@@ -2153,7 +2789,7 @@ MessageEchoEventData = TypedDict("MessageEchoEventData", {
     "viewOnce": "NotRequired[bool]",
     "ad": "NotRequired[dict[str, str]]",
     "choice": "NotRequired[MessageEchoEventDataChoice]",
-    "details": "NotRequired[dict[str, Any]]",
+    "details": "NotRequired[MessageDetails]",
     "fromMe": "bool",
 })
 
