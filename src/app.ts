@@ -30,7 +30,8 @@ import type { Runtime } from "./runtime.ts";
 import { openDenoKvBell } from "./store/deno_kv/bell.ts";
 import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
 import type { Bell } from "./store/bell.ts";
-import type { Change, Kv } from "./store/kv.ts";
+import type { Claims } from "./cluster/holder.ts";
+import type { Kv } from "./store/kv.ts";
 import type { Emulation } from "./cloud/emulation.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
 import { type LinkCopy, type Network, networkOnDemand, noteSetback } from "./whatsapp/network.ts";
@@ -137,11 +138,9 @@ export const dataFolder = {
     return await backup(pathsOf(config.dataDir), file, engine);
   },
   lock: (dataDir: string) => lockGateway(dataDir, engine),
-  /** Resolves to what adds to a change that creates a line, so that a process on the shared store takes it over. */
-  async offerOf({ store }: Pick<Config, "store">): Promise<(change: Change, lineId: string) => void> {
-    if (store === null) return () => {};
-    const [{ Leases }, { LINE_KIND }] = await Promise.all([import("./cluster/leases.ts"), import("./line/remote.ts")]);
-    return (change, lineId) => Leases.offer(change, LINE_KIND, lineId);
+  /** Resolves to what claims new lines on the open data; null if they are in the folder. */
+  async claims({ kv }: Pick<DataFolder, "kv">, { store }: Pick<Config, "store">): Promise<Claims | null> {
+    return store === null ? null : (await import("./cluster/leases.ts")).makeClaims(kv);
   },
   /** Re-encrypts the data under the key `to`; null: under a new key of the folder's own. */
   async rekey(config: DataConfig, to: string | null, runtime: Runtime): Promise<number> {

@@ -15,6 +15,8 @@ import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
 import { Change } from "../../src/store/kv.ts";
 import { attemptDelivery } from "../../src/webhook/delivery.ts";
+import { soleHolder } from "../../src/cluster/holder.ts";
+import { WEBHOOK } from "../../src/webhook/rows.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import { palomaFormat } from "../../src/webhook/format.ts";
 import { makeSecret } from "../../src/webhook/sign.ts";
@@ -150,9 +152,18 @@ async function openDurable(stage: Stage) {
   const events = makeEventLog(kv, runtime);
   const safeFetch = client(stage);
   const bell = await openDenoKvBell({ runtime });
-  const dispatcher = new Dispatcher({ kv, events, runtime, safeFetch, seal, bell, formats: formatsOn(kv) });
+  const dispatcher = new Dispatcher({
+    kv,
+    events,
+    runtime,
+    safeFetch,
+    seal,
+    bell,
+    formats: formatsOn(kv),
+    holder: soleHolder(kv, WEBHOOK),
+  });
   const sessions = { list: () => Promise.resolve([SESSION]) };
-  const hooks = new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, sessions });
+  const hooks = new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, claims: null, sessions });
   const { url } = stage.receiver.ready;
   const { webhook } = await hooks.create(ACCOUNT, { url, events: ["message.received"], sessionId: null });
   return {

@@ -5,7 +5,7 @@
  * one blow that there was.
  */
 import { clusterKeys } from "../../src/cluster/rows.ts";
-import { LINE_KIND } from "../../src/line/remote.ts";
+import { LINE } from "../../src/line/rows.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import type { Kv } from "../../src/store/kv.ts";
 import type { Process } from "../../tests/support/roles_stage.ts";
@@ -72,7 +72,7 @@ export class Holders {
     while (!this.#closing.signal.aborted) {
       try {
         const at = systemClock.now();
-        for await (const { key, value: { holder } } of kv.list({ prefix: clusterKeys.leases(LINE_KIND) })) {
+        for await (const { key, value: { holder } } of kv.list({ prefix: clusterKeys.leases(LINE.name) })) {
           const lineId = String(key.at(-1));
           const looks = this.#seen.get(lineId) ?? [];
           if (looks.at(-1)?.holder !== holder) this.#seen.set(lineId, [...looks, { at, holder }]);

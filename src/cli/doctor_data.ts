@@ -6,7 +6,7 @@ import { membersAtWork } from "../cluster/member.ts";
 import type { BucketConfig, Config } from "../config.ts";
 import { AlreadyRunning, type DataFolder, placeOf } from "../data/data_folder.ts";
 import { dataKeys } from "../data/rows.ts";
-import { LINE_KIND } from "../line/remote.ts";
+import { LINE } from "../line/rows.ts";
 import { lineKeys } from "../line/rows.ts";
 import { openBucket } from "../media/bucket.ts";
 import { freeBytesOf } from "../ops/disk_reserve.ts";
@@ -172,7 +172,7 @@ async function readiness(config: Config): Promise<{ isReady: boolean; isThere: b
 async function checkWorkers({ kv }: DataFolder): Promise<Found> {
   const running = await membersAtWork(kv, systemClock);
   if (running.length === 0) return well("none is running: nothing is sent or received", "paloma worker");
-  const lines = running.map(({ held }) => held[LINE_KIND] ?? 0).sort((a, b) => b - a);
+  const lines = running.map(({ held }) => held[LINE.name] ?? 0).sort((a, b) => b - a);
   return well(`running: ${running.length}, with lines: ${lines.join(", ")}`);
 }
 

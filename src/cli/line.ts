@@ -62,7 +62,12 @@ export function addLineCommand(root: Command): void {
       await withData(options, async (data) => {
         const config = configOf(options);
         const media = await dataFolder.media(config, data);
-        const deps = { ...data, media, link: await dataFolder.linkCopy(data), offer: await dataFolder.offerOf(config) };
+        const deps = {
+          ...data,
+          media,
+          link: await dataFolder.linkCopy(data),
+          claims: await dataFolder.claims(data, config),
+        };
         const { line, messages } = await importLine(deps, options.account, { passphrase, file: sealed });
         const { id, name, phone } = line;
         printResult(

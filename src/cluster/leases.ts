@@ -7,26 +7,21 @@
 import { piecesOf } from "../base/batches.ts";
 import type { Runtime } from "../runtime.ts";
 import { withFence } from "../store/fence.ts";
-import { Change, isRow, type KeyOf, type Kv, type Row, type Slot, StoreError } from "../store/kv.ts";
+import { Change, isRow, type Kv, type Row, type Slot, StoreError } from "../store/kv.ts";
 import { portionOf, type Share } from "./division.ts";
+import type { Claims, Holder, Kind } from "./holder.ts";
 import { clusterKeys, type LeaseRow } from "./rows.ts";
 
-/** What a process does about the things whose leases it holds. */
-interface LeaseHolder {
+interface LeasesOptions<T> {
+  kind: Kind<T>;
+  kv: Kv;
+  runtime: Pick<Runtime, "clock" | "log">;
   /** Called when leases were taken. */
   taken(): void;
   /** Ends all work for a thing whose lease is lost or about to be released; resolves when that is done. */
   drop(thing: string): Promise<void>;
-}
-
-interface LeasesOptions {
-  /** `line`, `webhook`. */
-  kind: string;
-  kv: Kv;
-  runtime: Pick<Runtime, "clock" | "log">;
-  holder: LeaseHolder;
-  /** All things of the kind; those without a lease get one. */
-  all(): AsyncIterable<string>;
+  /** A thing without a row that has a lease all the same. */
+  always?: string;
   /** Called when leases became free, so that other members check. */
   freed(): void;
   /** Called when a write under an old lease was refused. */
@@ -60,9 +55,10 @@ interface Lease {
   ending: boolean;
 }
 
-export class Leases {
+export class Leases<T = unknown> implements Holder<T> {
+  /** The name of the kind. */
   readonly kind: string;
-  readonly #options: LeasesOptions;
+  readonly #options: LeasesOptions<T>;
   readonly #held = new Map<string, Lease>();
   /** Things whose work is being ended here, each with the promise of that. */
   readonly #ending = new Map<string, Promise<void>>();
@@ -72,9 +68,9 @@ export class Leases {
   #uncertain = true;
   #surplusSince: number | null = null;
 
-  constructor(options: LeasesOptions) {
+  constructor(options: LeasesOptions<T>) {
     this.#options = options;
-    this.kind = options.kind;
+    this.kind = options.kind.name;
   }
 
   /** Number of leases held, including those being released. */
@@ -88,11 +84,12 @@ export class Leases {
   }
 
   /** Reads the rows of `things()`. A thing without a row was removed, and so is its lease. */
-  async *rows<T extends object>(keyOf: (thing: string) => KeyOf<T>): AsyncGenerator<T> {
+  async *rows(): AsyncGenerator<T> {
+    const { kv, kind } = this.#options;
     const things = this.things();
-    const slots = await this.#options.kv.getMany(things.map(keyOf));
-    for (const [i, { value }] of slots.entries()) {
-      if (value) yield value;
+    const slots = await kv.getMany(things.map((thing) => kind.keyOf(thing)));
+    for (const [i, slot] of slots.entries()) {
+      if (isRow(slot)) yield slot.value;
       else await this.gone(things[i]!);
     }
   }
@@ -105,21 +102,15 @@ export class Leases {
 
   /** Returns a store that refuses every commit, for things whose lease this process does not hold. */
   refusing(): Kv {
-    const { kv, kind } = this.#options;
-    return withFence(kv, { key: clusterKeys.lease(kind, ""), version: "none" }, () => {});
-  }
-
-  /** Adds a free lease to the commit that creates the thing. The caller then announces it with `freed`. */
-  static offer(change: Change, kind: string, thing: string): void {
-    change.set(clusterKeys.lease(kind, thing), { holder: "", fence: 0 });
-    change.set(clusterKeys.held(kind, "", thing), true);
+    return withFence(this.#options.kv, { key: clusterKeys.lease(this.kind, ""), version: "none" }, () => {});
   }
 
   /** Removes the lease of a thing that no longer exists. */
   async gone(thing: string): Promise<void> {
     const lease = this.#held.get(thing);
     if (!lease) return;
-    const { kv, kind } = this.#options;
+    const { kind } = this;
+    const { kv } = this.#options;
     const slot = await kv.get(clusterKeys.lease(kind, thing));
     if (slot.version === lease.version) {
       await kv.commit(
@@ -131,15 +122,15 @@ export class Leases {
 
   /** Creates leases for all things that lack one. Afterwards the state in memory is compared with the rows. */
   async adopt(): Promise<void> {
-    const { kv, kind, all } = this.#options;
+    const { kv, kind, always } = this.#options;
     const known = new Set<string>();
-    for await (const { key } of kv.list({ prefix: clusterKeys.leases(kind) })) known.add(String(key.at(-1)));
+    for await (const { key } of kv.list({ prefix: clusterKeys.leases(kind.name) })) known.add(String(key.at(-1)));
+    const things = await Array.fromAsync(kv.list({ prefix: kind.rows }), ({ value }) => kind.nameOf(value));
     let adopted = 0;
-    for await (const thing of all()) {
+    for (const thing of always === undefined ? things : [always, ...things]) {
       if (known.has(thing)) continue;
-      const lease = clusterKeys.lease(kind, thing);
-      const change = new Change().checkAbsent(lease);
-      Leases.offer(change, kind, thing);
+      const change = new Change().checkAbsent(clusterKeys.lease(kind.name, thing));
+      offer(change, kind.name, thing);
       if (await kv.commit(change)) adopted++;
     }
     if (adopted > 0) this.#options.freed();
@@ -150,7 +141,8 @@ export class Leases {
    * Takes this member's share of the free leases and releases its surplus. `left`: free leases that remain for others.
    */
   async balance(view: View): Promise<{ taken: number; left: number }> {
-    const { kind, runtime: { clock } } = this.#options;
+    const { kind } = this;
+    const { runtime: { clock } } = this.#options;
     if (this.#uncertain) await this.#compare(view.selfId);
     const free = await this.#free(view);
     const members = view.members.map(({ id, held, takes }) => ({
@@ -188,7 +180,8 @@ export class Leases {
 
   /** Lists the leases that may be taken: free ones, and those of departed members. */
   async #free({ departed }: View): Promise<string[]> {
-    const { kv, kind } = this.#options;
+    const { kind } = this;
+    const { kv } = this.#options;
     const free: string[] = [];
     for (const holder of ["", ...departed]) {
       for await (const { key } of kv.list({ prefix: clusterKeys.heldBy(kind, holder) })) free.push(String(key.at(-1)));
@@ -202,7 +195,8 @@ export class Leases {
    * Reconciles the state in memory with the rows: adopts leases that only the rows show, drops those that they do not.
    */
   async #compare(selfId: string): Promise<void> {
-    const { kv, kind, holder } = this.#options;
+    const { kind } = this;
+    const { kv, taken } = this.#options;
     this.#uncertain = false;
     try {
       const rows = await Array.fromAsync(kv.list({ prefix: clusterKeys.heldBy(kind, selfId) }));
@@ -218,11 +212,12 @@ export class Leases {
       this.#uncertain = true;
       throw error;
     }
-    holder.taken();
+    taken();
   }
 
   async #take(things: readonly string[], view: View): Promise<number> {
-    const { kv, kind, holder } = this.#options;
+    const { kind } = this;
+    const { kv } = this.#options;
     const slots = await kv.getMany(things.map((thing) => clusterKeys.lease(kind, thing)));
     const mayTake = slots.filter((slot): slot is Row<LeaseRow> =>
       slot.value !== null && (slot.value.holder === "" || view.departed.includes(slot.value.holder))
@@ -236,12 +231,13 @@ export class Leases {
       }),
     );
     const taken = counts.reduce((a, b) => a + b, 0);
-    if (taken > 0) holder.taken();
+    if (taken > 0) this.#options.taken();
     return taken;
   }
 
   async #takeTogether(slots: readonly Row<LeaseRow>[], { self, selfId }: View): Promise<number> {
-    const { kv, kind } = this.#options;
+    const { kind } = this;
+    const { kv } = this.#options;
     const change = new Change().check(self);
     for (const slot of slots) {
       const thing = String(slot.key.at(-1));
@@ -260,7 +256,8 @@ export class Leases {
   }
 
   #hold(thing: string, { fence, version }: Pick<Lease, "fence" | "version">): void {
-    const { kv, kind, refused } = this.#options;
+    const { kind } = this;
+    const { kv, refused } = this.#options;
     const store = withFence(kv, { key: clusterKeys.lease(kind, thing), version }, () => {
       refused();
       if (this.#held.get(thing) === lease) this.#lose(thing);
@@ -278,7 +275,8 @@ export class Leases {
   }
 
   #release(things: readonly string[], selfId: string): void {
-    const { kv, kind, freed } = this.#options;
+    const { kind } = this;
+    const { kv, freed } = this.#options;
     for (const thing of things) {
       this.#end(thing, async ({ fence, version }) => {
         const slot: Slot<LeaseRow> = { key: clusterKeys.lease(kind, thing), value: null, version };
@@ -296,10 +294,11 @@ export class Leases {
     const lease = this.#held.get(thing);
     if (!lease || lease.ending) return;
     lease.ending = true;
-    const { holder, runtime: { log }, kind } = this.#options;
+    const { kind } = this;
+    const { drop, runtime: { log } } = this.#options;
     const ending = (async () => {
       try {
-        await holder.drop(thing);
+        await drop(thing);
         await then(lease);
       } catch (error) {
         // By its row the lease is still this member's: the next turn adopts it again.
@@ -312,4 +311,23 @@ export class Leases {
     })();
     this.#ending.set(thing, ending);
   }
+}
+
+/** Returns what the creators and removers of things add to their commits. */
+export function makeClaims(kv: Pick<Kv, "get">): Claims {
+  return {
+    offer: (change, kind, thing) => offer(change, kind.name, thing),
+    // Once the lease is gone, the fence refuses whatever its holder still writes.
+    async withdraw(change, { name }, thing) {
+      const lease = await kv.get(clusterKeys.lease(name, thing));
+      change.check(lease).delete(lease.key);
+      if (lease.value) change.delete(clusterKeys.held(name, lease.value.holder, thing));
+    },
+  };
+}
+
+/** Adds a free lease. */
+function offer(change: Change, kind: string, thing: string): void {
+  change.set(clusterKeys.lease(kind, thing), { holder: "", fence: 0 });
+  change.set(clusterKeys.held(kind, "", thing), true);
 }

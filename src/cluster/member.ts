@@ -8,6 +8,7 @@
 import { Buffer } from "node:buffer";
 import type { Service } from "../base/service.ts";
 import { singleFlight } from "../base/single_flight.ts";
+import { callMembers, CLUSTER_TOPIC } from "./holder.ts";
 import type { Leases, View } from "./leases.ts";
 import type { Place } from "./place.ts";
 import { clusterKeys, type MemberRow, type Silence } from "./rows.ts";
@@ -32,14 +33,6 @@ const LOOKS_APART_MS = 2_500;
 const SETTLE_MS = 1_000;
 /** How often things without a lease are looked for, such as those of a restored store. */
 const ADOPT_EVERY_MS = 5 * 60_000;
-
-/** Prefix of bell topics that make members check early. */
-const CLUSTER_TOPIC = "cluster/";
-
-/** Tells all members that leases are free, so that they check early. */
-export function callMembers(bell: Pick<Bell, "ring">): void {
-  bell.ring(`${CLUSTER_TOPIC}free`);
-}
 
 interface MemberOptions {
   kv: Kv;

@@ -7,8 +7,9 @@ import { notFound, Problem } from "../errors.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import { type Line, newLine } from "./line.ts";
-import { lineKeys } from "./rows.ts";
+import { LINE, lineKeys } from "./rows.ts";
 import type { Callers } from "../account/callers.ts";
+import type { Claims } from "../cluster/holder.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { Runtime } from "../runtime.ts";
 import { LRUCache } from "lru-cache";
@@ -133,8 +134,8 @@ interface RegisterDeps {
   kv: Kv;
   runtime: Pick<Runtime, "clock" | "ids">;
   callers: Pick<Callers, "of">;
-  /** Adds to the commit that creates a line what makes a process take the line up. */
-  offer(change: Change, lineId: string): void;
+  /** Null on data that only this process uses. */
+  claims: Claims | null;
 }
 
 interface NewEntry extends Pick<Line, "name" | "pairingPhone" | "proxy"> {
@@ -182,7 +183,7 @@ export class LineRegister {
   }
 
   async #creation(accountId: string, { commitWith, ...fields }: NewEntry): Promise<LineChange> {
-    const { kv, runtime, callers, offer } = this.#deps;
+    const { kv, runtime, callers, claims } = this.#deps;
     const caller = await callers.of(accountId);
     if (!caller) throw notFound("account");
     const { name: plan, sessions } = caller.plan;
@@ -196,7 +197,7 @@ export class LineRegister {
     const change = new Change().check(count).set(lineKeys.lineCount(accountId), (count.value ?? 0) + 1)
       .checkAbsent(lineKeys.line(line.id)).set(lineKeys.line(line.id), line)
       .set(lineKeys.lineOfAccount(accountId, createdAt, line.id), line.id);
-    offer(change, line.id);
+    claims?.offer(change, LINE, line.id);
     commitWith?.(change, line);
     return { change, result: line };
   }

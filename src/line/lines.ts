@@ -5,7 +5,9 @@ import { EgressError } from "../egress/egress_error.ts";
 import { readProxy } from "../egress/proxy_address.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, Problem } from "../errors.ts";
+import type { Claims } from "../cluster/holder.ts";
 import type { Runtime } from "../runtime.ts";
+import type { Bell } from "../store/bell.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { LineRegister, makeAccountLines, makeSendingLine } from "./account_lines.ts";
@@ -20,7 +22,7 @@ import {
 } from "./line.ts";
 import type { SessionNames } from "./line_row.ts";
 import { makeLinking } from "./linking.ts";
-import type { LiveConnection, LiveLines, Vitals } from "./live.ts";
+import { CHANGED_TOPIC, type LiveConnection, type LiveLines, QUEUE_TOPIC, ringWanted, type Vitals } from "./live.ts";
 import { lineKeys } from "./rows.ts";
 
 interface NewLineOptions {
@@ -38,6 +40,9 @@ interface LinesDeps {
   callers: Pick<Callers, "of">;
   seal: Pick<Seal, "seal" | "open">;
   safeFetch: Pick<SafeFetch, "vetProxy">;
+  bell: Bell;
+  /** Null on data that only this process uses. */
+  claims: Claims | null;
   live: LiveLines;
   names: Pick<SessionNames, "changed">;
 }
@@ -58,11 +63,11 @@ const LEADS_TO: Readonly<Record<Wanted, readonly LineStatus[]>> = {
 /** The fields of the last record of a deleted line. */
 const DELETED = { ...NOTHING_TO_LINK, status: "logged_out", linked: false, reason: DELETED_REASON } as const;
 
-export function makeLines({ kv, runtime, callers, live, seal, safeFetch, names }: LinesDeps) {
+export function makeLines({ kv, runtime, callers, bell, claims, live, seal, safeFetch, names }: LinesDeps) {
   const lines = makeAccountLines(kv);
   const { row, used } = lines;
   const sending = makeSendingLine(lines);
-  const register = new LineRegister({ kv, runtime, callers, offer: (change, lineId) => live.offer(change, lineId) });
+  const register = new LineRegister({ kv, runtime, callers, claims });
 
   /** Resolves to the line once `done` is true of it, it is gone, or a few seconds have passed. */
   async function until(last: Line, done: (now: Line) => boolean): Promise<Line> {
@@ -75,7 +80,7 @@ export function makeLines({ kv, runtime, callers, live, seal, safeFetch, names }
     const now = await readUntil(read, (row) => row === null || done(row), {
       clock: runtime.clock,
       withinMs: REACHED_WITHIN_MS,
-      watch: (changed) => live.watch(last.id, changed),
+      watch: (changed) => bell.hear(CHANGED_TOPIC + last.id, changed),
     });
     return now ?? { ...line, ...DELETED };
   }
@@ -101,7 +106,7 @@ export function makeLines({ kv, runtime, callers, live, seal, safeFetch, names }
   async function bringAbout(accountId: string, lineId: string, wanted: Wanted): Promise<Line> {
     const next = () => nextGeneration(accountId, lineId, wanted);
     const written = wanted === "deleted" ? await register.remove(accountId, next) : await retryOnConflict(kv, next);
-    live.reconcile(written);
+    ringWanted(bell, written);
     return await until(written, (now) => isReached(now, written));
   }
 
@@ -124,7 +129,7 @@ export function makeLines({ kv, runtime, callers, live, seal, safeFetch, names }
     ): Promise<Line> {
       const proxy = await proxyOf(address);
       const line = await register.create(accountId, { name, pairingPhone, proxy, commitWith });
-      live.reconcile(line);
+      ringWanted(bell, line);
       return line;
     },
 
@@ -145,7 +150,7 @@ export function makeLines({ kv, runtime, callers, live, seal, safeFetch, names }
       const { value: line } = await row(accountId, lineId);
       const at = lineKeys.queuePaused(lineId);
       await kv.commit(paused ? new Change().set(at, true) : new Change().delete(at));
-      live.queueChanged(lineId);
+      bell.ring(QUEUE_TOPIC + lineId);
       return await used(line);
     },
 
@@ -176,7 +181,7 @@ export function makeLines({ kv, runtime, callers, live, seal, safeFetch, names }
       });
       names.changed(lineId);
       if (line.observedGeneration === line.generation) return await used(line);
-      live.reconcile(line);
+      ringWanted(bell, line);
       return await used(await until(line, (now) => isReached(now, line)));
     },
 

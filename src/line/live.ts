@@ -1,13 +1,27 @@
 /**
- * What HTTP and panel ask of running lines. The supervisor of this process answers (`supervisor.ts`), or, on a shared
- * store, the process that holds the line's lease (`remote.ts`).
+ * What HTTP and panel ask of running lines, and what wakes those that follow a line. The supervisor of this process
+ * answers (`supervisor.ts`), or, on a shared store, the process that holds the line's lease (`remote.ts`).
  */
-import type { Change } from "../store/kv.ts";
+import { callMembers } from "../cluster/holder.ts";
+import type { Bell } from "../store/bell.ts";
 import type { Connection, ConnectionHealth } from "../whatsapp/connection.ts";
 import type { Outgoing, SendOutcome } from "../whatsapp/outgoing.ts";
 
-/** Prefix of the bell topics that wake a line; they end in the line's id. */
+/** Prefixes of bell topics, each followed by the line's id: the time has come for which a line's queue waited; … */
 export const LINE_TOPIC = "line/";
+/** … one of its messages was accepted, changed or cancelled; … */
+export const QUEUE_TOPIC = "queue/";
+/** … its row has changed, or is gone. */
+export const CHANGED_TOPIC = "changed/";
+/** Rings for a new line and a new wanted state; followed by the account's id, `/` and the line's. */
+export const WANTED_TOPIC = "wanted/";
+
+/** Announces a new line or a new wanted state. Call it after the commit. */
+export function ringWanted(bell: Pick<Bell, "ring">, { id, accountId }: { id: string; accountId: string }): void {
+  bell.ring(`${WANTED_TOPIC}${accountId}/${id}`);
+  // On a shared store, a new line has no holder yet.
+  callMembers(bell);
+}
 
 /** What can be asked of a connection that may belong to another process. */
 export type LiveConnection = Pick<Connection, "checkNumber" | "groups" | "contacts" | "chats">;
@@ -20,16 +34,6 @@ export interface Vitals {
 }
 
 export interface LiveLines {
-  /** Adds to the commit that creates a line what makes a process take the line up. */
-  offer(change: Change, lineId: string): void;
-  /** Announces a new line or a new wanted state. Call it after the commit. */
-  reconcile(line: { id: string; accountId: string }): void;
-  /** Announces that a message of the line was accepted, changed or cancelled. Call it after the commit. */
-  queueChanged(lineId: string): void;
-  /** Calls `look` after each change of the line, including its removal; returns the function that unsubscribes. */
-  watch(lineId: string, look: () => void): () => void;
-  /** Like `watch`, for every line. */
-  watchAll(look: () => void): () => void;
   /**
    * Returns the connection; null if the line is certainly not logged in. Calls reject with
    * NetworkRefusal, NetworkTimeout.

@@ -1,19 +1,13 @@
 /**
  * Lines of other processes, as HTTP and panel use them. A call goes through the store to the process that holds the
- * line's lease, and is answered in time or ends as NetworkTimeout. A ring of the bell announces changed rows; if it is
- * lost, the owner's sweep finds them.
+ * line's lease, and is answered in time or ends as NetworkTimeout.
  */
 import { isKeyOf } from "../base/typed_keys.ts";
 import { type Ask, CallFailed, CallTimeout, makeAnswers } from "../cluster/calls.ts";
-import { Leases } from "../cluster/leases.ts";
-import { callMembers } from "../cluster/member.ts";
 import type { WrittenError } from "../cluster/rows.ts";
 import type { Service } from "../base/service.ts";
 import { CATALOGUE, Problem } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
-import type { Bell } from "../store/bell.ts";
-import { type Kv, StoreError } from "../store/kv.ts";
-import type { Seal } from "../store/seal.ts";
+import { StoreError } from "../store/kv.ts";
 import {
   type Connection,
   NetworkRefusal,
@@ -23,14 +17,6 @@ import {
 } from "../whatsapp/connection.ts";
 import type { LiveConnection, LiveLines } from "./live.ts";
 import type { Supervisor } from "./supervisor.ts";
-
-/** The kind of a line's lease. */
-export const LINE_KIND = "line";
-
-/** Prefixes of bell topics, which end in the line's id. */
-const WANTED_TOPIC = "wanted/";
-const QUEUE_TOPIC = "queue/";
-const CHANGED_TOPIC = "changed/";
 
 /** The methods of a line's connection that other processes may call, by part. */
 const CALLABLE = {
@@ -54,13 +40,8 @@ const CALLABLE = {
 
 const ON_PRESENT = ["signPasskey", "confirmPasskey"] as const;
 
-/** Makes the process that holds the line look at its queue. */
-export function ringQueue(bell: Bell, lineId: string): void {
-  bell.ring(QUEUE_TOPIC + lineId);
-}
-
 /** Returns the lines that `ask` can reach. */
-export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLines {
+export function makeRemoteLines(ask: Ask): LiveLines {
   const call = (lineId: string, method: string) => <Args extends unknown[], Result>(...args: Args) =>
     awaitAnswer<Result>(ask(lineId, method, args));
 
@@ -70,15 +51,6 @@ export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLi
   }
 
   return {
-    offer: (change, lineId) => Leases.offer(change, LINE_KIND, lineId),
-    reconcile({ id }) {
-      bell.ring(WANTED_TOPIC + id);
-      // A new line has no owner yet.
-      callMembers(bell);
-    },
-    queueChanged: (lineId) => ringQueue(bell, lineId),
-    watch: (lineId, look) => bell.hear(CHANGED_TOPIC + lineId, look),
-    watchAll: (look) => bell.hear(CHANGED_TOPIC, look),
     connection: (lineId) => ({
       checkNumber: call(lineId, "checkNumber"),
       groups: part(lineId, "groups"),
@@ -94,43 +66,17 @@ export function makeRemoteLines({ ask, bell }: { ask: Ask; bell: Bell }): LiveLi
   };
 }
 
-interface AnswerOptions {
-  kv: Kv;
-  bell: Bell;
-  seal: Seal;
-  runtime: Runtime;
-  supervisor: Supervisor;
-  holds(lineId: string): boolean;
-}
-
-/** Answers calls of other processes to this process's lines, and hears their rings. */
-export function makeLineAnswers({ kv, bell, seal, runtime, supervisor, holds }: AnswerOptions): Service {
-  const answers = makeAnswers({
-    kv,
-    bell,
-    seal,
-    runtime,
-    answersFor: holds,
+/** Answers the calls of other processes to the lines that this process holds. */
+export function makeLineAnswers(
+  { supervisor, ...options }: Omit<Parameters<typeof makeAnswers>[0], "answer" | "written"> & {
+    supervisor: Supervisor;
+  },
+): Service {
+  return makeAnswers({
+    ...options,
     answer: (lineId, method, args) => answer(supervisor, lineId, { method, args }),
     written: serialize,
   });
-  let unsubscribe: (() => void)[] = [];
-  return {
-    async start() {
-      if (unsubscribe.length > 0) return;
-      const line = (topic: string) => topic.slice(topic.indexOf("/") + 1);
-      unsubscribe = [
-        bell.hear(WANTED_TOPIC, (topic) => holds(line(topic)) && supervisor.look(line(topic))),
-        bell.hear(QUEUE_TOPIC, (topic) => supervisor.queueChanged(line(topic))),
-        supervisor.watchAll((lineId) => bell.ring(CHANGED_TOPIC + lineId)),
-      ];
-      await answers.start();
-    },
-    async stop() {
-      await answers.stop();
-      for (const stop of unsubscribe.splice(0)) stop();
-    },
-  };
 }
 
 /** Carries out a call, if the table above allows it. */

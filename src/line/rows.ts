@@ -1,4 +1,5 @@
 /** Keys and types of the rows of lines. */
+import type { Kind } from "../cluster/holder.ts";
 import type { Line } from "./line.ts";
 import type { Pacing } from "./runner/pacing.ts";
 import { key, prefix } from "../store/kv.ts";
@@ -52,4 +53,11 @@ export const lineKeys = {
   allChatsRead: () => prefix<number>("chat_read"),
   seenOfLine: (lineId: string) => prefix<SeenRow>("seen", lineId),
   allSeen: () => prefix<SeenRow>("seen"),
+};
+
+export const LINE: Kind<Line> = {
+  name: "line",
+  rows: lineKeys.lines(),
+  nameOf: ({ id }) => id,
+  keyOf: lineKeys.line,
 };

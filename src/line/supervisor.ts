@@ -9,13 +9,13 @@ import { busyLines, expireMessages, nextExpiry } from "../message/queue/across_l
 import type { Runtime } from "../runtime.ts";
 import type { Bell, Changes } from "../store/bell.ts";
 import { Change, type Kv } from "../store/kv.ts";
-import type { Ownership } from "./ownership.ts";
+import type { Holder } from "../cluster/holder.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import type { Outgoing, SendOutcome } from "../whatsapp/outgoing.ts";
-import { LINE_TOPIC, type LiveLines, type Vitals } from "./live.ts";
+import { CHANGED_TOPIC, LINE_TOPIC, type LiveLines, QUEUE_TOPIC, type Vitals, WANTED_TOPIC } from "./live.ts";
 import type { LineSession } from "./line_session.ts";
-import type { LineStatus } from "./line.ts";
+import type { Line, LineStatus } from "./line.ts";
 import type { Runner } from "./runner/runner.ts";
 
 /**
@@ -33,7 +33,7 @@ interface SupervisorDeps {
   runtime: Runtime;
   bell: Bell;
   changes: Changes;
-  ownership: Ownership;
+  holder: Holder<Line>;
   /** Resolves to whether a plan has changed since the last call. */
   plansChanged(): Promise<boolean>;
   /** Loads what makes sessions; called with the first line, since a process without lines needs none of it. */
@@ -47,7 +47,6 @@ export class Supervisor implements Service, LiveLines {
   readonly #deps: SupervisorDeps;
   readonly #sessions = new Map<string, LineSession>();
   readonly #makeSession: OnDemand<MakeSession>;
-  readonly #watchers = new Set<(lineId: string) => void>();
   readonly #unsubscribe: (() => void)[] = [];
   readonly #sweeps: Loop;
   /** When the queues were last checked, Unix ms. */
@@ -74,7 +73,9 @@ export class Supervisor implements Service, LiveLines {
         if (topic === LINE_TOPIC) { for (const session of this.#sessions.values()) session.runner.wake(); }
         else this.#sessions.get(topic.slice(LINE_TOPIC.length))?.runner.wake();
       }),
-      changes.hear(() => void this.#sweeps.now()),
+      bell.hear(QUEUE_TOPIC, (topic) => this.#sessions.get(topic.slice(QUEUE_TOPIC.length))?.runner.queueChanged()),
+      bell.hear(WANTED_TOPIC, (topic) => this.#reconcile(topic.slice(WANTED_TOPIC.length))),
+      changes.hear(() => this.taken()),
     );
     this.#queuesSeenAt = clock.now();
     this.#sweeps.start(await this.#sweep());
@@ -93,18 +94,10 @@ export class Supervisor implements Service, LiveLines {
     return this.#stopped;
   }
 
-  reconcile(line: { id: string; accountId: string }): void {
-    if (this.#makeSession.made()) this.#sessionOf(line, 0)?.reconcile();
-    else this.taken();
-  }
-
-  /** Does nothing: on one machine the sweep finds the line's row. */
-  offer(): void {}
-
-  /** Like `reconcile`, for a line whose row another process has written. */
-  look(lineId: string): void {
-    const session = this.#sessions.get(lineId);
-    if (session) session.reconcile();
+  /** Brings up a new line, or has the session of one take up its wanted state. */
+  #reconcile(topic: string): void {
+    const [accountId, id] = topic.split("/");
+    if (accountId && id && this.#makeSession.made()) this.#sessionOf({ id, accountId }, 0)?.reconcile();
     else this.taken();
   }
 
@@ -118,10 +111,6 @@ export class Supervisor implements Service, LiveLines {
     const session = this.#sessions.get(lineId);
     this.#sessions.delete(lineId);
     await session?.stop();
-  }
-
-  queueChanged(lineId: string): void {
-    this.#sessions.get(lineId)?.runner.queueChanged();
   }
 
   async vitals(lineId: string): Promise<Vitals> {
@@ -139,7 +128,7 @@ export class Supervisor implements Service, LiveLines {
     if (ready.kind !== "ready") return ready;
     const change = new Change();
     ready.keep(change);
-    await this.#deps.ownership.storeOf(lineId)?.commit(change);
+    await this.#deps.holder.storeOf(lineId)?.commit(change);
     return await ready.send();
   }
 
@@ -161,17 +150,6 @@ export class Supervisor implements Service, LiveLines {
     return this.#degraded;
   }
 
-  watch(lineId: string, look: () => void): () => void {
-    return this.watchAll((changed) => {
-      if (changed === lineId) look();
-    });
-  }
-
-  watchAll(look: (lineId: string) => void): () => void {
-    this.#watchers.add(look);
-    return () => void this.#watchers.delete(look);
-  }
-
   /** Resolves when no session has a task left, and no queue has anything to do. */
   async idle(): Promise<void> {
     for (const session of [...this.#sessions.values()]) {
@@ -187,7 +165,7 @@ export class Supervisor implements Service, LiveLines {
   #sessionOf(line: { id: string; accountId: string }, delayMs: number): LineSession | null {
     const known = this.#sessions.get(line.id);
     if (known || this.#isStopping) return known ?? null;
-    const store = this.#deps.ownership.storeOf(line.id);
+    const store = this.#deps.holder.storeOf(line.id);
     const session = store && this.#makeSession.made()?.(store, line, () => this.#changed(line.id));
     if (!session) return null;
     this.#sessions.set(line.id, session);
@@ -197,7 +175,7 @@ export class Supervisor implements Service, LiveLines {
   }
 
   #changed(lineId: string): void {
-    for (const look of this.#watchers) look(lineId);
+    this.#deps.bell.ring(CHANGED_TOPIC + lineId);
   }
 
   async #sweepOrLater(): Promise<number> {
@@ -214,13 +192,13 @@ export class Supervisor implements Service, LiveLines {
    * lost. Resolves to the milliseconds until the next sweep, if the store does not change before.
    */
   async #sweep(): Promise<number> {
-    const { kv, ownership, plansChanged, runtime: { clock, confirmed } } = this.#deps;
+    const { kv, holder, plansChanged, runtime: { clock, confirmed } } = this.#deps;
     const found = new Set<string>();
     const counts = noLines();
     let begun = 0;
     let degraded = 0;
     let isObserved = true;
-    for await (const line of ownership.lines()) {
+    for await (const line of holder.rows()) {
       await this.#makeSession.need();
       found.add(line.id);
       counts[line.status]++;
@@ -259,7 +237,7 @@ export class Supervisor implements Service, LiveLines {
     if ((await this.#deps.kv.get(lineKeys.line(lineId))).value !== null) return; // created after the rows were listed
     this.#sessions.delete(lineId);
     await session.stop();
-    await this.#deps.ownership.gone(lineId);
+    await this.#deps.holder.gone(lineId);
     this.#changed(lineId);
   }
 }

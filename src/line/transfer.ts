@@ -4,6 +4,7 @@
  * disconnecting each other, and send everything twice.
  */
 import { Buffer } from "node:buffer";
+import type { Claims } from "../cluster/holder.ts";
 import type { Callers } from "../account/callers.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
@@ -25,8 +26,8 @@ interface TransferDeps {
   seal: Seal;
   /** The files of waiting messages. */
   media: Pick<SharedMediaStore, "read" | "write">;
-  /** Adds to the commit that creates a line what makes a process take the line up. */
-  offer(change: Change, lineId: string): void;
+  /** Null on data that only this process uses. */
+  claims: Claims | null;
 }
 
 interface TransferOptions {
@@ -53,7 +54,7 @@ interface ExportOptions extends TransferOptions {
  * (`LineSession`). Resolves to the line and the number of messages exported. Throws TransferError, StoreError.
  */
 export async function exportLine(
-  deps: Omit<TransferDeps, "offer">,
+  deps: Omit<TransferDeps, "claims">,
   lineId: string,
   options: ExportOptions,
 ): Promise<{ line: Line; messages: number }> {
@@ -82,7 +83,7 @@ export async function exportLine(
 
 /** Writes the export file, and then gives the line up in one commit. */
 async function giveUp(
-  deps: Omit<TransferDeps, "offer">,
+  deps: Omit<TransferDeps, "claims">,
   asked: Line,
   { passphrase, gatewayRuns, write, discard }: ExportOptions,
 ): Promise<{ line: Line; messages: number }> {

@@ -2,9 +2,11 @@
 import type { Hono } from "@hono/hono";
 import { addCloud } from "../cloud/cloud.ts";
 import { makeAsk } from "../cluster/calls.ts";
+import { makeClaims } from "../cluster/leases.ts";
 import type { ApiEnv } from "../http/api/route.ts";
 import { makeServices, type ServicesDeps } from "../http/api/services.ts";
 import { createApi } from "../http/server.ts";
+import { CHANGED_TOPIC } from "../line/live.ts";
 import { makeRemoteLines } from "../line/remote.ts";
 import { addMcp } from "../mcp/mcp.ts";
 import { makePasswords } from "../panel/logins/password.ts";
@@ -14,7 +16,7 @@ import type { Ground } from "./ground.ts";
 import { optOutsOn, recorderOn } from "./recording.ts";
 
 /** Access to the processes that hold lines and webhooks, and to the network. */
-export type Holders = Pick<ServicesDeps, "live" | "webhookOwner" | "network">;
+export type Holders = Pick<ServicesDeps, "live" | "webhookOwner" | "network" | "claims">;
 
 export interface ApiOptions extends Holders, Pick<ServicesDeps, "accepted" | "budgets" | "probe" | "stopping"> {
   panelUrl(): string;
@@ -23,24 +25,24 @@ export interface ApiOptions extends Holders, Pick<ServicesDeps, "accepted" | "bu
 /** Returns access to whichever processes on the shared store hold the lines and webhooks. */
 export function anyProcess({ kv, bell, runtime, data: { seal } }: Ground): Omit<Holders, "network"> {
   return {
-    live: makeRemoteLines({ ask: makeAsk({ kv, bell, seal, runtime }), bell }),
-    webhookOwner: makeRemoteWebhooks({ kv, bell }),
+    live: makeRemoteLines(makeAsk({ kv, bell, seal, runtime })),
+    webhookOwner: makeRemoteWebhooks(bell),
+    claims: makeClaims(kv),
   };
 }
 
 export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
-  const { config, data, kv, emulation } = ground;
-  const { live, network } = options;
+  const { config, data, kv, bell, emulation } = ground;
+  const { network } = options;
   const { accounts, callers, seal } = data;
   const services = makeServices({
     ...ground,
     ...options,
-    isShared: config.store !== null,
     seal,
     accounts,
     callers,
     recorder: recorderOn(ground, { kv, network }),
-    optOuts: optOutsOn(ground, { network, queueChanged: (lineId) => live.queueChanged(lineId) }),
+    optOuts: optOutsOn(ground, network),
     trustedProxies: config.trustedProxies,
     publicUrl: config.publicUrl,
     ...(emulation ? { makeWebhookSecret: () => emulation.appSecret } : {}),
@@ -55,8 +57,8 @@ export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
     plans: data.plans,
     queuedCount: ground.queuedCount,
     passwords: makePasswords(ground.runtime.random),
-    watchLine: (lineId, look) => live.watch(lineId, look),
-    watchAllLines: (look) => live.watchAll(look),
+    watchLine: (lineId, look) => bell.hear(CHANGED_TOPIC + lineId, look),
+    watchAllLines: (look) => bell.hear(CHANGED_TOPIC, look),
     dataDir: config.store === null ? config.dataDir : null,
     webVersion: config.whatsapp.version,
     panelUrl: options.panelUrl,

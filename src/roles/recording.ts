@@ -24,14 +24,8 @@ export function recorderOn(
   });
 }
 
-interface OptOutsOptions {
-  network: Pick<Network, "lidOf" | "numberOf">;
-  /** Called for each line whose queue an opt-out has changed. */
-  queueChanged(lineId: string): void;
-}
-
-export function optOutsOn(ground: Ground, { network, queueChanged }: OptOutsOptions): OptOuts {
-  const { kv, runtime, events, data: { callers } } = ground;
+export function optOutsOn(ground: Ground, network: Pick<Network, "lidOf" | "numberOf">): OptOuts {
+  const { kv, runtime, events, queueChanged, data: { callers } } = ground;
   return new OptOuts({
     kv,
     clock: runtime.clock,

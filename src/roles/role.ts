@@ -117,7 +117,7 @@ async function serveRole(options: RoleOptions): Promise<RunningRole> {
     ...port,
     holders: async () => ({
       network,
-      ...(isShared ? await anyProcess(ground) : { live: supervisor, webhookOwner: dispatcher }),
+      ...(isShared ? await anyProcess(ground) : { live: supervisor, webhookOwner: dispatcher, claims: null }),
     }),
     accepted: (accept) => reserve ? acceptedWithRoom(accept, reserve) : accept,
   });

@@ -10,13 +10,8 @@ import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
 import { optOutsOn, recorderOn } from "./recording.ts";
 
-export interface SessionsOptions {
-  network: Network;
-  queueChanged: (lineId: string) => void;
-}
-
-export function makeSessions(ground: Ground, { network, queueChanged }: SessionsOptions): MakeSession {
-  const { runtime, bell, media: files, links, events, lookups, safeFetch, names } = ground;
+export function makeSessions(ground: Ground, network: Network): MakeSession {
+  const { runtime, bell, media: files, links, events, lookups, safeFetch, names, queueChanged } = ground;
   const { callers, seal } = ground.data;
   const shared = {
     runtime,
@@ -25,7 +20,7 @@ export function makeSessions(ground: Ground, { network, queueChanged }: Sessions
     fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
     sessionName: names.of,
     plan: async (accountId: string) => (await callers.of(accountId))?.plan ?? DEFAULT_PLANS[0]!,
-    optOuts: optOutsOn(ground, { network, queueChanged }),
+    optOuts: optOutsOn(ground, network),
     events,
     media: makeMediaIngest({ media: files, links, runtime }),
     seal,

@@ -3,13 +3,13 @@
  */
 import { inOrder, type Service } from "../base/service.ts";
 import { Leases } from "../cluster/leases.ts";
-import { callMembers, Member } from "../cluster/member.ts";
+import { callMembers, type Kind } from "../cluster/holder.ts";
+import { Member } from "../cluster/member.ts";
 import type { Place } from "../cluster/place.ts";
-import { sharedOwnership } from "../line/ownership.ts";
-import { LINE_KIND, makeLineAnswers, ringQueue } from "../line/remote.ts";
-import { lineKeys } from "../line/rows.ts";
-import type { Kv } from "../store/kv.ts";
-import { sharedWebhooks, WEBHOOK_KIND, webhookThings } from "../webhook/remote.ts";
+import { makeLineAnswers } from "../line/remote.ts";
+import { LINE } from "../line/rows.ts";
+import { key, prefix } from "../store/kv.ts";
+import { WEBHOOK } from "../webhook/rows.ts";
 import { makeTimeKeeper } from "../ops/time_keeper.ts";
 import { noteSetback } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
@@ -22,9 +22,14 @@ import {
   type WorkerPart,
 } from "./worker.ts";
 
-/** The only lease of its kind: its holder runs the sweeps, which write nothing once it is lost. */
-const UPKEEP_KIND = "upkeep";
+/** The only lease of its kind, which has no rows: its holder runs the sweeps, which write nothing once it is lost. */
 const UPKEEP = "store";
+const UPKEEPS: Kind<never> = {
+  name: "upkeep",
+  rows: prefix("upkeep"),
+  nameOf: () => UPKEEP,
+  keyOf: () => key("upkeep"),
+};
 
 /** Makes a worker on a shared store. `place`: where the next process finds this one's name. */
 export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Place | null): WorkerPart {
@@ -40,29 +45,22 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
   };
   const lines = new Leases({
     ...common,
-    kind: LINE_KIND,
-    all: () => lineThings(kv),
-    holder: {
-      taken: () => parts?.supervisor.taken(),
-      drop: async (lineId) => await parts?.supervisor.drop(lineId),
-    },
+    kind: LINE,
+    taken: () => parts?.supervisor.taken(),
+    drop: async (lineId) => await parts?.supervisor.drop(lineId),
   });
   const webhooks = new Leases({
     ...common,
-    kind: WEBHOOK_KIND,
-    all: () => webhookThings(kv),
-    holder: {
-      taken: () => parts?.dispatcher.taken(),
-      drop: async (thing) => await parts?.dispatcher.drop(thing.split("/")[1]!),
-    },
+    kind: WEBHOOK,
+    taken: () => parts?.dispatcher.taken(),
+    drop: async (thing) => await parts?.dispatcher.drop(thing.split("/")[1]!),
   });
   const upkeeps = new Leases({
     ...common,
-    kind: UPKEEP_KIND,
-    async *all() {
-      yield UPKEEP;
-    },
-    holder: { taken: () => void beginUpkeep(), drop: endUpkeep },
+    kind: UPKEEPS,
+    always: UPKEEP,
+    taken: () => void beginUpkeep(),
+    drop: endUpkeep,
   });
   const member = new Member({
     kv: ground.data.kv,
@@ -74,12 +72,8 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
   });
   const noStore = lines.refusing();
   const network = openNetwork((lineId) => lines.storeOf(lineId) ?? noStore);
-  const supervisor = makeSupervisor(ground, {
-    network,
-    ownership: sharedOwnership(lines),
-    queueChanged: (lineId) => ringQueue(bell, lineId),
-  });
-  const dispatcher = dispatcherOf(ground, sharedWebhooks(webhooks));
+  const supervisor = makeSupervisor(ground, network, lines);
+  const dispatcher = dispatcherOf(ground, webhooks);
   parts = { network, supervisor, dispatcher };
   addWorkerGauges(ground, parts);
   metrics.gaugeBy("kind", {
@@ -91,7 +85,7 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
   async function beginUpkeep(): Promise<void> {
     const store = upkeeps.storeOf(UPKEEP);
     if (upkeep || !store) return;
-    upkeep = upkeepOf(ground, { kv: store, network, queueChanged: (lineId) => ringQueue(bell, lineId) });
+    upkeep = upkeepOf(ground, { kv: store, network });
     await upkeep.start();
   }
 
@@ -107,12 +101,8 @@ export function sharedWorker(ground: Ground, openNetwork: OpenNetwork, place: Pl
     seal: ground.data.seal,
     runtime,
     supervisor,
-    holds: (lineId) => lines.storeOf(lineId) !== null,
+    answersFor: (lineId) => lines.storeOf(lineId) !== null,
   });
   // Services stop in reverse: `member` before the supervisor, so that other processes take over while the rest stops.
   return { ...parts, service: inOrder(makeTimeKeeper(kv, runtime), supervisor, dispatcher, answers, member, changes) };
-}
-
-async function* lineThings(kv: Kv): AsyncIterable<string> {
-  for await (const { value } of kv.list({ prefix: lineKeys.lines() })) yield value.id;
 }

@@ -4,15 +4,11 @@ import { removePanelRows } from "../panel/sweep.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Ground } from "./ground.ts";
 import { recorderOn } from "./recording.ts";
-import type { SessionsOptions } from "./sessions.ts";
+import type { Network } from "../whatsapp/network.ts";
 
-export interface UpkeepOptions extends SessionsOptions {
-  /** The store through which the sweeps write. */
-  kv: Kv;
-}
-
-export function upkeepWork(ground: Ground, { kv, network, queueChanged }: UpkeepOptions): SweepWork {
-  const { runtime, bell, media, diskShares, events, config } = ground;
+/** `kv`: the store through which the sweeps write. */
+export function upkeepWork(ground: Ground, { kv, network }: { kv: Kv; network: Network }): SweepWork {
+  const { runtime, bell, media, diskShares, events, config, queueChanged } = ground;
   return sweepWork({
     kv,
     sweepChunks: ground.kv.sweepChunks,

@@ -5,7 +5,9 @@
 import { inOrder, type Service, together } from "../base/service.ts";
 import { withEmulatedDelivery } from "../cloud/emulation.ts";
 import { formatsOn } from "../cloud/formats.ts";
-import { type Ownership, soleOwnership } from "../line/ownership.ts";
+import { type Holder, soleHolder } from "../cluster/holder.ts";
+import type { Line } from "../line/line.ts";
+import { LINE } from "../line/rows.ts";
 import { Supervisor } from "../line/supervisor.ts";
 import { removeAllStaged } from "../message/bulk.ts";
 import { addGauges } from "../ops/gauges.ts";
@@ -13,11 +15,11 @@ import { makeMaintenance, sweeps } from "../ops/maintenance.ts";
 import { measuredWebhooks } from "../ops/metrics.ts";
 import { makeTimeKeeper } from "../ops/time_keeper.ts";
 import type { Kv } from "../store/kv.ts";
-import { Dispatcher, type WebhookOwnership } from "../webhook/dispatcher.ts";
+import { Dispatcher } from "../webhook/dispatcher.ts";
+import { WEBHOOK } from "../webhook/rows.ts";
+import type { WebhookRow } from "../webhook/webhook.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
-import type { SessionsOptions } from "./sessions.ts";
-import type { UpkeepOptions } from "./upkeep.ts";
 
 const SWEEP_PANEL_MS = 60 * 60_000;
 
@@ -35,16 +37,12 @@ export interface WorkerPart {
 export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart {
   const { kv, changes } = ground;
   const network = openNetwork(() => kv);
-  const supervisor: Supervisor = makeSupervisor(ground, {
-    network,
-    ownership: soleOwnership(kv),
-    queueChanged: (lineId) => supervisor.queueChanged(lineId),
-  });
-  const dispatcher = dispatcherOf(ground);
+  const supervisor = makeSupervisor(ground, network, soleHolder(kv, LINE));
+  const dispatcher = dispatcherOf(ground, soleHolder(kv, WEBHOOK));
   addWorkerGauges(ground, { network, supervisor, dispatcher });
   // Removes the staged rows of a bulk that a crash interrupted before it was accepted.
   const clearing = { start: () => removeAllStaged(kv) };
-  const upkeep = upkeepOf(ground, { kv, network, queueChanged: (lineId) => supervisor.queueChanged(lineId) });
+  const upkeep = upkeepOf(ground, { kv, network });
   const service = inOrder(
     clearing,
     makeTimeKeeper(kv, ground.runtime),
@@ -54,17 +52,14 @@ export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart
   return { network, supervisor, dispatcher, service };
 }
 
-export function makeSupervisor(
-  ground: Ground,
-  { ownership, ...options }: SessionsOptions & { ownership: Ownership },
-): Supervisor {
+export function makeSupervisor(ground: Ground, network: Network, holder: Holder<Line>): Supervisor {
   const { kv, runtime, bell, changes, data: { callers } } = ground;
   const plansChanged = () => callers.plansChanged();
-  const sessions = async () => (await import("./sessions.ts")).makeSessions(ground, options);
-  return new Supervisor({ kv, runtime, bell, changes, ownership, plansChanged, sessions });
+  const sessions = async () => (await import("./sessions.ts")).makeSessions(ground, network);
+  return new Supervisor({ kv, runtime, bell, changes, holder, plansChanged, sessions });
 }
 
-export function dispatcherOf(ground: Ground, ownership?: WebhookOwnership): Dispatcher {
+export function dispatcherOf(ground: Ground, holder: Holder<WebhookRow>): Dispatcher {
   const { kv, events, runtime, safeFetch, metrics, bell, emulation, data: { seal } } = ground;
   const measured = measuredWebhooks(safeFetch, metrics);
   return new Dispatcher({
@@ -75,11 +70,11 @@ export function dispatcherOf(ground: Ground, ownership?: WebhookOwnership): Disp
     seal,
     bell,
     formats: formatsOn(kv),
-    ...(ownership ? { ownership } : {}),
+    holder,
   });
 }
 
-export function upkeepOf(ground: Ground, options: UpkeepOptions): Service {
+export function upkeepOf(ground: Ground, options: { kv: Kv; network: Network }): Service {
   const { runtime } = ground;
   const work = async () => (await import("./upkeep.ts")).upkeepWork(ground, options);
   return makeMaintenance([

@@ -5,8 +5,8 @@ import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/log.ts";
 import type { Clock } from "../runtime.ts";
 import { eventKeys } from "../event/rows.ts";
-import type { WebhookOwner } from "./dispatcher.ts";
-import { webhookKeys } from "./rows.ts";
+import { WEBHOOK_TOPIC, webhookKeys } from "./rows.ts";
+import type { Bell } from "../store/bell.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import {
   type Delivery,
@@ -34,7 +34,7 @@ interface DeliveryQuery {
 interface DeliveryLogDeps {
   kv: Kv;
   clock: Clock;
-  owner: Pick<WebhookOwner, "wake">;
+  bell: Pick<Bell, "ring">;
 }
 
 /** All methods throw Problem not_found for an unknown webhook, including another account's. */
@@ -78,7 +78,7 @@ export class DeliveryLog {
    * event.
    */
   async redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery> {
-    const { kv, clock, owner } = this.#deps;
+    const { kv, clock, bell } = this.#deps;
     const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
     const order = orderOfDelivery(webhookId, deliveryId);
     if (order === null) throw notFound("delivery");
@@ -89,7 +89,7 @@ export class DeliveryLog {
       const change = new Change();
       return { change, result: makeDue(change, webhookId, { event: event.value, slot, now: clock.now() }) };
     });
-    owner.wake(webhookId);
+    bell.ring(WEBHOOK_TOPIC + webhookId);
     return shown(delivery, webhook);
   }
 
@@ -98,7 +98,7 @@ export class DeliveryLog {
    * first attempt is still to come. Not atomic: repeated after a crash, it starts over.
    */
   async redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }> {
-    const { kv, clock, owner } = this.#deps;
+    const { kv, clock, bell } = this.#deps;
     const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhookId));
     if (!progress) throw notFound("webhook");
@@ -116,7 +116,7 @@ export class DeliveryLog {
     for await (const events of batchesOf(wanted(), kv.mostChecks)) {
       scheduled += await redeliverBatch(kv, webhook, { events, progress, now: clock.now() });
     }
-    owner.wake(webhookId);
+    bell.ring(WEBHOOK_TOPIC + webhookId);
     return { scheduled };
   }
 }

@@ -1,4 +1,5 @@
 /** The rows of webhooks (records, progress, deliveries), and the topics of the bell that tell of changes to them. */
+import type { Kind } from "../cluster/holder.ts";
 import type { Delivery, WebhookProgress, WebhookRow } from "./webhook.ts";
 import { key, prefix } from "../store/kv.ts";
 
@@ -19,6 +20,16 @@ export const webhookKeys = {
   dueAttempt: (webhookId: string, dueAt: number, order: string) => key<number>("due_attempt", webhookId, dueAt, order),
   dueAttempts: (webhookId: string) => prefix<number>("due_attempt", webhookId),
   allDueAttempts: () => prefix<number>("due_attempt"),
+};
+
+export const WEBHOOK: Kind<WebhookRow> = {
+  name: "webhook",
+  rows: webhookKeys.webhooks(),
+  nameOf: ({ accountId, id }) => `${accountId}/${id}`,
+  keyOf(name) {
+    const [accountId = "", id = ""] = name.split("/");
+    return webhookKeys.webhook(accountId, id);
+  },
 };
 
 /** Rings when a webhook may have work. Topics end in the webhook's id. */

@@ -6,8 +6,9 @@ import { KeyedQueue } from "../base/keyed_queue.ts";
 import { EVENT_NAMES, type EventName, USUAL_EVENTS } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
+import type { Claims } from "../cluster/holder.ts";
 import type { Runtime } from "../runtime.ts";
-import { webhookKeys } from "./rows.ts";
+import { WEBHOOK, webhookKeys } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import type { WebhookOwner } from "./dispatcher.ts";
@@ -54,6 +55,8 @@ interface WebhooksDeps {
   seal: Seal;
   runtime: Runtime;
   owner: WebhookOwner;
+  /** Null on data that only this process uses. */
+  claims: Claims | null;
   /** Makes the secrets; by default, each webhook has its own. */
   makeSecret?: typeof makeSecret;
   /** The account's sessions, oldest first. */
@@ -153,11 +156,11 @@ export class Webhooks {
 
   /** Removes a webhook with its pending deliveries and its delivery log. Resolves to the last record. */
   async remove(accountId: string, webhookId: string): Promise<ShownWebhook> {
-    const { kv, owner } = this.#deps;
+    const { kv, owner, claims } = this.#deps;
     const last = await retryOnConflict(kv, async () => {
       const slot = await existingWebhook(kv, accountId, webhookId);
       const change = new Change().check(slot).delete(slot.key);
-      await owner.withdraw(change, slot.value);
+      await claims?.withdraw(change, WEBHOOK, WEBHOOK.nameOf(slot.value));
       return { change, result: await this.#shown(slot.value) };
     });
     await owner.removed(webhookId);
@@ -214,7 +217,7 @@ export class Webhooks {
 
   /** Builds the commit that creates the webhook. Throws Problem validation_failed if the account has too many. */
   async #creationOf(row: WebhookRow, most: number): Promise<Change> {
-    const { kv, owner } = this.#deps;
+    const { kv, claims } = this.#deps;
     const { id, accountId } = row;
     const made = await kv.get(webhookKeys.webhooksMade(accountId));
     if ((await this.#rowsOf(accountId)).length >= most) {
@@ -222,7 +225,7 @@ export class Webhooks {
     }
     const change = new Change().check(made).set(webhookKeys.webhooksMade(accountId), (made.value ?? 0) + 1)
       .checkAbsent(webhookKeys.webhook(accountId, id)).set(webhookKeys.webhook(accountId, id), row);
-    owner.offer(change, row);
+    claims?.offer(change, WEBHOOK, WEBHOOK.nameOf(row));
     // The cursor starts at this very commit: earlier events are not delivered to this webhook.
     change.ordered(eventKeys.eventOrder(accountId), (order) => [{
       kind: "set",

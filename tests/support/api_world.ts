@@ -23,7 +23,10 @@ import { lineIdsOf } from "../../src/line/account_lines.ts";
 import { makeSessionNames } from "../../src/line/line_row.ts";
 import { aPlan } from "./send_world.ts";
 import { makeLookups } from "../../src/line/lookups.ts";
-import { soleOwnership } from "../../src/line/ownership.ts";
+import { soleHolder } from "../../src/cluster/holder.ts";
+import { CHANGED_TOPIC, QUEUE_TOPIC } from "../../src/line/live.ts";
+import { LINE } from "../../src/line/rows.ts";
+import { WEBHOOK } from "../../src/webhook/rows.ts";
 import { LineSession } from "../../src/line/line_session.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
@@ -150,6 +153,7 @@ export class ApiWorld implements ApiStage {
     const lookups = makeLookups(runtime);
     const pausesOnly = aPlan();
     const bell = testBell(runtime);
+    const queueChanged = (lineId: string) => bell.ring(QUEUE_TOPIC + lineId);
     const optOuts = new OptOuts({
       kv,
       clock: runtime.clock,
@@ -159,7 +163,7 @@ export class ApiWorld implements ApiStage {
       lidOf: (lineId, number) => this.network.lidOf(lineId, number),
       numberOf: (lineId, lid) => this.network.numberOf(lineId, lid),
       wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
-      queueChanged: (lineId) => this.#supervisor?.queueChanged(lineId),
+      queueChanged,
     });
     const session = {
       sessionName: names.of,
@@ -180,14 +184,14 @@ export class ApiWorld implements ApiStage {
       seal,
       lookups,
       network: this.network,
-      queueChanged: (lineId: string) => this.#supervisor?.queueChanged(lineId),
+      queueChanged,
     };
     const supervisor = this.#supervisor = new Supervisor({
       kv,
       runtime,
       bell,
       changes: { hear: () => () => {} },
-      ownership: soleOwnership(kv),
+      holder: soleHolder(kv, LINE),
       plansChanged: () => Promise.resolve(false),
       sessions: () => Promise.resolve((_, line, changed) => new LineSession(session, line, changed)),
     });
@@ -204,11 +208,11 @@ export class ApiWorld implements ApiStage {
       runtime,
       bell,
       formats: formatsOn(kv),
+      holder: soleHolder(kv, WEBHOOK),
     });
     const metrics = makeMetrics();
     const made = makeServices({
       kv,
-      isShared: false,
       runtime,
       metrics,
       bell,
@@ -219,6 +223,8 @@ export class ApiWorld implements ApiStage {
       recorder,
       optOuts,
       live: supervisor,
+      claims: null,
+      queueChanged,
       network: this.network,
       names,
       lookups,
@@ -246,8 +252,8 @@ export class ApiWorld implements ApiStage {
       queuedCount: makeQueuedCount(kv),
       // `tests/unit/panel/password_test.ts` hashes at the real cost.
       passwords: makePasswords(runtime.random, { cost: 2, passes: 1 }),
-      watchLine: (lineId, look) => supervisor.watch(lineId, look),
-      watchAllLines: (look) => supervisor.watchAll(look),
+      watchLine: (lineId, look) => bell.hear(CHANGED_TOPIC + lineId, look),
+      watchAllLines: (look) => bell.hear(CHANGED_TOPIC, look),
       publicUrl: null,
       dataDir: this.#folder,
       webVersion: null,

@@ -1,6 +1,9 @@
 /** Workers that share lines, on a store, a network and a clock that a simulation holds in its hands. */
-import { Leases } from "../../src/cluster/leases.ts";
-import { callMembers, Member } from "../../src/cluster/member.ts";
+import { callMembers } from "../../src/cluster/holder.ts";
+import { Leases, makeClaims } from "../../src/cluster/leases.ts";
+import { Member } from "../../src/cluster/member.ts";
+import type { Line } from "../../src/line/line.ts";
+import { LINE } from "../../src/line/rows.ts";
 import type { Bell } from "../../src/store/bell.ts";
 import { Change, key, type Kv } from "../../src/store/kv.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
@@ -45,7 +48,7 @@ export class SimulatedWorker {
   readonly open = new Set<string>();
   readonly member: Member;
   readonly kv: MemoryKv;
-  leases!: Leases;
+  leases!: Leases<Line>;
   refused = 0;
   /** While true this process stands still: what its timers and the bell call comes when it goes on. */
   #frozen: (() => void)[] | null = null;
@@ -67,13 +70,13 @@ export class SimulatedWorker {
     };
     const runtime = { ...real, clock };
     this.leases = new Leases({
-      kind: "line",
+      kind: LINE,
       kv: this.kv,
       runtime,
       freed: () => callMembers(bell),
       refused: () => this.refused++,
-      all: async function* () {},
-      holder: { taken: () => this.#connect(), drop: (line) => this.#close(line) },
+      taken: () => this.#connect(),
+      drop: (line) => this.#close(line),
     });
     this.member = new Member({
       place: {
@@ -165,7 +168,7 @@ export class Cluster {
     const kv = new MemoryKv(this.disk);
     for (let i = 0; i < this.lines; i++) {
       const change = new Change();
-      Leases.offer(change, "line", `ses_${String(i).padStart(6, "0")}`);
+      makeClaims(kv).offer(change, LINE, `ses_${String(i).padStart(6, "0")}`);
       await kv.commit(change);
     }
   }

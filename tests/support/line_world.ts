@@ -4,7 +4,7 @@ import { Change, type Kv } from "../../src/store/kv.ts";
 import { eventKeys } from "../../src/event/rows.ts";
 import { lineIdsOf } from "../../src/line/account_lines.ts";
 import { makeSessionNames } from "../../src/line/line_row.ts";
-import { lineKeys } from "../../src/line/rows.ts";
+import { LINE, lineKeys } from "../../src/line/rows.ts";
 import { type Ledger, messageKeys } from "../../src/message/rows.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import type { EventName, LoggedEvent } from "../../src/event/event.ts";
@@ -25,7 +25,8 @@ import { makeLines } from "../../src/line/lines.ts";
 import { watchChanges } from "../../src/store/bell.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { LineSession } from "../../src/line/line_session.ts";
-import { soleOwnership } from "../../src/line/ownership.ts";
+import { soleHolder } from "../../src/cluster/holder.ts";
+import { QUEUE_TOPIC } from "../../src/line/live.ts";
 import type { Caller } from "../../src/account/account.ts";
 import type { Callers } from "../../src/account/callers.ts";
 import type { Plan } from "../../src/account/plan.ts";
@@ -114,7 +115,7 @@ export class World {
       lidOf: (lineId, number) => this.network.lidOf(lineId, number),
       numberOf: (lineId, lid) => this.network.numberOf(lineId, lid),
       wordsOf: () => Promise.resolve(this.optOutWords),
-      queueChanged: (lineId) => this.supervisor.queueChanged(lineId),
+      queueChanged: (lineId) => this.bell.ring(QUEUE_TOPIC + lineId),
     });
     const session = (kv: Kv): ConstructorParameters<typeof LineSession>[0] => ({
       kv,
@@ -133,7 +134,7 @@ export class World {
       plan: () => Promise.resolve(this.plan),
       optOuts: this.optOuts,
       sessionName: names.of,
-      queueChanged: (lineId) => this.supervisor.queueChanged(lineId),
+      queueChanged: (lineId) => this.bell.ring(QUEUE_TOPIC + lineId),
     });
     let seen = -1;
     const changes = watchChanges({
@@ -146,7 +147,7 @@ export class World {
       runtime: this.runtime,
       bell: this.bell,
       changes,
-      ownership: soleOwnership(kv),
+      holder: soleHolder(kv, LINE),
       plansChanged: () => Promise.resolve(false),
       sessions: () => Promise.resolve((store, line, changed) => new LineSession(session(store), line, changed)),
     });
@@ -154,6 +155,8 @@ export class World {
       kv,
       runtime: this.runtime,
       callers: this.callers,
+      bell: this.bell,
+      claims: null,
       live: this.supervisor,
       seal: SEAL,
       safeFetch: { vetProxy: () => Promise.resolve() },
@@ -164,7 +167,7 @@ export class World {
       kv,
       recorder,
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: this.clock.now() }),
-      queueChanged: (lineId) => this.supervisor.queueChanged(lineId),
+      queueChanged: (lineId) => this.bell.ring(QUEUE_TOPIC + lineId),
     });
     this.forecast = new Forecast({ kv, clock: this.clock, callers: this.callers });
     await this.supervisor.start();
@@ -231,7 +234,7 @@ export class World {
     const ledger = slot.value ?? EMPTY_LEDGER;
     change.set(slot.key, { ...ledger, lastPosition: lastPositionOf(ledger, [message]) });
     await kv.commit(change);
-    this.supervisor?.queueChanged(lineId);
+    this.bell?.ring(QUEUE_TOPIC + lineId);
     return message;
   }
 

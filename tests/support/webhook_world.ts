@@ -6,6 +6,8 @@ import type { NewEvent } from "../../src/event/event.ts";
 import { type EventLog, makeEventLog } from "../../src/event/log.ts";
 import { Change } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
+import { soleHolder } from "../../src/cluster/holder.ts";
+import { WEBHOOK } from "../../src/webhook/rows.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import type { Delivery } from "../../src/webhook/webhook.ts";
 import { formatsOn } from "../../src/cloud/formats.ts";
@@ -56,18 +58,20 @@ export class WebhookWorld {
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
     const allow = readAllowList(["127.0.0.0/8"]);
     const safeFetch = makeSafeFetch({ clock: runtime.clock, allow, ...this.#options });
+    const bell = testBell(runtime);
     const dispatcher = this.dispatcher = new Dispatcher({
       kv,
       events,
       safeFetch,
       seal,
       runtime,
-      bell: testBell(runtime),
+      bell,
       formats: formatsOn(kv),
+      holder: soleHolder(kv, WEBHOOK),
     });
     const sessions = { list: () => Promise.resolve([SESSION]) };
-    this.webhooks = new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, sessions });
-    this.deliveryLog = new DeliveryLog({ kv, clock: runtime.clock, owner: dispatcher });
+    this.webhooks = new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, claims: null, sessions });
+    this.deliveryLog = new DeliveryLog({ kv, clock: runtime.clock, bell });
     await dispatcher.start();
   }
 

@@ -36,6 +36,7 @@ import type { Message } from "../../message/message.ts";
 import { findReplay } from "../../message/send.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { Claims } from "../../cluster/holder.ts";
 import type { Bell } from "../../store/bell.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
@@ -50,8 +51,6 @@ import type { Budgets } from "../edge/budgets.ts";
 
 export interface ServicesDeps {
   kv: Kv;
-  /** Whether other processes use the store too. */
-  isShared: boolean;
   runtime: Runtime;
   metrics: Metrics;
   bell: Bell;
@@ -62,6 +61,10 @@ export interface ServicesDeps {
   recorder: Recorder;
   optOuts: OptOuts;
   live: LiveLines;
+  /** What claims new lines and webhooks on a shared store; null on data that only this process uses. */
+  claims: Claims | null;
+  /** Announces that a message of the line was accepted, changed or cancelled. */
+  queueChanged(lineId: string): void;
   network: Pick<Network, "recall" | "numberOf" | "lidOf">;
   names: SessionNames;
   lookups: Lookups;
@@ -92,6 +95,8 @@ export function makeServices(deps: ServicesDeps) {
   const {
     lookups,
     webhookOwner: owner,
+    claims,
+    queueChanged,
     safeFetch,
     media,
     diskShares,
@@ -102,14 +107,13 @@ export function makeServices(deps: ServicesDeps) {
     makeWebhookSecret,
   } = deps;
   const { clock } = runtime;
-  const queueChanged = (lineId: string) => live.queueChanged(lineId);
-  const idempotency = new Idempotency({ kv, clock, seal, isShared: deps.isShared });
+  const idempotency = new Idempotency({ kv, clock, seal, isShared: claims !== null });
   const chats = new ChatIndex({ kv, network });
   const history = new History(kv);
   const keys = new AccountKeys({ kv, callers, runtime });
   const serveFile = makeServeFile({ media, runtime });
   const clientAddress = makeClientAddress(trustedProxies);
-  const lines = makeLines({ kv, runtime, callers, live, seal, safeFetch, names: deps.names });
+  const lines = makeLines({ kv, runtime, callers, bell, claims, live, seal, safeFetch, names: deps.names });
   return {
     runtime,
     metrics,
@@ -160,10 +164,11 @@ export function makeServices(deps: ServicesDeps) {
       seal,
       runtime,
       owner,
+      claims,
       sessions: lines,
       ...(makeWebhookSecret ? { makeSecret: makeWebhookSecret } : {}),
     }),
-    deliveries: new DeliveryLog({ kv, clock, owner }),
+    deliveries: new DeliveryLog({ kv, clock, bell }),
     budgets,
     trustedProxies,
     publicUrl: deps.publicUrl,

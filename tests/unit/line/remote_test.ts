@@ -25,11 +25,11 @@ async function stage() {
     seal: SEAL,
     runtime,
     supervisor,
-    holds: (lineId) => held.has(lineId),
+    answersFor: (lineId) => held.has(lineId),
   });
   await answers.start();
   const kv = new MemoryKv(world.disk);
-  const remote = makeRemoteLines({ ask: makeAsk({ kv, bell, seal: SEAL, runtime }), bell });
+  const remote = makeRemoteLines(makeAsk({ kv, bell, seal: SEAL, runtime }));
   const rowsLeft = async () => {
     const prefixes = [clusterKeys.calls(), clusterKeys.answers()];
     const rows = await Promise.all(prefixes.map((prefix) => Array.fromAsync(kv.list<unknown>({ prefix }))));
@@ -113,21 +113,6 @@ Deno.test("what is no question to a line is refused", async () => {
   for (const method of ["close", "groups.constructor", "toString", "logout"]) {
     await assert.rejects(after(s, 100, ask("ses_1", method, [])), /failed/);
   }
-  await s.stop();
-});
-
-Deno.test("the runner of another process hears of a queue that changed, and the API of a line that did", async () => {
-  const s = await stage();
-  let changes = 0;
-  const unwatch = s.remote.watch("ses_1", () => changes++);
-  const message = await s.world.accept("ses_1");
-  s.remote.queueChanged("ses_1");
-  await s.world.clock.advance(100);
-  assert.equal((await s.world.message(message.id)).status, "sent");
-  s.world.network.of("ses_1").events.closed({ kind: "lost", code: null, detail: "The socket dropped." });
-  await s.world.clock.advance(100);
-  assert.ok(changes > 0);
-  unwatch();
   await s.stop();
 });
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Change } from "../../../src/store/kv.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
+import { CHANGED_TOPIC } from "../../../src/line/live.ts";
 import { ACCOUNT, connectedWorld, World } from "../../support/line_world.ts";
 
 Deno.test("lines come up one after another at boot, a hundred within 2 s", async () => {
@@ -32,6 +33,20 @@ Deno.test("a line that another process made is found, and one whose row is gone 
   await world.clock.advance(3_000);
   assert.ok(world.network.of("ses_2").isClosed);
   assert.equal(world.supervisor.connection("ses_2"), null);
+  await world.supervisor.stop();
+});
+
+Deno.test("a queue that changed is heard of at once, and the bell tells of a line that did", async () => {
+  const world = await connectedWorld();
+  let changes = 0;
+  const unwatch = world.bell.hear(`${CHANGED_TOPIC}ses_1`, () => changes++);
+  const message = await world.accept("ses_1");
+  await world.clock.advance(100);
+  assert.equal((await world.message(message.id)).status, "sent");
+  world.network.of("ses_1").events.closed({ kind: "lost", code: null, detail: "The socket dropped." });
+  await world.clock.advance(100);
+  assert.ok(changes > 0);
+  unwatch();
   await world.supervisor.stop();
 });
 

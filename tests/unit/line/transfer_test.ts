@@ -1,4 +1,5 @@
 /** A line moves with what waits on it: each message once, under its id, whatever dies on the way. */
+import { QUEUE_TOPIC, ringWanted } from "../../../src/line/live.ts";
 import assert from "node:assert/strict";
 import { exportLine, importLine } from "../../../src/line/transfer.ts";
 import { makeAccountLines, makeSendingLine } from "../../../src/line/account_lines.ts";
@@ -26,7 +27,7 @@ function commandOn(world: World, files = new Map<string, Uint8Array>()) {
     kv,
     runtime,
     callers: world.callers,
-    offer() {},
+    claims: null,
     seal: SEAL,
     link: {
       read: () => Promise.resolve(new TextEncoder().encode("the link")),
@@ -167,7 +168,7 @@ Deno.test("a line goes out as it did, keeps its pauses and what it may, and its 
   assert.deepEqual(world.network.departures, []);
   assert.deepEqual(world.network.connections.map(({ options }) => options.proxy), [proxy]);
   await kv.commit(new Change().delete(lineKeys.queuePaused(made.id)));
-  world.supervisor.queueChanged(made.id);
+  world.bell.ring(QUEUE_TOPIC + made.id);
   await world.clock.advance(1_000);
   assert.equal(world.network.departures.length > 0, true);
   await world.supervisor.stop();
@@ -327,7 +328,7 @@ Deno.test("what waits on a line that was exported ends as moved, also if its own
   await world.kv.commit(
     new Change().set(lineKeys.line("ses_1"), { ...left, wanted: "connected", generation: line.generation + 2 }),
   );
-  world.supervisor.look("ses_1");
+  ringWanted(world.bell, { id: "ses_1", accountId: ACCOUNT });
   await world.clock.advance(1_000);
   assert.equal((await world.message(id)).error?.code, "moved");
   assert.deepEqual(world.network.forgotten, ["ses_1"]);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { QUEUE_TOPIC } from "../../../src/line/live.ts";
 import { chatsOn } from "../../support/chats.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
@@ -75,7 +76,7 @@ Deno.test("of a bulk all that has not left is cancelled, and the messages around
   const world = await connectedWorld(PAUSES);
   const bulk = await acceptBulk(world, 130);
   const single = await world.accept();
-  world.supervisor.queueChanged("ses_1");
+  world.bell.ring(`${QUEUE_TOPIC}ses_1`);
   await world.clock.advance(0);
   const before = world.disk.commits;
   const cancelled = await world.queued.cancelBulk(ACCOUNT, "blk_1");

@@ -73,7 +73,7 @@ async function withTriedLog(play: (kv: Kv, events: LoggedEvent[]) => Promise<voi
 
 Deno.test("a long log of deliveries that were tried often is delivered again as a whole", () =>
   withTriedLog(async (kv) => {
-    const log = new DeliveryLog({ kv, clock: testRuntime().clock, owner: { wake() {} } });
+    const log = new DeliveryLog({ kv, clock: testRuntime().clock, bell: { ring() {} } });
     assert.deepEqual(await log.redeliverSince(ACCOUNT, WEBHOOK.id, 0), { scheduled: EVENTS });
     const due = await Array.fromAsync(kv.list({ prefix: webhookKeys.dueAttempts(WEBHOOK.id) }));
     assert.equal(due.length, EVENTS);

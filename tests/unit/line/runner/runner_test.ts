@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { QUEUE_TOPIC } from "../../../../src/line/live.ts";
 import { Change, StoreError } from "../../../../src/store/kv.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
 import type { FileContent } from "../../../../src/message/kinds/file.ts";
@@ -336,9 +337,9 @@ Deno.test("a receipt counts more than three lost answers", async () => {
 
 Deno.test("a lost ring delays a departure by a sweep at most", async () => {
   const world = await connectedWorld({ delays: { minMs: 5_000, maxMs: 6_000 } });
-  world.bell.deaf = true;
   await world.accept();
   const { id } = await world.accept();
+  world.bell.deaf = true;
   await world.clock.advance(17_000);
   assert.equal((await world.message(id)).status, "sent");
   await world.supervisor.stop();
@@ -362,7 +363,7 @@ Deno.test("the rows of a bulk that is not complete do not go out, and do not sto
   assert.equal((await world.message(bulk.id)).status, "queued");
   const row = { accountId: "acc_1", sessionId: "ses_1", total: 1, createdAt: 0 };
   await world.kv.commit(new Change().set(messageKeys.bulk("blk_1"), row));
-  world.supervisor.queueChanged("ses_1");
+  world.bell.ring(`${QUEUE_TOPIC}ses_1`);
   await world.clock.advance(0);
   assert.equal((await world.message(bulk.id)).status, "sent");
   await world.supervisor.stop();
