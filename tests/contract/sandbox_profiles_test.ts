@@ -1,6 +1,7 @@
 /** Profiles and blocks on the simulated network, as Baileys as it comes works them. */
 import assert from "node:assert/strict";
 import { type BinaryNode, getBinaryNodeChild, getBinaryNodeChildren, proto } from "@whiskeysockets/baileys";
+import { executeWMexQuery } from "@whiskeysockets/baileys/lib/Socket/mex.js";
 import { ANA, LINE, onLines, OTHER } from "../support/two_lines.ts";
 import { until } from "../support/until.ts";
 
@@ -13,11 +14,21 @@ async function refused(work: Promise<unknown>, code: number): Promise<void> {
 onLines(
   "an owner's picture and words are seen by others, and the blocked are listed",
   async ({ network, line, other }) => {
-    await line.socket.updateProfileStatus("open till ten");
+    const change = (input: Record<string, unknown>) =>
+      executeWMexQuery(
+        { input },
+        "9152604461510864",
+        "xwa2_update_text_status",
+        line.socket.query,
+        line.socket.generateMessageTag,
+      );
+    assert.deepEqual(await change({ text: "open till ten", ephemeral_duration_sec: 0 }), { result: "SUCCESS" });
+    await assert.rejects(change({ text: "open till nine" }), "of another form");
+    await line.socket.updateProfileStatus("open till eight");
     const [status] = (await other.socket.fetchStatus(jidOf(LINE)))!;
     assert.equal((status!.status as { status: string }).status, "open till ten");
     await refused(line.socket.query({ tag: "iq", attrs: { to: "s.whatsapp.net", type: "get", xmlns: "status" } }), 501);
-    assert.equal(network.switchboard.directory.account(LINE)!.about, "open till ten", "who asks changes nothing");
+    assert.equal(network.switchboard.directory.account(LINE)!.about, "open till ten", "the old query changes nothing");
     await refused(other.socket.profilePictureUrl(jidOf(LINE), "image"), 404);
     const picture = { tag: "picture", attrs: { type: "image" }, content: new Uint8Array([255, 216, 255]) };
     await line.socket.query({

@@ -19,7 +19,7 @@ import type { Standing } from "../world/trust.ts";
 export const accountQueries = {
   "w:m": answerMedia,
   "w:biz": answerBusiness,
-  "w:mex": answerStanding,
+  "w:mex": answerMex,
   "md": answerUnlinking,
   "w:profile:picture": answerPicture,
   "status": answerAbout,
@@ -56,22 +56,35 @@ function answerBusiness(query: BinaryNode, { network: { directory } }: QueryCont
   return result(query, [element("business_profile", { v: "244" }, profiles)]);
 }
 
-/** GraphQL queries (`w:mex`), by the ids that the apps use. */
-const MEX_QUERIES: Record<string, (standing: Standing, input: MexInput) => Record<string, unknown> | null> = {
-  "23983697327930364": (standing) => ({ xwa2_fetch_account_reachout_timelock: timelockJson(standing) }),
-  "27910975521856601": (standing, { type }) =>
-    type === "INDIVIDUAL_NEW_CHAT_THREAD" ? { xwa2_message_capping_info: cappingJson(standing) } : null,
+/** GraphQL queries (`w:mex`), by the ids that the apps use. Null: the input is not known. */
+const MEX_QUERIES: Record<string, (input: unknown, context: QueryContext) => Record<string, unknown> | null> = {
+  "23983697327930364": (_, context) => ({ xwa2_fetch_account_reachout_timelock: timelockJson(standingOf(context)) }),
+  "27910975521856601": (input, context) => {
+    if ((input as { type?: string }).type !== "INDIVIDUAL_NEW_CHAT_THREAD") return null;
+    return { xwa2_message_capping_info: cappingJson(standingOf(context)) };
+  },
+  "9152604461510864": (input, { companion }) => {
+    const { text, ephemeral_duration_sec } = input as { text?: unknown; ephemeral_duration_sec?: unknown };
+    if (typeof text !== "string" || ephemeral_duration_sec !== 0) return null;
+    companion.account.about = text;
+    return { xwa2_update_text_status: { result: "SUCCESS" } };
+  },
+  "24072923595647473": (input, { network }) => ({
+    xwa2_text_status_list: (input as { jid?: string }[]).map(({ jid }) => ({
+      jid,
+      text: network.directory.resolve(jid)?.account.about || null,
+    })),
+  }),
 };
 
-interface MexInput {
-  type?: string;
+function standingOf({ companion, network }: QueryContext): Standing {
+  return network.trust.standing(companion.account);
 }
 
-function answerStanding(query: BinaryNode, { companion, network }: QueryContext): BinaryNode {
+function answerMex(query: BinaryNode, context: QueryContext): BinaryNode {
   const asked = child(query, "query");
-  const { variables }: { variables?: { input?: MexInput } } = JSON.parse(textOf(asked) || "{}");
-  const answer = MEX_QUERIES[asked?.attrs.query_id ?? ""];
-  const data = answer?.(network.trust.standing(companion.account), variables?.input ?? {});
+  const { variables }: { variables?: { input?: unknown } } = JSON.parse(textOf(asked) || "{}");
+  const data = MEX_QUERIES[asked?.attrs.query_id ?? ""]?.(variables?.input ?? {}, context);
   const json = data
     ? { data }
     : { data: null, errors: [{ message: "unknown query", extensions: { error_code: 400 } }] };
@@ -110,11 +123,9 @@ function isJpeg(bytes: Uint8Array): boolean {
   return [0xff, 0xd8, 0xff].every((byte, at) => bytes[at] === byte);
 }
 
-/** Answers `status`, which sets the account's "about" text. */
-function answerAbout(query: BinaryNode, { companion }: QueryContext): BinaryNode | null {
-  if (query.attrs.type !== "set") return null;
-  companion.account.about = textOf(child(query, "status"));
-  return result(query);
+/** Answers `status`, which once set the account's "about" text, and changes nothing any more. */
+function answerAbout(query: BinaryNode): BinaryNode | null {
+  return query.attrs.type === "set" ? result(query) : null;
 }
 
 /** Answers `blocklist`; blocked contacts are identified by LID. */

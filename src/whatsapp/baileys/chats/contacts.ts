@@ -11,6 +11,7 @@ import {
   type WAPresence,
   type WASocket,
 } from "@whiskeysockets/baileys";
+import { executeWMexQuery } from "@whiskeysockets/baileys/lib/Socket/mex.js";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
@@ -27,6 +28,11 @@ import type { Presence } from "./presence.ts";
 const NAMES_KEPT = 5_000;
 /** The codes for "there is nothing" and for "nothing that the line may see". */
 const HIDDEN = new Set([401, 403, 404]);
+
+/** A GraphQL query of WhatsApp Web: its id, and where its answer is. */
+type MexQuery = readonly [id: string, path: string];
+const ABOUT_CHANGE: MexQuery = ["9152604461510864", "xwa2_update_text_status"];
+const ABOUT_LIST: MexQuery = ["24072923595647473", "xwa2_text_status_list"];
 
 /** The push names of people, learned from their messages on this connection. */
 export function makeNames() {
@@ -50,6 +56,8 @@ interface ContactsOptions {
 
 export function makeContacts({ socket, recipients, names, me, withFiles, runtime }: ContactsOptions): Contacts {
   const ask = <T>(asked: Promise<T>, what: string) => answerOf(runtime.clock, asked, what);
+  const mex = <T>(input: unknown, [id, path]: MexQuery) =>
+    executeWMexQuery<T>({ input }, id, path, socket.query, socket.generateMessageTag);
 
   /** Resolves to null if the network has nothing, or nothing that it shows to the line. */
   async function unlessHidden<T>(asked: Promise<T>): Promise<T | null> {
@@ -61,9 +69,25 @@ export function makeContacts({ socket, recipients, names, me, withFiles, runtime
     }
   }
 
+  /** Asks as WhatsApp Web does, and where that gives nothing, as older clients do. */
   async function about(jid: string): Promise<string | null> {
-    const [answer] = await ask(socket.fetchStatus(jid), "return the contact's about text") ?? [];
+    const what = "return the contact's about text";
+    const listed = await ask(mex<{ text?: string | null }[]>([{ jid }], ABOUT_LIST), what).catch((error) => {
+      if (error instanceof NetworkRefusal) return [];
+      throw error;
+    });
+    if (listed[0]?.text) return listed[0].text;
+    const [answer] = await ask(socket.fetchStatus(jid), what) ?? [];
     return (answer?.status as { status?: string | null } | undefined)?.status || null;
+  }
+
+  async function changeAbout(text: string): Promise<void> {
+    const what = "change the profile's about text";
+    const input = { text, ephemeral_duration_sec: 0 };
+    const { result } = await ask(mex<{ result?: string }>(input, ABOUT_CHANGE), what);
+    if (result !== "SUCCESS") throw new NetworkRefusal(`The messaging network did not ${what}.`, { code: null });
+    // As WhatsApp Web does; by itself this changes nothing.
+    await ask(socket.updateProfileStatus(text), what).catch(() => {});
   }
 
   const picture = async (jid: string) =>
@@ -124,7 +148,7 @@ export function makeContacts({ socket, recipients, names, me, withFiles, runtime
     },
 
     async changeProfile({ name, about, picture }) {
-      if (about !== undefined) await ask(socket.updateProfileStatus(about), "change the profile's about text");
+      if (about !== undefined) await changeAbout(about);
       if (picture !== undefined) await ask(socket.query(pictureQuery(null, picture)), "change the picture");
       if (name !== undefined) await rename(name);
     },
