@@ -89,3 +89,15 @@ onStage("a message to a number names none beside it", async (stage) => {
   const { to, peer_recipient_pn } = lastShape(stage).attrs;
   assert.deepEqual([to, peer_recipient_pn], [`${ANA}@s.whatsapp.net`, undefined]);
 });
+
+onStage(
+  "an account whose chats have not migrated is written from by number, from the first message on",
+  async (stage) => {
+    for (const number of [ANA, LINE]) await stage.addPhone(number);
+    await stage.control.call("POST", "/faults", { line: LINE, kind: "demand_addressing", form: "pn" });
+    const line = await stage.link(LINE);
+    await stage.status(await stage.sendText(line, ANA, "hello"), "sent");
+    const entries = stage.network.switchboard.wire.entries(LINE);
+    assert.deepEqual(entries.map(({ to }) => to), [`${ANA}@s.whatsapp.net`]);
+  },
+);

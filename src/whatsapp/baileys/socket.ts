@@ -209,7 +209,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     restriction: options.restriction,
     changed: (restriction) => isOver() || events.restricted(restriction),
   });
-  const addressing = makeAddressing(() => socket.signalRepository.lidMapping);
+  const addressing = makeAddressing(() => socket.signalRepository.lidMapping, auth.creds);
   const sender = new Sender({
     lineId,
     addressing,

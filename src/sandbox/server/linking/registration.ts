@@ -171,6 +171,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
       settle: linking.resolve,
     };
     this.#code.close();
+    const isChatDbLidMigrated = account.addressing !== "pn";
     const attributes = {
       from: SERVER,
       id: this.#pending.queryId,
@@ -183,7 +184,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
         element("device-identity", {}, signedIdentity),
         element("platform", { name: "android" }),
         element("device", { jid: deviceJid, lid: jidOf({ account, device }, "lid") }),
-        element("client-props", {}, proto.ClientPairingProps.encode({ isChatDbLidMigrated: true }).finish()),
+        element("client-props", {}, proto.ClientPairingProps.encode({ isChatDbLidMigrated }).finish()),
       ]),
     ]));
     return deviceJid;

@@ -20,6 +20,7 @@ import {
   DEF_TAG_PREFIX,
   getBinaryNodeChild,
   getBinaryNodeChildren,
+  proto,
   S_WHATSAPP_NET,
   type WABrowserDescription,
   type WASocket,
@@ -28,6 +29,7 @@ import { detached } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { PasskeyRequest } from "../../connection.ts";
 import type { AuthState } from "../auth_state.ts";
+import type { Migration } from "../outgoing/addressing.ts";
 import { bytesIn, withhold } from "../stanza.ts";
 import { ping } from "../vitals.ts";
 import { CodeLink } from "./code.ts";
@@ -197,6 +199,7 @@ export class Pairing {
     const { socket, auth } = this.#options;
     const { reply, creds: identity } = configureSuccessfulPairing(stanza, auth.creds);
     this.stop();
+    Object.assign(auth.creds, migrationIn(stanza));
     socket.ev.emit("creds.update", identity);
     // The phone shows the link as soon as it is answered, so by then the link has to survive a restart.
     await auth.saveCreds();
@@ -208,4 +211,15 @@ export class Pairing {
 /** Whether the network itself sent the stanza, as opposed to somebody through it. */
 function isFromServer({ attrs }: BinaryNode): boolean {
   return attrs.from === S_WHATSAPP_NET || attrs.from === S_WHATSAPP_NET.slice(1);
+}
+
+/** Whether the account's chats have migrated to LIDs; nothing if the network does not say, or not readably. */
+function migrationIn(stanza: BinaryNode): Migration {
+  const props = getBinaryNodeChild(getBinaryNodeChild(stanza, "pair-success"), "client-props");
+  try {
+    const { isChatDbLidMigrated } = proto.ClientPairingProps.decode(bytesIn(props));
+    return isChatDbLidMigrated == null ? {} : { chatsAreByLid: isChatDbLidMigrated };
+  } catch {
+    return {};
+  }
 }

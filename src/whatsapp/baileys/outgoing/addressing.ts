@@ -1,20 +1,31 @@
 /**
  * How people are addressed. An account whose chats have migrated may write to people by LID only (the network refuses
- * a number with 463), any other by number only (400). The library does not learn which of them the account is, so the
- * network's answers tell. An account migrates once, and never back.
+ * a number with 463), any other by number only (400). The network tells which of them the account is when it is linked,
+ * or by its answers. An account migrates once, and never back.
  */
-import { isLidUser, isPnUser, jidNormalizedUser, type WASocket } from "@whiskeysockets/baileys";
+import {
+  type AuthenticationCreds,
+  isLidUser,
+  isPnUser,
+  jidNormalizedUser,
+  type WASocket,
+} from "@whiskeysockets/baileys";
 import { RESTRICTED } from "./standing.ts";
 
 /** The network does not take a LID from this account, or cannot read the message. */
 const NO_LID = 400;
 
+/** In the line's credentials: whether the account's chats have migrated, as far as the network has said. */
+export interface Migration {
+  chatsAreByLid?: boolean;
+}
+
 export type Addressing = ReturnType<typeof makeAddressing>;
 
 type LidMapping = Pick<WASocket["signalRepository"]["lidMapping"], "getLIDsForPNs" | "getPNForLID">;
 
-export function makeAddressing(lidMapping: () => LidMapping) {
-  let byNumber = false;
+export function makeAddressing(lidMapping: () => LidMapping, creds: Partial<AuthenticationCreds> & Migration) {
+  let byNumber = creds.chatsAreByLid === false;
   /** Whether the network has taken a message by LID. */
   let hasMigrated = false;
 
@@ -47,7 +58,9 @@ export function makeAddressing(lidMapping: () => LidMapping) {
     },
     /** Notes that the network took a message to this address. */
     acknowledged(jid: string): void {
-      hasMigrated ||= isLidUser(jid) === true;
+      if (!isLidUser(jid)) return;
+      hasMigrated = true;
+      if (creds.chatsAreByLid === false) creds.chatsAreByLid = true;
     },
     /** Notes that the network refused one; resolves to whether it may take it with the person's other address. */
     async refused(jid: string, code: number): Promise<boolean> {

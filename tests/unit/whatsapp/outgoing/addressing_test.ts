@@ -1,16 +1,16 @@
 /** By which of their addresses people are written to, as the network's answers tell. */
 import assert from "node:assert/strict";
-import { makeAddressing } from "../../../../src/whatsapp/baileys/outgoing/addressing.ts";
+import { makeAddressing, type Migration } from "../../../../src/whatsapp/baileys/outgoing/addressing.ts";
 
 const NUMBER = "4917000000001@s.whatsapp.net";
 const LID = "1@lid";
 const STRANGER = "2@lid";
 
-function addressing() {
+function addressing(creds: Migration = {}) {
   return makeAddressing(() => ({
     getLIDsForPNs: (pns) => Promise.resolve(pns.includes(NUMBER) ? [{ pn: NUMBER, lid: LID }] : []),
     getPNForLID: (lid) => Promise.resolve(lid === LID ? "4917000000001:0@s.whatsapp.net" : null),
-  }));
+  }), creds);
 }
 
 Deno.test("people are addressed by LID, by number once that is refused, and by LID again once a number is", async () => {
@@ -33,4 +33,16 @@ Deno.test("a refusal is not about the address after a message by LID was taken, 
   acknowledged(LID);
   assert.equal(await refused(LID, 400), false);
   assert.equal(await of(NUMBER), LID);
+});
+
+Deno.test("what the network said at the link counts from the first message on, until a message by LID is taken", async () => {
+  const creds: Migration = { chatsAreByLid: false };
+  const { of, refused, acknowledged } = addressing(creds);
+  assert.deepEqual([await of(NUMBER), await of(LID)], [NUMBER, NUMBER]);
+  assert.equal(await refused(NUMBER, 463), true);
+  assert.equal(await of(NUMBER), LID);
+  assert.equal(creds.chatsAreByLid, false, "a refusal alone says nothing");
+  acknowledged(LID);
+  assert.equal(creds.chatsAreByLid, true);
+  assert.equal(await addressing(creds).of(NUMBER), LID);
 });
