@@ -177,3 +177,20 @@ onStage("invitations are given, revoked and followed, and requests to join are a
   }
   assert.deepEqual(await refusal(stage, ["GET", `${groups}/120363000000000000@g.us`]), [404, "not_found"]);
 });
+
+onStage("whoever lets only those add them whom they know is added by the token that they gave", async (stage) => {
+  for (const number of [ANA, BEN]) {
+    await stage.addPhone(number);
+    stage.network.switchboard.directory.account(number)!.privacy.set("groupadd", "contacts");
+  }
+  const line = await stage.linkLine(LINE);
+  const groups = `/sessions/${line.sessionId}/groups`;
+  await wrote(stage, line, { from: ANA, to: LINE, text: "hello" });
+  const { data: made } = await stage.api.call("POST", groups, { name: "Team", participants: [ANA, BEN] });
+  assert.deepEqual(results(made.results), [[ANA, "ok", null], [BEN, "failed", "not_allowed"]]);
+  await wrote(stage, line, { from: BEN, to: LINE, text: "hello" });
+  const { lid } = stage.network.switchboard.directory.account(BEN)!;
+  const added = { action: "add", participants: [lid] };
+  const { data } = await stage.api.call("POST", `${groups}/${made.id}/participants`, added);
+  assert.deepEqual(results(data), [[lid, "ok", null]]);
+});

@@ -1,6 +1,7 @@
 /** What the network does today: each point as a fault or stage of the simulated one, and a line that lives with it. */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
+import { endpointsOf, jidOf, participantHash } from "../../src/sandbox/world/directory.ts";
 import { child, childrenOf } from "../../src/sandbox/world/stanza.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
 import { until } from "../support/until.ts";
@@ -235,6 +236,31 @@ onStage("people are written to at their LID, on every device, be it told of or n
   const wire: Json[] = await stage.control.call("GET", `/wire?line=${LINE}`);
   assert.deepEqual([...new Set(wire.map(({ to }) => to))], [ana.lid]);
 });
+
+onStage(
+  "a message to a group says for which devices it is, and the next one is for those that were missing",
+  async (stage) => {
+    for (const number of [ANA, BEN]) await stage.addPhone(number);
+    const line = await stage.linkLine(LINE);
+    for (const addressingMode of ["lid", "pn"]) {
+      const asked = { subject: addressingMode, participants: [LINE, ANA, BEN], addressingMode };
+      const { id: group } = await stage.control.call("POST", "/groups", asked);
+      const send = async (text: string) => await stage.status(await stage.sendText(line, group, text), "sent");
+      await send("to all devices");
+      const ana = stage.network.switchboard.directory.account(ANA)!;
+      ana.watchers.clear();
+      const untold = await stage.link(ANA);
+      await send("short of a device: the network says so");
+      const wanted = `to all again, by ${addressingMode}`;
+      await send(wanted);
+      await stage.event(untold, ({ data }) => data.text === wanted);
+      const { attrs } = stage.network.switchboard.wire.entries(LINE).at(-1)!.shape;
+      const members = [LINE, ANA, BEN].map((number) => stage.network.switchboard.directory.account(number)!);
+      const form = addressingMode === "lid" ? "lid" : "pn";
+      assert.equal(attrs.phash, participantHash(members.flatMap(endpointsOf).map((device) => jidOf(device, form))));
+    }
+  },
+);
 
 onStage("the key of a group is not for the line itself, and is a new one when somebody was removed", async (stage) => {
   for (const number of [ANA, BEN]) await stage.addPhone(number);

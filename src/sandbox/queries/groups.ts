@@ -18,6 +18,8 @@ import type { QueryContext } from "../world/switchboard.ts";
 
 /** The code with which the network keeps the invite from those who are not admins. */
 const NO_ADMIN = "401";
+/** The code for somebody who lets only their contacts add them. */
+const UNWILLING = "403";
 
 export function answerGroups(query: BinaryNode, context: QueryContext): BinaryNode | null {
   const [asked] = elements(query);
@@ -67,12 +69,15 @@ function changeAny(query: BinaryNode, asked: BinaryNode, { companion, network }:
   const { account } = companion;
   switch (asked.tag) {
     case "create": {
-      const others = accountsOf(asked, network.directory);
       const { subject } = asked.attrs;
       if (!subject) return refusal(query, "400");
-      const participants = [account, ...others.filter((other) => other !== account)];
-      const made = groupNode(network.groupChanges.create({ subject, participants, addressing: "lid" }));
-      return result(query, [{ ...made, content: [...elements(made), ...unknownNodes(asked, participants)] }]);
+      const { willing, unwilling } = admitted(asked, { companion, network });
+      const participants = [account, ...willing.filter((other) => other !== account)];
+      const group = network.groupChanges.create({ subject, participants, addressing: "lid" });
+      const made = groupNode(group);
+      const refused = unwilling.map((other) => participantNode(group, other, { error: UNWILLING }));
+      const unknown = unknownNodes(asked, [...participants, ...unwilling]);
+      return result(query, [{ ...made, content: [...elements(made), ...refused, ...unknown] }]);
     }
     case "leave": {
       const left = childrenOf(asked, "group").map(({ attrs: { id = "" } }) => {
@@ -105,7 +110,13 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
   const set = (changed: Parameters<typeof groupChanges.set>[2], notice: BinaryNode) =>
     groupChanges.set(group, account, changed, notice) ? result(query) : refusal(query, "403");
   switch (asked.tag) {
-    case "add":
+    case "add": {
+      const { willing, unwilling } = admitted(asked, context);
+      const added = groupChanges.change(group, account, "add", willing);
+      if (!added) return refusal(query, "403");
+      const results = [...added, ...unwilling.map((other) => ({ account: other, error: UNWILLING }))];
+      return result(query, [element("add", {}, resultNodes(group, asked, results))]);
+    }
     case "remove":
     case "promote":
     case "demote": {
@@ -160,6 +171,23 @@ function change(query: BinaryNode, asked: BinaryNode, context: ChangeContext): B
     default:
       return null;
   }
+}
+
+/**
+ * Returns the accounts that are to be in a group by whether they let the companion's account add them: everybody's, or
+ * by a token that they gave it.
+ */
+function admitted(asked: BinaryNode, { companion, network: { directory, trust } }: QueryContext) {
+  const mayAdd = new Set(
+    childrenOf(asked, "participant").flatMap((node) => {
+      const account = directory.resolve(node.attrs.jid)?.account;
+      if (!account) return [];
+      const isOpen = account.privacy.get("groupadd") === "all" || account === companion.account;
+      return isOpen || trust.isGiven(account, companion.account, bytesOf(child(node, "privacy"))) ? [account] : [];
+    }),
+  );
+  const all = accountsOf(asked, directory);
+  return { willing: all.filter((one) => mayAdd.has(one)), unwilling: all.filter((one) => !mayAdd.has(one)) };
 }
 
 /** Returns the accounts of the participants in a node, without those that do not exist. */

@@ -91,6 +91,12 @@ export class Trust {
     this.#events.onToken(issuer, holder, token);
   }
 
+  /** Whether the issuer gave the holder this token. */
+  isGiven(issuer: Account, holder: Account, token: Uint8Array): boolean {
+    const given = this.#of(issuer).issued.get(holder);
+    return given !== undefined && Buffer.from(given.token).equals(token);
+  }
+
   /** Returns the tokens that others gave this holder. */
   tokensFor(holder: Account): (IssuedToken & { issuer: Account })[] {
     return [...this.#accounts].flatMap(([issuer, { issued }]) => {
@@ -147,8 +153,7 @@ export class Trust {
     if (sender === receiver) return null;
     const { restrictedUntil, cap } = this.standing(sender);
     const trust = this.#of(sender);
-    const given = this.#of(receiver).issued.get(sender);
-    const isWanted = given !== undefined && Buffer.from(given.token).equals(tctoken);
+    const isWanted = this.isGiven(receiver, sender, tctoken);
     if (restrictedUntil) return isWanted ? null : NOT_WANTED;
     const made = createHmac("sha256", trust.salt).update(receiver.lid).digest();
     if (needsToken && !isWanted && !made.equals(cstoken)) return NOT_WANTED;

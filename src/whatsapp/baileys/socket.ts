@@ -236,7 +236,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const parts = { socket, recipients, names, me, presence, runtime };
   const withFiles: WithFiles = proxy ? (work) => work() : files.withFiles;
   const talk = {
-    groups: makeGroups({ ...parts, cache: groups }),
+    groups: makeGroups({ ...parts, cache: groups, addressing, tokenOf: standing.given }),
     contacts: makeContacts({ ...parts, withFiles }),
     chats: makeChats(parts),
   };

@@ -6,6 +6,7 @@ import {
   getBinaryNodeChild,
   getBinaryNodeChildren,
   type GroupMetadata,
+  isPnUser,
   jidNormalizedUser,
   type WASocket,
 } from "@whiskeysockets/baileys";
@@ -13,8 +14,10 @@ import type { Runtime } from "../../../runtime.ts";
 import type { Group, GroupMember, Groups, GroupSettings, MemberResult, WholeGroup } from "../../chats.ts";
 import { NetworkRefusal } from "../../connection.ts";
 import { answerOf, iq } from "../stanza.ts";
+import type { Addressing } from "../outgoing/addressing.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
+import type { Standing } from "../outgoing/standing.ts";
 import { isAddress, isOwn, numberIn, type OwnJids } from "../jids.ts";
 
 const INVITE_BASE = "https://chat.whatsapp.com/";
@@ -25,11 +28,13 @@ interface GroupsOptions {
   socket: WASocket;
   cache: GroupCache;
   recipients: Pick<Recipients, "jidsOf">;
+  addressing: Pick<Addressing, "byLid" | "numberOf">;
+  tokenOf: Standing["given"];
   me: () => OwnJids;
   runtime: Pick<Runtime, "clock">;
 }
 
-export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOptions): Groups {
+export function makeGroups({ socket, cache, recipients, addressing, tokenOf, me, runtime }: GroupsOptions): Groups {
   const { clock } = runtime;
 
   async function ask(type: "get" | "set", to: string, question: BinaryNode, what: string): Promise<BinaryNode> {
@@ -46,13 +51,28 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
     return participants.map((given) => ({ given, jid: isAddress(given) ? given : jids.get(given) ?? null }));
   }
 
+  /** Beside whom a group gets stands their number, and the token by which they let the line add them, as far as known. */
+  async function addedNodes(all: readonly Named[]): Promise<BinaryNode[]> {
+    const nodes = participantNodes(all);
+    await addressing.byLid(nodes.map(({ attrs }) => attrs.jid!)); // asks for all that are unknown at once
+    return await Promise.all(nodes.map(async ({ tag, attrs }) => {
+      const [number, token] = await Promise.all([addressing.numberOf(attrs.jid!), tokenOf(attrs.jid!)]);
+      return {
+        tag,
+        attrs: { ...attrs, ...(isPnUser(number) && number !== attrs.jid ? { phone_number: number } : {}) },
+        ...(token ? { content: [{ tag: "privacy", attrs: {}, content: token }] } : {}),
+      };
+    }));
+  }
+
   async function actOn(
     id: string,
     participants: readonly string[],
     act: { path: readonly string[]; what: string },
   ): Promise<MemberResult[]> {
     const all = await named(participants);
-    const nodes = participantNodes(all);
+    const isAdded = act.path.at(-1) === "add";
+    const nodes = isAdded ? await addedNodes(all) : participantNodes(all);
     if (nodes.length === 0) return resultsOf(all, []);
     const question = act.path.reduceRight<BinaryNode[]>((content, tag) => [{ tag, attrs: {}, content }], nodes)[0]!;
     const answer = await ask("set", id, question, act.what);
@@ -84,7 +104,7 @@ export function makeGroups({ socket, cache, recipients, me, runtime }: GroupsOpt
         tag: "create",
         // The library takes a name with an "@" for an address and would write a different text; it is set below.
         attrs: { subject: name.replaceAll("@", "＠"), key: generateMessageIDV2() },
-        content: participantNodes(all),
+        content: await addedNodes(all),
       };
       const answer = await ask("set", "@g.us", create, "create the group");
       const made = getBinaryNodeChild(answer, "group");

@@ -10,11 +10,13 @@
  * library relays a message, it would otherwise query the network for both, at a cost of some round trips and a commit
  * per session.
  */
+import { createHash } from "node:crypto";
 import {
   areJidsSameUser,
   type AuthenticationCreds,
   type BinaryNode,
   type CacheStore,
+  type FullJid,
   getAllBinaryNodeChildren,
   getBinaryNodeChild,
   getBinaryNodeChildren,
@@ -32,7 +34,9 @@ import { atMost } from "../../../base/at_most.ts";
 import type { Clock } from "../../../runtime.ts";
 import { childrenOf } from "../stanza.ts";
 
-const KEPT_MS = 5 * 60_000;
+/** How long a list of devices is used. */
+export const KEPT_MS = 5 * 60_000;
+const HASH_BYTES = 6;
 const USERS_KEPT = 5_000;
 
 type LidMapping = Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN" | "getPNForLID">;
@@ -47,7 +51,7 @@ export type Devices = ReturnType<typeof makeDevices>;
 
 export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
   const bounds = atMost(USERS_KEPT, { forMs: KEPT_MS, clock });
-  const lists = new LRUCache<string, JidWithDevice[]>(bounds);
+  const lists = new LRUCache<string, FullJid[]>(bounds);
   const keyless = new LRUCache<string, true>(bounds);
 
   const isOwn = ({ user, device }: JidWithDevice) =>
@@ -75,6 +79,20 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
     if (alias) lists.delete(jidDecode(alias)?.user ?? "");
   }
 
+  /**
+   * Returns the hash of a group's devices, by which the network notices that the message misses one: base64 of the first
+   * six bytes of SHA-256 over the sorted devices. Null if the devices of a member are not known now.
+   */
+  function hashOf({ participants, addressingMode }: GroupMetadata): string | null {
+    const own = addressingMode === "lid" ? creds.me?.lid : creds.me?.id;
+    const known = participants.map(({ id }) => lists.get(jidDecode(id)?.user ?? ""));
+    if (!own || !known.every((list) => list !== undefined)) return null;
+    const devices = [jidDecode(own)!, ...known.flat().filter((device) => !isOwn(device))];
+    const names = devices.map(({ user, device = 0, server }) => `${user}.0:${device}@${server}`);
+    const hash = createHash("sha256").update(names.sort().join("")).digest();
+    return `2:${hash.subarray(0, HASH_BYTES).toString("base64")}`;
+  }
+
   /** Removes users without keys from the answer to a key query. */
   function dropKeyless(stanza: BinaryNode): void {
     const list = getBinaryNodeChild(stanza, "list");
@@ -95,7 +113,7 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
   const cache: CacheStore & { mget<T>(users: string[]): Promise<Record<string, T | undefined>> } = {
     get: listOf,
     mget: <T>(users: string[]) => Promise.resolve(Object.fromEntries(users.map((user) => [user, listOf<T>(user)]))),
-    set: (user, value) => void lists.set(user, value as JidWithDevice[]),
+    set: (user, value) => void lists.set(user, value as FullJid[]),
     del: (user) => void lists.delete(user),
     flushAll: () => lists.clear(),
   };
@@ -114,6 +132,7 @@ export function makeDevices({ creds, clock, lidMapping }: DevicesOptions) {
     },
 
     forget,
+    hashOf,
     /** Whether the network recently had no keys for the device. */
     isKeyless: (jid: string) => keyless.has(nameOfJid(jid)),
   };

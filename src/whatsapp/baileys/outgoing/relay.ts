@@ -12,6 +12,8 @@ import {
   type proto,
   type WASocket,
 } from "@whiskeysockets/baileys";
+import { LRUCache } from "lru-cache";
+import { atMost } from "../../../base/at_most.ts";
 import { errorName } from "../../../base/retry.ts";
 import { within } from "../../../base/within.ts";
 import type { Log, Runtime } from "../../../runtime.ts";
@@ -20,7 +22,7 @@ import { NetworkRefusal, NetworkTimeout } from "../../connection.ts";
 import type { Outgoing, SendOutcome, Unsent } from "../../outgoing.ts";
 import { queryError, statusOf, TIMED_OUT } from "../stanza.ts";
 import type { Addressing } from "./addressing.ts";
-import { type Devices, NoDevice, rotateSenderKey } from "./devices.ts";
+import { type Devices, KEPT_MS, NoDevice, rotateSenderKey } from "./devices.ts";
 import { OriginalGone } from "./encode.ts";
 import type { GroupCache } from "./group_cache.ts";
 import { asLibraryReads, marksOf, reportingToken } from "./marks.ts";
@@ -30,6 +32,7 @@ import { RESTRICTED, type Standing } from "./standing.ts";
 
 /** The server acknowledges within a second. After this time, the ack is considered lost. */
 const ACK_MS = 20_000;
+const DOUBTED_KEPT = 1_000;
 /** The server has trouble or asks for fewer messages: the only refusals that a retry can change. */
 const PASSING = new Set([408, 421, 429, 500, 502, 503, 504]);
 export const OFFLINE: Unsent = { kind: "hold", detail: "The line is not connected." };
@@ -38,7 +41,7 @@ const MAY_START_NO_CHATS = "The network does not let this number start new chats
 export interface RelayDeps {
   socket: WASocket;
   groups: GroupCache;
-  devices: Pick<Devices, "forget">;
+  devices: Pick<Devices, "forget" | "hashOf">;
   standing: Pick<Standing, "isRestricted" | "tokenFor">;
   addressing: Pick<Addressing, "acknowledged" | "refused" | "numberOf">;
   moves: Moves;
@@ -71,8 +74,12 @@ export class Relay {
   /** Messages that wait for their ack, by network id. */
   readonly #waiting = new Map<string, (ack: Ack) => void>();
 
+  /** Groups whose devices the network has said to be others than the line knows. */
+  readonly #doubted: LRUCache<string, true>;
+
   constructor(deps: RelayDeps) {
     this.#deps = deps;
+    this.#doubted = new LRUCache(atMost(DOUBTED_KEPT, { forMs: KEPT_MS, clock: deps.runtime.clock }));
     keepNoRecent(deps.socket.messageRetryManager);
     deps.socket.ws.on("CB:ack,class:message", ({ attrs }: BinaryNode) => {
       this.#waiting.get(attrs.id ?? "")?.({
@@ -105,14 +112,19 @@ export class Relay {
 
   /** Throws StoreError. */
   async #stanzaOf({ jid, me, audience }: Route, id: string, content: proto.IMessage): Promise<Stanza> {
-    const { socket, standing, addressing } = this.#deps;
+    const { socket, groups, devices, standing, addressing } = this.#deps;
     const { attrs, nodes } = marksOf(content);
     const number = isLidUser(jid) ? await addressing.numberOf(jid) : jid;
     const reporting = await reportingToken(content, { id, me, to: jid });
     const { id: own, lid = own } = socket.authState.creds.me!;
+    const phash = isJidGroup(jid) ? devices.hashOf(await groups.metadata(jid)) : null;
     return {
       // Without the number, phones show a LID as somebody unknown.
-      additionalAttributes: { ...attrs, ...(isPnUser(number) && number !== jid ? { peer_recipient_pn: number } : {}) },
+      additionalAttributes: {
+        ...attrs,
+        ...(isPnUser(number) && number !== jid ? { peer_recipient_pn: number } : {}),
+        ...(phash === null ? {} : { phash }),
+      },
       additionalNodes: [...await standing.tokenFor(jid), ...reporting, ...nodes],
       // The account's other devices show its posts, and let the owner delete them.
       ...(audience.length > 0 ? { statusJidList: [...audience, jidNormalizedUser(lid)] } : {}),
@@ -141,13 +153,24 @@ export class Relay {
     return await this.#outcomeOf(ack, jid);
   }
 
+  /** A group's members and their devices are asked for again at most as often as their lists end anyway. */
+  async #forgetDevices(jid: string): Promise<void> {
+    const { groups, devices } = this.#deps;
+    if (!isJidGroup(jid)) return await devices.forget(jid);
+    if (this.#doubted.has(jid)) return;
+    this.#doubted.set(jid, true);
+    const group = await groups.cached(jid);
+    groups.forget(jid);
+    await Promise.all(group?.participants.map(({ id }) => devices.forget(id)) ?? []);
+  }
+
   async #outcomeOf(ack: Ack | "late", jid: string): Promise<SendOutcome> {
-    const { groups, devices, standing, addressing, moves, acknowledged, refused } = this.#deps;
+    const { groups, standing, addressing, moves, acknowledged, refused } = this.#deps;
     if (ack === "late") return { kind: "unknown", detail: "The network did not acknowledge the message in time." };
     if (ack === "lost") return { kind: "unknown", detail: "The connection was lost before the acknowledgement." };
     const { error, isPartial, hasMoved } = ack;
-    if (error !== null || isPartial) groups.forget(jid);
-    if (isPartial) void devices.forget(jid);
+    if (isPartial) await this.#forgetDevices(jid);
+    if (error !== null) groups.forget(jid);
     // Awaited: the line's next message is for the new address.
     if (hasMoved) await moves.look(jid);
     if (error === null) {

@@ -24,7 +24,7 @@ interface SenderDeps extends RelayDeps {
   recipients: Recipients;
   addressing: Addressing;
   timers: Pick<Timers, "of">;
-  devices: Pick<Devices, "forget" | "isKeyless">;
+  devices: Pick<Devices, "forget" | "hashOf" | "isKeyless">;
   seal: Seal;
   ahead: Pick<Ahead, "encrypt">;
   auth: Pick<AuthState, "lingering">;

@@ -81,11 +81,17 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
     });
   }
 
-  async function hasToken(jid: string): Promise<boolean> {
+  /** The token that the person gave the line; null if there is none, or it is too old. */
+  async function given(jid: string): Promise<Uint8Array | null> {
     const lid = jid.endsWith(S_WHATSAPP_NET) ? await socket.signalRepository.lidMapping.getLIDForPN(jid) : null;
     const ids = lid ? [lid, jid] : [jid];
     const found = await socket.authState.keys.get("tctoken", ids);
-    return ids.some((id) => found[id]?.token?.length && isGood(Number(found[id]?.timestamp ?? 0)));
+    const good = ids.map((id) => found[id]).find((kept) => kept?.token?.length && isGood(Number(kept.timestamp ?? 0)));
+    return good?.token ?? null;
+  }
+
+  async function hasToken(jid: string): Promise<boolean> {
+    return await given(jid) !== null;
   }
 
   function coldToken(jid: string, salt: Uint8Array): Uint8Array {
@@ -139,6 +145,8 @@ export function makeStanding({ socket, clock, saltOf, restriction, changed }: St
   }
 
   return {
+    /** Throws StoreError. */
+    given,
     /** Whether the network would accept a message to this chat, as far as is known. Throws StoreError. */
     async allows(to: string): Promise<boolean> {
       if (!present || isJidGroup(to)) return true;

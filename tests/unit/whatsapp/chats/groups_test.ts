@@ -14,6 +14,8 @@ function answered(...content: BinaryNode[]) {
     socket,
     cache: makeGroupCache(() => socket, runtime),
     recipients: { jidsOf: () => assert.fail("nobody is asked about") },
+    addressing: { byLid: (jids) => Promise.resolve([...jids]), numberOf: (jid) => Promise.resolve(jid) },
+    tokenOf: () => Promise.resolve(null),
     me: () => ({ id: "551@s.whatsapp.net" }),
     runtime,
   });
@@ -34,4 +36,44 @@ Deno.test("an invite makes the line a member, or asks an admin; an answer that n
   const asked = answered({ tag: "membership_approval_request", attrs: { jid: "1@g.us" } });
   assert.deepEqual(await asked.join("https://chat.whatsapp.com/AbC"), { id: "1@g.us", status: "asked" });
   await assert.rejects(answered().join("AbC"), NetworkRefusal);
+});
+
+Deno.test("whoever is added is named by number too, with the token that they gave; whoever is removed is not", async () => {
+  const asked: BinaryNode[] = [];
+  const runtime = testRuntime();
+  const socket = {
+    query(node: BinaryNode) {
+      asked.push(node);
+      return Promise.resolve({ tag: "iq", attrs: {}, content: [] });
+    },
+  } as unknown as WASocket;
+  const token = new Uint8Array([1]);
+  const groups = makeGroups({
+    socket,
+    cache: makeGroupCache(() => socket, runtime),
+    recipients: { jidsOf: () => Promise.resolve(new Map([["552", "552@s.whatsapp.net"]])) },
+    addressing: {
+      byLid: (jids) => Promise.resolve([...jids]),
+      numberOf: (jid) => Promise.resolve(jid === "1@lid" ? "553@s.whatsapp.net" : jid),
+    },
+    tokenOf: (jid) => Promise.resolve(jid === "1@lid" ? token : null),
+    me: () => ({ id: "551@s.whatsapp.net" }),
+    runtime,
+  });
+  for (const action of ["add", "remove"] as const) {
+    await groups.changeMembers("1@g.us", action, ["552", "1@lid", "2@lid"]);
+  }
+  const nodes = asked.map(({ content }) => (content as BinaryNode[])[0]!.content);
+  assert.deepEqual(nodes, [
+    [
+      { tag: "participant", attrs: { jid: "552@s.whatsapp.net" } },
+      {
+        tag: "participant",
+        attrs: { jid: "1@lid", phone_number: "553@s.whatsapp.net" },
+        content: [{ tag: "privacy", attrs: {}, content: token }],
+      },
+      { tag: "participant", attrs: { jid: "2@lid" } },
+    ],
+    ["552@s.whatsapp.net", "1@lid", "2@lid"].map((jid) => ({ tag: "participant", attrs: { jid } })),
+  ]);
 });

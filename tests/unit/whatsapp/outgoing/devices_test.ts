@@ -1,5 +1,6 @@
 /** The devices of people: those without keys, changes that are announced under another address, and the line's own. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { getBinaryNodeChild, getBinaryNodeChildren, initAuthCreds } from "@whiskeysockets/baileys";
 import {
   makeDevices,
@@ -106,3 +107,17 @@ for (
     assert.deepEqual(written, isRotated ? [rotated] : []);
   });
 }
+
+Deno.test("the hash of a group's devices names the line's own, and is unknown while a member's are", async () => {
+  const { devices } = world();
+  const group = { id: GROUP, addressingMode: "lid", participants: [{ id: "777@lid" }, { id: `${LID}@lid` }] } as never;
+  await devices.cache.set("777", [{ user: "777", device: 0, server: "lid" }]);
+  assert.equal(devices.hashOf(group), null);
+  await devices.cache.set(LID, [{ user: LID, device: 0, server: "lid" }, { user: LID, device: 2, server: "lid" }]);
+  const named = ["123456.0:0@lid", "123456.0:2@lid", "777.0:0@lid", "777.0:3@lid"].join("");
+  const hash = createHash("sha256").update(named).digest().subarray(0, 6).toString("base64");
+  assert.equal(devices.hashOf(group), `2:${hash}`);
+  devices.watch(keyAnswer());
+  await settle();
+  assert.equal(devices.hashOf(group), `2:${hash}`, "a device without keys is one of them");
+});
