@@ -17,7 +17,7 @@ import { type Caller, SCOPES } from "../account/account.ts";
 import { proposes } from "../account/keys.ts";
 import { onBehalf } from "../http/api/on_behalf.ts";
 import type { ApiContext, ApiEnv } from "../http/api/route.ts";
-import { guides } from "../http/docs/docs.ts";
+import { guides } from "../http/docs/guides.ts";
 import { ROUTES } from "../http/resources/resources.ts";
 import { VERSION } from "../shipped.ts";
 import { type Operation, operationOf } from "./operation.ts";

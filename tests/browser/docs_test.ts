@@ -26,10 +26,13 @@ inBrowser(
       await side.locator('[aria-current="true"]', { hasText: "See how far a bulk is" }).waitFor();
       await page.keyboard.press("/");
       await page.keyboard.type("quota_exceeded");
-      await side.getByRole("link", { name: "quota_exceeded" }).waitFor();
+      await side.getByRole("link", { name: "quota_exceeded API reference" }).waitFor();
       assert.equal(await side.getByRole("link", { name: "Create a session" }).isVisible(), false);
       await page.keyboard.press("Enter");
       await page.waitForURL(/#error-quota_exceeded$/);
+      await page.keyboard.press("/");
+      await page.keyboard.press("Escape");
+      assert.ok(await side.getByRole("link", { name: "Create a session" }).isVisible());
 
       const found = await faultsOf(page, "/docs");
       await page.setViewportSize(SIZES.phone);
@@ -37,11 +40,24 @@ inBrowser(
       await page.keyboard.press("Escape");
       await side.waitFor({ state: "hidden" });
       await page.getByRole("button", { name: "Menu" }).and(page.locator(":focus")).click();
-      await side.getByRole("searchbox").fill("verifying");
-      await side.getByRole("link", { name: "Webhooks and events" }).click();
+      // Its text is found by another word for it, the keyboard goes through what was found.
+      await side.getByRole("searchbox").fill("hmac");
+      await side.getByRole("link", { name: "Verifying a request: Python Webhooks and events" }).waitFor();
+      found.push(...await faultsOf(page, "results"));
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("ArrowUp");
+      await side.getByRole("link").and(page.locator(":focus")).press("Enter");
       await page.getByRole("heading", { name: "Webhooks and events", level: 1 }).waitFor();
       await page.getByRole("button", { name: "Copy" }).first().waitFor();
+      await page.setViewportSize(SIZES.desktop);
+      const outline = page.getByRole("navigation", { name: "On this page" });
+      await outline.getByRole("link", { name: "When a delivery fails" }).click();
+      await page.waitForURL(/guides\/webhooks#when-a-delivery-fails$/);
+      assert.ok(await page.locator("pre .is-keyword").count() > 0);
       found.push(...await faultsOf(page, "a guide"));
+      await page.getByRole("link", { name: "Next Events" }).click();
+      await page.getByRole("heading", { name: "Events", level: 1, exact: true }).waitFor();
       assert.deepEqual(found, []);
       assertQuiet();
     }),

@@ -5,11 +5,14 @@ import { mock } from "node:test";
 import { brotliDecompressSync } from "node:zlib";
 import { exampleOf, rowsOf, typeOf } from "../../../src/http/docs/web/schema.js";
 import { KEY, SAMPLES } from "../../../src/http/docs/web/samples.js";
+import { addressOf, guides, listedGuides } from "../../../src/http/docs/guides.ts";
+import { CONTENTS } from "../../../src/http/docs/contents.ts";
+import { partsOf } from "../../../src/http/docs/web/colours.js";
+import { find } from "../../../src/http/docs/web/find.js";
 import { listen } from "../../../src/http/listen/listen.ts";
 import { openApiDocument } from "../../../src/http/docs/openapi.ts";
 import { assertFits, operations } from "../../support/api_contract.ts";
 import { type ApiWorld, withApi } from "../../support/api_world.ts";
-import { guides } from "../../support/guides.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
 import { silentRuntime } from "../../support/runtime.ts";
 
@@ -24,30 +27,31 @@ Deno.test("everything that the page asks for is there, and from here", () =>
       const text = await response.text();
       assert.equal(response.status, 200, path);
       if (path.endsWith(".png")) continue;
-      assert.equal(response.headers.get("x-content-type-options"), path.endsWith(".json") ? null : "nosniff");
+      assert.equal(response.headers.get("x-content-type-options"), path === "/openapi.json" ? null : "nosniff");
       if (path.endsWith(".json")) continue;
-      for (const [whole, found] of text.matchAll(/(?:href="|src="|from "|fetch\(")((?!\w+:)[^"#]+)"/g)) {
-        // The page that this began with.
-        if (found!.startsWith("../../docs")) continue;
+      for (
+        const [whole, found] of text.matchAll(
+          /(?:href="|src="|from "|import "|fetch\("|URL\("(?=search))((?!\w+:)[^"#]+)(?:#[^"]*)?"/g,
+        )
+      ) {
+        if (/^[./]*(?:docs|panel)$/.test(found!)) continue;
         waiting.push(new URL(found!, `http://x${whole.startsWith("fetch") ? "/docs" : path}`).pathname);
       }
     }
-    const isPage = (path: string) => /^\/docs\/(?:guides|recipes)\//.test(path);
-    const written = guides().map(({ path }) => /^docs\/(recipes\/)?([\w-]+)\.md$/.exec(path)).filter((file) =>
-      file && file[2] !== "start"
-    );
-    assert.deepEqual(
-      [...seen].filter((path) => isPage(path) && !path.endsWith(".png")).sort(),
-      written.map((file) => `/docs/${file![1] ?? "guides/"}${file![2]}`).sort(),
-    );
-    assert.deepEqual([...seen].filter((path) => !isPage(path)).sort(), [
+    assert.deepEqual(listedGuides().map((guide) => `/docs/${addressOf(guide)}`).filter((path) => !seen.has(path)), []);
+    assert.deepEqual([...seen].filter((path) => !/^\/docs\/(?:guides|recipes)\//.test(path)).sort(), [
       "/docs",
+      "/docs/colours.js",
       "/docs/docs.css",
       "/docs/docs.js",
       "/docs/dom.js",
+      "/docs/find.js",
       "/docs/guide.js",
+      "/docs/reader.js",
       "/docs/samples.js",
       "/docs/schema.js",
+      "/docs/search.js",
+      "/docs/search.json",
       "/docs/side.js",
       "/docs/start.js",
       "/docs/theme.css",
@@ -56,6 +60,85 @@ Deno.test("everything that the page asks for is there, and from here", () =>
       "/panel/assets/icon.svg",
     ]);
   }));
+
+/** For those who build Paloma, who find them from the README. */
+const NOT_LISTED = ["benchmarks", "develop"];
+
+Deno.test("the menu lists every page of docs/ but those of developers", () => {
+  const listed = [...CONTENTS.flatMap(({ pages }) => pages), ...NOT_LISTED];
+  assert.deepEqual(guides().map(({ name }) => name).filter((name) => !listed.includes(name)), []);
+});
+
+/** Words that people look for, and a section that has to be among the first five found. */
+const SOUGHT: Readonly<Record<string, string>> = {
+  invoice: "recipes/invoice-from-php",
+  hmac: "guides/webhooks#python",
+  incoming: "recipes/incoming-webhook",
+  retry: "guides/webhooks#when-a-delivery-fails",
+  ban: "guides/consent#why-it-matters",
+  docker: "guides/operate",
+  nginx: "guides/proxy",
+  pdf: "guides/media",
+  "webhook secret": "guides/webhooks",
+  n8n: "guides/n8n",
+  qr: "guides/linking",
+  jid: "guides/groups",
+  waha: "guides/migrate",
+  prometheus: "guides/operate",
+  gdpr: "guides/consent",
+  sendAt: "guides/queue#later",
+  quota_exceeded: "../docs#error-quota_exceeded",
+  "message.received": "../docs#event-message.received",
+};
+
+Deno.test("the search finds by what people call it, leads to headings that exist, and says where the words stand", () =>
+  withApi(async (world) => {
+    const sections = await (await world.call("GET", "/docs/search.json", { key: null })).json();
+    const firstFive = (query: string): string[] =>
+      find(sections, query).slice(0, 5).map(({ section }: { section: { url: string } }) => section.url);
+    const missed = Object.entries(SOUGHT).filter(([query, url]) =>
+      !firstFive(query).some((found) => found.startsWith(url))
+    );
+    assert.deepEqual(
+      missed.map(([query]) => [query, firstFive(query)]),
+      [],
+    );
+    assert.deepEqual(find(sections, "message xyzzy"), []);
+    assert.deepEqual(find(sections, "  "), []);
+    assert.ok(find(sections, "(").length >= 0);
+    const pages = new Map<string, string>();
+    for (const { url } of sections) {
+      const [page, anchor] = url.split("#");
+      if (page === "../docs") continue;
+      if (!pages.has(page)) pages.set(page, await (await world.call("GET", `/docs/${page}`, { key: null })).text());
+      if (anchor) assert.ok(pages.get(page)!.includes(`id="${anchor}"`), url);
+    }
+  }));
+
+Deno.test("what is coloured is what was written, and comments, strings and keywords are told apart", () => {
+  const samples = guides().flatMap(({ markdown }) => [...markdown.matchAll(/```(\w*)\n(.*?)```/gs)]);
+  assert.ok(samples.length > 20);
+  for (const [, language, text] of samples) {
+    assert.equal(partsOf(text!, language!).map((part) => part.text).join(""), text);
+  }
+  const kinds = (text: string, language: string) =>
+    partsOf(text, language).filter(({ kind }) => kind).map(({ kind, text }) => `${kind} ${text}`);
+  assert.deepEqual(kinds(`curl 'http://h/#x' -d '{"a": 1}' # so`, "sh"), [
+    "string 'http://h/#x'",
+    `string '{"a": 1}'`,
+    "comment # so",
+  ]);
+  assert.deepEqual(kinds(`{"to": "34", "n": 5, "b": true}`, "json"), [
+    'name "to"',
+    'string "34"',
+    'name "n"',
+    "number 5",
+    'name "b"',
+    "keyword true",
+  ]);
+  assert.deepEqual(kinds(`return "a" // why\n`, "js"), ["keyword return", 'string "a"', "comment // why"]);
+  assert.deepEqual(kinds("HTTP/1.1 200 OK", "text"), []);
+});
 
 Deno.test("a page that could not be read once is there at the next request", () =>
   withApi(async (world) => {

@@ -1,6 +1,8 @@
 /** The API reference, rendered in the browser from `/openapi.json` alone. */
-import { codeBox, el, menu, prose } from "./dom.js";
+import { codeBox } from "./colours.js";
+import { el, menu, prose } from "./dom.js";
 import { exampleOf, resolve, rowsOf, typeOf } from "./schema.js";
+import "./search.js";
 import { addSection, followScroll } from "./side.js";
 import { tryIt } from "./try_it.js";
 
@@ -33,7 +35,7 @@ function show(api) {
     Object.entries(api.webhooks).map(([name, item]) => event(api, name, resolve(api, item).post)),
   );
   const rows = errors(operations);
-  section("Errors", "Every error response is `application/problem+json` with one of these codes.", [table(rows)], rows);
+  section("Errors", "Every error response is `application/problem+json` with one of these codes.", [table(rows)]);
   followScroll([...main.querySelectorAll("article")]);
   // The target of a link like #error-quota_exceeded is there only now.
   showTarget();
@@ -49,15 +51,14 @@ function showTarget() {
   target.scrollIntoView();
 }
 
-/** `quiet`: rows that the search finds but the sidebar does not list. */
-function section(name, description, parts, quiet = []) {
+function section(name, description, parts) {
   const id = name.toLowerCase().replaceAll(" ", "-");
   main.append(el("h2", { id }, name), ...prose(description), ...parts);
-  addSection(id, name, [
-    ...parts.filter(({ dataset }) => dataset.title)
-      .map((part) => ({ id: part.id, title: part.dataset.title, words: part.dataset.words })),
-    ...quiet.map((row) => ({ id: row.id, title: row.dataset.code, words: row.textContent, quiet: true })),
-  ]);
+  addSection(
+    id,
+    name,
+    parts.filter(({ dataset }) => dataset.title).map((part) => ({ id: part.id, title: part.dataset.title })),
+  );
 }
 
 function article(api, operation) {
@@ -65,14 +66,9 @@ function article(api, operation) {
   const [type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const fields = content ? rowsOf(api, content.schema) : [];
   const { samples, form } = tryIt(api, operation);
-  const names = [...parameters, ...fields].map(({ name }) => name).join(" ");
   return el(
     "article",
-    {
-      id: operationId,
-      "data-title": summary,
-      "data-words": `${method} ${path} ${operationId} ${description} ${names}`,
-    },
+    { id: operationId, "data-title": summary },
     el("h3", {}, el("a", { href: `#${operationId}`, class: "anchor" }, summary)),
     el("p", { class: "route" }, el("span", { class: `method ${method}` }, method.toUpperCase()), path),
     el(
@@ -147,11 +143,7 @@ function event(api, name, { summary, requestBody }) {
   const rows = rowsOf(api, resolve(api, schema));
   return el(
     "article",
-    {
-      id: `event-${name}`,
-      "data-title": name,
-      "data-words": `event webhook ${summary} ${rows.map(({ name }) => name).join(" ")}`,
-    },
+    { id: `event-${name}`, "data-title": name },
     el("h3", {}, el("a", { href: `#event-${name}`, class: "anchor" }, name)),
     el(
       "div",
@@ -180,7 +172,7 @@ function errors(operations) {
   return [...known].sort(([, a], [, b]) => a.status - b.status).map(([code, { status, title }]) =>
     el(
       "tr",
-      { id: `error-${code}`, "data-code": code },
+      { id: `error-${code}` },
       el("td", {}, el("code", {}, code)),
       el("td", {}, String(status)),
       el("td", {}, title),

@@ -41,12 +41,6 @@ export function copyButton(text, source) {
   }, "Copy");
 }
 
-/** Text in a box, with a button that copies it. */
-export function codeBox(text) {
-  const pre = el("pre", { tabindex: "0" }, text);
-  return el("div", { class: "code" }, pre, copyButton(() => pre.textContent, pre));
-}
-
 /** On a phone a button opens the sidebar. */
 export function menu() {
   const button = document.querySelector("#menu");

@@ -1,9 +1,12 @@
-/** A guide: its menu on a phone, and the copy buttons of its code boxes. */
-import { copyButton, el, menu } from "./dom.js";
+/** A guide: its menu on a phone, its search, its outline, and its samples. */
+import { menu } from "./dom.js";
+import { fillSamples } from "./reader.js";
+import "./search.js";
 
 menu();
-for (const pre of document.querySelectorAll("main pre")) {
-  const box = el("div", { class: "code" });
-  pre.replaceWith(box);
-  box.append(pre, copyButton(() => pre.textContent, pre));
-}
+fillSamples(document.querySelector("main"));
+const outline = document.querySelector(".outline details");
+const isBeside = matchMedia("(min-width: 75rem)");
+const unfold = () => outline && (outline.open = isBeside.matches);
+isBeside.addEventListener("change", unfold);
+unfold();

@@ -1,5 +1,6 @@
 /** How to start: in the reader's language, with the address of this gateway and the reader's key filled in. */
-import { codeBox, el } from "./dom.js";
+import { el } from "./dom.js";
+import { fillSamples } from "./reader.js";
 
 /** The panel's choice, which holds here too. */
 const LANGUAGE = "paloma.language";
@@ -11,20 +12,8 @@ const WORDS = {
 };
 const sections = [...document.querySelectorAll(".start")];
 const keyField = document.querySelector("#key");
-const gateway = new URL("..", import.meta.url).href.replace(/\/$/, "");
 const panel = new URL("../panel/api/", import.meta.url);
-/** What each box says before anything is filled in. */
-const boxes = sections.flatMap((section) => [...section.querySelectorAll("pre")]).map((pre) => {
-  const box = codeBox(pre.textContent);
-  pre.replaceWith(box);
-  return { pre: box.querySelector("pre"), text: pre.textContent };
-});
-
-function fill() {
-  for (const { pre, text } of boxes) {
-    pre.textContent = text.replaceAll("http://localhost:8080", gateway).replaceAll("pk_…", keyField.value || "pk_…");
-  }
-}
+for (const section of sections) fillSamples(section);
 
 function show(language) {
   for (const section of sections) section.hidden = section.lang !== language;
@@ -46,8 +35,6 @@ document.querySelector("#start").prepend(
 );
 const wanted = [localStorage.getItem(LANGUAGE), ...navigator.languages.map((tag) => tag.slice(0, 2))];
 show(wanted.find((language) => language in LANGUAGES) ?? "en");
-fill();
-keyField.addEventListener("input", fill);
 
 /** Whoever is signed in to the panel for an account need not look for its key: a button asks the panel for it. */
 const state = await fetch(new URL("state", panel)).then((response) => response.json(), () => null);

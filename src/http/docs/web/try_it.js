@@ -1,56 +1,23 @@
 /** The request of an operation: samples of it in the reader's language, and a form that changes and sends it. */
-import { codeBox, copyButton, el } from "./dom.js";
+import { codeBox, colour } from "./colours.js";
+import { el } from "./dom.js";
+import { key, sampleBox } from "./reader.js";
 import { exampleOf, resolve } from "./schema.js";
 import { KEY, SAMPLES } from "./samples.js";
 
-const LANGUAGE = "paloma-docs-language";
-const keyField = document.querySelector("#key");
-keyField.value = sessionStorage.getItem("paloma-docs-key") ?? "";
-let language = localStorage.getItem(LANGUAGE);
-if (!(language in SAMPLES)) language = "curl";
-/** What is drawn again when the key or the language changes. */
-const panes = new Set();
-
-function drawAll() {
-  for (const draw of panes) draw();
-}
-keyField.addEventListener("input", () => {
-  sessionStorage.setItem("paloma-docs-key", keyField.value);
-  drawAll();
-});
+/** How the colours name the languages of the samples. */
+const COLOURS = { curl: "sh", JavaScript: "js", Python: "python", PHP: "php", Go: "go" };
 
 /** `{ samples, form }`: the samples show what the form says, with the reader's key. */
 export function tryIt(api, operation) {
   const fields = formOf(api, operation);
-  const pre = el("pre", { tabindex: "0" });
-  const tabs = Object.keys(SAMPLES).map((name) =>
-    el("button", {
-      type: "button",
-      onclick: () => {
-        language = name;
-        localStorage.setItem(LANGUAGE, name);
-        drawAll();
-      },
-    }, name)
-  );
-  const draw = () => {
-    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === language));
+  const { box, redraw } = sampleBox(Object.keys(SAMPLES), (pre, language) => {
     const request = requestOf(api, operation, new FormData(fields));
     // While JSON is being typed, the last complete request stays.
-    if (request) pre.textContent = SAMPLES[language](request);
-  };
-  panes.add(draw);
-  fields.addEventListener("input", draw);
-  draw();
-  return {
-    samples: el(
-      "div",
-      {},
-      el("div", { class: "tabs", role: "group", "aria-label": "Language of the samples" }, tabs),
-      el("div", { class: "code" }, pre, copyButton(() => pre.textContent, pre)),
-    ),
-    form: el("details", {}, el("summary", {}, "Try it"), fields),
-  };
+    if (request) colour(pre, SAMPLES[language](request), COLOURS[language]);
+  });
+  fields.addEventListener("input", redraw);
+  return { samples: box, form: el("details", {}, el("summary", {}, "Try it"), fields) };
 }
 
 /** The request that the form describes, completed with the document's examples; null when its JSON is invalid. */
@@ -61,7 +28,7 @@ function requestOf(api, { method, path, parameters = [], requestBody, security }
     return encodeURIComponent(given("path", name) || exampleOf(api, schema)).replaceAll("%40", "@");
   });
   const query = new URLSearchParams();
-  const headers = security.length > 0 ? { "x-api-key": keyField.value || KEY } : {};
+  const headers = security.length > 0 ? { "x-api-key": key() || KEY } : {};
   for (const { in: place, name } of parameters) {
     const value = given(place, name);
     if (value && place === "query") query.set(name, value);
@@ -148,7 +115,7 @@ function formOf(api, operation) {
 }
 
 function send({ method, path }, values, signal) {
-  const headers = keyField.value ? { "x-api-key": keyField.value } : {};
+  const headers = key() ? { "x-api-key": key() } : {};
   const query = new URLSearchParams();
   const upload = new FormData();
   // Relative to the page, so that it also works below a proxy's path.

@@ -1,0 +1,63 @@
+/** Colours of samples: comments, strings, numbers and keywords, by one expression for each language. */
+import { copyButton, el } from "./dom.js";
+
+const HASH = /(?<=^|\s)#.*/;
+const SLASHES = /\/\/.*|\/\*[^]*?\*\//;
+const COMMENTS = {
+  sh: HASH,
+  python: HASH,
+  yaml: HASH,
+  nginx: HASH,
+  ini: HASH,
+  caddy: HASH,
+  js: SLASHES,
+  ts: SLASHES,
+  go: SLASHES,
+  php: SLASHES,
+};
+const STRING = /"""[^]*?"""|"(?:\\[^]|[^"\\])*"|'(?:\\[^]|[^'\\])*'|`(?:\\[^]|[^`\\])*`/;
+/** In a shell a backslash within single quotes is one. */
+const SHELL_STRING = /"(?:\\[^]|[^"\\])*"|'[^']*'/;
+const NUMBER = /\b\d[\d._]*\b/;
+const CONSTANT = /\b(?:true|false|null)\b/;
+const KEYWORD =
+  /(?<![.\w$-])(?:as|async|await|break|case|catch|class|const|continue|def|defer|do|done|echo|elif|else|except|export|false|fi|finally|for|foreach|from|func|function|if|import|in|let|new|nil|None|not|null|of|package|raise|return|switch|then|throw|true|True|False|try|type|use|var|while|with)\b/;
+
+/** Splits a sample into `{ kind, text }`; `kind` is null for what has no colour. */
+export function partsOf(text, language) {
+  const comment = COMMENTS[language];
+  // What is no program has neither comments nor keywords: the answer of a server, a tree of files.
+  if (!comment && language !== "json") return [{ kind: null, text }];
+  const kinds = {
+    ...(comment && { comment }),
+    string: language === "sh" ? SHELL_STRING : STRING,
+    number: NUMBER,
+    keyword: language === "json" ? CONSTANT : KEYWORD,
+  };
+  const any = new RegExp(Object.entries(kinds).map(([kind, { source }]) => `(?<${kind}>${source})`).join("|"), "gm");
+  const parts = [];
+  let end = 0;
+  for (const match of text.matchAll(any)) {
+    parts.push({ kind: null, text: text.slice(end, match.index) });
+    end = match.index + match[0].length;
+    const kind = Object.keys(kinds).find((name) => match.groups[name] !== undefined);
+    const isName = kind === "string" && /^\s*:/.test(text.slice(end, end + 9));
+    parts.push({ kind: isName ? "name" : kind, text: match[0] });
+  }
+  parts.push({ kind: null, text: text.slice(end) });
+  return parts.filter(({ text }) => text !== "");
+}
+
+/** Writes a sample into `pre`. */
+export function colour(pre, text, language) {
+  pre.replaceChildren(
+    ...partsOf(text, language).map(({ kind, text }) => kind ? el("span", { class: `is-${kind}` }, text) : text),
+  );
+}
+
+/** An answer, or JSON, in a box with a button that copies it. */
+export function codeBox(text) {
+  const pre = el("pre", { tabindex: "0" });
+  colour(pre, text, "json");
+  return el("div", { class: "code" }, copyButton(() => pre.textContent, pre), pre);
+}

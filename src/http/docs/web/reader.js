@@ -1,0 +1,96 @@
+/** What the reader gave for all samples: an API key, kept in this tab, and a language. And the samples of the guides. */
+import { colour } from "./colours.js";
+import { copyButton, el } from "./dom.js";
+
+const KEY = "paloma-docs-key";
+const LANGUAGE = "paloma-docs-language";
+/** What is drawn again when the key or the language changes. */
+const panes = new Set();
+const keyField = document.querySelector("#key");
+keyField.value = sessionStorage.getItem(KEY) ?? "";
+keyField.addEventListener("input", () => {
+  sessionStorage.setItem(KEY, keyField.value);
+  drawAll();
+});
+
+/** The key that was typed; empty if none was. */
+export function key() {
+  return keyField.value;
+}
+
+/** The chosen one of `names`; the first if none of them was chosen. */
+function languageOf(names) {
+  const chosen = localStorage.getItem(LANGUAGE);
+  return names.includes(chosen) ? chosen : names[0];
+}
+
+function drawAll() {
+  for (const draw of panes) draw();
+}
+
+/** Calls `draw` now and whenever the reader's key or language changes. */
+function keepDrawn(draw) {
+  panes.add(draw);
+  draw();
+}
+
+/** A box with a button for each of `languages`, in which `draw(pre, language)` writes the sample of the chosen one. */
+export function sampleBox(languages, draw) {
+  const pre = el("pre", { tabindex: "0" });
+  const tabs = languages.map((name) =>
+    el("button", {
+      type: "button",
+      onclick: () => {
+        localStorage.setItem(LANGUAGE, name);
+        drawAll();
+      },
+    }, name)
+  );
+  const redraw = () => {
+    const language = languageOf(languages);
+    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === language));
+    draw(pre, language);
+  };
+  keepDrawn(redraw);
+  const box = el(
+    "div",
+    {},
+    tabs.length < 2 ? null : el("div", { class: "tabs", role: "group", "aria-label": "Language of the samples" }, tabs),
+    el("div", { class: "code" }, copyButton(() => pre.textContent, pre), pre),
+  );
+  return { box, redraw };
+}
+
+const TABS = { sh: "curl", js: "JavaScript", ts: "TypeScript", python: "Python", php: "PHP", go: "Go" };
+const ROOT = new URL("..", import.meta.url).href.slice(0, -1);
+
+/**
+ * Makes boxes of a guide's samples, coloured, with the reader's key and this gateway's address. Samples that follow each
+ * other without a word between them are one in several languages.
+ */
+export function fillSamples(main) {
+  for (const pre of main.querySelectorAll("pre")) {
+    if (!pre.isConnected) continue;
+    const samples = [pre];
+    const next = () => samples.at(-1).nextElementSibling;
+    while (languageIn(pre) in TABS && next()?.matches("pre") && languageIn(next()) in TABS) samples.push(next());
+    const texts = new Map(
+      samples.map((one) => [TABS[languageIn(one)], { language: languageIn(one), text: one.textContent }]),
+    );
+    const { box } = sampleBox([...texts.keys()], (shown, name) => {
+      const { language, text } = texts.get(name);
+      colour(shown, filled(text), language);
+    });
+    for (const one of samples.slice(1)) one.remove();
+    pre.replaceWith(box);
+  }
+}
+
+function languageIn(pre) {
+  return /language-(\w+)/.exec(pre.firstElementChild?.className ?? "")?.[1] ?? "text";
+}
+
+function filled(text) {
+  const withAddress = text.replaceAll("http://localhost:8080", ROOT);
+  return key() ? withAddress.replaceAll("pk_…", key()) : withAddress;
+}
