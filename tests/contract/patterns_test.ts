@@ -16,6 +16,8 @@ const PUT_TOGETHER = [
   "event/log.ts",
   "http/api/schemas.ts",
   "http/app.ts",
+  "http/docs/web/colours.js",
+  "http/docs/web/find.js",
   "http/resources/events.ts",
   "panel/api/roles.ts",
   "panel/web/router.js",

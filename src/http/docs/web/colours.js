@@ -2,7 +2,7 @@
 import { copyButton, el } from "./dom.js";
 
 const HASH = /(?<=^|\s)#.*/;
-const SLASHES = /\/\/.*|\/\*[^]*?\*\//;
+const SLASHES = /\/\/.*|\/\*[^]*?(?:\*\/|$)/;
 const COMMENTS = {
   sh: HASH,
   python: HASH,
@@ -15,9 +15,10 @@ const COMMENTS = {
   go: SLASHES,
   php: SLASHES,
 };
-const STRING = /"""[^]*?"""|"(?:\\[^]|[^"\\])*"|'(?:\\[^]|[^'\\])*'|`(?:\\[^]|[^`\\])*`/;
+/** What is not closed goes on to the end, so that no place is looked at twice. */
+const STRING = /"""[^]*?(?:"""|$)|"(?:\\[^]|[^"\\])*"?|'(?:\\[^]|[^'\\])*'?|`(?:\\[^]|[^`\\])*`?/;
 /** In a shell a backslash within single quotes is one. */
-const SHELL_STRING = /"(?:\\[^]|[^"\\])*"|'[^']*'/;
+const SHELL_STRING = /"(?:\\[^]|[^"\\])*"?|'[^']*'?/;
 const NUMBER = /\b\d[\d._]*\b/;
 const CONSTANT = /\b(?:true|false|null)\b/;
 const KEYWORD =
@@ -34,7 +35,7 @@ export function partsOf(text, language) {
     number: NUMBER,
     keyword: language === "json" ? CONSTANT : KEYWORD,
   };
-  const any = new RegExp(Object.entries(kinds).map(([kind, { source }]) => `(?<${kind}>${source})`).join("|"), "gm");
+  const any = new RegExp(Object.entries(kinds).map(([kind, { source }]) => `(?<${kind}>${source})`).join("|"), "g");
   const parts = [];
   let end = 0;
   for (const match of text.matchAll(any)) {

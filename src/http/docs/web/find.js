@@ -53,10 +53,11 @@ function score({ page, heading, text }, { own, akin }) {
 }
 
 function countOf(words, text) {
-  return text.split(words).length - 1;
+  return (text.split(words).length - 1) / 2;
 }
 
+/** The pattern of words that begin with one of these; it captures, so that a text is split into what fits and what is between. */
 function beginning(words) {
   const escaped = words.map((word) => word.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&"));
-  return new RegExp(`(?<![\\p{L}\\p{N}])(?:${escaped.join("|")})`, "iu");
+  return new RegExp(`(?<![\\p{L}\\p{N}])(${escaped.join("|")})`, "iu");
 }

@@ -22,7 +22,7 @@ function snippet({ text }, marks) {
   const found = marks.exec(text);
   const start = found ? Math.max(0, text.lastIndexOf(" ", found.index - SNIPPET / 3) + 1) : 0;
   const shown = text.slice(start, start + SNIPPET);
-  const parts = shown.split(new RegExp(`(${marks.source})`, "iu"));
+  const parts = shown.split(marks);
   return [
     start > 0 ? "… " : "",
     ...parts.map((part, i) => i % 2 === 1 ? el("mark", {}, part) : part),
