@@ -140,6 +140,32 @@ Deno.test("what is coloured is what was written, and comments, strings and keywo
   assert.deepEqual(kinds("HTTP/1.1 200 OK", "text"), []);
 });
 
+Deno.test("the colours of samples can be read in both themes", async () => {
+  const [theme, docs] = await Promise.all(
+    ["theme", "docs"].map((name) => Deno.readTextFile(`src/http/docs/web/${name}.css`)),
+  );
+  const pairOf = (text: string) => [...text.matchAll(/#([0-9a-f]{6})/g)].map(([, hex]) => luminance(hex!));
+  const grounds = pairOf(/--ground: (.*);/.exec(theme!)![1]!);
+  const rules = [...docs!.matchAll(/::highlight\(\w+\) \{\s+color: (.*);/g)];
+  assert.ok(rules.length >= 4);
+  for (const [rule, colours] of rules) {
+    pairOf(colours!).forEach((colour, i) => {
+      const [dark, light] = [colour, grounds[i]!].sort((a, b) => a - b);
+      // What axe asks for cannot be asked of ranges.
+      assert.ok((light! + 0.05) / (dark! + 0.05) >= 4.5, rule);
+    });
+  }
+});
+
+/** Relative luminance, by WCAG 2. */
+function luminance(hex: string): number {
+  const [red, green, blue] = [0, 2, 4].map((at) => {
+    const part = parseInt(hex.slice(at, at + 2), 16) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red! + 0.7152 * green! + 0.0722 * blue!;
+}
+
 Deno.test("a page that could not be read once is there at the next request", () =>
   withApi(async (world) => {
     const reading = mock.method(Deno, "readTextFile", () => Promise.reject(new Error("too many open files")));

@@ -1,6 +1,7 @@
 /** Colours of samples: comments, strings, numbers and keywords, by one expression for each language. */
 import { copyButton, el } from "./dom.js";
 
+const KINDS = ["comment", "string", "number", "keyword", "name"];
 const HASH = /(?<=^|\s)#.*/;
 const SLASHES = /\/\/.*|\/\*[^]*?(?:\*\/|$)/;
 const COMMENTS = {
@@ -49,11 +50,32 @@ export function partsOf(text, language) {
   return parts.filter(({ text }) => text !== "");
 }
 
-/** Writes a sample into `pre`. */
+/** Where each kind is on the page. The browser paints ranges: samples stay one text each, of thousands of words in all. */
+const highlights = Object.fromEntries(
+  globalThis.CSS?.highlights ? KINDS.map((kind) => [kind, new Highlight()]) : [],
+);
+for (const [kind, highlight] of Object.entries(highlights)) CSS.highlights.set(kind, highlight);
+const rangesOf = new WeakMap();
+
+/** Writes a sample into `pre`; a browser that cannot paint ranges shows it without colours. */
 export function colour(pre, text, language) {
-  pre.replaceChildren(
-    ...partsOf(text, language).map(({ kind, text }) => kind ? el("span", { class: `is-${kind}` }, text) : text),
-  );
+  for (const { kind, range } of rangesOf.get(pre) ?? []) highlights[kind]?.delete(range);
+  pre.textContent = text;
+  const ranges = [];
+  let end = 0;
+  for (const { kind, text: part } of partsOf(text, language)) {
+    const [startOffset, endOffset] = [end, end += part.length];
+    if (!kind || !(kind in highlights)) continue;
+    const range = new StaticRange({
+      startContainer: pre.firstChild,
+      startOffset,
+      endContainer: pre.firstChild,
+      endOffset,
+    });
+    highlights[kind].add(range);
+    ranges.push({ kind, range });
+  }
+  rangesOf.set(pre, ranges);
 }
 
 /** An answer, or JSON, in a box with a button that copies it. */
