@@ -23,15 +23,18 @@ onStage(
     const shown = (fits: (message: typeof chatwoot.messages[number]) => boolean) =>
       until(() => chatwoot.messages.find(fits), `a message in Chatwoot that fits ${fits}`);
 
-    // In: a contact with name and number, one conversation.
+    // In: a contact with name, number and picture, one conversation.
+    const photo = stage.network.media.keepPicture(new Uint8Array([255, 216, 255]));
+    stage.network.switchboard.directory.account(ANA)!.picture = photo;
     await write(ANA, { to: LINE, text: "Is *my order* ready?" });
     const asked = await shown(({ content }) => content === "Is **my order** ready?");
     assert.equal(asked.message_type, 0);
     const [contact] = chatwoot.contacts;
-    assert.deepEqual([contact.name, contact.phone_number, contact.identifier], [
+    assert.deepEqual([contact.name, contact.phone_number, contact.identifier, contact.avatar_url], [
       "Ana",
       `+${ANA}`,
       `${ANA}@s.whatsapp.net`,
+      photo,
     ]);
 
     // Out: with a quote and marks; ticks come back. A note stays.
