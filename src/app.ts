@@ -137,6 +137,16 @@ export const dataFolder = {
     const { backup } = await import("./data/backup.ts");
     return await backup(pathsOf(config.dataDir), file, engine);
   },
+  /** Records that a backup was made. Needs no key, and migrates nothing. */
+  async noteBackup(config: DataConfig, runtime: Runtime): Promise<void> {
+    const { noteBackup } = await import("./data/backup.ts");
+    const kv = await inDataFolder(config.dataDir, () => openStore(config, runtime));
+    try {
+      await noteBackup(kv, runtime.clock);
+    } finally {
+      kv.close();
+    }
+  },
   lock: (dataDir: string) => lockGateway(dataDir, engine),
   /** Resolves to what claims new lines on the open data; null if they are in the folder. */
   async claims({ kv }: Pick<DataFolder, "kv">, { store }: Pick<Config, "store">): Promise<Claims | null> {

@@ -37,6 +37,10 @@ export interface Config {
   eventDays: number;
   /** Most bytes of an account's events, with what is kept beside them. */
   eventBytes: number;
+  /** Folder of the backups that the panel makes; null: in the data folder. */
+  backupDir: string | null;
+  /** The settings as they were given, for processes that the gateway starts. */
+  given: SettingValues;
 }
 
 /** A bucket of S3 or a compatible server. */
@@ -127,6 +131,8 @@ export function readConfig({ PORT, ...given }: SettingValues, written = (name: S
     historyDays: read("PALOMA_HISTORY_DAYS"),
     eventDays: read("PALOMA_EVENT_DAYS"),
     eventBytes: read("PALOMA_EVENT_BYTES"),
+    backupDir: read("PALOMA_BACKUP_DIR"),
+    given,
   };
   // A key that one machine makes for itself opens nothing on the others.
   if (config.store && !values.PALOMA_SECRET_KEY?.trim()) {

@@ -107,6 +107,12 @@ export const ROWS = {
     read: (path) => path,
     fallback: join(".", "data"),
   },
+  PALOMA_BACKUP_DIR: {
+    argument: "<folder>",
+    about: "folder for the backups that the panel makes (backups, in the data folder)",
+    read: (path) => path,
+    fallback: null,
+  },
   PALOMA_STORE: {
     argument: "<url>",
     about:

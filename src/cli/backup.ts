@@ -3,11 +3,12 @@ import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
 import { syncFolder, temporarily, throughTempFolder, unlessMissing } from "../base/files.ts";
 import { assertNew, type BackupSummary } from "../data/backup.ts";
+import { backupName, backupTime } from "../data/kept_backups.ts";
 import { isSealedFile, openSealedFile, sealFile } from "../data/sealed_file.ts";
 import { systemClock, systemRandom } from "../runtime.ts";
 import { ROWS } from "../settings.ts";
 import { assertData, silentRuntime } from "./data.ts";
-import { Exit, printResult } from "./output.ts";
+import { Exit, printError, printResult } from "./output.ts";
 import {
   configOf,
   neededPassphrase,
@@ -22,8 +23,6 @@ import { exitWhenAsked } from "./signals.ts";
 /** The key stays out of the file, so that a stolen backup opens no credential. */
 const KEEP_THE_KEY =
   "The secret key is not included: keep secret.key of the data folder (or PALOMA_SECRET_KEY) in another safe place.";
-/** Names of the backups that `--into` makes and rotates. */
-const ROTATED = /^paloma-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}Z\.backup$/;
 /** How many of them are kept by default. */
 const KEPT = 7;
 /** Names of temporary files that a killed backup leaves, possibly unsealed. */
@@ -70,6 +69,10 @@ export function addBackupCommands(root: Command): void {
           });
           return summary;
         });
+      // The copy is complete, whatever becomes of this: a store may be on a disk that takes nothing.
+      await dataFolder.noteBackup(config, silentRuntime).catch(({ message }: Error) =>
+        printError(`When this backup was made could not be noted: ${message}`)
+      );
       const removed = options.into === undefined ? [] : await rotate(file, Number(options.keep ?? KEPT));
       printResult(
         options,
@@ -113,12 +116,7 @@ function target(file: string | undefined, { into, keep }: BackupOptions): string
   if (keep !== undefined && into === undefined) throw new Exit(2, "--keep needs --into.");
   if (keep !== undefined && !/^[1-9]\d{0,3}$/.test(keep)) throw new Exit(2, `--keep: "${keep}" is not a number from 1`);
   if (file !== undefined) return file;
-  return join(into!, nameAt(systemClock.now()));
-}
-
-/** Returns the name of a backup made at this time. Names sort by time. */
-function nameAt(time: number): string {
-  return `paloma-${new Date(time).toISOString().replace(/\.\d+Z$/, "Z").replaceAll(":", "-")}.backup`;
+  return join(into!, backupName(systemClock.now()));
 }
 
 /** Runs with a temporary file; one of that name that was left is removed first. */
@@ -134,8 +132,8 @@ async function throughFile<T>(path: string, run: (path: string) => Promise<T>): 
 async function rotate(made: string, keep: number): Promise<string[]> {
   const folder = dirname(made);
   const names = (await Array.fromAsync(Deno.readDir(folder), ({ name }) => name)).sort();
-  const givenUp = nameAt(systemClock.now() - GIVEN_UP_MS);
-  const others = names.filter((name) => ROTATED.test(name) && name !== basename(made));
+  const givenUp = backupName(systemClock.now() - GIVEN_UP_MS);
+  const others = names.filter((name) => backupTime(name) !== null && name !== basename(made));
   const old = [
     ...others.slice(0, Math.max(0, others.length - (keep - 1))),
     ...names.filter((name) => (UNFINISHED.exec(name)?.[1] ?? "~") < givenUp),

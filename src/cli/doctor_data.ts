@@ -5,6 +5,7 @@ import { within } from "../base/within.ts";
 import { membersAtWork } from "../cluster/member.ts";
 import type { BucketConfig, Config } from "../config.ts";
 import { AlreadyRunning, type DataFolder, placeOf } from "../data/data_folder.ts";
+import { isBackupDue } from "../data/kept_backups.ts";
 import { dataKeys } from "../data/rows.ts";
 import { LINE } from "../line/rows.ts";
 import { lineKeys } from "../line/rows.ts";
@@ -48,6 +49,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
   const readable: Check = [name, () => withFolder(config, (data) => checkAccounts(data, placeOf(config)))];
   const lines: Check = ["lines", () => withFolder(config, checkLines)];
   const time: Check = ["time", () => withFolder(config, checkTime)];
+  const backup: Check = ["backup", () => withFolder(config, checkBackup)];
   const webhooks: Check = ["webhook targets", () => withFolder(config, checkWebhooks)];
   const bucket: Check[] = media === null ? [] : [["bucket", () => checkBucket(media)]];
   if (store === null) {
@@ -60,6 +62,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
       ["gateway", () => checkGateway(config)],
       time,
       lines,
+      backup,
       webhooks,
     ];
   }
@@ -70,6 +73,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
     ["workers", () => withFolder(config, checkWorkers)],
     time,
     lines,
+    backup,
     webhooks,
   ];
 }
@@ -97,6 +101,13 @@ async function checkTime({ kv }: DataFolder): Promise<Found> {
   const text = `last confirmed at ${new Date(value).toISOString()}`;
   if (systemClock.now() - value <= CONFIRMED_LATE_MS) return well(text);
   return well(text, "if a gateway has run since, the clock jumped ahead: check it, nothing expires or is deleted");
+}
+
+async function checkBackup({ kv, accounts }: DataFolder): Promise<Found> {
+  const { value } = await kv.get(dataKeys.backedUpAt());
+  const text = value === null ? "none was made yet" : `last made at ${new Date(value).toISOString()}`;
+  const isDue = isBackupDue(value, { accounts: await accounts.list(), now: systemClock.now() });
+  return well(text, isDue ? "paloma backup --into FOLDER, every night" : null);
 }
 
 /** Checks the permissions of the folder only: its files are made private whenever they are opened. */

@@ -8,10 +8,11 @@
 import { exists, giveToOwner, syncFolder, temporarily, unlessMissing, writeAll } from "../base/files.ts";
 import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Clock, Runtime } from "../runtime.ts";
 import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine } from "../store/file_engine.ts";
-import { type Kv, StoreError } from "../store/kv.ts";
+import { Change, type Kv, StoreError } from "../store/kv.ts";
 import { type DataPaths, inDataFolder, lockGateway } from "./data_folder.ts";
+import { dataKeys } from "./rows.ts";
 
 export interface BackupSummary {
   /** Rows of the store's tables. */
@@ -71,6 +72,11 @@ export async function backup(
     archive.finish();
     return { rows, files: copied.size, bytes: [...copied.values()].reduce((sum, size) => sum + size, 0) };
   });
+}
+
+/** Records that a backup was made. Throws StoreError. */
+export async function noteBackup(kv: Kv, clock: Clock): Promise<void> {
+  await kv.commit(new Change().set(dataKeys.backedUpAt(), clock.now()));
 }
 
 export interface RestoreOptions {

@@ -7,6 +7,8 @@ export const dataKeys = {
   probed: () => key<number>("meta", "probed"),
   /** The time that was confirmed last, Unix ms (`confirmed_time.ts`). */
   confirmedAt: () => key<number>("meta", "confirmed_at"),
+  /** When the last backup was made, Unix ms. */
+  backedUpAt: () => key<number>("meta", "backed_up_at"),
   /** Present while a restore into a shared store or a bucket is under way, and after one that was interrupted. */
   restoring: () => key<true>("meta", "restoring", "now"),
   restorings: () => prefix<true>("meta", "restoring"),

@@ -4,11 +4,11 @@
  * process and not a worker thread, because nothing stops a thread that runs in a loop: `Worker.terminate()` returns, and
  * the loop goes on (docs/decisions/0015).
  */
-import { fileURLToPath } from "node:url";
 import PQueue from "p-queue";
 import type { Clock } from "../runtime.ts";
 import { timeLimit } from "../base/within.ts";
 import { FairSemaphore } from "../base/fair_semaphore.ts";
+import { itself } from "../base/itself.ts";
 import {
   type FileFacts,
   type FoundSetting,
@@ -167,34 +167,21 @@ async function outputOf(
   return text;
 }
 
-/** What the executable may start: on Linux only itself, by this name (`scripts/compile.ts`). */
-const ITSELF = Deno.build.standalone && Deno.build.os === "linux" ? "/proc/self/exe" : Deno.execPath();
-
-/** This program again, in another role: the executable where there is one, else the source with Deno. */
+/** It may read, and nothing else: no network, no writing. */
 function command(request: string): Deno.Command {
   const env: Record<string, string> = { DENO_V8_FLAGS: `--max-old-space-size=${HEAP_MB}` };
   for (const name of ENVIRONMENT) {
     const value = Deno.env.get(name);
     if (value !== undefined) env[name] = value;
   }
-  return new Deno.Command(ITSELF, {
-    args: [...(Deno.build.standalone ? [] : fromSource()), INSPECT, request],
+  return itself([INSPECT, request], {
+    permissions: ["--allow-read", "--allow-env"],
     clearEnv: true,
     env,
     stdin: "piped",
     stdout: "piped",
     stderr: "null",
   });
-}
-
-/** It may read, and nothing else: no network, no writing. */
-function fromSource(): string[] {
-  const [main, lock] = ["main.ts", "product.lock"].map((name) =>
-    fileURLToPath(new URL(`../../${name}`, import.meta.url))
-  );
-  // Packages that only deno.lock has may not be here.
-  const options = ["--quiet", "--no-prompt", "--no-check", "--cached-only", "--frozen", `--lock=${lock}`];
-  return ["run", ...options, "--allow-read", "--allow-env", main!];
 }
 
 /** What the process printed (`file_facts.ts`). Throws when it is anything else. */

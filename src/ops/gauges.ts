@@ -1,5 +1,6 @@
 /** Gauges, read at each request for `/metrics`. Their cost does not grow with the history or with idle lines. */
 import { eventKeys } from "../event/rows.ts";
+import { dataKeys } from "../data/rows.ts";
 import type { LineStatus } from "../line/line.ts";
 import type { Metrics } from "./metrics.ts";
 import type { QueuedCount } from "../message/history/counts.ts";
@@ -61,6 +62,11 @@ export function addGauges(
     "paloma_event_bytes_most",
     "Bytes of the events of the account that has most, with what is kept beside them",
     () => mostBytes(kv),
+  );
+  metrics.gauge(
+    "paloma_last_backup_timestamp_seconds",
+    "When the last backup was made, Unix seconds; 0 if none was",
+    async () => ((await kv.get(dataKeys.backedUpAt())).value ?? 0) / 1000,
   );
   metrics.gauge("paloma_messages_queued", "Messages waiting in the queues of all lines", queuedCount);
   metrics.gauge(

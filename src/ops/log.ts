@@ -72,7 +72,48 @@ export function makeLog(
 ): Log {
   // `redact` has serialised them already.
   const serializers = { err: (error: unknown) => error };
-  return pino({ level, base: null, formatters: { log: redact }, serializers }, destination);
+  const recent = new Recent();
+  const log = pino({ level, base: null, formatters: { log: redact }, serializers }, {
+    write(entry) {
+      recent.add(entry);
+      destination.write(entry);
+    },
+  });
+  kept.set(log, recent);
+  return log;
+}
+
+/** How many of the newest entries of a process are kept in memory, and of warnings and errors among them. */
+const KEPT = 300;
+const KEPT_GRAVE = 100;
+/** A longer entry is not kept. */
+const LONGEST_KEPT = 8 * 1024;
+/** As each entry of a warning or an error begins. */
+const GRAVE = /^\{"level":[456]0,/;
+
+/** The newest entries, as they were logged. Requests, of which there are many, do not push out warnings and errors. */
+class Recent {
+  readonly #all: string[] = [];
+  readonly #grave: string[] = [];
+  #count = 0;
+  #graveCount = 0;
+
+  add(entry: string): void {
+    if (entry.length > LONGEST_KEPT) return;
+    if (GRAVE.test(entry)) this.#grave[this.#graveCount++ % KEPT_GRAVE] = entry;
+    else this.#all[this.#count++ % KEPT] = entry;
+  }
+
+  entries(): string[] {
+    return [...this.#grave, ...this.#all];
+  }
+}
+
+const kept = new WeakMap<Log, Recent>();
+
+/** Returns the newest entries of a log that `makeLog` made, each as JSON, in no order; secrets are redacted. */
+export function recentEntries(log: Log): string[] {
+  return kept.get(log)?.entries() ?? [];
 }
 
 /**

@@ -9,6 +9,7 @@ import { addAttention } from "./api/attention.ts";
 import { addCustomerLink } from "./api/customer_link.ts";
 import { addEntry } from "./api/entry.ts";
 import { addLive } from "./api/live.ts";
+import { addMaintenance } from "./api/maintenance.ts";
 import { addMe } from "./api/me.ts";
 import { addOperatorPages } from "./api/operator.ts";
 import { addPeople } from "./api/people.ts";
@@ -27,6 +28,7 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   addCustomerLink(parts);
   addLive(parts);
   addOperatorPages(parts);
+  addMaintenance(parts);
   addPages(app);
   // Relative, so that it also works below a proxy's path.
   app.get("/", (c) => isBrowser(c.req.raw.headers) ? c.redirect("panel") : c.notFound());

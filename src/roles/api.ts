@@ -28,7 +28,7 @@ export function makeApi(ground: Ground, { url, holders, ...options }: Options) {
 
   const api = onDemand(async () => {
     const [{ makeApiApp }, held] = await Promise.all([import("./api_app.ts"), holders()]);
-    return makeApiApp(ground, { ...options, ...held, budgets, probe, panelUrl });
+    return makeApiApp(ground, { ...options, ...held, budgets, probe, panelUrl, url });
   });
 
   return {

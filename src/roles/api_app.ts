@@ -1,6 +1,8 @@
 /** Builds the API and the panel, whichever processes hold the lines. Loaded by `api.ts` on demand. */
+import { join } from "node:path";
 import type { Hono } from "@hono/hono";
 import { addCloud } from "../cloud/cloud.ts";
+import type { Config } from "../config.ts";
 import { makeAsk } from "../cluster/calls.ts";
 import { makeClaims } from "../cluster/leases.ts";
 import type { ApiEnv } from "../http/api/route.ts";
@@ -9,6 +11,7 @@ import { createApi } from "../http/server.ts";
 import { CHANGED_TOPIC } from "../line/live.ts";
 import { makeRemoteLines } from "../line/remote.ts";
 import { addMcp } from "../mcp/mcp.ts";
+import { commandsWith } from "../panel/commands.ts";
 import { makePasswords } from "../panel/logins/password.ts";
 import { addPanel } from "../panel/panel.ts";
 import { makeRemoteWebhooks } from "../webhook/remote.ts";
@@ -20,6 +23,8 @@ export type Holders = Pick<ServicesDeps, "live" | "webhookOwner" | "network" | "
 
 export interface ApiOptions extends Holders, Pick<ServicesDeps, "accepted" | "budgets" | "probe" | "stopping"> {
   panelUrl(): string;
+  /** `http://HOST:PORT`. */
+  url(): string;
 }
 
 /** Returns access to whichever processes on the shared store hold the lines and webhooks. */
@@ -59,9 +64,22 @@ export function makeApiApp(ground: Ground, options: ApiOptions): Hono<ApiEnv> {
     passwords: makePasswords(ground.runtime.random),
     watchLine: (lineId, look) => bell.hear(CHANGED_TOPIC + lineId, look),
     watchAllLines: (look) => bell.hear(CHANGED_TOPIC, look),
+    run: commandsWith(() => settingsOf(config, options.url())),
+    backupDir: config.backupDir ?? join(config.dataDir, "backups"),
     dataDir: config.store === null ? config.dataDir : null,
     webVersion: config.whatsapp.version,
     panelUrl: options.panelUrl,
   });
   return app;
+}
+
+/** Returns the settings with which a command finds this gateway: as given, but for what its start has decided. */
+function settingsOf({ given, dataDir, whatsapp }: Config, url: string): Record<string, string> {
+  const settings = Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  return {
+    ...Object.fromEntries(settings),
+    PALOMA_DATA_DIR: dataDir,
+    PALOMA_PORT: new URL(url).port,
+    ...(whatsapp.url && { PALOMA_WHATSAPP_URL: whatsapp.url }),
+  };
 }

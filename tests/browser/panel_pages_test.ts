@@ -45,7 +45,7 @@ async function furnish(stage: Stage): Promise<string[]> {
     "/key",
     "/people",
   ];
-  const gateway = ["", "/accounts", "/plans", "/lines", "/deliveries", "/people", "/audit"];
+  const gateway = ["", "/accounts", "/plans", "/lines", "/deliveries", "/people", "/audit", "/maintenance"];
   const messages = Array.from({ length: 3 }, (_, i) => ({ to: CUSTOMER, text: `${text}, bulk ${i}` }));
   const { bulkId } = await stage.api.call("POST", "/messages/send/bulk", { sessionId: line.sessionId, messages });
   return [

@@ -256,6 +256,8 @@ export class ApiWorld implements ApiStage {
       watchAllLines: (look) => bell.hear(CHANGED_TOPIC, look),
       publicUrl: null,
       dataDir: this.#folder,
+      run: () => Promise.reject(new Error("no command runs here")),
+      backupDir: `${this.#folder}/backups`,
       webVersion: null,
       panelUrl: () => "http://gateway.test/panel",
     });

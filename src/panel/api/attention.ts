@@ -1,5 +1,7 @@
 /** What needs a person: of an account, and for operators of the whole gateway. */
 import type { Account } from "../../account/account.ts";
+import { isBackupDue } from "../../data/kept_backups.ts";
+import { dataKeys } from "../../data/rows.ts";
 import type { Line } from "../../line/line.ts";
 import type { AskedOfAccount } from "./guard.ts";
 import { freeBytes } from "./operator.ts";
@@ -27,7 +29,7 @@ type Item =
   | { kind: "failed"; count: number; isMore: boolean; reasons: { code: string; count: number }[] };
 
 export function addAttention(parts: Parts): void {
-  const { guard, act, accounts, lines, webhooks, chatHistory, dataDir, runtime: { clock } } = parts;
+  const { guard, kv, act, accounts, lines, webhooks, chatHistory, dataDir, runtime: { clock } } = parts;
 
   async function ofAccount({ id, active, expiresAt }: Account): Promise<Item[]> {
     const now = clock.now();
@@ -86,9 +88,15 @@ export function addAttention(parts: Parts): void {
     );
     const free = dataDir === null ? null : freeBytes(dataDir);
     const own = free !== null && free < LOW_DISK_BYTES ? [{ kind: "disk_full", bytes: free }] : [];
-    const items = [...own, ...await versionEnding(all), ...found.flat()];
+    const items = [...own, ...await backupMissing(all), ...await versionEnding(all), ...found.flat()];
     return { data: { items: items.slice(0, MOST_ITEMS), more: Math.max(0, items.length - MOST_ITEMS) } };
   });
+
+  /** Resolves to when the last backup was made (null: never), if another is due. */
+  async function backupMissing(all: readonly Account[]): Promise<{ kind: "backup_missing"; at: number | null }[]> {
+    const { value: at } = await kv.get(dataKeys.backedUpAt());
+    return isBackupDue(at, { accounts: all, now: clock.now() }) ? [{ kind: "backup_missing", at }] : [];
+  }
 
   /** Resolves to the end of the announced version of WhatsApp Web, if it is near, as a connected line knows it. */
   async function versionEnding(all: readonly Account[]): Promise<{ kind: "version_expires"; at: number }[]> {

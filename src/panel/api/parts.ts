@@ -13,6 +13,7 @@ import type { Passwords } from "../logins/password.ts";
 import { makePeople } from "../logins/people.ts";
 import { makeSignIns } from "../logins/sign_ins.ts";
 import { makeThrottle } from "../logins/throttle.ts";
+import type { RunCommand } from "../commands.ts";
 import { makeUsage } from "../usage.ts";
 import { addAct } from "./act.ts";
 import { makeGuard } from "./guard.ts";
@@ -28,6 +29,10 @@ export interface PanelDeps extends Services {
   /** Like `watchLine`, for all lines. */
   watchAllLines(look: () => void): () => void;
   publicUrl: string | null;
+  /** Runs a command of the command line. */
+  run: RunCommand;
+  /** The folder of the backups that are made here. */
+  backupDir: string;
   /** The folder of store and files; null if the store is on a server. */
   dataDir: string | null;
   /** The version of WhatsApp Web that is announced to the network; null for the latest. */

@@ -51,6 +51,14 @@ function shown(item, base) {
         null,
         null,
       ];
+    case "backup_missing":
+      return [
+        item.at === null
+          ? t("No backup was made yet.")
+          : t("The last backup was made {time}.", { time: when(item.at) }),
+        t("See"),
+        "/gateway/maintenance",
+      ];
     case "version_expires":
       return [
         t(

@@ -23,6 +23,7 @@ const ICONS = {
   check: "M3.5 4.5h13v11h-13zM6.5 10l2.5 2.5 4.5-5",
   gauge: "M3 14a7 7 0 1 1 14 0M10 14l3.5-5",
   list: "M3 5h14M3 10h14M3 15h9",
+  tool: "M12.5 3a4 4 0 0 0-3.8 5.3L3 14v3h3l5.7-5.7A4 4 0 0 0 17 7.5l-2.5 2.5-2.5-.5-.5-2.5L14 4.5z",
   plan: "M3 4h14v4H3zM3 12h14v4H3z",
   person: "M10 10a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7zM3.5 17.5c0-3.5 3-5.5 6.5-5.5s6.5 2 6.5 5.5",
 };
@@ -65,6 +66,7 @@ const gatewayPages = () => [
   ["hook", t("Failed deliveries"), "/gateway/deliveries"],
   ["key", t("Operators"), "/gateway/people"],
   ["list", t("Audit log"), "/gateway/audit"],
+  ["tool", t("Maintenance"), "/gateway/maintenance"],
 ];
 
 /** How much needs a person, by the icon of a page. */

@@ -52,6 +52,7 @@ const OPERATORS = [
   ["/gateway/deliveries", "gateway", "Deliveries"],
   ["/gateway/people", "people", "Operators"],
   ["/gateway/audit", "gateway_audit", "AuditLog"],
+  ["/gateway/maintenance", "maintenance", "Maintenance"],
 ];
 
 function find(routes, pathname) {

@@ -52,7 +52,7 @@ function scrollBack(y) {
 addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
   if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey) return;
-  if (link.target || link.origin !== location.origin || !link.pathname.startsWith(base)) return;
+  if (link.target || link.download || link.origin !== location.origin || !link.pathname.startsWith(base)) return;
   if (link.hash && link.pathname === location.pathname) return;
   event.preventDefault();
   go(link.pathname.slice(base.length).replace(/\/$/, "") + link.search || "/");

@@ -1,8 +1,11 @@
 /** What people of an account see and do in the panel, and that it is never another's. */
 import assert from "node:assert/strict";
+import { noteBackup } from "../../../src/data/backup.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import { type ApiWorld, withApi } from "../../support/api_world.ts";
 import { joined, PanelVisit } from "../../support/panel_visit.ts";
+
+const DAY_MS = 24 * 60 * 60_000;
 
 const below = ({ account }: ApiWorld, path = "") => `/accounts/${account.id}${path}`;
 
@@ -391,4 +394,22 @@ Deno.test("an operator's stream tells that any line has changed, and is nobody e
     const read = reader.read();
     await world.runtime.clock.advance(300);
     assert.equal((await read).done, true);
+  }));
+
+Deno.test("operators are told of a backup that is missing or older than a week, and not of a newer one", () =>
+  withApi(async (world) => {
+    const olga = await joined(world, "olga", null);
+    const { clock } = world.runtime;
+    assert.ok(!JSON.stringify(await olga.get("/operator/attention")).includes("backup"));
+    clock.jump(8 * DAY_MS);
+    const again = await joined(world, "olga2", null);
+    const { items } = await again.get("/operator/attention");
+    assert.deepEqual(items.filter(({ kind }: { kind: string }) => kind.startsWith("backup")), [
+      { kind: "backup_missing", at: null },
+    ]);
+    await noteBackup(world.kv, clock);
+    const { items: after } = await again.get("/operator/attention");
+    assert.ok(!JSON.stringify(after).includes("backup"));
+    assert.equal((await again.ask("GET", "/operator/backups/..%2Fsecret.key")).status, 404);
+    assert.equal((await again.get("/operator/backups")).lastAt, clock.now());
   }));

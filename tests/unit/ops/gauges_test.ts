@@ -37,6 +37,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
       "paloma_clock_unconfirmed_seconds 7200",
       'paloma_whatsapp_web_version{version="2.3000.1 (setting)"} 1',
       "paloma_whatsapp_web_version_age_seconds 0",
+      "paloma_last_backup_timestamp_seconds 0",
       "paloma_messages_queued 0",
       "paloma_webhook_retries_waiting 3",
       "paloma_event_bytes_most 5000000",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import process from "node:process";
-import { makeLog, quietConsole } from "../../../src/ops/log.ts";
+import { makeLog, quietConsole, recentEntries } from "../../../src/ops/log.ts";
 
 /** A log into memory. */
 function memoryLog() {
@@ -114,4 +114,20 @@ Deno.test("strangers' words can't control the terminal that shows the log", () =
     assert.match(shown, /owned/);
     assert.doesNotMatch(shown, /[^\P{Cc}\n]|\p{Cf}/u);
   }
+});
+
+Deno.test("the newest entries are kept, redacted, and warnings are not pushed out by what is more frequent", () => {
+  const log = makeLog("info", { destination: { write: () => {} } });
+  log.warn({ secret: "abc" }, "careful");
+  log.child({ lineId: "ses_1" }).error("broken");
+  log.debug("not logged");
+  log.warn({ long: "x".repeat(10_000) }, "too long to keep");
+  for (let i = 0; i < 1_000; i++) log.info({ i }, "request");
+  const entries = recentEntries(log).map((entry) => JSON.parse(entry));
+  assert.deepEqual(entries.filter(({ level }) => level >= 40).map(({ msg, secret }) => [msg, secret]), [
+    ["careful", "[redacted]"],
+    ["broken", undefined],
+  ]);
+  const requests = entries.filter(({ msg }) => msg === "request").map(({ i }) => i).toSorted((a, b) => a - b);
+  assert.deepEqual(requests, Array.from({ length: 300 }, (_, i) => 700 + i));
 });

@@ -67,6 +67,8 @@ function actionWord(action) {
     account_created: t("created the account"),
     account_deleted: t("deleted the account"),
     account_changed: t("changed the account"),
+    backup_made: t("made a backup"),
+    backup_downloaded: t("downloaded a backup"),
     plan_deleted: t("deleted the plan"),
     plan_set: t("changed the plan"),
   };
