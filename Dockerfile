@@ -9,6 +9,7 @@ COPY src src
 COPY clients/typescript/src clients/typescript/src
 COPY integrations/chatwoot integrations/chatwoot
 COPY docs docs
+COPY ops ops
 COPY scripts/compile.ts scripts/packages.ts scripts/
 RUN case $TARGETARCH in arm64) machine=aarch64 ;; *) machine=x86_64 ;; esac && \
     deno run -A scripts/compile.ts --target "$machine-unknown-linux-gnu" && mkdir /data

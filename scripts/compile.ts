@@ -24,7 +24,7 @@ const PERMISSIONS = [
   "--no-prompt",
 ];
 /** What `src/shipped.ts` finds. */
-const SHIPPED = ["src/panel/web", "src/http/docs/web", "docs"];
+const SHIPPED = ["src/panel/web", "src/http/docs/web", "docs", "ops"];
 /** The compiler resolves the imports of the pages too, which are browsers' business: these find nothing. */
 const PAGE_LIBRARIES = ["preact", "preact/hooks", "htm"].map((name) => [name, "data:text/javascript,"]);
 

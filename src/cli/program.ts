@@ -22,6 +22,7 @@ const COMMANDS: readonly { names: readonly string[]; load: () => Promise<AddComm
   { names: ["backup", "restore", "rekey"], load: async () => (await import("./backup.ts")).addBackupCommands },
   { names: ["listen"], load: async () => (await import("./listen.ts")).addListenCommand },
   { names: ["chatwoot"], load: async () => (await import("./chatwoot.ts")).addChatwootCommand },
+  { names: ["files"], load: async () => (await import("./files.ts")).addFilesCommand },
   { names: ["doctor"], load: async () => (await import("./doctor.ts")).addDoctorCommand },
   { names: ["openapi"], load: () => Promise.resolve(addOpenapiCommand) },
   { names: ["healthcheck"], load: () => Promise.resolve(addHealthcheckCommand) },

@@ -1,9 +1,11 @@
 /** What somebody meets who has just got the executable: help, typos, the way to the panel, a line from the terminal. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { type Json, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { freePort } from "../support/free_port.ts";
-import { palomaCommand, tryCommand } from "../support/gateway_process.ts";
+import { palomaCommand, runCommand, tryCommand } from "../support/gateway_process.ts";
+import { ROOT } from "../support/guides.ts";
 import { HAS_TERMINAL, onTerminal } from "../support/pseudo_terminal.ts";
 import { onStage, openStage, type Stage, withStage } from "../support/stage.ts";
 
@@ -207,6 +209,20 @@ Deno.test("a failure with --json is one line of JSON with a code for scripts", a
   const missing = await tryCommand(["restore", "/no/such/file", "--json"], { PALOMA_DATA_DIR: "/no/such/folder" });
   assert.equal(missing.code, 1);
   assert.equal(JSON.parse(missing.stderr).error.code, "backup_failed");
+});
+
+Deno.test("`paloma files` prints what is in `ops/`, and lists it", async () => {
+  const given = [...Deno.readDirSync(join(ROOT, "ops"))].map(({ name }) => name).filter((name) =>
+    !name.includes("_test")
+  );
+  const listed = (await runCommand(["files"], {})).trim().split("\n");
+  assert.deepEqual(listed, given.sort());
+  for (const name of ["nginx.conf", "grafana-dashboard.json"]) {
+    assert.equal(await runCommand(["files", name], {}), await Deno.readTextFile(join(ROOT, "ops", name)));
+  }
+  const { code, stderr } = await tryCommand(["files", "../deno.json", "--json"], {});
+  assert.equal(code, 2);
+  assert.match(JSON.parse(stderr).error.message, /no file \.\.\/deno\.json, only: Caddyfile, /);
 });
 
 Deno.test("a gateway that does not run, or is none, is a sentence and no stack", async () => {

@@ -11,10 +11,13 @@ export async function hasNginx(): Promise<boolean> {
   return await Deno.stat(NGINX).then(() => true, () => false);
 }
 
-/** nginx with the very file that the documentation gives, but for ports, name and certificate. */
-export async function startNginx(gatewayPort: string, folder: string): Promise<{ url: string; stop(): Promise<void> }> {
-  const port = freePort();
-  const given = await Deno.readTextFile(join(ROOT, "ops", "nginx.conf"));
+/** nginx with the very file that the documentation gives, by default, but for ports, name and certificate. */
+export async function startNginx(
+  gatewayPort: string,
+  folder: string,
+  { port = freePort(), file = join(ROOT, "ops", "nginx.conf") } = {},
+): Promise<{ url: string; stop(): Promise<void> }> {
+  const given = await Deno.readTextFile(file);
   const site = given.replace("127.0.0.1:8080", `127.0.0.1:${gatewayPort}`)
     .replace("listen 443 ssl http2", `listen 127.0.0.1:${port} ssl http2`)
     .replaceAll("paloma.example.com;", "hook.test;")

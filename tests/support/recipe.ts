@@ -2,6 +2,7 @@
  * A recipe of the documentation as its reader follows it: its programs are saved in an empty folder, and its commands are
  * typed there. The page is the only place where they are written.
  */
+import assert from "node:assert/strict";
 import { join } from "node:path";
 import { palomaArguments } from "./gateway_process.ts";
 import { guides, type Page, shellBlocks } from "./guides.ts";
@@ -18,8 +19,13 @@ export function filesOf({ text }: Page): { name: string; content: string }[] {
 /** What stands for something of the reader's own, and what the reader puts there. */
 type Filling = readonly (readonly [string, string])[];
 
+/** Something that happens at a command that fits. */
+type Step = readonly [command: RegExp, run: () => Promise<unknown>];
+
 export interface RecipeOptions {
   fill?: Filling;
+  /** Of the reader's shell, beside what it has. */
+  env?: Readonly<Record<string, string>>;
   /** Commands that stay up, ready once they have printed a line. */
   staysUp?: RegExp;
 }
@@ -32,7 +38,8 @@ export class Recipe implements AsyncDisposable {
   readonly #env: Record<string, string>;
   readonly #filled: [string, string][];
   readonly #staysUp: RegExp | undefined;
-  readonly #up: { child: Deno.ChildProcess; drained: Promise<unknown> }[] = [];
+  readonly #up: { child: Deno.ChildProcess; ended: Promise<number> }[] = [];
+  readonly #exports: string[] = [];
 
   private constructor(page: Page, folder: string, env: Record<string, string>, options: RecipeOptions) {
     this.page = page;
@@ -52,7 +59,10 @@ export class Recipe implements AsyncDisposable {
     const script = `#!/bin/sh\nexec '${[program, ...args].join("' '")}' "$@"\n`;
     await Deno.writeTextFile(join(root, "bin/paloma"), script, { mode: 0o755 });
     const fill = [["http://localhost:8080", origin], ["pk_…", stage.apiKey], ...options.fill ?? []] as const;
-    const recipe = new Recipe(page, root, { ...env, PATH: `${root}/bin:${env.PATH}` }, { ...options, fill });
+    const recipe = new Recipe(page, root, { ...env, ...options.env, PATH: `${root}/bin:${env.PATH}` }, {
+      ...options,
+      fill,
+    });
     for (const { name, content } of filesOf(page)) {
       await Deno.writeTextFile(recipe.at(name), recipe.#fill(content));
     }
@@ -64,17 +74,16 @@ export class Recipe implements AsyncDisposable {
     return join(this.#folder, "home", name);
   }
 
-  /** Types every command of the page, in order; `meanwhile` runs while one that it fits does. */
-  async follow(meanwhile?: { command: RegExp; run: () => Promise<void> }): Promise<void> {
-    const exports: string[] = [];
+  /** Types every command of the page, in order. */
+  async follow(steps: { before?: Step; during?: Step } = {}): Promise<void> {
     for (const { place, text } of shellBlocks(this.page).flat()) {
-      const command = this.#fill(text);
-      if (command.includes("…")) throw new Error(`${place}: ${command}: nothing stands for … here`);
-      if (/^export /.test(command)) {
-        exports.push(command);
-        continue;
+      const stepOf = (step?: Step) => step?.[0].test(text) ? step[1] : null;
+      await stepOf(steps.before)?.();
+      const { code, printed } = await this.type(text, stepOf(steps.during));
+      // curl ends well with a refusal too.
+      if (code !== 0 || printed.includes("/docs#error-")) {
+        throw new Error(`${place}: ${text}\nended with ${code}:\n${printed.slice(-3000)}`);
       }
-      const printed = await this.#type(place, exports, command, meanwhile?.command.test(text) ? meanwhile.run : null);
       // Secrets and ids that a command shows stand in later ones.
       for (const [id, kind] of printed.matchAll(/\b(whsec_|acc_|ses_|pk_)[\w+/=-]+/g)) {
         this.#filled.push([`${kind}…`, id]);
@@ -86,10 +95,17 @@ export class Recipe implements AsyncDisposable {
     return this.#filled.reduceRight((typed, [from, to]) => typed.replaceAll(from, to), text);
   }
 
-  async #type(place: string, exports: string[], command: string, meanwhile: (() => Promise<void>) | null) {
+  /** Types one command; resolves to how it ended and what it printed, or, if it stays up, to that once it is ready. */
+  async type(text: string, during: (() => Promise<unknown>) | null = null): Promise<{ code: number; printed: string }> {
+    const command = this.#fill(text);
+    assert.ok(!command.includes("…"), `${command}: nothing stands for … here`);
+    if (/^export /.test(command)) {
+      this.#exports.push(command);
+      return { code: 0, printed: "" };
+    }
     const staysUp = this.#staysUp?.test(command);
     const child = new Deno.Command("/bin/bash", {
-      args: ["-ec", [...exports, staysUp ? `exec ${command}` : command].join("\n")],
+      args: ["-ec", [...this.#exports, staysUp ? `exec ${command}` : command].join("\n")],
       cwd: this.at(""),
       clearEnv: true,
       env: this.#env,
@@ -110,26 +126,23 @@ export class Recipe implements AsyncDisposable {
         )
       ),
     );
+    const ended = Promise.all([child.status, drained]).then(([{ code }]) => code);
+    let code: number | null = null;
+    ended.then((end) => code = end);
     if (staysUp) {
-      this.#up.push({ child, drained });
-      let ended = false;
-      child.status.then(() => ended = true);
-      await until(() => ended || printed.includes("\n"), `${place}: ${command}: to be up`);
-      if (ended) throw new Error(`${place}: ${command}: ended\n${printed}`);
-      return printed;
+      this.#up.push({ child, ended });
+      await until(() => code !== null || printed.includes("\n"), `${command}: to be up`);
+      return { code: code ?? 0, printed };
     }
-    await meanwhile?.();
-    const { code } = await child.status;
-    await drained;
-    if (code !== 0) throw new Error(`${place}: ${command}\nended with ${code}:\n${printed.slice(-3000)}`);
-    return printed;
+    // A command that fails is not waited for: what it says is the reason.
+    await Promise.race([during?.(), ended]);
+    return { code: await ended, printed };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { child, drained } of this.#up) {
+    for (const { child, ended } of this.#up) {
       child.kill("SIGTERM");
-      await child.status;
-      await drained;
+      await ended;
     }
     await Deno.remove(this.#folder, { recursive: true });
   }

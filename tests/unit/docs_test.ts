@@ -191,6 +191,19 @@ Deno.test("the page of the sandbox has every request and every fault of the cont
   assert.deepEqual(kinds.slice(1).sort(), known.sort());
 });
 
+Deno.test("how to start is the same in every language", () => {
+  const [english, ...others] = ["docs/start.md", "docs/es/start.md", "docs/pt/start.md"].map((path) =>
+    guides().find((page) => page.path === path)!
+  );
+  const told = (page: Page) => ({
+    commands: shellBlocks(page).flat().map(({ text }) => text),
+    recipes: [...page.text.matchAll(/(recipes\/[\w-]+\.md)/g)].map(([path]) => path),
+    headings: [...page.text.matchAll(/^#+ (?:\d\. )?/gm)].map(([mark]) => mark),
+  });
+  assert.ok(told(english!).recipes.length > 10);
+  for (const other of others) assert.deepEqual(told(other), told(english!), other.path);
+});
+
 Deno.test("each proxy that is given lets the largest upload through, with the form around it", async () => {
   for (const name of ["Caddyfile", "Caddyfile.machines", "nginx.conf"]) {
     const text = await Deno.readTextFile(join(ROOT, "ops", name));
