@@ -1,6 +1,7 @@
 /**
- * Throws mutated stanzas and receipts at a line, and mutated protobufs at what reads messages. On loopback, against a gateway of its own. Fails when one is not acknowledged, a connection ends, another line
- * notices, or when reading a message takes longer than it may. The same seed throws the same.
+ * Throws mutated stanzas and receipts at a line, and mutated protobufs at what reads messages. On loopback, against a
+ * gateway of its own. Fails when one is not acknowledged, a connection ends, another line notices, or when a message or
+ * a turn of the gateway's event loop takes longer than it may. The same seed throws the same.
  */
 import { Buffer } from "node:buffer";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
@@ -8,7 +9,8 @@ import { type Json, until } from "../src/cli/client.ts";
 import { type Random, systemClock } from "../src/runtime.ts";
 import { decode, type DecodeContext } from "../src/whatsapp/baileys/incoming/decode.ts";
 import { seededRandom } from "../tests/support/runtime.ts";
-import { type LinkedLine, openStage, type Stage } from "../tests/support/stage.ts";
+import { palomaArguments, type RunningGateway, startProgram } from "../tests/support/gateway_process.ts";
+import { type LinkedLine, openStageWith, type Stage } from "../tests/support/stage.ts";
 import { asksForAck, mutated, strangeStanzas } from "../tests/support/strange_stanzas.ts";
 import { parsed, scriptCommand, whole } from "./command.ts";
 
@@ -16,7 +18,7 @@ const LINE = "4915100000001";
 const OTHER = "4915100000002";
 const ANA = "4917000000001";
 const BATCH = 100;
-/** For one message, however it was mutated. */
+/** For one message, however it was mutated, and for a turn of the gateway's event loop: processor time. */
 const MOST_MS = 100;
 
 const KEY = { remoteJid: `${ANA}@s.whatsapp.net`, id: "3EB0A0", fromMe: false };
@@ -48,6 +50,13 @@ const SAMPLES: proto.IMessage[] = [
   { ephemeralMessage: { message: { viewOnceMessageV2: { message: { imageMessage: FILE } } } } },
   { deviceSentMessage: { destinationJid: KEY.remoteJid, message: { conversation: "mine" } } },
   { buttonsResponseMessage: { selectedButtonId: "1", selectedDisplayText: "yes" } },
+  { protocolMessage: { type: Type.EPHEMERAL_SETTING, ephemeralExpiration: 86_400 } },
+  { secretEncryptedMessage: { targetMessageKey: KEY, encPayload: new Uint8Array(40), encIv: new Uint8Array(12) } },
+  { pollCreationMessageV3: { name: "?", options: [{ optionName: "a" }], selectableOptionsCount: 1 } },
+  { templateMessage: { hydratedTemplate: { hydratedContentText: "hello", hydratedFooterText: "f" } } },
+  { interactiveMessage: { body: { text: "hello" }, nativeFlowMessage: { buttons: [{ name: "quick_reply" }] } } },
+  { interactiveResponseMessage: { nativeFlowResponseMessage: { name: "x", paramsJson: '{"id":"1"}' } } },
+  { listMessage: { title: "t", description: "d", sections: [{ title: "s", rows: [{ title: "r", rowId: "1" }] }] } },
 ];
 const CONTEXT: DecodeContext = {
   me: { id: `${LINE}:3@s.whatsapp.net`, lid: "901@lid" },
@@ -71,18 +80,39 @@ const { options: { count, seed } } = parsed<{ count: number; seed: number }>(com
 const random = seededRandom(seed);
 const broken: string[] = [];
 
-const stage = await openStage();
+const stage = await openStageWith(startWatched);
+let heldMs = 0;
 try {
   await throwStanzas(stage);
 } finally {
   await stage.abandon();
 }
 await readProtobufs();
-console.log(JSON.stringify({ stanzas: count, protobufs: count, seed, broken: broken.length }));
+console.log(
+  JSON.stringify({ stanzas: count, protobufs: count, seed, heldMs: Math.round(heldMs), broken: broken.length }),
+);
 for (const sentence of broken.slice(0, 20)) console.log(`BROKEN ${sentence}`);
 Deno.exit(broken.length === 0 ? 0 : 1);
 
-async function throwStanzas(stage: Stage): Promise<void> {
+/** A gateway that writes its load into its log. */
+async function startWatched(env: Record<string, string>): Promise<RunningGateway> {
+  const [path, [run, ...args], environment] = palomaArguments(["serve", "--json"], {
+    PALOMA_LOG_LEVEL: "debug",
+    PALOMA_PORT: "0",
+    ...env,
+  });
+  const tellLoad = new URL("./bench/tell_load.ts", import.meta.url).href;
+  const { line, stderr, end } = await startProgram(path, [run!, `--preload=${tellLoad}`, ...args], environment);
+  return { baseUrl: JSON.parse(line).baseUrl, log: stderr, stop: () => end("SIGTERM") };
+}
+
+/** The longest turn of the gateway's event loop since its log had this length, ms. */
+function longestTurn({ gateway }: Pick<Stage<RunningGateway>, "gateway">, since: number): number {
+  const lines = gateway.log().slice(since).split("\n").slice(1, -1);
+  return Math.max(...lines.filter((text) => text.includes('"load"')).map((text) => JSON.parse(text).heldMs));
+}
+
+async function throwStanzas(stage: Stage<RunningGateway>): Promise<void> {
   await stage.addPhone(ANA);
   const lines = [await stage.linkLine(LINE), await stage.linkLine(OTHER)];
   const { jid: group } = await stage.control.call("POST", "/groups", { subject: "G", participants: [LINE, ANA] });
@@ -93,6 +123,7 @@ async function throwStanzas(stage: Stage): Promise<void> {
   const endsOf = async (line: LinkedLine): Promise<string[]> =>
     (await stage.logOf(line)).filter(isEnd).map(({ reason }) => reason);
   const before = await Promise.all(lines.map(endsOf));
+  const begun = stage.gateway.log().length;
   const stanzas = strangeStanzas({ line: account.jid, peer: `${ANA}@s.whatsapp.net`, group, random });
   for (let thrown = 0; thrown < count; thrown += BATCH) {
     const size = Math.min(BATCH, count - thrown);
@@ -107,6 +138,8 @@ async function throwStanzas(stage: Stage): Promise<void> {
     });
     if (broken.length > 20) return;
   }
+  heldMs = longestTurn(stage, begun);
+  if (heldMs > MOST_MS) broken.push(`the event loop was held for ${heldMs.toFixed()} ms`);
   for (const [i, line] of lines.entries()) {
     const since = (await endsOf(line)).slice(before[i]!.length);
     if (since.length > 0) broken.push(`${line.number} lost its connection: ${since.join(" ")}`);

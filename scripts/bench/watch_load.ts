@@ -59,7 +59,8 @@ function sample(storeCalls: () => StoreCalls): () => GatewayLoad {
   let last = { at: performance.now(), usedMs: usedMs() };
   let askedAt = last.usedMs;
   let before = storeCalls();
-  setInterval(() => {
+  // Watching keeps no process alive.
+  Deno.unrefTimer(setInterval(() => {
     const now = { at: performance.now(), usedMs: usedMs() };
     const turnMs = Math.max(0, now.at - last.at - LOOK_EVERY_MS);
     lateMs.push(turnMs);
@@ -68,7 +69,7 @@ function sample(storeCalls: () => StoreCalls): () => GatewayLoad {
       peakBytes: Math.max(most.peakBytes, Deno.memoryUsage().rss),
     };
     last = now;
-  }, LOOK_EVERY_MS);
+  }, LOOK_EVERY_MS));
   return () => {
     const calls = storeCalls();
     const load: GatewayLoad = {
