@@ -19,7 +19,11 @@ const memberChange = z.strictObject({
   participants: z.array(number).min(1).max(1024),
 });
 
-const settings = z.strictObject({ subject: z.string().min(1).max(100) });
+const settings = z.union([
+  z.strictObject({ subject: z.string().min(1).max(100) }),
+  /** Seconds; 0: for ever. */
+  z.strictObject({ ephemeral: z.int().min(0) }),
+]);
 
 /** Descriptions of the network's error codes for a participant. */
 const REFUSALS: Record<MemberRefusal, string> = {
@@ -78,8 +82,13 @@ export function groupRoutes(network: Switchboard): Hono {
   });
   app.patch("/:gid", async (c) => {
     const group = groupOf(c.req.param("gid"));
-    const { subject } = await body(c, settings);
-    allowed(network.groupChanges.set(group, actorOf(group), { subject }, element("subject", { subject })));
+    const change = await body(c, settings);
+    const node = "subject" in change
+      ? element("subject", change)
+      : change.ephemeral === 0
+      ? element("not_ephemeral")
+      : element("ephemeral", { expiration: String(change.ephemeral) });
+    allowed(network.groupChanges.set(group, actorOf(group), change, node));
     return c.json(describe(group));
   });
   return app;

@@ -65,7 +65,7 @@ export function timerIn(message: Message): Timer | null {
     return { seconds: ephemeralExpiration ?? 0, setAt: Number(ephemeralSettingTimestamp ?? 0) };
   }
   const { expiration, ephemeralSettingTimestamp: setAt } = contextIn(inner) ?? {};
-  return expiration ? { seconds: expiration, setAt: Number(setAt ?? 0) } : null;
+  return expiration == null ? null : { seconds: expiration, setAt: Number(setAt ?? 0) };
 }
 
 /** Returns the album that a picture belongs to: the same text for all of them. */
