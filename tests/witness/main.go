@@ -1,9 +1,10 @@
 // Command witness holds the simulated network against whatsmeow, a client that shares no code with Paloma or Baileys:
 // it links by a code and by a QR, sends and receives texts and files, alone and in a group, is told of changes to groups
-// and devices, catches up on what it missed, and logs out. What both sides of Paloma's own
-// tests encode in the same wrong way, it does not read.
+// and devices, catches up on what it missed, and logs out. It also talks with a gateway that has linked a line to the same
+// network, for what the two tell each other of disappearing messages, and for the tokens of reports. What both sides of
+// Paloma's own tests encode in the same wrong way, it does not read.
 //
-// usage: witness CONTROL_URL
+// usage: witness CONTROL_URL GATEWAY_URL API_KEY SESSION_ID LINE
 package main
 
 import (
@@ -42,20 +43,22 @@ const (
 )
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: witness CONTROL_URL")
+	if len(os.Args) != 6 {
+		fmt.Fprintln(os.Stderr, "usage: witness CONTROL_URL GATEWAY_URL API_KEY SESSION_ID LINE")
 		os.Exit(2)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	if err := run(ctx, control(os.Args[1])); err != nil {
+	line := &line{api{os.Args[2], os.Args[3]}, os.Args[4], os.Args[5]}
+	if err := run(ctx, api{base: os.Args[1]}, line); err != nil {
 		fmt.Fprintln(os.Stderr, "FAILED:", err)
 		os.Exit(1)
 	}
 }
 
 type scene struct {
-	control  control
+	control  api
+	line     *line
 	client   *whatsmeow.Client
 	messages chan *events.Message
 	open     chan struct{}
@@ -64,9 +67,16 @@ type scene struct {
 	redirect func(*whatsmeow.Client)
 }
 
-func run(ctx context.Context, network control) error {
+// line is one of a gateway.
+type line struct {
+	gateway   api
+	sessionID string
+	number    string
+}
+
+func run(ctx context.Context, network api, line *line) error {
 	s := &scene{
-		control: network, messages: make(chan *events.Message, 1000), open: make(chan struct{}, 10),
+		control: network, line: line, messages: make(chan *events.Message, 1000), open: make(chan struct{}, 10),
 		groups: make(chan *events.GroupInfo, 100), warnings: &warnings{Logger: waLog.Noop},
 	}
 	for _, step := range []struct {
@@ -82,6 +92,9 @@ func run(ctx context.Context, network control) error {
 		{"receives a file", s.receiveFile},
 		{"sends and receives in a group", s.talkInGroup},
 		{"is told of a group's new name, and that only admins write", s.changeGroup},
+		{"lets messages disappear in a chat with a phone and with a gateway", s.disappear},
+		{"lets messages of a group disappear, and is told when others do", s.disappearInGroup},
+		{"derives the tokens of reports that a gateway sends", s.reportTokens},
 		{"asks who is on the network", s.askWho},
 		{"is told of a device that another client links by QR", s.meetDevice},
 		{"catches up on 300 messages in order", s.catchUp},
@@ -303,6 +316,134 @@ func (s *scene) catchUp(ctx context.Context) error {
 	return nil
 }
 
+// disappear sets how long messages stay, and is told so, by a phone and by what a gateway sends afterwards.
+func (s *scene) disappear(ctx context.Context) error {
+	const day, week = 24 * time.Hour, 7 * 24 * time.Hour
+	set, err := s.fromPhone(object{"to": owner, "message": object{"protocolMessage": object{
+		"type": "EPHEMERAL_SETTING", "ephemeralExpiration": week.Seconds(), "ephemeralSettingTimestamp": 1_768_478_400,
+	}}})
+	if err != nil {
+		return err
+	}
+	told := set.Message.GetProtocolMessage()
+	if told.GetType() != waE2E.ProtocolMessage_EPHEMERAL_SETTING || told.GetEphemeralExpiration() != uint32(week.Seconds()) {
+		return fmt.Errorf("the client was told %v", set.Message)
+	}
+	for _, timer := range []time.Duration{day, week, 0} {
+		at := time.Now()
+		if err := s.client.SetDisappearingTimer(ctx, user(s.line.number), timer, at); err != nil {
+			return err
+		}
+		// What the gateway sends before it has read the setting may not follow it yet.
+		err := eventually(fmt.Sprintf("a text of the gateway that stays %s", timer), func() (bool, error) {
+			got, err := s.fromGateway(owner, "how long?")
+			if err != nil {
+				return false, err
+			}
+			info := got.Message.GetExtendedTextMessage().GetContextInfo()
+			isSo := info.GetExpiration() == uint32(timer.Seconds()) &&
+				(timer == 0 || info.GetEphemeralSettingTimestamp() == at.Unix())
+			return isSo, nil
+		})
+		if err != nil {
+			return err
+		}
+		// The next is set later, by the second.
+		time.Sleep(time.Until(at.Truncate(time.Second).Add(time.Second)))
+	}
+	return nil
+}
+
+// disappearInGroup is a member of a group in which it and another member change how long messages stay.
+func (s *scene) disappearInGroup(ctx context.Context) error {
+	var group struct{ JID string }
+	asked := object{"subject": "Soon gone", "participants": []string{friend, owner, s.line.number}}
+	if err := s.control.call("POST", "/groups", asked, &group); err != nil {
+		return err
+	}
+	jid, err := types.ParseJID(group.JID)
+	if err != nil {
+		return err
+	}
+	const day = 24 * 60 * 60
+	byMember := func() error { return s.control.call("PATCH", "/groups/"+group.JID, object{"ephemeral": 0}, nil) }
+	bySelf := func() error { return s.client.SetDisappearingTimer(ctx, jid, day*time.Second, time.Time{}) }
+	for _, change := range []struct {
+		make    func() error
+		seconds uint32
+	}{{bySelf, day}, {byMember, 0}} {
+		if err := change.make(); err != nil {
+			return err
+		}
+		for {
+			told, err := next(s.groups, "the group's lifetime")
+			if err != nil {
+				return err
+			}
+			if told.JID == jid && told.Ephemeral != nil {
+				if told.Ephemeral.DisappearingTimer != change.seconds {
+					return fmt.Errorf("the client was told %+v", told.Ephemeral)
+				}
+				break
+			}
+		}
+		err := eventually(fmt.Sprintf("a text in the group that stays %d s", change.seconds), func() (bool, error) {
+			got, err := s.fromGateway(group.JID, "how long?")
+			return err == nil && got.Message.GetExtendedTextMessage().GetContextInfo().GetExpiration() == change.seconds, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reportTokens derives the token of each text of the gateway from what it has decrypted. The network gets the one that
+// the gateway sent beside it.
+func (s *scene) reportTokens(context.Context) error {
+	for length := 1; length <= 24; length++ {
+		got, err := s.fromGateway(owner, strings.Repeat("!", length))
+		if err != nil {
+			return err
+		}
+		raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(got.RawMessage)
+		if err != nil {
+			return err
+		}
+		own, to := got.Info.Sender.ToNonAD(), s.client.Store.LID.ToNonAD()
+		// This whatsmeow hashes the remote address before the own one; since 2026 it hashes them in the order in which
+		// whatsapp-rust, zapo and Paloma do, so here they are exchanged.
+		node := s.client.DangerousInternals().GetMessageReportingToken(raw, got.RawMessage, to, own, got.Info.ID)
+		want := node.GetChildByTag("reporting_token").Content.([]byte)
+		var wire []struct {
+			ID    string
+			Shape struct{ ReportingToken string }
+		}
+		if err := s.control.call("GET", "/wire?line="+s.line.number, nil, &wire); err != nil {
+			return err
+		}
+		sent := wire[len(wire)-1]
+		if sent.ID != got.Info.ID || sent.Shape.ReportingToken != hex.EncodeToString(want) {
+			return fmt.Errorf("the token of a text of %d is %s, and not %x", length, sent.Shape.ReportingToken, want)
+		}
+	}
+	return nil
+}
+
+// fromGateway has the gateway send a text, and waits until the client has read it.
+func (s *scene) fromGateway(to, text string) (*events.Message, error) {
+	body := object{"sessionId": s.line.sessionID, "to": to, "text": text}
+	if err := s.line.gateway.call("POST", "/messages/send/text", body, nil); err != nil {
+		return nil, err
+	}
+	for {
+		got, err := next(s.messages, "a text of the gateway")
+		if err != nil || got.Message.GetExtendedTextMessage().GetText() == text {
+			return got, err
+		}
+	}
+}
+
 func (s *scene) sendText(ctx context.Context) error {
 	sent, err := s.client.SendMessage(ctx, user(friend), &waE2E.Message{Conversation: proto.String("from whatsmeow ✓")})
 	if err != nil {
@@ -496,18 +637,20 @@ func user(number string) types.JID { return types.NewJID(number, types.DefaultUs
 
 type object map[string]any
 
-// control is the address of the sandbox's control API.
-type control string
+// api is the sandbox's control API, or a gateway's, which needs a key.
+type api struct{ base, key string }
 
-func (c control) call(method, path string, body, into any) error {
+func (a api) call(method, path string, body, into any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return err
 	}
-	request, err := http.NewRequest(method, string(c)+path, bytes.NewReader(encoded))
+	request, err := http.NewRequest(method, a.base+path, bytes.NewReader(encoded))
 	if err != nil {
 		return err
 	}
+	request.Header.Set("content-type", "application/json")
+	request.Header.Set("x-api-key", a.key)
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
