@@ -43,7 +43,7 @@ interface EraseDeps {
   runtime: Pick<Runtime, "clock" | "log">;
   bell: Pick<Bell, "ring" | "ringAt">;
   network: Pick<Network, "lidOf" | "numberOf" | "erase" | "eraseSent">;
-  recorder: Pick<Recorder, "cancelled" | "dropped">;
+  recorder: Pick<Recorder, "cancel" | "drop">;
   media: Pick<MediaStore, "remove">;
   /** Called with each line whose messages were cancelled. */
   queueChanged(lineId: string): void;
@@ -153,8 +153,8 @@ async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
 
 /** Cancels messages; those that may have left already are only ended. */
 async function cancel({ recorder }: EraseDeps, ids: readonly string[]): Promise<void> {
-  const cancelled = new Set((await recorder.cancelled(ids)).map(({ id }) => id));
-  for (const id of ids) if (!cancelled.has(id)) await recorder.dropped(id, CANCELLED);
+  const cancelled = new Set((await recorder.cancel(ids)).map(({ id }) => id));
+  for (const id of ids) if (!cancelled.has(id)) await recorder.drop(id, CANCELLED);
 }
 
 async function takeMessages(

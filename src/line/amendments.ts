@@ -28,7 +28,7 @@ const REVOCABLE = { ms: 60 * 3_600_000, text: "60 hours" };
 interface AmendmentsDeps {
   kv: Kv;
   runtime: Runtime;
-  recorder: Pick<Recorder, "cancelled">;
+  recorder: Pick<Recorder, "cancel">;
   live: Pick<LiveLines, "deliver" | "connection">;
   /** Called with the id of a line whose queue has changed. */
   queueChanged(lineId: string): void;

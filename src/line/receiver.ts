@@ -42,7 +42,7 @@ import PQueue from "p-queue";
 
 export interface ReceiverDeps {
   kv: Kv;
-  recorder: Pick<Recorder, "cancelled" | "withdrawn">;
+  recorder: Pick<Recorder, "cancel" | "withdraw">;
   /** Called after a commit, with the id of the line whose queue has changed. */
   queueChanged(lineId: string): void;
   runtime: Runtime;

@@ -9,7 +9,7 @@ import { keyUnknown } from "../account/api_key.ts";
 import { atMost } from "../base/at_most.ts";
 import { Problem } from "../errors.ts";
 import { sleep } from "../runtime.ts";
-import { Change, type Kv, type Slot, StoreError } from "../store/kv.ts";
+import { Change, type Kv, type Slot, untilCurrent } from "../store/kv.ts";
 import { Batcher, type Settled } from "../base/batcher.ts";
 import { AcceptCommit, type AcceptOptions, Conflict, loadOfCommand } from "./accept_commit.ts";
 import { commitSized } from "./commit_size.ts";
@@ -18,8 +18,6 @@ import { type Ledger, messageKeys } from "./rows.ts";
 import { type Accepted, LineChanged, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
 import { removeStaged } from "./bulk.ts";
 
-/** How often the commit is tried if another process keeps conflicting with it. */
-const TRIES = 20;
 /** How long a process that lost twice leaves the account to the other process: the time of several of its commits. */
 const GIVE_WAY_MS = [60, 180] as const;
 /** Number of accounts whose ledgers are cached; the account that has sent nothing for longest is evicted. */
@@ -70,16 +68,16 @@ class AccountSends {
   async #commit(commands: readonly SendCommand[]): Promise<Settled<Accepted>[]> {
     const { kv } = this.#options;
     let changed: ReadonlySet<Precondition> = new Set();
-    for (let attempt = 1; attempt <= TRIES; attempt++) {
+    return await untilCurrent(async (tried) => {
       try {
         return await this.#attempt(commands, changed);
       } catch (error) {
         if (!(error instanceof Conflict)) throw error;
       }
-      if (attempt > 1) await this.#takeTurns();
+      if (tried > 0) await this.#takeTurns();
       changed = await changedPreconditions(kv, commands);
-    }
-    throw new StoreError("unavailable", `gave up after ${TRIES} conflicting commits`);
+      return undefined;
+    });
   }
 
   /**
@@ -90,12 +88,12 @@ class AccountSends {
   async #takeTurns(): Promise<void> {
     const { kv, runtime: { clock, random } } = this.#options;
     await sleep(clock, random.between(...GIVE_WAY_MS));
-    for (let attempt = 1; attempt <= TRIES && this.#ledger === null; attempt++) {
+    this.#ledger = await untilCurrent(async () => {
       const slot = await kv.get(messageKeys.ledger(this.#accountId));
       const value = slot.value ?? EMPTY_LEDGER;
       const version = await kv.commit(new Change().check(slot).set(slot.key, value));
-      if (version !== null) this.#ledger = { key: slot.key, value, version };
-    }
+      return version === null ? undefined : { key: slot.key, value, version };
+    });
   }
 
   /** Like `#commit`, but throws Conflict if a cached row had changed. */

@@ -36,7 +36,7 @@ interface FetchAttachmentDeps {
   runtime: Runtime;
   safeFetch: SafeFetch;
   files: SharedMediaStore;
-  recorder: Pick<Recorder, "dropped">;
+  recorder: Pick<Recorder, "drop">;
 }
 
 export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }: FetchAttachmentDeps): FetchAttachment {
@@ -75,7 +75,7 @@ export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }:
       );
       if (refusal) {
         await files.remove(fetched.file.fileId);
-        await recorder.dropped(message.id, { code: "file_unsuitable", message: `The file ${refusal}.` });
+        await recorder.drop(message.id, { code: "file_unsuitable", message: `The file ${refusal}.` });
         return;
       }
       // Retries for as long as the store fails, so that the file need not be fetched and stored again.
@@ -89,7 +89,7 @@ export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }:
       // If the commit's outcome is unknown, the sweep of orphans decides later whether the file is in use.
       if (signal.aborted) return;
       if (!(error instanceof Problem)) throw error;
-      await recorder.dropped(message.id, { code: "file_unavailable", message: error.message });
+      await recorder.drop(message.id, { code: "file_unavailable", message: error.message });
     }
   };
 }

@@ -25,7 +25,7 @@ interface OptOutDeps {
   kv: Kv;
   clock: Clock;
   events: EventLog;
-  recorder: Pick<Recorder, "dropped">;
+  recorder: Pick<Recorder, "drop">;
   /** Returns the ids of the account's lines. */
   linesOf(accountId: string): Promise<string[]>;
   /** Return the `@lid` of a number, and the number of a `@lid`; null if the line does not know it. */
@@ -151,7 +151,7 @@ export class OptOuts {
     const { linesOf, kv, recorder, queueChanged } = this.#deps;
     for (const lineId of await linesOf(accountId)) {
       const ids = await new LineQueue(kv, lineId).idsFor(chats);
-      for (const id of ids) await recorder.dropped(id, OPTED_OUT);
+      for (const id of ids) await recorder.drop(id, OPTED_OUT);
       if (ids.length > 0) queueChanged(lineId);
     }
   }

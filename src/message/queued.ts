@@ -15,7 +15,7 @@ import type { Lane } from "./rows.ts";
 
 interface CancelDeps {
   kv: Kv;
-  recorder: Pick<Recorder, "cancelled" | "withdrawn">;
+  recorder: Pick<Recorder, "cancel" | "withdraw">;
   /** Called after the commit, with the id of each line whose queue has changed. */
   queueChanged(lineId: string): void;
 }
@@ -40,7 +40,7 @@ export async function cancelByReply(
     }
   }
   if (ids.length === 0) return;
-  await recorder.withdrawn(ids, CANCELLED_BY_REPLY);
+  await recorder.withdraw(ids, CANCELLED_BY_REPLY);
   await settleRefunds(kv, accountId);
   queueChanged(lineId);
 }
@@ -56,12 +56,12 @@ interface NewPlace {
  * the cancelled messages, in the order of the ids.
  */
 export async function cancelQueued(
-  deps: Omit<CancelDeps, "recorder"> & { recorder: Pick<Recorder, "cancelled"> },
+  deps: Omit<CancelDeps, "recorder"> & { recorder: Pick<Recorder, "cancel"> },
   accountId: string,
   messageIds: readonly string[],
   may = MAY_CHANGE_ALL,
 ): Promise<Message[]> {
-  return await afterCancel(deps, accountId, await deps.recorder.cancelled(messageIds, CANCELLED, may));
+  return await afterCancel(deps, accountId, await deps.recorder.cancel(messageIds, CANCELLED, may));
 }
 
 /** Settles the quota of cancelled messages, and wakes their lines. */
@@ -109,7 +109,7 @@ export class Queued {
    * way is not counted: it is sent, or cancelled if it comes back.
    */
   async cancelAll(accountId: string, messageIds: readonly string[], may = MAY_CHANGE_ALL): Promise<number> {
-    const withdrawn = await this.#deps.recorder.withdrawn(messageIds.toReversed(), CANCELLED, may);
+    const withdrawn = await this.#deps.recorder.withdraw(messageIds.toReversed(), CANCELLED, may);
     return (await afterCancel(this.#deps, accountId, withdrawn)).length;
   }
 

@@ -9,7 +9,7 @@ import type { EventBody } from "../event/event.ts";
 import type { MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";
 import { type Lane, messageKeys } from "./rows.ts";
-import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot, StoreError } from "../store/kv.ts";
+import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot, untilCurrent } from "../store/kv.ts";
 import { commitSized, loadOf } from "./commit_size.ts";
 import { ownFile, typeOf } from "./content.ts";
 import { moveStatus } from "./history/status_index.ts";
@@ -43,8 +43,6 @@ const NEVER_SAID: ReadonlySet<string> = new Set([
   "moved",
 ]);
 
-/** How often a move is tried if concurrent changes of its message conflict with it. */
-const MOST_TRIES = 20;
 /** Messages cancelled per commit, at most: a send of another account waits for at most one such commit. */
 const CANCELLED_AT_ONCE = 60;
 /** Checks per commit other than those of messages: the account's sequence of events. */
@@ -103,38 +101,35 @@ export class Recorder {
   }
 
   /** Moves `queued` to `processing` and counts an attempt, unless the message was changed since it was read. */
-  async dispatched(row: MessageRow, alongside?: Alongside): Promise<MessageRow | null> {
+  async dispatch(row: MessageRow, alongside?: Alongside): Promise<MessageRow | null> {
     return (await this.#move([this.#departure(row)], alongside))?.[0] ?? null;
   }
 
-  /** Does `sent` for one message and `dispatched` for the next in one commit. If either cannot move, neither does. */
-  async followed(sent: Acknowledged, next: MessageRow, alongside?: Alongside): Promise<MessageRow | null> {
+  /** Does `acknowledge` for one message and `dispatch` for the next in one commit: both move, or neither. */
+  async advance(sent: Acknowledged, next: MessageRow, alongside?: Alongside): Promise<MessageRow | null> {
     return (await this.#move([acknowledgement(sent), this.#departure(next)], alongside))?.[1] ?? null;
   }
 
+  /** Moves `processing` to `queued`, with the same place and network id, for another attempt. */
+  retry(row: MessageRow, alongside?: Alongside): Promise<Message | null> {
+    return this.#moveOne({ ...underway(row), next: (m) => requeued(m, m.attempts, null) }, alongside);
+  }
+
   /**
-   * Moves `processing` to `queued`, with the same place and network id. `hold` uncounts the attempt: the network was
-   * not asked. So does an error: the message waits because of it, and the record shows it meanwhile. One
-   * that was withdrawn before the network was asked ends instead.
+   * Moves `processing` to `queued`, and uncounts the attempt: the network was not asked. With an error, the message
+   * waits because of it, and the record shows it meanwhile.
    */
-  requeued(row: MessageRow, why: "hold" | "again" | MessageError, alongside?: Alongside): Promise<Message | null> {
-    const taken = why === "again" ? 0 : 1;
-    const error = typeof why === "string" ? null : why;
-    const next = (m: Message): Message => {
-      const attempts = m.attempts - taken;
-      if (m.withdrawn && attempts === 0) return { ...m, status: "failed", attempts, error: m.withdrawn };
-      return { ...m, status: "queued", attempts, error };
-    };
-    return this.#moveOne({ ...underway(row), next }, alongside);
+  release(row: MessageRow, error: MessageError | null, alongside?: Alongside): Promise<Message | null> {
+    return this.#moveOne({ ...underway(row), next: (m) => requeued(m, m.attempts - 1, error) }, alongside);
   }
 
   /** Moves `processing` to `sent`, with its event. */
-  sent(sent: Acknowledged, alongside?: Alongside): Promise<Message | null> {
+  acknowledge(sent: Acknowledged, alongside?: Alongside): Promise<Message | null> {
     return this.#moveOne(acknowledgement(sent), alongside);
   }
 
   /** Moves `queued` to `sent`: the ack was lost, but a receipt proves that an earlier attempt arrived. */
-  proved(messageId: string): Promise<Message | null> {
+  prove(messageId: string): Promise<Message | null> {
     return this.#moveOne({
       ...queued(messageId),
       next: (m) => ({ ...m, status: "sent", sentAt: m.deliveredAt, error: null }),
@@ -142,17 +137,17 @@ export class Recorder {
   }
 
   /** Moves `processing` to `failed`, or to `sent` if a receipt proves that an attempt arrived; with its event. */
-  failed(row: MessageRow, error: MessageError, alongside?: Alongside): Promise<Message | null> {
+  fail(row: MessageRow, error: MessageError, alongside?: Alongside): Promise<Message | null> {
     return this.#moveOne({ ...underway(row), next: (m) => failedUnlessProved(m, error) }, alongside);
   }
 
   /** Moves `queued` to `failed`, or to `sent` if a receipt proves that an attempt arrived; with its event. */
-  dropped(messageId: string, error: MessageError): Promise<Message | null> {
+  drop(messageId: string, error: MessageError): Promise<Message | null> {
     return this.#moveOne({ ...queued(messageId), next: (m) => failedUnlessProved(m, error) });
   }
 
-  /** Does `dropped` for a message whose time is over, unless it has been rescheduled meanwhile. */
-  expired(messageId: string): Promise<Message | null> {
+  /** Does `drop` for a message whose time is over, unless it has been rescheduled meanwhile. */
+  expire(messageId: string): Promise<Message | null> {
     const { confirmed } = this.#deps.runtime;
     const next = (m: Message) => m.expiresAt <= confirmed.now() ? failedUnlessProved(m, EXPIRED) : null;
     return this.#moveOne({ ...queued(messageId), next });
@@ -163,7 +158,7 @@ export class Recorder {
    * cannot be recalled. Commits several together. Skips those that the caller may not change.
    * Resolves to the cancelled messages, in the order of the ids.
    */
-  async cancelled(messageIds: readonly string[], error = CANCELLED, may = MAY_CHANGE_ALL): Promise<Message[]> {
+  async cancel(messageIds: readonly string[], error = CANCELLED, may = MAY_CHANGE_ALL): Promise<Message[]> {
     const { kv } = this.#deps;
     const atOnce = Math.min(CANCELLED_AT_ONCE, kv.mostChecks - OTHER_CHECKS);
     const cancelled: Message[] = [];
@@ -178,12 +173,12 @@ export class Recorder {
   }
 
   /**
-   * Does `cancelled`, and marks those on their way, so that they end if they come back without having been handed to
+   * Does `cancel`, and marks those on their way, so that they end if they come back without having been handed to
    * the network. Resolves to the messages that are cancelled now.
    */
-  async withdrawn(messageIds: readonly string[], error = CANCELLED, may = MAY_CHANGE_ALL): Promise<Message[]> {
+  async withdraw(messageIds: readonly string[], error = CANCELLED, may = MAY_CHANGE_ALL): Promise<Message[]> {
     const { kv } = this.#deps;
-    const cancelled = await this.cancelled(messageIds, error, may);
+    const cancelled = await this.cancel(messageIds, error, may);
     const ended = new Set(cancelled.map(({ id }) => id));
     const cameBack: string[] = [];
     for (const id of messageIds.filter((id) => !ended.has(id))) {
@@ -196,7 +191,7 @@ export class Recorder {
         return { change: change.check(slot).set(slot.key, { ...slot.value, withdrawn: error }), result: null };
       });
     }
-    return cameBack.length === 0 ? cancelled : [...cancelled, ...await this.cancelled(cameBack, error, may)];
+    return cameBack.length === 0 ? cancelled : [...cancelled, ...await this.cancel(cameBack, error, may)];
   }
 
   async #moveOne(move: Move, alongside?: Alongside): Promise<Message | null> {
@@ -209,26 +204,25 @@ export class Recorder {
    */
   async #move(moves: readonly Move[], alongside?: Alongside): Promise<MessageRow[] | null> {
     const { kv, recorded } = this.#deps;
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
+    return await untilCurrent(async (tried) => {
       const change = new Change();
       const moved: Message[] = [];
       for (const one of moves) {
-        const slot = tries === 0 && one.row ? one.row : await kv.get(messageKeys.message(one.messageId));
+        const slot = tried === 0 && one.row ? one.row : await kv.get(messageKeys.message(one.messageId));
         const message = await this.#add(change, slot, one);
         if (!message) return null;
         moved.push(message);
       }
       alongside?.(change);
       const version = await kv.commit(change);
-      if (version === null) continue;
+      if (version === null) return undefined;
       const open = new Set(moved.map((message) => hasEnded(message) ? null : message.bulkId));
       for (const [i, message] of moved.entries()) {
         recorded?.(message, moves[i]!.acknowledgedAt);
         if (hasEnded(message)) await this.#afterEnd(message, open.has(message.bulkId));
       }
       return moved.map((value, i) => ({ ...moves[i]!.row, key: messageKeys.message(value.id), value, version }));
-    }
-    throw new StoreError("unavailable", `gave up after ${MOST_TRIES} conflicting commits`);
+    });
   }
 
   /** Cancels those of the messages that can be cancelled, in one commit. Reads them again on a conflict. */
@@ -253,7 +247,7 @@ export class Recorder {
       slots = null;
       // In the background: a bulk has thousands of messages.
       return { change, result, background: true };
-    }, MOST_TRIES);
+    });
     const finished = new Set<string | null>();
     for (const message of ended) {
       recorded?.(message);
@@ -369,6 +363,13 @@ function dispatchedAt(message: Message, now: number): Message {
     attempts: message.attempts + 1,
     dispatchedAt: message.dispatchedAt ?? now,
   };
+}
+
+/** Returns the message as it waits again; one that was withdrawn before the network was asked ends instead. */
+function requeued(message: Message, attempts: number, error: MessageError | null): Message {
+  const { withdrawn } = message;
+  if (withdrawn && attempts === 0) return { ...message, status: "failed", attempts, error: withdrawn };
+  return { ...message, status: "queued", attempts, error };
 }
 
 /** Every ack may have been lost although the message arrived: a phone's receipt counts more. */

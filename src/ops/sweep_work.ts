@@ -50,7 +50,7 @@ interface SweepContext {
   /** Limit for the files on disk, in bytes. */
   mediaBytes: number;
   network: Pick<Network, "sweep" | "lidOf" | "numberOf" | "erase" | "eraseKeys" | "eraseSent" | "eraseReceived">;
-  recorder: Pick<Recorder, "cancelled" | "dropped">;
+  recorder: Pick<Recorder, "cancel" | "drop">;
   queueChanged(lineId: string): void;
   removeAbove(accountId: string): Promise<void>;
   events: EventLog;

@@ -216,28 +216,43 @@ export async function stretchOf<T>(
   return { rows, next: rows.length === limit ? rows.at(-1)!.key : null };
 }
 
+/** How often work is tried that conflicts with commits of others: each failure means that one of theirs was written. */
+const MOST_TRIES = 100;
+
+/**
+ * Tries until the result is not undefined, which says that what was read has changed meanwhile; `tried` counts the
+ * failures so far. Throws StoreError when it gives up.
+ */
+export async function untilCurrent<T>(attempt: (tried: number) => Promise<T | undefined>): Promise<T> {
+  for (let tried = 0; tried < MOST_TRIES; tried++) {
+    const result = await attempt(tried);
+    if (result !== undefined) return result;
+  }
+  throw new StoreError("unavailable", `gave up after ${MOST_TRIES} conflicting commits`);
+}
+
 /**
  * Reads, builds a change and commits it; starts over when a check failed. An empty change is not committed. Throws
- * StoreError after `tries` attempts.
+ * StoreError when it gives up.
  */
 export async function retryOnConflict<T>(
   kv: Kv,
   build: () => Promise<{ change: Change; result: T } & CommitOptions>,
-  tries = 20,
 ): Promise<T> {
-  for (let attempt = 0; attempt < tries; attempt++) {
+  const { result } = await untilCurrent(async () => {
     const { change, result, ...options } = await build();
-    if (change.isEmpty || await kv.commit(change, options)) return result;
-  }
-  throw new StoreError("unavailable", `gave up after ${tries} conflicting commits`);
+    return change.isEmpty || await kv.commit(change, options) ? { result } : undefined;
+  });
+  return result;
 }
 
 /** A full disk or a locked file may last a while; one attempt a second costs next to nothing. */
 export const STORE_PAUSE_MS = 1_000;
 
 /**
- * Runs `work`, and again until the store is back: what happened is written in the end (promise 4). Rejects at once with any other error, and with the last StoreError when the
- * signal aborts. `onRetry` is called with each failure that is followed by another attempt.
+ * Retries `work` until the store accepts it, so that nothing that happened is lost (promise 4). Rejects at once with
+ * any other error, and with the last StoreError when the signal aborts. `onRetry` is called with each failure that is
+ * followed by another attempt.
  */
 export async function untilStored<T>(
   work: () => Promise<T>,

@@ -43,8 +43,6 @@ export interface MadeWebhook {
   secret: string;
 }
 
-/** Each failed attempt means that another request created a webhook in the meantime. */
-const MOST_TRIES = 101;
 /** How long the previous secret also signs after a rotation. */
 const SECRET_OVERLAP_MS = 24 * 3_600_000;
 
@@ -126,7 +124,7 @@ export class Webhooks {
       commitWith?.(change, result);
       return { change, result };
     };
-    const made = await this.#creations.add(accountId, () => retryOnConflict(kv, creation, MOST_TRIES));
+    const made = await this.#creations.add(accountId, () => retryOnConflict(kv, creation));
     owner.changed(row);
     return made;
   }

@@ -176,7 +176,7 @@ export class ApiWorld implements ApiStage {
       files: media,
       fetchPreview: () => Promise.resolve(null),
       fetchAttachment: async ({ id }: Message) => {
-        await recorder.dropped(id, { code: "file_unavailable", message: "Files are not fetched here." });
+        await recorder.drop(id, { code: "file_unavailable", message: "Files are not fetched here." });
       },
       plan: () => Promise.resolve(pausesOnly),
       events,

@@ -112,8 +112,8 @@ export class Departures {
     this.#pacing = await this.#read();
     const row = await departing(this.#pacing);
     if (row?.value.status !== "processing") return;
-    if (survivesCrash(row.value.attempts)) await this.#deps.recorder.requeued(row, "again");
-    else await this.#deps.recorder.failed(row, UNACKNOWLEDGED);
+    if (survivesCrash(row.value.attempts)) await this.#deps.recorder.retry(row);
+    else await this.#deps.recorder.fail(row, UNACKNOWLEDGED);
   }
 
   /**
@@ -163,7 +163,9 @@ export class Departures {
   async settle(): Promise<void> {
     const unrecorded = this.#acknowledged;
     if (!unrecorded) return;
-    await this.#record(() => this.#deps.recorder.sent(unrecorded, this.#alongside(unrecorded, unrecorded.pacing)));
+    await this.#record(() =>
+      this.#deps.recorder.acknowledge(unrecorded, this.#alongside(unrecorded, unrecorded.pacing))
+    );
     this.#isRecorded(unrecorded.pacing);
   }
 
@@ -209,8 +211,8 @@ export class Departures {
     const keep = ready.kind === "ready" ? ready.keep : () => {};
     const alongside = this.#alongside(unrecorded, onItsWay, keep);
     const dispatched = unrecorded
-      ? await recorder.followed(unrecorded, row, alongside)
-      : await recorder.dispatched(row, alongside);
+      ? await recorder.advance(unrecorded, row, alongside)
+      : await recorder.dispatch(row, alongside);
     // One of the two rows has changed: record the acknowledgement by itself, and let the caller read the queue again.
     if (!dispatched) {
       await this.settle();
@@ -257,17 +259,17 @@ export class Departures {
     };
     switch (verdict.kind) {
       case "fails":
-        await record(after, (alongside) => recorder.failed(row, verdict.error, alongside));
+        await record(after, (alongside) => recorder.fail(row, verdict.error, alongside));
         break;
       case "goes_again": {
         const first = { ...after, departing: row.value.id };
-        await record(first, (alongside) => recorder.requeued(row, "again", alongside));
+        await record(first, (alongside) => recorder.retry(row, alongside));
         break;
       }
       case "waits":
         await record(
           verdict.error ? after : before,
-          (alongside) => recorder.requeued(row, verdict.error ?? "hold", alongside),
+          (alongside) => recorder.release(row, verdict.error ?? null, alongside),
         );
     }
     this.#retryAt = after.lastDepartureAt + verdict.restMs;

@@ -37,7 +37,7 @@ const UNPREPARED: MessageError = {
 export interface PrepareDeps {
   kv: Kv;
   runtime: Runtime;
-  recorder: Pick<Recorder, "dropped">;
+  recorder: Pick<Recorder, "drop">;
   files: Pick<MediaStore, "onDisk">;
   fetchAttachment: FetchAttachment;
   fetchPreview: FetchPreview;
@@ -75,7 +75,7 @@ export function makePrepare(
     const { value: before } = await kv.get(row);
     const begun = before?.messageId === message.id ? before.begun + 1 : 1;
     if (begun > MAX_CRASHES) {
-      await recorder.dropped(message.id, UNPREPARED);
+      await recorder.drop(message.id, UNPREPARED);
       return null;
     }
     await kv.commit(new Change().set(row, { messageId: message.id, begun }));
@@ -94,7 +94,7 @@ export function makePrepare(
       return await files.onDisk(fileId, limit.signal);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      await recorder.dropped(message.id, { code: "file_unavailable", message: error.message });
+      await recorder.drop(message.id, { code: "file_unavailable", message: error.message });
       return null;
     }
   }

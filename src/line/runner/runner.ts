@@ -227,12 +227,12 @@ export class Runner implements Service {
   ): Promise<number | null> {
     const { recorder } = this.#deps;
     if (isProved(message)) {
-      await recorder.proved(message.id);
+      await recorder.prove(message.id);
       return 0;
     }
     const { confirmed } = this.#deps.runtime;
     if (message.expiresAt <= confirmed.now()) {
-      await recorder.expired(message.id);
+      await recorder.expire(message.id);
       return 0;
     }
     const hold = await this.#holdOn(message);
@@ -244,7 +244,7 @@ export class Runner implements Service {
       return hold === "paused" ? Infinity : Math.min(opensAt - now, untilExpiry(message, now));
     }
     if (hold === "opted_out") {
-      await recorder.dropped(message.id, OPTED_OUT);
+      await recorder.drop(message.id, OPTED_OUT);
       return 0;
     }
     return this.#departures.restMs(now) || null;
@@ -334,7 +334,7 @@ export class Runner implements Service {
   /** Fails the next waiting messages, because the link is gone; resolves as `#step` does. */
   async #fail(error: MessageError): Promise<number> {
     const ids = await this.#nextUp.first(ENDING_AT_ONCE);
-    const ended = await Promise.all(ids.map((id) => this.#deps.recorder.dropped(id, error)));
+    const ended = await Promise.all(ids.map((id) => this.#deps.recorder.drop(id, error)));
     if (ids.length === 0) return Infinity;
     const { lineId } = this.#line;
     const count = ended.filter(Boolean).length;

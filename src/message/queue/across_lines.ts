@@ -92,7 +92,7 @@ export async function expireMessages(
     if (message.status !== "queued") return false;
     if (message.bulkId !== null && (await kv.get(messageKeys.bulk(message.bulkId))).value === null) return false;
     const recorder = recorderOf(message.sessionId);
-    return recorder !== null && await recorder.expired(message.id) !== null;
+    return recorder !== null && await recorder.expire(message.id) !== null;
   }
 
   async function expireRows(rows: readonly Row<string[]>[]): Promise<void> {

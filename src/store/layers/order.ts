@@ -7,11 +7,9 @@ import PQueue from "p-queue";
 import { atMost } from "../../base/at_most.ts";
 import { onDemand } from "../../base/single_flight.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
-import { Change, type KeyOf, type Kv, nameOfKey, retryOnConflict, type Slot, StoreError } from "../kv.ts";
+import { Change, type KeyOf, type Kv, nameOfKey, retryOnConflict, type Slot, untilCurrent } from "../kv.ts";
 import { storeKeys } from "./rows.ts";
 
-/** Attempts before a commit is given up because other processes keep raising its sequences. */
-const TRIES = 100;
 /**
  * An order is a string of fixed width, so that it sorts numerically: microseconds since 1970, then the instance number.
  */
@@ -88,7 +86,7 @@ export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<R
     const answers = new Array<string | null>(changes.length).fill(null);
     let open = [...changes.keys()];
     let rows = await read(sequences);
-    for (let attempt = 0; attempt < TRIES; attempt++) {
+    return await untilCurrent(async () => {
       const seen = new Map(rows.map((row) => [nameOfKey(row.key), row]));
       // At least the clock: after an old backup is restored, new places must exceed those given out since it was made.
       highest = Math.max(highest, clock.now() * 1000, ...rows.map(({ value }) => value ?? 0));
@@ -112,9 +110,8 @@ export function inOrder(kv: Kv, commitAll: CommitAll, options: { runtime: Pick<R
       );
       // A change whose sequences were not overtaken failed a check of its own.
       open = open.filter((i) => [...sequencesOf([changes[i]!]).keys()].some((name) => overtaken.has(name)));
-      if (open.length === 0) return answers;
-    }
-    throw new StoreError("unavailable", `gave up after ${TRIES} conflicting commits`);
+      return open.length === 0 ? answers : undefined;
+    });
   };
 }
 

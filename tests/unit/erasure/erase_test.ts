@@ -41,8 +41,8 @@ async function aPast({ kv, runtime, accept }: SendWorld) {
   }
   await accept(aBulk(40));
   for (const [i, id] of ids.slice(0, 5).entries()) {
-    const row = await recorder.dispatched(await messageRow(kv, id));
-    if (i > 0) await recorder.sent({ row: row!, at: runtime.clock.now() });
+    const row = await recorder.dispatch(await messageRow(kv, id));
+    if (i > 0) await recorder.acknowledge({ row: row!, at: runtime.clock.now() });
   }
   const about = { accountId: ACCOUNT, sessionId: "ses_1", sessionName: "one" };
   const change = new Change();
@@ -113,7 +113,7 @@ Deno.test("a person is erased the same however often it is cut short, and what w
     };
     const run = () => erasePeople({ ...deps, kv: dying }, new AbortController().signal).catch(() => 0);
     await turns(world, run, async () => (await rowOf(kv))?.again === true);
-    await recorder.sent({ row: await messageRow(kv, ids[0]!), at: runtime.clock.now() });
+    await recorder.acknowledge({ row: await messageRow(kv, ids[0]!), at: runtime.clock.now() });
     await turns(world, run, async () => await rowOf(kv) === null);
 
     const { erasures: [done] } = await erasures.page(ACCOUNT, { page: 1, limit: 20 });

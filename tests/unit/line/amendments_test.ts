@@ -10,7 +10,7 @@ import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const NOTHING_WAITS = { cancelled: () => Promise.resolve([]) };
+const NOTHING_WAITS = { cancel: () => Promise.resolve([]) };
 
 /** A line that has sent a message, and what it lets leave from then on. */
 async function scene(fields: Partial<Message> = {}) {

@@ -357,7 +357,7 @@ Deno.test("a deletion fails the whole queue, also if messages at its head are ca
     if (keys[0]?.[0] !== "message" || keys.length < 2 || head.length > 0) return slots;
     head = keys.map(([, id]) => String(id));
     // As a cancelled bulk does: the line is only woken when all of its messages are cancelled.
-    await recorder.cancelled(head);
+    await recorder.cancel(head);
     return slots;
   };
   const asked = world.lines.want(ACCOUNT, "ses_1", "deleted");

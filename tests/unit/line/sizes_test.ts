@@ -65,7 +65,7 @@ async function withLine(
       media: { take: () => Promise.resolve(null) },
       network: { recall: () => Promise.resolve(null) },
       lookups: { forget: () => {} },
-      recorder: { cancelled: () => Promise.resolve([]), withdrawn: () => Promise.resolve([]) },
+      recorder: { cancel: () => Promise.resolve([]), withdraw: () => Promise.resolve([]) },
       queueChanged: () => {},
       optOuts: { heard: () => Promise.resolve() },
       sessionName: () => Promise.resolve("front desk"),

@@ -40,7 +40,7 @@ async function stage(world: SendWorld, url: string, answers: Answer[]) {
     safeFetch,
     files: withFairWrites(files, runtime.clock),
     recorder: {
-      dropped: (messageId, error) => {
+      drop: (messageId, error) => {
         dropped.push({ messageId, ...error });
         return Promise.resolve(null);
       },

@@ -22,7 +22,7 @@ function listOf(
     kv,
     clock: runtime.clock,
     events: makeEventLog(kv, runtime),
-    recorder: { dropped: () => Promise.reject(new Error("nothing waits here")) },
+    recorder: { drop: () => Promise.reject(new Error("nothing waits here")) },
     linesOf: () => Promise.resolve([]),
     lidOf: () => Promise.resolve(null),
     numberOf: () => Promise.resolve(null),

@@ -167,7 +167,7 @@ Deno.test("a message of a bulk that is put off, and back, does not keep the othe
     const sendAt = runtime.clock.now() + 60_000;
     const { messages } = await accept(aBulk(3, { sendAt, ttlMs: 60_000 }));
     const nothing = () => Promise.reject(new Error("nothing is cancelled"));
-    const recorder = { cancelled: nothing, withdrawn: nothing };
+    const recorder = { cancel: nothing, withdraw: nothing };
     const queued = new Queued({
       kv,
       clock: runtime.clock,

@@ -104,7 +104,7 @@ Deno.test("a message that is moved to a later time at the moment of its departur
   await world.clock.advance(0);
   // Another process moves it, and its ring is lost.
   const none = () => Promise.resolve([]);
-  const recorder = { cancelled: none, withdrawn: none };
+  const recorder = { cancel: none, withdraw: none };
   const elsewhere = new Queued({
     kv: world.kv,
     clock: world.clock,

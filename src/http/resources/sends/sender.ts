@@ -8,16 +8,13 @@ import { invalid, Problem } from "../../../errors.ts";
 import { refusalOf, remoteFile, storedFile } from "../../../message/content.ts";
 import type { Line } from "../../../line/line.ts";
 import { type Accepted, LineChanged } from "../../../message/send.ts";
-import { type Row, StoreError } from "../../../store/kv.ts";
+import { type Row, StoreError, untilCurrent } from "../../../store/kv.ts";
 import { repeatable } from "../../api/idempotency.ts";
 import type { Answer, ApiContext } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
 import type { Upload } from "../../body/json_upload.ts";
 import { DAY_SECONDS, type MannerFields, type SendOptions, sendTimeOf } from "./fields.ts";
 import { type Item, resolve } from "./manner.ts";
-
-/** Most attempts of a send whose line changes concurrently. */
-const MOST_LOOKS = 20;
 
 /** The messages of a send, before their line is known. */
 export interface Outgoing {
@@ -84,17 +81,17 @@ export function makeSender(services: Services) {
     sessionId: string | null,
     acceptOn: (line: { id: string; row: Row<Line> }) => Promise<Accepted>,
   ): Promise<Accepted> {
-    for (let look = 1;; look++) {
+    return await untilCurrent(async () => {
       const row = await lines.forSending(accountId, sessionId);
       const { id } = row.value;
       try {
         return await acceptOn({ id, row });
       } catch (error) {
         if (!(error instanceof LineChanged)) throw error;
-        if (look === MOST_LOOKS) throw new StoreError("unavailable", `the line changed ${look} times meanwhile`);
         lines.changed(id);
+        return undefined;
       }
-    }
+    });
   }
 
   return {

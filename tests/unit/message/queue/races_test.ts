@@ -23,7 +23,7 @@ const LINE = aLine().id;
 
 function queuedOf({ kv, runtime: { clock } }: SendWorld): Queued {
   const nothing = () => Promise.reject(new Error("nothing is cancelled"));
-  const recorder = { cancelled: nothing, withdrawn: nothing };
+  const recorder = { cancel: nothing, withdraw: nothing };
   return new Queued({ kv, clock, recorder, laneOf: () => Promise.resolve("cold"), queueChanged: () => {} });
 }
 
