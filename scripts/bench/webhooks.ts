@@ -14,9 +14,9 @@ import { makeLog } from "../../src/ops/log.ts";
 import { type Runtime, systemRuntime } from "../../src/runtime.ts";
 import { openDenoKvBell } from "../../src/store/deno_kv/bell.ts";
 import { Change } from "../../src/store/kv.ts";
-import { attemptDelivery } from "../../src/webhook/delivery.ts";
 import { soleHolder } from "../../src/cluster/holder.ts";
 import { WEBHOOK } from "../../src/webhook/rows.ts";
+import { urlTarget } from "../../src/webhook/url_target.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import { palomaFormat } from "../../src/webhook/format.ts";
 import { makeSecret } from "../../src/webhook/sign.ts";
@@ -97,13 +97,13 @@ function client({ runtime }: Stage) {
 
 /** Signs and posts one event; nothing is written down. */
 function makePost(stage: Stage): (number: number) => Promise<void> {
-  const context = { safeFetch: client(stage), runtime: stage.runtime };
+  const target = urlTarget({ safeFetch: client(stage), runtime: stage.runtime });
   const secret = makeSecret(stage.runtime.random);
   const { signal } = new AbortController();
   return async (number) => {
     const event = { ...textEvent(number), id: `evt_raw${number}`, createdAt: 0 } as LoggedEvent;
     const { url } = stage.receiver.ready;
-    const outcome = await attemptDelivery(context, {
+    const outcome = await target.attempt({
       url,
       open: () => ({ secrets: [secret], headers: {} }),
       event,
@@ -150,20 +150,20 @@ async function openDurable(stage: Stage) {
   const { runtime, dataDir } = stage;
   const { kv, seal, close } = await dataFolder.open({ dataDir, secretKey: null }, runtime);
   const events = makeEventLog(kv, runtime);
-  const safeFetch = client(stage);
+  const target = urlTarget({ safeFetch: client(stage), runtime });
   const bell = await openDenoKvBell({ runtime });
   const dispatcher = new Dispatcher({
     kv,
     events,
     runtime,
-    safeFetch,
+    target,
     seal,
     bell,
     formats: formatsOn(kv),
     holder: soleHolder(kv, WEBHOOK),
   });
   const sessions = { list: () => Promise.resolve([SESSION]) };
-  const hooks = new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, claims: null, sessions });
+  const hooks = new Webhooks({ kv, events, target, seal, runtime, owner: dispatcher, claims: null, sessions });
   const { url } = stage.receiver.ready;
   const { webhook } = await hooks.create(ACCOUNT, { url, events: ["message.received"], sessionId: null });
   return {

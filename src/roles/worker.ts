@@ -17,6 +17,7 @@ import { makeTimeKeeper } from "../ops/time_keeper.ts";
 import type { Kv } from "../store/kv.ts";
 import { Dispatcher } from "../webhook/dispatcher.ts";
 import { WEBHOOK } from "../webhook/rows.ts";
+import { urlTarget } from "../webhook/url_target.ts";
 import type { WebhookRow } from "../webhook/webhook.ts";
 import type { Network } from "../whatsapp/network.ts";
 import type { Ground } from "./ground.ts";
@@ -60,13 +61,14 @@ export function makeSupervisor(ground: Ground, network: Network, holder: Holder<
 }
 
 export function dispatcherOf(ground: Ground, holder: Holder<WebhookRow>): Dispatcher {
-  const { kv, events, runtime, safeFetch, metrics, bell, emulation, data: { seal } } = ground;
-  const measured = measuredWebhooks(safeFetch, metrics);
+  const { kv, events, runtime, metrics, bell, emulation, data: { seal } } = ground;
+  const measured = measuredWebhooks(ground.safeFetch, metrics);
+  const safeFetch = emulation ? withEmulatedDelivery(measured, emulation, runtime.clock) : measured;
   return new Dispatcher({
     kv,
     events,
     runtime,
-    safeFetch: emulation ? withEmulatedDelivery(measured, emulation, runtime.clock) : measured,
+    target: urlTarget({ safeFetch, runtime }),
     seal,
     bell,
     formats: formatsOn(kv),

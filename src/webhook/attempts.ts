@@ -4,13 +4,12 @@
  */
 import type { FairSemaphore } from "../base/fair_semaphore.ts";
 import { retry } from "../base/retry.ts";
-import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { orderOf } from "../event/log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { type Kv, STORE_PAUSE_MS } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import { attemptDelivery } from "./delivery.ts";
+import type { Target } from "./target.ts";
 import type { Formats } from "./format.ts";
 import type { Ended } from "./delivery_writer.ts";
 import { type Opened, opened, type WebhookRow } from "./webhook.ts";
@@ -28,7 +27,7 @@ interface Places {
 
 export interface AttemptsContext {
   kv: Kv;
-  safeFetch: SafeFetch;
+  target: Target;
   seal: Seal;
   runtime: Runtime;
   places: Places;
@@ -115,35 +114,35 @@ export class Attempts {
 
   async #request(due: Due): Promise<Fate> {
     const { webhook, stopping, dropping: signal, ended } = this.#options;
-    const { kv, formats, runtime: { clock } } = this.#context;
+    const { kv, formats, target, runtime: { clock } } = this.#context;
     const patience = { clock, pauseMs: STORE_PAUSE_MS, signal: stopping };
     if (clock.now() - due.readAt > FRESH_MS) {
       const key = eventKeys.event(due.event.accountId, orderOf(due.event.id));
       const { value } = await retry(() => kv.get(key), patience);
       if (value === null) return "gone";
     }
-    const target = webhook();
-    if (!target.active) return "put off";
-    const { url } = target;
-    const open = () => this.#open(target);
+    const row = webhook();
+    if (!row.active) return "put off";
+    const { url } = row;
+    const open = () => this.#open(row);
     const { event } = due;
-    const format = await formats[target.format ?? "paloma"]();
+    const format = await formats[row.format ?? "paloma"]();
     const body = await retry(() => format.bodyOf(event), patience);
-    const outcome = await attemptDelivery(this.#context, { url, open, event, body, format, signal });
+    const outcome = await target.attempt({ url, open, event, body, format, signal });
     if (outcome.kind === "stopped") return "put off";
     this.#works = outcome.kind === "delivered";
-    await ended(due, outcome, target);
+    await ended(due, outcome, row);
     return "made";
   }
 
   /** Returns what requests carry, unsealed once until the row changes or a rotation ends. */
-  #open(target: WebhookRow): Opened {
+  #open(row: WebhookRow): Opened {
     const { seal, runtime } = this.#context;
     const now = runtime.clock.now();
-    const until = target.previousSecretUntil ?? Infinity;
-    if (this.#opened?.row !== target || now >= this.#opened.until) {
-      const value = opened(target, { seal, now });
-      this.#opened = { row: target, until: until > now ? until : Infinity, value };
+    const until = row.previousSecretUntil ?? Infinity;
+    if (this.#opened?.row !== row || now >= this.#opened.until) {
+      const value = opened(row, { seal, now });
+      this.#opened = { row, until: until > now ? until : Infinity, value };
     }
     return this.#opened.value;
   }

@@ -1,11 +1,11 @@
 /** The scheduled attempts of one webhook, retries and redeliveries, made when they are due. */
 import type { Clock } from "../runtime.ts";
+import { RETRY_AFTER_MAX_MS } from "./target.ts";
 import { eventKeys } from "../event/rows.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Key, type Kv, type Slot } from "../store/kv.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import type { Due, Fate } from "./attempts.ts";
-import { RETRY_AFTER_MAX_MS } from "./delivery.ts";
 import { givenUp } from "./sweep.ts";
 import type { Delivery, WebhookRow } from "./webhook.ts";
 

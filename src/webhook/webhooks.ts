@@ -1,6 +1,4 @@
 /** Management of webhooks, as used by the API and the panel. */
-import { EgressError } from "../egress/egress_error.ts";
-import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { invalid, notFound } from "../errors.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { EVENT_NAMES, type EventName, USUAL_EVENTS } from "../event/event.ts";
@@ -13,9 +11,9 @@ import { Change, isRow, type Kv, retryOnConflict, type Row } from "../store/kv.t
 import type { Seal } from "../store/seal.ts";
 import type { WebhookOwner } from "./dispatcher.ts";
 import { EVENTS_OF, type FormatName } from "./format.ts";
-import { shakeHands } from "./handshake.ts";
 import { purgeWebhook } from "./sweep.ts";
 import { makeSecret } from "./sign.ts";
+import type { Target } from "./target.ts";
 import { changedAt, type ShownWebhook, shownWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
 
 interface NewWebhook {
@@ -49,7 +47,7 @@ const SECRET_OVERLAP_MS = 24 * 3_600_000;
 interface WebhooksDeps {
   kv: Kv;
   events: EventLog;
-  safeFetch: SafeFetch;
+  target: Pick<Target, "vet" | "verify">;
   seal: Seal;
   runtime: Runtime;
   owner: WebhookOwner;
@@ -87,7 +85,7 @@ export class Webhooks {
    * format, not_found for an unknown session.
    */
   async create(accountId: string, wanted: NewWebhook): Promise<MadeWebhook> {
-    const { kv, runtime, owner } = this.#deps;
+    const { kv, runtime, owner, target } = this.#deps;
     const { url, sessionId, most = Infinity, format = "paloma", verifyToken = null, commitWith } = wanted;
     if ((verifyToken !== null) !== (format === "cloud")) throw invalid("verifyToken", "belongs to the format cloud");
     const events = checkedEvents(
@@ -95,9 +93,9 @@ export class Webhooks {
       format,
     );
     const chats = wanted.chats ?? (format === "cloud" ? "direct" : undefined);
-    await this.#vetTarget(url);
+    await target.vet(url);
     if (sessionId !== null && !(await this.#findSession(accountId, sessionId))) throw notFound("session");
-    if (verifyToken !== null) await shakeHands({ ...this.#deps, random: runtime.random }, { url, verifyToken });
+    if (verifyToken !== null) await target.verify(url, verifyToken);
     const { secret, sealed } = this.#sealedSecret();
     const now = runtime.clock.now();
     const row: WebhookRow = {
@@ -138,8 +136,12 @@ export class Webhooks {
     const { value: existing } = await existingWebhook(this.#deps.kv, accountId, webhookId);
     const { format = "paloma" } = existing;
     const events = wanted.events && checkedEvents(wanted.events, format);
-    if (wanted.url !== undefined) await this.#vetTarget(wanted.url);
-    if (wanted.url !== undefined && existing.verifyToken) await this.#shakeHandsAgain(wanted.url, existing.verifyToken);
+    if (wanted.url !== undefined) {
+      const { seal, target } = this.#deps;
+      await target.vet(wanted.url);
+      const { verifyToken } = existing;
+      if (verifyToken) await target.verify(wanted.url, new TextDecoder().decode(seal.open(verifyToken)));
+    }
     const headers = wanted.headers && this.#sealedHeaders(wanted.headers);
     const row = await this.#change(accountId, webhookId, (before) => ({
       ...(wanted.chats === undefined ? {} : { chats: wanted.chats }),
@@ -260,25 +262,11 @@ export class Webhooks {
     return this.#deps.seal.seal(new TextEncoder().encode(text));
   }
 
-  async #shakeHandsAgain(url: string, sealedToken: Uint8Array): Promise<void> {
-    const { seal, safeFetch, runtime: { random } } = this.#deps;
-    await shakeHands({ safeFetch, random }, { url, verifyToken: new TextDecoder().decode(seal.open(sealedToken)) });
-  }
-
   /** Returns the part of the row that holds the headers, with their values sealed: they may be passwords. */
   #sealedHeaders(headers: Readonly<Record<string, string>>): Required<Pick<WebhookRow, "headers" | "headerNames">> {
     const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
     const sealed = this.#sealed(JSON.stringify(Object.fromEntries(lower)));
     return { headerNames: lower.map(([name]) => name), headers: sealed };
-  }
-
-  async #vetTarget(url: string): Promise<void> {
-    try {
-      await this.#deps.safeFetch.vet(url, ["https:"]);
-    } catch (error) {
-      if (error instanceof EgressError) throw invalid("url", error.message);
-      throw error;
-    }
   }
 }
 

@@ -27,6 +27,7 @@ import { soleHolder } from "../../src/cluster/holder.ts";
 import { CHANGED_TOPIC, QUEUE_TOPIC } from "../../src/line/live.ts";
 import { LINE } from "../../src/line/rows.ts";
 import { WEBHOOK } from "../../src/webhook/rows.ts";
+import { urlTarget } from "../../src/webhook/url_target.ts";
 import { LineSession } from "../../src/line/line_session.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
@@ -203,7 +204,7 @@ export class ApiWorld implements ApiStage {
     const dispatcher = this.#dispatcher = new Dispatcher({
       kv,
       events,
-      safeFetch,
+      target: urlTarget({ safeFetch, runtime }),
       seal,
       runtime,
       bell,

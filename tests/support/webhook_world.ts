@@ -8,6 +8,7 @@ import { Change } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { soleHolder } from "../../src/cluster/holder.ts";
 import { WEBHOOK } from "../../src/webhook/rows.ts";
+import { urlTarget } from "../../src/webhook/url_target.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import type { Delivery } from "../../src/webhook/webhook.ts";
 import { formatsOn } from "../../src/cloud/formats.ts";
@@ -58,11 +59,12 @@ export class WebhookWorld {
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
     const allow = readAllowList(["127.0.0.0/8"]);
     const safeFetch = makeSafeFetch({ clock: runtime.clock, allow, ...this.#options });
+    const target = urlTarget({ safeFetch, runtime });
     const bell = testBell(runtime);
     const dispatcher = this.dispatcher = new Dispatcher({
       kv,
       events,
-      safeFetch,
+      target,
       seal,
       runtime,
       bell,
@@ -70,7 +72,7 @@ export class WebhookWorld {
       holder: soleHolder(kv, WEBHOOK),
     });
     const sessions = { list: () => Promise.resolve([SESSION]) };
-    this.webhooks = new Webhooks({ kv, events, safeFetch, seal, runtime, owner: dispatcher, claims: null, sessions });
+    this.webhooks = new Webhooks({ kv, events, target, seal, runtime, owner: dispatcher, claims: null, sessions });
     this.deliveryLog = new DeliveryLog({ kv, clock: runtime.clock, bell });
     await dispatcher.start();
   }

@@ -43,6 +43,7 @@ import type { Seal } from "../../store/seal.ts";
 import { Verifications } from "../../verification/verifications.ts";
 import { DeliveryLog } from "../../webhook/delivery_log.ts";
 import type { WebhookOwner } from "../../webhook/dispatcher.ts";
+import { urlTarget } from "../../webhook/url_target.ts";
 import { Webhooks } from "../../webhook/webhooks.ts";
 import type { Network } from "../../whatsapp/network.ts";
 import { makeAdmission } from "../edge/admission.ts";
@@ -160,7 +161,7 @@ export function makeServices(deps: ServicesDeps) {
     webhooks: new Webhooks({
       kv,
       events,
-      safeFetch,
+      target: urlTarget({ safeFetch, runtime }),
       seal,
       runtime,
       owner,

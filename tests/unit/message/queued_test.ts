@@ -179,8 +179,8 @@ Deno.test("a message of a bulk that is put off, and back, does not keep the othe
     await queued.reschedule("acc_1", messages[0]!.id, { sendAt });
     await runtime.clock.advance(120_001);
     const over: string[] = [];
-    const expired = (id: string) => Promise.resolve(over.push(id));
-    await expireMessages({ kv, runtime }, () => ({ expired }) as unknown as Recorder);
+    const expire = (id: string) => Promise.resolve(over.push(id));
+    await expireMessages({ kv, runtime }, () => ({ expire }) as unknown as Recorder);
     assert.deepEqual(new Set(over), new Set(messages.map(({ id }) => id)));
   }));
 

@@ -1,46 +1,44 @@
-/** One attempt to deliver one event: the request, its outcome, and when the next attempt is due. */
+/**
+ * A URL as the target of a webhook: an attempt is one signed POST. With the handshake of the official API a target shows
+ * that it expects requests, by giving back a challenge.
+ */
 import { traceStep } from "../base/trace.ts";
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch, SafeResponse } from "../egress/safe_fetch.ts";
-import type { LoggedEvent } from "../event/event.ts";
+import { invalid } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { SealError } from "../store/seal.ts";
-import type { Format } from "./format.ts";
-import type { DeliveryAttempt, Opened } from "./webhook.ts";
+import { type AttemptOutcome, type Handover, RETRY_AFTER_MAX_MS, type Target } from "./target.ts";
+import type { DeliveryAttempt } from "./webhook.ts";
 
-/** Time limit of the whole exchange (spec, Limits). */
-const DELIVERY_TIMEOUT_MS = 10_000;
-/** Pauses before the second, third and fourth attempt (spec: up to 3 retries, exponential). */
-const RETRY_DELAYS_MS = [5_000, 25_000, 120_000] as const;
-/** Each pause varies by this much, so that a recovering receiver is not hit by all retries at once. */
-const JITTER = 0.1;
-/** The longest pause that a receiver can request. */
-export const RETRY_AFTER_MAX_MS = 3_600_000;
+interface UrlTargetDeps {
+  safeFetch: Pick<SafeFetch, "fetch" | "vet">;
+  runtime: Pick<Runtime, "clock" | "random">;
+}
+
+/** What every request allows: HTTPS, no redirect, and 10 s for the whole exchange (spec, Limits). */
+const ALLOWED = { schemes: ["https:"], maxRedirects: 0, timeoutMs: 10_000 } as const;
 /** How much of a response is read and discarded before the connection is closed. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/**
- * The outcome of an attempt. `gone`: the target asks not to be called again (410). `stopped`: the gateway is stopping.
- */
-export type AttemptOutcome =
-  | { kind: "delivered"; attempt: DeliveryAttempt }
-  | { kind: "failed"; attempt: DeliveryAttempt; retryAfterMs: number | null }
-  | { kind: "gone"; attempt: DeliveryAttempt }
-  | { kind: "stopped" };
+export function urlTarget(deps: UrlTargetDeps): Target {
+  return {
+    async vet(url) {
+      try {
+        await deps.safeFetch.vet(url, ALLOWED.schemes);
+      } catch (error) {
+        throw error instanceof EgressError ? invalid("url", error.message) : error;
+      }
+    },
+    verify: (url, verifyToken) => shakeHands(deps, { url, verifyToken }),
+    attempt: (handover) => post(deps, handover),
+  };
+}
 
-/** Makes one request. Never throws. `open` throws SealError if the secrets or headers cannot be unsealed. */
-export async function attemptDelivery(
-  { safeFetch, runtime }: { safeFetch: SafeFetch; runtime: Runtime },
-  { url, open, event, body: text, format, signal }: {
-    url: string;
-    open: () => Opened;
-    event: LoggedEvent;
-    body: string;
-    format: Pick<Format, "signatureHeaders">;
-    signal: AbortSignal;
-  },
+async function post(
+  { safeFetch, runtime: { clock } }: UrlTargetDeps,
+  { url, open, event, body: text, format, signal }: Handover,
 ): Promise<AttemptOutcome> {
-  const { clock } = runtime;
   const at = clock.now();
   const body = new TextEncoder().encode(text);
   let status: number | null = null;
@@ -68,9 +66,7 @@ export async function attemptDelivery(
         ...format.signatureHeaders({ id: event.id, at, body, secrets }),
       },
       body,
-      schemes: ["https:"],
-      maxRedirects: 0,
-      timeoutMs: DELIVERY_TIMEOUT_MS,
+      ...ALLOWED,
       maxBytes: MAX_ANSWER_BYTES,
       reuse: true,
       signal,
@@ -111,14 +107,31 @@ function retryAfterMs(header: string | null, now: number): number | null {
   return Number.isFinite(ms) && ms > 0 ? Math.min(ms, RETRY_AFTER_MAX_MS) : null;
 }
 
-/** Returns when the attempt after the `number`th of a series is due, Unix ms; null if that was the last. */
-export function nextAttemptAt(
-  number: number,
-  { retryAfterMs, runtime }: { retryAfterMs: number | null; runtime: Runtime },
-): number | null {
-  const delayMs = RETRY_DELAYS_MS[number - 1];
-  if (delayMs === undefined) return null;
-  const spread = Math.round(delayMs * JITTER);
-  const pauseMs = delayMs + runtime.random.between(-spread, spread);
-  return runtime.clock.now() + Math.max(pauseMs, retryAfterMs ?? 0);
+/** Throws Problem validation_failed unless the target gives the challenge back. */
+async function shakeHands(
+  { safeFetch, runtime: { random } }: UrlTargetDeps,
+  { url, verifyToken }: { url: string; verifyToken: string },
+): Promise<void> {
+  // Some frameworks take only a number.
+  const challenge = String(random.between(10 ** 8, 2 ** 31 - 1));
+  const asked = new URL(url);
+  asked.searchParams.set("hub.mode", "subscribe");
+  asked.searchParams.set("hub.challenge", challenge);
+  asked.searchParams.set("hub.verify_token", verifyToken);
+  let answer: string;
+  try {
+    const { status, body } = await safeFetch.fetch({
+      url: asked.href,
+      method: "GET",
+      ...ALLOWED,
+      maxBytes: MAX_ANSWER_BYTES,
+    });
+    answer = (await new Response(body).text()).trim();
+    if (status !== 200) throw invalid("url", `did not verify: it answered the challenge with ${status}`);
+  } catch (error) {
+    if (error instanceof EgressError) throw invalid("url", `did not verify: ${error.message}`);
+    throw error;
+  }
+  // A framework may have written it as JSON.
+  if (answer.replaceAll('"', "") !== challenge) throw invalid("url", "did not verify: it did not answer the challenge");
 }
