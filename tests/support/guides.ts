@@ -49,30 +49,6 @@ export function shellBlocks({ path, text }: Page): ShellCommand[][] {
   return blocks;
 }
 
-interface PageRequest {
-  /** As `docs/queue.md: POST /v1/…`. */
-  place: string;
-  method: string;
-  path: string;
-  headers: Record<string, string>;
-  body: string;
-}
-
-/** What a page shows as a request, written out, to the API or to the sandbox. */
-export function requestsOf({ path: page, text }: Page): PageRequest[] {
-  return [...text.matchAll(/```http\n([A-Z]+) (\/(?:v1|phones)\/\S*) HTTP\/1\.1\n(.*?)\n\n(.*?)\n```/gs)].map(
-    ([, method, path, head, body]) => ({
-      place: `${page}: ${method} ${path}`,
-      method: method!,
-      path: path!,
-      headers: Object.fromEntries(
-        head!.split("\n").map((line) => line.split(": ", 2)).filter(([name]) => name !== "host"),
-      ),
-      body: body!,
-    }),
-  );
-}
-
 /** Each `paloma …` that a page names, in a block or within a sentence. `a\|b` in a table are two commands. */
 export function namedCommands(page: Page): ShellCommand[] {
   const typed = shellBlocks(page).flat().flatMap(({ place, text }) =>
