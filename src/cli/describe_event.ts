@@ -16,7 +16,7 @@ function summary(event: string, data: Json): string {
       const who = event === "message.echo" ? `to ${data.from}` : `from ${data.number ?? data.from}`;
       const where = isGroup(data.from) && event === "message.received" ? ` in ${data.from}` : "";
       const file = data.media ? ` [${data.media.filename}, ${data.media.size} bytes]` : "";
-      return `${who}${where}, ${data.type}${data.text === null ? "" : `: ${data.text}`}${file}`;
+      return `${who}${where}, ${data.details?.kind ?? data.type}${data.text === null ? "" : `: ${data.text}`}${file}`;
     }
     case "message.sent":
       return `${data.messageId} to ${data.to}`;

@@ -9,6 +9,13 @@ const TABLE: [event: string, data: Record<string, unknown>, line: string][] = [
   ["message.received", received, "message.received     Front · from 49, conversation: hi"],
   ["message.received", { ...received, number: null, from: "1@lid" }, "from 1@lid, conversation: hi"],
   ["message.received", { ...received, from: "1@g.us" }, "from 49 in 1@g.us, conversation: hi"],
+  ["message.received", {
+    from: "49@s.whatsapp.net",
+    number: "49",
+    type: "unknown",
+    text: "please",
+    details: { kind: "orderMessage" },
+  }, "from 49, orderMessage: please"],
   [
     "message.received",
     { ...received, type: "imageMessage", text: null, media: { filename: "a.png", size: 3 } },

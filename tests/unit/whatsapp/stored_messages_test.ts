@@ -5,13 +5,16 @@ import { proto } from "@whiskeysockets/baileys";
 import { Change } from "../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 import {
+  changeOriginal,
   findReceived,
+  findSealed,
   findSent,
   keepOriginal,
   keepSent,
   recall,
 } from "../../../src/whatsapp/baileys/stored_messages.ts";
 import { forwarded } from "../../../src/whatsapp/baileys/outgoing/manner.ts";
+import type { Incoming } from "../../../src/whatsapp/incoming.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -67,6 +70,79 @@ Deno.test("a view-once message is stored, to be quoted, but can't be forwarded",
   assert.equal((await recall(line, "ONCE"))?.kind, null);
   assert.equal((await findReceived(line, "ONCE"))?.message.imageMessage?.url, "https://x");
 });
+
+const KINDS: Record<string, proto.IMessage> = {
+  conversation: { conversation: "hi" },
+  imageMessage: { imageMessage: { caption: "hi" } },
+  unknown: { orderMessage: { orderId: "1", message: "hi" } },
+  pollCreationMessage: { pollCreationMessage: { name: "hi" } },
+};
+
+Deno.test("a received message of any kind can be referred to for 30 days", async () => {
+  const kv = await openDenoKv(":memory:", { runtime: testRuntime() });
+  try {
+    const line = { kv, seal: makeSeal(sealKey("a secret of the tests"), testRuntime().random), lineId: "ses_1" };
+    const now = testRuntime().clock.now();
+    for (const [type, message] of Object.entries(KINDS)) {
+      const change = new Change();
+      const plaintext = new Uint8Array([...proto.Message.encode(message).finish(), 1]);
+      const incoming = plainIncoming({ networkId: type, type: type as Incoming["type"], text: "hi" });
+      keepOriginal(change, incoming, { ...line, plaintext, now });
+      await kv.commit(change);
+    }
+    const left = async (days: number) => {
+      await sweepExpired(kv, now + days * DAY_MS);
+      const found = await Promise.all(Object.keys(KINDS).map((type) => recall(line, type)));
+      return Object.keys(KINDS).filter((_, i) => found[i] !== null);
+    };
+    assert.deepEqual(await left(30), Object.keys(KINDS));
+    assert.deepEqual(await left(31), ["pollCreationMessage"], "votes come later");
+  } finally {
+    kv.close();
+  }
+});
+
+const EDITED: [what: string, message: proto.IMessage, read: (message: proto.IMessage) => unknown][] = [
+  ["a text", { conversation: "before" }, ({ conversation }) => conversation],
+  ["a link", { extendedTextMessage: { text: "before" } }, (m) => m.extendedTextMessage?.text],
+  ["a caption", { imageMessage: { caption: "before" } }, (m) => m.imageMessage?.caption],
+  ["a file that had none", { videoMessage: { seconds: 1 } }, (m) => m.videoMessage?.caption],
+  [
+    "a document in an envelope",
+    { documentWithCaptionMessage: { message: { documentMessage: { caption: "before" } } } },
+    (m) => m.documentWithCaptionMessage?.message?.documentMessage?.caption,
+  ],
+  [
+    "a text that vanishes",
+    { ephemeralMessage: { message: { extendedTextMessage: { text: "before" } } } },
+    (m) => m.ephemeralMessage?.message?.extendedTextMessage?.text,
+  ],
+];
+
+for (const [what, message, read] of EDITED) {
+  Deno.test(`${what} that was edited is quoted as it reads now`, async () => {
+    const kv = new MemoryKv();
+    const runtime = testRuntime();
+    const line = { kv, seal: makeSeal(sealKey("a secret of the tests"), runtime.random), lineId: "ses_1" };
+    const change = new Change();
+    const messageContextInfo = { messageSecret: Buffer.alloc(32, 7) };
+    const plaintext = new Uint8Array([...proto.Message.encode({ ...message, messageContextInfo }).finish(), 1]);
+    keepOriginal(change, plainIncoming({ networkId: "E" }), { ...line, plaintext, now: runtime.clock.now() });
+    await kv.commit(change);
+    const edit = new Change();
+    const edited = await findSealed(line, "E");
+    changeOriginal(edit, { kind: "edited", target: "E", text: "now" }, { ...line, edited });
+    await kv.commit(edit);
+    const found = await findReceived(line, "E");
+    assert.deepEqual([read(found!.message), found!.text], ["now", "now"]);
+    assert.equal(
+      found!.message.messageContextInfo?.messageSecret?.length,
+      32,
+      "what is added to it can still be opened",
+    );
+    assert.equal((await recall(line, "E"))?.text, "now");
+  });
+}
 
 // Sent messages are kept, sealed, for receivers that ask again, and swept when nobody will.
 

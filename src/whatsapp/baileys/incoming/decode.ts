@@ -6,7 +6,6 @@ import {
   isJidBroadcast,
   isJidGroup,
   isLidUser,
-  normalizeMessageContent,
   proto,
   type WAMessage,
 } from "@whiskeysockets/baileys";
@@ -98,11 +97,7 @@ const NOTHING = {
 /** Reads a message in the library's format. Null if it has no content for people. */
 async function toIncoming(message: WAMessage, context: DecodeContext): Promise<Incoming | null> {
   if (!message.message) return null;
-  const { reactionMessage, pollUpdateMessage } = normalizeMessageContent(message.message) ?? {};
-  // The library assumes that these name the message they belong to.
-  if (reactionMessage) reactionMessage.key ??= {};
-  if (pollUpdateMessage) pollUpdateMessage.pollCreationMessageKey ??= {};
-  cleanMessage(message, context.me.id, context.me.lid ?? "");
+  nameFromOurSide(message, context.me);
   await noteTimer(message, context);
   const adder = adderOf(message, context);
   const opened = await unsealed(message.message, adder, context.findOriginal);
@@ -128,6 +123,21 @@ async function toIncoming(message: WAMessage, context: DecodeContext): Promise<I
     change,
     undecryptable: false,
   };
+}
+
+/** Where the kinds name the message that they are about. */
+const KEYS = ["key", "targetMessageKey", "originalStatusId", "requestMessageKey"];
+
+/** Names sender, chat and the messages that this one is about as the line sees them, not its sender. */
+function nameFromOurSide({ key: sender, message }: WAMessage, { id, lid = "" }: OwnJids): void {
+  cleanMessage({ key: sender }, id, lid);
+  const bodies: (Record<string, proto.IMessageKey> | null)[] = Object.values(unwrapped(message!));
+  for (const body of bodies) {
+    // The library does so for reactions.
+    for (const key of KEYS.map((name) => body?.[name]).filter((key) => key?.id)) {
+      cleanMessage({ key: sender, message: { reactionMessage: { key } } }, id, lid);
+    }
+  }
 }
 
 async function noteTimer({ key, message }: WAMessage, context: DecodeContext): Promise<void> {

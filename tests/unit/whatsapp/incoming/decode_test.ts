@@ -138,6 +138,23 @@ const ABOUT: [title: string, attrs: Record<string, string>, info: proto.IContext
 ];
 
 for (const [title, attrs, contextInfo, expected] of ABOUT) {
+  Deno.test("so is whatever else is about a message, in any envelope", async () => {
+    const key = { id: "X", fromMe: false, remoteJid: ME.lid };
+    const about: proto.IMessage[] = [
+      { declinePaymentRequestMessage: { key } },
+      { commentMessage: { targetMessageKey: key, message: { conversation: "hm" } } },
+      { statusQuotedMessage: { originalStatusId: key, text: "hm" } },
+      { sendPaymentMessage: { requestMessageKey: key } },
+      { groupMentionedMessage: { message: { reactionMessage: { key, text: "👍" } } } },
+    ];
+    for (const message of about) {
+      const field = Object.keys(message).join();
+      assert.deepEqual((await one(FROM_FRIEND, message)).details?.target, { messageId: "X", fromMe: true }, field);
+      const own = JSON.parse(JSON.stringify(message).replace('"fromMe":false', '"fromMe":true'));
+      assert.deepEqual((await one(FROM_FRIEND, own)).details?.target, { messageId: "X", fromMe: false }, field);
+    }
+  });
+
   Deno.test(`${title} is reported from the line's side`, async () => {
     const incoming = await one(attrs, { extendedTextMessage: { text: "x", contextInfo } });
     assert.deepEqual(Object.fromEntries(Object.keys(expected).map((name) => [name, incoming[name as "ad"]])), expected);
