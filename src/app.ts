@@ -18,6 +18,7 @@ import {
   pathsOf,
   placeOf,
 } from "./data/data_folder.ts";
+import type { FileSeal } from "./data/sealed_file.ts";
 import { openDiskMediaStore } from "./media/disk.ts";
 import { noMediaStore } from "./media/store.ts";
 import { withFairWrites } from "./media/fair_shares.ts";
@@ -109,7 +110,8 @@ async function elsewhere(config: Config, runtime: Runtime) {
     files: media === null ? null : filesOfBucket(openBucket(media, runtime), runtime),
   };
   return {
-    backup: (file: string) => backupShared(paths, file, { ...options, openShared: openOwn }),
+    backup: (file: string, seal: FileSeal | null) =>
+      backupShared(paths, file, { ...options, seal, openShared: openOwn }),
     restore: (file: string) => restoreShared(file, paths, options),
   };
 }
@@ -131,11 +133,12 @@ export const dataFolder = {
       kv.close();
     }
   },
-  async backup(config: Config, file: string, runtime: Runtime) {
+  /** `seal`: with what the backup is sealed; null for one that is not. */
+  async backup(config: Config, file: string, { runtime, seal }: { runtime: Runtime; seal: FileSeal | null }) {
     const shared = await elsewhere(config, runtime);
-    if (shared !== null) return await shared.backup(file);
+    if (shared !== null) return await shared.backup(file, seal);
     const { backup } = await import("./data/backup.ts");
-    return await backup(pathsOf(config.dataDir), file, engine);
+    return await backup(pathsOf(config.dataDir), file, engine, { seal });
   },
   /** Records that a backup was made. Needs no key, and migrates nothing. */
   async noteBackup(config: DataConfig, runtime: Runtime): Promise<void> {

@@ -1,10 +1,10 @@
 /** `paloma backup`, `restore` and `rekey`: all data of a gateway, copied to a file, restored from it, or re-encrypted. */
 import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
-import { syncFolder, temporarily, throughTempFolder, unlessMissing } from "../base/files.ts";
+import { throughTempFolder } from "../base/files.ts";
 import { assertNew, type BackupSummary } from "../data/backup.ts";
 import { backupName, backupTime } from "../data/kept_backups.ts";
-import { isSealedFile, openSealedFile, sealFile } from "../data/sealed_file.ts";
+import { isSealedFile, openSealedFile } from "../data/sealed_file.ts";
 import { systemClock, systemRandom } from "../runtime.ts";
 import { ROWS } from "../settings.ts";
 import { assertData, silentRuntime } from "./data.ts";
@@ -25,8 +25,8 @@ const KEEP_THE_KEY =
   "The secret key is not included: keep secret.key of the data folder (or PALOMA_SECRET_KEY) in another safe place.";
 /** How many of them are kept by default. */
 const KEPT = 7;
-/** Names of temporary files that a killed backup leaves, possibly unsealed. */
-const UNFINISHED = /^(paloma-[\dTZ-]+\.backup)(\.open|\.part|\.open\.part)$/;
+/** Names of temporary files that a killed backup leaves; one of an older version possibly unsealed. */
+const UNFINISHED = /^(paloma-[\dTZ-]+\.backup)(\.open|\.part|\.open\.part|\.part\.open)$/;
 /** Variable with the new secret key of `rekey`. */
 const NEW_KEY = "PALOMA_NEW_SECRET_KEY";
 /** Longer than any backup takes. */
@@ -58,17 +58,8 @@ export function addBackupCommands(root: Command): void {
       await assertData(config);
       const { dataFolder } = await import("../app.ts");
       void exitWhenAsked();
-      const summary = passphrase === null
-        ? await dataFolder.backup(config, file, silentRuntime)
-        : await throughFile(`${file}.open`, async (plain) => {
-          const summary = await dataFolder.backup(config, plain, silentRuntime);
-          await throughFile(`${file}.part`, async (sealed) => {
-            await sealFile(plain, sealed, { passphrase, random: systemRandom });
-            await Deno.rename(sealed, file);
-            await syncFolder(dirname(file));
-          });
-          return summary;
-        });
+      const seal = passphrase === null ? null : { passphrase, random: systemRandom };
+      const summary = await dataFolder.backup(config, file, { runtime: silentRuntime, seal });
       // The copy is complete, whatever becomes of this: a store may be on a disk that takes nothing.
       await dataFolder.noteBackup(config, silentRuntime).catch(({ message }: Error) =>
         printError(`When this backup was made could not be noted: ${message}`)
@@ -117,12 +108,6 @@ function target(file: string | undefined, { into, keep }: BackupOptions): string
   if (keep !== undefined && !/^[1-9]\d{0,3}$/.test(keep)) throw new Exit(2, `--keep: "${keep}" is not a number from 1`);
   if (file !== undefined) return file;
   return join(into!, backupName(systemClock.now()));
-}
-
-/** Runs with a temporary file; one of that name that was left is removed first. */
-async function throughFile<T>(path: string, run: (path: string) => Promise<T>): Promise<T> {
-  await unlessMissing(Deno.remove(path));
-  return await temporarily(path, run);
 }
 
 /**

@@ -13,6 +13,7 @@ import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine
 import { Change, type Kv, StoreError } from "../store/kv.ts";
 import { type DataPaths, inDataFolder, lockGateway } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
+import { type FileSeal, sealFile } from "./sealed_file.ts";
 
 export interface BackupSummary {
   /** Rows of the store's tables. */
@@ -32,6 +33,8 @@ export class BackupError extends OperatorError {
 const PART_BYTES = 1024 * 1024;
 /** Suffix of files that are still being written, here and in the media store. */
 const UNFINISHED = ".part";
+/** The same for what is yet to be sealed. */
+const OPEN = ".open";
 
 /** Throws BackupError if the file exists already, or its folder does not. */
 export async function assertNew(file: string): Promise<void> {
@@ -48,18 +51,35 @@ interface Fetch {
   files?: (() => Promise<void>) | null | undefined;
 }
 
-/** Writes a backup to `file`, which must not exist yet, in a folder that does. Throws BackupError, StoreError. */
+interface BackupOptions extends Fetch {
+  /** With what the backup is sealed; null or absent for one that is not. */
+  seal?: FileSeal | null | undefined;
+}
+
+/**
+ * Writes a backup to `file`, which must not exist yet, in a folder that does. Throws BackupError, StoreError,
+ * SealedFileError.
+ */
 export async function backup(
   data: DataPaths,
   file: string,
   engine: FileEngine,
-  { rows: fetchRows, files: fetchFiles }: Fetch = {},
+  { rows: fetchRows, files: fetchFiles, seal = null }: BackupOptions = {},
 ): Promise<BackupSummary> {
   const isThere = fetchRows || await inDataFolder(dirname(data.store), () => exists(data.store));
   if (!isThere) throw new BackupError(`there is no store at ${data.store}: nothing to back up`);
   await assertNew(file);
   return await writeWhole(file, engine, async (unfinished) => {
-    using archive = engine.createArchive(unfinished);
+    if (seal === null) return await fill(engine.createArchive(unfinished));
+    return await sealed(unfinished, seal, async (path, opened) => {
+      const archive = engine.createArchive(path);
+      await opened();
+      return await fill(archive);
+    });
+  });
+
+  async function fill(writer: ArchiveWriter): Promise<BackupSummary> {
+    using archive = writer;
     // A file is there before its row, and goes after it: files are copied before the snapshot, and then those added in
     // the meantime.
     const copied = new Map<string, number>();
@@ -71,6 +91,26 @@ export async function backup(
     await addFiles(archive, data.media, copied);
     archive.finish();
     return { rows, files: copied.size, bytes: [...copied.values()].reduce((sum, size) => sum + size, 0) };
+  }
+}
+
+/**
+ * Runs with the path of an empty file, and seals into `target` what is then in it. As soon as the file is open, `opened`
+ * takes its name away, so that nothing unsealed is left on disk however the process ends.
+ */
+async function sealed<T>(
+  target: string,
+  seal: FileSeal,
+  write: (path: string, opened: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const path = target + OPEN;
+  await unlessMissing(Deno.remove(path));
+  return await temporarily(path, async () => {
+    using file = await Deno.open(path, { createNew: true, read: true, write: true, mode: 0o600 });
+    // Windows removes no open file: there it is removed at the end.
+    const result = await write(path, () => Deno.remove(path).catch(() => {}));
+    await sealFile(file, target, seal);
+    return result;
   });
 }
 
@@ -166,10 +206,14 @@ async function writeWhole<T>(
       const result = await write(unfinished);
       await sync(unfinished);
       await Deno.rename(unfinished, file);
-      await syncFolder(dirname(file));
+      await syncFolder(dirname(file)).catch(async (error) => {
+        // A failure leaves no file that looks whole.
+        await Deno.remove(file);
+        throw error;
+      });
       return result;
     } catch (error) {
-      if (error instanceof BackupError || error instanceof StoreError) throw error;
+      if (error instanceof OperatorError || error instanceof StoreError) throw error;
       const failure = engine.storeError(error);
       const isFull = failure instanceof StoreError && failure.code === "full";
       throw isFull ? new BackupError(`there is no space left for ${file}`) : failure;

@@ -26,16 +26,17 @@ export async function isSealedFile(path: string): Promise<boolean> {
   return Buffer.compare(await readUpTo(file, MAGIC.length), MAGIC) === 0;
 }
 
-/** Seals the contents of `from` into the new file `to`, which is on disk when this resolves. Throws SealedFileError. */
-export async function sealFile(
-  from: string,
-  to: string,
-  { passphrase, random }: { passphrase: string; random: Random },
-): Promise<void> {
+/** What a file is sealed with. */
+export interface FileSeal {
+  passphrase: string;
+  random: Random;
+}
+
+/** Seals what is left to read of `source` into the empty file `to`. Throws SealedFileError. */
+export async function sealFile(source: Deno.FsFile, to: string, { passphrase, random }: FileSeal): Promise<void> {
   const salt = random.bytes(SALT_BYTES);
   const seal = makeSeal(passphraseKey(passphrase, salt), random);
-  using source = await Deno.open(from);
-  using target = await Deno.open(to, { createNew: true, write: true, mode: 0o600 });
+  using target = await Deno.open(to, { write: true });
   await write(target, Buffer.concat([MAGIC, salt]), to);
   let next = await readUpTo(source, FRAME_BYTES);
   for (let number = 0;; number++) {
@@ -50,16 +51,15 @@ export async function sealFile(
     const length = Buffer.alloc(4);
     length.writeUInt32BE(sealed.length);
     await write(target, Buffer.concat([length, sealed]), to);
-    if (last) break;
+    if (last) return;
   }
-  await target.sync();
 }
 
 /** Writes the unsealed contents to the new file `to`. Throws SealedFileError. */
 export async function openSealedFile(
   from: string,
   to: string,
-  { passphrase, random }: { passphrase: string; random: Random },
+  { passphrase, random }: FileSeal,
 ): Promise<void> {
   using source = await Deno.open(from);
   await readUpTo(source, MAGIC.length);

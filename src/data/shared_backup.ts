@@ -11,6 +11,7 @@ import { writeMany } from "../store/limits.ts";
 import { backup, BackupError, type BackupSummary, restore, type RestoreOptions } from "./backup.ts";
 import type { DataPaths } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
+import type { FileSeal } from "./sealed_file.ts";
 
 /** Files kept outside the data folder. */
 export interface FilesElsewhere {
@@ -28,8 +29,12 @@ interface SharedOptions extends RestoreOptions {
 }
 
 /** As `backup`. A server without snapshots is read while others write to it. Throws what `backup` throws. */
-export async function backupShared(data: DataPaths, file: string, options: SharedOptions): Promise<BackupSummary> {
-  const { engine, runtime, openShared, files } = options;
+export async function backupShared(
+  data: DataPaths,
+  file: string,
+  options: SharedOptions & { seal?: FileSeal | null },
+): Promise<BackupSummary> {
+  const { engine, runtime, openShared, files, seal } = options;
   return await withPaths(data, options, async (paths) => {
     const inFolder = async (run: (kv: Kv) => Promise<void>) => {
       const kv = await engine.open(paths.store, { runtime });
@@ -43,6 +48,7 @@ export async function backupShared(data: DataPaths, file: string, options: Share
     const shared = await openShared?.();
     try {
       return await backup(paths, file, engine, {
+        seal,
         rows: shared && (() => inFolder((copy) => copyRows(shared.rows(), copy))),
         files: saveFiles && (() => shared ? saveFiles(shared) : inFolder(saveFiles)),
       });

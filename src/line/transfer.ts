@@ -66,13 +66,17 @@ export async function exportLine(
     return { ...line, wanted: "exporting", wantedBefore, generation: line.generation + 1 };
   });
   const { line, messages } = await giveUp(deps, asked, options).catch(async (error) => {
+    let staysHere = false;
     await change(kv, lineId, (line) => {
+      staysHere = line.generation === asked.generation;
       // The owner may have asked for something else meanwhile.
-      if (line.generation !== asked.generation) return line;
+      if (!staysHere) return line;
       const restored = { ...line, wanted: line.wantedBefore ?? "connected" };
       // One that was logged out meanwhile waits for its owner, as ever.
       return line.linked ? { ...restored, generation: line.generation + 1 } : { ...restored, halted: true };
     });
+    // Elsewhere it would be a second copy of the link. If even this fails, it may be all that is left of it.
+    if (staysHere) await options.discard();
     throw error;
   });
   // If no gateway runs, the next one to start fails the messages in the queue before anything else.

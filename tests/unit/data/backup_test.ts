@@ -3,6 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { AlreadyRunning, type DataPaths, lockGateway } from "../../../src/data/data_folder.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
 import { backup as backupWith, BackupError, restore as restoreWith } from "../../../src/data/backup.ts";
+import { openSealedFile } from "../../../src/data/sealed_file.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
@@ -11,7 +12,8 @@ import { tempFolder } from "../../support/temp_folder.ts";
 
 const WRITER = new URL("../../support/store_writer.ts", import.meta.url).pathname;
 const runtime = systemRuntime(testRuntime().log);
-const backup = (data: DataPaths, file: string) => backupWith(data, file, denoKvFiles);
+const backup = (data: DataPaths, file: string, options: Parameters<typeof backupWith>[3] = {}) =>
+  backupWith(data, file, denoKvFiles, options);
 const restore = (file: string, data: DataPaths, mark = (_: Kv) => Promise.resolve()) =>
   restoreWith(file, data, { engine: denoKvFiles, runtime, mark });
 
@@ -300,4 +302,27 @@ Deno.test("a link that lies where a backup begins is replaced, and what it point
     await backup(data, file);
     assert.equal(await Deno.readTextFile(precious), "of somebody else");
     assert.ok((await Deno.lstat(file)).isFile);
+  }));
+
+Deno.test("while a sealed backup is made, nothing that can be read has a name", () =>
+  withBench(async ({ folder, data, fresh }) => {
+    const secret = "a text that nobody is to find on disk";
+    await withStore(data, (kv) => kv.commit(new Change().set(["row"], secret)));
+    const seal = { passphrase: "correct horse battery", random: runtime.random };
+    const [file, opened] = [join(folder, "s.backup"), join(folder, "opened")];
+    const there: string[] = [];
+    const files = async () => {
+      for await (const { name, isFile } of Deno.readDir(folder)) {
+        if (isFile) there.push(`${name} ${(await Deno.readFile(join(folder, name))).length}`);
+      }
+    };
+    // Also what an earlier one, killed, may have left.
+    for (const name of [".part", ".part.open"]) await Deno.writeTextFile(file + name, secret);
+    await backup(data, file, { files, seal });
+    assert.deepEqual(there, ["s.backup.part 0", "s.backup.part 0"]);
+    assert.deepEqual(Array.from(Deno.readDirSync(folder), ({ name }) => name).sort(), ["data", "s.backup"]);
+    assert.ok(!(await Deno.readTextFile(file)).includes(secret));
+    await openSealedFile(file, opened, seal);
+    await restore(opened, fresh);
+    await withStore(fresh, async (kv) => assert.equal((await kv.get(["row"])).value, secret));
   }));

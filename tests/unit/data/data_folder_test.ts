@@ -123,7 +123,7 @@ Deno.test("a backup that is restored opens with its own secret only", () =>
   withFolder(async (dataDir) => {
     const elsewhere = `${dataDir}-elsewhere`;
     await visit(dataDir, RIGHT, "acme");
-    await dataFolder.backup(readConfig({ PALOMA_DATA_DIR: dataDir }), `${dataDir}.backup`, runtime);
+    await dataFolder.backup(readConfig({ PALOMA_DATA_DIR: dataDir }), `${dataDir}.backup`, { runtime, seal: null });
     await dataFolder.restore(`${dataDir}.backup`, readConfig({ PALOMA_DATA_DIR: elsewhere }), runtime);
     await assertRefused(elsewhere, WRONG, /^PALOMA_SECRET_KEY/);
     await visit(elsewhere, RIGHT);
