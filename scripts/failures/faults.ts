@@ -1,4 +1,9 @@
-/** Breaks one call of a store: the n-th is refused, has an unknown result, comes late, or ends the process. */
+/**
+ * Breaks one call: of a store, which is refused, has an unknown result, comes late, or ends the process; of what answers
+ * webhooks and serves files; or of the disk.
+ */
+import { EgressError } from "../../src/egress/egress_error.ts";
+import type { SafeFetch } from "../../src/egress/safe_fetch.ts";
 import { type Change, StoreError } from "../../src/store/kv.ts";
 import type { MemoryKv } from "../../tests/support/memory_kv.ts";
 import { settle } from "../../tests/support/runtime.ts";
@@ -8,7 +13,17 @@ import { settle } from "../../tests/support/runtime.ts";
  * `late`: the call waits until all other work rests. `ends`: the process dies before a commit, and another one begins on what is on disk.
  */
 export const FAULTS = ["refused", "unknown", "late", "ends"] as const;
-export type Fault = typeof FAULTS[number];
+/** `unreachable`: the request does not get there. `unanswered`: it does, and its answer is lost. `torn`: so is the end of its body. */
+export const WEB_FAULTS = ["unreachable", "unanswered", "torn"] as const;
+/** What the system answers; `killed`: the process is. */
+export const DISK_FAULTS = ["ENOSPC", "EIO", "killed"] as const;
+type WebFault = typeof WEB_FAULTS[number];
+export type DiskFault = typeof DISK_FAULTS[number];
+export type Fault = typeof FAULTS[number] | WebFault | DiskFault;
+
+export function isOfWeb(fault: Fault): fault is WebFault {
+  return (WEB_FAULTS as readonly Fault[]).includes(fault);
+}
 
 export interface Calls {
   /** How many there were; of commits alone for `unknown` and `ends`. */
@@ -51,5 +66,23 @@ export function breakCall(kv: MemoryKv, fault: Fault, n: number): Calls {
       yield* await rows();
     })();
   }) as typeof list;
+  return calls;
+}
+
+/** As `breakCall`, for requests. */
+export function breakRequest(web: Pick<SafeFetch, "fetch">, fault: WebFault, n: number): Calls {
+  const { fetch } = web;
+  const calls: Calls = { count: 0, mend: () => void (web.fetch = fetch) };
+  web.fetch = async (request) => {
+    if (++calls.count !== n) return await fetch(request);
+    if (fault === "unreachable") throw new EgressError("unreachable", `request ${n} was broken`);
+    const answer = await fetch(request);
+    if (fault === "unanswered") throw new EgressError("timeout", `the answer to request ${n} was broken`);
+    const torn = () => {
+      throw new EgressError("bad_response", `the body of answer ${n} was broken`);
+    };
+    const body = answer.body.pipeThrough(new TransformStream({ transform: torn, flush: torn }));
+    return { ...answer, body, discard: () => body.cancel() };
+  };
   return calls;
 }

@@ -1,6 +1,8 @@
 /** A journey on which calls of the store break, and the steps that several share. */
+import type { SafeFetch } from "../../src/egress/safe_fetch.ts";
 import type { ApiWorld } from "../../tests/support/api_world.ts";
 import { plainIncoming } from "../../tests/support/incoming.ts";
+import type { Fault } from "./faults.ts";
 
 export interface Journey {
   name: string;
@@ -10,6 +12,35 @@ export interface Journey {
   act(world: ApiWorld, on: string): Promise<boolean>;
   /** An event that it must leave. */
   event?: string;
+  /** What webhooks and addresses of files are answered by, if it needs that. */
+  web?(): Web;
+  /** Whether it waits for files on disk. */
+  isOnDisk?: boolean;
+  /** Those that it is tried with; all of the store's if left out. */
+  faults?: readonly Fault[];
+}
+
+/** Something that is done while calls break. */
+export interface Trial {
+  name: string;
+  faults: readonly Fault[];
+  event?: string;
+  /** Does it with the n-th call broken, from 1; none if `n` is 0. */
+  run(fault: Fault, n: number): Promise<Outcome>;
+}
+
+export interface Outcome {
+  /** How many calls there were. */
+  calls: number;
+  /** Whether it succeeded in the end. */
+  isDone: boolean;
+  /** What is left, as numbers to be compared. */
+  left: ReadonlyMap<string, number>;
+}
+
+/** The other side of requests; `seen`: what it was asked, each once. */
+export interface Web extends Pick<SafeFetch, "fetch"> {
+  seen: Set<string>;
 }
 
 export const ANA = "491555000001";

@@ -1,6 +1,7 @@
 /** What is done while calls of the store break: each journey tries again as its client, the network or a clock would. */
 import { ANSWERS } from "./answers.ts";
 import { ANA, call, isDone, type Journey, pausedLine, receive, waiting } from "./journey.ts";
+import { OTHERS } from "./others.ts";
 
 export const JOURNEYS: readonly Journey[] = [
   {
@@ -69,4 +70,5 @@ export const JOURNEYS: readonly Journey[] = [
     act: async (world, id) => [200, 204, 404].includes(await call(world, "DELETE", `/v1/sessions/${id}`)),
   },
   ...ANSWERS,
+  ...OTHERS,
 ];

@@ -1,9 +1,9 @@
 /** Tries a journey with each of its calls broken, and holds what is then in the store against what it leaves unbroken. */
-import { settleAllRefunds } from "../../src/message/history/counts.ts";
+import { basename } from "node:path";
 import { ApiWorld } from "../../tests/support/api_world.ts";
 import { settle } from "../../tests/support/runtime.ts";
-import { breakCall, type Fault } from "./faults.ts";
-import type { Journey } from "./journey.ts";
+import { breakCall, breakRequest, type Fault, FAULTS, isOfWeb } from "./faults.ts";
+import type { Journey, Outcome, Trial, Web } from "./journey.ts";
 
 export interface Tried {
   /** Calls that were broken, one a run. */
@@ -15,67 +15,94 @@ export interface Tried {
 const TRIES = 5;
 /** How much time goes by during a try, and then until all that was put off is done. */
 const TRY_MS = 30_000;
+const TURNS_OF_THE_DISK = 20;
 
-/** `upTo`: breaks no later call than this. */
-export async function tryAll(journey: Journey, fault: Fault, upTo = Infinity): Promise<Tried> {
-  const clean = await run(journey, fault, 0);
-  if (!clean.isDone) throw new Error(`${journey.name} fails though nothing breaks`);
-  const { event } = journey;
-  if (event && !clean.left.has(`events ${event}`)) throw new Error(`${journey.name} leaves no ${event}`);
+/** Breaks each call up to `upTo`, or one of so many. */
+export async function tryAll(
+  { name, event, run }: Trial,
+  fault: Fault,
+  { upTo = Infinity, oneOf = 1 }: { upTo?: number | undefined; oneOf?: number } = {},
+): Promise<Tried> {
+  const clean = await run(fault, 0);
+  if (!clean.isDone) throw new Error(`${name} fails though nothing breaks`);
+  if (event && !clean.left.has(`events ${event}`)) throw new Error(`${name} leaves no ${event}`);
   const broken: string[] = [];
-  const points = Math.min(clean.calls, upTo);
-  for (let n = 1; n <= points; n++) {
-    const { left, isDone } = await run(journey, fault, n);
+  let points = 0;
+  for (let n = 1; n <= Math.min(clean.calls, upTo); n += oneOf) {
+    points++;
+    const { left, isDone } = await run(fault, n);
     const differences = isDone ? differencesOf(clean.left, left) : ["it never succeeds"];
-    if (differences.length > 0) broken.push(`${journey.name}, call ${n} ${fault}: ${differences.join(", ")}`);
+    if (differences.length > 0) broken.push(`${name}, call ${n} ${fault}: ${differences.join(", ")}`);
   }
   return { points, broken };
 }
 
-async function run({ prepare, act }: Journey, fault: Fault, n: number) {
-  let world = await ApiWorld.open();
+/** A journey through the API, in which the calls of the store break, or those of the web. */
+export function inWorld(journey: Journey): Trial {
+  const { name, event, faults = FAULTS } = journey;
+  return { name, faults, ...(event ? { event } : {}), run: (fault, n) => run(journey, fault, n) };
+}
+
+async function run(
+  { prepare, act, web: makeWeb, isOnDisk = false }: Journey,
+  fault: Fault,
+  n: number,
+): Promise<Outcome> {
+  const web = makeWeb?.();
+  let world = await ApiWorld.open({ web });
   try {
     const on = await prepare(world);
     await settle();
-    const calls = breakCall(world.kv, fault, n);
+    const calls = isOfWeb(fault) ? breakRequest(web!, fault, n) : breakCall(world.kv, fault, n);
     let isDone = false;
     for (let i = 0; i < TRIES && !isDone; i++) {
-      world = await living(world);
+      world = await living(world, web);
       const over = world.runtime.clock.advance(TRY_MS);
       // Who waits for a late answer asks again meanwhile.
       const tries = Array.from({ length: fault === "late" ? 2 : 1 }, () => act(world, on).catch(() => false));
       isDone = await Promise.race([Promise.all(tries).then((done) => done.includes(true)), over.then(() => false)]);
       await over;
+      if (isOnDisk) await rest(world);
     }
-    world = await living(world);
+    world = await living(world, web);
     const { count } = calls;
     calls.mend();
     await world.runtime.clock.advance(TRY_MS);
+    if (isOnDisk) await rest(world);
     await settle();
     // A sweep of the gateway does it.
-    await settleAllRefunds(world.kv);
-    return { calls: count, isDone, left: censusOf(world) };
+    await world.sweeps["quota of cancelled messages"]();
+    return { calls: count, isDone, left: await censusOf(world, web) };
   } finally {
     await world.close();
   }
 }
 
+/** Lets what waits for the disk, in real time, go on. */
+async function rest({ runtime: { clock } }: ApiWorld): Promise<void> {
+  for (let i = 0; i < TURNS_OF_THE_DISK; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await clock.advance(1_000);
+  }
+}
+
 /** Another process on the same data, if this one has died. */
-async function living(world: ApiWorld): Promise<ApiWorld> {
+async function living(world: ApiWorld, web?: Web): Promise<ApiWorld> {
   if (world.kv.commitsLeft >= 0) return world;
   await world.die();
-  const next = await ApiWorld.open({ after: world });
+  const next = await ApiWorld.open({ after: world, web });
   await settle();
   return next;
 }
 
 /** A process tells it again when it begins. */
 const TOLD_AGAIN = "session.connected";
-/** Events are counted by name; when a key was last used is noted where it can be. */
-const NOT_COUNTED = new Set(["event", "event_bytes", "account_key_used"]);
+/** Events are counted by name, when a key was last used is noted where it can be, and who asks twice erases twice. */
+const NOT_COUNTED = new Set(["event", "event_bytes", "account_key_used", "erasure_done"]);
 
 /** Rows by family, the sums of counters, statuses, events, and what the network was given. */
-function censusOf({ kv: { disk }, network }: ApiWorld): Map<string, number> {
+async function censusOf(world: ApiWorld, web?: Web): Promise<Map<string, number>> {
+  const { kv: { disk }, network } = world;
   const census = new Map<string, number>();
   const count = (name: string, amount = 1) => census.set(name, (census.get(name) ?? 0) + amount);
   for (const { key, value } of disk.rows.values()) {
@@ -88,6 +115,12 @@ function censusOf({ kv: { disk }, network }: ApiWorld): Map<string, number> {
     if (typeof status === "string") count(`${family} ${status}`);
   }
   count("messages that the network saw", new Set(network.departures.map(({ networkId }) => networkId)).size);
+  // Those without a row are removed a day later.
+  const onDisk = new Set((await world.files()).map((path) => basename(path)));
+  for (const { key: [family, id] } of disk.rows.values()) {
+    if (family === "file") count(onDisk.has(String(id)) ? "files" : "lost files");
+  }
+  if (web) count("requests that the web saw", web.seen.size);
   return census;
 }
 

@@ -203,7 +203,12 @@ export async function lockGateway(dataDir: string, engine: Pick<FileEngine, "try
   const lock = await inDataFolder(dataDir, async () => {
     await Deno.mkdir(dataDir, { recursive: true, mode: 0o700 });
     const taken = await engine.tryLock(join(dataDir, GATEWAY_LOCK));
-    if (taken !== null) await giveToOwner(join(dataDir, GATEWAY_LOCK));
+    try {
+      if (taken !== null) await giveToOwner(join(dataDir, GATEWAY_LOCK));
+    } catch (error) {
+      taken?.release();
+      throw error;
+    }
     return taken;
   });
   if (lock !== null) return lock;

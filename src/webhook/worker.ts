@@ -44,6 +44,8 @@ export class Worker implements Service {
   #webhook: WebhookRow;
   #parts: Parts | null = null;
   #unsubscribe = () => {};
+  /** Set while a wake after a failure of the store is due. */
+  #cancelWake: (() => void) | null = null;
   #beginning: Promise<void> | null = null;
   #ending: Promise<void> | null = null;
 
@@ -174,6 +176,7 @@ export class Worker implements Service {
   async #end(): Promise<void> {
     this.#unsubscribe();
     this.#stopping.abort();
+    this.#cancelWake?.();
     await this.#beginning;
     const cancel = this.#context.runtime.clock.after(STOP_GRACE_MS, () => this.#dropping.abort());
     await this.#attempts.idle();
@@ -186,7 +189,11 @@ export class Worker implements Service {
 
   #storeFailed(error: unknown): void {
     this.#logTrouble(error);
-    this.#context.runtime.clock.after(STORE_PAUSE_MS, () => this.wake());
+    // One for all: each wake may fail twice, and they would double every second.
+    this.#cancelWake ??= this.#context.runtime.clock.after(STORE_PAUSE_MS, () => {
+      this.#cancelWake = null;
+      this.wake();
+    });
   }
 
   #logTrouble(error: unknown): void {

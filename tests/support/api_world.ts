@@ -33,15 +33,18 @@ import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
 import { DiskShares, withFairWrites } from "../../src/media/fair_shares.ts";
+import { makeFetchAttachment } from "../../src/message/fetch_attachment.ts";
 import { OptOuts } from "../../src/message/opt_outs.ts";
 import type { Message } from "../../src/message/message.ts";
 import { makeQueuedCount } from "../../src/message/history/counts.ts";
 import { Recorder } from "../../src/message/record.ts";
 import { makeMetrics } from "../../src/ops/metrics.ts";
+import { type SweepWork, sweepWork } from "../../src/ops/sweep_work.ts";
 import { addCloud } from "../../src/cloud/cloud.ts";
 import { addMcp } from "../../src/mcp/mcp.ts";
 import { makePasswords } from "../../src/panel/logins/password.ts";
 import { addPanel } from "../../src/panel/panel.ts";
+import { removePanelRows } from "../../src/panel/sweep.ts";
 import { Change } from "../../src/store/kv.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
@@ -93,6 +96,8 @@ export interface ApiWorldOptions {
   services?: Partial<Services>;
   /** Begins anew on what this one left, as after a crash. */
   after?: ApiWorld;
+  /** Answers requests to webhooks and for files. Left out: there is no network, and files are not fetched. */
+  web?: Pick<SafeFetch, "fetch"> | undefined;
 }
 
 const SANDBOX = DEFAULT_PLANS.find(({ name }) => name === "sandbox")!;
@@ -110,6 +115,8 @@ export class ApiWorld implements ApiStage {
   links!: MediaLinks;
   app!: Hono<ApiEnv>;
   services!: Services;
+  /** The work of the sweeps, which do not run by themselves. */
+  sweeps!: SweepWork;
   /** The accounts as a command in another process sees them. */
   otherProcess!: () => Accounts;
   #folder!: string;
@@ -129,7 +136,7 @@ export class ApiWorld implements ApiStage {
     return world;
   }
 
-  async #boot({ plan, trustedProxies = [], publicUrl = null, services, after }: ApiWorldOptions): Promise<void> {
+  async #boot({ plan, trustedProxies = [], publicUrl = null, services, after, web }: ApiWorldOptions): Promise<void> {
     const { runtime, kv } = this;
     this.#folder = await Deno.makeTempDir({ prefix: "paloma-api-" });
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
@@ -166,6 +173,14 @@ export class ApiWorld implements ApiStage {
       wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
       queueChanged,
     });
+    const shared = withFairWrites(media, runtime.clock);
+    const safeFetch: SafeFetch = {
+      ...makeSafeFetch({ clock: runtime.clock, allow: readAllowList([]), resolve: publicName }),
+      fetch: web
+        ? (request) => web.fetch(request)
+        : () => Promise.reject(new EgressError("unreachable", "there is no network here")),
+      proxy: () => Promise.reject(new Error("no proxies here")),
+    };
     const session = {
       sessionName: names.of,
       optOuts,
@@ -176,9 +191,11 @@ export class ApiWorld implements ApiStage {
       recorder,
       files: media,
       fetchPreview: () => Promise.resolve(null),
-      fetchAttachment: async ({ id }: Message) => {
-        await recorder.drop(id, { code: "file_unavailable", message: "Files are not fetched here." });
-      },
+      fetchAttachment: web
+        ? makeFetchAttachment({ kv, runtime, safeFetch, files: shared, recorder })
+        : async ({ id }: Message) => {
+          await recorder.drop(id, { code: "file_unavailable", message: "Files are not fetched here." });
+        },
       plan: () => Promise.resolve(pausesOnly),
       events,
       media: { take: () => Promise.resolve(null) },
@@ -196,11 +213,6 @@ export class ApiWorld implements ApiStage {
       plansChanged: () => Promise.resolve(false),
       sessions: () => Promise.resolve((_, line, changed) => new LineSession(session, line, changed)),
     });
-    const safeFetch: SafeFetch = {
-      ...makeSafeFetch({ clock: runtime.clock, allow: readAllowList([]), resolve: publicName }),
-      fetch: () => Promise.reject(new EgressError("unreachable", "there is no network here")),
-      proxy: () => Promise.reject(new Error("no proxies here")),
-    };
     const dispatcher = this.#dispatcher = new Dispatcher({
       kv,
       events,
@@ -210,6 +222,23 @@ export class ApiWorld implements ApiStage {
       bell,
       formats: formatsOn(kv),
       holder: soleHolder(kv, WEBHOOK),
+    });
+    this.sweeps = sweepWork({
+      kv,
+      runtime,
+      bell,
+      events,
+      recorder,
+      network: this.network,
+      sweepChunks: () => Promise.resolve(0),
+      media: { ...media, sweepOrphans: () => Promise.resolve(0) },
+      shares: new DiskShares(),
+      mediaBytes: Infinity,
+      queueChanged,
+      removeAbove: (accountId) => removePanelRows(kv, accountId),
+      eventDays: 30,
+      eventBytes: 1e9,
+      historyDays: 365,
     });
     const metrics = makeMetrics();
     const made = makeServices({
@@ -231,7 +260,7 @@ export class ApiWorld implements ApiStage {
       lookups,
       webhookOwner: dispatcher,
       safeFetch,
-      media: withFairWrites(media, runtime.clock),
+      media: shared,
       links,
       diskShares: new DiskShares(),
       budgets: makeBudgets({ bodyBytes: 0, metrics, clock: runtime.clock }),
