@@ -58,6 +58,14 @@ inBrowser(
       found.push(...await faultsOf(page, "a guide"));
       await page.getByRole("link", { name: "Next Events" }).click();
       await page.getByRole("heading", { name: "Events", level: 1, exact: true }).waitFor();
+
+      // A program, and the commands that run it: a box for each, with this gateway's address and the reader's key.
+      await page.getByRole("link", { name: "Send a first message" }).click();
+      await page.getByLabel("API key").fill("pk_of_a_reader");
+      const commands = page.locator("pre").filter({ hasText: "python3 first.py 4" });
+      await commands.filter({ hasText: `PALOMA_URL=${origin}/v1` }).filter({ hasText: "pk_of_a_reader" }).waitFor();
+      assert.equal(await page.locator("main .code").count(), await page.locator("main pre").count());
+      found.push(...await faultsOf(page, "a recipe"));
       assert.deepEqual(found, []);
       assertQuiet();
     }),

@@ -55,34 +55,22 @@ export function sampleBox(languages, draw) {
   const box = el(
     "div",
     {},
-    tabs.length < 2 ? null : el("div", { class: "tabs", role: "group", "aria-label": "Language of the samples" }, tabs),
+    el("div", { class: "tabs", role: "group", "aria-label": "Language of the samples" }, tabs),
     el("div", { class: "code" }, copyButton(() => pre.textContent, pre), pre),
   );
   return { box, redraw };
 }
 
-const TABS = { sh: "curl", js: "JavaScript", ts: "TypeScript", python: "Python", php: "PHP", go: "Go" };
 const ROOT = new URL("..", import.meta.url).href.slice(0, -1);
 
-/**
- * Makes boxes of a guide's samples, coloured, with the reader's key and this gateway's address. Samples that follow each
- * other without a word between them are one in several languages.
- */
+/** Makes boxes of a guide's samples, coloured, with the reader's key and this gateway's address. */
 export function fillSamples(main) {
   for (const pre of main.querySelectorAll("pre")) {
-    if (!pre.isConnected) continue;
-    const samples = [pre];
-    const next = () => samples.at(-1).nextElementSibling;
-    while (languageIn(pre) in TABS && next()?.matches("pre") && languageIn(next()) in TABS) samples.push(next());
-    const texts = new Map(
-      samples.map((one) => [TABS[languageIn(one)], { language: languageIn(one), text: one.textContent }]),
-    );
-    const { box } = sampleBox([...texts.keys()], (shown, name) => {
-      const { language, text } = texts.get(name);
-      colour(shown, filled(text), language);
-    });
-    for (const one of samples.slice(1)) one.remove();
+    const [text, language] = [pre.textContent, languageIn(pre)];
+    const box = el("div", { class: "code" }, copyButton(() => pre.textContent, pre));
     pre.replaceWith(box);
+    box.append(pre);
+    keepDrawn(() => colour(pre, filled(text), language));
   }
 }
 
