@@ -4,71 +4,13 @@ import type { Page } from "playwright-core";
 import { faultsOf, SIZES } from "../support/axe.ts";
 import { inBrowser } from "../support/browser.ts";
 import { hasNginx, startNginx } from "../support/nginx.ts";
+import { CUSTOMER, furnish, LINE, open } from "../support/furnished_panel.ts";
 import { accountPage, asOperator, join, operatorLink, panelOf, scanFrom } from "../support/panel_pages.ts";
-import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { openStage, withStage } from "../support/stage.ts";
 import { tempFolder } from "../support/temp_folder.ts";
 
-const LINE = "4915100000001";
-const CUSTOMER = "4917000000001";
 /** Compressed, of all that a page loads from nothing. */
 const MOST_BYTES = 70_000;
-
-/** Something of everything, so that no page is empty; every page's address. */
-async function furnish(stage: Stage): Promise<string[]> {
-  const line = await stage.linkLine(LINE);
-  await stage.addPhone(CUSTOMER);
-  const text = "Hello from the panel's test";
-  stage.secrets.add(text);
-  const messageId = await stage.sendText(line, CUSTOMER, text);
-  await stage.status(messageId, "sent");
-  const { data: unlinked } = await stage.api.call("POST", "/sessions", { name: "Not linked yet" });
-  const { data: byCode } = await stage.api.call("POST", "/sessions", {
-    name: "By code",
-    pairingPhone: "4915100000009",
-  });
-  const { data: webhook } = await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/hook" });
-  stage.secrets.add(webhook.secret);
-  await stage.api.call("POST", `/webhooks/${webhook.id}/test`);
-  const account = [
-    "",
-    "/lines",
-    "/messages",
-    "/bulks",
-    "/bulks/new",
-    "/chats",
-    "/send",
-    "/approvals",
-    "/templates",
-    "/webhooks",
-    "/events",
-    "/opt-outs",
-    "/key",
-    "/people",
-  ];
-  const gateway = ["", "/accounts", "/plans", "/lines", "/deliveries", "/people", "/audit", "/maintenance"];
-  const messages = Array.from({ length: 3 }, (_, i) => ({ to: CUSTOMER, text: `${text}, bulk ${i}` }));
-  const { bulkId } = await stage.api.call("POST", "/messages/send/bulk", { sessionId: line.sessionId, messages });
-  return [
-    ...account.map((below) => accountPage(stage, below)),
-    accountPage(stage, `/lines/${line.sessionId}`),
-    accountPage(stage, `/lines/${unlinked._id}`),
-    accountPage(stage, `/lines/${byCode._id}`),
-    accountPage(stage, `/messages/${messageId}`),
-    accountPage(stage, `/bulks/${bulkId}`),
-    accountPage(stage, `/chats/${line.sessionId}/${CUSTOMER}`),
-    accountPage(stage, `/webhooks/${webhook.id}`),
-    ...gateway.map((below) => `${panelOf(stage)}/gateway${below}`),
-    `${panelOf(stage)}/me`,
-    `${panelOf(stage)}/nowhere`,
-  ];
-}
-
-/** The page with what it asks for, drawn. */
-async function open(page: Page, url: string): Promise<void> {
-  await page.goto(url);
-  await page.locator("main h1").first().waitFor();
-  await page.getByText("Loading…").first().waitFor({ state: "detached" });
-}
 
 /** Counts what the page loads, nothing of it from a cache. */
 async function weigh(page: Page) {

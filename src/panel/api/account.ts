@@ -2,9 +2,10 @@
 import { partOfNumber } from "../../base/phone_number.ts";
 import { z } from "zod";
 import { type Account, ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/account.ts";
-import { invalid } from "../../errors.ts";
+import { invalid, notFound } from "../../errors.ts";
 import type { LoggedEvent } from "../../event/event.ts";
-import { fits } from "../../event/log.ts";
+import { fits, orderOf } from "../../event/log.ts";
+import { eventKeys } from "../../event/rows.ts";
 import { feedEventOf } from "../../http/resources/feed_stream.ts";
 import type { Parts } from "./parts.ts";
 
@@ -15,7 +16,7 @@ const MOST_NAMES = 60;
 const DAY_MS = 24 * 60 * 60_000;
 const ACCOUNT = "/accounts/:accountId";
 export function addAccountPages(parts: Parts): void {
-  const { guard, accounts, lines, chatHistory, events, webhooks, deliveries, usage, budgets, runtime: { clock } } =
+  const { guard, kv, accounts, lines, chatHistory, events, webhooks, deliveries, usage, budgets, runtime: { clock } } =
     parts;
 
   guard.account({ method: "GET", path: ACCOUNT, agents: true }, ({ account, visitor }) => {
@@ -73,6 +74,13 @@ export function addAccountPages(parts: Parts): void {
     const chats = (query("chats") ?? "").split(",").filter(Boolean).slice(0, MOST_NAMES);
     const names = await chatHistory.names({ lineId: line.id, accountId: account.id }, chats);
     return { data: Object.fromEntries(names) };
+  });
+
+  // As a webhook gets it, while it is kept.
+  guard.account({ method: "GET", path: `${ACCOUNT}/events/:eventId` }, async ({ account: { id }, param }) => {
+    const { value } = await kv.get(eventKeys.event(id, orderOf(param("eventId"))));
+    if (value === null) throw notFound("event");
+    return { data: shownEvent(value) };
   });
 
   // Which webhooks an event was delivered to, and how that went.

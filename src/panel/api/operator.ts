@@ -2,9 +2,9 @@
 import { statfsSync } from "node:fs";
 import { z } from "zod";
 import type { Account } from "../../account/account.ts";
-import { parseHours, printHours } from "../../account/hours.ts";
-import { DEFAULT_PLAN, type Plan } from "../../account/plan.ts";
-import { invalid, notFound } from "../../errors.ts";
+import { WEEKDAYS } from "../../account/hours.ts";
+import { DEFAULT_PLAN } from "../../account/plan.ts";
+import { notFound } from "../../errors.ts";
 import { VERSION } from "../../shipped.ts";
 import type { Parts } from "./parts.ts";
 
@@ -140,8 +140,9 @@ const PlanChange = z.strictObject({
   eventStreams: z.number().optional(),
   templates: z.number().optional(),
   verifications: z.number().optional(),
-  /** In the format of `plan set --hours`; null for no restriction. */
-  hours: z.string().max(200).nullable().optional(),
+  /** Null for no restriction. */
+  hours: z.strictObject({ days: z.array(z.enum(WEEKDAYS)), from: z.string(), to: z.string(), timeZone: z.string() })
+    .nullable().optional(),
   newChatsDaily: limit.optional(),
   warmUp: z.boolean().optional(),
   typingMs: z.number().optional(),
@@ -152,7 +153,7 @@ function addPlans({ guard, accounts, plans }: Parts): void {
     const used = new Map<string, number>();
     for (const { plan } of await accounts.list()) used.set(plan, (used.get(plan) ?? 0) + 1);
     const data = (await plans.list()).map((plan) => ({
-      ...planView(plan),
+      ...plan,
       accounts: used.get(plan.name) ?? 0,
       isDefault: plan.name === DEFAULT_PLAN,
     }));
@@ -160,16 +161,8 @@ function addPlans({ guard, accounts, plans }: Parts): void {
   });
 
   guard.operator({ method: "PUT", path: "/operator/plans/:name", body: PlanChange }, async ({ param, body, did }) => {
-    const { hours: text, ...rest } = body;
-    const hours = text == null ? text : parseHours(text);
-    if (text && !hours) throw invalid("hours", 'must be like "mon-fri 09:00-18:00 Europe/Madrid"');
-    const plan = await plans.set({ ...rest, hours, name: param("name") });
+    const plan = await plans.set({ ...body, name: param("name") });
     await did(`plan_set: ${plan.name}`, null);
-    return { data: planView(plan) };
+    return { data: plan };
   });
-}
-
-/** Returns the plan with its hours as text, as the form edits them. */
-function planView(plan: Plan) {
-  return { ...plan, hours: plan.hours && printHours(plan.hours) };
 }

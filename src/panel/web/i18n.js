@@ -91,6 +91,12 @@ export function exactly(at) {
   return new Intl.DateTimeFormat(locale(), { dateStyle: "full", timeStyle: "long" }).format(new Date(at));
 }
 
+/** Returns the short name of a day of the week; 0 is Monday. */
+export function weekday(day) {
+  // The first of January 2024 was a Monday.
+  return new Intl.DateTimeFormat(locale(), { weekday: "short", timeZone: "UTC" }).format(Date.UTC(2024, 0, 1 + day));
+}
+
 export function bytes(n) {
   const step = Math.min(4, Math.max(0, Math.floor(Math.log2(Math.max(1, n)) / 10)));
   const digits = 10 ** (step > 1 ? 1 : 0);

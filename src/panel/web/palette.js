@@ -1,9 +1,10 @@
-// The command palette (Ctrl K): goes to a page, a chat by name or number, or a message by its id.
-import { api } from "./api.js";
+// The command palette (Ctrl K): goes to a page, a chat by name or number, or a message by its id, and does what is
+// asked for most.
+import { api, call, isAgent, session } from "./api.js";
 import { html, useEffect, useRef, useState } from "./html.js";
 import { t } from "./i18n.js";
 import { go } from "./router.js";
-import { Dialog } from "./ui.js";
+import { Dialog, toast } from "./ui.js";
 import { phone } from "./words.js";
 
 /** A search for chats starts after this time without typing. */
@@ -18,7 +19,11 @@ const plain = (text) => text.toLowerCase().normalize("NFD").replaceAll(/\p{M}/gu
 export function Palette({ pages, account, close }) {
   const [typed, setTyped] = useState("");
   const [chats, setChats] = useState([]);
+  const [queues, setQueues] = useState([]);
   const [at, setAt] = useState(0);
+  useEffect(() => {
+    if (account !== null && !isAgent()) queueActions(account).then(setQueues, () => {});
+  }, [account]);
   const list = useRef(null);
   const words = typed.trim();
   useEffect(() => {
@@ -35,18 +40,22 @@ export function Palette({ pages, account, close }) {
       clearTimeout(timer);
     };
   }, [account, words]);
+  const isMeant = ([name]) => plain(name).includes(plain(words));
+  /** `[kind, name, to]` each; `to` is a path, or does the work and resolves to what it has done. */
   const found = [
     ...(account !== null && /^msg_\w+$/.test(words)
       ? [[t("Message"), words, `/accounts/${account}/messages/${words}`]]
       : []),
-    ...pages.filter(([name]) => plain(name).includes(plain(words))).map(([name, to]) => [t("Page"), name, to]),
+    ...pages.filter(isMeant).map(([name, to]) => [t("Page"), name, to]),
+    ...[...actions(account), ...queues].filter(isMeant).map(([name, to]) => [t("Action"), name, to]),
     ...chats,
   ];
   const chosen = Math.min(at, found.length - 1);
   useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen]);
   const open = (to) => {
     close();
-    go(to);
+    if (typeof to === "string") go(to);
+    else to().then((done) => toast(done), ({ message }) => toast(message, "bad"));
   };
   const onKeyDown = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -60,12 +69,13 @@ export function Palette({ pages, account, close }) {
       <form class="palette" role="search" onSubmit=${(event) => event.preventDefault()}>
         <input type="search" role="combobox" aria-label=${t("Go to")} aria-expanded="true" aria-controls="palette"
           aria-autocomplete="list" aria-activedescendant=${found.length > 0 ? `palette-${chosen}` : undefined}
-          placeholder=${t("a page, a chat, or a message's ID")} autocomplete="off" value=${typed}
+          placeholder=${t("a page, a chat, an action, or a message's ID")} autocomplete="off" value=${typed}
           onInput=${({ target }) => setTyped(target.value)} onKeyDown=${onKeyDown} />
         ${found.length === 0 && html`<p class="empty" role="status">${t("No matches")}</p>`}
         <ul id="palette" role="listbox" aria-label=${t("Go to")} ref=${list}>${found.map(([kind, name, to], i) =>
           html`
-            <li key=${to} id=${`palette-${i}`} role="option" aria-selected=${i === chosen} onClick=${() => open(to)}>
+            <li key=${kind + name} id=${`palette-${i}`} role="option" aria-selected=${i === chosen} onClick=${() =>
+              open(to)}>
               <span class="clip grow">${name}</span><span class="small soft">${kind}</span></li>
           `
         )}</ul>
@@ -88,4 +98,43 @@ async function chatsOf(account, words) {
     }),
   );
   return found.flat();
+}
+
+/** What the person may do from here, by name: the path of the page that does it, or of its dialog. */
+function actions(account) {
+  const { person } = session.get();
+  const ofAccount = [
+    [t("Link a line"), "/lines?open=new"],
+    [t("New bulk"), "/bulks/new"],
+    [t("Add a webhook"), "/webhooks?open=new"],
+    [t("Invite someone"), "/people?open=new"],
+  ];
+  return [
+    ...(account === null || isAgent() ? [] : ofAccount.map(([name, below]) => [name, `/accounts/${account}${below}`])),
+    ...(person.operator
+      ? [
+        [t("New account"), "/gateway/accounts?open=new"],
+        [t("Invite an operator"), "/gateway/people?open=new"],
+        [t("Back up now"), backUp],
+      ]
+      : []),
+  ];
+}
+
+async function backUp() {
+  await call("POST", "/operator/backups");
+  return t("The backup is being made.");
+}
+
+/** Resolves to what pauses and resumes the queue of each line. */
+async function queueActions(account) {
+  const { data: lines } = await api(account, "GET", "/sessions");
+  const change = (line, verb, done) => async () => {
+    await api(account, "POST", `/sessions/${line._id}/queue/${verb}`);
+    return done;
+  };
+  return lines.slice(0, MOST_LINES).flatMap((line) => [
+    [t("Pause the queue of {line}", { line: line.name }), change(line, "pause", t("The queue is paused."))],
+    [t("Resume the queue of {line}", { line: line.name }), change(line, "resume", t("The queue is sending again."))],
+  ]);
 }

@@ -1,5 +1,5 @@
 // Real URLs without page loads. Paths are relative to `/panel`, wherever that is.
-import { makeStore, useEffect } from "./html.js";
+import { makeStore, useEffect, useState, useStore } from "./html.js";
 
 /** After this time the page is no longer scrolled, because somebody may be reading it. */
 const GROWN_WITHIN_MS = 3_000;
@@ -28,6 +28,21 @@ export function withQuery(changes) {
 
 /** Changes filters, without a new entry in the browser's history. */
 export const setQuery = (changes) => go(withQuery(changes), { replace: true });
+
+/**
+ * Returns `[isOpen, setOpen]` of a page's dialog, which `?open=name` in a link opens, too. The URL loses it again, so that
+ * a reload does not open it.
+ */
+export function useDialog(name) {
+  const [isOpen, setOpen] = useState(false);
+  const at = useStore(place);
+  useEffect(() => {
+    if (new URLSearchParams(at.split("?")[1]).get("open") !== name) return;
+    setOpen(true);
+    setQuery({ open: "" });
+  }, [at]);
+  return [isOpen, setOpen];
+}
 
 // Pages fill after the browser would restore the scroll position, so the history entry stores the position.
 history.scrollRestoration = "manual";

@@ -103,10 +103,10 @@ export function Form({ submit, children, button, danger = false, disabled = fals
       ${inside}
       <div role="alert">${above && html`<p class="note bad">${above}</p>`}</div>
       <div class="row">
+        ${cancel && html`<button type="button" onClick=${cancel}>${t("Cancel")}</button>`}
         <button class=${`primary ${
           danger ? "danger" : ""
         }`} disabled=${disabled} aria-disabled=${busy}>${button}</button>
-        ${cancel && html`<button type="button" onClick=${cancel}>${t("Cancel")}</button>`}
       </div>
     </form>
   `;

@@ -1,6 +1,6 @@
 // The labels and colours of states, the same on every page.
 import { html } from "./html.js";
-import { t, when } from "./i18n.js";
+import { number, t, tn, weekday, when } from "./i18n.js";
 import { Badge } from "./ui.js";
 
 export const messageWord = (status) =>
@@ -31,6 +31,33 @@ export const errorWord = (code) =>
     refused: t("refused by WhatsApp"),
     unacknowledged: t("not acknowledged"),
   })[code] ?? code.replaceAll("_", " ");
+
+const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+/** The days of the week, Monday first: `[name, short word]` each. */
+export const weekdays = () => DAYS.map((day, i) => [day, weekday(i)]);
+
+/** Consecutive days become a range. */
+function daysWord(days) {
+  const at = days.map((day) => DAYS.indexOf(day));
+  const isRange = at.length > 2 && at.every((day, i) => i === 0 || day === at[i - 1] + 1);
+  return isRange ? `${weekday(at[0])}–${weekday(at.at(-1))}` : at.map(weekday).join(", ");
+}
+
+/** What a plan allows, in a line. */
+export function planWords({ sessions, daily, monthly, delayMinMs, delayMaxMs, hours, newChatsDaily, warmUp }) {
+  const limits = [
+    tn("{n} line", "{n} lines", sessions),
+    daily === null ? t("no limit a day") : t("{n} a day", { n: number(daily) }),
+    monthly === null ? null : t("{n} a month", { n: number(monthly) }),
+    delayMaxMs === 0
+      ? t("no pauses")
+      : t("pauses of {least}–{most} s", { least: number(delayMinMs / 1000), most: number(delayMaxMs / 1000) }),
+    newChatsDaily === null ? null : t("{n} new chats a day", { n: number(newChatsDaily) }),
+    warmUp ? t("warm-up") : null,
+    hours && `${daysWord(hours.days)} ${hours.from}–${hours.to} (${hours.timeZone})`,
+  ];
+  return limits.filter(Boolean).join(" · ");
+}
 
 /** The kinds of messages. */
 export const KINDS = [

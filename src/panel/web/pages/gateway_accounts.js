@@ -3,8 +3,9 @@ import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useData } from "../live.js";
-import { go, href } from "../router.js";
+import { go, href, useDialog } from "../router.js";
 import { Ask, Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Select, Table, Time } from "../ui.js";
+import { planWords } from "../words.js";
 
 export function Accounts() {
   const overview = useData("/operator/overview");
@@ -63,13 +64,16 @@ function PlanField({ wrong, value }) {
   // Without pauses and limits: for a sandbox, which has an account on it.
   const offered = plans.filter(({ name, accounts }) => name !== "sandbox" || accounts > 0);
   const chosen = value ?? plans.find(({ isDefault }) => isDefault)?.name;
-  return html`<${Select} label=${t("Plan")} name="plan" wrong=${wrong} value=${chosen} options=${
-    offered.map(({ name }) => [name, name])
-  } />`;
+  const [picked, setPicked] = useState(null);
+  const shown = plans.find(({ name }) => name === (picked ?? chosen));
+  return html`
+    <${Select} label=${t("Plan")} name="plan" wrong=${wrong} value=${picked ?? chosen} hint=${shown && planWords(shown)}
+      onChange=${({ target }) => setPicked(target.value)} options=${offered.map(({ name }) => [name, name])} />
+  `;
 }
 
 export function NewAccount() {
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useDialog("new");
   const create = async ({ name, plan }) => {
     const { data } = await call("POST", "/operator/accounts", { body: { name, plan } });
     go(`/accounts/${data.id}`);

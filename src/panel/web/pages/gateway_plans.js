@@ -3,7 +3,8 @@ import { call, CallError } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useData } from "../live.js";
-import { Card, Dialog, Field, Form, Head, Loaded, Table } from "../ui.js";
+import { Card, Dialog, Field, Form, Head, Loaded, Select, Table } from "../ui.js";
+import { planWords, weekdays } from "../words.js";
 
 const NEW = {
   name: "",
@@ -34,12 +35,8 @@ export function Plans() {
           html`
             <${Card}>
               <${Table} caption=${t("Plans")} rows=${rows} keyOf=${(row) => row.name} columns=${[
-                [t("Name"), (row) => html`<strong>${row.name}</strong>`],
+                [t("Name"), (row) => html`<strong>${row.name}</strong><div class="small soft">${planWords(row)}</div>`],
                 [t("Accounts"), (row) => number(row.accounts)],
-                [t("Lines"), (row) => number(row.sessions)],
-                [t("Per day"), (row) => limit(row.daily)],
-                [t("Per month"), (row) => limit(row.monthly)],
-                [t("Pause (seconds)"), (row) => `${row.delayMinMs / 1000} – ${row.delayMaxMs / 1000}`],
                 [t("Requests per minute"), (row) => limit(row.requestsPerMinute)],
                 ["", (row) =>
                   html`<button type="button" class="small" onClick=${() =>
@@ -67,7 +64,7 @@ function Edit({ plan, others, close, reload }) {
         delayMinMs: Math.round(Number(values.delayMinMs) * 1000),
         delayMaxMs: Math.round(Number(values.delayMaxMs) * 1000),
         requestsPerMinute: limitOf(values.requestsPerMinute),
-        hours: values.hours.trim() || null,
+        hours: hoursIn(values),
         newChatsDaily: limitOf(values.newChatsDaily),
         warmUp: "warmUp" in values,
         typingMs: Math.round(Number(values.typingMs) * 1000),
@@ -111,9 +108,7 @@ function Edit({ plan, others, close, reload }) {
                 "delayMaxMs",
               )} /></div>
           ${limit("requestsPerMinute", t("Requests per minute"), wrong)}
-          <${Field} label=${t("Sending hours")} name="hours" defaultValue=${plan.hours ?? ""} hint=${t(
-            "For example mon-fri 09:00-18:00 Europe/Madrid. Leave empty for any time.",
-          )} wrong=${wrong("hours")} />
+          <${Hours} hours=${plan.hours} wrong=${wrong("hours")} />
           <div class="grid">${limit("newChatsDaily", t("New chats per line and day"), wrong)}
             <${Field} label=${t(
               "Show “typing” for (seconds)",
@@ -125,5 +120,45 @@ function Edit({ plan, others, close, reload }) {
             "Warm-up: fewer new chats in a line's first four weeks",
           )}</label>
         `}</${Form}></${Dialog}>
+  `;
+}
+
+/** Returns the hours that the form's values name; null for any time. */
+function hoursIn({ restricted, from, to, timeZone, ...values }) {
+  if (!restricted) return null;
+  const days = weekdays().map(([day]) => day).filter((day) => day in values);
+  // Until midnight: a time field has no 24:00.
+  return { days, from, to: to === "00:00" ? "24:00" : to, timeZone };
+}
+
+/** The fields for sending hours; those of a new restriction are filled with office hours of the browser's place. */
+function Hours({ hours, wrong }) {
+  const [isOn, setOn] = useState(hours !== null);
+  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const { days, from, to, timeZone } = hours ??
+    { days: ["mon", "tue", "wed", "thu", "fri"], from: "09:00", to: "18:00", timeZone: here };
+  const zones = [...new Set([timeZone, here, "UTC", ...Intl.supportedValuesOf("timeZone")])].sort();
+  return html`
+    <fieldset class="stack tight">
+      <legend>${t("Sending hours")}</legend>
+      <label class="check"><input type="checkbox" name="restricted" checked=${isOn} onChange=${({ target }) =>
+        setOn(target.checked)} /> ${t("Send only at certain hours")}</label>
+      ${isOn && html`
+        <div class="choice">${weekdays().map(([day, word]) =>
+          html`<label key=${day}><input type="checkbox" name=${day} defaultChecked=${
+            days.includes(day)
+          } />${word}</label>`
+        )}</div>
+        <div class="grid">
+          <${Field} label=${t("From")} name="from" type="time" required defaultValue=${from} />
+          <${Field} label=${t("Until")} name="to" type="time" required defaultValue=${to === "24:00" ? "00:00" : to} />
+          <${Select} label=${t("Time zone")} name="timeZone" value=${timeZone} options=${zones.map((zone) => [
+            zone,
+            zone,
+          ])} />
+        </div>
+        ${wrong && html`<span class="wrong">${wrong}</span>`}
+      `}
+    </fieldset>
   `;
 }

@@ -2,13 +2,13 @@
 import { html, useState } from "../html.js";
 import { said, t } from "../i18n.js";
 import { useData, useLines } from "../live.js";
-import { go, href } from "../router.js";
+import { go, href, useDialog } from "../router.js";
 import { Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, usePost } from "../ui.js";
 import { byTrouble, LineState, phone } from "../words.js";
 
 export function Lines({ account }) {
   const lines = useLines(account);
-  const [adding, setAdding] = useState(false);
+  const [adding, setAdding] = useDialog("new");
   const add = html`<button type="button" class="primary" onClick=${() => setAdding(true)}>${t("Link a line")}</button>`;
   const to = ({ _id }) => `/accounts/${account}/lines/${_id}`;
   return html`

@@ -3,6 +3,7 @@ import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useData } from "../live.js";
+import { useDialog } from "../router.js";
 import { Ask, Badge, Card, Dialog, Field, Form, Head, Loaded, OneTimeLink, Select, Table, Time, Work } from "../ui.js";
 
 const roleWord = (role) => role === "agent" ? t("Answers chats") : t("Manages everything");
@@ -11,7 +12,7 @@ const roleWord = (role) => role === "agent" ? t("Answers chats") : t("Manages ev
 function PeopleList({ below, title, text, invite, hasRoles = false }) {
   const people = useData(`${below}/people`);
   const invitations = useData(`${below}/invitations`);
-  const [isInviting, setInviting] = useState(false);
+  const [isInviting, setInviting] = useDialog("new");
   const role = [t("Role"), ({ role }) => roleWord(role)];
   return html`
     <div class="stack">

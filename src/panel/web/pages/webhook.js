@@ -2,7 +2,7 @@
 import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { said, t, when } from "../i18n.js";
-import { useApi, useEvery, useLoad } from "../live.js";
+import { useApi, useData, useEvery, useLoad } from "../live.js";
 import { go, setQuery } from "../router.js";
 import {
   Ask,
@@ -102,11 +102,13 @@ export function Webhook({ account, webhook: id, query }) {
                     </${Empty}>
                 `)
                 : html`
-                  <ul class="steps">${rows.map((row) => html`<${Delivery} key=${row.id} row=${row} again=${async () => {
-                    await api(account, "POST", `${one}/deliveries/${row.id}/redeliver`);
-                    toast(t("Redelivery scheduled."));
-                    await deliveries.reload();
-                  }} />`)}</ul>
+                  <ul class="steps">${rows.map((row) =>
+                    html`<${Delivery} key=${row.id} account=${account} row=${row} again=${async () => {
+                      await api(account, "POST", `${one}/deliveries/${row.id}/redeliver`);
+                      toast(t("Redelivery scheduled."));
+                      await deliveries.reload();
+                    }} />`
+                  )}</ul>
                   <${Pager} older=${next && { before: next }} />
                 `}</${Loaded}>
           </${Card}>
@@ -157,7 +159,8 @@ function Again({ account, id, reload }) {
   }`;
 }
 
-function Delivery({ row, again }) {
+function Delivery({ account, row, again }) {
+  const [isOpen, setOpen] = useState(false);
   const last = row.attempts.at(-1);
   return html`
     <li>
@@ -179,6 +182,14 @@ function Delivery({ row, again }) {
           )}
           ${row.nextAttemptAt &&
             html`<li>${t("Next attempt: {time}", { time: when(row.nextAttemptAt) })}</li>`}</ul></details>
+        <details onToggle=${({ target }) => setOpen(target.open)}><summary class="small soft">${t("Payload")}</summary>
+          ${isOpen && html`<${Payload} account=${account} event=${row.eventId} />`}</details>
       </div><${Work} kind="small" run=${again}>${t("Redeliver")}</${Work}></li>
   `;
+}
+
+/** What the webhook gets, in the gateway's own format. */
+function Payload({ account, event }) {
+  const found = useData(`/accounts/${account}/events/${event}`);
+  return html`<${Loaded} state=${found}>${(data) => html`<pre>${JSON.stringify(data, null, 2)}</pre>`}</${Loaded}>`;
 }

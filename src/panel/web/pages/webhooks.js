@@ -3,13 +3,13 @@ import { eventNames, usualEvents } from "../api.js";
 import { html, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
 import { useApi } from "../live.js";
-import { go, href } from "../router.js";
+import { go, href, useDialog } from "../router.js";
 import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Select, Table, Time, usePost } from "../ui.js";
 import { webhookKind, webhookWord } from "../words.js";
 
 export function Webhooks({ account }) {
   const webhooks = useApi(account, "/webhooks", ["webhooks"]);
-  const [adding, setAdding] = useState(false);
+  const [adding, setAdding] = useDialog("new");
   const add = html`<button type="button" class="primary" onClick=${() => setAdding(true)}>${
     t("Add a webhook")
   }</button>`;
