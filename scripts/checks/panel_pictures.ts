@@ -70,7 +70,7 @@ type Cookies = Awaited<ReturnType<ReturnType<Page["context"]>["storageState"]>>[
 /** By its path, without the ids, which differ from run to run. */
 function nameOf(url: string): string {
   const path = new URL(url).pathname.replace(/^\/panel\//, "").replace(/accounts\/acc_[^/]+/, "account");
-  return path.replaceAll(/(ses|msg|blk|whk)_\w{22}/g, "$1").replaceAll("/", "-");
+  return path.replaceAll(/(ses|msg|blk|whk)_\w{26}/g, "$1").replaceAll("/", "-");
 }
 
 /** Prints how long it takes from nothing to the first rows, on a slow line; three tries each. */

@@ -74,8 +74,10 @@ export function addMaintenance({ guard, kv, run, backupDir: folder, dataDir, run
 
   guard.operator({ method: "POST", path: "/operator/doctor" }, async () => ({ data: await run(["doctor"]) }));
 
-  guard.operator({ method: "GET", path: "/operator/log" }, () => {
-    const entries = recentEntries(log).map((entry) => JSON.parse(entry)).sort((a, b) => b.time - a.time);
-    return Promise.resolve({ data: entries });
+  // `least`: the lowest level, as pino numbers them.
+  guard.operator({ method: "GET", path: "/operator/log" }, ({ query }) => {
+    const least = Number(query("least") ?? 0);
+    const entries = recentEntries(log).map((entry) => JSON.parse(entry)).filter(({ level }) => level >= least);
+    return Promise.resolve({ data: entries.sort((a, b) => b.time - a.time) });
   });
 }

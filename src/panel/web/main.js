@@ -170,13 +170,16 @@ const icon = new URL("icon.svg", import.meta.url).href;
 document.querySelector('link[rel="icon"]').href = icon;
 
 startTheme();
-await startLanguage();
+// The page's module comes meanwhile: on a slow line each round trip counts.
+const ahead = find([...OPEN, ...ANSWERING, ...INSIDE, ...OPERATORS], place.get().split("?")[0]);
+if (ahead) import(`./pages/${ahead.module}.js`).catch(() => {});
+const languageStarted = startLanguage();
 const start = () =>
   loadSession().catch((error) => {
     document.getElementById("app").textContent = error.message;
     setTimeout(start, 2_000);
   });
-await start();
+await Promise.all([start(), languageStarted]);
 while (!session.get()) await new Promise((resolve) => setTimeout(resolve, 500));
 document.getElementById("app").textContent = "";
 render(html`<${App} />`, document.getElementById("app"));

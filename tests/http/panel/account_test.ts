@@ -413,3 +413,32 @@ Deno.test("operators are told of a backup that is missing or older than a week, 
     assert.equal((await again.ask("GET", "/operator/backups/..%2Fsecret.key")).status, 404);
     assert.equal((await again.get("/operator/backups")).lastAt, clock.now());
   }));
+
+Deno.test("the payload of a delivery is its event, of one's own account, as long as it is kept", () =>
+  withApi(async (world) => {
+    const ana = await joined(world, "ana", world.account.id);
+    await world.linkedSession();
+    const [event] = await ana.get(below(world, "/events"));
+    assert.deepEqual(await ana.get(below(world, `/events/${event.id}`)), event);
+    for (const [id, status] of [["evt_0000000000000001", 404], ["x", 400]] as const) {
+      assert.equal((await ana.ask("GET", below(world, `/events/${id}`))).status, status, id);
+    }
+    const { account: other } = await world.accounts.create({ name: "other", plan: "tested" });
+    const bob = await joined(world, "bob", other.id);
+    assert.equal((await bob.ask("GET", `/accounts/${other.id}/events/${event.id}`)).status, 404);
+  }));
+
+Deno.test("a plan's sending hours are days, times and a place, and what they cannot be is said of them", () =>
+  withApi(async (world) => {
+    const olga = await joined(world, "olga", null);
+    const bounds = { sessions: 1, daily: null, monthly: null, delayMinMs: 0, delayMaxMs: 0, requestsPerMinute: null };
+    const put = (hours: unknown) => olga.ask("PUT", "/operator/plans/office", { ...bounds, hours });
+    const hours = { days: ["mon", "fri"], from: "09:00", to: "18:00", timeZone: "Europe/Madrid" };
+    assert.deepEqual((await put(hours)).body.data.hours, hours);
+    for (const wrong of [{ ...hours, days: [] }, { ...hours, to: "08:00" }, { ...hours, timeZone: "Mars/Base" }]) {
+      const { status, body } = await put(wrong);
+      assert.deepEqual([status, body.errors[0].path], [400, "hours"], JSON.stringify(body));
+    }
+    assert.equal((await put({ ...hours, days: ["lun"] })).status, 400);
+    assert.equal((await put(null)).body.data.hours, null);
+  }));

@@ -237,6 +237,7 @@ export default {
   "Let someone else link it": "Que la vincule otra persona",
   "Level": "Nivel",
   "Light": "Claro",
+  "Limits": "Límites",
   "Line": "Línea",
   "Lines": "Líneas",
   "Lines are linked on each account's pages.": "Las líneas se vinculan en las páginas de cada cuenta.",

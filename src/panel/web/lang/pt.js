@@ -239,6 +239,7 @@ export default {
   "Let someone else link it": "Deixar outra pessoa vincular",
   "Level": "Nível",
   "Light": "Claro",
+  "Limits": "Limites",
   "Line": "Linha",
   "Lines": "Linhas",
   "Lines are linked on each account's pages.": "As linhas são vinculadas nas páginas de cada conta.",

@@ -35,7 +35,8 @@ export function Plans() {
           html`
             <${Card}>
               <${Table} caption=${t("Plans")} rows=${rows} keyOf=${(row) => row.name} columns=${[
-                [t("Name"), (row) => html`<strong>${row.name}</strong><div class="small soft">${planWords(row)}</div>`],
+                [t("Name"), (row) => html`<strong>${row.name}</strong>`],
+                [t("Limits"), (row) => html`<span class="break">${planWords(row)}</span>`],
                 [t("Accounts"), (row) => number(row.accounts)],
                 [t("Requests per minute"), (row) => limit(row.requestsPerMinute)],
                 ["", (row) =>

@@ -277,13 +277,14 @@ function Queue({ account, line, queue, health }) {
             <${Table} caption=${t("Queue")} rows=${all ? rows : rows.slice(0, FIRST_ROWS)} keyOf=${(row) =>
               row.messageId} columns=${[
               [t("To"), (row) =>
-                html`<span class="nowrap"><span class="soft">${row.position}.</span> <a class="main" href=${
+                html`<span class="break"><span class="soft">${row.position}.</span> <a class="main" href=${
                   href(`/accounts/${account}/messages/${row.messageId}`)
                 }>${chatName(row.to, names)}</a></span>`],
               [
                 t("Status"),
                 (row) =>
                   html`<${Badge} kind=${messageKind(row.status)}>${messageWord(row.status)}</${Badge}>`,
+                "state",
               ],
               [t("Priority"), (row) =>
                 priorityWord(row.priority)],

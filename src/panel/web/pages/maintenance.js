@@ -101,9 +101,9 @@ const LEVELS = { 10: "trace", 20: "debug", 30: "info", 40: "warn", 50: "error", 
 const GRAVE = 40;
 
 function Log() {
-  const state = useData("/operator/log");
-  useEvery(LOG_POLL_MS, state.reload);
   const [least, setLeast] = useState(String(GRAVE));
+  const state = useData(`/operator/log?least=${least}`);
+  useEvery(LOG_POLL_MS, state.reload);
   return html`
     <${Card} title=${t("Log")} actions=${html`
       <${Select} label=${t("Entries")} value=${least} onChange=${({ target }) => setLeast(target.value)} options=${[
@@ -111,10 +111,9 @@ function Log() {
         ["0", t("All")],
       ]} />
     `}>
-      <${Loaded} state=${state}>${(entries) => {
-        const shown = entries.filter(({ level }) => level >= Number(least));
-        return shown.length === 0 ? html`<${Empty} title=${t("Nothing was logged")} />` : html`
-          <${Table} caption=${t("Log")} rows=${shown} keyOf=${(row) =>
+      <${Loaded} state=${state}>${(entries) =>
+        entries.length === 0 ? html`<${Empty} title=${t("Nothing was logged")} />` : html`
+          <${Table} caption=${t("Log")} rows=${entries} keyOf=${(row) =>
             row.time + row.msg + (row.requestId ?? "")} columns=${[
             [t("Time"), ({ time }) => html`<${Time} at=${time} />`],
             [
@@ -130,8 +129,7 @@ function Log() {
                 html`<span class="break">${msg} <code class="soft">${fields(rest)}</code></span>`,
             ],
           ]} />
-        `;
-      }}</${Loaded}>
+        `}</${Loaded}>
       </${Card}>
   `;
 }
