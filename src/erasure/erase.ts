@@ -50,7 +50,7 @@ interface EraseDeps {
 }
 
 /** The result of a step, which the caller commits together with the new row. `place` null: the erasure is done. */
-type Piece = { change?: Change; row: Omit<ErasureRow, "place"> & { place: Place | null } };
+type Step = { change?: Change; row: Omit<ErasureRow, "place"> & { place: Place | null } };
 
 /** Continues the oldest erasure of each account; resolves to the number completed. */
 export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise<number> {
@@ -70,7 +70,7 @@ export async function erasePeople(deps: EraseDeps, signal: AbortSignal): Promise
     } catch (error) {
       // The others continue; the next sweep retries this one.
       failed++;
-      log.warn({ erasureId: first.value.id, error: String(error) }, "an erasure could not go on");
+      log.warn({ erasureId: first.value.id, error: String(error) }, "an erasure failed; it is tried again");
     }
   }
   if (left > done + failed) bell.ringAt(ERASURE_TOPIC, clock.now() + REST_MS);
@@ -83,7 +83,7 @@ async function eraseOne(deps: EraseDeps, first: Row<ErasureRow>, signal: AbortSi
   const until = clock.now() + RUN_MS;
   for (let row = first; clock.now() < until && !signal.aborted;) {
     const begun = clock.now();
-    const next = await goOn(deps, row);
+    const next = await commitStep(deps, row);
     if (next === "done") bell.ring(ERASED_TOPIC + row.value.id);
     await sleep(clock, Math.max(1, PAUSE_FACTOR * (clock.now() - begun)), signal);
     if (next === null || next === "done") return next !== null;
@@ -92,10 +92,10 @@ async function eraseOne(deps: EraseDeps, first: Row<ErasureRow>, signal: AbortSi
   return false;
 }
 
-/** Makes one step and commits it; null if another process was faster. */
-async function goOn(deps: EraseDeps, row: Row<ErasureRow>): Promise<Row<ErasureRow> | "done" | null> {
+/** Makes the next step and commits it; null if another process was faster. */
+async function commitStep(deps: EraseDeps, row: Row<ErasureRow>): Promise<Row<ErasureRow> | "done" | null> {
   const { kv, runtime: { clock } } = deps;
-  const { change = new Change(), row: { place, ...after } } = await piece(deps, row.value);
+  const { change = new Change(), row: { place, ...after } } = await makeStep(deps, row.value);
   change.check(row);
   if (place === null) {
     const done = recordOf({ ...row.value, ...after, doneAt: clock.now() });
@@ -107,28 +107,28 @@ async function goOn(deps: EraseDeps, row: Row<ErasureRow>): Promise<Row<ErasureR
   return version === null ? null : { key: row.key, value, version };
 }
 
-function piece(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
+function makeStep(deps: EraseDeps, row: ErasureRow): Promise<Step> {
   const { place } = row;
   switch (place.step) {
     case "waiting":
       return cancelWaiting(deps, row);
     case "messages":
-      return takeMessages(deps, row, place);
+      return eraseFromMessages(deps, row, place);
     case "index":
-      return takeIndex(deps, row, place);
+      return eraseFromIndex(deps, row, place);
     case "verifications":
-      return takeVerifications(deps, row, place);
+      return eraseFromVerifications(deps, row, place);
     case "events":
-      return takeEvents(deps, row, place);
+      return eraseFromEvents(deps, row, place);
     case "chats":
     case "said":
     case "network":
-      return takeLines(deps, row, place);
+      return eraseFromLines(deps, row, place);
   }
 }
 
 /** Finds the person's other identifiers and cancels their waiting messages. */
-async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Piece> {
+async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Step> {
   const { kv, network, queueChanged } = deps;
   const { accountId } = row;
   let { number } = row.person;
@@ -157,11 +157,11 @@ async function cancel({ recorder }: EraseDeps, ids: readonly string[]): Promise<
   for (const id of ids) if (!cancelled.has(id)) await recorder.drop(id, CANCELLED);
 }
 
-async function takeMessages(
+async function eraseFromMessages(
   deps: EraseDeps,
   row: ErasureRow,
   { after, upTo }: Extract<Place, { step: "messages" }>,
-): Promise<Piece> {
+): Promise<Step> {
   const { kv, network, runtime: { clock } } = deps;
   const traces = new Traces(row.person);
   const erased = await eraseMessages(kv, row.accountId, { traces, after, upTo, now: clock.now() });
@@ -175,31 +175,31 @@ async function takeMessages(
   return { change, row: { ...row, messages, again: row.again || erased.waiting.length > 0, place } };
 }
 
-async function takeIndex(
+async function eraseFromIndex(
   { kv }: EraseDeps,
   row: ErasureRow,
   { upTo }: Extract<Place, { step: "index" }>,
-): Promise<Piece> {
+): Promise<Step> {
   // Kept while a message remains to be erased, because the index is needed to find it.
   if (!row.again) await unindexChats(kv, row.accountId, { chats: new Traces(row.person).chats, upTo });
   return { row: { ...row, place: { step: "verifications", from: null } } };
 }
 
-async function takeVerifications(
+async function eraseFromVerifications(
   { kv }: EraseDeps,
   row: ErasureRow,
   { from }: Extract<Place, { step: "verifications" }>,
-): Promise<Piece> {
+): Promise<Step> {
   const { change, next } = await eraseVerifications(kv, row.accountId, { traces: new Traces(row.person), from });
   const place: Place = next === null ? { step: "events", after: null } : { step: "verifications", from: next };
   return { change, row: { ...row, place } };
 }
 
-async function takeEvents(
+async function eraseFromEvents(
   { kv, runtime, media }: EraseDeps,
   row: ErasureRow,
   { after }: Extract<Place, { step: "events" }>,
-): Promise<Piece> {
+): Promise<Step> {
   const { accountId } = row;
   const traces = new Traces(row.person);
   const among = (events: readonly LoggedEvent[]) => concerning(kv, traces, events);
@@ -256,11 +256,11 @@ function lidOf({ data }: LoggedEvent, number: string | null): string | null {
 const AFTER = { chats: "said", said: "network", network: null } as const;
 
 /** Works through the lines by id: their chats, what was said in them, then the data they keep for the network. */
-async function takeLines(
+async function eraseFromLines(
   { kv, network }: EraseDeps,
   row: ErasureRow,
   { step, lineId, at }: Extract<Place, { lineId: string | null }>,
-): Promise<Piece> {
+): Promise<Step> {
   const lineIds = (await lineIdsOf(kv, row.accountId)).sort();
   const now = at === null ? lineIds.find((id) => id > (lineId ?? "")) : lineId;
   if (!now) {

@@ -106,7 +106,7 @@ export class Dispatcher implements Service, WebhookOwner {
     try {
       await this.#takeUpOthers();
     } catch (error) {
-      this.#context.runtime.log.warn({ err: error }, "the webhooks could not be looked at");
+      this.#context.runtime.log.warn({ err: error }, "could not list webhooks");
     }
     return SWEEP_MS;
   }

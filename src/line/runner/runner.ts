@@ -178,7 +178,7 @@ export class Runner implements Service {
         this.#changed = true;
         this.#deps.runtime.log.warn(
           { lineId: this.#line.lineId, error: String(error) },
-          "the queue of a line stopped on an error and will go on",
+          "line queue failed; retrying",
         );
         await sleep(this.#deps.runtime.clock, TROUBLE_PAUSE_MS, this.#stopping.signal);
       }
