@@ -78,6 +78,7 @@ const GroupNow = z.object({
   announce: z.boolean().optional(),
   locked: z.boolean().optional(),
   ephemeral: z.number().int().optional(),
+  community: z.object({ id: z.string(), isAnnouncement: z.boolean() }).meta({ id: "ChangedGroupCommunity" }).optional(),
 }).meta({
   id: "ChangedGroup",
   description: "The group after the change; only its id if the session can no longer see the group.",

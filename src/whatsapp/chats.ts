@@ -94,6 +94,15 @@ export interface Group {
   isAdmin: boolean;
   /** Unix ms. */
   createdAt: number;
+  /** Absent outside of communities. */
+  community?: Community;
+}
+
+/** The community that a group is part of. */
+interface Community {
+  id: string;
+  /** Whether it is the group in which the community's admins write to all. */
+  isAnnouncement: boolean;
 }
 
 export interface GroupMember {

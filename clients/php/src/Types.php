@@ -653,6 +653,11 @@ namespace Paloma;
  *   announce?: bool,
  *   locked?: bool,
  *   ephemeral?: int,
+ *   community?: ChangedGroupCommunity,
+ * }
+ * @phpstan-type ChangedGroupCommunity array{
+ *   id: string,
+ *   isAnnouncement: bool,
  * }
  * @phpstan-type GroupParticipantsEvent array{
  *   id?: string,
@@ -815,6 +820,11 @@ namespace Paloma;
  *   size: int,
  *   isAdmin: bool,
  *   createdAt: string,
+ *   community?: GroupCommunity,
+ * }
+ * @phpstan-type GroupCommunity array{
+ *   id: string,
+ *   isAnnouncement: bool,
  * }
  * @phpstan-type CreatedGroup array{
  *   id: string,
@@ -823,6 +833,7 @@ namespace Paloma;
  *   size: int,
  *   isAdmin: bool,
  *   createdAt: string,
+ *   community?: GroupCommunity,
  *   announce: bool,
  *   locked: bool,
  *   ephemeral: int,
@@ -850,6 +861,7 @@ namespace Paloma;
  *   size: int,
  *   isAdmin: bool,
  *   createdAt: string,
+ *   community?: GroupCommunity,
  *   announce: bool,
  *   locked: bool,
  *   ephemeral: int,

@@ -1145,6 +1145,11 @@ export interface components {
       announce?: boolean;
       locked?: boolean;
       ephemeral?: number;
+      community?: components["schemas"]["ChangedGroupCommunity"];
+    };
+    ChangedGroupCommunity: {
+      id: string;
+      isAnnouncement: boolean;
     };
     GroupParticipantsEvent: {
       /** @description Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header. */
@@ -1574,6 +1579,14 @@ export interface components {
        * @example 2026-01-15T12:00:00.000Z
        */
       createdAt: string;
+      community?: components["schemas"]["GroupCommunity"];
+    };
+    /** @description Absent outside of communities. */
+    GroupCommunity: {
+      /** @description JID of the community. */
+      id: string;
+      /** @description Whether its admins write to all of it here. */
+      isAnnouncement: boolean;
     };
     CreatedGroup: {
       /**
@@ -1597,6 +1610,7 @@ export interface components {
        * @example 2026-01-15T12:00:00.000Z
        */
       createdAt: string;
+      community?: components["schemas"]["GroupCommunity"];
       /** @description Whether only admins can send messages. */
       announce: boolean;
       /** @description Whether only admins can change the group's name, description, picture and settings. */
@@ -1650,6 +1664,7 @@ export interface components {
        * @example 2026-01-15T12:00:00.000Z
        */
       createdAt: string;
+      community?: components["schemas"]["GroupCommunity"];
       /** @description Whether only admins can send messages. */
       announce: boolean;
       /** @description Whether only admins can change the group's name, description, picture and settings. */
@@ -5365,6 +5380,7 @@ export type CallReceivedEvent = components["schemas"]["CallReceivedEvent"];
 export type PresenceUpdatedEvent = components["schemas"]["PresenceUpdatedEvent"];
 export type GroupUpdatedEvent = components["schemas"]["GroupUpdatedEvent"];
 export type ChangedGroup = components["schemas"]["ChangedGroup"];
+export type ChangedGroupCommunity = components["schemas"]["ChangedGroupCommunity"];
 export type GroupParticipantsEvent = components["schemas"]["GroupParticipantsEvent"];
 export type ChangedParticipant = components["schemas"]["ChangedParticipant"];
 export type WebhookDisabledEvent = components["schemas"]["WebhookDisabledEvent"];
@@ -5392,6 +5408,7 @@ export type BlockedContact = components["schemas"]["BlockedContact"];
 export type Profile = components["schemas"]["Profile"];
 export type ProfileChange = components["schemas"]["ProfileChange"];
 export type Group = components["schemas"]["Group"];
+export type GroupCommunity = components["schemas"]["GroupCommunity"];
 export type CreatedGroup = components["schemas"]["CreatedGroup"];
 export type GroupParticipant = components["schemas"]["GroupParticipant"];
 export type ParticipantResult = components["schemas"]["ParticipantResult"];

@@ -26,6 +26,10 @@ const Group = z.object({
   size: z.int().openapi({ description: "Number of participants.", example: 12 }),
   isAdmin: z.boolean().openapi({ description: "Whether the session's number is an admin." }),
   createdAt: Timestamp,
+  community: z.object({
+    id: z.string().openapi({ description: "JID of the community." }),
+    isAnnouncement: z.boolean().openapi({ description: "Whether its admins write to all of it here." }),
+  }).openapi("GroupCommunity").optional().openapi({ description: "Absent outside of communities." }),
 }).openapi("Group");
 
 const Participant = z.object({
@@ -211,8 +215,8 @@ export function forgetGroup(lookups: Lookups, lineId: string, gid: string): void
   lookups.forget(lineId, `group ${gid}`);
 }
 
-function groupOf({ id, name, description, size, isAdmin, createdAt }: PortGroup) {
-  return { id, name, description, size, isAdmin, createdAt: isoTime(createdAt) };
+function groupOf({ id, name, description, size, isAdmin, createdAt, community }: PortGroup) {
+  return { id, name, description, size, isAdmin, createdAt: isoTime(createdAt), ...(community && { community }) };
 }
 
 function wholeGroupOf(group: PortWholeGroup) {

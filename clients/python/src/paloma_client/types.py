@@ -963,6 +963,12 @@ class ChangedGroup(TypedDict):
     announce: NotRequired[bool]
     locked: NotRequired[bool]
     ephemeral: NotRequired[int]
+    community: NotRequired[ChangedGroupCommunity]
+
+
+class ChangedGroupCommunity(TypedDict):
+    id: str
+    isAnnouncement: bool
 
 
 class GroupParticipantsEvent(TypedDict):
@@ -1220,6 +1226,16 @@ class Group(TypedDict):
     """Whether the session's number is an admin."""
     createdAt: str
     """ISO 8601, UTC."""
+    community: NotRequired[GroupCommunity]
+
+
+class GroupCommunity(TypedDict):
+    """Absent outside of communities."""
+
+    id: str
+    """JID of the community."""
+    isAnnouncement: bool
+    """Whether its admins write to all of it here."""
 
 
 class CreatedGroup(TypedDict):
@@ -1233,6 +1249,7 @@ class CreatedGroup(TypedDict):
     """Whether the session's number is an admin."""
     createdAt: str
     """ISO 8601, UTC."""
+    community: NotRequired[GroupCommunity]
     announce: bool
     """Whether only admins can send messages."""
     locked: bool
@@ -1274,6 +1291,7 @@ class WholeGroup(TypedDict):
     """Whether the session's number is an admin."""
     createdAt: str
     """ISO 8601, UTC."""
+    community: NotRequired[GroupCommunity]
     announce: bool
     """Whether only admins can send messages."""
     locked: bool

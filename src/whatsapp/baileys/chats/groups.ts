@@ -229,6 +229,9 @@ function toGroup(metadata: GroupMetadata, me: OwnJids): Group {
     size: metadata.size ?? metadata.participants.length,
     isAdmin: Boolean(self?.admin),
     createdAt: (metadata.creation || 0) * 1000,
+    ...(metadata.linkedParent
+      ? { community: { id: metadata.linkedParent, isAnnouncement: metadata.isCommunityAnnounce ?? false } }
+      : {}),
   };
 }
 

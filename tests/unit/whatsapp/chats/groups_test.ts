@@ -8,8 +8,12 @@ import { testRuntime } from "../../../support/runtime.ts";
 
 /** The groups of a line whose network gives this answer to every query. */
 function answered(...content: BinaryNode[]) {
-  const runtime = testRuntime();
   const socket = { query: () => Promise.resolve({ tag: "iq", attrs: {}, content }) } as unknown as WASocket;
+  return groupsOf(socket);
+}
+
+function groupsOf(socket: WASocket) {
+  const runtime = testRuntime();
   return makeGroups({
     socket,
     cache: makeGroupCache(() => socket, runtime),
@@ -28,6 +32,20 @@ Deno.test("an invite link is the code that the network gives, and none without i
     await assert.rejects(nothing.invite("1@g.us"), NetworkRefusal);
     await assert.rejects(nothing.renewInvite("1@g.us"), NetworkRefusal);
   }
+});
+
+Deno.test("a group of a community names it, and says whether it is the one for announcements", async () => {
+  const of = async (more: object) => {
+    const metadata = { id: "1@g.us", subject: "Team", participants: [], ...more };
+    const socket = { groupMetadata: () => Promise.resolve(metadata) } as unknown as WASocket;
+    return (await groupsOf(socket).get("1@g.us")).community;
+  };
+  assert.equal(await of({}), undefined);
+  assert.deepEqual(await of({ linkedParent: "2@g.us" }), { id: "2@g.us", isAnnouncement: false });
+  assert.deepEqual(await of({ linkedParent: "2@g.us", isCommunityAnnounce: true }), {
+    id: "2@g.us",
+    isAnnouncement: true,
+  });
 });
 
 Deno.test("an invite makes the line a member, or asks an admin; an answer that names no group is neither", async () => {
