@@ -59,6 +59,7 @@ inBrowser(
       await page.getByRole("link", { name: "Next Events" }).click();
       await page.getByRole("heading", { name: "Events", level: 1, exact: true }).waitFor();
 
+      await page.setViewportSize(SIZES.desktop);
       // A program, and the commands that run it: a box for each, with this gateway's address and the reader's key.
       await page.getByRole("link", { name: "Send a first message" }).click();
       await page.getByLabel("API key").fill("pk_of_a_reader");
