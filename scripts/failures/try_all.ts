@@ -17,18 +17,19 @@ const TRIES = 5;
 const TRY_MS = 30_000;
 const TURNS_OF_THE_DISK = 20;
 
-/** Breaks each call up to `upTo`, or one of so many. */
+/** Breaks each call up to `upTo`, or `most` of them, evenly spread. */
 export async function tryAll(
   { name, event, run }: Trial,
   fault: Fault,
-  { upTo = Infinity, oneOf = 1 }: { upTo?: number | undefined; oneOf?: number } = {},
+  { upTo = Infinity, most = Infinity }: { upTo?: number | undefined; most?: number } = {},
 ): Promise<Tried> {
   const clean = await run(fault, 0);
   if (!clean.isDone) throw new Error(`${name} fails though nothing breaks`);
   if (event && !clean.left.has(`events ${event}`)) throw new Error(`${name} leaves no ${event}`);
   const broken: string[] = [];
   let points = 0;
-  for (let n = 1; n <= Math.min(clean.calls, upTo); n += oneOf) {
+  const step = Math.max(1, Math.ceil(clean.calls / most));
+  for (let n = 1; n <= Math.min(clean.calls, upTo); n += step) {
     points++;
     const { left, isDone } = await run(fault, n);
     const differences = isDone ? differencesOf(clean.left, left) : ["it never succeeds"];

@@ -13,7 +13,7 @@ import type { StoredFile } from "../media/store.ts";
 import type { SharedMediaStore } from "../media/fair_shares.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict, untilStored } from "../store/kv.ts";
-import { refusalOf, remoteFile, withAttachment } from "./content.ts";
+import { refusalOf, remoteFile, storedFile, withAttachment } from "./content.ts";
 import { keepFileOf } from "./queue/place.ts";
 import type { Attachment } from "./kinds/plain.ts";
 import type { Message } from "./message.ts";
@@ -47,6 +47,8 @@ export function makeFetchAttachment({ kv, runtime, safeFetch, files, recorder }:
     const kept = await retryOnConflict(kv, async () => {
       const slot = await kv.get(messageKeys.message(messageId));
       const change = new Change().check(slot);
+      // An earlier commit of unknown outcome has kept it.
+      if (slot.value && storedFile(slot.value.content)?.fileId === fetched.file.fileId) return { change, result: true };
       // The message was cancelled or expired in the meantime.
       if (slot.value?.status !== "queued" || !remoteFile(slot.value.content)) return { change, result: false };
       const next = { ...slot.value, content: withAttachment(slot.value.content, fetched) };

@@ -12,57 +12,11 @@ import { LineQueue } from "../../../src/message/queue/queue.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld, SEAL, World } from "../../support/line_world.ts";
-import { MemoryKv } from "../../support/memory_kv.ts";
+import { commandOn, FILE, oldPlace } from "../../support/moving.ts";
 import { until } from "../../support/until.ts";
 
 const PASSPHRASE = "correct horse battery";
 const discard = () => Promise.resolve();
-const FILE = new TextEncoder().encode("%PDF-1.7 an invoice");
-
-/** What a command has of the world's data; `commitsLeft` of its own store ends it. */
-function commandOn(world: World, files = new Map<string, Uint8Array>()) {
-  const kv = new MemoryKv(world.disk);
-  const { runtime } = world;
-  const deps: Parameters<typeof importLine>[0] = {
-    kv,
-    runtime,
-    callers: world.callers,
-    claims: null,
-    seal: SEAL,
-    link: {
-      read: () => Promise.resolve(new TextEncoder().encode("the link")),
-      opened: () => (lineId) => Promise.resolve(void world.network.linked.add(lineId)),
-      drop: (lineId) => Promise.resolve(void world.network.linked.delete(lineId)),
-    },
-    media: {
-      async write(content) {
-        const fileId = runtime.ids.next("med");
-        files.set(fileId, new Uint8Array(await new Response(content).arrayBuffer()));
-        return { fileId, size: files.get(fileId)!.length, sha256: "of the file" };
-      },
-      read: (id) => Promise.resolve(new Blob([new Uint8Array(files.get(id)!)]).stream()),
-    },
-  };
-  return { kv, deps };
-}
-
-/** An old place with a line on which five messages wait, one with a file and one for later. */
-async function oldPlace() {
-  const world = new World();
-  await world.addLine("ses_1", { phone: "34600000001" });
-  const files = new Map([["med_1", FILE]]);
-  const file = { fileId: "med_1", size: FILE.length, sha256: "of the file" };
-  const messages = [
-    await world.accept(),
-    await world.accept("ses_1", {
-      content: { kind: "document", file, filename: "invoice.pdf", mimetype: "application/pdf", caption: null },
-    }),
-    await world.accept("ses_1", { sendAt: world.clock.now() + 60_000 }),
-    await world.accept("ses_1", { priority: "high" }),
-    await world.accept("ses_1", { bulkId: null }),
-  ];
-  return { world, messages, ...commandOn(world, files) };
-}
 
 async function exported(old: Awaited<ReturnType<typeof oldPlace>>): Promise<Uint8Array> {
   let written: Uint8Array | undefined;
