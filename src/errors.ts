@@ -20,6 +20,7 @@ export const CATALOGUE = {
   method_not_allowed: { status: 405, title: "The path does not support this method" },
   session_not_connected: { status: 409, title: "The session is not connected" },
   no_connected_session: { status: 409, title: "The account has no connected session" },
+  username_key_required: { status: 409, title: "The username can only be looked up with its key" },
   network_conflict: { status: 409, title: "The request conflicts with the state of the messaging network" },
   passkey_not_requested: { status: 409, title: "The passkey step is not requested at the moment" },
   not_editable: { status: 409, title: "The message cannot be changed" },

@@ -32,6 +32,8 @@ interface Appended {
   number?: string | null;
   /** The public name of the other side, if the message tells it. */
   name?: string | null;
+  /** Their username, if the message tells it. */
+  username?: string | undefined;
   /** How many messages of the chat are unread with this one. */
   unread(before: number): number;
 }
@@ -47,7 +49,7 @@ export class ChatIndex {
   async append(
     change: Change,
     line: InLine,
-    { address, row, now, number = null, name = null, unread }: Appended,
+    { address, row, now, number = null, name = null, username, unread }: Appended,
   ): Promise<number> {
     const chat = await this.open(line, { address, number });
     const { record } = chat;
@@ -56,6 +58,7 @@ export class ChatIndex {
     chat.write(change, {
       parts: record.parts.includes(address) ? record.parts : [...record.parts, address],
       name: name ?? record.name,
+      ...(username === undefined ? {} : { username }),
       unread: unread(record.unread),
       ...(isReceived(row) ? { wrote: true } : {}),
       last: order,

@@ -51,7 +51,10 @@ export class OpenChat {
     return Math.max(now * 1000, this.record.last + 1);
   }
 
-  write(change: Change, next: Partial<Pick<ChatRecord, "parts" | "name" | "unread" | "wrote" | "last">>): void {
+  write(
+    change: Change,
+    next: Partial<Pick<ChatRecord, "parts" | "name" | "username" | "unread" | "wrote" | "last">>,
+  ): void {
     const record = { ...this.record, ...next };
     const { chat, unread, last } = record;
     for (const place of this.#places) change.check(place);
@@ -85,6 +88,7 @@ function merged(
   const lid = names.find((name) => name?.endsWith("@lid")) ?? null;
   const first = all.find(({ chat }) => chat === number) ?? all[0];
   const newest = all.toSorted((a, b) => b.last - a.last);
+  const username = newest.find(({ username }) => username !== undefined)?.username;
   return {
     accountId,
     chat: first?.chat ?? (address.endsWith("@lid") ? other ?? address : address),
@@ -92,6 +96,7 @@ function merged(
     number,
     lid,
     name: newest.find(({ name }) => name !== null)?.name ?? null,
+    ...(username === undefined ? {} : { username }),
     unread: all.reduce((sum, { unread }) => sum + unread, 0),
     ...(all.some(({ wrote }) => wrote) ? { wrote: true } : {}),
     last: newest[0]?.last ?? 0,

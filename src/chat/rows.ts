@@ -48,6 +48,8 @@ export interface ChatRecord {
   number: string | null;
   lid: string | null;
   name: string | null;
+  /** As the person's latest message told it; left out until one does. */
+  username?: string;
   /** The number of messages received since it was last read or answered. */
   unread: number;
   /** Whether anybody but the line's owner has written. */

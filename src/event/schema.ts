@@ -29,6 +29,8 @@ const Number = z.string().nullable().describe(
   "Phone number of the person who did it, digits only; null if WhatsApp never revealed it.",
 );
 
+const Username = z.string().optional().describe("The person's username, without an @; left out if WhatsApp told none.");
+
 const Quoted = z.object({
   messageId: NetworkId,
   fromMe: z.boolean().describe("Whether the session sent it."),
@@ -43,6 +45,7 @@ const received = {
     "Phone number of the sender, digits only; null if WhatsApp never revealed it.",
   ),
   pushName: z.string().nullable().describe("Public name of the sender."),
+  username: Username,
   messageId: NetworkId,
   timestamp: z.number().int().describe("Unix time in seconds."),
   type: z.enum([...INCOMING_TYPES, "unknown"]),
@@ -269,7 +272,9 @@ export const EVENT_SCHEMAS = {
       group: GroupNow,
       action: z.enum(["add", "remove", "promote", "demote", "leave"]),
       participants: z.array(
-        z.object({ id: z.string(), number: z.string().nullable() }).meta({ id: "ChangedParticipant" }),
+        z.object({ id: z.string(), number: z.string().nullable(), username: Username }).meta({
+          id: "ChangedParticipant",
+        }),
       ).readonly(),
     }),
   },

@@ -56,7 +56,7 @@ export async function indexIncoming(
   const address = chatOf(chat);
   const replaced = before.value === null ? null : { part: address, order: orderOfSeen(before.value) };
   if (replaced && await replace(deps, change, line, replaced, row)) return replaced.order / 1000;
-  const { number, pushName } = message;
+  const { number, pushName, username } = message;
   const isOther = !fromMe && !isGroup(chat);
   const order = await deps.chats.append(change, line, {
     address,
@@ -64,6 +64,7 @@ export async function indexIncoming(
     now,
     number: isOther ? number : null,
     name: isOther ? pushName : null,
+    username: isOther ? username : undefined,
     unread: (before) => fromMe ? 0 : before + 1,
   });
   return order / 1000;

@@ -331,6 +331,7 @@ function dataOf(message: Incoming, { taken, answer }: Findings): EventData<"mess
     from: message.chat,
     number: message.number,
     pushName: message.pushName,
+    ...(message.username === undefined ? {} : { username: message.username }),
     messageId: message.networkId,
     timestamp: message.timestamp,
     type: message.type,

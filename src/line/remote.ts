@@ -34,7 +34,7 @@ const CALLABLE = {
     "requests",
     "answerRequests",
   ],
-  contacts: ["card", "block", "unblock", "blocklist", "profile", "changeProfile"],
+  contacts: ["find", "card", "block", "unblock", "blocklist", "profile", "changeProfile"],
   chats: ["show", "namesOf", "read"],
 } as const satisfies { [Part in "groups" | "contacts" | "chats"]: readonly (keyof Connection[Part])[] };
 

@@ -93,12 +93,14 @@ function switchOnPhones(
   { runtime, directory }: Switchboard,
 ): Pick<ControlledNetwork, "addPhone" | "phone"> {
   return {
-    addPhone(number, { name = number, passkey, passkeyOptions, business } = {}) {
+    addPhone(number, { name = number, passkey, passkeyOptions, business, username, usernamePin = null } = {}) {
       if (phones.has(number)) throw invalid("number", "already has a phone");
+      if (username && directory.named(username)) throw invalid("username", "is taken");
       const account: Account = directory.open(number, { name, random: runtime.random });
       const phone = new Phone({ runtime, uplink, number, lid: account.lid, name, passkey });
       account.phone = phone;
       account.business = business ?? null;
+      account.username = username ? { name: username, pin: usernamePin } : null;
       if (account.passkey && passkeyOptions) account.passkey.options = passkeyOptions;
       phones.set(number, phone);
       return phone;

@@ -9,6 +9,15 @@ export interface NumberCheck {
   jid: string;
 }
 
+/** What the network says of a username. */
+export interface UsernameCheck {
+  exists: boolean;
+  /** `…@lid`; null if nobody has it, or `needsKey`. */
+  jid: string | null;
+  /** Its owner lets only those find them who know the key. */
+  needsKey: boolean;
+}
+
 /** What the network reveals about a number. Privacy settings may hide any field, which is then null. */
 interface ContactCard {
   exists: boolean;
@@ -44,6 +53,8 @@ interface ProfileChange {
 }
 
 export interface Contacts {
+  /** Looks a username up, which is given without an @. */
+  find(username: string, key: string | null): Promise<UsernameCheck>;
   card(number: string): Promise<ContactCard>;
   block(number: string): Promise<void>;
   unblock(number: string): Promise<void>;
@@ -110,6 +121,8 @@ export interface GroupMember {
   id: string;
   /** Digits; null if the network does not say. */
   number: string | null;
+  /** Without an @; left out if the network tells none. */
+  username?: string;
   isAdmin: boolean;
 }
 

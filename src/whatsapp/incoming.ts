@@ -16,6 +16,8 @@ export interface Incoming {
    */
   number: string | null;
   pushName: string | null;
+  /** The sender's username, without an @; left out if the network tells none. */
+  username?: string;
   /** Unix seconds. */
   timestamp: number;
   type: IncomingType;

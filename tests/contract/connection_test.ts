@@ -262,3 +262,38 @@ testWithStore("sent messages, seen stanzas and recipients leave with the line", 
   await scene.network.forget(LINE, (message) => events.message(message));
   for await (const row of kv().list({ prefix: networkKeys.waLine(LINE) })) assert.fail(`left: ${row.key.join("/")}`);
 });
+
+testWithStore(
+  "a backlog whose end is never told is asked for no more than it takes, and new messages arrive",
+  async (scene) => {
+    const { connection, events } = await scene.login();
+    await scene.friend.sendMessage({ to: OWNER, text: "while it is on" });
+    await events.until("message");
+    await connection.close();
+    for (const words of ["one", "two", "three"]) await scene.friend.sendMessage({ to: OWNER, text: words });
+    const { directory, faults } = scene.simulated.switchboard;
+    faults.add(OWNER, "no_offline_end", true);
+    const [companion] = directory.account(OWNER)!.companions.values();
+    const { mailbox } = companion!;
+    let requests = 0;
+    const request = mailbox.request.bind(mailbox);
+    mailbox.request = (count) => {
+      requests++;
+      request(count);
+    };
+    const again = await scene.open();
+    const texts = () => again.events.of("message").map(({ message }) => message.text);
+    await until(() => texts().length === 3, "what waited");
+    for (let minute = 0; minute < 5; minute++) {
+      for (let i = 0; i < 12; i++) {
+        await again.connection.health(); // pings the network, whose answer shows that it is there
+        await scene.clock.advance(5_000);
+      }
+    }
+    await scene.friend.sendMessage({ to: OWNER, text: "later" });
+    await until(() => texts().length === 4, "a new message");
+    assert.deepEqual(texts(), ["one", "two", "three", "later"]);
+    assert.deepEqual(again.events.of("closed"), []);
+    assert.ok(requests <= 4, `asked ${requests} times`);
+  },
+);

@@ -670,6 +670,7 @@ namespace Paloma;
  * @phpstan-type ChangedParticipant array{
  *   id: string,
  *   number: string|null,
+ *   username?: string,
  * }
  * @phpstan-type WebhookDisabledEvent array{
  *   id?: string,
@@ -700,7 +701,7 @@ namespace Paloma;
  *   title: string,
  *   status: int,
  *   detail: string,
- *   code: 'malformed_json'|'validation_failed'|'api_key_missing'|'api_key_invalid'|'account_deactivated'|'ip_not_allowed'|'domain_not_allowed'|'subscription_expired'|'scope_missing'|'recipient_opted_out'|'network_forbidden'|'limit_reached'|'session_limit_reached'|'not_found'|'method_not_allowed'|'session_not_connected'|'no_connected_session'|'network_conflict'|'passkey_not_requested'|'not_editable'|'not_revocable'|'template_exists'|'not_waiting_for_approval'|'not_cancellable'|'payload_too_large'|'unsupported_media_type'|'range_not_satisfiable'|'idempotency_key_reused'|'passkey_refused'|'rate_limited'|'too_much_at_once'|'quota_exceeded'|'internal_error'|'network_error'|'storage_unavailable'|'busy'|'network_timeout',
+ *   code: 'malformed_json'|'validation_failed'|'api_key_missing'|'api_key_invalid'|'account_deactivated'|'ip_not_allowed'|'domain_not_allowed'|'subscription_expired'|'scope_missing'|'recipient_opted_out'|'network_forbidden'|'limit_reached'|'session_limit_reached'|'not_found'|'method_not_allowed'|'session_not_connected'|'no_connected_session'|'username_key_required'|'network_conflict'|'passkey_not_requested'|'not_editable'|'not_revocable'|'template_exists'|'not_waiting_for_approval'|'not_cancellable'|'payload_too_large'|'unsupported_media_type'|'range_not_satisfiable'|'idempotency_key_reused'|'passkey_refused'|'rate_limited'|'too_much_at_once'|'quota_exceeded'|'internal_error'|'network_error'|'storage_unavailable'|'busy'|'network_timeout',
  *   requestId: string,
  *   errors?: list<FieldError>,
  *   remaining?: ProblemRemaining,
@@ -780,14 +781,16 @@ namespace Paloma;
  * }
  * @phpstan-type NumberCheck array{
  *   exists: bool,
- *   jid: string,
+ *   jid: string|null,
  * }
  * @phpstan-type NumberToCheck array{
- *   number: string,
+ *   number?: string,
+ *   username?: string,
+ *   pin?: string,
  * }
  * @phpstan-type Contact array{
  *   exists: bool,
- *   jid: string,
+ *   jid: string|null,
  *   lid: string|null,
  *   name: string|null,
  *   about: string|null,
@@ -843,6 +846,7 @@ namespace Paloma;
  * @phpstan-type GroupParticipant array{
  *   id: string,
  *   number: string|null,
+ *   username?: string,
  *   isAdmin: bool,
  * }
  * @phpstan-type ParticipantResult array{
@@ -1756,6 +1760,7 @@ namespace Paloma;
  *   from: string,
  *   number: string|null,
  *   pushName: string|null,
+ *   username?: string,
  *   messageId: string,
  *   timestamp: int,
  *   type: 'conversation'|'extendedTextMessage'|'imageMessage'|'videoMessage'|'audioMessage'|'documentMessage'|'stickerMessage'|'reactionMessage'|'locationMessage'|'liveLocationMessage'|'contactMessage'|'contactsArrayMessage'|'pollCreationMessage'|'buttonsResponseMessage'|'listResponseMessage'|'unknown',
@@ -1802,6 +1807,7 @@ namespace Paloma;
  *   from: string,
  *   number: string|null,
  *   pushName: string|null,
+ *   username?: string,
  *   messageId: string,
  *   timestamp: int,
  *   type: 'conversation'|'extendedTextMessage'|'imageMessage'|'videoMessage'|'audioMessage'|'documentMessage'|'stickerMessage'|'reactionMessage'|'locationMessage'|'liveLocationMessage'|'contactMessage'|'contactsArrayMessage'|'pollCreationMessage'|'buttonsResponseMessage'|'listResponseMessage'|'unknown',

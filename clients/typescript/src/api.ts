@@ -1172,6 +1172,8 @@ export interface components {
     ChangedParticipant: {
       id: string;
       number: string | null;
+      /** @description The person's username, without an @; left out if WhatsApp told none. */
+      username?: string;
     };
     WebhookDisabledEvent: {
       /** @description Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header. */
@@ -1256,6 +1258,7 @@ export interface components {
         | "method_not_allowed"
         | "session_not_connected"
         | "no_connected_session"
+        | "username_key_required"
         | "network_conflict"
         | "passkey_not_requested"
         | "not_editable"
@@ -1505,21 +1508,31 @@ export interface components {
     NumberCheck: {
       /** @description Whether the number is on WhatsApp. */
       exists: boolean;
-      /** @example 447700900123@s.whatsapp.net */
-      jid: string;
+      /**
+       * @description Null for a username that nobody has.
+       * @example 447700900123@s.whatsapp.net
+       */
+      jid: string | null;
     };
     NumberToCheck: {
       /**
        * @description Phone number with country code. Signs that people write in numbers are dropped.
        * @example 447700900123
        */
-      number: string;
+      number?: string;
+      /** @example joao */
+      username?: string;
+      /** @description The key that the owner of the username demands. */
+      pin?: string;
     };
     Contact: {
       /** @description Whether the number is on WhatsApp. */
       exists: boolean;
-      /** @example 447700900123@s.whatsapp.net */
-      jid: string;
+      /**
+       * @description Null for a username that nobody has.
+       * @example 447700900123@s.whatsapp.net
+       */
+      jid: string | null;
       /**
        * @description The contact's JID that hides the number.
        * @example 123456789012345@lid
@@ -1628,6 +1641,8 @@ export interface components {
       id: string;
       /** @description Phone number, digits only; null if WhatsApp does not reveal it. */
       number: string | null;
+      /** @description Without an @; left out if WhatsApp told none. */
+      username?: string;
       isAdmin: boolean;
     };
     ParticipantResult: {
@@ -1915,7 +1930,7 @@ export interface components {
        */
       sessionId?: string | null;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -1951,7 +1966,7 @@ export interface components {
        */
       sessionId?: string | null;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -2002,7 +2017,7 @@ export interface components {
        */
       sessionId?: string | null;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -2048,7 +2063,7 @@ export interface components {
        */
       sessionId?: string | null;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -2093,7 +2108,7 @@ export interface components {
        */
       sessionId?: string | null;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -2184,7 +2199,7 @@ export interface components {
        */
       sessionId?: string | null;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -2223,7 +2238,7 @@ export interface components {
        */
       sessionId?: string | null;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -2273,7 +2288,7 @@ export interface components {
        */
       sessionId?: string;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -2323,7 +2338,7 @@ export interface components {
        */
       sessionId?: string | null;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -2375,7 +2390,7 @@ export interface components {
        */
       sessionId?: string | null;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -2420,7 +2435,7 @@ export interface components {
        */
       sessionId?: string | null;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;
@@ -2466,7 +2481,7 @@ export interface components {
        */
       file: string;
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       number: string;
@@ -3718,6 +3733,8 @@ export interface components {
       number: string | null;
       /** @description Public name of the sender. */
       pushName: string | null;
+      /** @description The person's username, without an @; left out if WhatsApp told none. */
+      username?: string;
       /** @description WhatsApp's id of the message. */
       messageId: string;
       /** @description Unix time in seconds. */
@@ -3815,6 +3832,8 @@ export interface components {
       number: string | null;
       /** @description Public name of the sender. */
       pushName: string | null;
+      /** @description The person's username, without an @; left out if WhatsApp told none. */
+      username?: string;
       /** @description WhatsApp's id of the message. */
       messageId: string;
       /** @description Unix time in seconds. */

@@ -30,6 +30,7 @@ export const homeCountry = new AsyncLocalStorage<string>();
 
 const PERSON_JID = /^(\d{7,15}@(s\.whatsapp\.net|c\.us)|\d{5,20}@lid)$/;
 const GROUP_JID = /^\d{5,25}(-\d{5,25})?@g\.us$/;
+const AT_USERNAME = /^@[a-zA-Z0-9_.]{3,35}$/;
 const LID = /^\d{5,20}@lid$/;
 
 /** A number as people write it, or one of these JIDs; the value is digits or the JID. */
@@ -75,6 +76,13 @@ export const Recipient = numberOr(new RegExp(`${PERSON_JID.source}|${GROUP_JID.s
   refusal: "must be a phone number with its country code, a group JID (…@g.us), or a JID that came in an event " +
     "(…@s.whatsapp.net, …@lid)",
   description: `${WRITTEN} Or a group JID ending in \`@g.us\`, or a JID from an event.`,
+});
+
+/** The recipient of one message: a username too. */
+export const Addressee = numberOr(new RegExp(`${PERSON_JID.source}|${GROUP_JID.source}|${AT_USERNAME.source}`), {
+  refusal: "must be a phone number with its country code, a group JID (…@g.us), a JID that came in an event " +
+    "(…@s.whatsapp.net, …@lid), or a username after an @",
+  description: `${WRITTEN} Or a group JID ending in \`@g.us\`, a JID from an event, or a username like \`@joao\`.`,
 });
 
 /** Path parameter: a group. Anything that does not look like a group's JID is answered with 404. */

@@ -223,8 +223,8 @@ interface Viewed {
   now: number;
 }
 
-function shownPerson({ number, lid, name, chat }: ChatRecord): z.infer<typeof Person> {
-  return { number, lid, username: null, name, chat };
+function shownPerson({ number, lid, username, name, chat }: ChatRecord): z.infer<typeof Person> {
+  return { number, lid, username: username ?? null, name, chat };
 }
 
 function shownChat({ record, newest }: Listed, line: Viewed): z.infer<typeof Chat> {

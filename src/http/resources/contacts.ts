@@ -1,6 +1,6 @@
 /** Information of the network about other numbers (spec, "Sessions"), the blocklist, and the line's own profile. */
 import { z } from "@hono/zod-openapi";
-import { invalid } from "../../errors.ts";
+import { invalid, Problem } from "../../errors.ts";
 import { type Api, ok, route } from "../api/route.ts";
 import { data, PhoneNumber } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -12,8 +12,32 @@ const OWN_MAX_AGE_MS = 60_000;
 
 const Check = z.object({
   exists: z.boolean().openapi({ description: "Whether the number is on WhatsApp." }),
-  jid: z.string().openapi({ example: "447700900123@s.whatsapp.net" }),
+  jid: z.string().nullable().openapi({
+    description: "Null for a username that nobody has.",
+    example: "447700900123@s.whatsapp.net",
+  }),
 }).openapi("NumberCheck");
+
+/** A person, by number or by username. */
+const ToCheck = z.strictObject({
+  number: PhoneNumber.optional(),
+  username: z.string().regex(/^@?[a-zA-Z0-9_.]{3,35}$/, "is no username").optional().openapi({ example: "joao" }),
+  pin: z.string().regex(/^([0-9]{4}|[A-Z0-9]{6})$/, "must be four digits, or six capitals and digits").optional()
+    .openapi({
+      description: "The key that the owner of the username demands.",
+    }),
+}).superRefine(({ number, username, pin }, { addIssue }) => {
+  if ((number === undefined) === (username === undefined)) {
+    addIssue({ code: "custom", path: ["number"], message: "is required, or a username in its place" });
+  }
+  if (pin !== undefined && username === undefined) {
+    addIssue({ code: "custom", path: ["pin"], message: "is for a username" });
+  }
+}).openapi("NumberToCheck");
+
+export function usernameKeyRequired(): Problem {
+  return new Problem("username_key_required", "Only those who know its key find somebody by this username.");
+}
 
 const text = z.string().nullable();
 const pictureUrl = text.openapi({
@@ -58,9 +82,9 @@ const checkNumber = route({
   path: "/v1/sessions/{id}/check-number",
   operationId: "checkNumber",
   summary: "Check a number",
-  description: "Checks whether a number is on WhatsApp. If WhatsApp cannot be reached, the response is an error, " +
-    "never a guess.",
-  body: z.strictObject({ number: PhoneNumber }).openapi("NumberToCheck"),
+  description: "Checks whether a number is on WhatsApp, or whose a username is. If WhatsApp cannot be reached, the " +
+    "response is an error, never a guess. If its owner demands a key, it is 409 `username_key_required` without it.",
+  body: ToCheck,
   answers: { 200: data("The result", Check) },
 });
 
@@ -137,7 +161,13 @@ export const contactResource = {
 function addContacts(api: Api, { lines, lookups }: Services): void {
   api.on(checkNumber, async ({ caller, params, body }) => {
     const connection = await lines.connection(caller.account.id, params.id);
-    const { exists, jid } = await connection.checkNumber(body.number);
+    const { number, username = "", pin = null } = body;
+    if (number !== undefined) {
+      const { exists, jid } = await connection.checkNumber(number);
+      return ok({ data: { exists, jid } });
+    }
+    const { exists, jid, needsKey } = await connection.contacts.find(username.replace("@", ""), pin);
+    if (needsKey) throw usernameKeyRequired();
     return ok({ data: { exists, jid } });
   });
 

@@ -37,6 +37,7 @@ const Participant = z.object({
   number: z.string().nullable().openapi({
     description: "Phone number, digits only; null if WhatsApp does not reveal it.",
   }),
+  username: z.string().optional().openapi({ description: "Without an @; left out if WhatsApp told none." }),
   isAdmin: z.boolean(),
 }).openapi("GroupParticipant");
 

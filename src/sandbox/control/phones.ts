@@ -12,6 +12,10 @@ import type { Switchboard } from "../world/switchboard.ts";
 import type { LinkAnswer } from "../world/uplink.ts";
 import { body, type ControlledNetwork, number } from "./request.ts";
 
+/** The network's rules for usernames: letters, digits, dots and underscores, at least one letter, single dots within. */
+const username = z.string().regex(/^(?=.*[a-z])(?!\.)(?!.*\.\.)(?!.*\.$)[a-z0-9_.]{3,35}$/i);
+const usernamePin = z.string().regex(/^([0-9]{4}|[A-Z0-9]{6})$/);
+
 const newPhone = z.strictObject({
   number,
   name: z.string().min(1).max(100).optional(),
@@ -24,9 +28,14 @@ const newPhone = z.strictObject({
   }).partial().optional(),
   passkey: z.boolean().optional(),
   passkeyOptions: z.enum(["notification", "query"]).optional(),
+  username: username.optional(),
+  usernamePin: usernamePin.optional(),
 }).refine(({ passkey, passkeyOptions }) => passkey || !passkeyOptions, {
   path: ["passkeyOptions"],
   message: "is for phones with a passkey",
+}).refine(({ username, usernamePin }) => username || !usernamePin, {
+  path: ["usernamePin"],
+  message: "is for phones with a username",
 });
 
 const filled = z.string().min(1);

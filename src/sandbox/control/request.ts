@@ -31,6 +31,9 @@ export interface ControlledNetwork {
     /** Whether the request for a passkey carries its options, or the companion has to query them. */
     passkeyOptions?: "notification" | "query";
     business?: BusinessProfile;
+    username?: string;
+    /** What others have to know to look the username up. */
+    usernamePin?: string;
   }): Phone;
   phone(number: string): Phone | null;
 }

@@ -35,8 +35,20 @@ export function answerUsync(query: BinaryNode, context: QueryContext): BinaryNod
   ]);
 }
 
-function answerUser(user: BinaryNode, protocols: string[], { companion, network }: QueryContext): BinaryNode {
+/** Answers the look-up of a username: nobody's is out, and without its key the answer names no account. */
+function answerUsername(contact: BinaryNode, { network }: QueryContext): BinaryNode {
+  const { username = "", pin } = contact.attrs;
+  const account = network.directory.named(username);
+  if (!account) return element("user", {}, [element("contact", { type: "out", username })]);
+  const isOpen = account.username!.pin === null || account.username!.pin === pin;
+  return element("user", { jid: isOpen ? account.lid : undefined }, [element("contact", { type: "in", username })]);
+}
+
+function answerUser(user: BinaryNode, protocols: string[], context: QueryContext): BinaryNode {
+  const { companion, network } = context;
   const { directory } = network;
+  const contact = child(user, "contact");
+  if (contact?.attrs.username !== undefined) return answerUsername(contact, context);
   const digits = textOf(child(user, "contact")).replace(/\D/g, "");
   const asked = parseJid(user.attrs.jid);
   const account = asked ? directory.resolve(user.attrs.jid)?.account : accountOf(digits, directory);

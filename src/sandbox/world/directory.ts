@@ -11,6 +11,8 @@ import type { Device, PasskeyCredential } from "./uplink.ts";
 export interface Account {
   readonly number: string;
   name: string;
+  /** By which others find and see the account without its number. `pin`: whoever looks it up has to know it. */
+  username: { name: string; pin: string | null } | null;
   /** The owner's "about" text. */
   about: string;
   /** URL of the profile picture on the media host; null if there is none. */
@@ -140,6 +142,7 @@ export class Directory {
     const account: Account = {
       number,
       name: options.name,
+      username: null,
       about: "",
       picture: null,
       blocked: new Set(),
@@ -162,6 +165,12 @@ export class Directory {
     this.#byNumber.set(number, account);
     this.#byLid.set(lid, account);
     return account;
+  }
+
+  /** Finds the account of a username, which are the same in any case. */
+  named(username: string): Account | null {
+    const name = username.toLowerCase();
+    return this.accounts().find((account) => account.username?.name.toLowerCase() === name) ?? null;
   }
 
   /** Gives the account another LID, as when its number is registered anew. The old one goes on reaching it. */

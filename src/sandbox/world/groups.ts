@@ -140,6 +140,7 @@ export function participantNode(group: Group, account: Account, { error }: { err
     jid: addressIn(group, { account, device: 0 }),
     phone_number: lidMode ? account.jid : undefined,
     lid: lidMode ? undefined : account.lid,
+    username: account.username?.name,
     type: group.admins.has(account) ? type : undefined,
     error,
   });

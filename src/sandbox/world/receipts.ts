@@ -104,6 +104,7 @@ function addressOf(from: Endpoint, to: string, groups: Groups): Attributes {
       from: group.jid,
       participant: addressIn(group, from),
       [other]: group.addressing === "lid" ? from.account.jid : from.account.lid,
+      participant_username: from.account.username?.name,
     };
   }
   if (to === STATUS_CHAT) return { from: to, participant: jidOf(from, "lid") };

@@ -182,7 +182,7 @@ export class Relay {
       hideNumber: boolean;
     },
   ): Attributes {
-    const { name, number } = sender.account;
+    const { name, number, username } = sender.account;
     const attributes: Attributes = {
       id: message.attrs.id,
       t: seconds(this.#parts.clock.now()),
@@ -200,6 +200,7 @@ export class Relay {
         participant: hideNumber ? jidOf(sender, "lid") : addressIn(group, sender),
         participant_pn: byLid && !hideNumber ? sender.account.jid : undefined,
         participant_lid: byLid ? undefined : sender.account.lid,
+        participant_username: username?.name,
         addressing_mode: byLid ? "lid" : "pn",
       };
     }
@@ -211,6 +212,7 @@ export class Relay {
       from: jidOf(sender, byLid ? "lid" : "pn"),
       sender_pn: byLid && !hideNumber ? sender.account.jid : undefined,
       sender_lid: byLid ? undefined : sender.account.lid,
+      username: username?.name,
       addressing_mode: byLid ? "lid" : "pn",
     };
   }
@@ -227,6 +229,7 @@ export class Relay {
       recipient: makeJid(user, server),
       peer_recipient_pn: form === "lid" ? recipient?.account.jid : undefined,
       peer_recipient_lid: form === "pn" ? recipient?.account.lid : undefined,
+      peer_recipient_username: recipient?.account.username?.name,
       addressing_mode: form,
     };
   }

@@ -80,3 +80,12 @@ export function ownName({ me }: AuthenticationCreds): string | null {
   // "~" is the library's placeholder until the phone gives the name.
   return me?.name && me.name !== "~" ? me.name : null;
 }
+
+/** Usernames as WhatsApp forms them. */
+const USERNAME = /^[a-zA-Z0-9_.]{3,35}$/;
+
+/** Returns the username that an attribute tells, without an @ before it; nothing if it tells none. */
+export function usernameIn(attribute: string | undefined): { username?: string } {
+  const username = attribute?.replace(/^@/, "") ?? "";
+  return USERNAME.test(username) ? { username } : {};
+}

@@ -18,6 +18,21 @@ export function iq(
   return { tag: "iq", attrs: { to, type, xmlns }, ...(question ? { content: [question] } : {}) };
 }
 
+/** Builds a query about people: `asked` says what is to be told of each of the `users`. */
+export function usync(
+  { context, sid }: { context: "interactive" | "background"; sid: string },
+  { asked, users }: { asked: BinaryNode[]; users: BinaryNode[] },
+): BinaryNode {
+  const content = [{ tag: "query", attrs: {}, content: asked }, { tag: "list", attrs: {}, content: users }];
+  const attrs = { context, mode: "query", sid, last: "true", index: "0" };
+  return iq({ type: "get", xmlns: "usync" }, { tag: "usync", attrs, content });
+}
+
+/** Returns the people in the answer to such a query. */
+export function usersIn(answer: BinaryNode): BinaryNode[] {
+  return childrenOf(childrenOf(childrenOf(answer, "usync")[0], "list")[0], "user");
+}
+
 /**
  * Returns the children with this tag. The library's function remembers the children of each node that it is called for,
  * and would go on returning those that were removed since.

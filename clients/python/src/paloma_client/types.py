@@ -986,6 +986,8 @@ class GroupParticipantsEvent(TypedDict):
 class ChangedParticipant(TypedDict):
     id: str
     number: str | None
+    username: NotRequired[str]
+    """The person's username, without an @; left out if WhatsApp told none."""
 
 
 class WebhookDisabledEvent(TypedDict):
@@ -1031,7 +1033,7 @@ class Problem(TypedDict):
     status: int
     detail: str
     """What went wrong in this request, in one sentence."""
-    code: Literal["malformed_json", "validation_failed", "api_key_missing", "api_key_invalid", "account_deactivated", "ip_not_allowed", "domain_not_allowed", "subscription_expired", "scope_missing", "recipient_opted_out", "network_forbidden", "limit_reached", "session_limit_reached", "not_found", "method_not_allowed", "session_not_connected", "no_connected_session", "network_conflict", "passkey_not_requested", "not_editable", "not_revocable", "template_exists", "not_waiting_for_approval", "not_cancellable", "payload_too_large", "unsupported_media_type", "range_not_satisfiable", "idempotency_key_reused", "passkey_refused", "rate_limited", "too_much_at_once", "quota_exceeded", "internal_error", "network_error", "storage_unavailable", "busy", "network_timeout"]
+    code: Literal["malformed_json", "validation_failed", "api_key_missing", "api_key_invalid", "account_deactivated", "ip_not_allowed", "domain_not_allowed", "subscription_expired", "scope_missing", "recipient_opted_out", "network_forbidden", "limit_reached", "session_limit_reached", "not_found", "method_not_allowed", "session_not_connected", "no_connected_session", "username_key_required", "network_conflict", "passkey_not_requested", "not_editable", "not_revocable", "template_exists", "not_waiting_for_approval", "not_cancellable", "payload_too_large", "unsupported_media_type", "range_not_satisfiable", "idempotency_key_reused", "passkey_refused", "rate_limited", "too_much_at_once", "quota_exceeded", "internal_error", "network_error", "storage_unavailable", "busy", "network_timeout"]
     requestId: str
     """Id of the request, also in the `x-request-id` header and in the gateway's log."""
     errors: NotRequired[list[FieldError]]
@@ -1167,18 +1169,23 @@ class WaitsFor(TypedDict):
 class NumberCheck(TypedDict):
     exists: bool
     """Whether the number is on WhatsApp."""
-    jid: str
+    jid: str | None
+    """Null for a username that nobody has."""
 
 
 class NumberToCheck(TypedDict):
-    number: str
+    number: NotRequired[str]
     """Phone number with country code. Signs that people write in numbers are dropped."""
+    username: NotRequired[str]
+    pin: NotRequired[str]
+    """The key that the owner of the username demands."""
 
 
 class Contact(TypedDict):
     exists: bool
     """Whether the number is on WhatsApp."""
-    jid: str
+    jid: str | None
+    """Null for a username that nobody has."""
     lid: str | None
     """The contact's JID that hides the number."""
     name: str | None
@@ -1265,6 +1272,8 @@ class GroupParticipant(TypedDict):
     """JID of the participant in this group."""
     number: str | None
     """Phone number, digits only; null if WhatsApp does not reveal it."""
+    username: NotRequired[str]
+    """Without an @; left out if WhatsApp told none."""
     isAdmin: bool
 
 
@@ -1491,7 +1500,7 @@ class TextMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     text: str
     replyTo: NotRequired[str | None]
     """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
@@ -1518,7 +1527,7 @@ class LocationMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     latitude: float
     """Degrees (WGS 84)."""
     longitude: float
@@ -1551,7 +1560,7 @@ class ContactMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     contacts: list[ContactCard]
     replyTo: NotRequired[str | None]
     """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
@@ -1585,7 +1594,7 @@ class PollMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     question: str
     options: list[str]
     multiple: NotRequired[bool | None]
@@ -1615,7 +1624,7 @@ class ChoicesMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     text: str
     footer: NotRequired[str | None]
     """Small print below."""
@@ -1682,7 +1691,7 @@ class ForwardMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     messageId: str
     """Id of a message: `msg_…`, or the `messageId` of an event."""
     replyTo: NotRequired[str | None]
@@ -1710,7 +1719,7 @@ class TemplateMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     template: str
     """Name of the template."""
     language: NotRequired[str | None]
@@ -1742,7 +1751,7 @@ class FileMessage(TypedDict):
     sessionId: NotRequired[str]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     caption: NotRequired[str]
     replyTo: NotRequired[str]
     """Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is sent by that message's session."""
@@ -1769,7 +1778,7 @@ class DocumentMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     file: NotRequired[str | None]
     """The file in base64, optionally with the prefix `data:<mime>;base64,`. At most 35 MiB decoded."""
     fileUrl: NotRequired[str | None]
@@ -1802,7 +1811,7 @@ class StickerMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     file: NotRequired[str | None]
     """The file in base64, optionally with the prefix `data:<mime>;base64,`. At most 35 MiB decoded."""
     fileUrl: NotRequired[str | None]
@@ -1832,7 +1841,7 @@ class VoiceMessage(TypedDict):
     sessionId: NotRequired[str | None]
     """Session that sends the message. Defaults to the account's first connected session, which is the oldest."""
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     file: NotRequired[str | None]
     """The file in base64, optionally with the prefix `data:<mime>;base64,`. At most 35 MiB decoded."""
     fileUrl: NotRequired[str | None]
@@ -1862,7 +1871,7 @@ class PdfMessage(TypedDict):
     file: str
     """The file in base64, optionally with the prefix `data:<mime>;base64,`. At most 35 MiB decoded."""
     number: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     message: NotRequired[str | None]
     """Text that accompanies the document."""
     filename: NotRequired[str | None]
@@ -2728,6 +2737,7 @@ MessageReceivedEventData = TypedDict("MessageReceivedEventData", {
     "from": "str",
     "number": "str | None",
     "pushName": "str | None",
+    "username": "NotRequired[str]",
     "messageId": "str",
     "timestamp": "int",
     "type": "Literal['conversation', 'extendedTextMessage', 'imageMessage', 'videoMessage', 'audioMessage', 'documentMessage', 'stickerMessage', 'reactionMessage', 'locationMessage', 'liveLocationMessage', 'contactMessage', 'contactsArrayMessage', 'pollCreationMessage', 'buttonsResponseMessage', 'listResponseMessage', 'unknown']",
@@ -2794,6 +2804,7 @@ MessageEchoEventData = TypedDict("MessageEchoEventData", {
     "from": "str",
     "number": "str | None",
     "pushName": "str | None",
+    "username": "NotRequired[str]",
     "messageId": "str",
     "timestamp": "int",
     "type": "Literal['conversation', 'extendedTextMessage', 'imageMessage', 'videoMessage', 'audioMessage', 'documentMessage', 'stickerMessage', 'reactionMessage', 'locationMessage', 'liveLocationMessage', 'contactMessage', 'contactsArrayMessage', 'pollCreationMessage', 'buttonsResponseMessage', 'listResponseMessage', 'unknown']",

@@ -14,6 +14,7 @@ import type { Answer, ApiContext } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
 import type { Upload } from "../../body/json_upload.ts";
 import { DAY_SECONDS, type MannerFields, type SendOptions, sendTimeOf } from "./fields.ts";
+import { usernameKeyRequired } from "../contacts.ts";
 import { type Item, resolve } from "./manner.ts";
 
 /** The messages of a send, before their line is known. */
@@ -51,8 +52,12 @@ export function makeSender(services: Services) {
 
   /** As `send`, within `once`. */
   async function sendNew(caller: Caller, asked: SendOptions, outgoing: Outgoing): Promise<Accepted> {
-    const { sessionId, ttl, sendAt, priority } = asked;
-    const { items, bulk = false, repeat, checkLine } = outgoing;
+    const { ttl, sendAt, priority } = asked;
+    const { bulk = false, repeat, checkLine } = outgoing;
+    const { items, sessionId } = await withoutUsernames(caller, {
+      items: outgoing.items,
+      sessionId: asked.sessionId ?? null,
+    });
     const options = {
       ttlMs: (ttl ?? DAY_SECONDS) * 1000,
       sendAt: sendTimeOf(sendAt, runtime.clock.now()),
@@ -60,7 +65,7 @@ export function makeSender(services: Services) {
     };
     const sending = await resolve(items, {
       accountId: caller.account.id,
-      sessionId: sessionId ?? null,
+      sessionId,
       references,
       yieldPoint: makeYieldPoint(runtime.clock),
     });
@@ -73,6 +78,27 @@ export function makeSender(services: Services) {
     });
     if (!accepted.replayed) metrics.accepted.inc({ kind: bulk ? "bulk" : "single" }, items.length);
     return accepted;
+  }
+
+  /**
+   * Puts the JID in place of each username: what the gateway knows of a person, it knows by number or JID. The line that
+   * looked them up is the one that sends.
+   */
+  async function withoutUsernames(
+    { account }: Caller,
+    { items, sessionId }: { items: readonly Item[]; sessionId: string | null },
+  ): Promise<{ items: readonly Item[]; sessionId: string | null }> {
+    if (!items.some(({ to }) => to.startsWith("@"))) return { items, sessionId };
+    const { value: { id } } = await lines.forSending(account.id, sessionId);
+    const { contacts } = await lines.connection(account.id, id);
+    const found = await Promise.all(items.map(async (item) => {
+      if (!item.to.startsWith("@")) return item;
+      const { exists, jid, needsKey } = await contacts.find(item.to.slice(1), null);
+      if (!exists) throw invalid(`${item.path ?? ""}to`, "is nobody's username");
+      if (needsKey) throw usernameKeyRequired();
+      return { ...item, to: jid! };
+    }));
+    return { items: found, sessionId: id };
   }
 
   /** Finds the line and accepts on it; retries if the line changed in the meantime. */

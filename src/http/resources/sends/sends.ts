@@ -13,7 +13,7 @@ import type { ForwardContent, ReactionContent } from "../../../message/kinds/pla
 import type { SendManner } from "../../../message/message.ts";
 import type { Accepted } from "../../../message/send.ts";
 import { type Api, type Route, route } from "../../api/route.ts";
-import { PhoneNumber, Recipient } from "../../api/schemas.ts";
+import { Addressee, PhoneNumber } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { bulk } from "./bulk.ts";
 import {
@@ -147,7 +147,7 @@ const KIND_SENDS = Object.fromEntries(KIND_REQUESTS.map(({ kind, summary, descri
     operationId: `send${name}`,
     summary,
     ...(description ? { description } : {}),
-    body: z.strictObject({ sessionId, to: Recipient, ...fields, ...manner, ...options }).openapi(`${name}Message`),
+    body: z.strictObject({ sessionId, to: Addressee, ...fields, ...manner, ...options }).openapi(`${name}Message`),
   });
   return [kind, jsonSend(declared, (body) => ({ to: body.to, content: contentOf(body, body.to) }))];
 }));
@@ -185,7 +185,7 @@ const sendForward = route({
   description: "Forwards a text, file, location or contact card that a session of the account sent within the last " +
     "14 days or received within the last 30. The message's own session forwards it unless `sessionId` names another. " +
     "The `type` is that of the forwarded message, and a link keeps its preview.",
-  body: z.strictObject({ sessionId, to: Recipient, messageId: MessageReference, ...manner, ...options }).openapi(
+  body: z.strictObject({ sessionId, to: Addressee, messageId: MessageReference, ...manner, ...options }).openapi(
     "ForwardMessage",
   ),
 });
@@ -256,7 +256,7 @@ function makeAcceptJson(sender: Sender, services: Services) {
 }
 
 /** The body of a message whose content is made already. */
-const Addressed = z.strictObject({ sessionId, to: Recipient, ...manner, ...options });
+const Addressed = z.strictObject({ sessionId, to: Addressee, ...manner, ...options });
 
 /**
  * Makes what sends for another interface than `/v1`: a kind with the fields of its route's body, or a content that is

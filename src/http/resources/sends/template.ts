@@ -7,7 +7,7 @@ import { contentFrom } from "../../../message/templates/filled.ts";
 import { checkVariables, type Template, type Variables } from "../../../message/templates/template.ts";
 import type { Templates } from "../../../message/templates/templates.ts";
 import { route } from "../../api/route.ts";
-import { Recipient } from "../../api/schemas.ts";
+import { Addressee } from "../../api/schemas.ts";
 import { styleOf } from "./choices.ts";
 import { label, manner, MAX_TEXT, options, sessionId, single } from "./fields.ts";
 
@@ -55,7 +55,7 @@ export const sendTemplate = route({
   summary: "Send a template",
   description: "Fills in the variables of a template. What was accepted is sent as it was, also if the template is " +
     "changed before. In the history it is a `text`, or `choices` if the template has options.",
-  body: z.strictObject({ sessionId, to: Recipient, ...templated, ...manner, ...options }).openapi("TemplateMessage"),
+  body: z.strictObject({ sessionId, to: Addressee, ...templated, ...manner, ...options }).openapi("TemplateMessage"),
 });
 
 interface Asked {

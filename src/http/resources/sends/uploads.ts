@@ -5,7 +5,7 @@ import { extensionIn } from "../../../base/file_types.ts";
 import { safeFilename } from "../../../media/filename.ts";
 import { type FileContent, fileContent, remoteContent } from "../../../message/kinds/file.ts";
 import { type Api, route } from "../../api/route.ts";
-import { Recipient } from "../../api/schemas.ts";
+import { Addressee } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { MIB } from "../../body/body.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
@@ -50,7 +50,7 @@ interface WithFile {
   fileUrl?: string | null | undefined;
 }
 
-const inJson = { sessionId, to: Recipient, file: base64.nullish(), fileUrl: FileUrl.nullish(), ...options, ...manner };
+const inJson = { sessionId, to: Addressee, file: base64.nullish(), fileUrl: FileUrl.nullish(), ...options, ...manner };
 
 const DocumentMessage = z.strictObject({
   ...inJson,
@@ -69,7 +69,7 @@ const VoiceMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("Voi
 
 const PdfMessage = z.strictObject({
   file: base64,
-  number: Recipient,
+  number: Addressee,
   message: Caption.nullish().openapi({ description: "Text that accompanies the document." }),
   filename: filename.nullish().openapi({
     description: `File name, to which \`.pdf\` is added if it does not end so. Defaults to \`${PDF_NAME}\`.`,
@@ -80,7 +80,7 @@ const PdfMessage = z.strictObject({
 
 const FileMessage = z.strictObject({
   sessionId: sessionId.unwrap().unwrap().optional(),
-  to: Recipient,
+  to: Addressee,
   caption: Caption.optional(),
   ...inForm,
   file: z.string().openapi({ format: "binary", description: "A file of any type, at most 100 MiB." }),

@@ -18,7 +18,7 @@ import type { Runtime } from "../../../runtime.ts";
 import type { BusinessCard, Chats, ChatState, Contacts } from "../../chats.ts";
 import type { Incoming } from "../../incoming.ts";
 import { NetworkRefusal } from "../../connection.ts";
-import { answerOf, iq } from "../stanza.ts";
+import { answerOf, childrenOf, iq, usersIn, usync } from "../stanza.ts";
 import { numberIn, type OwnJids } from "../jids.ts";
 import type { WithFiles } from "../incoming/settings.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
@@ -113,6 +113,22 @@ export function makeContacts({ socket, recipients, names, me, withFiles, runtime
   }
 
   return {
+    async find(username, key) {
+      const about = { context: "interactive", sid: socket.generateMessageTag() } as const;
+      const asked: BinaryNode[] = [
+        { tag: "contact", attrs: { addressing_mode: "lid" } },
+        { tag: "business", attrs: {}, content: [{ tag: "verified_name", attrs: {} }] },
+      ];
+      const named = { tag: "contact", attrs: { username, ...(key === null ? {} : { pin: key }) } };
+      const query = usync(about, { asked, users: [{ tag: "user", attrs: {}, content: [named] }] });
+      const [user] = usersIn(await ask(socket.query(query), "look the username up"));
+      const [contact] = childrenOf(user, "contact");
+      const exists = contact?.attrs.type === "in" &&
+        ![user, contact].some((node) => childrenOf(node, "error").length > 0);
+      const jid = exists && user?.attrs.jid ? jidNormalizedUser(user.attrs.jid) : null;
+      return { exists, jid, needsKey: exists && jid === null };
+    },
+
     async card(number) {
       const { exists, jid } = await recipients.check(number);
       if (!exists) return { exists, jid, lid: null, name: null, about: null, pictureUrl: null, business: null };

@@ -18,7 +18,7 @@ import type { Addressing } from "../outgoing/addressing.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
 import type { Recipients } from "../outgoing/recipients.ts";
 import type { Standing } from "../outgoing/standing.ts";
-import { isAddress, isOwn, numberIn, type OwnJids } from "../jids.ts";
+import { isAddress, isOwn, numberIn, type OwnJids, usernameIn } from "../jids.ts";
 
 const INVITE_BASE = "https://chat.whatsapp.com/";
 /** Creating or listing a group of a thousand members takes the network some seconds. */
@@ -244,6 +244,7 @@ function toWholeGroup(metadata: GroupMetadata, me: OwnJids): WholeGroup {
     participants: metadata.participants.map((one): GroupMember => ({
       id: one.id,
       number: numberIn(one.id, one.phoneNumber),
+      ...usernameIn(one.username),
       isAdmin: Boolean(one.admin),
     })),
   };
@@ -299,6 +300,6 @@ export function hasAdmin({ participants }: GroupMetadata, addresses: readonly st
 
 /** Returns the address and number of a `<participant>`, or of a person who asks to join. */
 export function memberOf({ attrs }: BinaryNode): Omit<GroupMember, "isAdmin"> {
-  const { jid = "", phone_number: phone } = attrs;
-  return { id: jidNormalizedUser(jid), number: numberIn(jid, phone) };
+  const { jid = "", phone_number: phone, username } = attrs;
+  return { id: jidNormalizedUser(jid), number: numberIn(jid, phone), ...usernameIn(username) };
 }

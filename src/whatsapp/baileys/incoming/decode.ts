@@ -17,7 +17,7 @@ import type { UndecryptedEntry } from "./journal.ts";
 import type { PhoneOf } from "./numbers.ts";
 import { messageIn } from "./plaintext.ts";
 import { type Adder, type FindOriginal, readVote, unsealed } from "./sealed.ts";
-import { digitsOf, isOwn, numberIn, type OwnJids, plainJid } from "../jids.ts";
+import { digitsOf, isOwn, numberIn, type OwnJids, plainJid, usernameIn } from "../jids.ts";
 import type { Timer } from "../rows.ts";
 import { LONGEST_ID } from "../stanza.ts";
 
@@ -196,13 +196,16 @@ function messageOf(attrs: Record<string, string>, me: OwnJids): WAMessage {
   const { fullMessage } = decodeMessageNode({ tag: "message", attrs }, me.id, me.lid ?? "");
   // Of the owner's messages to a broadcast list, the library recognises only those sent under the number.
   if (isJidBroadcast(attrs.from) && isOwn(attrs.participant ?? "", me)) fullMessage.key.fromMe = true;
+  // The library reads that of a member of a group only.
+  const { username } = usernameIn(attrs.participant_username ?? attrs.username);
+  if (username) fullMessage.key.participantUsername = username;
   return fullMessage;
 }
 
 async function envelopeOf(
   message: WAMessage,
   context: DecodeContext,
-): Promise<Pick<Incoming, "networkId" | "chat" | "participant" | "fromMe" | "number" | "pushName" | "timestamp">> {
+): Promise<Omit<Incoming, keyof typeof NOTHING | "undecryptable">> {
   const { key } = message;
   const remote = key.remoteJid!;
   const participant = key.participant ? plainJid(key.participant) : null;
@@ -218,6 +221,7 @@ async function envelopeOf(
     fromMe,
     number: await numberOf(sender, { other, chat }, context),
     pushName: message.pushName ?? null,
+    ...(fromMe ? {} : usernameIn(key.participantUsername ?? undefined)),
     timestamp: timeOf(message) ?? Math.floor(context.clock.now() / 1000),
   };
 }

@@ -5,9 +5,6 @@
  */
 import { errorName } from "../../../base/retry.ts";
 import {
-  type BinaryNode,
-  getBinaryNodeChild,
-  getBinaryNodeChildren,
   isJidGroup,
   isPnUser,
   jidDecode,
@@ -21,7 +18,7 @@ import { Batcher } from "../../../base/batcher.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import { within } from "../../../base/within.ts";
-import { iq } from "../stanza.ts";
+import { usersIn, usync } from "../stanza.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
 
 /** Short, because the chat waits for the answer. */
@@ -93,9 +90,13 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
   /** Asks for several LIDs in one query: a change of a group may name a thousand members. */
   const questions = new Batcher<string, string | null>(async (waiting) => {
     const lids = [...new Set(waiting)];
-    const answer = await socket.query(lidQuery(lids, socket.generateMessageTag()));
-    const list = getBinaryNodeChild(getBinaryNodeChild(answer, "usync"), "list");
-    const users = getBinaryNodeChildren(list, "user");
+    const about = { context: "interactive", sid: socket.generateMessageTag() } as const;
+    const asked = [{ tag: "lid", attrs: {} }];
+    // The answer gives the number of each as `pn_jid`.
+    const answer = await socket.query(
+      usync(about, { asked, users: lids.map((jid) => ({ tag: "user", attrs: { jid } })) }),
+    );
+    const users = usersIn(answer);
     return waiting.map((lid) => {
       const user = lids.length === 1 ? users[0] : users.find(({ attrs }) => attrs.jid === lid);
       const phone = user?.attrs.pn_jid;
@@ -129,13 +130,4 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
     unknown.set(lid, true);
     return null;
   };
-}
-
-/** Builds a query for LIDs. The answer gives the number of each as `pn_jid`. */
-function lidQuery(lids: readonly string[], sid: string): BinaryNode {
-  const users = lids.map((jid) => ({ tag: "user", attrs: { jid } }));
-  const list = { tag: "list", attrs: {}, content: users };
-  const query = { tag: "query", attrs: {}, content: [{ tag: "lid", attrs: {} }] };
-  const usync = { context: "interactive", mode: "query", sid, last: "true", index: "0" };
-  return iq({ type: "get", xmlns: "usync" }, { tag: "usync", attrs: usync, content: [query, list] });
 }

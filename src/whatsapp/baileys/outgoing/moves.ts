@@ -6,7 +6,6 @@ import type { Buffer } from "node:buffer";
 import {
   type BinaryNode,
   getBinaryNodeChild,
-  getBinaryNodeChildren,
   isLidUser,
   isPnUser,
   jidDecode,
@@ -15,7 +14,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { detached, errorName } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { answerOf, bytesIn, childrenOf, iq } from "../stanza.ts";
+import { answerOf, bytesIn, childrenOf, usersIn, usync } from "../stanza.ts";
 import type { Addressing } from "./addressing.ts";
 import type { Devices } from "./devices.ts";
 
@@ -51,10 +50,13 @@ export function takeMoves({ socket, addressing, devices, runtime: { clock, log }
   }
 
   async function lidNow(number: string): Promise<string | null> {
-    const query = lidQuery(number, socket.generateMessageTag());
+    const about = { context: "background", sid: socket.generateMessageTag() } as const;
+    const query = usync(about, {
+      asked: [{ tag: "lid", attrs: {} }],
+      users: [{ tag: "user", attrs: { jid: number } }],
+    });
     const answer = await answerOf(clock, socket.query(query), "say who has the number", { withinMs: ANSWER_MS });
-    const list = getBinaryNodeChild(getBinaryNodeChild(answer, "usync"), "list");
-    const [user] = getBinaryNodeChildren(list, "user");
+    const [user] = usersIn(answer);
     const lid = getBinaryNodeChild(user, "lid")?.attrs.val;
     return isLidUser(lid) ? jidNormalizedUser(lid) : null;
   }
@@ -98,11 +100,4 @@ function pairIn(json: Buffer): { old: string; lid: string } | null {
   } catch {
     return null;
   }
-}
-
-function lidQuery(jid: string, sid: string): BinaryNode {
-  const query = { tag: "query", attrs: {}, content: [{ tag: "lid", attrs: {} }] };
-  const list = { tag: "list", attrs: {}, content: [{ tag: "user", attrs: { jid } }] };
-  const usync = { context: "background", mode: "query", sid, last: "true", index: "0" };
-  return iq({ type: "get", xmlns: "usync" }, { tag: "usync", attrs: usync, content: [query, list] });
 }

@@ -109,6 +109,18 @@ Deno.test("time, id and name come from the stanza", async () => {
   assert.equal(incoming.undecryptable, false);
 });
 
+Deno.test("a username is the sender's, without an @; what cannot be one is none, and the owner needs none", async () => {
+  const usernameOf = async (attrs: Record<string, string>) => (await one({ ...FROM_FRIEND, ...attrs })).username;
+  assert.equal(await usernameOf({ username: "@frida.k" }), "frida.k");
+  const inGroup = { from: "1@g.us", participant: "222:1@lid", participant_username: "frida_k" };
+  assert.equal(await usernameOf(inGroup), "frida_k");
+  for (const none of ["", "@", "fr", "frida k", "x".repeat(36)]) {
+    assert.equal(await usernameOf({ username: none }), undefined);
+  }
+  const own = { from: "5511900000001@s.whatsapp.net", recipient: "222@lid", peer_recipient_username: "frida_k" };
+  assert.equal(await usernameOf(own), undefined);
+});
+
 Deno.test("a file brings its media, a text none", async () => {
   assert.equal((await one(FROM_FRIEND, { imageMessage: {} })).media, media);
   assert.equal((await one(FROM_FRIEND)).media, null);
