@@ -55,6 +55,7 @@ export function fakeContacts(isOpen: IsOpen): Contacts {
   const profile: Awaited<ReturnType<Contacts["profile"]>> = { name: "Shop", about: null, pictureUrl: null };
   const nothing = { lid: null, name: null, about: null, pictureUrl: null, business: null };
   return {
+    find: () => whileOpen(isOpen, () => ({ exists: false, jid: null, needsKey: false })),
     card: (number) => whileOpen(isOpen, () => ({ exists: false, jid: `${number}@s.whatsapp.net`, ...nothing })),
     block: (number) => whileOpen(isOpen, () => void blocked.add(number)),
     unblock: (number) => whileOpen(isOpen, () => void blocked.delete(number)),
