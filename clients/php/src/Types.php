@@ -784,9 +784,9 @@ namespace Paloma;
  *   jid: string|null,
  * }
  * @phpstan-type NumberToCheck array{
- *   number?: string,
- *   username?: string,
- *   pin?: string,
+ *   number?: string|null,
+ *   username?: string|null,
+ *   pin?: string|null,
  * }
  * @phpstan-type Contact array{
  *   exists: bool,

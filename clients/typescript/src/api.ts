@@ -1519,11 +1519,11 @@ export interface components {
        * @description Phone number with country code. Signs that people write in numbers are dropped.
        * @example 447700900123
        */
-      number?: string;
+      number?: string | null;
       /** @example joao */
-      username?: string;
+      username?: string | null;
       /** @description The key that the owner of the username demands. */
-      pin?: string;
+      pin?: string | null;
     };
     Contact: {
       /** @description Whether the number is on WhatsApp. */

@@ -20,20 +20,15 @@ const Check = z.object({
 
 /** A person, by number or by username. */
 const ToCheck = z.strictObject({
-  number: PhoneNumber.optional(),
-  username: z.string().regex(/^@?[a-zA-Z0-9_.]{3,35}$/, "is no username").optional().openapi({ example: "joao" }),
-  pin: z.string().regex(/^([0-9]{4}|[A-Z0-9]{6})$/, "must be four digits, or six capitals and digits").optional()
-    .openapi({
-      description: "The key that the owner of the username demands.",
-    }),
-}).superRefine(({ number, username, pin }, { addIssue }) => {
-  if ((number === undefined) === (username === undefined)) {
-    addIssue({ code: "custom", path: ["number"], message: "is required, or a username in its place" });
-  }
-  if (pin !== undefined && username === undefined) {
-    addIssue({ code: "custom", path: ["pin"], message: "is for a username" });
-  }
-}).openapi("NumberToCheck");
+  number: PhoneNumber.nullish(),
+  username: z.string().regex(/^@?[a-zA-Z0-9_.]{3,35}$/, "is no username").nullish().openapi({ example: "joao" }),
+  pin: z.string().regex(/^([0-9]{4}|[A-Z0-9]{6})$/, "must be four digits, or six capitals and digits").nullish()
+    .openapi({ description: "The key that the owner of the username demands." }),
+}).superRefine(({ number, username, pin }, context) => {
+  const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
+  if ((number == null) === (username == null)) refuse("number", "is required, or a username in its place");
+  if (pin != null && username == null) refuse("pin", "is for a username");
+}).openapi("NumberToCheck", { minProperties: 1 });
 
 export function usernameKeyRequired(): Problem {
   return new Problem("username_key_required", "Only those who know its key find somebody by this username.");
@@ -85,6 +80,7 @@ const checkNumber = route({
   description: "Checks whether a number is on WhatsApp, or whose a username is. If WhatsApp cannot be reached, the " +
     "response is an error, never a guess. If its owner demands a key, it is 409 `username_key_required` without it.",
   body: ToCheck,
+  problems: [...ofSession.problems, "username_key_required"],
   answers: { 200: data("The result", Check) },
 });
 
@@ -161,12 +157,12 @@ export const contactResource = {
 function addContacts(api: Api, { lines, lookups }: Services): void {
   api.on(checkNumber, async ({ caller, params, body }) => {
     const connection = await lines.connection(caller.account.id, params.id);
-    const { number, username = "", pin = null } = body;
-    if (number !== undefined) {
+    const { number, username, pin } = body;
+    if (number != null) {
       const { exists, jid } = await connection.checkNumber(number);
       return ok({ data: { exists, jid } });
     }
-    const { exists, jid, needsKey } = await connection.contacts.find(username.replace("@", ""), pin);
+    const { exists, jid, needsKey } = await connection.contacts.find(username!.replace("@", ""), pin ?? null);
     if (needsKey) throw usernameKeyRequired();
     return ok({ data: { exists, jid } });
   });

@@ -1174,10 +1174,10 @@ class NumberCheck(TypedDict):
 
 
 class NumberToCheck(TypedDict):
-    number: NotRequired[str]
+    number: NotRequired[str | None]
     """Phone number with country code. Signs that people write in numbers are dropped."""
-    username: NotRequired[str]
-    pin: NotRequired[str]
+    username: NotRequired[str | None]
+    pin: NotRequired[str | None]
     """The key that the owner of the username demands."""
 
 

@@ -173,7 +173,16 @@ export const single = {
   repeats: "handler",
   checksKey: true,
   answers: { 202: { description: "The message is stored and queued", schema: Acknowledgement, headers: quotaHeaders } },
-  problems: ["not_found", "session_not_connected", "no_connected_session", "quota_exceeded", "recipient_opted_out"],
+  problems: [
+    "not_found",
+    "session_not_connected",
+    "no_connected_session",
+    "quota_exceeded",
+    "recipient_opted_out",
+    "username_key_required",
+    "network_error",
+    "network_timeout",
+  ],
 } as const;
 
 /** Most characters of a text or a caption. */
