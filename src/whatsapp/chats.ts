@@ -10,7 +10,7 @@ export interface NumberCheck {
 }
 
 /** What the network says of a username. */
-export interface UsernameCheck {
+interface UsernameCheck {
   exists: boolean;
   /** `…@lid`; null if nobody has it, or `needsKey`. */
   jid: string | null;
