@@ -112,7 +112,7 @@ final class Paloma
                 yield $event;
             }
             if ($page['next'] === null) {
-                usleep((int) ($poll * 1_000_000));
+                self::pause($poll);
             }
             $after = $page['next'] ?? $after;
         }
@@ -206,7 +206,7 @@ final class Paloma
 
     private static function pauseAfter(int $attempt): float
     {
-        return (0.5 + lcg_value() / 2) * min(0.2 * 2 ** $attempt, 10);
+        return random_int(500, 1_000) / 1_000 * min(0.2 * 2 ** $attempt, 10);
     }
 
     private static function retryAfter(ResponseInterface $response): ?float
@@ -217,6 +217,6 @@ final class Paloma
 
     private static function pause(float $seconds): void
     {
-        usleep((int) ($seconds * 1_000_000));
+        usleep(max(0, (int) ($seconds * 1_000_000)));
     }
 }
