@@ -73,5 +73,6 @@ export async function furnish(stage: Stage): Promise<string[]> {
 export async function open(page: Page, url: string): Promise<void> {
   await page.goto(url);
   await page.locator("main h1").first().waitFor();
-  await page.getByText("Loading…").first().waitFor({ state: "detached" });
+  // In any language.
+  await page.waitForFunction(() => Reflect.get(globalThis, "document").querySelector("main .late") === null);
 }
