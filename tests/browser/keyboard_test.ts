@@ -42,6 +42,12 @@ class Keys {
     await this.press("Enter");
   }
 
+  /** Waits until a dialog has put the focus into this field: what is typed before goes nowhere. */
+  async inField(label: string): Promise<void> {
+    const field = this.#page.getByRole("dialog").getByLabel(label, { exact: true });
+    await field.and(this.#page.locator(":focus")).waitFor();
+  }
+
   /** Tabs to the field or button of this name. */
   async tabTo(name: string): Promise<void> {
     const focused = `(() => {
@@ -75,14 +81,14 @@ inBrowser(
       const steps: Record<string, number> = {};
 
       await keys.palette("New account");
-      await page.getByRole("dialog").getByLabel("Name").waitFor();
+      await keys.inField("Name");
       await keys.type("Bakery");
       await keys.press("Enter");
       await page.getByRole("heading", { name: "Bakery" }).waitFor();
       steps["create an account"] = keys.done();
 
       await keys.palette("Invite an operator");
-      await page.getByRole("dialog").getByLabel("For", { exact: true }).waitFor();
+      await keys.inField("For");
       await keys.type("Tom");
       await keys.press("Enter");
       const link = (await page.locator("dialog code").textContent())!;
@@ -104,7 +110,7 @@ inBrowser(
       assert.equal(status, "queued");
 
       await keys.palette("Link a line");
-      await page.getByRole("dialog").getByLabel("Name").waitFor();
+      await keys.inField("Name");
       await keys.type("Office");
       await keys.press("Enter");
       await page.getByAltText("QR code to scan").waitFor();
