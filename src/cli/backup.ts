@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
 import { throughTempFolder } from "../base/files.ts";
 import { assertNew, type BackupSummary } from "../data/backup.ts";
-import { backupName, backupTime } from "../data/kept_backups.ts";
+import { backupName, BACKUPS_KEPT, backupTime } from "../data/kept_backups.ts";
 import { isSealedFile, openSealedFile } from "../data/sealed_file.ts";
 import { systemClock, systemRandom } from "../runtime.ts";
 import { ROWS } from "../settings.ts";
@@ -23,8 +23,6 @@ import { exitWhenAsked } from "./signals.ts";
 /** The key stays out of the file, so that a stolen backup opens no credential. */
 const KEEP_THE_KEY =
   "The secret key is not included: keep secret.key of the data folder (or PALOMA_SECRET_KEY) in another safe place.";
-/** How many of them are kept by default. */
-const KEPT = 7;
 /** Names of temporary files that a killed backup leaves; one of an older version possibly unsealed. */
 const UNFINISHED = /^(paloma-[\dTZ-]+\.backup)(\.open|\.part|\.open\.part|\.part\.open)$/;
 /** Variable with the new secret key of `rekey`. */
@@ -64,7 +62,7 @@ export function addBackupCommands(root: Command): void {
       await dataFolder.noteBackup(config, silentRuntime).catch(({ message }: Error) =>
         printError(`When this backup was made could not be noted: ${message}`)
       );
-      const removed = options.into === undefined ? [] : await rotate(file, Number(options.keep ?? KEPT));
+      const removed = options.into === undefined ? [] : await rotate(file, Number(options.keep ?? BACKUPS_KEPT));
       printResult(
         options,
         { file, ...summary, sealed: passphrase !== null, removed },

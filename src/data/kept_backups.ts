@@ -1,5 +1,8 @@
 /** The names of backups that are kept in one folder, which sort by time; and when another is due. */
 
+/** How many are kept, unless told otherwise. */
+export const BACKUPS_KEPT = 7;
+
 const NAME = /^paloma-(\d{4}-\d{2}-\d{2})T(\d{2})-(\d{2})-(\d{2})Z\.backup$/;
 
 /** Returns the name of a backup that is made at this time, Unix ms. */

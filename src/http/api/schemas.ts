@@ -30,6 +30,7 @@ export const homeCountry = new AsyncLocalStorage<string>();
 
 const PERSON_JID = /^(\d{7,15}@(s\.whatsapp\.net|c\.us)|\d{5,20}@lid)$/;
 const GROUP_JID = /^\d{5,25}(-\d{5,25})?@g\.us$/;
+const USERNAME = /^@?[a-zA-Z0-9_.]{3,35}$/;
 const AT_USERNAME = /^@[a-zA-Z0-9_.]{3,35}$/;
 const LID = /^\d{5,20}@lid$/;
 
@@ -77,6 +78,9 @@ export const Recipient = numberOr(new RegExp(`${PERSON_JID.source}|${GROUP_JID.s
     "(…@s.whatsapp.net, …@lid)",
   description: `${WRITTEN} Or a group JID ending in \`@g.us\`, or a JID from an event.`,
 });
+
+/** A username, with or without an @ before it. */
+export const Username = z.string().regex(USERNAME, "is no username").openapi({ example: "joao" });
 
 /** The recipient of one message: a username too. */
 export const Addressee = numberOr(new RegExp(`${PERSON_JID.source}|${GROUP_JID.source}|${AT_USERNAME.source}`), {

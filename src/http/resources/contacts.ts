@@ -2,7 +2,8 @@
 import { z } from "@hono/zod-openapi";
 import { invalid, Problem } from "../../errors.ts";
 import { type Api, ok, route } from "../api/route.ts";
-import { data, PhoneNumber } from "../api/schemas.ts";
+import { data, PhoneNumber, Username } from "../api/schemas.ts";
+import type { LiveConnection } from "../../line/live.ts";
 import type { Services } from "../api/services.ts";
 import { changes, Jpeg, jpegOf, kept, keptAnswer, ofSession } from "./network.ts";
 
@@ -21,7 +22,7 @@ const Check = z.object({
 /** A person, by number or by username. */
 const ToCheck = z.strictObject({
   number: PhoneNumber.nullish(),
-  username: z.string().regex(/^@?[a-zA-Z0-9_.]{3,35}$/, "is no username").nullish().openapi({ example: "joao" }),
+  username: Username.nullish(),
   pin: z.string().regex(/^([0-9]{4}|[A-Z0-9]{6})$/, "must be four digits, or six capitals and digits").nullish()
     .openapi({ description: "The key that the owner of the username demands." }),
 }).superRefine(({ number, username, pin }, context) => {
@@ -30,8 +31,15 @@ const ToCheck = z.strictObject({
   if (pin != null && username == null) refuse("pin", "is for a username");
 }).openapi("NumberToCheck", { minProperties: 1 });
 
-export function usernameKeyRequired(): Problem {
-  return new Problem("username_key_required", "Only those who know its key find somebody by this username.");
+/** Looks a username up, with or without an @ before it. Throws Problem username_key_required, NetworkRefusal. */
+export async function findUsername(
+  { contacts }: Pick<LiveConnection, "contacts">,
+  username: string,
+  pin: string | null,
+): Promise<{ exists: boolean; jid: string | null }> {
+  const { exists, jid, needsKey } = await contacts.find(username.replace("@", ""), pin);
+  if (!needsKey) return { exists, jid };
+  throw new Problem("username_key_required", "Only those who know its key find somebody by this username.");
 }
 
 const text = z.string().nullable();
@@ -162,9 +170,7 @@ function addContacts(api: Api, { lines, lookups }: Services): void {
       const { exists, jid } = await connection.checkNumber(number);
       return ok({ data: { exists, jid } });
     }
-    const { exists, jid, needsKey } = await connection.contacts.find(username!.replace("@", ""), pin ?? null);
-    if (needsKey) throw usernameKeyRequired();
-    return ok({ data: { exists, jid } });
+    return ok({ data: await findUsername(connection, username!, pin ?? null) });
   });
 
   api.on(getContact, async ({ caller, params: { id, number } }) => {

@@ -1,14 +1,12 @@
 /** Maintenance by operators: backups, the doctor's checks, and the newest entries of the log. */
 import { join } from "node:path";
 import { unlessMissing } from "../../base/files.ts";
-import { backupTime } from "../../data/kept_backups.ts";
+import { BACKUPS_KEPT, backupTime } from "../../data/kept_backups.ts";
 import { dataKeys } from "../../data/rows.ts";
 import { notFound } from "../../errors.ts";
 import { recentEntries } from "../../ops/log.ts";
 import type { Parts } from "./parts.ts";
 
-/** How many backups are kept, as by the command. */
-const KEPT = 7;
 const BACKUPS = "/operator/backups";
 
 export function addMaintenance({ guard, kv, run, backupDir: folder, dataDir, runtime: { log } }: Parts): void {
@@ -24,7 +22,7 @@ export function addMaintenance({ guard, kv, run, backupDir: folder, dataDir, run
       if (dataDir !== null && folder === join(dataDir, "backups")) {
         await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
       }
-      await run(["backup", "--into", folder, "--keep", String(KEPT)]);
+      await run(["backup", "--into", folder]);
     } catch (error) {
       failure = error instanceof Error ? error.message : String(error);
       log.warn({ reason: failure }, "the backup that was asked for in the panel failed");
@@ -42,7 +40,7 @@ export function addMaintenance({ guard, kv, run, backupDir: folder, dataDir, run
     }
     backups.sort((a, b) => b.at - a.at);
     const { value: lastAt } = await kv.get(dataKeys.backedUpAt());
-    return { folder, kept: KEPT, isRunning, failure, lastAt, backups };
+    return { folder, kept: BACKUPS_KEPT, isRunning, failure, lastAt, backups };
   }
 
   guard.operator({ method: "GET", path: BACKUPS }, async () => ({ data: await view() }));

@@ -2,14 +2,12 @@
 import { z } from "zod";
 import { yielding } from "../../base/batches.ts";
 import { homeCountry, Recipient } from "../../http/api/schemas.ts";
+import { MAX_BULK } from "../../http/resources/sends/bulk.ts";
 import { chatOf } from "../../message/message.ts";
 import { optedOutAmong } from "../../message/opt_outs.ts";
 import type { Parts } from "./parts.ts";
 
-/** As many as a bulk takes. */
-const MOST = 10_000;
-
-const Recipients = z.strictObject({ recipients: z.array(z.string()).min(1).max(MOST) });
+const Recipients = z.strictObject({ recipients: z.array(z.string()).min(1).max(MAX_BULK) });
 
 interface Fault {
   /** Index in the list. */

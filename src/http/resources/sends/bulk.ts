@@ -22,7 +22,7 @@ import type { Item } from "./manner.ts";
 import type { Sender } from "./sender.ts";
 import { makeContentOf, templated } from "./template.ts";
 
-const MAX_BULK = 10_000;
+export const MAX_BULK = 10_000;
 /** 10,000 short texts take 2 MiB; 10,000 of the longest must be split into several requests. */
 const MAX_BULK_BODY = 32 * MIB;
 

@@ -14,7 +14,7 @@ import type { Answer, ApiContext } from "../../api/route.ts";
 import type { Services } from "../../api/services.ts";
 import type { Upload } from "../../body/json_upload.ts";
 import { DAY_SECONDS, type MannerFields, type SendOptions, sendTimeOf } from "./fields.ts";
-import { usernameKeyRequired } from "../contacts.ts";
+import { findUsername } from "../contacts.ts";
 import { type Item, resolve } from "./manner.ts";
 
 /** The messages of a send, before their line is known. */
@@ -90,12 +90,11 @@ export function makeSender(services: Services) {
   ): Promise<{ items: readonly Item[]; sessionId: string | null }> {
     if (!items.some(({ to }) => to.startsWith("@"))) return { items, sessionId };
     const { value: { id } } = await lines.forSending(account.id, sessionId);
-    const { contacts } = await lines.connection(account.id, id);
+    const connection = await lines.connection(account.id, id);
     const found = await Promise.all(items.map(async (item) => {
       if (!item.to.startsWith("@")) return item;
-      const { exists, jid, needsKey } = await contacts.find(item.to.slice(1), null);
+      const { exists, jid } = await findUsername(connection, item.to, null);
       if (!exists) throw invalid(`${item.path ?? ""}to`, "is nobody's username");
-      if (needsKey) throw usernameKeyRequired();
       return { ...item, to: jid! };
     }));
     return { items: found, sessionId: id };
