@@ -17,6 +17,7 @@ import { queue } from "./bench/queue.ts";
 import { receive } from "./bench/receive.ts";
 import { retention } from "./bench/retention.ts";
 import { postgres } from "./bench/postgres.ts";
+import { reindex } from "./bench/reindex.ts";
 import { start } from "./bench/start.ts";
 import { way } from "./bench/way.ts";
 import { webhooks } from "./bench/webhooks.ts";
@@ -30,6 +31,7 @@ const BENCHES: readonly Bench[] = [
   history,
   chats,
   retention,
+  reindex,
   webhooks,
   groups,
   neighbours,
@@ -45,7 +47,7 @@ const command = scriptCommand("bench", "Measures against a raw baseline in the s
   .addArgument(new Argument("[names...]", "which; all if left out").choices(BENCHES.map(({ name }) => name)))
   .option("--rounds <n>", "rounds of baseline and subject, whose median counts", whole, 3)
   .option("--lines <n>", "lines, idle, way, crowd: how many there are", whole, 100)
-  .option("--messages <n>", "history, retention: messages in the account", whole, 1_000_000)
+  .option("--messages <n>", "history, retention, reindex: messages in the account", whole, 1_000_000)
   .option("--backlog <n>", "api, queue: messages that wait", whole, 100_000)
   .option("--deliveries <n>", "webhooks: deliveries a round", whole, 2_000)
   .option("--noise <text>", "neighbours: kinds of noise whose name has this in it", "");

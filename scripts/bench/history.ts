@@ -22,6 +22,7 @@ export const ACCOUNT = "acc_01kf0m3e4v8s2q6w9x1y5z7abc";
 const LIMIT = 20;
 const DEPTHS = [1, 100, 10_000];
 const SESSIONS = ["ses_01kf0m3e4v8s2q6w9x1y5z7abc", "ses_01kf0m3e4v8s2q6w9x1y5z7abd"] as const;
+const OWNER: Owner = { accountId: ACCOUNT, sessionIds: SESSIONS };
 /** Recipients, used in turn. */
 const RECIPIENTS = 1_000;
 const FILTERS: [string, Partial<Parameters<History["page"]>[1]>][] = [
@@ -131,13 +132,20 @@ function statusOf(number: number, messages: number): MessageStatus {
   return Math.random() < 2 / 3 ? "sent" : "failed";
 }
 
+/** Whose history it is; messages go over the sessions in turn. */
+interface Owner {
+  accountId: string;
+  sessionIds: readonly string[];
+}
+
 /**
  * Writes a history of 60 days, or its continuation, with the network ids and receipts of what was sent, by the row
  * builders of the product; counters are added up and written last.
  */
-export async function fill(kv: Kv, count: number, runtime: Runtime): Promise<void> {
+export async function fill(kv: Kv, count: number, runtime: Runtime, owner: Owner = OWNER): Promise<void> {
+  const { accountId } = owner;
   const counters = new Map<string, { key: Key; amount: bigint }>();
-  let ledger: Ledger = (await kv.get(messageKeys.ledger(ACCOUNT))).value ?? EMPTY_LEDGER;
+  let ledger: Ledger = (await kv.get(messageKeys.ledger(accountId))).value ?? EMPTY_LEDGER;
   const before = ledger.messages;
   let writing: Promise<unknown> = Promise.resolve();
   const start = runtime.clock.now() - DAYS * DAY_MS;
@@ -146,11 +154,12 @@ export async function fill(kv: Kv, count: number, runtime: Runtime): Promise<voi
     const createdAt = start + Math.floor(first / count * DAYS) * DAY_MS;
     const batch = Array.from({ length: Math.min(MESSAGES_A_COMMIT, count - first + 1) }, (_, i) => {
       const number = before + first + i;
-      return message({ number, status: statusOf(first + i, count), createdAt, networkId: runtime.ids.network() });
+      const status = statusOf(first + i, count);
+      return message({ owner, number, status, createdAt, networkId: runtime.ids.network() });
     });
     for (const each of batch) addMessage(change, each);
     const day = utcDay(createdAt);
-    ledger = extendLedger(change, { accountId: ACCOUNT, ledger }, {
+    ledger = extendLedger(change, { accountId, ledger }, {
       messages: batch,
       usage: { day, daily: 0, month: day.slice(0, 7), monthly: 0 },
     });
@@ -159,7 +168,7 @@ export async function fill(kv: Kv, count: number, runtime: Runtime): Promise<voi
     writing = kv.commit(change);
   }
   await writing;
-  const end = new Change().set(messageKeys.ledger(ACCOUNT), ledger);
+  const end = new Change().set(messageKeys.ledger(accountId), ledger);
   await kv.commit(end);
   const sums = [...counters.values()];
   for (let i = 0; i < sums.length; i += COUNTERS_A_COMMIT) {
@@ -191,7 +200,8 @@ function addCounters(counters: Map<string, { key: Key; amount: bigint }>, messag
 }
 
 function message(
-  { number, status, createdAt, networkId }: {
+  { owner: { accountId, sessionIds }, number, status, createdAt, networkId }: {
+    owner: Owner;
     number: number;
     status: MessageStatus;
     createdAt: number;
@@ -201,8 +211,8 @@ function message(
   return {
     id: messageId(number),
     jobId: `job_${String(number).padStart(26, "0")}`,
-    accountId: ACCOUNT,
-    sessionId: SESSIONS[number % 3 === 0 ? 1 : 0],
+    accountId,
+    sessionId: sessionIds[number % 3 === 0 ? sessionIds.length - 1 : 0]!,
     networkId,
     position: number,
     historyNumber: number,

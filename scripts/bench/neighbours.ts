@@ -19,6 +19,7 @@ import type { GatewayLoad } from "./watch_load.ts";
 import type { QuietAccount, QuietQuestion, QuietReady, QuietTimes } from "./quiet_account.ts";
 
 const SENDS = 60;
+const EVERY_MS = 100;
 const QUIET = "4917560000001";
 const PEOPLE = Array.from({ length: 20 }, (_, i) => String(4917570000000 + i));
 const BACKLOG = 20_000;
@@ -182,7 +183,7 @@ function loadOf({ heldMs, usedMs, reads, flushes }: GatewayLoad): string {
 }
 
 function measure({ quiet, account }: Stage): Promise<QuietTimes> {
-  const question: QuietQuestion = { ...account, sends: SENDS };
+  const question: QuietQuestion = { ...account, sends: SENDS, everyMs: EVERY_MS };
   return quiet.ask<QuietTimes>(question);
 }
 

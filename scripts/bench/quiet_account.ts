@@ -29,13 +29,13 @@ export interface QuietTimes {
   webhook: number[];
 }
 
-const EVERY_MS = 100;
 /** What has not come by then counts with this time. */
 const LATEST_MS = 20_000;
 
-/** Asks for this many sends, one every `EVERY_MS`. */
+/** Asks for this many sends, evenly spaced. */
 export interface QuietQuestion extends QuietAccount {
   sends: number;
+  everyMs: number;
 }
 
 if (import.meta.main) {
@@ -60,11 +60,11 @@ if (import.meta.main) {
 }
 
 async function measure(
-  { sends, baseUrl, apiKey, sessionId, to }: QuietQuestion,
+  { sends, everyMs, baseUrl, apiKey, sessionId, to }: QuietQuestion,
   heard: ReadonlyMap<string, { at: number; sentAt: number }>,
 ): Promise<QuietTimes> {
   const sending = Array.from({ length: sends }, async (_, i) => {
-    await new Promise((resolve) => setTimeout(resolve, i * EVERY_MS));
+    await new Promise((resolve) => setTimeout(resolve, i * everyMs));
     const asked = wallClock();
     const answer = await fetch(`${baseUrl}/messages/send/text`, {
       method: "POST",

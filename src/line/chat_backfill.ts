@@ -3,6 +3,7 @@
  * A row says how far each account is. Pieces may be repeated, so a kill at any point loses and doubles nothing. What was
  * received then counts as read.
  */
+import { piecesOf } from "../base/batches.ts";
 import { type ChatIndex, type InLine, reacted } from "../chat/chat_index.ts";
 import type { OpenChat } from "../chat/chat_record.ts";
 import { type Backfill, BACKFILL_TOPIC, chatKeys, type ChatRow, isReceived, isSent } from "../chat/rows.ts";
@@ -23,6 +24,8 @@ import { lineKeys } from "./rows.ts";
 import { orderOfSeen, withOrder } from "./seen.ts";
 
 const PIECE = 50;
+/** By number and by LID, and the one that either stands for: their rows are checked too. */
+const PLACES_OF_A_CHAT = 3;
 /** Time that one run spends, because other sweeps wait for its end. */
 const RUN_MS = 2_000;
 /** Pause before the next run, if one is needed. */
@@ -211,18 +214,21 @@ function entryOf({ event, accountId, sessionId: lineId, data }: ChatEvent, order
   };
 }
 
-/** Writes the entries: those of a chat in one commit, which is tried again if the chat changes meanwhile. */
+/** Writes the entries: a person's in commits of their own, tried again if the chat changes meanwhile. */
 async function index({ kv, chats }: BackfillDeps, entries: readonly Entry[]): Promise<void> {
   const byPerson = Map.groupBy(entries, ({ line, address, number }) => `${line.lineId} ${number ?? address}`);
-  for (const some of byPerson.values()) {
-    const { line, address, number } = some[0]!;
-    await retryOnConflict(kv, async () => {
-      const chat = await chats.open(line, { address, number });
-      const change = new Change();
-      await add(kv, change, chat, some);
-      return { change, result: null, background: true };
-    });
-  }
+  // Side by side, they share flushes.
+  await Promise.all([...byPerson.values()].map(async (all) => {
+    for (const some of piecesOf(all, kv.mostChecks - PLACES_OF_A_CHAT)) {
+      const { line, address, number } = some[0]!;
+      await retryOnConflict(kv, async () => {
+        const chat = await chats.open(line, { address, number });
+        const change = new Change();
+        await add(kv, change, chat, some);
+        return { change, result: null, background: true };
+      });
+    }
+  }));
 }
 
 async function add(kv: Kv, change: Change, chat: OpenChat, entries: readonly Entry[]): Promise<void> {
