@@ -6,8 +6,8 @@
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** How far the system's clock may run ahead without a confirmation. */
-const BELIEVED_MS = HOUR_MS;
+/** How far the system's clock may run ahead without a confirmation: longer than what a killed run has not kept. */
+const BELIEVED_MS = 30 * MINUTE_MS;
 /** How long a time ahead has to stand until it is believed, if nobody says otherwise. */
 const STANDS_MS = 6 * HOUR_MS;
 /** How far a clock may be from the network's and still be called right. */
@@ -25,7 +25,9 @@ export class ConfirmedTime {
   #confirmed: Moment;
   /** Since when the system's clock is ahead, and by how much; null while it is believed. */
   #jump: { at: number; aheadMs: number } | null = null;
-  /** Whether the network's time contradicted the system's last. */
+  /** The network's time, as told last. */
+  #told: Moment | null = null;
+  /** Whether that contradicted the system's. */
   #isDenied = false;
 
   /** Believes the system's clock as it is now. `wall` is Unix ms, `elapsed` is ms since any fixed moment. */
@@ -40,7 +42,9 @@ export class ConfirmedTime {
     const [time, at] = [this.#wall(), this.#elapsed()];
     const known = this.#confirmed.time + at - this.#confirmed.at;
     const aheadMs = time - known;
-    if (aheadMs > BELIEVED_MS) {
+    // A clock that was wrong when the network told its time is right once it says the same.
+    if (this.#isDenied && this.#isAsTold(time, at)) this.#isDenied = false;
+    else if (aheadMs > BELIEVED_MS) {
       if (this.#jump === null || Math.abs(aheadMs - this.#jump.aheadMs) > BELIEVED_MS) this.#jump = { at, aheadMs };
       if (this.#isDenied || at - this.#jump.at < STANDS_MS) return Math.floor(known);
     }
@@ -57,8 +61,14 @@ export class ConfirmedTime {
 
   /** Tells the network's time, Unix ms. */
   confirm(time: number): void {
-    this.#isDenied = Math.abs(this.#wall() - time) > AGREES_MS;
-    this.#confirmed = { time: this.#isDenied ? time : this.#wall(), at: this.#elapsed() };
+    const at = this.#elapsed();
+    this.#told = { time, at };
+    this.#isDenied = !this.#isAsTold(this.#wall(), at);
+    this.#confirmed = { time: this.#isDenied ? time : this.#wall(), at };
+  }
+
+  #isAsTold(time: number, at: number): boolean {
+    return this.#told !== null && Math.abs(time - (this.#told.time + at - this.#told.at)) <= AGREES_MS;
   }
 
   /** Continues from the time that an earlier run confirmed last, Unix ms. */

@@ -90,7 +90,7 @@ async function rest({ runtime: { clock } }: ApiWorld): Promise<void> {
 /** Another process on the same data, if this one has died. */
 async function living(world: ApiWorld, web?: Web): Promise<ApiWorld> {
   if (world.kv.commitsLeft >= 0) return world;
-  await world.die();
+  world.die();
   const next = await ApiWorld.open({ after: world, web });
   await settle();
   return next;

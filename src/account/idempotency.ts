@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { readUntil } from "../base/within.ts";
-import type { Clock } from "../runtime.ts";
+import type { Runtime } from "../runtime.ts";
 import { accountKeys, type KeptAnswer } from "./rows.ts";
 import { Change, type KeyOf, type Kv, type Slot, StoreError } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
@@ -34,7 +34,7 @@ export type Keep<T> = (change: Change, answer: T) => void;
 
 interface IdempotencyDeps {
   kv: Kv;
-  clock: Clock;
+  runtime: Pick<Runtime, "clock" | "confirmed">;
   seal: Seal;
   /** Whether other processes answer requests on the same store. */
   isShared: boolean;
@@ -60,7 +60,7 @@ export class Idempotency {
    * by all concurrent requests with the same key.
    */
   keep(change: Change, request: RepeatableRequest, answer: unknown): void {
-    const { seal, clock } = this.#deps;
+    const { seal, runtime: { clock } } = this.#deps;
     const sealed = seal.seal(new TextEncoder().encode(JSON.stringify(answer)));
     change.set(rowOf(request), { fingerprint: request.fingerprint, answer: sealed, keptAt: clock.now() });
   }
@@ -98,7 +98,7 @@ export class Idempotency {
    * process that is alone needs no claim.
    */
   async #claim({ key, version }: Slot<KeptAnswer>, { fingerprint }: RepeatableRequest) {
-    const { kv, clock, isShared } = this.#deps;
+    const { kv, runtime: { clock }, isShared } = this.#deps;
     if (!isShared) return () => Promise.resolve(null);
     const claim: KeptAnswer = { fingerprint, answer: null, keptAt: clock.now() };
     const claimed = await kv.commit(new Change().check({ key, version }).set(key, claim));
@@ -132,7 +132,7 @@ export class Idempotency {
 
   /** Resolves to the answer's row once no other process has a claim in it, or after a minute. */
   #unclaimed(request: RepeatableRequest): Promise<Slot<KeptAnswer>> {
-    const { clock } = this.#deps;
+    const { clock } = this.#deps.runtime;
     return readUntil(
       () => this.#sharedGet(rowOf(request)),
       ({ value }) => value === null || value.answer !== null || isOver(value, clock.now()),
@@ -141,8 +141,8 @@ export class Idempotency {
   }
 
   #answerIn<T>({ value }: Slot<KeptAnswer>, { fingerprint }: RepeatableRequest): T | null {
-    const { clock, seal } = this.#deps;
-    if (value === null || isOver(value, clock.now())) return null;
+    const { runtime: { confirmed }, seal } = this.#deps;
+    if (value === null || isOver(value, confirmed.now())) return null;
     if (value.fingerprint !== fingerprint) throw keyReused();
     if (value.answer === null) return null;
     return JSON.parse(new TextDecoder().decode(seal.open(value.answer)));

@@ -142,7 +142,7 @@ export class Receiver {
 
   async #keep(message: Incoming, settle: Settle): Promise<boolean> {
     const { runtime, media } = this.#deps;
-    if (runtime.clock.now() - message.timestamp * 1000 > MAX_MESSAGE_AGE_MS) return false;
+    if (runtime.confirmed.now() - message.timestamp * 1000 > MAX_MESSAGE_AGE_MS) return false;
     try {
       const before = await this.#untilStored(() => this.#seen(message));
       if (!isNews(message, before) || !await this.#untilStored(() => this.#isAllowed(message))) return false;
@@ -243,7 +243,7 @@ export class Receiver {
     change.set(seen, seenRow(message, at));
     if (!message.fromMe) keepHeard(change, lineId, { chats: chatsOf(message), at: writtenAt(message, now) });
     if (taken?.file) keepFile(change, taken.file);
-    const verified = await verifiedBy({ kv, now }, { lineId, change }, message);
+    const verified = await verifiedBy({ kv, now: runtime.confirmed.now() }, { lineId, change }, message);
     const made = answer && { event: "choice.made" as const, data: answer };
     settle(change);
     // The rows of the message go with its event, and count as part of it.

@@ -38,7 +38,7 @@ interface BucketMediaStore extends MediaStore {
 export function makeBucketMediaStore(
   { bucket, kv, runtime }: { bucket: Bucket; kv: Kv; runtime: Runtime },
 ): BucketMediaStore {
-  const { clock, ids } = runtime;
+  const { clock, confirmed, ids } = runtime;
 
   async function writeAs(fileId: string, content: ReadableStream<Uint8Array>, maxBytes: number) {
     const { chunks, result } = measured(content, maxBytes);
@@ -62,7 +62,7 @@ export function makeBucketMediaStore(
   }
 
   async function lookLater(kv: Kv, { key, value }: Row<ObjectRow>): Promise<void> {
-    const later = mediaKeys.object(clock.now() + LOOK_AFTER_MS, String(key[2]));
+    const later = mediaKeys.object(confirmed.now() + LOOK_AFTER_MS, String(key[2]));
     await kv.commit(new Change().delete(key).set(later, value));
   }
 
@@ -74,7 +74,7 @@ export function makeBucketMediaStore(
     const { key, value } = row;
     const fileId = String(key[2]);
     const { value: file } = await kv.get(mediaKeys.file(fileId));
-    if (file && (file.expiresAt === null || clock.now() - file.expiresAt < ENDED_MS)) {
+    if (file && (file.expiresAt === null || confirmed.now() - file.expiresAt < ENDED_MS)) {
       await lookLater(kv, row);
       return true;
     }
@@ -123,7 +123,7 @@ export function makeBucketMediaStore(
 
     async sweepOrphans(kv, signal) {
       let removed = 0;
-      const due = { prefix: mediaKeys.objects(), end: mediaKeys.object(clock.now(), "") };
+      const due = { prefix: mediaKeys.objects(), end: mediaKeys.object(confirmed.now(), "") };
       for await (const row of kv.list(due, { limit: A_TURN })) {
         if (signal.aborted) break;
         try {
@@ -134,7 +134,7 @@ export function makeBucketMediaStore(
           throw error;
         }
       }
-      await removeCopies(clock.now() - LOOK_AFTER_MS);
+      await removeCopies(confirmed.now() - LOOK_AFTER_MS);
       return removed;
     },
   };

@@ -106,7 +106,7 @@ export async function sweepOrphans(
   { signal }: { signal?: AbortSignal } = {},
 ): Promise<number> {
   let removed = 0;
-  const now = runtime.clock.now();
+  const now = runtime.confirmed.now();
   for await (const files of media.folders()) {
     if (signal?.aborted) break;
     const old = files.filter(({ modifiedAt }) => now - modifiedAt >= ORPHAN_AGE_MS);

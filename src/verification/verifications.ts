@@ -8,7 +8,7 @@ import { type Verification, verificationKeys } from "./rows.ts";
 
 interface VerificationsDeps {
   kv: Kv;
-  runtime: Pick<Runtime, "clock" | "ids" | "random">;
+  runtime: Pick<Runtime, "clock" | "confirmed" | "ids" | "random">;
 }
 
 type NewVerification =
@@ -57,11 +57,11 @@ export class Verifications {
 
   /** Returns the verification as it is now. Throws Problem not_found, also for another account's. */
   async get(accountId: string, id: string): Promise<Verification> {
-    const { kv, runtime: { clock } } = this.#deps;
+    const { kv, runtime: { confirmed } } = this.#deps;
     const { value } = await kv.get(verificationKeys.verification(accountId, id));
     if (value === null) throw notFound("verification");
     // The sweep, which reports the end, comes a little later.
-    return isOver(value, clock.now()) ? { ...value, status: "expired", reason: EXPIRED } : value;
+    return isOver(value, confirmed.now()) ? { ...value, status: "expired", reason: EXPIRED } : value;
   }
 }
 

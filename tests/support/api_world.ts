@@ -33,6 +33,8 @@ import { Supervisor } from "../../src/line/supervisor.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
 import { DiskShares, withFairWrites } from "../../src/media/fair_shares.ts";
+import { makeMediaIngest } from "../../src/media/ingest.ts";
+import { sweepOrphans } from "../../src/media/sweep.ts";
 import { makeFetchAttachment } from "../../src/message/fetch_attachment.ts";
 import { OptOuts } from "../../src/message/opt_outs.ts";
 import type { Message } from "../../src/message/message.ts";
@@ -40,11 +42,13 @@ import { makeQueuedCount } from "../../src/message/history/counts.ts";
 import { Recorder } from "../../src/message/record.ts";
 import { makeMetrics } from "../../src/ops/metrics.ts";
 import { type SweepWork, sweepWork } from "../../src/ops/sweep_work.ts";
+import { makeTimeKeeper } from "../../src/ops/time_keeper.ts";
 import { addCloud } from "../../src/cloud/cloud.ts";
 import { addMcp } from "../../src/mcp/mcp.ts";
 import { makePasswords } from "../../src/panel/logins/password.ts";
 import { addPanel } from "../../src/panel/panel.ts";
 import { removePanelRows } from "../../src/panel/sweep.ts";
+import type { Service } from "../../src/base/service.ts";
 import { Change } from "../../src/store/kv.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
@@ -119,12 +123,15 @@ export class ApiWorld implements ApiStage {
   sweeps!: SweepWork;
   /** The accounts as a command in another process sees them. */
   otherProcess!: () => Accounts;
+  readonly #starts: number;
   #folder!: string;
+  #time!: Service;
   #supervisor!: Supervisor;
   #dispatcher!: Dispatcher;
 
   private constructor(after?: ApiWorld) {
-    this.runtime = after?.runtime ?? testRuntime();
+    this.#starts = after ? after.#starts + 1 : 1;
+    this.runtime = testRuntime(this.#starts, after?.runtime.clock);
     this.network = after?.network ?? new FakeNetwork(this.runtime.clock);
     this.kv = new MemoryKv(after?.kv.disk ?? new MemoryDisk());
   }
@@ -138,7 +145,7 @@ export class ApiWorld implements ApiStage {
 
   async #boot({ plan, trustedProxies = [], publicUrl = null, services, after, web }: ApiWorldOptions): Promise<void> {
     const { runtime, kv } = this;
-    this.#folder = await Deno.makeTempDir({ prefix: "paloma-api-" });
+    this.#folder = after ? after.#folder : await Deno.makeTempDir({ prefix: "paloma-api-" });
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
     const plans = new Plans(kv);
     if (!after) await plans.set({ ...SANDBOX, name: "tested", ...plan });
@@ -198,7 +205,7 @@ export class ApiWorld implements ApiStage {
         },
       plan: () => Promise.resolve(pausesOnly),
       events,
-      media: { take: () => Promise.resolve(null) },
+      media: makeMediaIngest({ media: shared, links, runtime }),
       seal,
       lookups,
       network: this.network,
@@ -231,7 +238,7 @@ export class ApiWorld implements ApiStage {
       recorder,
       network: this.network,
       sweepChunks: () => Promise.resolve(0),
-      media: { ...media, sweepOrphans: () => Promise.resolve(0) },
+      media: { ...media, sweepOrphans: (kv, signal) => sweepOrphans({ kv, media, runtime }, { signal }) },
       shares: new DiskShares(),
       mediaBytes: Infinity,
       queueChanged,
@@ -294,6 +301,8 @@ export class ApiWorld implements ApiStage {
     const { account, apiKey } = after ?? await this.accounts.create({ name: "acme", plan: "tested" });
     this.account = account;
     this.apiKey = apiKey;
+    this.#time = makeTimeKeeper(kv, runtime);
+    await this.#time.start();
     await supervisor.start();
     await dispatcher.start();
   }
@@ -334,16 +343,16 @@ export class ApiWorld implements ApiStage {
   }
 
   /** The process dies: nothing that it began goes on. The next one is opened `after` this one. */
-  async die(): Promise<void> {
+  die(): void {
     this.kv.commitsLeft = -1;
     this.network.forgetProcess();
+    this.runtime.clock.restart();
     this.stopping.abort();
-    await Deno.remove(this.#folder, { recursive: true });
   }
 
   async close(): Promise<void> {
     this.stopping.abort();
-    const stopped = Promise.all([this.#supervisor.stop(), this.#dispatcher.stop()]);
+    const stopped = Promise.all([this.#supervisor.stop(), this.#dispatcher.stop(), this.#time.stop()]);
     await this.runtime.clock.advance(10_000);
     await stopped;
     await Deno.remove(this.#folder, { recursive: true });

@@ -1,42 +1,51 @@
 /** Time, chance, ids and log for tests: time moves only when told, chance is seeded, the log is kept in memory. */
 import pino from "pino";
 import { ConfirmedTime } from "../../src/confirmed_time.ts";
-import { type Clock, makeIds, type Random, type Runtime, systemRuntime } from "../../src/runtime.ts";
+import { type Clock, makeIds, type Random, type Runtime, steadyTime, systemRuntime } from "../../src/runtime.ts";
 
+/** The system's clock, which can be set, and the gateway's clock above it. Timers go by the time that passes. */
 export class ManualClock implements Clock {
-  #jumped = 0;
-  #now: number;
+  #elapsed = 0;
+  #setBy: number;
+  #steady: () => number;
   #timers = new Map<number, { at: number; run: () => void }>();
   #next = 1;
 
   constructor(now = Date.UTC(2026, 0, 15, 12)) {
-    this.#now = now;
+    this.#setBy = now;
+    this.#steady = steadyTime(this.wall, this.elapsed);
   }
 
   now(): number {
-    return this.#now;
+    return this.#steady();
   }
 
   after(delayMs: number, run: () => void): () => void {
     const id = this.#next++;
-    this.#timers.set(id, { at: this.#now + Math.max(0, delayMs), run });
+    this.#timers.set(id, { at: this.#elapsed + Math.max(0, delayMs), run });
     return () => this.#timers.delete(id);
   }
 
-  /** Moves time, running each due timer at its own moment and letting promises settle between them. */
-  /** Sets the system's clock forward, while no time passes. */
+  /** The system's time. */
+  wall = (): number => this.#setBy + this.#elapsed;
+
+  /** The time that has passed. */
+  elapsed = (): number => this.#elapsed;
+
+  /** Sets the system's clock, forward or back, while no time passes. */
   jump(ms: number): void {
-    this.#now += ms;
-    this.#jumped += ms;
+    this.#setBy += ms;
   }
 
-  /** The time that has passed, jumps aside. */
-  elapsed(): number {
-    return this.#now - this.#jumped;
+  /** The process dies, and its timers with it; the next one takes the system's time. */
+  restart(): void {
+    this.#timers.clear();
+    this.#steady = steadyTime(this.wall, this.elapsed);
   }
 
+  /** Lets time pass, running each due timer at its own moment and letting promises settle between them. */
   async advance(ms: number): Promise<void> {
-    const end = this.#now + ms;
+    const end = this.#elapsed + ms;
     for (;;) {
       await settle();
       const due = [...this.#timers].filter(([, timer]) => timer.at <= end).sort((a, b) =>
@@ -45,10 +54,10 @@ export class ManualClock implements Clock {
       const first = due[0];
       if (!first) break;
       this.#timers.delete(first[0]);
-      this.#now = Math.max(this.#now, first[1].at);
+      this.#elapsed = Math.max(this.#elapsed, first[1].at);
       first[1].run();
     }
-    this.#now = end;
+    this.#elapsed = end;
     await settle();
   }
 
@@ -60,10 +69,10 @@ export class ManualClock implements Clock {
     return await work;
   }
 
-  /** When the next timer rings, or null. */
+  /** When the next timer rings, Unix ms, or null. */
   nextTimer(): number | null {
     const times = [...this.#timers.values()].map((timer) => timer.at);
-    return times.length ? Math.min(...times) : null;
+    return times.length ? this.#setBy + Math.min(...times) : null;
   }
 }
 
@@ -98,7 +107,7 @@ export function testRuntime(seed = 1, clock = new ManualClock()): TestRuntime {
   const random = seededRandom(seed);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: "trace", base: null }, { write: (text: string) => void lines.push(JSON.parse(text)) });
-  const confirmed = new ConfirmedTime(() => clock.now(), () => clock.elapsed());
+  const confirmed = new ConfirmedTime(clock.wall, clock.elapsed);
   return { clock, confirmed, random, ids: makeIds(clock, random), log, lines };
 }
 

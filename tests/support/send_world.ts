@@ -36,7 +36,7 @@ export function sendWorld<R extends Runtime>(kv: Kv, runtime: R): SendWorld<R> {
   const callers = new Callers({ kv, plans: new Plans(kv), clock: runtime.clock });
   const woken: string[] = [];
   const seal = makeSeal(sealKey("a secret for tests"), runtime.random);
-  const idempotency = new Idempotency({ kv, clock: runtime.clock, seal, isShared: true });
+  const idempotency = new Idempotency({ kv, runtime, seal, isShared: true });
   return {
     runtime,
     kv,

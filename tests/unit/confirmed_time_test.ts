@@ -73,6 +73,16 @@ Deno.test("the network's word settles it at once, for the clock or against it", 
   assert.equal(s.since(), 33 * DAY_MS, "however long it stands");
 });
 
+Deno.test("a clock that was behind when the network told its time is believed once it is set right", () => {
+  const s = stage();
+  s.set(-365 * DAY_MS);
+  s.confirmed.confirm(START);
+  s.pass(DAY_MS);
+  assert.equal(s.since(), -364 * DAY_MS);
+  s.set(365 * DAY_MS);
+  assert.equal(s.since(), DAY_MS);
+});
+
 Deno.test("a run continues from where the last one ended, and believes no clock that is ahead of it at the start", () => {
   const s = stage();
   s.confirmed.resume(START - 3 * DAY_MS);

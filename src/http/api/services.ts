@@ -108,7 +108,7 @@ export function makeServices(deps: ServicesDeps) {
     makeWebhookSecret,
   } = deps;
   const { clock } = runtime;
-  const idempotency = new Idempotency({ kv, clock, seal, isShared: claims !== null });
+  const idempotency = new Idempotency({ kv, runtime, seal, isShared: claims !== null });
   const chats = new ChatIndex({ kv, network });
   const history = new History(kv);
   const keys = new AccountKeys({ kv, callers, runtime });

@@ -196,8 +196,9 @@ Deno.test("the sweep removes answers that are over, and only those", () =>
   }));
 
 Deno.test("a process that is alone does what its predecessor was killed during at once, without a claim", () =>
-  withSendWorld(async ({ kv, runtime: { clock, random } }) => {
-    const alone = () => new Idempotency({ kv, clock, seal: makeSeal(sealKey("a secret"), random), isShared: false });
+  withSendWorld(async ({ kv, runtime }) => {
+    const seal = makeSeal(sealKey("a secret"), runtime.random);
+    const alone = () => new Idempotency({ kv, runtime, seal, isShared: false });
     const begun = Promise.withResolvers<void>();
     void alone().once(REQUEST, () => {
       begun.resolve();

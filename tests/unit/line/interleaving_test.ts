@@ -157,7 +157,7 @@ async function run(seed: number): Promise<void> {
     const deps = { kv, runtime, recorder, queueChanged };
     const unsent: SendOutcome = { kind: "hold", detail: "not connected" };
     const live = { deliver: () => Promise.resolve(unsent), connection: () => null };
-    const idempotency = new Idempotency({ kv, clock: runtime.clock, seal: SEAL, isShared: true });
+    const idempotency = new Idempotency({ kv, runtime, seal: SEAL, isShared: true });
     const laneOfChat = (lineId: string, chat: string) => laneOf(kv, lineId, { chat, now: runtime.clock.now() });
     return {
       ...deps,

@@ -225,21 +225,6 @@ Deno.test("an expired message fails in its second, also while the line is offlin
   await world.supervisor.stop();
 });
 
-Deno.test("a clock that jumps ahead by a day expires nothing until it is confirmed", async () => {
-  const world = await connectedWorld();
-  world.network.opensByItself = false;
-  world.network.of("ses_1").ends("lost");
-  await world.clock.advance(0);
-  const waiting = await world.accept("ses_1", { expiresAt: world.clock.now() + 24 * 3_600_000 });
-  world.clock.jump(26 * 3_600_000);
-  await world.clock.advance(120_000);
-  assert.equal((await world.message(waiting.id)).status, "queued");
-  world.runtime.confirmed.confirm(world.clock.now());
-  await world.clock.advance(60_000);
-  assert.equal((await world.message(waiting.id)).error?.code, "expired");
-  await world.supervisor.stop();
-});
-
 Deno.test("a message whose time is over by an unconfirmed clock leaves when the line is back", async () => {
   const world = await connectedWorld();
   world.network.opensByItself = false;
