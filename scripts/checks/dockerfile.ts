@@ -22,6 +22,7 @@ const TOOLS = "opt/build";
 
 interface Stage {
   readonly root: string;
+  /** With its tag, without its digest. */
   readonly image: string;
   workdir: string;
   env: Record<string, string>;
@@ -232,7 +233,7 @@ async function check(folder: string): Promise<void> {
     const [instruction, rest] = step;
     const began = performance.now();
     if (instruction === "FROM") {
-      const [image, name] = rest.replace("--platform=$BUILDPLATFORM ", "").split(" AS ");
+      const [image, name] = rest.replace(/--platform=\$BUILDPLATFORM |@sha256:\w+/g, "").split(" AS ");
       console.log(`        FROM ${rest}`);
       const root = join(folder, String(named.size));
       stage = { root, image: image!, workdir: "/", env: {}, healthcheck: [], entrypoint: [], command: [] };
