@@ -1,16 +1,11 @@
 /** The panel's chats in a real browser: each message as what it is, what is unread, and thousands of messages. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { join } from "node:path";
-import { chatKeys, type ChatRow } from "../../src/chat/rows.ts";
-import { makeLog } from "../../src/ops/log.ts";
-import { systemRuntime } from "../../src/runtime.ts";
-import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
-import { Change } from "../../src/store/kv.ts";
 import { faultsOf } from "../support/axe.ts";
 import { inBrowser } from "../support/browser.ts";
+import { fillChats, THE_LONG_ONE } from "../support/filled_chats.ts";
 import { accountPage, asOperator } from "../support/panel_pages.ts";
-import { openStage, type Stage, withStage } from "../support/stage.ts";
+import { openStage, withStage } from "../support/stage.ts";
 
 const LINE = "4915100000011";
 const ANA = "4917000000011";
@@ -111,7 +106,7 @@ inBrowser(
     withStage(openStage, async (stage) => {
       const { sessionId } = await stage.linkLine(LINE);
       const [messages, chats] = [420, 250];
-      await fill(stage, sessionId, { messages, chats });
+      await fillChats(stage, sessionId, { messages, chats });
       await asOperator(page, stage);
       await page.setViewportSize({ width: 1024, height: 768 });
       await page.goto(accountPage(stage, `/chats/${sessionId}`));
@@ -121,7 +116,7 @@ inBrowser(
         assert.equal(await list.getByRole("link").count(), shown);
         if (shown <= chats) await list.getByRole("button", { name: "Show more" }).click();
       }
-      await list.getByRole("link", { name: "The long one" }).click();
+      await list.getByRole("link", { name: THE_LONG_ONE }).click();
       const turns = page.getByRole("region", { name: "Messages" });
       await turns.getByText(`message ${messages - 1}`, { exact: true }).waitFor();
       for (let first = messages - 50; first > 0;) {
@@ -134,38 +129,3 @@ inBrowser(
       assertQuiet();
     }),
 );
-
-/** Writes a long chat and many short ones into the stage's store. */
-async function fill(stage: Stage, lineId: string, { messages, chats }: { messages: number; chats: number }) {
-  const kv = await openDenoKv(join(stage.dataDir, "paloma.db"), { runtime: systemRuntime(makeLog("error")) });
-  const start = (Date.now() - 3_600_000) * 1000;
-  const { accountId } = stage;
-  const write = async (number: string, name: string, rows: [order: number, text: string][]) => {
-    const change = new Change();
-    for (const [order, text] of rows) {
-      const timestamp = Math.floor(order / 1_000_000);
-      const row: ChatRow = {
-        accountId,
-        id: `M${order}`,
-        timestamp,
-        author: { number, name },
-        type: "conversation",
-        text,
-      };
-      change.set(chatKeys.message(lineId, number, order), row);
-    }
-    const [last] = rows.at(-1)!;
-    const record = { accountId, chat: number, parts: [number], number, lid: null, name, unread: 0, wrote: true, last };
-    change.set(chatKeys.record(lineId, false, last, number), record);
-    change.set(chatKeys.place(lineId, number), { last, unread: false });
-    assert.ok(await kv.commit(change));
-  };
-  try {
-    await write(ANA, "The long one", Array.from({ length: messages }, (_, i) => [start + i, `message ${i}`]));
-    for (let i = 0; i < chats; i++) {
-      await write(String(491710010000 + i), `Customer ${i}`, [[start - 1000 * (i + 1), "hello"]]);
-    }
-  } finally {
-    kv.close();
-  }
-}
