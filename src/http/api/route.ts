@@ -26,7 +26,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   scope?: Scope;
   /** Whether a key with the scope `propose` will do: its sends wait for approval, and it changes only those. */
   proposals?: true;
-  /** How the key is sent; `open`: the route needs none. */
+  /** How the key is sent, by its header unless declared otherwise; `open`: the route needs none. */
   access: "key" | "key_or_bearer" | "open";
   params?: z.ZodType<Params> & z.ZodObject;
   query?: z.ZodType<Query> & z.ZodObject;
@@ -50,7 +50,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
    */
   checksKey?: true;
   answers: Readonly<Record<number, RouteAnswer>>;
-  /** Errors of this route, in addition to those that follow from its access and body. */
+  /** Errors of this route, in addition to those that follow from its access, parameters and body. */
   problems: readonly ProblemCode[];
 }
 
@@ -91,11 +91,30 @@ export function scopeOf({ method, tag, scope }: Pick<Route, "method" | "tag" | "
   return tag === "Messages" ? "send" : "manage";
 }
 
+type Optional = "access" | "problems";
+
+/** A route as its resource declares it: `at` is method and path, such as `GET /v1/webhooks/{id}`. */
+interface Declaration
+  extends Omit<Route, "method" | "path" | "operationId" | "tag" | Optional>, Partial<Pick<Route, Optional | "tag">> {
+  at: `${"GET" | "POST" | "PUT" | "PATCH" | "DELETE"} ${string}`;
+}
+
+type Output<Declared, Part extends string> = Declared extends Record<Part, z.ZodType<infer Value>> ? Value : undefined;
+
+type RouteOf<Declared> = Route<Output<Declared, "params">, Output<Declared, "query">, Output<Declared, "body">>;
+
 /** Returns the route, with the types of its handler's request inferred. */
-export function route<Params = undefined, Query = undefined, Body = undefined>(
-  declared: Route<Params, Query, Body>,
-): Route<Params, Query, Body> {
-  return declared;
+export function route<Declared extends Declaration>(tag: Tag, operationId: string, declared: Declared) {
+  const { at, ...rest } = declared;
+  const [method, path] = at.split(" ");
+  const whole = { tag, access: "key", problems: [], ...rest, operationId, method: method!.toLowerCase(), path };
+  return whole as unknown as RouteOf<Declared>;
+}
+
+/** Returns the routes of a resource, declared by their `operationId`. */
+export function routesOf<Declared extends Readonly<Record<string, Declaration>>>(tag: Tag, declared: Declared) {
+  const routes = Object.entries(declared).map(([operationId, one]) => [operationId, route(tag, operationId, one)]);
+  return Object.fromEntries(routes) as { [Id in keyof Declared]: RouteOf<Declared[Id]> };
 }
 
 /** A request made inside the process, by the panel or another interface: it needs no key and is not counted again. */

@@ -4,7 +4,7 @@ import type { Caller } from "../../account/account.ts";
 import { WEEKDAYS } from "../../account/hours.ts";
 import { isCountry } from "../../base/phone_number.ts";
 import type { QuotaView } from "../../message/history/counts.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -66,51 +66,45 @@ const AccountRecord = z.object({
   }),
 }).openapi("Account");
 
-const base = { tag: "Account", access: "key", problems: [] } as const;
+const routes = routesOf("Account", {
+  getAccount: {
+    at: "GET /v1/account",
+    summary: "Get the account",
+    description: "Plan, remaining quota, and where the account's own key may be used. That key is managed in the " +
+      "panel.",
+    answers: { 200: data("The account", AccountRecord) },
+  },
 
-const getAccount = route({
-  ...base,
-  method: "get",
-  path: "/v1/account",
-  operationId: "getAccount",
-  summary: "Get the account",
-  description: "Plan, remaining quota, and where the account's own key may be used. That key is managed in the " +
-    "panel.",
-  answers: { 200: data("The account", AccountRecord) },
+  editAccount: {
+    at: "PATCH /v1/account",
+    summary: "Update the account",
+    description: "Fields that are left out stay as they are. An opt-out word counts when a person sends it to a " +
+      "session and nothing else; case and surrounding punctuation are ignored.",
+    body: z.strictObject({
+      optOutWords: z.array(
+        z.string().trim().min(1, { abort: true }).max(40).refine(
+          (word) => /[\p{L}\p{N}]/u.test(word),
+          "must have a letter or a digit",
+        ),
+      ).max(50).nullish().openapi({ example: ["STOP"] }),
+      country: z.string().toUpperCase().refine(isCountry, "must be the code of a country, like DE").nullable()
+        .optional()
+        .openapi({ description: "ISO 3166; null for none.", example: "DE" }),
+    }).openapi("AccountEdit"),
+    answers: { 200: data("The account", AccountRecord) },
+  },
 });
 
-const editAccount = route({
-  ...base,
-  method: "patch",
-  path: "/v1/account",
-  operationId: "editAccount",
-  summary: "Update the account",
-  description:
-    "Fields that are left out stay as they are. An opt-out word counts when a person sends it to a session " +
-    "and nothing else; case and surrounding punctuation are ignored.",
-  body: z.strictObject({
-    optOutWords: z.array(
-      z.string().trim().min(1, { abort: true }).max(40).refine(
-        (word) => /[\p{L}\p{N}]/u.test(word),
-        "must have a letter or a digit",
-      ),
-    ).max(50).nullish().openapi({ example: ["STOP"] }),
-    country: z.string().toUpperCase().refine(isCountry, "must be the code of a country, like DE").nullable().optional()
-      .openapi({ description: "ISO 3166; null for none.", example: "DE" }),
-  }).openapi("AccountEdit"),
-  answers: { 200: data("The account", AccountRecord) },
-});
-
-export const accountResource = { routes: [getAccount, editAccount], add: addAccount };
+export const accountResource = { routes: Object.values(routes), add: addAccount };
 
 function addAccount(api: Api, { quotaView, accounts }: Services): void {
-  api.on(editAccount, async ({ caller, body: { optOutWords, country } }) => {
+  api.on(routes.editAccount, async ({ caller, body: { optOutWords, country } }) => {
     const change = { ...(optOutWords && { optOutWords }), ...(country !== undefined && { country }) };
     const account = await accounts.update(caller.account.id, change);
     return ok({ data: recordOf({ ...caller, account }, await quotaView(caller)) });
   });
 
-  api.on(getAccount, async ({ caller }) => ok({ data: recordOf(caller, await quotaView(caller)) }));
+  api.on(routes.getAccount, async ({ caller }) => ok({ data: recordOf(caller, await quotaView(caller)) }));
 }
 
 function recordOf(

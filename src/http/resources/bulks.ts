@@ -1,7 +1,7 @@
 /** Accepted bulks: their progress, and cancelling the rest. */
 import { z } from "@hono/zod-openapi";
 import { Problem } from "../../errors.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, isoTimeOrNull, pageOf, pageQuery, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -18,43 +18,36 @@ const Bulk = z.object({
   createdAt: Timestamp,
 }).openapi("Bulk");
 
-const base = { tag: "Messages", access: "key", params: idParams("bulk", "blk"), problems: ["not_found"] } as const;
+const ofOne = { params: idParams("bulk", "blk") };
 const one = data("The bulk", Bulk);
 
-const listBulks = route({
-  tag: "Messages",
-  access: "key",
-  method: "get",
-  path: "/v1/bulks",
-  operationId: "listBulks",
-  summary: "List bulks",
-  description: "Newest first.",
-  query: z.object(pageQuery),
-  answers: { 200: pageOf(Bulk) },
-  problems: [],
+const routes = routesOf("Messages", {
+  listBulks: {
+    at: "GET /v1/bulks",
+    summary: "List bulks",
+    description: "Newest first.",
+    query: z.object(pageQuery),
+    answers: { 200: pageOf(Bulk) },
+  },
+
+  getBulk: {
+    at: "GET /v1/bulks/{id}",
+    ...ofOne,
+    summary: "See how far a bulk is",
+    answers: { 200: one },
+  },
+
+  cancelBulk: {
+    at: "DELETE /v1/bulks/{id}",
+    ...ofOne,
+    summary: "Cancel the rest of a bulk",
+    description: "Messages not yet handed to WhatsApp end as `failed` with the error code `cancelled`, and their " +
+      "quota is returned. If there is nothing left to cancel, the call succeeds.",
+    answers: { 200: { ...one, description: "The bulk after cancelling" } },
+  },
 });
 
-const getBulk = route({
-  ...base,
-  method: "get",
-  path: "/v1/bulks/{id}",
-  operationId: "getBulk",
-  summary: "See how far a bulk is",
-  answers: { 200: one },
-});
-
-const cancelBulk = route({
-  ...base,
-  method: "delete",
-  path: "/v1/bulks/{id}",
-  operationId: "cancelBulk",
-  summary: "Cancel the rest of a bulk",
-  description: "Messages not yet handed to WhatsApp end as `failed` with the error code `cancelled`, and their quota " +
-    "is returned. If there is nothing left to cancel, the call succeeds.",
-  answers: { 200: { ...one, description: "The bulk after cancelling" } },
-});
-
-export const bulkResource = { routes: [listBulks, getBulk, cancelBulk], add: addBulks };
+export const bulkResource = { routes: Object.values(routes), add: addBulks };
 
 function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Services): void {
   async function bulkOf(accountId: string, bulkId: string): Promise<z.infer<typeof Bulk>> {
@@ -63,7 +56,7 @@ function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Ser
     return { bulkId, sessionId, total, queued, sent, failed, eta: isoTimeOrNull(etaAt), createdAt: isoTime(createdAt) };
   }
 
-  api.on(listBulks, async ({ caller: { account }, query: { page, limit } }) => {
+  api.on(routes.listBulks, async ({ caller: { account }, query: { page, limit } }) => {
     return await budgets.reads.run({ party: account.id }, async () => {
       const { ids, total } = await history.bulkIds(account.id, { page, limit });
       const bulks = await Promise.all(ids.map((id) => bulkOf(account.id, id).catch(nullIfGone)));
@@ -72,12 +65,12 @@ function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Ser
     });
   });
 
-  api.on(getBulk, async ({ caller, params: { id } }) => {
+  api.on(routes.getBulk, async ({ caller, params: { id } }) => {
     const party = caller.account.id;
     return ok({ data: await budgets.reads.run({ party }, () => bulkOf(party, id)) });
   });
 
-  api.on(cancelBulk, async ({ caller, params: { id } }) => {
+  api.on(routes.cancelBulk, async ({ caller, params: { id } }) => {
     const party = caller.account.id;
     await budgets.jobs.run({ party }, () => waiting.cancelBulk(party, id));
     return ok({ data: await bulkOf(party, id) });

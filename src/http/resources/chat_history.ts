@@ -7,7 +7,7 @@ import type { ChatEntry, Listed } from "../../line/chat_history.ts";
 import { attachmentOf, detailsOf, type OutgoingContent, previewOf, typeOf } from "../../message/content.ts";
 import type { Message } from "../../message/message.ts";
 import { isGroup } from "../../whatsapp/chats.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, idParams, isoTime, isoTimeOrNull, orNull, queryInt, Recipient, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { MessageError } from "./messages.ts";
@@ -80,8 +80,8 @@ const Chat = z.object({
 
 const Person = z.object({ number, lid, username, name, chat: z.string() }).openapi("ChatContact");
 
-const base = { tag: "Chats", access: "key", problems: ["not_found"], params: idParams("session", "ses") } as const;
-const ofChat = { ...base, params: base.params.extend({ chat: Recipient }) } as const;
+const ofSession = { params: idParams("session", "ses") };
+const ofChat = { params: ofSession.params.extend({ chat: Recipient }) };
 
 const limit = queryInt({ minimum: 1, maximum: 100, fallback: 20 });
 const cursor = (description: string) => z.string().min(1).max(128).optional().openapi({ description });
@@ -92,70 +92,61 @@ function pageBy(description: string, item: z.ZodType) {
   return { description, schema: z.object({ data: z.array(item), next }) };
 }
 
-const listChats = route({
-  ...base,
-  method: "get",
-  path: "/v1/sessions/{id}/chats",
-  operationId: "listChats",
-  summary: "List chats",
-  description: "The chat with the newest message first. A person is one chat, whether messages name the number or " +
-    "the `@lid`. A chat that gets a message between two pages moves to the top of the list.",
-  query: z.object({
-    limit,
-    after: cursor("`next` of the page before."),
-    q,
-    unread: z.enum(["true", "false"]).optional().openapi({
-      description: "`true`: only chats with unread messages.",
+const routes = routesOf("Chats", {
+  listChats: {
+    at: "GET /v1/sessions/{id}/chats",
+    ...ofSession,
+    summary: "List chats",
+    description: "The chat with the newest message first. A person is one chat, whether messages name the number or " +
+      "the `@lid`. A chat that gets a message between two pages moves to the top of the list.",
+    query: z.object({
+      limit,
+      after: cursor("`next` of the page before."),
+      q,
+      unread: z.enum(["true", "false"]).optional().openapi({
+        description: "`true`: only chats with unread messages.",
+      }),
+      wrote: z.enum(["true", "false"]).optional().openapi({
+        description: "`true`: only chats in which the other side has written.",
+      }),
     }),
-    wrote: z.enum(["true", "false"]).optional().openapi({
-      description: "`true`: only chats in which the other side has written.",
+    answers: { 200: pageBy("A page of chats", Chat) },
+  },
+
+  getChat: {
+    at: "GET /v1/sessions/{id}/chats/{chat}",
+    ...ofChat,
+    summary: "Get a chat",
+    answers: { 200: data("The chat; 404 if there is no message in it", Chat) },
+  },
+
+  listChatMessages: {
+    at: "GET /v1/sessions/{id}/chats/{chat}/messages",
+    ...ofChat,
+    summary: "List the messages of a chat",
+    description: "Newest first: what was received, sent through the API, and written on the owner's phone. A message " +
+      "sent through the API is in its chat from when it first leaves the queue. A reaction is shown at its message. " +
+      "`next` leads to older messages as `before`.",
+    query: z.object({
+      limit,
+      before: cursor("Only older messages than this: `next` of a page, or a `messageId`."),
+      after: cursor("Only newer messages than this: `next` of a page, or a `messageId`."),
     }),
-  }),
-  answers: { 200: pageBy("A page of chats", Chat) },
+    answers: { 200: pageBy("A page of messages", ChatMessage) },
+  },
+
+  listContacts: {
+    at: "GET /v1/sessions/{id}/contacts",
+    ...ofSession,
+    tag: "Contacts",
+    summary: "List contacts",
+    description: "The people with whom the session has a chat, in a fixed order.",
+    query: z.object({ limit, after: cursor("`next` of the page before."), q }),
+    answers: { 200: pageBy("A page of contacts", Person) },
+  },
 });
 
-const getChat = route({
-  ...ofChat,
-  method: "get",
-  path: "/v1/sessions/{id}/chats/{chat}",
-  operationId: "getChat",
-  summary: "Get a chat",
-  answers: { 200: data("The chat; 404 if there is no message in it", Chat) },
-});
-
-const listChatMessages = route({
-  ...ofChat,
-  method: "get",
-  path: "/v1/sessions/{id}/chats/{chat}/messages",
-  operationId: "listChatMessages",
-  summary: "List the messages of a chat",
-  description: "Newest first: what was received, sent through the API, and written on the owner's phone. A message " +
-    "sent through the API is in its chat from when it first leaves the queue. A reaction is shown at its " +
-    "message. `next` leads to older messages as `before`.",
-  query: z.object({
-    limit,
-    before: cursor("Only older messages than this: `next` of a page, or a `messageId`."),
-    after: cursor("Only newer messages than this: `next` of a page, or a `messageId`."),
-  }),
-  answers: { 200: pageBy("A page of messages", ChatMessage) },
-});
-
-const listContacts = route({
-  ...base,
-  tag: "Contacts",
-  method: "get",
-  path: "/v1/sessions/{id}/contacts",
-  operationId: "listContacts",
-  summary: "List contacts",
-  description: "The people with whom the session has a chat, in a fixed order.",
-  query: z.object({ limit, after: cursor("`next` of the page before."), q }),
-  answers: { 200: pageBy("A page of contacts", Person) },
-});
-
-export const chatHistoryResource = {
-  routes: [listChats, getChat, listChatMessages, listContacts],
-  add: addChatHistory,
-};
+export const chatHistoryResource = { routes: Object.values(routes), add: addChatHistory };
 
 /** How long the names of groups are cached, for those that are still unknown. */
 const NAMES_MAX_AGE_MS = 60_000;
@@ -186,7 +177,7 @@ function addChatHistory(api: Api, { lines, lookups, chatHistory, budgets, runtim
     return { lineId: sessionId, accountId, phone, now: clock.now() };
   }
 
-  api.on(listChats, async ({ caller, params, query: { limit, after = null, q = null, unread, wrote } }) => {
+  api.on(routes.listChats, async ({ caller, params, query: { limit, after = null, q = null, unread, wrote } }) => {
     const party = caller.account.id;
     const line = await lineOf(party, params.id);
     const query = { limit, after, q, unread: unread === "true", wrote: wrote === "true" };
@@ -195,21 +186,24 @@ function addChatHistory(api: Api, { lines, lookups, chatHistory, budgets, runtim
     return ok({ data: named.map((chat) => shownChat(chat, line)), next });
   });
 
-  api.on(getChat, async ({ caller, params: { id, chat } }) => {
+  api.on(routes.getChat, async ({ caller, params: { id, chat } }) => {
     const line = await lineOf(caller.account.id, id);
     const [named] = await withGroupNames([await chatHistory.get(line, chat)], line);
     return ok({ data: shownChat(named!, line) });
   });
 
-  api.on(listChatMessages, async ({ caller, params: { id, chat }, query: { limit, before = null, after = null } }) => {
-    const party = caller.account.id;
-    const line = await lineOf(party, id);
-    const query = { limit, before, after };
-    const { entries, next } = await budgets.reads.run({ party }, () => chatHistory.messages(line, chat, query));
-    return ok({ data: entries.map((entry) => shownMessage(entry, line)), next });
-  });
+  api.on(
+    routes.listChatMessages,
+    async ({ caller, params: { id, chat }, query: { limit, before = null, after = null } }) => {
+      const party = caller.account.id;
+      const line = await lineOf(party, id);
+      const query = { limit, before, after };
+      const { entries, next } = await budgets.reads.run({ party }, () => chatHistory.messages(line, chat, query));
+      return ok({ data: entries.map((entry) => shownMessage(entry, line)), next });
+    },
+  );
 
-  api.on(listContacts, async ({ caller, params, query: { limit, after = null, q = null } }) => {
+  api.on(routes.listContacts, async ({ caller, params, query: { limit, after = null, q = null } }) => {
     const party = caller.account.id;
     const line = await lineOf(party, params.id);
     const { people, next } = await budgets.reads.run({ party }, () => chatHistory.people(line, { limit, after, q }));

@@ -1,7 +1,7 @@
 /** Information of the network about other numbers (spec, "Sessions"), the blocklist, and the line's own profile. */
 import { z } from "@hono/zod-openapi";
 import { invalid, Problem } from "../../errors.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, PhoneNumber, Username } from "../api/schemas.ts";
 import type { LiveConnection } from "../../line/live.ts";
 import type { Services } from "../api/services.ts";
@@ -75,95 +75,80 @@ const Profile = z.object({
   pictureUrl,
 }).openapi("Profile");
 
-const ofLine = { ...ofSession, tag: "Contacts" } as const;
-const ofNumber = { ...ofLine, params: ofLine.params.extend({ number: PhoneNumber }) } as const;
+const ofNumber = { ...ofSession, params: ofSession.params.extend({ number: PhoneNumber }) };
 
-const checkNumber = route({
-  ...ofSession,
-  tag: "Sessions",
-  method: "post",
-  path: "/v1/sessions/{id}/check-number",
-  operationId: "checkNumber",
-  summary: "Check a number",
-  description: "Checks whether a number is on WhatsApp, or whose a username is. If WhatsApp cannot be reached, the " +
-    "response is an error, never a guess. If its owner demands a key, it is 409 `username_key_required` without it.",
-  body: ToCheck,
-  problems: [...ofSession.problems, "username_key_required"],
-  answers: { 200: data("The result", Check) },
+const routes = routesOf("Contacts", {
+  checkNumber: {
+    at: "POST /v1/sessions/{id}/check-number",
+    ...ofSession,
+    tag: "Sessions",
+    summary: "Check a number",
+    description: "Checks whether a number is on WhatsApp, or whose a username is. If WhatsApp cannot be reached, the " +
+      "response is an error, never a guess. If its owner demands a key, it is 409 `username_key_required` without it.",
+    body: ToCheck,
+    problems: [...ofSession.problems, "username_key_required"],
+    answers: { 200: data("The result", Check) },
+  },
+
+  getContact: {
+    at: "GET /v1/sessions/{id}/contacts/{number}",
+    ...ofNumber,
+    summary: "Get a contact",
+    description: "Fields hidden by the contact's privacy settings are null. Answers are cached for ten minutes.",
+    ...kept("The contact", Contact),
+  },
+
+  blockContact: {
+    at: "PUT /v1/sessions/{id}/contacts/{number}/block",
+    ...ofNumber,
+    summary: "Block a number",
+    description: "A blocked number can neither message nor call the session. The session's own number cannot be " +
+      "blocked.",
+    answers: { 200: data("The number is blocked", BlockState) },
+  },
+
+  unblockContact: {
+    at: "DELETE /v1/sessions/{id}/contacts/{number}/block",
+    ...ofNumber,
+    summary: "Unblock a number",
+    answers: { 200: data("The number is not blocked", BlockState) },
+  },
+
+  getBlocklist: {
+    at: "GET /v1/sessions/{id}/blocklist",
+    ...ofSession,
+    summary: "List blocked numbers",
+    description: "Answers are cached for one minute, or until the gateway changes the list.",
+    ...kept("The blocked numbers", z.array(Blocked)),
+  },
+
+  getProfile: {
+    at: "GET /v1/sessions/{id}/profile",
+    ...ofSession,
+    summary: "Get the profile",
+    description: "The session's own profile. Answers are cached for one minute, or until the gateway changes the " +
+      "profile.",
+    ...kept("The profile", Profile),
+  },
+
+  changeProfile: {
+    at: "PATCH /v1/sessions/{id}/profile",
+    ...ofSession,
+    summary: "Update the profile",
+    body: changes("ProfileChange", {
+      name: z.string().trim().min(1).max(25).nullish().openapi({ example: "Bakery Madrid" }),
+      about: z.string().max(139).nullish().openapi({ example: "Open from seven to three" }),
+      picture: Jpeg.nullish(),
+    }),
+    maxBytes: 2 * 1024 * 1024,
+    answers: { 200: data("The updated profile", Profile) },
+  },
 });
 
-const getContact = route({
-  ...ofNumber,
-  method: "get",
-  path: "/v1/sessions/{id}/contacts/{number}",
-  operationId: "getContact",
-  summary: "Get a contact",
-  description: "Fields hidden by the contact's privacy settings are null. Answers are cached for ten minutes.",
-  ...kept("The contact", Contact),
-});
-
-const block = route({
-  ...ofNumber,
-  method: "put",
-  path: "/v1/sessions/{id}/contacts/{number}/block",
-  operationId: "blockContact",
-  summary: "Block a number",
-  description: "A blocked number can neither message nor call the session. The session's own number cannot be " +
-    "blocked.",
-  answers: { 200: data("The number is blocked", BlockState) },
-});
-const unblock = route({
-  ...ofNumber,
-  method: "delete",
-  path: "/v1/sessions/{id}/contacts/{number}/block",
-  operationId: "unblockContact",
-  summary: "Unblock a number",
-  answers: { 200: data("The number is not blocked", BlockState) },
-});
-
-const blocklist = route({
-  ...ofLine,
-  method: "get",
-  path: "/v1/sessions/{id}/blocklist",
-  operationId: "getBlocklist",
-  summary: "List blocked numbers",
-  description: "Answers are cached for one minute, or until the gateway changes the list.",
-  ...kept("The blocked numbers", z.array(Blocked)),
-});
-
-const getProfile = route({
-  ...ofLine,
-  method: "get",
-  path: "/v1/sessions/{id}/profile",
-  operationId: "getProfile",
-  summary: "Get the profile",
-  description: "The session's own profile. Answers are cached for one minute, or until the gateway changes the " +
-    "profile.",
-  ...kept("The profile", Profile),
-});
-
-const changeProfile = route({
-  ...ofLine,
-  method: "patch",
-  path: "/v1/sessions/{id}/profile",
-  operationId: "changeProfile",
-  summary: "Update the profile",
-  body: changes("ProfileChange", {
-    name: z.string().trim().min(1).max(25).nullish().openapi({ example: "Bakery Madrid" }),
-    about: z.string().max(139).nullish().openapi({ example: "Open from seven to three" }),
-    picture: Jpeg.nullish(),
-  }),
-  maxBytes: 2 * 1024 * 1024,
-  answers: { 200: data("The updated profile", Profile) },
-});
-
-export const contactResource = {
-  routes: [checkNumber, getContact, block, unblock, blocklist, getProfile, changeProfile],
-  add: addContacts,
-};
+export const contactResource = { routes: Object.values(routes), add: addContacts };
 
 function addContacts(api: Api, { lines, lookups }: Services): void {
-  api.on(checkNumber, async ({ caller, params, body }) => {
+  api.on(routes.checkNumber, async ({ caller, params, body }) => {
     const connection = await lines.connection(caller.account.id, params.id);
     const { number, username, pin } = body;
     if (number != null) {
@@ -173,13 +158,13 @@ function addContacts(api: Api, { lines, lookups }: Services): void {
     return ok({ data: await findUsername(connection, username!, pin ?? null) });
   });
 
-  api.on(getContact, async ({ caller, params: { id, number } }) => {
+  api.on(routes.getContact, async ({ caller, params: { id, number } }) => {
     const { contacts } = await lines.connection(caller.account.id, id);
     const ask = () => contacts.card(number);
     return await keptAnswer(lookups, { lineId: id, about: `contact ${number}`, maxAgeMs: CARD_MAX_AGE_MS, ask });
   });
 
-  for (const [declared, blocked] of [[block, true], [unblock, false]] as const) {
+  for (const [declared, blocked] of [[routes.blockContact, true], [routes.unblockContact, false]] as const) {
     api.on(declared, async ({ caller, params: { id, number } }) => {
       const { phone } = await lines.get(caller.account.id, id);
       if (blocked && number === phone) throw invalid("number", "is the line's own");
@@ -190,19 +175,19 @@ function addContacts(api: Api, { lines, lookups }: Services): void {
     });
   }
 
-  api.on(blocklist, async ({ caller, params: { id } }) => {
+  api.on(routes.getBlocklist, async ({ caller, params: { id } }) => {
     const { contacts } = await lines.connection(caller.account.id, id);
     const ask = () => contacts.blocklist();
     return await keptAnswer(lookups, { lineId: id, about: "blocklist", maxAgeMs: OWN_MAX_AGE_MS, ask });
   });
 
-  api.on(getProfile, async ({ caller, params: { id } }) => {
+  api.on(routes.getProfile, async ({ caller, params: { id } }) => {
     const { contacts } = await lines.connection(caller.account.id, id);
     const ask = async () => bothNames(await contacts.profile());
     return await keptAnswer(lookups, { lineId: id, about: "profile", maxAgeMs: OWN_MAX_AGE_MS, ask });
   });
 
-  api.on(changeProfile, async ({ caller, params: { id }, body: { picture, ...fields } }) => {
+  api.on(routes.changeProfile, async ({ caller, params: { id }, body: { picture, ...fields } }) => {
     const jpeg = jpegOf(picture);
     const { contacts } = await lines.connection(caller.account.id, id);
     try {

@@ -1,7 +1,7 @@
 /** Erasing the data stored about a person. */
 import { z } from "@hono/zod-openapi";
 import type { ErasureRecord } from "../../erasure/rows.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import {
   data,
   idOf,
@@ -28,63 +28,52 @@ const Erasure = z.object({
   doneAt: Timestamp.nullable(),
 }).openapi("Erasure");
 
-const base = { tag: "Account", access: "key" } as const;
-
-const eraseNumber = route({
-  ...base,
-  method: "delete",
-  path: "/v1/data/{number}",
-  operationId: "eraseNumber",
-  summary: "Erase a number's data",
-  description: "Queued messages to the number are cancelled. Messages to it remain as empty records with `erasedAt`, " +
-    "so that totals stay correct; mentions in messages to others and to groups are removed. Events about it are " +
-    "deleted, along with received files, receipts, votes, and the sessions' data about its chats, including those " +
-    "under its `@lid`. An opt-out is kept. Repeating the request while the erasure runs returns its progress. " +
-    "Requires the scope `manage`.",
-  params: z.object({ number: NumberOrLid }),
-  answers: {
-    200: data("The erasure is complete", Erasure),
-    202: data("The erasure continues in the background, even after a restart; get it by its `id`", Erasure),
+const routes = routesOf("Account", {
+  eraseNumber: {
+    at: "DELETE /v1/data/{number}",
+    summary: "Erase a number's data",
+    description: "Queued messages to the number are cancelled. Messages to it remain as empty records with " +
+      "`erasedAt`, so that totals stay correct; mentions in messages to others and to groups are removed. Events " +
+      "about it are deleted, along with received files, receipts, votes, and the sessions' data about its chats, " +
+      "including those under its `@lid`. An opt-out is kept. Repeating the request while the erasure runs returns " +
+      "its progress. Requires the scope `manage`.",
+    params: z.object({ number: NumberOrLid }),
+    answers: {
+      200: data("The erasure is complete", Erasure),
+      202: data("The erasure continues in the background, even after a restart; get it by its `id`", Erasure),
+    },
+    problems: ["validation_failed"],
   },
-  problems: ["validation_failed"],
+
+  listErasures: {
+    at: "GET /v1/erasures",
+    summary: "List erasures",
+    description: "Running erasures first, then completed ones, newest first. None of them contains the erased number.",
+    query: z.object(pageQuery),
+    answers: { 200: pageOf(Erasure) },
+  },
+
+  getErasure: {
+    at: "GET /v1/erasures/{id}",
+    summary: "Get an erasure",
+    params: idParams("erasure", "era"),
+    answers: { 200: data("The erasure and its progress", Erasure) },
+  },
 });
 
-const listErasures = route({
-  ...base,
-  method: "get",
-  path: "/v1/erasures",
-  operationId: "listErasures",
-  summary: "List erasures",
-  description: "Running erasures first, then completed ones, newest first. None of them contains the erased number.",
-  query: z.object(pageQuery),
-  answers: { 200: pageOf(Erasure) },
-  problems: [],
-});
-
-const getErasure = route({
-  ...base,
-  method: "get",
-  path: "/v1/erasures/{id}",
-  operationId: "getErasure",
-  summary: "Get an erasure",
-  params: idParams("erasure", "era"),
-  answers: { 200: data("The erasure and its progress", Erasure) },
-  problems: ["not_found"],
-});
-
-export const dataResource = { routes: [eraseNumber, listErasures, getErasure], add: addData };
+export const dataResource = { routes: Object.values(routes), add: addData };
 
 function addData(api: Api, { erasures, budgets }: Services): void {
-  api.on(eraseNumber, async ({ caller, params: { number } }) => {
+  api.on(routes.eraseNumber, async ({ caller, params: { number } }) => {
     const erasure = await erasures.begin(caller.account.id, { name: number, keyId: caller.key?.id ?? null });
     return { status: erasure.doneAt === null ? 202 : 200, body: { data: shown(erasure) } };
   });
-  api.on(listErasures, async ({ caller, query }) => {
+  api.on(routes.listErasures, async ({ caller, query }) => {
     const party = caller.account.id;
     const { erasures: found, total } = await budgets.reads.run({ party }, () => erasures.page(party, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });
   });
-  api.on(getErasure, async ({ caller, params: { id } }) => {
+  api.on(routes.getErasure, async ({ caller, params: { id } }) => {
     return ok({ data: shown(await erasures.get(caller.account.id, id)) });
   });
 }

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES } from "../../event/event.ts";
 import { type Delivery, DELIVERY_STATUSES } from "../../webhook/webhook.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -31,69 +31,63 @@ const DeliveryRecord = z.object({
 }).openapi("Delivery");
 
 const params = idParams("webhook", "whk");
-const ofOne = { tag: "Webhooks", access: "key", params, problems: ["not_found"] } as const;
 
-const listDeliveries = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/webhooks/{id}/deliveries",
-  operationId: "listDeliveries",
-  summary: "List deliveries",
-  description: "Newest event first.",
-  query: z.object({
-    status: z.enum(DELIVERY_STATUSES).optional(),
-    before: deliveryId.optional().openapi({ description: "`next` of the previous page." }),
-    limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
-  }),
-  answers: {
-    200: {
-      description: "A page of deliveries",
-      schema: z.object({
-        data: z.array(DeliveryRecord),
-        next: z.string().nullable().openapi({
-          description: "Pass as `before` for the next page; null on the last page.",
+const routes = routesOf("Webhooks", {
+  listDeliveries: {
+    at: "GET /v1/webhooks/{id}/deliveries",
+    params,
+    summary: "List deliveries",
+    description: "Newest event first.",
+    query: z.object({
+      status: z.enum(DELIVERY_STATUSES).optional(),
+      before: deliveryId.optional().openapi({ description: "`next` of the previous page." }),
+      limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
+    }),
+    answers: {
+      200: {
+        description: "A page of deliveries",
+        schema: z.object({
+          data: z.array(DeliveryRecord),
+          next: z.string().nullable().openapi({
+            description: "Pass as `before` for the next page; null on the last page.",
+          }),
         }),
-      }),
+      },
     },
+  },
+
+  redeliver: {
+    at: "POST /v1/webhooks/{id}/deliveries/{deliveryId}/redeliver",
+    summary: "Redeliver an event",
+    params: params.extend({ deliveryId }),
+    answers: { 200: data("The delivery", DeliveryRecord) },
+  },
+
+  redeliverSince: {
+    at: "POST /v1/webhooks/{id}/redeliver",
+    params,
+    summary: "Redeliver all events since a time",
+    body: z.strictObject({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) })
+      .openapi("RedeliverSince"),
+    answers: { 200: data("The number of deliveries scheduled", z.object({ scheduled: z.int() })) },
   },
 });
 
-const redeliver = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/webhooks/{id}/deliveries/{deliveryId}/redeliver",
-  operationId: "redeliver",
-  summary: "Redeliver an event",
-  params: params.extend({ deliveryId }),
-  answers: { 200: data("The delivery", DeliveryRecord) },
-});
-
-const redeliverSince = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/webhooks/{id}/redeliver",
-  operationId: "redeliverSince",
-  summary: "Redeliver all events since a time",
-  body: z.strictObject({ since: z.iso.datetime({ offset: true }).openapi({ example: "2026-01-15T12:00:00Z" }) })
-    .openapi("RedeliverSince"),
-  answers: { 200: data("The number of deliveries scheduled", z.object({ scheduled: z.int() })) },
-});
-
-export const deliveryResource = { routes: [listDeliveries, redeliver, redeliverSince], add: addDeliveries };
+export const deliveryResource = { routes: Object.values(routes), add: addDeliveries };
 
 function addDeliveries(api: Api, { deliveries, budgets }: Services): void {
-  api.on(listDeliveries, async ({ caller, params, query: { status = null, before = null, limit } }) => {
+  api.on(routes.listDeliveries, async ({ caller, params, query: { status = null, before = null, limit } }) => {
     const party = caller.account.id;
     const asked = { status, before, limit };
     const page = await budgets.reads.run({ party }, () => deliveries.page(party, params.id, asked));
     return ok({ data: page.deliveries.map(deliveryOf), next: page.next });
   });
 
-  api.on(redeliver, async ({ caller, params }) => {
+  api.on(routes.redeliver, async ({ caller, params }) => {
     return ok({ data: deliveryOf(await deliveries.redeliver(caller.account.id, params.id, params.deliveryId)) });
   });
 
-  api.on(redeliverSince, async ({ caller, params, body }) => {
+  api.on(routes.redeliverSince, async ({ caller, params, body }) => {
     const party = caller.account.id;
     const since = Date.parse(body.since);
     const { scheduled } = await budgets.jobs.run({ party }, () => deliveries.redeliverSince(party, params.id, since));

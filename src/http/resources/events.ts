@@ -6,7 +6,7 @@ import { envelopeSchema, EVENT_SCHEMAS } from "../../event/schema.ts";
 import { Tails } from "../../event/tail.ts";
 import { feedEventOf, FeedStream } from "./feed_stream.ts";
 import { streamAnswer } from "../api/answer.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import { queryInt, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -48,46 +48,44 @@ const filters = {
   }),
   sessionId: z.string().max(100).optional(),
 };
-const base = { method: "get", tag: "Events", access: "key" } as const;
 
-const listEvents = route({
-  ...base,
-  path: "/v1/events",
-  operationId: "listEvents",
-  summary: "List events",
-  description: "Oldest first. Pass `next` as `after` to continue; when it is null, keep your current cursor.",
-  query: z.object({
-    ...filters,
-    limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }),
-  }),
-  answers: {
-    200: {
-      description: "Events after the cursor",
-      schema: z.object({
-        data: z.array(AnyEvent),
-        next: z.string().nullable(),
-        gap: z.boolean().openapi({ description: "True if some events after the cursor are no longer kept." }),
-      }).openapi("EventPage"),
+const routes = routesOf("Events", {
+  listEvents: {
+    at: "GET /v1/events",
+    summary: "List events",
+    description: "Oldest first. Pass `next` as `after` to continue; when it is null, keep your current cursor.",
+    query: z.object({
+      ...filters,
+      limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }),
+    }),
+    answers: {
+      200: {
+        description: "Events after the cursor",
+        schema: z.object({
+          data: z.array(AnyEvent),
+          next: z.string().nullable(),
+          gap: z.boolean().openapi({ description: "True if some events after the cursor are no longer kept." }),
+        }).openapi("EventPage"),
+      },
     },
   },
-  problems: [],
+
+  streamEvents: {
+    at: "GET /v1/events/stream",
+    summary: "Stream events",
+    description: "Server-sent events as they happen: `id` is the event's id, `event` its name, and `data` the event " +
+      "as in the feed. After an interruption, `Last-Event-ID` (or `after`) resumes the stream. A comment every 15 " +
+      "seconds keeps the connection alive. The stream ends when its key is no longer valid.",
+    query: z.object(filters),
+    headers: z.object({
+      "last-event-id": z.string().optional().openapi({ description: "Id of the last event seen." }),
+    }),
+    answers: { 200: { description: "The stream", schema: AnyEvent, contentType: "text/event-stream" } },
+    problems: ["too_much_at_once"],
+  },
 });
 
-const streamEvents = route({
-  ...base,
-  path: "/v1/events/stream",
-  operationId: "streamEvents",
-  summary: "Stream events",
-  description: "Server-sent events as they happen: `id` is the event's id, `event` its name, and `data` the event as " +
-    "in the feed. After an interruption, `Last-Event-ID` (or `after`) resumes the stream. A comment every 15 seconds " +
-    "keeps the connection alive. The stream ends when its key is no longer valid.",
-  query: z.object(filters),
-  headers: z.object({ "last-event-id": z.string().optional().openapi({ description: "Id of the last event seen." }) }),
-  answers: { 200: { description: "The stream", schema: AnyEvent, contentType: "text/event-stream" } },
-  problems: ["too_much_at_once"],
-});
-
-export const eventResource = { routes: [listEvents, streamEvents], add: addEvents };
+export const eventResource = { routes: Object.values(routes), add: addEvents };
 
 function addEvents(api: Api, services: Services): void {
   const { events, budgets, runtime } = services;
@@ -98,7 +96,7 @@ function addEvents(api: Api, services: Services): void {
     return after;
   };
 
-  api.on(listEvents, async ({ caller, query: { after: asked = null, types, sessionId = null, limit } }) => {
+  api.on(routes.listEvents, async ({ caller, query: { after: asked = null, types, sessionId = null, limit } }) => {
     const party = caller.account.id;
     const after = await cursorOf(party, asked);
     const page = await budgets.reads.run({ party }, () => events.read(party, { after, types, sessionId, limit }));
@@ -107,7 +105,7 @@ function addEvents(api: Api, services: Services): void {
     return ok({ data: page.events.map(feedEventOf), next, gap: page.gap });
   });
 
-  api.on(streamEvents, async ({ c, caller, checkKey, query: { after: asked, types, sessionId = null } }) => {
+  api.on(routes.streamEvents, async ({ c, caller, checkKey, query: { after: asked, types, sessionId = null } }) => {
     const accountId = caller.account.id;
     const header = c.req.header("last-event-id") || null;
     // An invalid cursor is refused here, while the answer can still be a problem document.

@@ -1,6 +1,6 @@
 /** Members of a group: participants, the invite link, requests to join. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, GroupJid } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { forgetGroup, MemberResult, memberResultOf, people } from "./groups.ts";
@@ -16,127 +16,104 @@ const Invite = z.object({
 const some = people({ least: 1, most: AT_ONCE });
 const results = data("The result for each participant", z.array(MemberResult));
 
-const base = { ...ofGroup, tag: "Groups" } as const;
+const routes = routesOf("Groups", {
+  changeParticipants: {
+    at: "POST /v1/sessions/{id}/groups/{gid}/participants",
+    ...ofGroup,
+    summary: "Add, remove, promote or demote participants",
+    body: z.strictObject({ action: z.enum(["add", "remove", "promote", "demote"]), participants: some })
+      .openapi("ParticipantsChange"),
+    answers: { 200: results },
+  },
 
-const changeParticipants = route({
-  ...base,
-  method: "post",
-  path: "/v1/sessions/{id}/groups/{gid}/participants",
-  operationId: "changeParticipants",
-  summary: "Add, remove, promote or demote participants",
-  body: z.strictObject({ action: z.enum(["add", "remove", "promote", "demote"]), participants: some })
-    .openapi("ParticipantsChange"),
-  answers: { 200: results },
-});
+  getInvite: {
+    at: "GET /v1/sessions/{id}/groups/{gid}/invite",
+    ...ofGroup,
+    summary: "Get the invite link",
+    ...kept("The invite link", Invite),
+  },
 
-const getInvite = route({
-  ...base,
-  method: "get",
-  path: "/v1/sessions/{id}/groups/{gid}/invite",
-  operationId: "getInvite",
-  summary: "Get the invite link",
-  ...kept("The invite link", Invite),
-});
+  revokeInvite: {
+    at: "DELETE /v1/sessions/{id}/groups/{gid}/invite",
+    ...ofGroup,
+    summary: "Replace the invite link",
+    answers: { 200: data("The new invite link; the old one no longer works", Invite) },
+  },
 
-const revokeInvite = route({
-  ...base,
-  method: "delete",
-  path: "/v1/sessions/{id}/groups/{gid}/invite",
-  operationId: "revokeInvite",
-  summary: "Replace the invite link",
-  answers: { 200: data("The new invite link; the old one no longer works", Invite) },
-});
+  joinGroup: {
+    at: "POST /v1/sessions/{id}/groups/join",
+    ...ofSession,
+    summary: "Join a group",
+    body: z.strictObject({
+      invite: z.string().regex(
+        /^(https:\/\/chat\.whatsapp\.com\/)?[A-Za-z0-9_-]{10,40}(\?[^\s]{0,200})?$/,
+        "must be a link https://chat.whatsapp.com/… or its code",
+      ).openapi({ example: "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv" }),
+    }).openapi("Invitation"),
+    answers: {
+      200: data(
+        "`joined`, or `asked` if an admin has to approve it",
+        z.object({ id: GroupJid, status: z.enum(["joined", "asked"]) }).openapi("JoinedGroup"),
+      ),
+    },
+  },
 
-const joinGroup = route({
-  ...ofSession,
-  tag: "Groups",
-  method: "post",
-  path: "/v1/sessions/{id}/groups/join",
-  operationId: "joinGroup",
-  summary: "Join a group",
-  body: z.strictObject({
-    invite: z.string().regex(
-      /^(https:\/\/chat\.whatsapp\.com\/)?[A-Za-z0-9_-]{10,40}(\?[^\s]{0,200})?$/,
-      "must be a link https://chat.whatsapp.com/… or its code",
-    ).openapi({ example: "https://chat.whatsapp.com/AbCdEfGhIjKlMnOpQrStUv" }),
-  }).openapi("Invitation"),
-  answers: {
-    200: data(
-      "`joined`, or `asked` if an admin has to approve it",
-      z.object({ id: GroupJid, status: z.enum(["joined", "asked"]) }).openapi("JoinedGroup"),
+  listRequests: {
+    at: "GET /v1/sessions/{id}/groups/{gid}/requests",
+    ...ofGroup,
+    summary: "List join requests",
+    ...kept(
+      "The pending requests",
+      z.array(z.object({ id: z.string(), number: z.string().nullable() }).openapi("JoinRequest")),
     ),
+  },
+
+  answerRequests: {
+    at: "POST /v1/sessions/{id}/groups/{gid}/requests",
+    ...ofGroup,
+    summary: "Approve or reject join requests",
+    body: z.strictObject({ action: z.enum(["approve", "reject"]), participants: some }).openapi("RequestsAnswer"),
+    answers: { 200: results },
   },
 });
 
-const listRequests = route({
-  ...base,
-  method: "get",
-  path: "/v1/sessions/{id}/groups/{gid}/requests",
-  operationId: "listRequests",
-  summary: "List join requests",
-  ...kept(
-    "The pending requests",
-    z.array(z.object({ id: z.string(), number: z.string().nullable() }).openapi("JoinRequest")),
-  ),
-});
-
-const answerRequests = route({
-  ...base,
-  method: "post",
-  path: "/v1/sessions/{id}/groups/{gid}/requests",
-  operationId: "answerRequests",
-  summary: "Approve or reject join requests",
-  body: z.strictObject({ action: z.enum(["approve", "reject"]), participants: some }).openapi("RequestsAnswer"),
-  answers: { 200: results },
-});
-
-export const groupMemberResource = {
-  routes: [
-    changeParticipants,
-    getInvite,
-    revokeInvite,
-    joinGroup,
-    listRequests,
-    answerRequests,
-  ],
-  add: addGroupMembers,
-};
+export const groupMemberResource = { routes: Object.values(routes), add: addGroupMembers };
 
 function addGroupMembers(api: Api, { lines, lookups }: Services): void {
-  api.on(changeParticipants, async ({ caller, params: { id, gid }, body: { action, participants } }) => {
+  api.on(routes.changeParticipants, async ({ caller, params: { id, gid }, body: { action, participants } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const results = await groups.changeMembers(gid, action, participants);
     forgetGroup(lookups, id, gid);
     return ok({ data: results.map(memberResultOf) });
   });
 
-  api.on(getInvite, async ({ caller, params: { id, gid } }) => {
+  api.on(routes.getInvite, async ({ caller, params: { id, gid } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const ask = async () => ({ invite: await groups.invite(gid) });
     return await keptAnswer(lookups, { lineId: id, about: `group ${gid} invite`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(revokeInvite, async ({ caller, params: { id, gid } }) => {
+  api.on(routes.revokeInvite, async ({ caller, params: { id, gid } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const invite = await groups.renewInvite(gid);
     lookups.forget(id, `group ${gid} invite`);
     return ok({ data: { invite } });
   });
 
-  api.on(joinGroup, async ({ caller, params: { id }, body: { invite } }) => {
+  api.on(routes.joinGroup, async ({ caller, params: { id }, body: { invite } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const joined = await groups.join(invite);
     forgetGroup(lookups, id, joined.id);
     return ok({ data: joined });
   });
 
-  api.on(listRequests, async ({ caller, params: { id, gid } }) => {
+  api.on(routes.listRequests, async ({ caller, params: { id, gid } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const ask = () => groups.requests(gid);
     return await keptAnswer(lookups, { lineId: id, about: `group ${gid} requests`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(answerRequests, async ({ caller, params: { id, gid }, body: { action, participants } }) => {
+  api.on(routes.answerRequests, async ({ caller, params: { id, gid }, body: { action, participants } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const results = await groups.answerRequests(gid, action, participants);
     forgetGroup(lookups, id, gid);

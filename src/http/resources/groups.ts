@@ -6,7 +6,7 @@ import type {
   MemberResult as PortMemberResult,
   WholeGroup as PortWholeGroup,
 } from "../../whatsapp/chats.ts";
-import { type Api, created, ok, route } from "../api/route.ts";
+import { type Api, created, ok, routesOf } from "../api/route.ts";
 import { data, GroupJid, isoTime, Person, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { changes, Jpeg, jpegOf, kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
@@ -71,119 +71,105 @@ const CreatedGroup = z.object({ ...WholeGroup.shape, results: z.array(MemberResu
 
 const name = z.string().trim().min(1).max(100).openapi({ example: "Family" });
 
-const ofOne = { ...ofGroup, tag: "Groups" } as const;
-
-const listGroups = route({
-  ...ofSession,
-  tag: "Sessions",
-  method: "get",
-  path: "/v1/sessions/{id}/groups",
-  operationId: "listGroups",
-  summary: "List groups",
-  description: "The session must be `connected`. Answers are cached for one minute, or until a group changes.",
-  ...kept("The groups", z.array(Group)),
-});
-
-const createGroup = route({
-  ...ofSession,
-  tag: "Groups",
-  method: "post",
-  path: "/v1/sessions/{id}/groups",
-  operationId: "createGroup",
-  summary: "Create a group",
-  description: "The group is created even if some participants cannot be added; `results` has the outcome for each. " +
-    "After a 504 it may have been created too: look for it before you repeat the request.",
-  body: z.strictObject({ name, participants: people({ least: 0, most: MOST_PARTICIPANTS }) }).openapi("GroupCreation"),
-  answers: { 201: data("The group", CreatedGroup) },
-});
-
-const getGroup = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/sessions/{id}/groups/{gid}",
-  operationId: "getGroup",
-  summary: "Get a group",
-  description: "Answers are cached for one minute, or until the group changes.",
-  ...kept("The group", WholeGroup),
-});
-
-const changeGroup = route({
-  ...ofOne,
-  method: "patch",
-  path: "/v1/sessions/{id}/groups/{gid}",
-  operationId: "changeGroup",
-  summary: "Update a group",
-  description: "Fields are changed one at a time, in the order shown here. If WhatsApp refuses one, the changes " +
-    "before it remain.",
-  body: changes("GroupChange", {
-    name: name.nullish(),
-    description: z.string().max(2_048).nullish(),
-    announce: z.boolean().nullish(),
-    locked: z.boolean().nullish(),
-    ephemeral: z.literal(EPHEMERAL_SECONDS).nullish().openapi({
-      type: ["integer", "null"],
-      enum: [...EPHEMERAL_SECONDS, null],
-    }),
-    picture: Jpeg.nullish(),
-  }),
-  maxBytes: 2 * 1024 * 1024,
-  answers: { 200: data("The updated group", WholeGroup) },
-});
-
-const leaveGroup = route({
-  ...ofOne,
-  method: "delete",
-  path: "/v1/sessions/{id}/groups/{gid}",
-  operationId: "leaveGroup",
-  summary: "Leave a group",
-  answers: { 200: data("The session has left the group", z.object({ id: GroupJid }).openapi("LeftGroup")) },
-});
-
-const deleteGroupMessage = route({
-  ...ofOne,
-  method: "delete",
-  path: "/v1/sessions/{id}/groups/{gid}/messages/{messageId}",
-  operationId: "deleteGroupMessage",
-  summary: "Delete a group message for everyone",
-  description: "Admins can delete messages that others sent within the last 30 days; `messageId` is the one from the " +
-    "event. The session's own messages can also be deleted by their `msg_…` id, as with `POST " +
-    "/v1/messages/{id}/revoke`. The response is sent once WhatsApp has acknowledged the deletion.",
-  params: ofOne.params.extend({ messageId: MessageReference }),
-  answers: {
-    200: data(
-      "The message is deleted",
-      z.object({ group: GroupJid, messageId: z.string() }).openapi("DeletedGroupMessage"),
-    ),
+const routes = routesOf("Groups", {
+  listGroups: {
+    at: "GET /v1/sessions/{id}/groups",
+    ...ofSession,
+    tag: "Sessions",
+    summary: "List groups",
+    description: "The session must be `connected`. Answers are cached for one minute, or until a group changes.",
+    ...kept("The groups", z.array(Group)),
   },
-  problems: [...ofOne.problems, "not_revocable"],
+
+  createGroup: {
+    at: "POST /v1/sessions/{id}/groups",
+    ...ofSession,
+    summary: "Create a group",
+    description: "The group is created even if some participants cannot be added; `results` has the outcome for " +
+      "each. After a 504 it may have been created too: look for it before you repeat the request.",
+    body: z.strictObject({ name, participants: people({ least: 0, most: MOST_PARTICIPANTS }) }).openapi(
+      "GroupCreation",
+    ),
+    answers: { 201: data("The group", CreatedGroup) },
+  },
+
+  getGroup: {
+    at: "GET /v1/sessions/{id}/groups/{gid}",
+    ...ofGroup,
+    summary: "Get a group",
+    description: "Answers are cached for one minute, or until the group changes.",
+    ...kept("The group", WholeGroup),
+  },
+
+  changeGroup: {
+    at: "PATCH /v1/sessions/{id}/groups/{gid}",
+    ...ofGroup,
+    summary: "Update a group",
+    description: "Fields are changed one at a time, in the order shown here. If WhatsApp refuses one, the changes " +
+      "before it remain.",
+    body: changes("GroupChange", {
+      name: name.nullish(),
+      description: z.string().max(2_048).nullish(),
+      announce: z.boolean().nullish(),
+      locked: z.boolean().nullish(),
+      ephemeral: z.literal(EPHEMERAL_SECONDS).nullish().openapi({
+        type: ["integer", "null"],
+        enum: [...EPHEMERAL_SECONDS, null],
+      }),
+      picture: Jpeg.nullish(),
+    }),
+    maxBytes: 2 * 1024 * 1024,
+    answers: { 200: data("The updated group", WholeGroup) },
+  },
+
+  leaveGroup: {
+    at: "DELETE /v1/sessions/{id}/groups/{gid}",
+    ...ofGroup,
+    summary: "Leave a group",
+    answers: { 200: data("The session has left the group", z.object({ id: GroupJid }).openapi("LeftGroup")) },
+  },
+
+  deleteGroupMessage: {
+    at: "DELETE /v1/sessions/{id}/groups/{gid}/messages/{messageId}",
+    ...ofGroup,
+    summary: "Delete a group message for everyone",
+    description: "Admins can delete messages that others sent within the last 30 days; `messageId` is the one from " +
+      "the event. The session's own messages can also be deleted by their `msg_…` id, as with `POST " +
+      "/v1/messages/{id}/revoke`. The response is sent once WhatsApp has acknowledged the deletion.",
+    params: ofGroup.params.extend({ messageId: MessageReference }),
+    answers: {
+      200: data(
+        "The message is deleted",
+        z.object({ group: GroupJid, messageId: z.string() }).openapi("DeletedGroupMessage"),
+      ),
+    },
+    problems: [...ofGroup.problems, "not_revocable"],
+  },
 });
 
-export const groupResource = {
-  routes: [listGroups, createGroup, getGroup, changeGroup, leaveGroup, deleteGroupMessage],
-  add: addGroups,
-};
+export const groupResource = { routes: Object.values(routes), add: addGroups };
 
 function addGroups(api: Api, { lines, lookups, amendments, references }: Services): void {
-  api.on(listGroups, async ({ caller, params: { id } }) => {
+  api.on(routes.listGroups, async ({ caller, params: { id } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const ask = async () => (await groups.list()).map(groupOf);
     return await keptAnswer(lookups, { lineId: id, about: "groups", maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(createGroup, async ({ caller, params: { id }, body }) => {
+  api.on(routes.createGroup, async ({ caller, params: { id }, body }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const { group, results } = await groups.create(body.name, body.participants);
     lookups.forget(id, "groups");
     return created({ data: { ...wholeGroupOf(group), results: results.map(memberResultOf) } });
   });
 
-  api.on(getGroup, async ({ caller, params: { id, gid } }) => {
+  api.on(routes.getGroup, async ({ caller, params: { id, gid } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     const ask = async () => wholeGroupOf(await groups.get(gid));
     return await keptAnswer(lookups, { lineId: id, about: `group ${gid}`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(changeGroup, async ({ caller, params: { id, gid }, body: { picture, ...settings } }) => {
+  api.on(routes.changeGroup, async ({ caller, params: { id, gid }, body: { picture, ...settings } }) => {
     const jpeg = jpegOf(picture);
     const { groups } = await lines.connection(caller.account.id, id);
     try {
@@ -195,14 +181,14 @@ function addGroups(api: Api, { lines, lookups, amendments, references }: Service
     return ok({ data: wholeGroupOf(await groups.get(gid)) });
   });
 
-  api.on(leaveGroup, async ({ caller, params: { id, gid } }) => {
+  api.on(routes.leaveGroup, async ({ caller, params: { id, gid } }) => {
     const { groups } = await lines.connection(caller.account.id, id);
     await groups.leave(gid);
     forgetGroup(lookups, id, gid);
     return ok({ data: { id: gid } });
   });
 
-  api.on(deleteGroupMessage, async ({ caller, params: { id, gid, messageId } }) => {
+  api.on(routes.deleteGroupMessage, async ({ caller, params: { id, gid, messageId } }) => {
     await lines.connection(caller.account.id, id);
     const referred = await references.find(caller.account.id, messageId, { sessionId: id });
     await amendments.revokeInGroup({ lineId: id, gid }, referred);

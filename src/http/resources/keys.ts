@@ -4,7 +4,7 @@ import { type Caller, SCOPES } from "../../account/account.ts";
 import { type AccountKey, isForPages, type MadeKey, requireScope } from "../../account/keys.ts";
 import { Problem } from "../../errors.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, ok, route } from "../api/route.ts";
+import { type Api, created, ok, routesOf } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, isoTimeOrNull, oneLine, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { places } from "./account.ts";
@@ -38,56 +38,45 @@ const KeyCreation = z.strictObject({
   allowedDomains: z.array(z.string().max(255)).max(MAX_PLACES).nullish(),
 }).openapi("KeyCreation");
 
-const base = { tag: "Account", access: "key", scope: "manage" } as const;
+const routes = routesOf("Account", {
+  listKeys: {
+    at: "GET /v1/account/keys",
+    scope: "manage",
+    summary: "List API keys",
+    description: "Oldest first. Requires the scope `manage` and a key that is not restricted to domains. The " +
+      "account's own key, which has every scope and is managed in the panel, is not listed.",
+    answers: { 200: data("The keys, without their secret values", z.array(Key)) },
+  },
 
-const listKeys = route({
-  ...base,
-  method: "get",
-  path: "/v1/account/keys",
-  operationId: "listKeys",
-  summary: "List API keys",
-  description:
-    "Oldest first. Requires the scope `manage` and a key that is not restricted to domains. The account's own " +
-    "key, which has every scope and is managed in the panel, is not listed.",
-  answers: { 200: data("The keys, without their secret values", z.array(Key)) },
-  problems: [],
+  createKey: {
+    at: "POST /v1/account/keys",
+    scope: "manage",
+    summary: "Create an API key",
+    description: "Requires the scope `manage` and a key that is not restricted to domains. A key can grant only " +
+      "scopes that it has.",
+    body: KeyCreation,
+    repeats: "handler",
+    answers: { 201: data("The new key; `key` is shown only in this response", KeyWithSecret) },
+  },
+
+  deleteKey: {
+    at: "DELETE /v1/account/keys/{id}",
+    scope: "manage",
+    summary: "Delete an API key",
+    params: idParams("key", "key"),
+    answers: { 200: data("The deleted key, which no longer works", Key) },
+  },
 });
 
-const createKey = route({
-  ...base,
-  method: "post",
-  path: "/v1/account/keys",
-  operationId: "createKey",
-  summary: "Create an API key",
-  description: "Requires the scope `manage` and a key that is not restricted to domains. A key can grant only scopes " +
-    "that it has.",
-  body: KeyCreation,
-  // In the handler, because the answer contains the new key: a replay must pass its permission checks too.
-  repeats: "handler",
-  answers: { 201: data("The new key; `key` is shown only in this response", KeyWithSecret) },
-  problems: [],
-});
-
-const deleteKey = route({
-  ...base,
-  method: "delete",
-  path: "/v1/account/keys/{id}",
-  operationId: "deleteKey",
-  summary: "Delete an API key",
-  params: idParams("key", "key"),
-  answers: { 200: data("The deleted key, which no longer works", Key) },
-  problems: ["not_found"],
-});
-
-export const keyResource = { routes: [listKeys, createKey, deleteKey], add: addKeys };
+export const keyResource = { routes: Object.values(routes), add: addKeys };
 
 function addKeys(api: Api, { keys, idempotency }: Services): void {
-  api.on(listKeys, async ({ caller }) => {
+  api.on(routes.listKeys, async ({ caller }) => {
     forbidPages(caller);
     return ok({ data: (await keys.list(caller.account.id)).map(shown) });
   });
 
-  api.on(createKey, async ({ caller, body: { name, scopes, allowedIps, allowedDomains }, repeat }) => {
+  api.on(routes.createKey, async ({ caller, body: { name, scopes, allowedIps, allowedDomains }, repeat }) => {
     forbidPages(caller);
     // A key that sends may let another one propose.
     for (const scope of scopes) requireScope(caller, scope, ...scope === "propose" ? ["send" as const] : []);
@@ -98,7 +87,7 @@ function addKeys(api: Api, { keys, idempotency }: Services): void {
     });
   });
 
-  api.on(deleteKey, async ({ caller, params: { id } }) => {
+  api.on(routes.deleteKey, async ({ caller, params: { id } }) => {
     forbidPages(caller);
     return ok({ data: shown(await keys.remove(caller.account.id, id)) });
   });

@@ -6,7 +6,7 @@ import { detailsOf, MESSAGE_KINDS, previewOf, typeOf } from "../../message/conte
 import type { WaitsFor as Waits } from "../../line/waiting.ts";
 import { type Message, MESSAGE_STATUSES, PRIORITIES } from "../../message/message.ts";
 import { mayChangeOf } from "../../message/proposals.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import {
   data,
   idOf,
@@ -96,120 +96,9 @@ const MessageRecord = z.object({
   }),
 }).openapi("MessageRecord");
 
-const base = { tag: "Messages", access: "key" } as const;
-const ofOne = { ...base, params: idParams("message", "msg"), problems: ["not_found"] } as const;
-
-const getStatus = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/messages/{id}/status",
-  operationId: "getMessageStatus",
-  summary: "Get the status of a message",
-  answers: { 200: { description: "The status", schema: Status } },
-});
-
-const listHistory = route({
-  ...base,
-  method: "get",
-  path: "/v1/messages/history",
-  operationId: "listMessageHistory",
-  summary: "List messages",
-  description: "Newest first. Filters are combined: a message must match all of them. An unknown session or bulk " +
-    "matches nothing.",
-  query: z.object({
-    ...pageQuery,
-    status: MessageState.optional(),
-    from: z.iso.date().optional().openapi({ description: "First UTC day, inclusive.", example: "2026-01-01" }),
-    to: z.iso.date().optional().openapi({ description: "Last UTC day, inclusive.", example: "2026-01-31" }),
-    sessionId: idOf("session", "ses").optional().openapi({
-      description: "Only messages sent by this session.",
-      example: undefined,
-    }),
-    recipient: Recipient.optional().openapi({
-      description: "Only messages to this recipient, as given in `to`. A number and its `@s.whatsapp.net` JID are " +
-        "the same recipient.",
-      example: undefined,
-    }),
-    type: MessageType.optional(),
-    tag: Tag.optional().openapi({ description: "Only messages with this tag.", example: undefined }),
-    bulkId: idOf("bulk", "blk").optional().openapi({ description: "Only messages of this bulk.", example: undefined }),
-    before: idOf("message", "msg").optional().openapi({
-      description: "Only messages accepted before this one: `next` of the previous page.",
-      example: undefined,
-    }),
-  }),
-  answers: { 200: pageOf(HistoryItem, HistoryPagination) },
-  problems: ["not_found"],
-});
+const ofOne = { params: idParams("message", "msg") };
 
 const record = data("The message", MessageRecord);
-
-const listProposals = route({
-  ...base,
-  method: "get",
-  path: "/v1/messages/proposals",
-  operationId: "listProposals",
-  summary: "List messages that wait for approval",
-  description: "Oldest first: what keys with the scope `propose` sent, and nobody has approved or cancelled yet.",
-  query: z.object(pageQuery),
-  answers: { 200: pageOf(HistoryItem, HistoryPagination) },
-  problems: [],
-});
-
-const approveMessage = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/messages/{id}/approve",
-  operationId: "approveMessage",
-  summary: "Approve a proposed message",
-  description: "It takes its place in the queue, that of its acceptance or of its `sendAt`. To refuse it, cancel it.",
-  answers: { 200: record },
-  problems: ["not_found", "not_waiting_for_approval"],
-});
-
-const getMessage = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/messages/{id}",
-  operationId: "getMessage",
-  summary: "Get a message",
-  answers: { 200: record },
-});
-
-const editMessage = route({
-  ...ofOne,
-  method: "patch",
-  path: "/v1/messages/{id}",
-  operationId: "editMessage",
-  proposals: true,
-  summary: "Edit or reschedule a message",
-  description: "`text` edits the message: in place while it is queued, or on the recipients' phones within 15 " +
-    "minutes of sending; the response then waits for WhatsApp's acknowledgement. `sendAt` and `priority` can be " +
-    "changed only while it is queued; `ttl` counts from the new time. Does not count against the quota.",
-  body: z.strictObject({ text: Text.nullish().openapi({ example: "Hello again 👋" }), sendAt, priority })
-    .superRefine(({ text, sendAt, priority }, context) => {
-      const moves = typeof sendAt === "string" || typeof priority === "string";
-      if (moves !== (typeof text === "string")) return;
-      const message = "give either text, or sendAt, priority or both";
-      context.addIssue({ code: "custom", path: ["text"], message });
-    }).openapi("MessageEdit", { minProperties: 1 }),
-  answers: { 200: record },
-  problems: ["not_found", "not_editable", "network_error", "network_timeout"],
-});
-
-const revokeMessage = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/messages/{id}/revoke",
-  operationId: "revokeMessage",
-  proposals: true,
-  summary: "Delete a message for everyone",
-  description: "A queued message is cancelled. A sent one is deleted from the recipients' phones, up to 60 hours " +
-    "after sending; the response waits for WhatsApp's acknowledgement, and `status` stays `sent`. Does not count " +
-    "against the quota.",
-  answers: { 200: record },
-  problems: ["not_found", "not_revocable", "network_error", "network_timeout"],
-});
 
 const CancelledBulk = z.object({
   bulkId: idOf("bulk", "blk"),
@@ -217,56 +106,134 @@ const CancelledBulk = z.object({
   messageIds: z.array(idOf("message", "msg")),
 }).openapi("CancelledBulk");
 
-const cancelMessage = route({
-  ...base,
-  method: "delete",
-  path: "/v1/messages/{id}",
-  operationId: "cancelMessage",
-  proposals: true,
-  summary: "Cancel a queued message or bulk",
-  description: "Cancelled messages end as `failed` with the error code `cancelled`. Messages already handed to " +
-    "WhatsApp are not affected.",
-  params: z.object({
-    id: z.string().regex(/^(msg|blk)_[0-9a-z]{26}$/, "is not the id of a message or a bulk").openapi({
-      description: "Id of the message or bulk.",
-      example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
-    }),
-  }),
-  answers: { 200: data("The message, or the cancelled messages of the bulk", z.union([HistoryItem, CancelledBulk])) },
-  problems: ["not_found", "not_cancellable"],
-});
-
 const Cancelled = z.object({ cancelled: z.int().openapi({ description: "Number of messages cancelled." }) })
   .openapi("CancelledMessages");
 
-const cancelMessages = route({
-  ...base,
-  method: "delete",
-  path: "/v1/messages",
-  operationId: "cancelMessages",
-  proposals: true,
-  summary: "Cancel all queued messages with a tag",
-  description: "They end as `failed` with the error code `cancelled`, and their quota is returned. Messages already " +
-    "handed to WhatsApp are not affected. If nothing is left to cancel, the call succeeds.",
-  query: z.object({ tag: Tag.openapi({ description: "The tag.", example: "invoice-1042" }) }),
-  answers: { 200: data("How many were cancelled", Cancelled) },
-  problems: [],
+const routes = routesOf("Messages", {
+  getMessageStatus: {
+    at: "GET /v1/messages/{id}/status",
+    ...ofOne,
+    summary: "Get the status of a message",
+    answers: { 200: { description: "The status", schema: Status } },
+  },
+
+  listMessageHistory: {
+    at: "GET /v1/messages/history",
+    summary: "List messages",
+    description: "Newest first. Filters are combined: a message must match all of them. An unknown session or bulk " +
+      "matches nothing.",
+    query: z.object({
+      ...pageQuery,
+      status: MessageState.optional(),
+      from: z.iso.date().optional().openapi({ description: "First UTC day, inclusive.", example: "2026-01-01" }),
+      to: z.iso.date().optional().openapi({ description: "Last UTC day, inclusive.", example: "2026-01-31" }),
+      sessionId: idOf("session", "ses").optional().openapi({
+        description: "Only messages sent by this session.",
+        example: undefined,
+      }),
+      recipient: Recipient.optional().openapi({
+        description: "Only messages to this recipient, as given in `to`. A number and its `@s.whatsapp.net` JID are " +
+          "the same recipient.",
+        example: undefined,
+      }),
+      type: MessageType.optional(),
+      tag: Tag.optional().openapi({ description: "Only messages with this tag.", example: undefined }),
+      bulkId: idOf("bulk", "blk").optional().openapi({
+        description: "Only messages of this bulk.",
+        example: undefined,
+      }),
+      before: idOf("message", "msg").optional().openapi({
+        description: "Only messages accepted before this one: `next` of the previous page.",
+        example: undefined,
+      }),
+    }),
+    answers: { 200: pageOf(HistoryItem, HistoryPagination) },
+    problems: ["not_found"],
+  },
+
+  listProposals: {
+    at: "GET /v1/messages/proposals",
+    summary: "List messages that wait for approval",
+    description: "Oldest first: what keys with the scope `propose` sent, and nobody has approved or cancelled yet.",
+    query: z.object(pageQuery),
+    answers: { 200: pageOf(HistoryItem, HistoryPagination) },
+  },
+
+  getMessage: {
+    at: "GET /v1/messages/{id}",
+    ...ofOne,
+    summary: "Get a message",
+    answers: { 200: record },
+  },
+
+  editMessage: {
+    at: "PATCH /v1/messages/{id}",
+    ...ofOne,
+    proposals: true,
+    summary: "Edit or reschedule a message",
+    description: "`text` edits the message: in place while it is queued, or on the recipients' phones within 15 " +
+      "minutes of sending; the response then waits for WhatsApp's acknowledgement. `sendAt` and `priority` can be " +
+      "changed only while it is queued; `ttl` counts from the new time. Does not count against the quota.",
+    body: z.strictObject({ text: Text.nullish().openapi({ example: "Hello again 👋" }), sendAt, priority })
+      .superRefine(({ text, sendAt, priority }, context) => {
+        const moves = typeof sendAt === "string" || typeof priority === "string";
+        if (moves !== (typeof text === "string")) return;
+        const message = "give either text, or sendAt, priority or both";
+        context.addIssue({ code: "custom", path: ["text"], message });
+      }).openapi("MessageEdit", { minProperties: 1 }),
+    answers: { 200: record },
+    problems: ["not_editable", "network_error", "network_timeout"],
+  },
+
+  approveMessage: {
+    at: "POST /v1/messages/{id}/approve",
+    ...ofOne,
+    summary: "Approve a proposed message",
+    description: "It takes its place in the queue, that of its acceptance or of its `sendAt`. To refuse it, cancel it.",
+    answers: { 200: record },
+    problems: ["not_waiting_for_approval"],
+  },
+
+  revokeMessage: {
+    at: "POST /v1/messages/{id}/revoke",
+    ...ofOne,
+    proposals: true,
+    summary: "Delete a message for everyone",
+    description: "A queued message is cancelled. A sent one is deleted from the recipients' phones, up to 60 hours " +
+      "after sending; the response waits for WhatsApp's acknowledgement, and `status` stays `sent`. Does not count " +
+      "against the quota.",
+    answers: { 200: record },
+    problems: ["not_revocable", "network_error", "network_timeout"],
+  },
+
+  cancelMessages: {
+    at: "DELETE /v1/messages",
+    proposals: true,
+    summary: "Cancel all queued messages with a tag",
+    description: "They end as `failed` with the error code `cancelled`, and their quota is returned. Messages " +
+      "already handed to WhatsApp are not affected. If nothing is left to cancel, the call succeeds.",
+    query: z.object({ tag: Tag.openapi({ description: "The tag.", example: "invoice-1042" }) }),
+    answers: { 200: data("How many were cancelled", Cancelled) },
+  },
+
+  cancelMessage: {
+    at: "DELETE /v1/messages/{id}",
+    proposals: true,
+    summary: "Cancel a queued message or bulk",
+    description: "Cancelled messages end as `failed` with the error code `cancelled`. Messages already handed to " +
+      "WhatsApp are not affected.",
+    params: z.object({
+      id: z.string().regex(/^(msg|blk)_[0-9a-z]{26}$/, "is not the id of a message or a bulk").openapi({
+        description: "Id of the message or bulk.",
+        example: "msg_01kf0m3e4v8s2q6w9x1y5z7abc",
+      }),
+    }),
+    answers: { 200: data("The message, or the cancelled messages of the bulk", z.union([HistoryItem, CancelledBulk])) },
+    problems: ["not_cancellable"],
+  },
 });
 
-export const messageResource = {
-  routes: [
-    getStatus,
-    listHistory,
-    listProposals,
-    getMessage,
-    editMessage,
-    approveMessage,
-    revokeMessage,
-    cancelMessages,
-    cancelMessage,
-  ],
-  add: addMessages,
-};
+export const messageResource = { routes: Object.values(routes), add: addMessages };
 
 function addMessages(api: Api, services: Services): void {
   const { history, filled, proposals, queued, amendments, tallyOf, forecast, runtime, budgets } = services;
@@ -292,12 +259,12 @@ function addMessages(api: Api, services: Services): void {
     return { ...itemOf(message, waitsFor), life, poll: await tallyOf(message) };
   }
 
-  api.on(getStatus, async ({ caller, params }) => {
+  api.on(routes.getMessageStatus, async ({ caller, params }) => {
     const { id, status, sentAt, error } = await history.get(caller.account.id, params.id);
     return ok({ messageId: id, status, sentAt: isoTimeOrNull(sentAt), error });
   });
 
-  api.on(listHistory, async ({ caller, query }) => {
+  api.on(routes.listMessageHistory, async ({ caller, query }) => {
     const { page, limit } = query;
     const party = caller.account.id;
     const { messages, total, next } = await budgets.reads.run({ party }, () => history.page(party, query));
@@ -308,7 +275,7 @@ function addMessages(api: Api, services: Services): void {
     });
   });
 
-  api.on(listProposals, async ({ caller, query }) => {
+  api.on(routes.listProposals, async ({ caller, query }) => {
     const party = caller.account.id;
     const { messages, total } = await budgets.reads.run({ party }, () => proposals(party, query));
     const waits = await forecast.waits(messages);
@@ -316,15 +283,15 @@ function addMessages(api: Api, services: Services): void {
     return ok({ data: shown, pagination: { ...query, total } });
   });
 
-  api.on(approveMessage, async ({ caller, params }) => {
+  api.on(routes.approveMessage, async ({ caller, params }) => {
     return ok({ data: await recordOf(await queued.approve(caller.account.id, params.id)) });
   });
 
-  api.on(getMessage, async ({ caller, params }) => {
+  api.on(routes.getMessage, async ({ caller, params }) => {
     return ok({ data: await recordOf(await history.get(caller.account.id, params.id)) });
   });
 
-  api.on(editMessage, async ({ caller, params, body }) => {
+  api.on(routes.editMessage, async ({ caller, params, body }) => {
     const { id: accountId } = caller.account;
     const may = mayChangeOf(caller);
     if (typeof body.text === "string") {
@@ -335,18 +302,18 @@ function addMessages(api: Api, services: Services): void {
     return ok({ data: await recordOf(await queued.reschedule(accountId, params.id, { sendAt, priority }, may)) });
   });
 
-  api.on(revokeMessage, async ({ caller, params }) => {
+  api.on(routes.revokeMessage, async ({ caller, params }) => {
     return ok({ data: await recordOf(await amendments.revoke(caller.account.id, params.id, mayChangeOf(caller))) });
   });
 
-  api.on(cancelMessages, async ({ caller, query: { tag } }) => {
+  api.on(routes.cancelMessages, async ({ caller, query: { tag } }) => {
     const party = caller.account.id;
     const cancelTagged = async () =>
       await queued.cancelAll(party, await history.waitingWith(party, tag), mayChangeOf(caller));
     return ok({ data: { cancelled: await budgets.jobs.run({ party }, cancelTagged) } });
   });
 
-  api.on(cancelMessage, async ({ caller, params: { id } }) => {
+  api.on(routes.cancelMessage, async ({ caller, params: { id } }) => {
     const may = mayChangeOf(caller);
     if (id.startsWith("msg_")) {
       const [cancelled] = await filled([await queued.cancel(caller.account.id, id, may)]) as [Message];

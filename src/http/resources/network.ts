@@ -4,7 +4,7 @@ import { z } from "@hono/zod-openapi";
 import { invalid, type ProblemCode } from "../../errors.ts";
 import type { Lookups } from "../../line/lookups.ts";
 import { type Answer, ok } from "../api/route.ts";
-import { GroupJid, idOf, idParams } from "../api/schemas.ts";
+import { GroupJid, idParams } from "../api/schemas.ts";
 
 const MOST_PICTURE_BYTES = 1024 * 1024;
 
@@ -18,8 +18,8 @@ const problems: ProblemCode[] = [
 ];
 
 /** Common fields of routes about a line, and of routes about a group of a line. */
-export const ofSession = { access: "key", params: idParams("session", "ses"), problems } as const;
-export const ofGroup = { ...ofSession, params: z.object({ id: idOf("session", "ses"), gid: GroupJid }) } as const;
+export const ofSession = { params: idParams("session", "ses"), problems };
+export const ofGroup = { ...ofSession, params: ofSession.params.extend({ gid: GroupJid }) };
 
 /** Returns the declarations of a route whose answer is cached (`keptAnswer`). */
 export function kept(description: string, data: z.ZodType) {

@@ -1,7 +1,7 @@
 /** Opt-outs: numbers to which no message may be sent. */
 import { z } from "@hono/zod-openapi";
 import type { OptOut } from "../../message/rows.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, isoTime, NumberOrLid, pageOf, pageQuery, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -17,65 +17,56 @@ const Record = z.object({
   createdAt: Timestamp,
 }).openapi("OptOut");
 
-const base = { tag: "Account", access: "key" } as const;
-const ofOne = { ...base, params: z.object({ number: NumberOrLid }), problems: ["not_found"] } as const;
+const ofOne = { params: z.object({ number: NumberOrLid }) };
 
-const listOptOuts = route({
-  ...base,
-  method: "get",
-  path: "/v1/optouts",
-  operationId: "listOptOuts",
-  summary: "List opt-outs",
-  description: "Sorted by number.",
-  query: z.object(pageQuery),
-  answers: { 200: pageOf(Record) },
-  problems: [],
+const routes = routesOf("Account", {
+  listOptOuts: {
+    at: "GET /v1/optouts",
+    summary: "List opt-outs",
+    description: "Sorted by number.",
+    query: z.object(pageQuery),
+    answers: { 200: pageOf(Record) },
+  },
+
+  getOptOut: {
+    at: "GET /v1/optouts/{number}",
+    ...ofOne,
+    summary: "Get an opt-out",
+    answers: { 200: data("The opt-out; 404 if the number has not opted out", Record) },
+  },
+
+  putOptOut: {
+    at: "PUT /v1/optouts/{number}",
+    ...ofOne,
+    summary: "Opt a number out",
+    description: "From now on, messages to the number are refused with `recipient_opted_out`, and queued ones fail " +
+      "with the same code. An existing opt-out stays unchanged.",
+    answers: { 200: data("The opt-out", Record) },
+  },
+
+  deleteOptOut: {
+    at: "DELETE /v1/optouts/{number}",
+    ...ofOne,
+    summary: "Remove an opt-out",
+    answers: { 200: data("The removed opt-out", Record) },
+  },
 });
 
-const getOptOut = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/optouts/{number}",
-  operationId: "getOptOut",
-  summary: "Get an opt-out",
-  answers: { 200: data("The opt-out; 404 if the number has not opted out", Record) },
-});
-
-const putOptOut = route({
-  ...ofOne,
-  method: "put",
-  path: "/v1/optouts/{number}",
-  operationId: "putOptOut",
-  summary: "Opt a number out",
-  description: "From now on, messages to the number are refused with `recipient_opted_out`, and queued ones fail " +
-    "with the same code. An existing opt-out stays unchanged.",
-  answers: { 200: data("The opt-out", Record) },
-});
-
-const deleteOptOut = route({
-  ...ofOne,
-  method: "delete",
-  path: "/v1/optouts/{number}",
-  operationId: "deleteOptOut",
-  summary: "Remove an opt-out",
-  answers: { 200: data("The removed opt-out", Record) },
-});
-
-export const optOutResource = { routes: [listOptOuts, getOptOut, putOptOut, deleteOptOut], add: addOptOuts };
+export const optOutResource = { routes: Object.values(routes), add: addOptOuts };
 
 function addOptOuts(api: Api, { optOuts, budgets }: Services): void {
-  api.on(listOptOuts, async ({ caller, query }) => {
+  api.on(routes.listOptOuts, async ({ caller, query }) => {
     const party = caller.account.id;
     const { optOuts: found, total } = await budgets.reads.run({ party }, () => optOuts.page(party, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });
   });
-  api.on(getOptOut, async ({ caller, params: { number } }) => {
+  api.on(routes.getOptOut, async ({ caller, params: { number } }) => {
     return ok({ data: shown(await optOuts.get(caller.account.id, number)) });
   });
-  api.on(putOptOut, async ({ caller, params: { number } }) => {
+  api.on(routes.putOptOut, async ({ caller, params: { number } }) => {
     return ok({ data: shown(await optOuts.add(caller.account.id, number)) });
   });
-  api.on(deleteOptOut, async ({ caller, params: { number } }) => {
+  api.on(routes.deleteOptOut, async ({ caller, params: { number } }) => {
     return ok({ data: shown(await optOuts.remove(caller.account.id, number)) });
   });
 }

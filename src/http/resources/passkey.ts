@@ -1,7 +1,7 @@
 /** The passkey of an account that is being linked: the challenge to sign, and its signature. */
 import { z } from "@hono/zod-openapi";
 import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/connection.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, idParams, isoTime, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Session, sessionOf } from "./sessions.ts";
@@ -41,56 +41,51 @@ export const Assertion = z.strictObject({
   }),
 }).openapi("PasskeyAssertion", { description: "A WebAuthn credential as returned by `PublicKeyCredential.toJSON()`." });
 
-const ofOne = { tag: "Sessions", access: "key", params: idParams("session", "ses") } as const;
+const ofOne = { params: idParams("session", "ses") };
 const answers = { 200: data("The session after the action", Session) };
 
-const getPasskey = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/sessions/{id}/passkey",
-  operationId: "getSessionPasskey",
-  summary: "Get the passkey request",
-  description: "Some WhatsApp accounts can be linked only with their passkey. While it is required, the session's " +
-    "`passkey` is not null. A person signs the challenge on https://web.whatsapp.com, to which the passkey is bound; " +
-    "the gateway never holds the passkey.",
-  answers: { 200: data("The request", Request) },
-  problems: ["not_found"],
+const routes = routesOf("Sessions", {
+  getSessionPasskey: {
+    at: "GET /v1/sessions/{id}/passkey",
+    ...ofOne,
+    summary: "Get the passkey request",
+    description: "Some WhatsApp accounts can be linked only with their passkey. While it is required, the session's " +
+      "`passkey` is not null. A person signs the challenge on https://web.whatsapp.com, to which the passkey is " +
+      "bound; the gateway never holds the passkey.",
+    answers: { 200: data("The request", Request) },
+  },
+
+  signSessionPasskey: {
+    at: "POST /v1/sessions/{id}/passkey",
+    ...ofOne,
+    summary: "Submit the signed challenge",
+    description: "If the signature is refused, a new challenge or a new QR follows.",
+    body: z.strictObject({ assertion: Assertion }).openapi("PasskeySignature"),
+    answers,
+    problems: ["passkey_not_requested", "passkey_refused", "network_timeout"],
+  },
+
+  confirmSessionPasskey: {
+    at: "POST /v1/sessions/{id}/passkey/confirm",
+    ...ofOne,
+    summary: "Confirm the code",
+    answers,
+    problems: ["passkey_not_requested", "passkey_refused", "network_timeout"],
+  },
 });
 
-const signPasskey = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/sessions/{id}/passkey",
-  operationId: "signSessionPasskey",
-  summary: "Submit the signed challenge",
-  description: "If the signature is refused, a new challenge or a new QR follows.",
-  body: z.strictObject({ assertion: Assertion }).openapi("PasskeySignature"),
-  answers,
-  problems: ["not_found", "passkey_not_requested", "passkey_refused", "network_timeout"],
-});
-
-const confirmPasskey = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/sessions/{id}/passkey/confirm",
-  operationId: "confirmSessionPasskey",
-  summary: "Confirm the code",
-  answers,
-  problems: ["not_found", "passkey_not_requested", "passkey_refused", "network_timeout"],
-});
-
-export const passkeyResource = { routes: [getPasskey, signPasskey, confirmPasskey], add: addPasskey };
+export const passkeyResource = { routes: Object.values(routes), add: addPasskey };
 
 function addPasskey(api: Api, { lines }: Services): void {
-  api.on(getPasskey, async ({ caller, params }) => {
+  api.on(routes.getSessionPasskey, async ({ caller, params }) => {
     return ok({ data: requestOf(await lines.passkey(caller.account.id, params.id)) });
   });
 
-  api.on(signPasskey, async ({ caller, params, body: { assertion } }) => {
+  api.on(routes.signSessionPasskey, async ({ caller, params, body: { assertion } }) => {
     return ok({ data: sessionOf(await lines.signPasskey(caller.account.id, params.id, assertionOf(assertion))) });
   });
 
-  api.on(confirmPasskey, async ({ caller, params }) => {
+  api.on(routes.confirmSessionPasskey, async ({ caller, params }) => {
     return ok({ data: sessionOf(await lines.confirmPasskey(caller.account.id, params.id)) });
   });
 }

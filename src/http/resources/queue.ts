@@ -1,7 +1,7 @@
 /** The queue of a line: what waits, and holding it. */
 import { z } from "@hono/zod-openapi";
 import { PRIORITIES } from "../../message/message.ts";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import {
   data,
   idOf,
@@ -30,41 +30,39 @@ const QueuedMessage = z.object({
   waitsFor: orNull(WaitsFor),
 }).openapi("QueuedMessage");
 
-const ofOne = { tag: "Sessions", access: "key", params: idParams("session", "ses"), problems: ["not_found"] } as const;
-const action = { ...ofOne, method: "post", answers: { 200: data("The session after the action", Session) } } as const;
+const ofOne = { params: idParams("session", "ses") };
+const action = { ...ofOne, answers: { 200: data("The session after the action", Session) } };
 
-const getQueue = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/sessions/{id}/queue",
-  operationId: "getQueue",
-  summary: "List queued messages",
-  description: "In sending order, followed by scheduled messages. Times are estimates based on the plan's pauses, " +
-    "sending hours and new-chat limit.",
-  query: z.object({ limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }) }),
-  answers: { 200: data("The queued messages", z.array(QueuedMessage)) },
+const routes = routesOf("Sessions", {
+  getQueue: {
+    at: "GET /v1/sessions/{id}/queue",
+    ...ofOne,
+    summary: "List queued messages",
+    description: "In sending order, followed by scheduled messages. Times are estimates based on the plan's pauses, " +
+      "sending hours and new-chat limit.",
+    query: z.object({ limit: queryInt({ minimum: 1, maximum: 1000, fallback: 100 }) }),
+    answers: { 200: data("The queued messages", z.array(QueuedMessage)) },
+  },
+
+  pauseQueue: {
+    at: "POST /v1/sessions/{id}/queue/pause",
+    ...action,
+    summary: "Pause the queue",
+    description: "Messages are still accepted and queued, but not sent. The session stays connected. The pause " +
+      "outlasts restarts.",
+  },
+
+  resumeQueue: {
+    at: "POST /v1/sessions/{id}/queue/resume",
+    ...action,
+    summary: "Resume the queue",
+  },
 });
 
-const pauseQueue = route({
-  ...action,
-  path: "/v1/sessions/{id}/queue/pause",
-  operationId: "pauseQueue",
-  summary: "Pause the queue",
-  description: "Messages are still accepted and queued, but not sent. The session stays connected. The pause " +
-    "outlasts restarts.",
-});
-
-const resumeQueue = route({
-  ...action,
-  path: "/v1/sessions/{id}/queue/resume",
-  operationId: "resumeQueue",
-  summary: "Resume the queue",
-});
-
-export const queueResource = { routes: [getQueue, pauseQueue, resumeQueue], add: addQueue };
+export const queueResource = { routes: Object.values(routes), add: addQueue };
 
 function addQueue(api: Api, { forecast, lines, budgets }: Services): void {
-  api.on(getQueue, async ({ caller, params, query }) => {
+  api.on(routes.getQueue, async ({ caller, params, query }) => {
     const party = caller.account.id;
     const queued = await budgets.reads.run({ party }, () => forecast.queue(party, params.id, { limit: query.limit }));
     return ok({
@@ -80,7 +78,7 @@ function addQueue(api: Api, { forecast, lines, budgets }: Services): void {
     });
   });
 
-  for (const [declared, isPaused] of [[pauseQueue, true], [resumeQueue, false]] as const) {
+  for (const [declared, isPaused] of [[routes.pauseQueue, true], [routes.resumeQueue, false]] as const) {
     api.on(declared, async ({ caller, params }) => {
       return ok({ data: sessionOf(await lines.pauseQueue(caller.account.id, params.id, isPaused)) });
     });

@@ -1,6 +1,6 @@
 /** The health of a line: its traffic with the network, its limits and its queue. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, route } from "../api/route.ts";
+import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, idParams, isoTime, isoTimeOrNull, orNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Restriction, restrictionOf } from "./sessions.ts";
@@ -55,23 +55,21 @@ const Health = z.object({
   }),
 }).openapi("SessionHealth");
 
-const getSessionHealth = route({
-  tag: "Sessions",
-  access: "key",
-  params: idParams("session", "ses"),
-  method: "get",
-  path: "/v1/sessions/{id}/health",
-  operationId: "getSessionHealth",
-  summary: "Get session health",
-  description: "Queries WhatsApp while the session is connected. Times refer to the current connection.",
-  answers: { 200: data("The health of the session", Health) },
-  problems: ["not_found", "network_timeout"],
+const routes = routesOf("Sessions", {
+  getSessionHealth: {
+    at: "GET /v1/sessions/{id}/health",
+    params: idParams("session", "ses"),
+    summary: "Get session health",
+    description: "Queries WhatsApp while the session is connected. Times refer to the current connection.",
+    answers: { 200: data("The health of the session", Health) },
+    problems: ["network_timeout"],
+  },
 });
 
-export const sessionHealthResource = { routes: [getSessionHealth], add: addSessionHealth };
+export const sessionHealthResource = { routes: Object.values(routes), add: addSessionHealth };
 
 function addSessionHealth(api: Api, { lines, forecast, budgets }: Services): void {
-  api.on(getSessionHealth, async ({ caller, params }) => {
+  api.on(routes.getSessionHealth, async ({ caller, params }) => {
     const party = caller.account.id;
     const { connection, connectedSince, restriction } = await lines.health(party, params.id);
     const load = await budgets.reads.run({ party }, () => forecast.load(party, params.id));

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { type Line, LINE_STATUSES } from "../../line/line.ts";
 import type { Restriction as RestrictionOfLine } from "../../whatsapp/connection.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, ok, route } from "../api/route.ts";
+import { type Api, created, ok, routesOf } from "../api/route.ts";
 import {
   data,
   idOf,
@@ -85,136 +85,103 @@ const SessionCreation = z.strictObject({
 const SessionChange = z.strictObject({ name: Name.nullish(), proxy: Proxy }).openapi("SessionChange");
 
 const one = data("The session", Session);
-const base = { tag: "Sessions", access: "key" } as const;
-const ofOne = { ...base, params: idParams("session", "ses"), problems: ["not_found"] } as const;
+const ofOne = { params: idParams("session", "ses") };
 const changed = { 200: { ...one, description: "The session after the action" } };
-const action = { ...ofOne, method: "post", answers: changed } as const;
+const action = { ...ofOne, answers: changed };
 
-const listSessions = route({
-  ...base,
-  method: "get",
-  path: "/v1/sessions",
-  operationId: "listSessions",
-  summary: "List sessions",
-  description: "Oldest first.",
-  answers: { 200: data("All sessions of the account", z.array(Session)) },
-  problems: [],
+const routes = routesOf("Sessions", {
+  listSessions: {
+    at: "GET /v1/sessions",
+    summary: "List sessions",
+    description: "Oldest first.",
+    answers: { 200: data("All sessions of the account", z.array(Session)) },
+  },
+
+  createSession: {
+    at: "POST /v1/sessions",
+    summary: "Create a session",
+    description: "Linking starts at once: get the QR or pairing code from `GET /v1/sessions/{id}/qr`. The plan " +
+      "limits the number of sessions.",
+    body: SessionCreation,
+    repeats: "handler",
+    answers: { 201: { ...one, description: "The new session" } },
+    problems: ["session_limit_reached"],
+  },
+
+  getSession: {
+    at: "GET /v1/sessions/{id}",
+    ...ofOne,
+    summary: "Get a session",
+    answers: { 200: one },
+  },
+
+  updateSession: {
+    at: "PATCH /v1/sessions/{id}",
+    ...ofOne,
+    summary: "Update a session",
+    description: "Changes the name or the proxy. Omitted fields stay unchanged. Changing or removing the proxy " +
+      "reconnects the session.",
+    body: SessionChange,
+    answers: changed,
+  },
+
+  getSessionQr: {
+    at: "GET /v1/sessions/{id}/qr",
+    ...ofOne,
+    summary: "Get the QR or pairing code",
+    description: "While the status is `qr`, the QR changes regularly: poll every few seconds until the status is " +
+      "`connected`.",
+    answers: { 200: { description: "The state of linking", schema: LinkingResult } },
+  },
+
+  getSessionStatus: {
+    at: "GET /v1/sessions/{id}/status",
+    ...ofOne,
+    summary: "Get the status of a session",
+    description: "The same record as `GET /v1/sessions/{id}`.",
+    answers: { 200: one },
+  },
+
+  reconnectSession: {
+    at: "POST /v1/sessions/{id}/reconnect",
+    ...action,
+    summary: "Reconnect a session",
+    description: "If the session was logged out, this starts linking again with a new QR, or with a new pairing code " +
+      "if it was created with a `pairingPhone`.",
+  },
+
+  disconnectSession: {
+    at: "POST /v1/sessions/{id}/disconnect",
+    ...action,
+    summary: "Disconnect a session",
+    description: "The device stays linked, so reconnecting needs no QR. Queued messages wait.",
+  },
+
+  logOutSession: {
+    at: "POST /v1/sessions/{id}/logout",
+    ...action,
+    summary: "Log out a session",
+    description: "Unlinks the device; linking it again takes a new QR or pairing code. Queued messages fail.",
+  },
+
+  deleteSession: {
+    at: "DELETE /v1/sessions/{id}",
+    ...ofOne,
+    summary: "Delete a session",
+    description: "Also unlinks the device from the phone. Queued messages fail.",
+    answers: { 200: { ...one, description: "The session after the action: `logged_out`" } },
+  },
 });
 
-const createSession = route({
-  ...base,
-  method: "post",
-  path: "/v1/sessions",
-  operationId: "createSession",
-  summary: "Create a session",
-  description: "Linking starts at once: get the QR or pairing code from `GET /v1/sessions/{id}/qr`. The plan limits " +
-    "the number of sessions.",
-  body: SessionCreation,
-  repeats: "handler",
-  answers: { 201: { ...one, description: "The new session" } },
-  problems: ["session_limit_reached"],
-});
-
-const updateSession = route({
-  ...ofOne,
-  method: "patch",
-  path: "/v1/sessions/{id}",
-  operationId: "updateSession",
-  summary: "Update a session",
-  description: "Changes the name or the proxy. Omitted fields stay unchanged. Changing or removing the proxy " +
-    "reconnects the session.",
-  body: SessionChange,
-  answers: changed,
-});
-
-const getQr = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/sessions/{id}/qr",
-  operationId: "getSessionQr",
-  summary: "Get the QR or pairing code",
-  description: "While the status is `qr`, the QR changes regularly: poll every few seconds until the status is " +
-    "`connected`.",
-  answers: { 200: { description: "The state of linking", schema: LinkingResult } },
-});
-
-const getSession = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/sessions/{id}",
-  operationId: "getSession",
-  summary: "Get a session",
-  answers: { 200: one },
-});
-
-const getStatus = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/sessions/{id}/status",
-  operationId: "getSessionStatus",
-  summary: "Get the status of a session",
-  description: "The same record as `GET /v1/sessions/{id}`.",
-  answers: { 200: one },
-});
-
-const reconnect = route({
-  ...action,
-  path: "/v1/sessions/{id}/reconnect",
-  operationId: "reconnectSession",
-  summary: "Reconnect a session",
-  description: "If the session was logged out, this starts linking again with a new QR, or with a new pairing code " +
-    "if it was created with a `pairingPhone`.",
-});
-
-const disconnect = route({
-  ...action,
-  path: "/v1/sessions/{id}/disconnect",
-  operationId: "disconnectSession",
-  summary: "Disconnect a session",
-  description: "The device stays linked, so reconnecting needs no QR. Queued messages wait.",
-});
-
-const logOut = route({
-  ...action,
-  path: "/v1/sessions/{id}/logout",
-  operationId: "logOutSession",
-  summary: "Log out a session",
-  description: "Unlinks the device; linking it again takes a new QR or pairing code. Queued messages fail.",
-});
-
-const deleteSession = route({
-  ...ofOne,
-  method: "delete",
-  path: "/v1/sessions/{id}",
-  operationId: "deleteSession",
-  summary: "Delete a session",
-  description: "Also unlinks the device from the phone. Queued messages fail.",
-  answers: { 200: { ...one, description: "The session after the action: `logged_out`" } },
-});
-
-export const sessionResource = {
-  routes: [
-    listSessions,
-    createSession,
-    getSession,
-    updateSession,
-    getQr,
-    getStatus,
-    reconnect,
-    disconnect,
-    logOut,
-    deleteSession,
-  ],
-  add: addSessions,
-};
+export const sessionResource = { routes: Object.values(routes), add: addSessions };
 
 function addSessions(api: Api, { lines, idempotency, budgets }: Services): void {
-  api.on(listSessions, async ({ caller }) => {
+  api.on(routes.listSessions, async ({ caller }) => {
     const party = caller.account.id;
     return ok({ data: (await budgets.reads.run({ party }, () => lines.list(party))).map(sessionOf) });
   });
 
-  api.on(createSession, async ({ caller, body: { name, pairingPhone, proxy }, repeat }) => {
+  api.on(routes.createSession, async ({ caller, body: { name, pairingPhone, proxy }, repeat }) => {
     const answerTo = (line: Line) => created({ data: sessionOf(line) });
     return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
       const options = { name, pairingPhone: pairingPhone ?? null, proxy: proxy ?? null, commitWith: keep };
@@ -222,23 +189,23 @@ function addSessions(api: Api, { lines, idempotency, budgets }: Services): void 
     });
   });
 
-  api.on(updateSession, async ({ caller, params, body: { name, proxy } }) => {
+  api.on(routes.updateSession, async ({ caller, params, body: { name, proxy } }) => {
     const line = await lines.update(caller.account.id, params.id, { name: name ?? undefined, proxy });
     return ok({ data: sessionOf(line) });
   });
 
-  api.on(getQr, async ({ caller, params }) => {
+  api.on(routes.getSessionQr, async ({ caller, params }) => {
     const { status, qr, pairingCode } = await lines.linking(caller.account.id, params.id);
     return ok({ status, qr, pairingCode });
   });
 
-  const answeredByLine: [typeof getSession, (accountId: string, lineId: string) => Promise<Line>][] = [
-    [getSession, (...of) => lines.get(...of)],
-    [getStatus, (...of) => lines.get(...of)],
-    [reconnect, (...of) => lines.want(...of, "connected")],
-    [disconnect, (...of) => lines.want(...of, "paused")],
-    [logOut, (...of) => lines.want(...of, "logged_out")],
-    [deleteSession, (...of) => lines.want(...of, "deleted")],
+  const answeredByLine: [typeof routes.getSession, (accountId: string, lineId: string) => Promise<Line>][] = [
+    [routes.getSession, (...of) => lines.get(...of)],
+    [routes.getSessionStatus, (...of) => lines.get(...of)],
+    [routes.reconnectSession, (...of) => lines.want(...of, "connected")],
+    [routes.disconnectSession, (...of) => lines.want(...of, "paused")],
+    [routes.logOutSession, (...of) => lines.want(...of, "logged_out")],
+    [routes.deleteSession, (...of) => lines.want(...of, "deleted")],
   ];
   for (const [route, act] of answeredByLine) {
     api.on(route, async ({ caller, params }) => ok({ data: sessionOf(await act(caller.account.id, params.id)) }));

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { choicesFault } from "../../message/kinds/choices.ts";
 import type { Template as Made } from "../../message/templates/template.ts";
-import { type Api, created, ok, route } from "../api/route.ts";
+import { type Api, created, ok, routesOf } from "../api/route.ts";
 import { data, isoTime, pageOf, pageQuery, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Footer, Options, optionsOf } from "./sends/choices.ts";
@@ -56,10 +56,7 @@ const Template = z.object({
   updatedAt: Timestamp,
 }).openapi("Template");
 
-const base = { tag: "Templates", access: "key" } as const;
 const ofOne = {
-  ...base,
-  path: "/v1/templates/{name}",
   params: z.object({ name: TemplateName }),
   query: z.object({
     language: Language.optional().openapi({
@@ -67,93 +64,79 @@ const ofOne = {
       example: undefined,
     }),
   }),
-} as const;
-
-const listTemplates = route({
-  ...base,
-  method: "get",
-  path: "/v1/templates",
-  operationId: "listTemplates",
-  summary: "List templates",
-  description: "Sorted by name; those of one name in the order in which they were made.",
-  query: z.object(pageQuery),
-  answers: { 200: pageOf(Template) },
-  problems: [],
-});
-
-const createTemplate = route({
-  ...base,
-  method: "post",
-  path: "/v1/templates",
-  operationId: "createTemplate",
-  summary: "Create a template",
-  description: "A template is its name and its language: one name may have several languages.",
-  body: TemplateCreation,
-  answers: { 201: data("The template", Template) },
-  problems: ["template_exists", "limit_reached"],
-});
-
-const getTemplate = route({
-  ...ofOne,
-  method: "get",
-  operationId: "getTemplate",
-  summary: "Get a template",
-  answers: { 200: data("The template", Template) },
-  problems: ["not_found"],
-});
-
-const putTemplate = route({
-  ...ofOne,
-  method: "put",
-  operationId: "putTemplate",
-  summary: "Replace the texts of a template",
-  description: "Messages that were accepted before are sent with the old texts.",
-  body: TemplateTexts,
-  answers: { 200: data("The template", Template) },
-  problems: ["not_found"],
-});
-
-const deleteTemplate = route({
-  ...ofOne,
-  method: "delete",
-  operationId: "deleteTemplate",
-  summary: "Delete a template",
-  description: "Without a language, in all its languages. Messages that were accepted before are sent nevertheless.",
-  query: z.object({
-    language: Language.optional().openapi({
-      description: "Language of the template. Defaults to all.",
-      example: undefined,
-    }),
-  }),
-  answers: { 200: data("The deleted templates", z.array(Template)) },
-  problems: ["not_found"],
-});
-
-export const templateResource = {
-  routes: [listTemplates, createTemplate, getTemplate, putTemplate, deleteTemplate],
-  add: addTemplates,
 };
 
+const routes = routesOf("Templates", {
+  listTemplates: {
+    at: "GET /v1/templates",
+    summary: "List templates",
+    description: "Sorted by name; those of one name in the order in which they were made.",
+    query: z.object(pageQuery),
+    answers: { 200: pageOf(Template) },
+  },
+
+  createTemplate: {
+    at: "POST /v1/templates",
+    summary: "Create a template",
+    description: "A template is its name and its language: one name may have several languages.",
+    body: TemplateCreation,
+    answers: { 201: data("The template", Template) },
+    problems: ["template_exists", "limit_reached"],
+  },
+
+  getTemplate: {
+    at: "GET /v1/templates/{name}",
+    ...ofOne,
+    summary: "Get a template",
+    answers: { 200: data("The template", Template) },
+  },
+
+  putTemplate: {
+    at: "PUT /v1/templates/{name}",
+    ...ofOne,
+    summary: "Replace the texts of a template",
+    description: "Messages that were accepted before are sent with the old texts.",
+    body: TemplateTexts,
+    answers: { 200: data("The template", Template) },
+  },
+
+  deleteTemplate: {
+    at: "DELETE /v1/templates/{name}",
+    ...ofOne,
+    summary: "Delete a template",
+    description: "Without a language, in all its languages. Messages that were accepted before are sent nevertheless.",
+    query: z.object({
+      language: Language.optional().openapi({
+        description: "Language of the template. Defaults to all.",
+        example: undefined,
+      }),
+    }),
+    answers: { 200: data("The deleted templates", z.array(Template)) },
+  },
+});
+
+export const templateResource = { routes: Object.values(routes), add: addTemplates };
+
 function addTemplates(api: Api, { templates }: Services): void {
-  api.on(listTemplates, async ({ caller, query: { page, limit } }) => {
+  api.on(routes.listTemplates, async ({ caller, query: { page, limit } }) => {
     const { some, total } = await templates.page(caller.account.id, { page, limit });
     return ok({ data: some.map(shown), pagination: { page, limit, total } });
   });
 
-  api.on(createTemplate, async ({ caller, body: { name, language, ...given } }) => {
+  api.on(routes.createTemplate, async ({ caller, body: { name, language, ...given } }) => {
     const named = { name, language: language ?? DEFAULT_LANGUAGE };
     return created({ data: shown(await templates.create(caller, { ...named, ...bodyOf(given) })) });
   });
 
-  api.on(getTemplate, async ({ caller, params: { name }, query: { language = null } }) => {
+  api.on(routes.getTemplate, async ({ caller, params: { name }, query: { language = null } }) => {
     return ok({ data: shown(await templates.get(caller.account.id, name, language)) });
   });
 
-  api.on(putTemplate, async ({ caller, params: { name }, query: { language = null }, body }) => {
+  api.on(routes.putTemplate, async ({ caller, params: { name }, query: { language = null }, body }) => {
     return ok({ data: shown(await templates.replace(caller.account.id, name, language, bodyOf(body))) });
   });
 
-  api.on(deleteTemplate, async ({ caller, params: { name }, query: { language = null } }) => {
+  api.on(routes.deleteTemplate, async ({ caller, params: { name }, query: { language = null } }) => {
     return ok({ data: (await templates.remove(caller.account.id, name, language)).map(shown) });
   });
 }

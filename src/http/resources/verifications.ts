@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { Problem } from "../../errors.ts";
 import { qrDataUrl } from "../../line/line_row.ts";
 import { type Verification as Kept, VERIFICATION_STATUSES } from "../../verification/rows.ts";
-import { type Api, created, ok, route } from "../api/route.ts";
+import { type Api, created, ok, routesOf } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, oneLine, PhoneNumber, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -48,37 +48,32 @@ const Verification = z.object({
   expiresAt: Timestamp,
 }).openapi("Verification");
 
-const base = { tag: "Verifications", access: "key", scope: "send" } as const;
+const routes = routesOf("Verifications", {
+  createVerification: {
+    at: "POST /v1/verifications",
+    scope: "send",
+    summary: "Start a verification",
+    description: "Nothing is sent: the person sends `text` to the session, by the link, the QR or by hand. Case and " +
+      "blanks in the code do not matter. `verification.passed` then tells the number.",
+    body: VerificationCreation.optional(),
+    answers: { 201: data("The verification", Verification) },
+    problems: ["not_found", "session_not_connected", "no_connected_session", "limit_reached"],
+  },
 
-const createVerification = route({
-  ...base,
-  method: "post",
-  path: "/v1/verifications",
-  operationId: "createVerification",
-  summary: "Start a verification",
-  description: "Nothing is sent: the person sends `text` to the session, by the link, the QR or by hand. Case and " +
-    "blanks in the code do not matter. `verification.passed` then tells the number.",
-  body: VerificationCreation.optional(),
-  answers: { 201: data("The verification", Verification) },
-  problems: ["not_found", "session_not_connected", "no_connected_session", "limit_reached"],
+  getVerification: {
+    at: "GET /v1/verifications/{id}",
+    scope: "send",
+    summary: "Get a verification",
+    description: "Kept for a day after its end.",
+    params: idParams("verification", "ver"),
+    answers: { 200: data("The verification", Verification) },
+  },
 });
 
-const getVerification = route({
-  ...base,
-  method: "get",
-  path: "/v1/verifications/{id}",
-  operationId: "getVerification",
-  summary: "Get a verification",
-  description: "Kept for a day after its end.",
-  params: idParams("verification", "ver"),
-  answers: { 200: data("The verification", Verification) },
-  problems: ["not_found"],
-});
-
-export const verificationResource = { routes: [createVerification, getVerification], add: addVerifications };
+export const verificationResource = { routes: Object.values(routes), add: addVerifications };
 
 function addVerifications(api: Api, { verifications, lines }: Services): void {
-  api.on(createVerification, async ({ caller, body: { purpose, number, ttl, sessionId } = {} }) => {
+  api.on(routes.createVerification, async ({ caller, body: { purpose, number, ttl, sessionId } = {} }) => {
     const { value: { id, phone } } = await lines.forSending(caller.account.id, sessionId ?? null);
     if (phone === null) throw new Problem("session_not_connected", "The session's number is not known yet.");
     const opened = await verifications.open(caller, {
@@ -91,7 +86,7 @@ function addVerifications(api: Api, { verifications, lines }: Services): void {
     return created({ data: await shown(opened) });
   });
 
-  api.on(getVerification, async ({ caller, params: { id } }) => {
+  api.on(routes.getVerification, async ({ caller, params: { id } }) => {
     return ok({ data: await shown(await verifications.get(caller.account.id, id)) });
   });
 }

@@ -5,7 +5,7 @@ import { FORMAT_NAMES } from "../../webhook/format.ts";
 import { CHATS, type ShownWebhook } from "../../webhook/webhook.ts";
 import type { MadeWebhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, ok, route } from "../api/route.ts";
+import { type Api, created, ok, routesOf } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -117,99 +117,74 @@ const WebhookChange = z.strictObject({
 }).openapi("WebhookChange");
 
 const params = idParams("webhook", "whk");
-const base = { tag: "Webhooks", access: "key" } as const;
-const ofOne = { ...base, params, problems: ["not_found"] } as const;
 
-const listWebhooks = route({
-  ...base,
-  method: "get",
-  path: "/v1/webhooks",
-  operationId: "listWebhooks",
-  summary: "List webhooks",
-  answers: { 200: data("All webhooks, oldest first", z.array(WebhookRecord)) },
-  problems: [],
+const routes = routesOf("Webhooks", {
+  listWebhooks: {
+    at: "GET /v1/webhooks",
+    summary: "List webhooks",
+    answers: { 200: data("All webhooks, oldest first", z.array(WebhookRecord)) },
+  },
+
+  createWebhook: {
+    at: "POST /v1/webhooks",
+    summary: "Create a webhook",
+    body: WebhookCreation,
+    repeats: "handler",
+    answers: { 201: data("The webhook with its secret", WebhookWithSecret) },
+    problems: ["not_found"],
+  },
+
+  getWebhook: {
+    at: "GET /v1/webhooks/{id}",
+    params,
+    summary: "Get a webhook",
+    answers: { 200: data("The webhook", WebhookRecord) },
+  },
+
+  updateWebhook: {
+    at: "PUT /v1/webhooks/{id}",
+    params,
+    summary: "Update a webhook",
+    description: "Omitted fields stay unchanged. While a webhook is inactive, its events wait, and are delivered in " +
+      "order once it is active again.",
+    body: WebhookChange,
+    answers: { 200: data("The updated webhook", WebhookRecord) },
+  },
+
+  deleteWebhook: {
+    at: "DELETE /v1/webhooks/{id}",
+    params,
+    summary: "Delete a webhook",
+    description: "Pending deliveries and the delivery log are deleted too.",
+    answers: { 200: data("The deleted webhook", WebhookRecord) },
+  },
+
+  testWebhook: {
+    at: "POST /v1/webhooks/{id}/test",
+    params,
+    summary: "Send a test event",
+    description: "Sends a `webhook.test` event to this webhook only, regardless of its subscriptions.",
+    answers: { 200: data("The id of the event", z.object({ eventId: z.string() })) },
+  },
+
+  rotateWebhookSecret: {
+    at: "POST /v1/webhooks/{id}/rotate-secret",
+    params,
+    summary: "Rotate the secret",
+    description: "Requests are signed with both the new and the previous secret until `previousSecretUntil`.",
+    answers: { 200: data("The webhook with its new secret", WebhookWithSecret) },
+  },
 });
 
-const createWebhook = route({
-  ...base,
-  method: "post",
-  path: "/v1/webhooks",
-  operationId: "createWebhook",
-  summary: "Create a webhook",
-  body: WebhookCreation,
-  repeats: "handler",
-  answers: { 201: data("The webhook with its secret", WebhookWithSecret) },
-  problems: ["not_found"],
-});
-
-const getWebhook = route({
-  ...ofOne,
-  method: "get",
-  path: "/v1/webhooks/{id}",
-  operationId: "getWebhook",
-  summary: "Get a webhook",
-  answers: { 200: data("The webhook", WebhookRecord) },
-});
-
-const updateWebhook = route({
-  ...ofOne,
-  method: "put",
-  path: "/v1/webhooks/{id}",
-  operationId: "updateWebhook",
-  summary: "Update a webhook",
-  description: "Omitted fields stay unchanged. While a webhook is inactive, its events wait, and are delivered in " +
-    "order once it is active again.",
-  body: WebhookChange,
-  answers: { 200: data("The updated webhook", WebhookRecord) },
-});
-
-const deleteWebhook = route({
-  ...ofOne,
-  method: "delete",
-  path: "/v1/webhooks/{id}",
-  operationId: "deleteWebhook",
-  summary: "Delete a webhook",
-  description: "Pending deliveries and the delivery log are deleted too.",
-  answers: { 200: data("The deleted webhook", WebhookRecord) },
-});
-
-const testWebhook = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/webhooks/{id}/test",
-  operationId: "testWebhook",
-  summary: "Send a test event",
-  description: "Sends a `webhook.test` event to this webhook only, regardless of its subscriptions.",
-  answers: { 200: data("The id of the event", z.object({ eventId: z.string() })) },
-});
-
-const rotateSecret = route({
-  ...ofOne,
-  method: "post",
-  path: "/v1/webhooks/{id}/rotate-secret",
-  operationId: "rotateWebhookSecret",
-  summary: "Rotate the secret",
-  description: "Requests are signed with both the new and the previous secret until `previousSecretUntil`.",
-  answers: { 200: data("The webhook with its new secret", WebhookWithSecret) },
-});
-
-export const webhookResource = {
-  routes: [
-    listWebhooks,
-    createWebhook,
-    getWebhook,
-    updateWebhook,
-    deleteWebhook,
-    testWebhook,
-    rotateSecret,
-  ],
-  add: addWebhooks,
-};
+export const webhookResource = { routes: Object.values(routes), add: addWebhooks };
 
 function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
-  api.on(listWebhooks, async ({ caller }) => ok({ data: (await webhooks.list(caller.account.id)).map(recordOf) }));
+  api.on(
+    routes.listWebhooks,
+    async ({ caller }) => ok({ data: (await webhooks.list(caller.account.id)).map(recordOf) }),
+  );
 
-  api.on(createWebhook, async ({ caller, body: { chats, headers, ...body }, repeat }) => {
+  api.on(routes.createWebhook, async ({ caller, body: { chats, headers, ...body }, repeat }) => {
     const answerTo = ({ webhook, secret }: MadeWebhook) => created({ data: { ...recordOf(webhook), secret } });
     return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
       const most = caller.plan.webhooks;
@@ -227,11 +202,11 @@ function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
     });
   });
 
-  api.on(getWebhook, async ({ caller, params }) => {
+  api.on(routes.getWebhook, async ({ caller, params }) => {
     return ok({ data: recordOf(await webhooks.get(caller.account.id, params.id)) });
   });
 
-  api.on(updateWebhook, async ({ caller, params, body: { url, events, chats, headers, active } }) => {
+  api.on(routes.updateWebhook, async ({ caller, params, body: { url, events, chats, headers, active } }) => {
     const change = {
       ...(url == null ? {} : { url }),
       ...(events == null ? {} : { events }),
@@ -242,16 +217,16 @@ function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
     return ok({ data: recordOf(await webhooks.update(caller.account.id, params.id, change)) });
   });
 
-  api.on(deleteWebhook, async ({ caller, params }) => {
+  api.on(routes.deleteWebhook, async ({ caller, params }) => {
     return ok({ data: recordOf(await webhooks.remove(caller.account.id, params.id)) });
   });
 
-  api.on(testWebhook, async ({ caller, params }) => {
+  api.on(routes.testWebhook, async ({ caller, params }) => {
     const { eventId } = await webhooks.test(caller.account.id, params.id);
     return ok({ data: { eventId } });
   });
 
-  api.on(rotateSecret, async ({ caller, params }) => {
+  api.on(routes.rotateWebhookSecret, async ({ caller, params }) => {
     const { webhook, secret } = await webhooks.rotateSecret(caller.account.id, params.id);
     return ok({ data: { ...recordOf(webhook), secret } });
   });

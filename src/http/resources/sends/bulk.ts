@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { quotaHeadersOf } from "../../../account/quota.ts";
 import { makeYieldPoint } from "../../../base/batches.ts";
 import { remoteContent } from "../../../message/kinds/file.ts";
-import { type Api, route } from "../../api/route.ts";
+import { type Api, routesOf } from "../../api/route.ts";
 import { Recipient } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { MIB } from "../../body/body.ts";
@@ -51,25 +51,26 @@ const BulkMessage = z.strictObject({ sessionId, messages: z.array(BulkItem).min(
   "BulkMessage",
 );
 
-const sendBulk = route({
-  ...single,
-  path: "/v1/messages/send/bulk",
-  operationId: "sendBulk",
-  summary: "Send messages in bulk",
-  description: "Either all messages are accepted or none. They are sent in order, with the plan's pauses between " +
-    "them.",
-  body: BulkMessage,
-  maxBytes: MAX_BULK_BODY,
-  longList: { name: "messages", most: MAX_BULK },
-  answers: {
-    202: { description: "All messages are stored and queued", schema: BulkAcknowledgement, headers: quotaHeaders },
+const routes = routesOf("Messages", {
+  sendBulk: {
+    at: "POST /v1/messages/send/bulk",
+    ...single,
+    summary: "Send messages in bulk",
+    description: "Either all messages are accepted or none. They are sent in order, with the plan's pauses between " +
+      "them.",
+    body: BulkMessage,
+    maxBytes: MAX_BULK_BODY,
+    longList: { name: "messages", most: MAX_BULK },
+    answers: {
+      202: { description: "All messages are stored and queued", schema: BulkAcknowledgement, headers: quotaHeaders },
+    },
   },
 });
 
-export const bulk = { routes: [sendBulk], add: addBulk };
+export const bulk = { routes: Object.values(routes), add: addBulk };
 
 function addBulk(api: Api, sender: Sender, { templates, runtime }: Services): void {
-  api.on(sendBulk, async ({ caller, body, repeat }) => {
+  api.on(routes.sendBulk, async ({ caller, body, repeat }) => {
     const accepted = await sender.once(repeat, async () => {
       const fromTemplate = makeContentOf(templates, caller.account.id);
       const contentOf = async ({ to, text, fileUrl, caption, template, ...of }: BulkItem, path: string) => {

@@ -166,9 +166,6 @@ export const quotaHeaders = {
 
 /** Common fields of the routes that send one message. */
 export const single = {
-  method: "post",
-  tag: "Messages",
-  access: "key",
   proposals: true,
   repeats: "handler",
   checksKey: true,

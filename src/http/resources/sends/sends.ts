@@ -12,7 +12,7 @@ import type { MessageKind, OutgoingContent } from "../../../message/content.ts";
 import type { ForwardContent, ReactionContent } from "../../../message/kinds/plain.ts";
 import type { SendManner } from "../../../message/message.ts";
 import type { Accepted } from "../../../message/send.ts";
-import { type Api, type Route, route } from "../../api/route.ts";
+import { type Api, type Route, route, routesOf } from "../../api/route.ts";
 import { Addressee, PhoneNumber } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { bulk } from "./bulk.ts";
@@ -141,10 +141,9 @@ function jsonSend<B extends Body>(
 
 const KIND_SENDS = Object.fromEntries(KIND_REQUESTS.map(({ kind, summary, description, fields, contentOf }) => {
   const name = kind[0]!.toUpperCase() + kind.slice(1);
-  const declared = route({
+  const declared = route("Messages", `send${name}`, {
     ...single,
-    path: `/v1/messages/send/${kind}`,
-    operationId: `send${name}`,
+    at: `POST /v1/messages/send/${kind}`,
     summary,
     ...(description ? { description } : {}),
     body: z.strictObject({ sessionId, to: Addressee, ...fields, ...manner, ...options }).openapi(`${name}Message`),
@@ -161,33 +160,33 @@ const Emoji = z.string().max(64).refine(
   "is not one emoji",
 );
 
-const sendReaction = route({
-  ...single,
-  path: "/v1/messages/send/reaction",
-  operationId: "sendReaction",
-  summary: "React to a message",
-  description: "Sent in the message's chat, by the message's session. If several sessions of the account received " +
-    "the same event, `sessionId` chooses one; otherwise it is the oldest.",
-  body: z.strictObject({
-    sessionId,
-    messageId: MessageReference,
-    emoji: Emoji.meta({ description: "One emoji. An empty string removes the reaction.", example: "👍" }),
-    ...manner,
-    ...options,
-  }).openapi("ReactionMessage"),
-});
+const { sendReaction, sendForward } = routesOf("Messages", {
+  sendReaction: {
+    at: "POST /v1/messages/send/reaction",
+    ...single,
+    summary: "React to a message",
+    description: "Sent in the message's chat, by the message's session. If several sessions of the account received " +
+      "the same event, `sessionId` chooses one; otherwise it is the oldest.",
+    body: z.strictObject({
+      sessionId,
+      messageId: MessageReference,
+      emoji: Emoji.meta({ description: "One emoji. An empty string removes the reaction.", example: "👍" }),
+      ...manner,
+      ...options,
+    }).openapi("ReactionMessage"),
+  },
 
-const sendForward = route({
-  ...single,
-  path: "/v1/messages/send/forward",
-  operationId: "sendForward",
-  summary: "Forward a message",
-  description: "Forwards a text, file, location or contact card that a session of the account sent within the last " +
-    "14 days or received within the last 30. The message's own session forwards it unless `sessionId` names another. " +
-    "The `type` is that of the forwarded message, and a link keeps its preview.",
-  body: z.strictObject({ sessionId, to: Addressee, messageId: MessageReference, ...manner, ...options }).openapi(
-    "ForwardMessage",
-  ),
+  sendForward: {
+    at: "POST /v1/messages/send/forward",
+    ...single,
+    summary: "Forward a message",
+    description: "Forwards a text, file, location or contact card that a session of the account sent within the last " +
+      "14 days or received within the last 30. The message's own session forwards it unless `sessionId` names " +
+      "another. The `type` is that of the forwarded message, and a link keeps its preview.",
+    body: z.strictObject({ sessionId, to: Addressee, messageId: MessageReference, ...manner, ...options }).openapi(
+      "ForwardMessage",
+    ),
+  },
 });
 
 /** Sends that refer to something. */

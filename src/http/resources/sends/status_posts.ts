@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { safeFilename } from "../../../media/filename.ts";
 import { fileContent, remoteContent, type StatusContent } from "../../../message/kinds/file.ts";
 import { STATUS_CHAT } from "../../../whatsapp/outgoing.ts";
-import { type Api, route } from "../../api/route.ts";
+import { type Api, routesOf } from "../../api/route.ts";
 import { PhoneNumber } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
@@ -39,21 +39,22 @@ const StatusMessage = z.strictObject({
   } else if (typeof body.file === "string" && typeof body.filename !== "string") refuse("filename", "is required");
 }).openapi("StatusMessage");
 
-const sendStatus = route({
-  ...single,
-  path: "/v1/messages/send/status",
-  operationId: "sendStatus",
-  summary: "Post a status",
-  description: "A text, image, video or audio file that the audience can see for 24 hours. In the history, its " +
-    "recipient is `status@broadcast`.",
-  upload: { contentType: "application/json", schema: StatusMessage },
-  maxBytes: MAX_DOCUMENT_BODY,
+const routes = routesOf("Messages", {
+  sendStatus: {
+    at: "POST /v1/messages/send/status",
+    ...single,
+    summary: "Post a status",
+    description: "A text, image, video or audio file that the audience can see for 24 hours. In the history, its " +
+      "recipient is `status@broadcast`.",
+    upload: { contentType: "application/json", schema: StatusMessage },
+    maxBytes: MAX_DOCUMENT_BODY,
+  },
 });
 
-export const statusPosts = { routes: [sendStatus], add: addStatusPosts };
+export const statusPosts = { routes: Object.values(routes), add: addStatusPosts };
 
 function addStatusPosts(api: Api, sender: Sender, { media }: Services): void {
-  api.on(sendStatus, async ({ c, caller }) => {
+  api.on(routes.sendStatus, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, {
       part: "file",
       schema: StatusMessage,

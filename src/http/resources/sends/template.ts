@@ -48,10 +48,9 @@ export const templated = {
   variables: VariableValues,
 };
 
-export const sendTemplate = route({
+export const sendTemplate = route("Messages", "sendTemplate", {
+  at: "POST /v1/messages/send/template",
   ...single,
-  path: "/v1/messages/send/template",
-  operationId: "sendTemplate",
   summary: "Send a template",
   description: "Fills in the variables of a template. What was accepted is sent as it was, also if the template is " +
     "changed before. In the history it is a `text`, or `choices` if the template has options.",

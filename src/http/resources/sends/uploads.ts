@@ -4,7 +4,7 @@ import type { Caller } from "../../../account/account.ts";
 import { extensionIn } from "../../../base/file_types.ts";
 import { safeFilename } from "../../../media/filename.ts";
 import { type FileContent, fileContent, remoteContent } from "../../../message/kinds/file.ts";
-import { type Api, route } from "../../api/route.ts";
+import { type Api, routesOf } from "../../api/route.ts";
 import { Addressee } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { MIB } from "../../body/body.ts";
@@ -86,79 +86,88 @@ const FileMessage = z.strictObject({
   file: z.string().openapi({ format: "binary", description: "A file of any type, at most 100 MiB." }),
 }).openapi("FileMessage");
 
-const sendFile = route({
-  ...single,
-  path: "/v1/messages/send/file",
-  operationId: "sendFile",
-  summary: "Send a file as multipart upload",
-  description: "The extension decides whether it is sent as an image, video, audio or document. At most 100 MiB.",
-  upload: { contentType: "multipart/form-data", schema: FileMessage },
-  maxBytes: MAX_FORM_BODY,
-});
+const routes = routesOf("Messages", {
+  sendFile: {
+    at: "POST /v1/messages/send/file",
+    ...single,
+    summary: "Send a file as multipart upload",
+    description: "The extension decides whether it is sent as an image, video, audio or document. At most 100 MiB.",
+    upload: { contentType: "multipart/form-data", schema: FileMessage },
+    maxBytes: MAX_FORM_BODY,
+  },
 
-const sendDocument = route({
-  ...single,
-  path: "/v1/messages/send/document",
-  operationId: "sendDocument",
-  summary: "Send a file in base64 or by URL",
-  description: "The extension of `filename` decides whether it is sent as an image, video, audio or document. At " +
-    "most 35 MiB decoded.",
-  upload: { contentType: "application/json", schema: DocumentMessage },
-  maxBytes: MAX_DOCUMENT_BODY,
-});
+  sendDocument: {
+    at: "POST /v1/messages/send/document",
+    ...single,
+    summary: "Send a file in base64 or by URL",
+    description: "The extension of `filename` decides whether it is sent as an image, video, audio or document. At " +
+      "most 35 MiB decoded.",
+    upload: { contentType: "application/json", schema: DocumentMessage },
+    maxBytes: MAX_DOCUMENT_BODY,
+  },
 
-const sendSticker = route({
-  ...single,
-  path: "/v1/messages/send/sticker",
-  operationId: "sendSticker",
-  summary: "Send a sticker",
-  description: "A static or animated WebP image, in base64 or by URL. Other formats are refused, not converted.",
-  upload: { contentType: "application/json", schema: StickerMessage },
-  maxBytes: MAX_DOCUMENT_BODY,
-});
+  sendSticker: {
+    at: "POST /v1/messages/send/sticker",
+    ...single,
+    summary: "Send a sticker",
+    description: "A static or animated WebP image, in base64 or by URL. Other formats are refused, not converted.",
+    upload: { contentType: "application/json", schema: StickerMessage },
+    maxBytes: MAX_DOCUMENT_BODY,
+  },
 
-const sendVoice = route({
-  ...single,
-  path: "/v1/messages/send/voice",
-  operationId: "sendVoice",
-  summary: "Send a voice note",
-  description: "Opus audio in an Ogg file, in base64 or by URL. It is sent with its duration and waveform. Other " +
-    "formats are refused, not converted.",
-  upload: { contentType: "application/json", schema: VoiceMessage },
-  maxBytes: MAX_DOCUMENT_BODY,
+  sendVoice: {
+    at: "POST /v1/messages/send/voice",
+    ...single,
+    summary: "Send a voice note",
+    description: "Opus audio in an Ogg file, in base64 or by URL. It is sent with its duration and waveform. Other " +
+      "formats are refused, not converted.",
+    upload: { contentType: "application/json", schema: VoiceMessage },
+    maxBytes: MAX_DOCUMENT_BODY,
+  },
+
+  sendPdf: {
+    at: "POST /v1/message/send/pdf",
+    ...single,
+    access: "key_or_bearer",
+    summary: "Send a PDF",
+    description: "For invoicing systems. Sent by the account's first connected session. A file that is no PDF is " +
+      "refused. The key may also be sent as `Authorization: Bearer`.",
+    upload: { contentType: "application/json", schema: PdfMessage },
+    maxBytes: MAX_DOCUMENT_BODY,
+  },
 });
 
 const FILES_OF_KIND = [
-  { route: sendSticker, schema: StickerMessage, kind: "sticker", filename: "sticker.webp", mimetype: "image/webp" },
-  { route: sendVoice, schema: VoiceMessage, kind: "voice", filename: "voice.ogg", mimetype: "audio/ogg; codecs=opus" },
+  {
+    route: routes.sendSticker,
+    schema: StickerMessage,
+    kind: "sticker",
+    filename: "sticker.webp",
+    mimetype: "image/webp",
+  },
+  {
+    route: routes.sendVoice,
+    schema: VoiceMessage,
+    kind: "voice",
+    filename: "voice.ogg",
+    mimetype: "audio/ogg; codecs=opus",
+  },
 ] as const;
 
-const sendPdf = route({
-  ...single,
-  path: "/v1/message/send/pdf",
-  access: "key_or_bearer",
-  operationId: "sendPdf",
-  summary: "Send a PDF",
-  description: "For invoicing systems. Sent by the account's first connected session. A file that is no PDF is " +
-    "refused. The key may also be sent as `Authorization: Bearer`.",
-  upload: { contentType: "application/json", schema: PdfMessage },
-  maxBytes: MAX_DOCUMENT_BODY,
-});
-
-export const uploads = { routes: [sendFile, sendDocument, sendSticker, sendVoice, sendPdf], add: addUploads };
+export const uploads = { routes: Object.values(routes), add: addUploads };
 
 function addUploads(api: Api, sender: Sender, { media }: Services): void {
   const form = ({ account }: Caller) => ({ part: "file", media, accountId: account.id, maxBytes: MAX_FORM_FILE_BYTES });
   const document = (caller: Caller) => ({ ...form(caller), maxBytes: MAX_DOCUMENT_BYTES });
 
-  api.on(sendFile, async ({ c, caller }) => {
+  api.on(routes.sendFile, async ({ c, caller }) => {
     const upload = await readFormUpload(c.req.raw, { ...form(caller), schema: FileMessage });
     const { fields: { to, caption }, file, mimetype } = upload;
     const content = fileContent(file, { filename: safeFilename(upload.filename) ?? "file", mimetype, caption });
     return await sender.sendUpload({ c, caller }, upload, { to, content });
   });
 
-  api.on(sendDocument, async ({ c, caller }) => {
+  api.on(routes.sendDocument, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, { ...document(caller), schema: DocumentMessage });
     const { fields: { to, caption, fileUrl, filename: name }, file, mimetype } = upload;
     const filename = name && (safeFilename(name) ?? "file");
@@ -177,7 +186,7 @@ function addUploads(api: Api, sender: Sender, { media }: Services): void {
     });
   }
 
-  api.on(sendPdf, async ({ c, caller }) => {
+  api.on(routes.sendPdf, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, { ...document(caller), schema: PdfMessage });
     const { fields: { number: to, message, filename: name }, file } = upload;
     const given = safeFilename(name ?? PDF_NAME) ?? PDF_NAME;
