@@ -11,6 +11,7 @@ import { LINE, lineKeys } from "../line/rows.ts";
 import { openBucket } from "../media/bucket.ts";
 import { freeBytesOf } from "../ops/disk_reserve.ts";
 import { systemClock } from "../runtime.ts";
+import { storeKeys } from "../store/layers/rows.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import { hasData, silentRuntime, withFolder } from "./data.ts";
 import { localUrl } from "./settings.ts";
@@ -48,6 +49,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
   const readable: Check = [name, () => withFolder(config, (data) => checkAccounts(data, placeOf(config)))];
   const lines: Check = ["lines", () => withFolder(config, checkLines)];
   const time: Check = ["time", () => withFolder(config, checkTime)];
+  const log: Check = ["store log", () => withFolder(config, checkLog)];
   const backup: Check = ["backup", () => withFolder(config, checkBackup)];
   const webhooks: Check = ["webhook targets", () => withFolder(config, checkWebhooks)];
   const bucket: Check[] = media === null ? [] : [["bucket", () => checkBucket(media)]];
@@ -55,6 +57,7 @@ export async function checksOfData(config: Config): Promise<Check[]> {
     const rights: Check = ["file rights", () => checkRights(dataDir)];
     return [
       readable,
+      log,
       rights,
       ["disk space", () => checkDisk(config)],
       ...bucket,
@@ -100,6 +103,17 @@ async function checkTime({ kv }: DataFolder): Promise<Found> {
   const text = `last confirmed at ${new Date(value).toISOString()}`;
   if (systemClock.now() - value <= CONFIRMED_LATE_MS) return well(text);
   return well(text, "if a gateway has run since, the clock jumped ahead: check it, nothing expires or is deleted");
+}
+
+/** How long a log that was missing at a start is a fault. */
+const LOG_MISSING_MS = 7 * 86_400_000;
+
+async function checkLog({ kv }: DataFolder): Promise<Found> {
+  const { value } = await kv.get(storeKeys.logMissing());
+  if (value === null) return well("was there after every kill");
+  const text = `paloma.db-wal was missing at ${new Date(value).toISOString()}, with what was committed last before`;
+  if (systemClock.now() - value > LOG_MISSING_MS) return well(text);
+  return bad(text, "send again what GET /v1/messages lacks; copy and move the files of a store together");
 }
 
 async function checkBackup({ kv, accounts }: DataFolder): Promise<Found> {

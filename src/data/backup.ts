@@ -188,6 +188,7 @@ async function assertNoStore(store: string, engine: FileEngine): Promise<void> {
         "move it away, with what else is left of that store, or restore into an empty folder",
     );
   }
+  await engine.forget(store);
 }
 
 /** Writes a file under a temporary name, syncs it to disk, and only then renames it. */

@@ -8,6 +8,7 @@ import { oldestWaiting } from "../message/queue/across_lines.ts";
 import { aheadMs, type Clock, type Runtime } from "../runtime.ts";
 import { webhookKeys } from "../webhook/rows.ts";
 import type { Kv } from "../store/kv.ts";
+import { storeKeys } from "../store/layers/rows.ts";
 import type { Network } from "../whatsapp/network.ts";
 
 /** Waiting retries are counted up to this number, because each costs the read of a row. */
@@ -67,6 +68,11 @@ export function addGauges(
     "paloma_last_backup_timestamp_seconds",
     "When the last backup was made, Unix seconds; 0 if none was",
     async () => ((await kv.get(dataKeys.backedUpAt())).value ?? 0) / 1000,
+  );
+  metrics.gauge(
+    "paloma_store_log_missing_timestamp_seconds",
+    "When the store was last opened without the log of a killed process, Unix seconds; 0 if never",
+    async () => ((await kv.get(storeKeys.logMissing())).value ?? 0) / 1000,
   );
   metrics.gauge("paloma_messages_queued", "Messages waiting in the queues of all lines", queuedCount);
   metrics.gauge(

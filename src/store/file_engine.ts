@@ -16,6 +16,8 @@ export interface FileEngine {
   watch(path: string): FileWatch;
   /** The engine's side files of an open store, which a killed process leaves behind. */
   leftovers(path: string): readonly string[];
+  /** Forgets the store that is no longer at `path`, before another one takes its place. */
+  forget(path: string): Promise<unknown>;
   /** Begins an archive in the empty file at `path`. */
   createArchive(path: string): ArchiveWriter;
   /** Opens an archive; null if the file is not one. */

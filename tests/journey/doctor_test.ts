@@ -1,8 +1,14 @@
 /** `paloma doctor` where all is well, and where it is not. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import type { Json } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import { denoKvFiles } from "../../src/store/deno_kv/file_engine.ts";
+import { Change } from "../../src/store/kv.ts";
+import { storeKeys } from "../../src/store/layers/rows.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { s3Program, startS3 } from "../support/s3_server.ts";
+import { silentRuntime } from "../support/runtime.ts";
 import { onStage, type Stage } from "../support/stage.ts";
 import { tempFolder } from "../support/temp_folder.ts";
 
@@ -29,6 +35,9 @@ onStage("the doctor finds nothing beside a gateway that works", async (stage) =>
 
 onStage("the doctor says of each trouble what to do", async (stage) => {
   await Deno.chmod(stage.dataDir, 0o755);
+  const kv = await denoKvFiles.open(join(stage.dataDir, "paloma.db"), { runtime: silentRuntime() });
+  await kv.commit(new Change().set(storeKeys.logMissing(), systemClock.now()));
+  kv.close();
   await stage.api.call("POST", "/webhooks", { url: "http://127.0.0.1:1099/hook", events: ["message.sent"] });
   const findings = await doctor(stage, {
     PALOMA_PORT: "1",
@@ -39,6 +48,7 @@ onStage("the doctor says of each trouble what to do", async (stage) => {
   for (
     const [check, detail, hint] of [
       ["settings", /ignored: PALOMA_TRUSTED_PROXY$/, /--help/],
+      ["store log", /^paloma\.db-wal was missing at 20/, /^send again what GET \/v1\/messages lacks/],
       ["file rights", /can be read by other users/, /^chmod 700 /],
       ["disk space", /sends are refused below .* files below /, /free up space/],
       ["gateway", /does not answer/, /PALOMA_PORT/],

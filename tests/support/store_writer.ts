@@ -3,7 +3,7 @@
  * and says on stdout what was acknowledged: `done N` a row, `failed CODE` at the end, then `readable N` and leaves.
  */
 import { Change, type Kv, StoreError } from "../../src/store/kv.ts";
-import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
+import { denoKvFiles } from "../../src/store/deno_kv/file_engine.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { testRuntime } from "./runtime.ts";
 
@@ -26,7 +26,7 @@ async function write(kv: Kv): Promise<void> {
 }
 
 try {
-  const opened = kv = await openDenoKv(path, { runtime: systemRuntime(testRuntime().log) });
+  const opened = kv = await denoKvFiles.open(path, { runtime: systemRuntime(testRuntime().log) });
   await Promise.all(Array.from({ length: WRITERS }, () => write(opened)));
 } catch (error) {
   say(`failed ${error instanceof StoreError ? error.code : String(error)}`);

@@ -3,18 +3,36 @@ import { DatabaseSync } from "node:sqlite";
 import { unlessMissing } from "../../base/files.ts";
 import { type Clock, sleep } from "../../runtime.ts";
 import type { FileEngine, FileLock, FileWatch } from "../file_engine.ts";
-import { StoreError } from "../kv.ts";
+import { Change, StoreError } from "../kv.ts";
+import { storeKeys } from "../layers/rows.ts";
 import { createArchive, openArchive } from "./archive.ts";
 import { openDenoKv, storeError } from "./deno_kv.ts";
+import { isLogMissing, LOG, MARK, mark, unmark } from "./open_mark.ts";
 
 export const denoKvFiles: FileEngine = {
   async open(path, options) {
-    await assertSound(path, options.runtime.clock);
-    return await openDenoKv(path, options);
+    const { clock, log } = options.runtime;
+    const isMissing = await isLogMissing(path);
+    await assertSound(path, clock);
+    const kv = await openDenoKv(path, options);
+    await mark(path);
+    if (isMissing) {
+      log.error(
+        { path: path + LOG },
+        "the store's log was removed after a kill: what was accepted, received and reported last may be lost",
+      );
+      await kv.commit(new Change().set(storeKeys.logMissing(), clock.now())).catch(() => {});
+    }
+    const close = () => {
+      kv.close();
+      unmark(path);
+    };
+    return { ...kv, close };
   },
   tryLock,
   watch,
-  leftovers: (path) => ["-wal", "-shm", "-journal"].map((suffix) => path + suffix),
+  leftovers: (path) => [LOG, "-shm", "-journal"].map((suffix) => path + suffix),
+  forget: (path) => unlessMissing(Deno.remove(path + MARK)),
   createArchive,
   openArchive,
   storeError,
@@ -92,7 +110,7 @@ async function sizeOf(path: string): Promise<number | null> {
 
 function walOf(path: string): number {
   try {
-    return Deno.statSync(`${path}-wal`).size;
+    return Deno.statSync(path + LOG).size;
   } catch {
     return 0;
   }

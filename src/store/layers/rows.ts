@@ -1,4 +1,4 @@
-/** The store's own rows, which nothing above it reads. */
+/** The store's own rows; only `logMissing` is read above it. */
 import { type Key, key, prefix } from "../kv.ts";
 
 /** A blob's row: the key of the value that it holds, and its number of chunks. */
@@ -16,6 +16,8 @@ export interface RingRow {
 export const storeKeys = {
   /** Never has a value: deleting it succeeds once the file can be written. */
   probe: () => key<never>("store", "probe"),
+  /** When the store was last opened without the log that it should have had, Unix ms. */
+  logMissing: () => key<number>("store", "log_missing"),
   /** The highest instance number drawn so far. */
   instances: () => key<number>("store", "chunk_writers"),
   /** Marks chunks that are being written ahead of a commit; the value is the time of the last write, Unix ms. */

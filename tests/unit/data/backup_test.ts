@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { basename, dirname, join } from "node:path";
 import { AlreadyRunning, type DataPaths, lockGateway } from "../../../src/data/data_folder.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
+import { exists } from "../../../src/base/files.ts";
 import { backup as backupWith, BackupError, restore as restoreWith } from "../../../src/data/backup.ts";
 import { openSealedFile } from "../../../src/data/sealed_file.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
@@ -194,6 +195,7 @@ Deno.test("what a killed gateway left beside its store is never mixed into a res
 
     for (const suffix of ["-wal", "-shm"]) await Deno.remove(fresh.store + suffix);
     await restore(copy, fresh);
+    assert.ok(!await exists(`${fresh.store}-open`), "the restored store lacks no log");
     await withStore(fresh, async (kv) => assert.equal((await kv.get(["k"])).value, "as backed up"));
   }));
 

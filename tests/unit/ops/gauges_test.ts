@@ -6,6 +6,7 @@ import { positionAt } from "../../../src/message/queue/place.ts";
 import { makeMetrics, type Metrics } from "../../../src/ops/metrics.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, StoreError } from "../../../src/store/kv.ts";
+import { storeKeys } from "../../../src/store/layers/rows.ts";
 import { connectedWorld } from "../../support/line_world.ts";
 
 function gaugesOf({ kv, network, runtime, supervisor }: Awaited<ReturnType<typeof connectedWorld>>): Metrics {
@@ -21,6 +22,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
   const retries = new Change();
   for (const order of ["a", "b", "c"]) retries.set(webhookKeys.dueAttempt("whk_1", world.clock.now(), order), 2);
   retries.add(eventKeys.eventBytes("acc_2"), 5_000_000).add(eventKeys.eventBytes("acc_3"), 2_000_000);
+  retries.set(storeKeys.logMissing(), 1_768_000_000_000);
   await world.kv.commit(retries);
   await world.clock.advance(2_000);
   world.clock.jump(2 * 3_600_000);
@@ -38,6 +40,7 @@ Deno.test("the gauges tell lines by status, what waits, and the memory", async (
       'paloma_whatsapp_web_version{version="2.3000.1 (setting)"} 1',
       "paloma_whatsapp_web_version_age_seconds 0",
       "paloma_last_backup_timestamp_seconds 0",
+      "paloma_store_log_missing_timestamp_seconds 1768000000",
       "paloma_messages_queued 0",
       "paloma_webhook_retries_waiting 3",
       "paloma_event_bytes_most 5000000",
