@@ -29,7 +29,7 @@ export function addPanel(app: Hono<ApiEnv>, deps: PanelDeps): void {
   addLive(parts);
   addOperatorPages(parts);
   addMaintenance(parts);
-  addPages(app);
+  addPages(app, async (c) => (await parts.guard.visitorOf(c))?.person ?? null);
   // Relative, so that it also works below a proxy's path.
   app.get("/", (c) => isBrowser(c.req.raw.headers) ? c.redirect("panel") : c.notFound());
 }

@@ -10,18 +10,41 @@ import hooks from "preact/hooks" with { type: "text" };
 import type { ApiContext, ApiEnv } from "../http/api/route.ts";
 import { giveFile, PAGE_HEADERS, type StaticFile, staticFile } from "../http/api/static_file.ts";
 import { shipped } from "../shipped.ts";
+import type { Person } from "./rows.ts";
+import { find, OPEN, pagesOf } from "./web/routes.js";
 
 const FOLDER = shipped("src/panel/web");
 const ASSETS = "/panel/assets";
 
-/** The modules of npm packages, by path, because a browser cannot resolve bare names. */
-const LIBRARIES: Readonly<Record<string, string>> = {
-  "preact.js": preact,
-  "hooks.js": hooks.replaceAll(/from\s*"preact"/g, 'from"./preact.js"'),
-  "htm.js": htm,
-};
+/**
+ * The npm packages as one module, because a browser can neither resolve bare names nor ask for many files at a time. Each
+ * has a scope of its own: their short names are the same.
+ */
+const LIBRARIES = [
+  `const preact = ${inScope(preact)}, hooks = ${inScope(hooks)};`,
+  `export const htm = ${inScope(htm)};`,
+  "export const { h, render } = preact;",
+  "export const { useCallback, useEffect, useLayoutEffect, useRef, useState } = hooks;",
+].join("\n");
 
-export function addPages(app: Hono<ApiEnv>): void {
+/** Returns an expression for what a minified module exports: its one default, or an object. */
+function inScope(code: string): string {
+  const given = code.replace(
+    /^import\{(\w+) as (\w+)\}from"preact";/,
+    "const {$1:$2}=preact;",
+  ).replace("export default ", "return ");
+  const inside = given.replace(
+    /export\{([^}]+)\}/,
+    (_, names: string) => `return{${names.replaceAll(/(\w+) as (\w+)/g, "$2:$1")}}`,
+  );
+  return `(() => {${inside}\n})()`;
+}
+
+/** `readerOf` resolves to whoever is signed in in the browser that asks. */
+export function addPages(
+  app: Hono<ApiEnv>,
+  readerOf: (c: ApiContext) => Promise<Pick<Person, "accountId" | "role"> | null>,
+): void {
   const files = new Map<string, StaticFile>();
   async function kept(name: string, read: () => Promise<string | null>): Promise<StaticFile | null> {
     const known = files.get(name);
@@ -46,11 +69,17 @@ export function addPages(app: Hono<ApiEnv>): void {
     // How deep below `/panel` the browser's URL is.
     const depth = c.req.path.split("/").length - 2;
     const root = depth === 0 ? "panel/" : "../".repeat(depth - 1) || "./";
-    const found = await kept(
-      `${root}index.html`,
-      async () => (await Deno.readTextFile(join(FOLDER, "index.html"))).replaceAll("{root}", root),
-    );
-    return giveFile(c, found!, PAGE_HEADERS);
+    const reader = await readerOf(c);
+    const { module = null, first = [] } = find(
+      reader ? pagesOf({ operator: reader.accountId === null, role: reader.role }) : OPEN,
+      c.req.path.slice("/panel".length),
+    ) ??
+      {};
+    const found = await kept(`${root}${module}.html`, () => documentOf(module, root));
+    const link = first.map((path: string) => `<${root}api${path}>; rel=preload; as=fetch; crossorigin`).join();
+    // A filtered list asks for something else, and would take this answer once its filter is gone.
+    const isAsked = link !== "" && !c.req.raw.url.includes("?");
+    return giveFile(c, found!, { ...PAGE_HEADERS, ...(isAsked && { link }) });
   };
   app.get("/panel", page);
   app.get("/panel/*", async (c, next) => {
@@ -60,11 +89,30 @@ export function addPages(app: Hono<ApiEnv>): void {
   });
 }
 
+/** The document names all modules that its page needs, so that nobody waits for one round trip after another. */
+async function documentOf(page: string | null, root: string): Promise<string> {
+  const modules = new Set<string>();
+  for (const entry of ["main.js", ...(page === null ? [] : [`pages/${page}.js`])]) await addModules(modules, entry);
+  const links = [...modules].map((name) => `<link rel="modulepreload" href="{root}assets/${name}">`).join("\n    ");
+  const text = await Deno.readTextFile(join(FOLDER, "index.html"));
+  return text.replace("{modules}", links).replaceAll("{root}", root);
+}
+
+/** Adds the module with this path below `web`, and those that it imports. */
+async function addModules(modules: Set<string>, name: string): Promise<void> {
+  if (modules.has(name)) return;
+  modules.add(name);
+  for (const [, imported] of (await readAsset(name))!.matchAll(/\bfrom ?"(\.[^"]+)"/g)) {
+    await addModules(modules, join(name, "..", imported!));
+  }
+}
+
 async function readAsset(name: string): Promise<string | null> {
-  const library = /^lib\/(.*)$/.exec(name)?.[1];
-  if (library) return LIBRARIES[library] ?? null;
+  if (name === "lib.js") return LIBRARIES;
   try {
-    return await Deno.readTextFile(join(FOLDER, name));
+    const text = await Deno.readTextFile(join(FOLDER, name));
+    // One file, because each costs a slow line as much as a large one.
+    return name === "panel.css" ? await Deno.readTextFile(shipped("src/http/docs/web/theme.css")) + text : text;
   } catch {
     return null;
   }

@@ -48,7 +48,7 @@ withExecutable("the executable carries panel and reference with all that they lo
     for (const page of ["/panel", "/docs"]) await load(new URL(page, baseUrl), loaded);
     const files = [...loaded].map((url) => new URL(url).pathname);
     for (
-      const file of ["/docs/theme.css", "/docs/samples.js", "/panel/assets/main.js", "/panel/assets/lib/preact.js"]
+      const file of ["/docs/theme.css", "/docs/samples.js", "/panel/assets/main.js", "/panel/assets/lib.js"]
     ) {
       assert.ok(files.includes(file), `${file} is not among ${files}`);
     }

@@ -50,7 +50,8 @@ export async function call(method, below, { body, once, form, signal = asking.si
       method,
       signal: AbortSignal.any([signal, ...timeout]),
       headers: {
-        "x-paloma-panel": "1",
+        // Reads have no header: the document asks for the first ones ahead, with none.
+        ...(method !== "GET" && { "x-paloma-panel": "1" }),
         ...(body !== undefined && { "content-type": "application/json" }),
         ...(once && { "idempotency-key": once }),
       },

@@ -1,10 +1,7 @@
 // Preact with tagged templates, in which all components are written, and values to which they can subscribe.
-import { h } from "./lib/preact.js";
-import { useEffect, useState } from "./lib/hooks.js";
-import htm from "./lib/htm.js";
+import { h, htm, useEffect, useState } from "./lib.js";
 
-export { render } from "./lib/preact.js";
-export { useCallback, useEffect, useLayoutEffect, useRef, useState } from "./lib/hooks.js";
+export { render, useCallback, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 export const html = htm.bind(h);
 
 /** Returns a value to which components can subscribe. */

@@ -1,5 +1,4 @@
 // Texts in the reader's language. The English sentence is the key; each language is one file that maps it.
-import SAID from "./lang/said.js";
 import { makeStore } from "./html.js";
 
 export const LANGUAGES = { en: "English", es: "Español", pt: "Português" };
@@ -7,6 +6,8 @@ const KEY = "paloma.language";
 /** The language code. A change redraws everything. */
 export const language = makeStore("en");
 let words = {};
+/** What the gateway says: each sentence, with its words and the names of its blanks in turn. None in English. */
+let sentences = [];
 
 const saved = () => {
   try {
@@ -17,7 +18,10 @@ const saved = () => {
 };
 
 export async function setLanguage(code, remember = false) {
-  words = code === "en" ? {} : (await import(`./lang/${code}.js`)).default;
+  const files = code === "en" ? [] : [`./lang/${code}.js`, "./lang/said.js"];
+  const [translated, said] = await Promise.all(files.map((file) => import(file)));
+  words = translated?.default ?? {};
+  sentences = (said?.default ?? []).map((sentence) => [sentence, sentence.split(/\{(\w+)\}/)]);
   document.documentElement.lang = code;
   if (remember) localStorage.setItem(KEY, code);
   language.set(code);
@@ -38,9 +42,6 @@ export function t(sentence, values = {}) {
 export function tn(one, many, n) {
   return t(n === 1 ? one : many, { n: number(n) });
 }
-
-/** Each sentence, with its words and the names of its blanks in turn. */
-const sentences = SAID.map((sentence) => [sentence, sentence.split(/\{(\w+)\}/)]);
 
 /** Returns the texts that fill the blanks of a sentence; null if the text is another sentence. */
 function blanksIn(text, [beginning, ...rest]) {

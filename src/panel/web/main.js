@@ -4,71 +4,10 @@ import { Frame, Offline } from "./frame.js";
 import { html, render, useEffect, useLayoutEffect, useRef, useState, useStore } from "./html.js";
 import { language, startLanguage, t } from "./i18n.js";
 import { follow } from "./live.js";
-import { go, href, match, place } from "./router.js";
+import { go, href, place } from "./router.js";
+import { find, OPEN, pagesOf } from "./routes.js";
 import { startTheme } from "./theme.js";
 import { Loading, Title, Toasts } from "./ui.js";
-
-/**
- * `[path, module, export, params]`. A page's module is loaded when the page is first opened. The page is created anew
- * when `params` (by default all of the path's) change.
- */
-const OPEN = [
-  ["/sign-in", "sign_in", "SignIn"],
-  ["/welcome", "sign_in", "Welcome"],
-  ["/link-line", "link_line", "LinkLine"],
-  ["/passkey-signed", "link_line", "PasskeySigned"],
-];
-/** The pages of everybody in an account, agents included. */
-const ANSWERING = [
-  ["/me", "me", "Me"],
-  ["/accounts/:account/messages", "messages", "Messages"],
-  ["/accounts/:account/messages/:message", "messages", "Message"],
-  ["/accounts/:account/chats", "chats", "Chats", ["account"]],
-  ["/accounts/:account/chats/:line", "chats", "Chats", ["account"]],
-  ["/accounts/:account/chats/:line/:chat", "chats", "Chats", ["account"]],
-  ["/accounts/:account/send", "send", "Send"],
-  ["/accounts/:account/templates", "templates", "Templates"],
-  ["/accounts/:account/approvals", "approvals", "Approvals"],
-];
-const INSIDE = [
-  ["/accounts/:account", "overview", "Overview"],
-  ["/accounts/:account/lines", "lines", "Lines"],
-  ["/accounts/:account/lines/:line", "line", "Line"],
-  ["/accounts/:account/bulks", "bulks", "Bulks"],
-  ["/accounts/:account/bulks/new", "new_bulk", "NewBulk"],
-  ["/accounts/:account/bulks/:bulk", "bulks", "Bulk"],
-  ["/accounts/:account/webhooks", "webhooks", "Webhooks"],
-  ["/accounts/:account/webhooks/:webhook", "webhook", "Webhook"],
-  ["/accounts/:account/events", "events", "Events"],
-  ["/accounts/:account/opt-outs", "opt_outs", "OptOuts"],
-  ["/accounts/:account/key", "key", "Key"],
-  ["/accounts/:account/people", "people", "People"],
-];
-const OPERATORS = [
-  ["/gateway", "gateway", "Gateway"],
-  ["/gateway/accounts", "gateway_accounts", "Accounts"],
-  ["/gateway/plans", "gateway_plans", "Plans"],
-  ["/gateway/lines", "lines", "AllLines"],
-  ["/gateway/deliveries", "gateway", "Deliveries"],
-  ["/gateway/people", "people", "Operators"],
-  ["/gateway/audit", "gateway_audit", "AuditLog"],
-  ["/gateway/maintenance", "maintenance", "Maintenance"],
-];
-
-function find(routes, pathname) {
-  for (const [pattern, module, name, own] of routes) {
-    const params = match(pattern, pathname);
-    if (params) {
-      return {
-        module,
-        name,
-        params,
-        key: JSON.stringify((own ?? Object.keys(params)).map((it) => params[it])),
-      };
-    }
-  }
-  return null;
-}
 
 /** Returns the component of a page once its module is loaded, else null. */
 function usePage(route) {
@@ -97,13 +36,6 @@ function usePage(route) {
 
 const home = ({ operator, role, accountId }) =>
   operator ? "/gateway" : `/accounts/${accountId}${role === "agent" ? "/chats" : ""}`;
-
-/** The pages that the person may open. */
-const pagesOf = (person) => [
-  ...ANSWERING,
-  ...(person?.role === "agent" ? [] : INSIDE),
-  ...(person?.operator ? OPERATORS : []),
-];
 
 function App() {
   const at = useStore(place);
@@ -170,9 +102,6 @@ const icon = new URL("icon.svg", import.meta.url).href;
 document.querySelector('link[rel="icon"]').href = icon;
 
 startTheme();
-// The page's module comes meanwhile: on a slow line each round trip counts.
-const ahead = find([...OPEN, ...ANSWERING, ...INSIDE, ...OPERATORS], place.get().split("?")[0]);
-if (ahead) import(`./pages/${ahead.module}.js`).catch(() => {});
 const languageStarted = startLanguage();
 const start = () =>
   loadSession().catch((error) => {

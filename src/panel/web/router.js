@@ -85,18 +85,3 @@ export function useToken() {
   }, []);
   return location.hash.slice(1);
 }
-
-/**
- * Returns the values for the pattern's names, as in `/accounts/:account/lines/:id`; null if the path does not match.
- */
-export function match(pattern, pathname) {
-  const names = [];
-  const source = pattern.replaceAll(/:(\w+)/g, (_, name) => names.push(name) && "([^/]+)");
-  const found = new RegExp(`^${source}/?$`).exec(pathname);
-  try {
-    return found && Object.fromEntries(names.map((name, i) => [name, decodeURIComponent(found[i + 1])]));
-  } catch {
-    // The path has a malformed percent encoding.
-    return null;
-  }
-}

@@ -1,6 +1,9 @@
 /** The panel's pages, read as text: every sentence is there in every language. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { Hono } from "@hono/hono";
+import type { ApiEnv } from "../../../src/http/api/route.ts";
+import { addPages } from "../../../src/panel/web.ts";
 import es from "../../../src/panel/web/lang/es.js";
 import pt from "../../../src/panel/web/lang/pt.js";
 import said from "../../../src/panel/web/lang/said.js";
@@ -41,16 +44,34 @@ Deno.test("what the panel translates of the gateway's words the gateway says, in
   assert.deepEqual(said.filter((sentence) => !isSaid(sentence)), []);
 });
 
-Deno.test("the document names every module that the first one imports: nobody waits for one round trip after another", async () => {
-  const wanted = new Set<string>();
-  async function follow(name: string): Promise<void> {
-    if (wanted.has(name)) return;
-    wanted.add(name);
-    if (name.startsWith("lib/")) return;
-    const text = await Deno.readTextFile(join(WEB, name));
-    for (const [, imported] of text.matchAll(/\bfrom "\.\/([^"]+)"/g)) await follow(imported!);
+Deno.test("the document names all that its page loads: nobody waits for one round trip after another", async () => {
+  const app = new Hono<ApiEnv>();
+  let reader: Parameters<typeof addPages>[1] = () => Promise.resolve({ accountId: "acc_1" });
+  addPages(app, (c) => reader(c));
+  const assets = "http://localhost/panel/assets/";
+  const at = async (path: string) => {
+    const url = `http://localhost/panel/${path}`;
+    const response = await app.request(url);
+    const named = (await response.text()).matchAll(/(?:modulepreload"|script type="module").*?="([^"]+)"/g);
+    const link = response.headers.get("link") ?? "";
+    return {
+      modules: [...named].map(([, name]) => new URL(name!, url).href.replace(assets, "")),
+      first: [...link.matchAll(/<([^>]+)>/g)].map(([, name]) => new URL(name!, url).pathname),
+    };
+  };
+  const { modules, first } = await at("accounts/acc_1/chats");
+  const wanted = new Set(["main.js", "pages/chats.js"]);
+  for (const name of wanted) {
+    const text = await (await app.request(assets + name)).text();
+    for (const [, imported] of text.matchAll(/\bfrom "(\.[^"]+)"/g)) wanted.add(join(name, "..", imported!));
   }
-  await follow("main.js");
-  const named = (await Deno.readTextFile(join(WEB, "index.html"))).matchAll(/assets\/([^"]+\.js)"/g);
-  assert.deepEqual([...named].map(([, name]) => name!).sort(), [...wanted].sort());
+  assert.ok(wanted.has("pages/turn.js") && wanted.has("lib.js"));
+  assert.deepEqual([...new Set(modules)].sort(), [...wanted].sort());
+  assert.deepEqual(first, ["/panel/api/accounts/acc_1/v1/sessions"]);
+  assert.deepEqual((await at("accounts/acc_1/messages?status=failed")).first, []);
+  // What a person may not open, nothing is asked for.
+  reader = () => Promise.resolve({ accountId: "acc_1", role: "agent" });
+  assert.deepEqual((await at("accounts/acc_1/lines")).first, []);
+  reader = () => Promise.resolve(null);
+  assert.deepEqual((await at("accounts/acc_1/chats")).first, []);
 });

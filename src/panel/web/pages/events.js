@@ -24,6 +24,8 @@ export function Events({ account }) {
       if (feed.current === null) {
         const { data } = await call("GET", `/accounts/${account}/events`);
         feed.current ??= { after: data[0]?.id ?? "", events: data };
+        // Shown at once: what happens from now on is told.
+        return feed.current.events;
       }
       for (let page = 1, more = true; more; page++) {
         const from = feed.current;

@@ -1,2 +1,0 @@
-// As preact.js.
-export * from "preact/hooks";

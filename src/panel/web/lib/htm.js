@@ -1,2 +1,0 @@
-// As preact.js.
-export { default } from "htm";
