@@ -20,7 +20,7 @@ const PUT_TOGETHER = [
   "http/docs/web/find.js",
   "http/resources/events.ts",
   "panel/api/roles.ts",
-  "panel/web/router.js",
+  "panel/web/routes.js",
   "verification/code.ts",
   "whatsapp/person.ts",
 ];

@@ -40,9 +40,13 @@ const never = new Promise(() => {});
 
 /**
  * Calls `/panel/api…`; resolves to the JSON of the answer, and never once the signal is aborted. `once`, an idempotency
- * key, makes a repetition harmless.
+ * key, makes a repetition harmless. `json` is a body in parts that are JSON together.
  */
-export async function call(method, below, { body, once, form, signal = asking.signal } = {}) {
+export async function call(
+  method,
+  below,
+  { body, json = body && [JSON.stringify(body)], once, form, signal = asking.signal } = {},
+) {
   const timeout = form ? [] : [AbortSignal.timeout(method === "GET" ? READ_MS : DONE_MS)];
   let response;
   try {
@@ -52,10 +56,10 @@ export async function call(method, below, { body, once, form, signal = asking.si
       headers: {
         // Reads have no header: the document asks for the first ones ahead, with none.
         ...(method !== "GET" && { "x-paloma-panel": "1" }),
-        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(json && { "content-type": "application/json" }),
         ...(once && { "idempotency-key": once }),
       },
-      body: form ?? (body === undefined ? undefined : JSON.stringify(body)),
+      body: form ?? (json && new Blob(json)),
     });
   } catch {
     if (signal.aborted) return await never;

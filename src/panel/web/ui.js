@@ -59,14 +59,16 @@ const newKey = () => crypto.randomUUID?.() ?? String(Math.random()).slice(2) + D
 const ofFile = (_, value) => value instanceof File ? [value.name, value.size, value.lastModified] : value;
 
 /**
- * Returns `post(path, { body, form })` for the API. A request keeps its idempotency key until it is answered, so
+ * Returns `post(path, { body, json, form })` for the API. A request keeps its idempotency key until it is answered, so
  * repeating it does nothing twice; a different request gets a new key.
  */
 export function usePost(account) {
   const last = useRef({});
   return async (path, options) => {
-    const request = JSON.stringify([path, options.body ?? [...options.form]], ofFile);
-    if (last.current.request !== request) last.current = { request, key: newKey() };
+    const request = [path, ...options.json ?? [JSON.stringify(options.body ?? [...options.form], ofFile)]];
+    const { request: before, key } = last.current;
+    const isSame = before?.length === request.length && request.every((part, i) => part === before[i]);
+    last.current = { request, key: isSame ? key : newKey() };
     const answer = await api(account, "POST", path, { ...options, once: last.current.key });
     last.current = {};
     return answer;

@@ -13,6 +13,8 @@ const MOST_ROWS = 10_000;
 const MOST_BYTES = 30 * 1024 * 1024;
 /** The gateway refuses a longer recipient. */
 const MOST_RECIPIENT = 101;
+/** Messages written at a time, between which the page draws and hears its keys. */
+const SLICE = 500;
 const ROWS_SHOWN = 3;
 const FAULTS_SHOWN = 100;
 const TEXT = "";
@@ -119,14 +121,21 @@ function Filled({ account, file: { columns, rows, to: likely } }) {
   const good = rows.filter((row) => !faults.has(row));
 
   const send = async ({ sessionId, when }) => {
-    const messages = good.map((row) => {
+    const messageOf = (row) => {
       const values = valuesOf(row);
       const recipient = { to: row.cells[to] };
       if (!template) return { ...recipient, text: fill(text, values) };
       return { ...recipient, template: template.name, language: template.language, variables: values };
-    });
-    const sendAt = when ? { sendAt: new Date(when).toISOString() } : {};
-    const { bulkId } = await post("/messages/send/bulk", { body: { sessionId, messages, ...sendAt } });
+    };
+    const head = JSON.stringify({ sessionId, ...(when && { sendAt: new Date(when).toISOString() }) });
+    const json = [`${head.slice(0, -1)},"messages":[`];
+    for (let i = 0; i < good.length; i += SLICE) {
+      const messages = JSON.stringify(good.slice(i, i + SLICE).map(messageOf));
+      json.push((i > 0 ? "," : "") + messages.slice(1, -1));
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    json.push("]}");
+    const { bulkId } = await post("/messages/send/bulk", { json });
     go(`/accounts/${account}/bulks/${bulkId}`);
   };
   const isReady = found && good.length > 0 && missing.length === 0;
