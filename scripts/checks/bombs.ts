@@ -1,80 +1,258 @@
 /**
- * Small inputs that unpack to large ones, or hold very many members, at 1, 2, 10 and 100 times the size that once ended
- * a gateway: parts of a history, files of settings, messages that a phone resends, pages of a link's preview. Each goes
- * through the code that reads it in a gateway, in this process. Exits 0 if the event loop was never held for more than
- * 100 ms and memory never grew by more than 150 MB, else 1.
+ * Small inputs that unpack to large ones, or hold very many members, at 2, 10 and 100 times the size that once held or
+ * ended a gateway. A simulated phone sends each of them three times to a line of a real gateway, while another account's
+ * lines write to each other. A JSON row each: how long the gateway's event loop was held, how far its memory rose, what the
+ * neighbours' messages took of what they take without, and whether the line still receives. Exits 1 where a promise is
+ * broken.
  */
 import { Buffer } from "node:buffer";
-import { deflateSync } from "node:zlib";
-import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
-import { makeReadOutside } from "../../src/inspect/inspector.ts";
-import { headOf } from "../../src/message/link_preview.ts";
+import { createServer } from "node:http";
+import { constants, deflateRawSync } from "node:zlib";
+import { proto } from "@whiskeysockets/baileys";
+import { dataFolder } from "../../src/app.ts";
+import { listenOn } from "../../src/base/listening.ts";
+import { httpClient, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
-import { decode, type DecodeContext } from "../../src/whatsapp/baileys/incoming/decode.ts";
+import { sendFile } from "../../src/sandbox/phone/attachment.ts";
+import { palomaArguments, type RunningGateway, startProgram } from "../../tests/support/gateway_process.ts";
+import { type LinkedLine, openStageWith, type Stage } from "../../tests/support/stage.ts";
+import { silentRuntime } from "../../tests/support/runtime.ts";
+import { dataConfigOf } from "../../tests/support/test_store.ts";
+import { until } from "../../tests/support/until.ts";
+import { parsed, scriptCommand } from "../command.ts";
+import { percentile } from "../bench/measure.ts";
+import type { GatewayLoad } from "../bench/watch_load.ts";
 
+const [LINE, ANA, ONE, OTHER] = ["4915560000041", "4917560000041", "4915560000042", "4915560000043"] as const;
 const MOST_HELD_MS = 100;
-const MOST_GROWN_BYTES = 150 * 1024 ** 2;
-const LOOK_MS = 5;
-const readOutside = makeReadOutside({ clock: systemClock });
-const context = {
-  me: { id: "551:1@s.whatsapp.net" },
-  clock: systemClock,
-  isLost: () => Promise.resolve(false),
-} as Partial<DecodeContext> as DecodeContext;
+const MOST_GROWN_MB = 150;
+const MOST_SLOWER = 2;
+const EXPLOSIONS = 3;
+const TRIPS = 30;
+/** The network's frames hold 16 MB, and a file that is read 64 MB. */
+const LONGEST_FRAME = 15_000_000;
+const LONGEST_FILE = 66_000_000;
 
-/** Makes each bomb in the given size, and explodes it. */
-const BOMBS: Record<string, (times: number) => () => Promise<unknown>> = {
-  /** At 1: 2 MB of empty conversations. */
-  history(times) {
-    const packed = deflateSync(Buffer.alloc(2_000_000 * times, Buffer.from([0x12, 0])));
-    return () => readOutside({ read: "history" }, packed, "ses_1");
-  },
-  /** At 1: 640 KB of empty records; a file has 64 MB at most. */
-  settings(times) {
-    const bytes = Buffer.alloc(640_000 * times, Buffer.from([0x0a, 0]));
-    return () => readOutside({ read: "settings", form: "mutations", wanted: [] }, bytes, "ses_1");
-  },
-  /** At 1: 200 messages; a frame of the network holds no more than 16 MB. */
-  resends(times) {
-    const webMessageInfoBytes = proto.WebMessageInfo.encode({ key: { remoteJid: "1@lid", id: "A" } }).finish();
-    const result = { placeholderMessageResendResponse: { webMessageInfoBytes } };
-    const answer = { peerDataOperationResult: new Array(200 * times).fill(result) };
-    const protocolMessage = { peerDataOperationRequestResponseMessage: answer };
-    const plaintext = encodeWAMessage(proto.Message.fromObject({ protocolMessage }));
-    const attrs = { id: "P", from: "551@s.whatsapp.net", t: "1768478400", category: "peer" };
-    return () => decode({ attrs, plaintext }, context);
-  },
-  /** At 1: 5 KB of tags; of a page 512 KB are read. */
-  page(times) {
-    const html = "<a>".repeat(49 * times) + "</b>".repeat(1_240 * times);
-    return () => headOf(html);
-  },
-};
+/** A gateway that writes its load into its log, and an account beside the stage's. */
+interface Watched extends RunningGateway {
+  pid: number;
+  neighbourKey: string;
+}
+type World = Stage<Watched> & { line: LinkedLine; companion: string };
 
-let passed = true;
-await headOf("<title>warm</title>");
-await readOutside({ read: "history" }, deflateSync(new Uint8Array(0)), "ses_1");
-for (const [name, make] of Object.entries(BOMBS)) {
-  for (const times of [1, 2, 10, 100]) {
-    const explode = make(times);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    const idle = Deno.memoryUsage().rss;
-    let [heldMs, peak, last] = [0, idle, performance.now()];
-    const look = setInterval(() => {
-      const now = performance.now();
-      heldMs = Math.max(heldMs, now - last - LOOK_MS);
-      last = now;
-      peak = Math.max(peak, Deno.memoryUsage().rss);
-    }, LOOK_MS);
-    const outcome = await explode().then(() => "read", (error) => `refused: ${error.message}`);
-    await new Promise((resolve) => setTimeout(resolve, 2 * LOOK_MS));
-    clearInterval(look);
-    const grown = peak - idle;
-    passed &&= heldMs <= MOST_HELD_MS && grown <= MOST_GROWN_BYTES;
-    console.log(
-      `${name} ${times}x: ${outcome}; held ${Math.round(heldMs)} ms, memory +${Math.round(grown / 1024 ** 2)} MB`,
-    );
+/** By name: makes the bomb so many times as large as it was, and says of how many bytes; then sets it off. */
+const BOMBS: Record<string, (times: number, world: World) => Promise<{ bytes: number; explode(): Promise<unknown> }>> =
+  {
+    /** Was 388 KB that inflate to 200 MB of conversations of 16 bytes. */
+    history: (times, world) => historyOf(times, [0x12, 14, 0x0a, 12, ...Buffer.from("1234567890ab")], world),
+    /** The same of members that are none: all of them are read. */
+    members: (times, world) => historyOf(times, [0x1a, 14, ...Buffer.alloc(14)], world),
+    /** Was 8 MB of empty records; says that it is of one byte. */
+    async settings(times, { network, line: { number } }) {
+      const content = Buffer.alloc(Math.min(8_000_000 * times, LONGEST_FILE), Buffer.from([0x0a, 0]));
+      const { url: _, fileLength: _length, ...place } = await sendFile(content, "settings", sending(network));
+      const externalMutations = { ...place, fileSizeBytes: 1 };
+      const patch = proto.SyncdPatch.encode({ externalMutations }).finish();
+      const account = network.switchboard.directory.account(number)!;
+      return {
+        bytes: content.length,
+        explode() {
+          account.settings.set("regular_high", []);
+          network.switchboard.changeSettings({ account, device: 0 }, "regular_high", [patch]);
+          return Promise.resolve();
+        },
+      };
+    },
+    /** Was 20,000 messages that nobody had asked for. */
+    async resends(times, { network, line: { number }, companion }) {
+      const webMessageInfoBytes = proto.WebMessageInfo.encode({ key: { remoteJid: "1@lid", id: "A" } }).finish();
+      const result = { placeholderMessageResendResponse: { webMessageInfoBytes } };
+      const each = proto.Message.PeerDataOperationRequestResponseMessage.encode({ peerDataOperationResult: [result] })
+        .finish().length;
+      const count = Math.min(20_000 * times, Math.floor(LONGEST_FRAME / each));
+      const answer = { peerDataOperationResult: new Array(count).fill(result) };
+      const message = { protocolMessage: { peerDataOperationRequestResponseMessage: answer } };
+      await Promise.resolve();
+      return { bytes: count * each, explode: () => network.phone(number)!.tell(companion, message) };
+    },
+    /** Was 4,990 open tags and 128,000 closing ones. */
+    async page(times, stage) {
+      const html = "<a>".repeat(4_990 * times) + "</b>".repeat(128_000 * times);
+      const server = createServer((_, response) => response.setHeader("content-type", "text/html").end(html));
+      const port = await listenOn(server);
+      return {
+        bytes: html.length,
+        explode: async () => {
+          const id = await stage.sendText(stage.line, ANA, `see http://127.0.0.1:${port}/`);
+          await stage.status(id, "sent");
+        },
+      };
+    },
+    /** Was a stranger's message with 10,000 contacts that are empty. */
+    async contacts(times, { network, line: { number } }) {
+      const contacts = new Array(10_000 * times).fill({});
+      const message = { contactsArrayMessage: { contacts } };
+      await Promise.resolve();
+      return { bytes: contacts.length * 2, explode: () => network.phone(ANA)!.sendMessage({ to: number, message }) };
+    },
+    /** Was a stranger's quote that mentions 10,000 people. */
+    async mentions(times, { network, line: { number } }) {
+      const mentionedJid = new Array(10_000 * times).fill("");
+      const message = { extendedTextMessage: { text: "see", contextInfo: { stanzaId: "Q", mentionedJid } } };
+      await Promise.resolve();
+      return {
+        bytes: mentionedJid.length * 2,
+        explode: () => network.phone(ANA)!.sendMessage({ to: number, message }),
+      };
+    },
+  };
+
+const command = scriptCommand(
+  "bombs",
+  "Small inputs that unpack to large ones, through a whole gateway beside neighbours",
+)
+  .argument("[bombs...]", `some of ${Object.keys(BOMBS).join(", ")}; all if left out`);
+const { args } = parsed(command);
+const names = args.length > 0 ? args : Object.keys(BOMBS);
+
+const stage = await openStageWith(startWatched);
+let isBroken = false;
+try {
+  for (const number of [ANA, ONE, OTHER]) await stage.addPhone(number);
+  const line = await stage.linkLine(LINE);
+  const account = stage.network.switchboard.directory.account(LINE)!;
+  const world: World = { ...stage, line, companion: [...account.companions.values()][0]!.jid };
+  const trip = await neighbours(stage);
+  for (let i = 0; i < TRIPS; i++) await trip();
+  await receives(world);
+  for (const name of names) {
+    for (const times of [2, 10, 100]) isBroken = await measure(name, { times, world, trip }) || isBroken;
+  }
+} finally {
+  await stage.abandon();
+}
+Deno.exit(isBroken ? 1 : 0);
+
+/** Prints a row; resolves to whether a promise is broken. */
+async function measure(
+  name: string,
+  { times, world, trip }: { times: number; world: World; trip: () => Promise<number> },
+): Promise<boolean> {
+  const { bytes, explode } = await BOMBS[name]!(times, world);
+  const before = (await loadsFrom(world.gateway, world.gateway.log().length))[0]!;
+  const alone: number[] = [];
+  while (alone.length < TRIPS) alone.push(await trip());
+  const since = world.gateway.log().length;
+  let readersBytes = 0;
+  const look = setInterval(() => readersBytes = Math.max(readersBytes, childrenBytes(world.gateway.pid)), 20);
+  let isOver = false;
+  const exploding = (async () => {
+    for (let i = 0; i < EXPLOSIONS; i++) await explode();
+    await receives(world);
+    await until(() => childrenBytes(world.gateway.pid) === 0, "the readers to end");
+  })().finally(() => isOver = true);
+  const beside: number[] = [];
+  while (!isOver || beside.length < TRIPS) beside.push(await trip());
+  const alive = await exploding.then(() => true, () => false);
+  clearInterval(look);
+  const loads = await loadsFrom(world.gateway, since);
+  const most = (of: (load: GatewayLoad) => number) => Math.round(Math.max(...loads.map(of)));
+  const slower = (percent: number) => Number((percentile(beside, percent) / percentile(alone, percent)).toFixed(1));
+  const heldMs = most((load) => load.heldMs);
+  const grownMb = most((load) => (load.peakBytes - before.bytes) / 1024 ** 2);
+  const broken = [
+    ...(heldMs > MOST_HELD_MS ? ["held"] : []),
+    ...(grownMb > MOST_GROWN_MB ? ["memory"] : []),
+    ...(slower(50) > MOST_SLOWER ? ["neighbours"] : []),
+    ...(alive ? [] : ["line"]),
+  ];
+  const neighbours = { p50: slower(50), p90: slower(90), trips: beside.length };
+  const readersMb = Math.round(readersBytes / 1024 ** 2);
+  console.log(JSON.stringify({ bomb: name, times, bytes, heldMs, grownMb, readersMb, neighbours, alive, broken }));
+  return broken.length > 0;
+}
+
+async function startWatched(env: Record<string, string>): Promise<Watched> {
+  const data = await dataFolder.open(dataConfigOf(env), silentRuntime());
+  const { apiKey } = await data.accounts.create({ name: "neighbour", plan: "sandbox" }).finally(() => data.close());
+  const [path, [run, ...args], environment] = palomaArguments(["serve", "--json"], {
+    PALOMA_LOG_LEVEL: "info",
+    PALOMA_PORT: "0",
+    ...env,
+  });
+  const tellLoad = new URL("../bench/tell_load.ts", import.meta.url).href;
+  const { line, stderr, end, pid } = await startProgram(path, [run!, `--preload=${tellLoad}`, ...args], environment);
+  return { baseUrl: JSON.parse(line).baseUrl, log: stderr, stop: () => end("SIGTERM"), pid, neighbourKey: apiKey };
+}
+
+/** Links two lines of the other account; the function has one write to the other, and resolves to how long it took, ms. */
+async function neighbours({ gateway, control }: Stage<Watched>): Promise<() => Promise<number>> {
+  const api = httpClient(gateway.baseUrl, { "x-api-key": gateway.neighbourKey });
+  const sessionIds: string[] = [];
+  for (const phone of [ONE, OTHER]) {
+    const { data: { _id: sessionId } } = await api.call("POST", "/sessions", { name: phone });
+    await linkByQr(systemClock, { api, control, sessionId, phone });
+    sessionIds.push(sessionId);
+  }
+  const waiting = new Map<string, () => void>();
+  const server = createServer(async (request, response) => {
+    const { data: { text } } = JSON.parse(Buffer.concat(await Array.fromAsync(request)).toString());
+    waiting.get(text)?.();
+    response.end();
+  });
+  const url = `http://127.0.0.1:${await listenOn(server)}/`;
+  await api.call("POST", "/webhooks", { url, events: ["message.received"] });
+  let count = 0;
+  return async () => {
+    const text = `trip ${count++}`;
+    const arrived = Promise.withResolvers<void>();
+    waiting.set(text, arrived.resolve);
+    const begun = performance.now();
+    await api.call("POST", "/messages/send/text", { sessionId: sessionIds[0], to: OTHER, text });
+    await arrived.promise;
+    return performance.now() - begun;
+  };
+}
+
+/** Has a friend write to the line, and waits for the event. */
+async function receives({ network, line, event }: World): Promise<void> {
+  const { id } = await network.phone(ANA)!.sendMessage({ to: LINE, text: "still there?" });
+  await event(line, ({ data }) => data.messageId === id);
+}
+
+/** What the gateway's log says of its load from this length on; waits for it. */
+function loadsFrom({ log }: Watched, since: number): Promise<GatewayLoad[]> {
+  return until(() => {
+    const lines = log().slice(since).split("\n").slice(0, -1).filter((line) => line.startsWith('{"msg":"load"'));
+    // The first may be of the time before.
+    return lines.length > 1 && lines.map((line) => JSON.parse(line) as GatewayLoad);
+  }, "the gateway's load");
+}
+
+/** A part of a history that inflates to 200 MB, so many times: one packed block of it again and again. */
+async function historyOf(times: number, member: readonly number[], { network, line: { number }, companion }: World) {
+  const plain = Buffer.alloc(2_000_000, Buffer.from(member));
+  const block = deflateRawSync(plain, { finishFlush: constants.Z_FULL_FLUSH });
+  const blocks = new Array(Math.min(100 * times, Math.floor(LONGEST_FILE / block.length))).fill(block);
+  const content = Buffer.concat([Buffer.from([0x78, 0x9c]), ...blocks]);
+  const { url: _, ...place } = await sendFile(content, "history", sending(network));
+  const type = proto.Message.ProtocolMessage.Type.HISTORY_SYNC_NOTIFICATION;
+  const historySyncNotification = { ...place, fileLength: 1, syncType: 2, chunkOrder: 1, progress: 100 };
+  const message = { protocolMessage: { type, historySyncNotification } };
+  return { bytes: content.length, explode: () => network.phone(number)!.tell(companion, message) };
+}
+
+function sending({ media }: World["network"]) {
+  return { runtime: { ...silentRuntime(), clock: systemClock }, media };
+}
+
+/** Resident memory of the processes that this one has started; 0 where the system does not tell. */
+function childrenBytes(pid: number): number {
+  try {
+    return [...Deno.readDirSync(`/proc/${pid}/task`)].flatMap(({ name }) =>
+      Deno.readTextFileSync(`/proc/${pid}/task/${name}/children`).trim().split(" ").filter(Boolean)
+    ).reduce((sum, child) => sum + 4096 * Number(Deno.readTextFileSync(`/proc/${child}/statm`).split(" ")[1]), 0);
+  } catch {
+    return 0;
   }
 }
-console.log(passed ? "passed" : "FAILED");
-Deno.exit(passed ? 0 : 1);

@@ -18,8 +18,8 @@ const KEPT_FILE_BYTES = 16 * 1024 * 1024;
 export const FILE_KINDS = ["image", "video", "audio", "document", "sticker"] as const;
 export type PhoneFileKind = (typeof FILE_KINDS)[number];
 
-/** Purposes of an uploaded file: a kind of message, a link's preview, or history for a newly linked device. */
-type SealedKind = PhoneFileKind | "linkPreview" | "history";
+/** Purposes of an uploaded file: a kind of message, a link's preview, or what an account's other devices get. */
+type SealedKind = PhoneFileKind | "linkPreview" | "history" | "settings";
 
 /** Each kind's name in the key derivation, and its folder on the media host (protocol constants). */
 const KINDS: Record<SealedKind, { info: string; folder: string }> = {
@@ -30,6 +30,7 @@ const KINDS: Record<SealedKind, { info: string; folder: string }> = {
   sticker: { info: "WhatsApp Image Keys", folder: "image" },
   linkPreview: { info: "WhatsApp Link Thumbnail Keys", folder: "image" },
   history: { info: "WhatsApp History Keys", folder: "md-msg-hist" },
+  settings: { info: "WhatsApp App State Keys", folder: "md-app-state" },
 };
 
 /** A file on the media host, as a message refers to it. */

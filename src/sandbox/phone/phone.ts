@@ -87,6 +87,11 @@ export class Phone implements Device {
     });
   }
 
+  /** Sends a message that shows in no chat to one of the phone's own companions. */
+  tell(companion: string, message: proto.IMessage): Promise<void> {
+    return this.#turns.add("sending", () => this.#outbox.tell(companion, message));
+  }
+
   shareSalt(): void {
     const { uplink, runtime } = this.#context;
     uplink.changeSettings(this, saltPatch(this.#appStateKey, uplink.chatsOf(this).nctSalt, runtime.random));
