@@ -181,7 +181,11 @@ async function startWatched(env: Record<string, string>): Promise<Watched> {
     ...env,
   });
   const tellLoad = new URL("../bench/tell_load.ts", import.meta.url).href;
-  const { line, stderr, end, pid } = await startProgram(path, [run!, `--preload=${tellLoad}`, ...args], environment);
+  const { line, stderr, end, pid } = await startProgram(path, [
+    run!,
+    `--preload=${tellLoad}`,
+    ...args,
+  ], environment);
   return { baseUrl: JSON.parse(line).baseUrl, log: stderr, stop: () => end("SIGTERM"), pid, neighbourKey: apiKey };
 }
 

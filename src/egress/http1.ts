@@ -3,6 +3,7 @@
  * this is not `fetch` or `node:https` see docs/decisions/0004-own-http1-exchange.md.
  */
 import { Buffer } from "node:buffer";
+import { setImmediate } from "node:timers/promises";
 import { writeAll } from "../base/files.ts";
 import { GatheredBytes } from "../base/gathered_bytes.ts";
 
@@ -278,6 +279,8 @@ class ByteReader {
   }
 
   async #more(): Promise<boolean> {
+    // An answer that has already arrived would otherwise keep the thread busy until its end.
+    if (this.#nextBytes === READ_BYTES) await setImmediate();
     const buffer = new Uint8Array(this.#nextBytes);
     this.#nextBytes = READ_BYTES;
     const read = await this.#connection.read(buffer);

@@ -4,7 +4,6 @@
  * process and not a worker thread, because nothing stops a thread that runs in a loop: `Worker.terminate()` returns, and
  * the loop goes on (docs/decisions/0015).
  */
-import PQueue from "p-queue";
 import type { Clock } from "../runtime.ts";
 import { timeLimit } from "../base/within.ts";
 import { FairSemaphore } from "../base/fair_semaphore.ts";
@@ -41,28 +40,28 @@ const ENVIRONMENT = ["HOME", "PATH", "DENO_DIR", "XDG_CACHE_HOME", "USERPROFILE"
  */
 export type Inspect = (file: UntrustedFile | Uint8Array, options: { signal: AbortSignal }) => Promise<FileFacts | null>;
 
-/** `bounds`: tests set smaller ones. */
+/** Accounts take turns, over all of their lines. `bounds`: tests set smaller ones. */
 export function makeInspector(
   { clock, bounds: { runMs, memoryBytes } = { runMs: RUN_MS, memoryBytes: MEMORY_BYTES } }: {
     clock: Clock;
     bounds?: { runMs: number; memoryBytes: number };
   },
-): Inspect {
-  const turns = new PQueue({ concurrency: AT_ONCE });
+): (accountId: string) => Inspect {
+  const turns = new FairSemaphore({ inAll: AT_ONCE, each: AT_ONCE });
 
   async function inOwnProcess(file: UntrustedFile | Uint8Array, signal: AbortSignal): Promise<FileFacts | null> {
     using limit = timeLimit(clock, runMs, signal);
-    const bytes = file instanceof Uint8Array ? file : new Uint8Array();
+    const bytes = file instanceof Uint8Array ? [file] : [];
     const text = await ask(requestFor(file, memoryBytes), bytes, limit.signal);
     if (text === null) return limit.signal.aborted ? null : {};
     return readFacts(text);
   }
 
-  return async (file, { signal }) => {
+  return (party) => async (file, { signal }) => {
     if (!(file instanceof Uint8Array) && !hasFacts(file)) return {};
     using limit = timeLimit(clock, FACTS_WITHIN_MS, signal);
     try {
-      return await turns.add(() => inOwnProcess(file, limit.signal));
+      return await turns.run({ party }, () => inOwnProcess(file, limit.signal));
     } catch {
       return {};
     }
@@ -71,26 +70,29 @@ export function makeInspector(
 
 /** A part of the history or a file of settings, which nobody waits for. */
 const OUTSIDE_RUN_MS = 10_000;
-/** Turns are waited for this long: a line that floods waits for itself alone. */
+/** Turns are waited for this long: an account that floods waits for itself alone. */
 const OUTSIDE_WITHIN_MS = 120_000;
+
+/** As they came: put together they would be in memory twice. */
+type Bytes = readonly Uint8Array[];
 
 /** Reads what another device of a line's account made. Rejects if it can't be read within the bounds. */
 export interface ReadOutside {
-  (request: { read: "history" }, bytes: Uint8Array, lineId: string): Promise<ReadHistory>;
-  (request: Extract<OutsideRequest, { read: "settings" }>, bytes: Uint8Array, lineId: string): Promise<FoundSetting[]>;
+  (request: { read: "history" }, bytes: Bytes): Promise<ReadHistory>;
+  (request: Extract<OutsideRequest, { read: "settings" }>, bytes: Bytes): Promise<FoundSetting[]>;
 }
 
-/** Lines take turns, with one process each. */
+/** Accounts take turns, with one process each. */
 export function makeReadOutside(
   { clock, bounds: { runMs, memoryBytes } = { runMs: OUTSIDE_RUN_MS, memoryBytes: MEMORY_BYTES } }: {
     clock: Clock;
     bounds?: { runMs: number; memoryBytes: number };
   },
-): ReadOutside {
+): (accountId: string) => ReadOutside {
   const turns = new FairSemaphore({ inAll: AT_ONCE, each: 1 });
-  return async (outside: OutsideRequest, bytes: Uint8Array, lineId: string) => {
+  return (party) => async (outside: OutsideRequest, bytes: Bytes) => {
     using turn = timeLimit(clock, OUTSIDE_WITHIN_MS);
-    return await turns.run({ party: lineId, signal: turn.signal }, async () => {
+    return await turns.run({ party, signal: turn.signal }, async () => {
       using limit = timeLimit(clock, runMs);
       const request: InspectRequest = { file: null, outside, memoryBytes };
       const text = await ask(JSON.stringify(request), bytes, limit.signal);
@@ -101,7 +103,7 @@ export function makeReadOutside(
 }
 
 /** Resolves to what a process of its own prints; null if it fails or the signal aborts, which kills it. */
-async function ask(request: string, bytes: Uint8Array, signal: AbortSignal): Promise<string | null> {
+async function ask(request: string, bytes: Bytes, signal: AbortSignal): Promise<string | null> {
   if (signal.aborted) return null;
   const child = command(request).spawn();
   const sending = send(child.stdin, bytes);
@@ -142,11 +144,13 @@ function described({ path, size, mimetype, kind }: UntrustedFile): UntrustedFile
 const PIECE_BYTES = 256 * 1024;
 
 /** Never rejects: the process may have ended before it has read them. */
-async function send(to: WritableStream<Uint8Array<ArrayBuffer>>, bytes: Uint8Array): Promise<void> {
+async function send(to: WritableStream<Uint8Array<ArrayBuffer>>, bytes: Bytes): Promise<void> {
   const writer = to.getWriter();
   try {
     // In pieces, because each is copied on this thread.
-    for (let at = 0; at < bytes.length; at += PIECE_BYTES) await writer.write(bytes.slice(at, at + PIECE_BYTES));
+    for (const part of bytes) {
+      for (let at = 0; at < part.length; at += PIECE_BYTES) await writer.write(part.slice(at, at + PIECE_BYTES));
+    }
     await writer.close();
   } catch {
     await writer.abort().catch(() => {});

@@ -179,8 +179,8 @@ export class LineConnection {
 
   /** Throws SealError. */
   #openOptions(line: Line): Omit<OpenOptions, "lineId"> {
-    const { pairingPhone, restriction } = line;
-    return { pairingPhone, restriction: restriction ?? null, proxy: openedProxy(line, this.#deps.seal) };
+    const { accountId, pairingPhone, restriction } = line;
+    return { accountId, pairingPhone, restriction: restriction ?? null, proxy: openedProxy(line, this.#deps.seal) };
   }
 
   #drop(): void {

@@ -68,6 +68,8 @@ export interface LinkCopy {
 
 export interface OpenOptions {
   lineId: string;
+  /** Whose lines share their turns where what came from outside is read. */
+  accountId: string;
   /** The restriction that an earlier connection found on the account; null for none. */
   restriction: Restriction | null;
   /** The line's own proxy URL, with its login; null for none. When set, all traffic of the line goes through it. */

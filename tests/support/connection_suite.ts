@@ -93,7 +93,7 @@ export async function withScene(
     },
     async open({ pairingPhone = null, events = new LineEvents() } = {}) {
       const connection = await engine.network.open(
-        { lineId: LINE, pairingPhone, restriction: null, proxy: null },
+        { lineId: LINE, accountId: "acc_1", pairingPhone, restriction: null, proxy: null },
         events,
       );
       connections.add(connection);

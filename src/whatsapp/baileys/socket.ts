@@ -86,8 +86,8 @@ export interface SocketGround {
   seal: Seal;
   /** Null for the real network. */
   url: string | null;
-  inspect: Inspect;
-  readOutside: ReadOutside;
+  inspect(accountId: string): Inspect;
+  readOutside(accountId: string): ReadOutside;
   alone: Alone;
   /** Counts a journal entry that is set aside. */
   setAside(): void;
@@ -103,7 +103,7 @@ export interface Way {
 }
 
 /** What is needed to open a socket. */
-interface SocketOptions extends Pick<OpenOptions, "lineId" | "restriction" | "pairingPhone"> {
+interface SocketOptions extends Pick<OpenOptions, "lineId" | "accountId" | "restriction" | "pairingPhone"> {
   auth: AuthState;
   way: Way;
   version: WebVersion;
@@ -184,11 +184,11 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   socket.ws.on("CB:success", ({ attrs }: BinaryNode) => {
     if (Number(attrs.t) > 0) runtime.confirmed.confirm(Number(attrs.t) * 1000);
   });
+  const readOutside = shared.readOutside(options.accountId);
   const settings = makeSettings({
-    lineId,
     auth,
     host: mediaHost,
-    readOutside: shared.readOutside,
+    readOutside,
     query: (node) => socket.query(node),
     runtime,
   });
@@ -224,7 +224,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     ahead,
     auth,
     upload: uploadTo(mediaHost, socket),
-    inspect: shared.inspect,
+    inspect: shared.inspect(options.accountId),
     standing,
     acknowledged: vitals.sent,
     refused: (code) => shared.encounters.note("refused", `message ${code}`),
@@ -254,7 +254,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     host: mediaHost,
     journal,
     alone: shared.alone,
-    readOutside: shared.readOutside,
+    readOutside,
     setAside: shared.setAside,
     left,
     cause,

@@ -59,7 +59,7 @@ export function keepOriginal(
 ): void {
   const { networkId: id, chat, participant, fromMe, number, text, type, media, viewOnce } = incoming;
   // Nothing refers to a reaction.
-  if (type === "reactionMessage") return;
+  if (type === "reactionMessage" || incoming.undecryptable) return;
   const { messageContextInfo, deviceSentMessage, ...said } = messageIn(plaintext);
   // A copy of what the owner sent elsewhere may have its secret beside it.
   const whole = { messageContextInfo, ...(deviceSentMessage?.message ?? said) };

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { clearImmediate, setImmediate } from "node:timers";
 import { BadResponse, type ByteConnection, exchange, type PlainResponse } from "../../../src/egress/http1.ts";
 
 /** A peer that has sent these bytes, in pieces of this size, and then ends the connection or breaks it. */
@@ -182,4 +183,14 @@ Deno.test("a body in small chunks, as of an export line by line, comes in pieces
   const pieces = await Array.fromAsync(body, ({ length }) => length);
   assert.equal(pieces.reduce((sum, length) => sum + length, 0), 10_000 * line.length);
   assert.ok(pieces.length < 50, `${pieces.length} pieces`);
+});
+
+Deno.test("an answer that has arrived whole leaves turns of the event loop to others", async () => {
+  const answer = await exchange(peer(`HTTP/1.1 200 OK\r\n\r\n${"x".repeat(100_000)}`, { piece: 20_000 }), GET);
+  let turns = 0;
+  const count = () => void (turns++, next = setImmediate(count));
+  let next = setImmediate(count);
+  for await (const _ of answer.body);
+  clearImmediate(next);
+  assert.ok(turns > 1, `${turns} turns`);
 });

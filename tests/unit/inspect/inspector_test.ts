@@ -4,14 +4,14 @@ import { Buffer } from "node:buffer";
 import { deflateSync } from "node:zlib";
 import { PNG } from "pngjs";
 import type { UntrustedFile } from "../../../src/inspect/inspection.ts";
-import { makeInspector } from "../../../src/inspect/inspector.ts";
+import { makeInspector, makeReadOutside } from "../../../src/inspect/inspector.ts";
 import { systemClock } from "../../../src/runtime.ts";
 import { ManualClock } from "../../support/runtime.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
 
 const never = new AbortController().signal;
 /** Whose time never ends, however slow the machine is. */
-const patient = makeInspector({ clock: new ManualClock() });
+const patient = makeInspector({ clock: new ManualClock() })("acc_1");
 
 /** Runs with the file on disk. */
 async function withFile(
@@ -51,11 +51,13 @@ Deno.test("a PDF tells its pages from the other process", async () => {
 });
 
 Deno.test("a file that is not there tells nothing, and one whose time is over may be asked again", async () => {
-  const inspect = makeInspector({ clock: systemClock });
+  const inspect = makeInspector({ clock: systemClock })("acc_1");
   assert.deepEqual(await inspect({ ...IMAGE, path: "/nowhere", size: 10 }, { signal: never }), {});
   await withFile({ bytes: SMALL_PNG, ...IMAGE }, async (file) => {
     assert.deepEqual(await inspect(file, { signal: AbortSignal.abort() }), null);
-    const hasty = makeInspector({ clock: systemClock, bounds: { runMs: 1, memoryBytes: Number.MAX_SAFE_INTEGER } });
+    const hasty = makeInspector({ clock: systemClock, bounds: { runMs: 1, memoryBytes: Number.MAX_SAFE_INTEGER } })(
+      "acc_1",
+    );
     assert.deepEqual(await hasty(file, { signal: never }), null);
   });
 });
@@ -63,7 +65,7 @@ Deno.test("a file that is not there tells nothing, and one whose time is over ma
 Deno.test("a process that takes too much memory is ended, and the next file is read", async () => {
   const bounds = { runMs: 60_000, memoryBytes: 1 };
   await withFile({ bytes: SMALL_PNG, ...IMAGE }, async (file) => {
-    assert.deepEqual(await makeInspector({ clock: systemClock, bounds })(file, { signal: never }), {});
+    assert.deepEqual(await makeInspector({ clock: systemClock, bounds })("acc_1")(file, { signal: never }), {});
     assert.equal((await patient(file, { signal: never }))?.width, 30);
   });
 });
@@ -77,7 +79,10 @@ Deno.test("a PNG of a pixel that unpacks to 2 GB costs the gateway nothing", asy
   const bytes = Buffer.concat([signature, chunk("IHDR", header), ...blocks, chunk("IEND", new Uint8Array())]);
   await withFile({ bytes, ...IMAGE }, async (file) => {
     const before = Deno.memoryUsage().rss;
-    assert.deepEqual(await makeInspector({ clock: systemClock })(file, { signal: never }), { width: 1, height: 1 });
+    assert.deepEqual(await makeInspector({ clock: systemClock })("acc_1")(file, { signal: never }), {
+      width: 1,
+      height: 1,
+    });
     // Half of what it unpacks to: other tests work in this process too.
     assert.ok(Deno.memoryUsage().rss - before < 512 * 1024 ** 2);
   });
@@ -88,5 +93,14 @@ Deno.test("an image that is at hand in bytes goes to the other process too", asy
   assert.deepEqual([facts?.width, facts?.height], [30, 20]);
   assert.ok(facts?.jpegThumbnail);
   const large = new Uint8Array(4 * 1024 ** 2);
-  assert.deepEqual(await makeInspector({ clock: systemClock })(large, { signal: never }), {});
+  assert.deepEqual(await makeInspector({ clock: systemClock })("acc_1")(large, { signal: never }), {});
+});
+
+Deno.test("an account whose lines bring much waits for itself, and another's turn comes", async () => {
+  const readOutside = makeReadOutside({ clock: new ManualClock() });
+  const ended: string[] = [];
+  const read = (account: string) =>
+    readOutside(account)({ read: "history" }, [deflateSync(new Uint8Array(0))]).then(() => ended.push(account));
+  await Promise.all([read("acc_1"), read("acc_1"), read("acc_1"), read("acc_2")]);
+  assert.ok(ended.indexOf("acc_2") < 2, ended.join(" "));
 });

@@ -20,7 +20,7 @@ function stage() {
   async function comesAndGoes() {
     const events = new LineEvents();
     const connection = await network.open(
-      { lineId: "ses_1", restriction: null, proxy: null, pairingPhone: null },
+      { lineId: "ses_1", accountId: "acc_1", restriction: null, proxy: null, pairingPhone: null },
       events,
     );
     await events.until("closed");

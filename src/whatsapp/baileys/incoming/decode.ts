@@ -12,6 +12,7 @@ import {
 import type { Clock } from "../../../runtime.ts";
 import type { Incoming, IncomingChange, IncomingMedia } from "../../incoming.ts";
 import { contentOf, type MediaContent, type MediaKind, timerIn, unwrapped } from "./content.ts";
+import { bounded, TooManyMembers } from "./bounded.ts";
 import type { HistoryNotification } from "./history.ts";
 import type { UndecryptedEntry } from "./journal.ts";
 import type { PhoneOf } from "./numbers.ts";
@@ -43,14 +44,20 @@ export interface DecodeContext {
 
 /**
  * Returns the messages in a decrypted part: none if it has no content for people, usually one, and several if the
- * owner's phone resends messages that this device could not decrypt. Throws if the stanza or the plaintext is
- * malformed.
+ * owner's phone resends messages that this device could not decrypt. A message with too many members is reported
+ * without its content. Throws if the stanza or the plaintext is malformed.
  */
 export async function decode(
   part: { attrs: Record<string, string>; plaintext: Uint8Array },
   context: DecodeContext,
 ): Promise<Incoming[]> {
-  const message = messageIn(part.plaintext);
+  let message: proto.Message;
+  try {
+    message = messageIn(part.plaintext);
+  } catch (error) {
+    if (!(error instanceof TooManyMembers)) throw error;
+    return part.attrs.category === "peer" ? [] : [await decodeUndecryptable(part, context)];
+  }
   const whole = messageOf(part.attrs, context.me);
   whole.message = message.deviceSentMessage?.message ?? message;
   const history = message.protocolMessage?.historySyncNotification;
@@ -256,7 +263,7 @@ async function resent(message: proto.IMessage, context: DecodeContext): Promise<
   const found: WAMessage[] = [];
   for (const result of (answer?.peerDataOperationResult ?? []).slice(0, MOST_RESENT)) {
     const bytes = result.placeholderMessageResendResponse?.webMessageInfoBytes;
-    const message = bytes && proto.WebMessageInfo.decode(bytes);
+    const message = bytes && proto.WebMessageInfo.decode(bounded(bytes));
     const id = message?.key?.id;
     if (!id || id.length > LONGEST_ID || !message.key?.remoteJid || !await context.isLost(id)) continue;
     // Phones name a group message's author in the key, or only beside it.

@@ -20,6 +20,7 @@ import {
 import { StoreError } from "../../../store/kv.ts";
 import type { AuthState } from "../auth_state.ts";
 import { boundNames, isolate, makeAlone } from "../repairs/isolation.ts";
+import { bounded, MOST_READS, TooManyMembers } from "./bounded.ts";
 import { type DecryptedAhead, makeDecryptedAhead } from "./decrypted_ahead.ts";
 import { type Journal, type JournalEntry, NOTHING, type StanzaPart, type UndecryptedEntry } from "./journal.ts";
 
@@ -95,7 +96,7 @@ export class Decryption {
      */
     async function learn(plaintext: Uint8Array, { from, participant = from }: StanzaPart["attrs"]): Promise<void> {
       try {
-        const message = proto.Message.decode(unpadRandomMax16(plaintext));
+        const message = proto.Message.decode(bounded(unpadRandomMax16(plaintext)));
         const item = (message.deviceSentMessage?.message ?? message).senderKeyDistributionMessage;
         if (!item?.groupId) return;
         handled.add(nameOf(item));
@@ -190,16 +191,17 @@ export class Decryption {
 }
 
 /**
- * Returns what the library gets to read. Not what the owner's phone resends: the inbox takes that, and the library
- * would take it again, in a time that grows with the square of the answer's length.
+ * Returns what the library gets to read. Not what has too many members for it, nor what the owner's phone resends: the
+ * inbox takes that, and the library would take it again, in a time that grows with the square of the answer's length.
  */
 function forLibrary(plaintext: Uint8Array, { category }: StanzaPart["attrs"]): Uint8Array {
-  if (category !== "peer") return plaintext;
+  if (category !== "peer" && plaintext.length < MOST_READS) return plaintext;
   try {
-    const { protocolMessage } = proto.Message.decode(unpadRandomMax16(plaintext));
+    const { protocolMessage } = proto.Message.decode(bounded(unpadRandomMax16(plaintext)));
     return protocolMessage?.peerDataOperationRequestResponseMessage ? NOTHING : plaintext;
-  } catch {
-    return plaintext; // the library reports what is wrong with it
+  } catch (error) {
+    // The library reports whatever else is wrong with it.
+    return error instanceof TooManyMembers ? NOTHING : plaintext;
   }
 }
 

@@ -33,8 +33,7 @@ type Keys = SignalKeyStoreWithTransaction;
  */
 export async function takeHistory(
   notification: HistoryNotification,
-  { lineId, keys, host, readOutside, runtime: { clock, log } }: {
-    lineId: string;
+  { keys, host, readOutside, runtime: { clock, log } }: {
     keys: Keys;
     host: MediaHost;
     readOutside: ReadOutside;
@@ -43,7 +42,7 @@ export async function takeHistory(
 ): Promise<void> {
   try {
     const packed = await partOf(notification, { host, clock });
-    const { tokens, salt } = await readOutside({ read: "history" }, packed, lineId);
+    const { tokens, salt } = await readOutside({ read: "history" }, packed);
     for (const some of piecesOf(tokens, TOKENS_AT_ONCE)) {
       await keepTokens(keys, some.map(({ chat, ...token }) => ({ chat: jidNormalizedUser(chat), ...token })));
     }
@@ -61,8 +60,8 @@ export async function takeHistory(
 /** Id of the row that holds the salt. */
 export const SALT_ID = "salt";
 
-async function partOf(file: HistoryNotification, from: { host: MediaHost; clock: Clock }): Promise<Uint8Array> {
-  if (file.initialHistBootstrapInlinePayload?.length) return file.initialHistBootstrapInlinePayload;
+async function partOf(file: HistoryNotification, from: { host: MediaHost; clock: Clock }): Promise<Uint8Array[]> {
+  if (file.initialHistBootstrapInlinePayload?.length) return [file.initialHistBootstrapInlinePayload];
   return await wholeFile({ kind: "md-msg-hist", file }, from);
 }
 
@@ -73,7 +72,7 @@ async function partOf(file: HistoryNotification, from: { host: MediaHost; clock:
 export async function wholeFile(
   media: Parameters<typeof downloadMedia>[1],
   { host, clock }: { host: MediaHost; clock: Clock },
-): Promise<Uint8Array> {
+): Promise<Uint8Array[]> {
   if (Number(media.file.fileLength ?? 0) > MOST_BYTES) throw new RangeError("the file is too large");
   const ended = new AbortController();
   const cancel = clock.after(LONGEST_MS, () => ended.abort());
@@ -85,7 +84,7 @@ export async function wholeFile(
       if (size > MOST_BYTES) throw new RangeError("the file is too large");
       chunks.push(chunk);
     }
-    return Buffer.concat(chunks);
+    return chunks;
   } finally {
     cancel();
   }

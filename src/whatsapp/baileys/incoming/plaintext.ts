@@ -2,8 +2,9 @@
 import { Buffer } from "node:buffer";
 import { proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
 import protobuf from "protobufjs/minimal.js";
+import { bounded } from "./bounded.ts";
 
-const { Reader, Writer } = protobuf;
+const { Writer } = protobuf;
 
 /** The wire type of values with a length. */
 const WITH_LENGTH = 2;
@@ -13,10 +14,10 @@ const RENAMED = new Map([[tagOf(119), tagOf(111)]]); // pollCreationMessageV6 is
 const ENVELOPES = new Map([[tagOf(31), tagOf(2)], [tagOf(40), tagOf(1)]]); // deviceSentMessage, ephemeralMessage
 const NEWER = [...RENAMED.keys()].map((tag) => Buffer.from(Writer.create().uint32(tag).finish()));
 
-/** Throws if the plaintext is malformed. */
+/** Throws if the plaintext is malformed; TooManyMembers beyond that bound. */
 export function messageIn(plaintext: Uint8Array): proto.Message {
   const bytes = unpadRandomMax16(plaintext);
-  return proto.Message.decode(NEWER.some((tag) => Buffer.from(bytes).includes(tag)) ? renamed(bytes) : bytes);
+  return proto.Message.decode(bounded(NEWER.some((tag) => Buffer.from(bytes).includes(tag)) ? renamed(bytes) : bytes));
 }
 
 /** Rewrites the tags in a message, and in the messages inside of its envelopes. */
@@ -33,7 +34,7 @@ function rewritten(
   bytes: Uint8Array,
   rewrite: (tag: number, value: Uint8Array) => [tag: number, value: Uint8Array],
 ): Uint8Array {
-  const reader = Reader.create(bytes);
+  const reader = bounded(bytes);
   const pieces: Uint8Array[] = [];
   while (reader.pos < reader.len) {
     const begin = reader.pos;

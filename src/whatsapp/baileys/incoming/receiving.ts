@@ -86,7 +86,6 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
       media: (message, kind, file) => incomingMedia(mediaSource, message, { kind, file }),
       history: (part) =>
         takeHistory(part, {
-          lineId: options.lineId,
           keys: socket.authState.keys,
           host,
           readOutside: options.readOutside,

@@ -7,6 +7,7 @@ import { createHash, hkdfSync } from "node:crypto";
 import { aesDecryptGCM, isJidGroup, jidNormalizedUser, proto } from "@whiskeysockets/baileys";
 import type { LineRows } from "../rows.ts";
 import { findReceived, findSent } from "../stored_messages.ts";
+import { bounded } from "./bounded.ts";
 import { namedBy, pollIn, unwrapped } from "./content.ts";
 import type { Message } from "./kinds/kinds.ts";
 
@@ -150,18 +151,18 @@ export async function unsealed(
   if (secretEncryptedMessage) return await editOf(secretEncryptedMessage, adder, find);
   if (encReactionMessage) {
     return await addition("Enc Reaction", encReactionMessage, { adder, find }, (plain, key) => ({
-      reactionMessage: { ...proto.Message.ReactionMessage.decode(plain), key },
+      reactionMessage: { ...proto.Message.ReactionMessage.decode(bounded(plain)), key },
     }));
   }
   if (encCommentMessage) {
     return await addition("Enc Comment", encCommentMessage, { adder, find }, (plain, targetMessageKey) => ({
-      commentMessage: { message: proto.Message.decode(plain), targetMessageKey },
+      commentMessage: { message: proto.Message.decode(bounded(plain)), targetMessageKey },
     }));
   }
   if (!encEventResponseMessage) return message;
   const box = { ...encEventResponseMessage, targetMessageKey: encEventResponseMessage.eventCreationMessageKey };
   return await addition("Event Response", box, { adder, find }, (plain, key) => ({
-    eventResponse: { ...proto.Message.EventResponseMessage.decode(plain), key },
+    eventResponse: { ...proto.Message.EventResponseMessage.decode(bounded(plain)), key },
   }));
 }
 
@@ -191,7 +192,7 @@ async function editOf(
   if (!use || !original || !isAuthor(original, adder)) return null;
   const plain = open(use, edit, original, adder);
   if (!plain) return null;
-  const message = proto.Message.decode(plain);
+  const message = proto.Message.decode(bounded(plain));
   const { protocolMessage } = message;
   if (protocolMessage) return protocolMessage.key?.id === original.networkId ? message : null;
   const key = { id: original.networkId };
@@ -211,7 +212,7 @@ export async function readVote(
   const poll = original && pollIn(original.message);
   const plain = poll && vote && open("Poll Vote", vote, original, adder);
   if (!plain) return null;
-  const { selectedOptions } = proto.Message.PollVoteMessage.decode(plain);
+  const { selectedOptions } = proto.Message.PollVoteMessage.decode(bounded(plain));
   const chosen = new Set((selectedOptions ?? []).map((digest) => Buffer.from(digest).toString("hex")));
   const names = (poll.options ?? []).map(({ optionName }) => optionName ?? "");
   const options = names.filter((option) => chosen.has(createHash("sha256").update(option).digest("hex")));

@@ -17,6 +17,7 @@ import { bytesIn, childrenOf, iq } from "../stanza.ts";
 import type { FoundSetting } from "../../../inspect/inspection.ts";
 import type { ReadOutside } from "../../../inspect/inspector.ts";
 import { inside } from "../../../inspect/outside.ts";
+import { bounded } from "./bounded.ts";
 import { SALT_ID, wholeFile } from "./history.ts";
 
 const COLLECTION = "regular_high";
@@ -39,7 +40,6 @@ const MAC_BYTES = 32;
 const REMOVE = proto.SyncdMutation.SyncdOperation.REMOVE;
 
 interface SettingsOptions {
-  lineId: string;
   auth: Pick<AuthState, "keys" | "get" | "idsOf">;
   readOutside: ReadOutside;
   host: MediaHost;
@@ -49,7 +49,7 @@ interface SettingsOptions {
 
 export type Settings = ReturnType<typeof makeSettings>;
 
-export function makeSettings({ lineId, auth, host, readOutside, query, runtime: { clock, log } }: SettingsOptions) {
+export function makeSettings({ auth, host, readOutside, query, runtime: { clock, log } }: SettingsOptions) {
   /** One answer at a time, so that a slow file does not undo a later answer. */
   const answers = new PQueue({ concurrency: 1 });
   const logFailure = (failure: { error: string }) => log.debug(failure, "an account's settings could not be read");
@@ -73,11 +73,11 @@ export function makeSettings({ lineId, auth, host, readOutside, query, runtime: 
     const inFile = async (form: "snapshot" | "mutations", blob: proto.IExternalBlobReference) => {
       const file = { ...blob, fileLength: blob.fileSizeBytes };
       const bytes = await wholeFile({ kind: "md-app-state", file }, { host, clock });
-      return await readOutside({ read: "settings", form, wanted }, bytes, lineId);
+      return await readOutside({ read: "settings", form, wanted }, bytes);
     };
     if (nodes.snapshot) yield* await inFile("snapshot", proto.ExternalBlobReference.decode(inlineOf(nodes.snapshot)));
     for (const patch of nodes.patches) {
-      const { mutations, externalMutations } = proto.SyncdPatch.decode(inlineOf(patch));
+      const { mutations, externalMutations } = proto.SyncdPatch.decode(bounded(inlineOf(patch)));
       for (const { operation, record } of mutations) {
         const keyId = Buffer.from(record?.keyId?.id ?? []).toString("base64");
         const expanded = keys.get(keyId);
@@ -160,7 +160,7 @@ export function makeFileFilter() {
 function isInline({ content }: BinaryNode): boolean {
   try {
     if (!(content instanceof Uint8Array)) return true;
-    return content.length <= MOST_BYTES_INLINE && !proto.SyncdPatch.decode(content).externalMutations;
+    return content.length <= MOST_BYTES_INLINE && !proto.SyncdPatch.decode(bounded(content)).externalMutations;
   } catch {
     return true; // the library reports what is wrong with it
   }

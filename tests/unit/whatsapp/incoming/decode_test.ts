@@ -300,3 +300,19 @@ Deno.test("what the network withholds is told at once, and why", async () => {
   const bot = await decodeUndecryptable({ attrs, withheld: "bot" }, context);
   assert.deepEqual([bot.viewOnce, bot.details], [false, { withheld: "bot" }]);
 });
+
+Deno.test("a message with more members than any app sends is reported without its content, and one of an own device is dropped", async () => {
+  const contacts = new Array(30_000).fill({});
+  const many: Record<string, proto.IMessage> = {
+    contacts: { contactsArrayMessage: { contacts } },
+    mentions: { extendedTextMessage: { text: "see", contextInfo: { mentionedJid: new Array(30_000).fill("") } } },
+    envelopes: { ephemeralMessage: { message: { contactsArrayMessage: { contacts } } } },
+  };
+  for (const [what, message] of Object.entries(many)) {
+    const { type, undecryptable } = await one(FROM_FRIEND, message);
+    assert.deepEqual([type, undecryptable], ["unknown", true], what);
+    assert.deepEqual(await decode(part({ from: ME.id, category: "peer" }, message), context), []);
+  }
+  const contact = await one(FROM_FRIEND, { contactsArrayMessage: { contacts: contacts.slice(0, 1_000) } });
+  assert.equal(contact.undecryptable, false);
+});

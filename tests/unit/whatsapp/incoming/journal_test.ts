@@ -426,7 +426,7 @@ Deno.test("an entry is counted and set aside on disk, where a report of the faul
     assert.deepEqual(await journal.recall(left!.part), Uint8Array.of(1), "a second delivery is not read again");
   }));
 
-Deno.test("the library reads nothing of what the owner's phone resends", () =>
+Deno.test("the library reads nothing of what the owner's phone resends, or of what would hold it up", () =>
   withLine(async (kv, _send, friend) => {
     const { receive, decrypted } = await boot(kv);
     const peer = async (id: string, said: string | proto.IMessage) => {
@@ -440,6 +440,9 @@ Deno.test("the library reads nothing of what the owner's phone resends", () =>
     assert.equal(await peer("A1", { conversation: "beside it", protocolMessage }), "");
     assert.equal(await peer("A2", "another"), "another", "other messages are the library's");
     assert.equal(decrypted.length, 2);
+    const contacts = new Array(30_000).fill({});
+    const many = await friend.encrypt(LINE, { conversation: "beside it", contactsArrayMessage: { contacts } });
+    assert.equal(await receive(stanza("A3", many)), "", "nor what has too many members for it");
     const kept = proto.Message.decode(unpadRandomMax16(decrypted[0]!.plaintext));
     assert.equal(kept.protocolMessage?.peerDataOperationRequestResponseMessage?.peerDataOperationResult?.length, 1);
   }));

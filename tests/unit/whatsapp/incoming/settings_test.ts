@@ -16,7 +16,7 @@ const SALT = Buffer.alloc(32, 7);
 const { SET, REMOVE } = proto.SyncdMutation.SyncdOperation;
 
 /** Whose time never ends, however slow the machine is. */
-const patient = makeReadOutside({ clock: new ManualClock() });
+const patient = makeReadOutside({ clock: new ManualClock() })("acc_1");
 
 function world({ hasKey = true } = {}) {
   const runtime = testRuntime();
@@ -47,7 +47,7 @@ function world({ hasKey = true } = {}) {
   } as Partial<MediaHost> as MediaHost;
   const asked: BinaryNode[] = [];
   const query = (node: BinaryNode) => Promise.resolve(void asked.push(node));
-  const settings = makeSettings({ lineId: "ses_1", auth, host, readOutside: patient, query, runtime });
+  const settings = makeSettings({ auth, host, readOutside: patient, query, runtime });
   return { settings, rows, files, asked, salt: () => rows.get("nct-salt salt") };
 }
 
