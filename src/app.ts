@@ -36,9 +36,9 @@ import type { Kv } from "./store/kv.ts";
 import type { Emulation } from "./cloud/emulation.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
 import { type LinkCopy, type Network, networkOnDemand, noteSetback } from "./whatsapp/network.ts";
-import type { Media } from "./roles/ground.ts";
 import { verificationKeys } from "./verification/rows.ts";
-import type { NetworkOptions, RoleName, RoleOptions } from "./roles/role.ts";
+import type { Media, NetworkOptions, RoleOptions } from "./roles/context.ts";
+import type { RoleName } from "./roles/role.ts";
 
 /** The storage engine of data folders. */
 const engine = denoKvFiles;

@@ -1,47 +1,83 @@
-/** The API's part of a process: health from the start, the API and the panel once a request needs them. */
-import { accountKeys } from "../account/rows.ts";
-import { onDemand } from "../base/single_flight.ts";
-import { makeProbe } from "../data/data_folder.ts";
-import { makeBudgets } from "../http/edge/budgets.ts";
-import { createHealth, inFrontOf } from "../http/health.ts";
-import { firstRunLink, makeLinks } from "../panel/logins/links.ts";
-import { makePeople } from "../panel/logins/people.ts";
-import { firstRow } from "../store/kv.ts";
-import type { ApiOptions, Holders } from "./api_app.ts";
-import type { Ground } from "./ground.ts";
+/** Builds the API and the panel, whichever processes hold the lines. Loaded on demand. */
+import { join } from "node:path";
+import type { Hono } from "@hono/hono";
+import { addCloud } from "../cloud/cloud.ts";
+import type { Config } from "../config.ts";
+import { makeAsk } from "../cluster/calls.ts";
+import { makeClaims } from "../cluster/leases.ts";
+import type { ApiEnv } from "../http/api/route.ts";
+import { makeServices, type ServicesDeps } from "../http/api/services.ts";
+import { createApi } from "../http/server.ts";
+import { CHANGED_TOPIC } from "../line/live.ts";
+import { makeRemoteLines } from "../line/remote.ts";
+import { addMcp } from "../mcp/mcp.ts";
+import { commandsWith } from "../panel/commands.ts";
+import { makePasswords } from "../panel/logins/password.ts";
+import { addPanel } from "../panel/panel.ts";
+import { makeRemoteWebhooks } from "../webhook/remote.ts";
+import type { Context } from "./context.ts";
+import { optOutsOn, recorderOn } from "./recording.ts";
 
-interface Options extends Pick<ApiOptions, "accepted" | "stopping"> {
-  /** `http://HOST:PORT`, once it listens. */
-  url(): string;
-  /** Called when the API is loaded. */
-  holders(): Promise<Holders>;
+export interface ApiOptions extends Pick<ServicesDeps, "network" | "accepted" | "budgets" | "probe" | "stopping"> {
+  /** What holds the lines and webhooks in this process; null if any process on the shared store may. */
+  own: Pick<ServicesDeps, "live" | "webhookOwner"> | null;
+  panelUrl(): string;
 }
 
-export function makeApi(ground: Ground, { url, holders, ...options }: Options) {
-  const { config, runtime, metrics, kv, data: { seal } } = ground;
-  const { clock } = runtime;
-  const { stopping } = options;
-  const panelUrl = () => `${config.publicUrl ?? url()}/panel`;
-  const probe = makeProbe(kv, clock);
-  // Made here and not with the API, so that their gauges exist before the first request.
-  const budgets = makeBudgets({ bodyBytes: config.maxBodies, metrics, clock });
-
-  const api = onDemand(async () => {
-    const [{ makeApiApp }, held] = await Promise.all([import("./api_app.ts"), holders()]);
-    return makeApiApp(ground, { ...options, ...held, budgets, probe, panelUrl, url });
-  });
-
+/** Returns access to whichever processes on the shared store hold the lines and webhooks. */
+function anyProcess({ kv, bell, runtime, data: { seal } }: Context) {
   return {
-    /** Answers all requests. */
-    app: inFrontOf(api, createHealth({ runtime, metrics, probe, stopping })),
-    /** Loads the API before the first request if one is to be expected: if there are accounts. */
-    ahead: { start: async () => void (await firstRow(kv, { prefix: accountKeys.accounts() }) && api.need()) },
-    /** Resolves to a new one-time link that makes an operator; null if the panel has one. */
-    firstRunLink: () =>
-      firstRunLink({
-        people: makePeople({ kv, seal, runtime }),
-        links: makeLinks({ kv, runtime }),
-        panelUrl: panelUrl(),
-      }),
+    live: makeRemoteLines(makeAsk({ kv, bell, seal, runtime })),
+    webhookOwner: makeRemoteWebhooks(bell),
+    claims: makeClaims(kv),
+  };
+}
+
+export function makeApiApp(context: Context, options: ApiOptions): Hono<ApiEnv> {
+  const { config, data, kv, bell, emulation } = context;
+  const { network, own } = options;
+  const { accounts, callers, seal } = data;
+  const services = makeServices({
+    ...context,
+    ...options,
+    ...(own ? { ...own, claims: null } : anyProcess(context)),
+    seal,
+    accounts,
+    callers,
+    recorder: recorderOn(context, { kv, network }),
+    optOuts: optOutsOn(context, network),
+    trustedProxies: config.trustedProxies,
+    publicUrl: config.publicUrl,
+    ...(emulation ? { makeWebhookSecret: () => emulation.appSecret } : {}),
+  });
+  const app = createApi(services);
+  addMcp(app, services);
+  addCloud(app, services, emulation ? { emulation, kv } : null);
+  addPanel(app, {
+    ...services,
+    kv,
+    seal,
+    plans: data.plans,
+    queuedCount: context.queuedCount,
+    passwords: makePasswords(context.runtime.random),
+    watchLine: (lineId, look) => bell.hear(CHANGED_TOPIC + lineId, look),
+    watchAllLines: (look) => bell.hear(CHANGED_TOPIC, look),
+    run: commandsWith(() => settingsOf(config, context.url())),
+    backupDir: config.backupDir ?? join(config.dataDir, "backups"),
+    dataDir: config.store === null ? config.dataDir : null,
+    webVersion: config.whatsapp.version,
+    panelUrl: options.panelUrl,
+  });
+  return app;
+}
+
+/** Returns the settings with which a command finds this gateway: as given, but for what its start has decided. */
+function settingsOf({ given, dataDir, whatsapp }: Config, url: string): Record<string, string> {
+  const settings = Object.entries(given).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  return {
+    ...Object.fromEntries(settings),
+    PALOMA_DATA_DIR: dataDir,
+    PALOMA_PORT: new URL(url).port,
+    ...(whatsapp.url && { PALOMA_WHATSAPP_URL: whatsapp.url }),
   };
 }

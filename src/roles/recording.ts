@@ -1,4 +1,7 @@
-/** Makes the recorder of messages' outcomes. Needed only by modules that are themselves loaded on demand. */
+/**
+ * What works on messages beside the API: the recorder of their outcomes, opt-outs, line sessions and sweeps. Loaded with
+ * the first of them that is needed.
+ */
 import { ChatIndex } from "../chat/chat_index.ts";
 import { lineIdsOf } from "../line/account_lines.ts";
 import { OptOuts } from "../message/opt_outs.ts";
@@ -6,11 +9,18 @@ import { Recorder } from "../message/record.ts";
 import { measuredMoves } from "../ops/metrics.ts";
 import type { Kv } from "../store/kv.ts";
 import type { Network } from "../whatsapp/network.ts";
-import type { Ground } from "./ground.ts";
+import type { Context } from "./context.ts";
+import { DEFAULT_PLANS } from "../account/plan.ts";
+import type { MakeSession } from "../line/supervisor.ts";
+import { makeMediaIngest } from "../media/ingest.ts";
+import { makeFetchAttachment } from "../message/fetch_attachment.ts";
+import { makeFetchPreview } from "../message/link_preview.ts";
+import type { SweepWork } from "../ops/sweep_work.ts";
+import { removePanelRows } from "../panel/sweep.ts";
 
 /** Returns a recorder that writes through the given store. */
 export function recorderOn(
-  { events, names, media, runtime, metrics }: Ground,
+  { events, names, media, runtime, metrics }: Context,
   { kv, network }: { kv: Kv; network: Pick<Network, "lidOf" | "numberOf"> },
 ): Recorder {
   return new Recorder({
@@ -24,17 +34,73 @@ export function recorderOn(
   });
 }
 
-export function optOutsOn(ground: Ground, network: Pick<Network, "lidOf" | "numberOf">): OptOuts {
-  const { kv, runtime, events, queueChanged, data: { callers } } = ground;
+export function optOutsOn(context: Context, network: Pick<Network, "lidOf" | "numberOf">): OptOuts {
+  const { kv, runtime, events, queueChanged, data: { callers } } = context;
   return new OptOuts({
     kv,
     clock: runtime.clock,
     events,
-    recorder: recorderOn(ground, { kv, network }),
+    recorder: recorderOn(context, { kv, network }),
     linesOf: (accountId) => lineIdsOf(kv, accountId),
     lidOf: (lineId, number) => network.lidOf(lineId, number),
     numberOf: (lineId, lid) => network.numberOf(lineId, lid),
     wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
     queueChanged,
+  });
+}
+
+export async function makeSessions(context: Context, network: Network): Promise<MakeSession> {
+  const { LineSession } = await import("../line/line_session.ts");
+  const { runtime, bell, media: files, links, events, lookups, safeFetch, names, queueChanged } = context;
+  const { callers, seal } = context.data;
+  const shared = {
+    runtime,
+    bell,
+    files,
+    fetchPreview: makeFetchPreview({ safeFetch, clock: runtime.clock }),
+    sessionName: names.of,
+    plan: async (accountId: string) => (await callers.of(accountId))?.plan ?? DEFAULT_PLANS[0]!,
+    optOuts: optOutsOn(context, network),
+    events,
+    media: makeMediaIngest({ media: files, links, runtime }),
+    seal,
+    lookups,
+    network,
+    queueChanged,
+  };
+  return (kv, line, changed) => {
+    const recorder = recorderOn(context, { kv, network });
+    const fetchAttachment = makeFetchAttachment({ kv, runtime, safeFetch, files, recorder });
+    return new LineSession(
+      { ...shared, kv, chats: new ChatIndex({ kv, network }), recorder, fetchAttachment },
+      line,
+      changed,
+    );
+  };
+}
+
+/** `kv`: the store through which the sweeps write. */
+export async function upkeepWork(
+  context: Context,
+  { kv, network }: { kv: Kv; network: Network },
+): Promise<SweepWork> {
+  const { sweepWork } = await import("../ops/sweep_work.ts");
+  const { runtime, bell, media, diskShares, events, config, queueChanged } = context;
+  return sweepWork({
+    kv,
+    sweepChunks: context.kv.sweepChunks,
+    runtime,
+    bell,
+    media,
+    shares: diskShares,
+    mediaBytes: config.mediaDisk,
+    events,
+    eventDays: config.eventDays,
+    eventBytes: config.eventBytes,
+    historyDays: config.historyDays,
+    network,
+    recorder: recorderOn(context, { kv, network }),
+    queueChanged,
+    removeAbove: (accountId) => removePanelRows(kv, accountId),
   });
 }

@@ -2,66 +2,24 @@
  * The services of each role, in the order of their start. Loaded while the store opens, which mostly waits for the
  * disk.
  */
-import type { Emulation } from "../cloud/emulation.ts";
 import type { Service, Step } from "../base/service.ts";
-import type { Place } from "../cluster/place.ts";
-import type { Config, WhatsAppConfig } from "../config.ts";
-import { type DataFolder, makeProbe } from "../data/data_folder.ts";
-import type { Proxy } from "../egress/proxy.ts";
-import { readProxy } from "../egress/proxy_address.ts";
+import { makeProbe } from "../data/data_folder.ts";
 import type { Answers } from "../http/listen/serve.ts";
-import { createHealth } from "../http/health.ts";
+import { createHealth, inFrontOf } from "../http/health.ts";
 import { listen, type Listening } from "../http/listen/listen.ts";
 import { acceptedWithRoom, makeDiskReserve, writtenWithRoom } from "../ops/disk_reserve.ts";
 import { addProcessGauges } from "../ops/gauges.ts";
-import type { Runtime } from "../runtime.ts";
-import type { Bell } from "../store/bell.ts";
-import type { Kv } from "../store/kv.ts";
-import type { Seal } from "../store/seal.ts";
-import type { Network } from "../whatsapp/network.ts";
-import { makeApi } from "./api.ts";
-import type { Holders } from "./api_app.ts";
-import { type Ground, layGround, type Media } from "./ground.ts";
-import { type OpenNetwork, soleWorker, type WorkerPart } from "./worker.ts";
+import { firstRow } from "../store/kv.ts";
+import type { ApiOptions } from "./api.ts";
+import { type Context, makeContext, type RoleOptions } from "./context.ts";
+import { makeWorker } from "./worker.ts";
+import { accountKeys } from "../account/rows.ts";
+import { onDemand } from "../base/single_flight.ts";
+import { makeBudgets } from "../http/edge/budgets.ts";
+import { firstRunLink, makeLinks } from "../panel/logins/links.ts";
+import { makePeople } from "../panel/logins/people.ts";
 
 export type RoleName = "serve" | "api" | "worker";
-
-export interface NetworkOptions {
-  runtime: Runtime;
-  kv: Kv;
-  /** Returns the store through which the line's owner writes. */
-  storeOf(lineId: string): Kv;
-  seal: Seal;
-  whatsapp: WhatsAppConfig;
-  /** Opens a line's own proxy. */
-  openProxy?: (proxy: string) => Promise<Proxy>;
-  /** Counts a stanza of the network that nobody handles. */
-  countStray?: (stanza: { tag: string; type: string }) => void;
-  countSetAside?: () => void;
-}
-
-/** The engine behind the port to the messaging network. */
-interface NetworkEngine {
-  /** Loads the engine's code in advance; otherwise the first line does. */
-  load(): Promise<unknown>;
-  open(options: NetworkOptions): Network;
-}
-
-/** Resources that are open before a role starts. */
-export interface RoleOptions {
-  config: Config;
-  runtime: Runtime;
-  engine: NetworkEngine;
-  data: DataFolder;
-  bell: Bell;
-  media: Media;
-  /** Whether anything was committed to the store since the last call; true if that is unknown. */
-  hasChanged(): boolean;
-  /** Null if the role holds no leases, or another process has the folder. */
-  place: Place | null;
-  /** Absent unless `/cloud` emulates the official API. */
-  emulation?: Emulation | undefined;
-}
 
 interface RunningRole {
   /** In the order of their start. */
@@ -108,17 +66,15 @@ async function serveRole(options: RoleOptions): Promise<RunningRole> {
     ? null
     : makeDiskReserve({ folder: config.dataDir, minFreeBytes: config.minFreeDisk, runtime });
   const media = reserve && config.media === null ? writtenWithRoom(options.media, reserve) : options.media;
-  const ground = layGround({ ...options, media, url: port.url });
-  const { metrics } = ground;
+  const context = makeContext({ ...options, media, url: port.url });
+  const { metrics } = context;
   addProcessGauges(metrics, port);
-  const { network, supervisor, dispatcher, service } = await workerOn(options, ground);
+  const { network, supervisor, dispatcher, service } = await makeWorker(context);
   if (reserve) metrics.gauge("paloma_disk_free_bytes", "Room on the disk of the data folder", () => reserve.free());
-  const { app, ahead, firstRunLink } = makeApi(ground, {
+  const { app, ahead, firstRunLink } = makeApi(context, {
     ...port,
-    holders: async () => ({
-      network,
-      ...(isShared ? await anyProcess(ground) : { live: supervisor, webhookOwner: dispatcher, claims: null }),
-    }),
+    network,
+    own: isShared ? null : { live: supervisor, webhookOwner: dispatcher },
     accepted: (accept) => reserve ? acceptedWithRoom(accept, reserve) : accept,
   });
   const requests = port.listening(app);
@@ -144,17 +100,14 @@ function apiRole(options: RoleOptions): RunningRole {
   return { url: port.url, firstRunLink, services: [port.listening(app), ahead] };
 }
 
-async function anyProcess(ground: Ground): Promise<Omit<Holders, "network">> {
-  return (await import("./api_app.ts")).anyProcess(ground);
-}
-
 /** Returns the API and the panel, for lines and webhooks that other processes hold. */
 export function apiOn(options: RoleOptions, port: Omit<ReturnType<typeof makePort>, "listening">) {
-  const ground = layGround({ ...options, url: port.url });
-  addProcessGauges(ground.metrics, port);
-  return makeApi(ground, {
+  const context = makeContext({ ...options, url: port.url });
+  addProcessGauges(context.metrics, port);
+  return makeApi(context, {
     ...port,
-    holders: async () => ({ ...await anyProcess(ground), network: networkOf(options, ground)(() => ground.kv) }),
+    network: context.openNetwork(() => context.kv),
+    own: null,
     accepted: (accept) => accept,
   });
 }
@@ -163,11 +116,11 @@ export function apiOn(options: RoleOptions, port: Omit<ReturnType<typeof makePor
 async function workerRole(options: RoleOptions): Promise<RunningRole> {
   const { runtime } = options;
   const port = makePort(options);
-  const ground = layGround({ ...options, url: port.url });
-  addProcessGauges(ground.metrics, port);
-  const { service } = await workerOn(options, ground);
-  const probe = makeProbe(ground.kv, runtime.clock);
-  const app = createHealth({ runtime, metrics: ground.metrics, probe, stopping: port.stopping });
+  const context = makeContext({ ...options, url: port.url });
+  addProcessGauges(context.metrics, port);
+  const { service } = await makeWorker(context);
+  const probe = makeProbe(context.kv, runtime.clock);
+  const app = createHealth({ ...context, probe, stopping: port.stopping });
   return {
     url: port.url,
     firstRunLink: () => Promise.resolve(null),
@@ -175,30 +128,37 @@ async function workerRole(options: RoleOptions): Promise<RunningRole> {
   };
 }
 
-/** Makes the worker's part; the code for shared stores is loaded only if the store is shared. */
-async function workerOn(options: RoleOptions, ground: Ground): Promise<WorkerPart> {
-  const openNetwork = networkOf(options, ground);
-  if (options.config.store === null) return soleWorker(ground, openNetwork);
-  const { sharedWorker } = await import("./shared_worker.ts");
-  return sharedWorker(ground, openNetwork, options.place);
-}
-
-function networkOf({ engine }: RoleOptions, ground: Ground): OpenNetwork {
-  const { config, runtime, kv, metrics, safeFetch, data: { seal } } = ground;
-  return (storeOf) =>
-    engine.open({
-      runtime,
-      kv,
-      storeOf,
-      seal,
-      whatsapp: config.whatsapp,
-      openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
-      countStray: (stanza) => metrics.strays.inc(stanza),
-      countSetAside: () => metrics.setAside.inc(),
-    });
-}
-
 /** Loads the engine before the process takes over lines, because loading may take seconds on a busy machine. */
 function engineOfLines({ engine }: RoleOptions): Step {
   return { start: async () => void await engine.load() };
+}
+
+/** Makes the API's part of a process: health from the start, the API and the panel once a request needs them. */
+function makeApi(context: Context, options: Omit<ApiOptions, "budgets" | "probe" | "panelUrl">) {
+  const { config, runtime, metrics, kv, url, data: { seal } } = context;
+  const { clock } = runtime;
+  const { stopping } = options;
+  const panelUrl = () => `${config.publicUrl ?? url()}/panel`;
+  const probe = makeProbe(kv, clock);
+  // Made here and not with the API, so that their gauges exist before the first request.
+  const budgets = makeBudgets({ bodyBytes: config.maxBodies, metrics, clock });
+
+  const api = onDemand(async () => {
+    const { makeApiApp } = await import("./api.ts");
+    return makeApiApp(context, { ...options, budgets, probe, panelUrl });
+  });
+
+  return {
+    /** Answers all requests. */
+    app: inFrontOf(api, createHealth({ runtime, metrics, probe, stopping })),
+    /** Loads the API before the first request if one is to be expected: if there are accounts. */
+    ahead: { start: async () => void (await firstRow(kv, { prefix: accountKeys.accounts() }) && api.need()) },
+    /** Resolves to a new one-time link that makes an operator; null if the panel has one. */
+    firstRunLink: () =>
+      firstRunLink({
+        people: makePeople({ kv, seal, runtime }),
+        links: makeLinks({ kv, runtime }),
+        panelUrl: panelUrl(),
+      }),
+  };
 }

@@ -1,11 +1,11 @@
 /**
  * The worker's part: it holds the connections of lines, delivers to webhooks, and runs the sweeps. Alone on its data it
- * serves all lines and webhooks; on a shared store (`shared_worker.ts`) those whose leases it holds.
+ * serves all lines and webhooks; on a shared store those whose leases it holds (promise 9).
  */
 import { inOrder, type Service, together } from "../base/service.ts";
 import { withEmulatedDelivery } from "../cloud/emulation.ts";
 import { formatsOn } from "../cloud/formats.ts";
-import { type Holder, soleHolder } from "../cluster/holder.ts";
+import { callMembers, type Holder, type Kind, soleHolder } from "../cluster/holder.ts";
 import type { Line } from "../line/line.ts";
 import { LINE } from "../line/rows.ts";
 import { Supervisor } from "../line/supervisor.ts";
@@ -14,55 +14,56 @@ import { addGauges } from "../ops/gauges.ts";
 import { makeMaintenance, sweeps } from "../ops/maintenance.ts";
 import { measuredWebhooks } from "../ops/metrics.ts";
 import { makeTimeKeeper } from "../ops/time_keeper.ts";
-import type { Kv } from "../store/kv.ts";
+import { key, type Kv, prefix } from "../store/kv.ts";
 import { Dispatcher } from "../webhook/dispatcher.ts";
 import { WEBHOOK } from "../webhook/rows.ts";
 import { urlTarget } from "../webhook/url_target.ts";
 import type { WebhookRow } from "../webhook/webhook.ts";
-import type { Network } from "../whatsapp/network.ts";
-import type { Ground } from "./ground.ts";
+import { type Network, noteSetback } from "../whatsapp/network.ts";
+import type { Context } from "./context.ts";
 
 const SWEEP_PANEL_MS = 60 * 60_000;
 
-/** Opens the port to the messaging network, which writes each line's rows through that line's own store. */
-export type OpenNetwork = (storeOf: (lineId: string) => Kv) => Network;
-
-export interface WorkerPart {
+interface WorkerPart {
   network: Network;
   supervisor: Supervisor;
   dispatcher: Dispatcher;
   service: Service;
 }
 
-/** Makes the worker for all lines and webhooks, on data that only this process uses. */
-export function soleWorker(ground: Ground, openNetwork: OpenNetwork): WorkerPart {
-  const { kv, changes } = ground;
+export async function makeWorker(context: Context): Promise<WorkerPart> {
+  return context.config.store === null ? soleWorker(context) : await sharedWorker(context);
+}
+
+/** Serves all lines and webhooks, on data that only this process uses. */
+function soleWorker(context: Context): WorkerPart {
+  const { kv, changes, openNetwork } = context;
   const network = openNetwork(() => kv);
-  const supervisor = makeSupervisor(ground, network, soleHolder(kv, LINE));
-  const dispatcher = dispatcherOf(ground, soleHolder(kv, WEBHOOK));
-  addWorkerGauges(ground, { network, supervisor, dispatcher });
+  const supervisor = makeSupervisor(context, network, soleHolder(kv, LINE));
+  const dispatcher = dispatcherOf(context, soleHolder(kv, WEBHOOK));
+  addWorkerGauges(context, { network, supervisor, dispatcher });
   // Removes the staged rows of a bulk that a crash interrupted before it was accepted.
   const clearing = { start: () => removeAllStaged(kv) };
-  const upkeep = upkeepOf(ground, { kv, network });
+  const upkeep = upkeepOf(context, { kv, network });
   const service = inOrder(
     clearing,
-    makeTimeKeeper(kv, ground.runtime),
+    makeTimeKeeper(kv, context.runtime),
     together(dispatcher, supervisor, upkeep),
     changes,
   );
   return { network, supervisor, dispatcher, service };
 }
 
-export function makeSupervisor(ground: Ground, network: Network, holder: Holder<Line>): Supervisor {
-  const { kv, runtime, bell, changes, data: { callers } } = ground;
+function makeSupervisor(context: Context, network: Network, holder: Holder<Line>): Supervisor {
+  const { kv, runtime, bell, changes, data: { callers } } = context;
   const plansChanged = () => callers.plansChanged();
-  const sessions = async () => (await import("./sessions.ts")).makeSessions(ground, network);
+  const sessions = async () => (await import("./recording.ts")).makeSessions(context, network);
   return new Supervisor({ kv, runtime, bell, changes, holder, plansChanged, sessions });
 }
 
-export function dispatcherOf(ground: Ground, holder: Holder<WebhookRow>): Dispatcher {
-  const { kv, events, runtime, metrics, bell, emulation, data: { seal } } = ground;
-  const measured = measuredWebhooks(ground.safeFetch, metrics);
+function dispatcherOf(context: Context, holder: Holder<WebhookRow>): Dispatcher {
+  const { kv, events, runtime, metrics, bell, emulation, data: { seal } } = context;
+  const measured = measuredWebhooks(context.safeFetch, metrics);
   const safeFetch = emulation ? withEmulatedDelivery(measured, emulation, runtime.clock) : measured;
   return new Dispatcher({
     kv,
@@ -76,11 +77,11 @@ export function dispatcherOf(ground: Ground, holder: Holder<WebhookRow>): Dispat
   });
 }
 
-export function upkeepOf(ground: Ground, options: { kv: Kv; network: Network }): Service {
-  const { runtime } = ground;
-  const work = async () => (await import("./upkeep.ts")).upkeepWork(ground, options);
+function upkeepOf(context: Context, options: { kv: Kv; network: Network }): Service {
+  const { runtime } = context;
+  const work = async () => (await import("./recording.ts")).upkeepWork(context, options);
   return makeMaintenance([
-    ...sweeps(ground, work),
+    ...sweeps(context, work),
     {
       name: "logins, links and the audit log",
       everyMs: SWEEP_PANEL_MS,
@@ -90,11 +91,101 @@ export function upkeepOf(ground: Ground, options: { kv: Kv; network: Network }):
   ], runtime);
 }
 
-export function addWorkerGauges(
-  { metrics, kv, media, runtime, queuedCount }: Ground,
+function addWorkerGauges(
+  { metrics, kv, media, runtime, queuedCount }: Context,
   { network, supervisor, dispatcher }: Omit<WorkerPart, "service">,
 ): void {
   const webhookAttemptsWaiting = () => dispatcher.waiting();
   metrics.gauge("paloma_media_bytes", "Files on the data folder's disk", () => media.bytes?.() ?? 0);
   addGauges(metrics, { kv, runtime, network, lines: supervisor, queuedCount, webhookAttemptsWaiting });
+}
+
+/** The only lease of its kind, which has no rows: its holder runs the sweeps, which write nothing once it is lost. */
+const UPKEEP = "store";
+const UPKEEPS: Kind<never> = {
+  name: "upkeep",
+  rows: prefix("upkeep"),
+  nameOf: () => UPKEEP,
+  keyOf: () => key("upkeep"),
+};
+
+/** Serves the lines and webhooks whose leases this process holds. */
+async function sharedWorker(context: Context): Promise<WorkerPart> {
+  const [{ Leases }, { Member }, { makeLineAnswers }] = await Promise.all([
+    import("../cluster/leases.ts"),
+    import("../cluster/member.ts"),
+    import("../line/remote.ts"),
+  ]);
+  const { kv, bell, changes, runtime, metrics, openNetwork, place } = context;
+  let parts: Omit<WorkerPart, "service"> | null = null;
+  let upkeep: Service | null = null;
+
+  const common = {
+    kv: context.data.kv,
+    runtime,
+    freed: () => callMembers(bell),
+    refused: () => metrics.refusedWrites.inc(),
+  };
+  const lines = new Leases({
+    ...common,
+    kind: LINE,
+    taken: () => parts?.supervisor.taken(),
+    drop: async (lineId) => await parts?.supervisor.drop(lineId),
+  });
+  const webhooks = new Leases({
+    ...common,
+    kind: WEBHOOK,
+    taken: () => parts?.dispatcher.taken(),
+    drop: async (thing) => await parts?.dispatcher.drop(thing.split("/")[1]!),
+  });
+  const upkeeps = new Leases({
+    ...common,
+    kind: UPKEEPS,
+    always: UPKEEP,
+    taken: () => void beginUpkeep(),
+    drop: endUpkeep,
+  });
+  const member = new Member({
+    kv: context.data.kv,
+    runtime,
+    bell,
+    place,
+    leases: [lines, webhooks, upkeeps],
+    setBack: () => noteSetback(kv, runtime),
+  });
+  const noStore = lines.refusing();
+  const network = openNetwork((lineId) => lines.storeOf(lineId) ?? noStore);
+  const supervisor = makeSupervisor(context, network, lines);
+  const dispatcher = dispatcherOf(context, webhooks);
+  parts = { network, supervisor, dispatcher };
+  addWorkerGauges(context, parts);
+  metrics.gaugeBy("kind", {
+    name: "paloma_leases",
+    help: "What this process is the owner of",
+    read: () => Object.fromEntries(member.leases.map(({ kind, count }) => [kind, count])),
+  });
+
+  async function beginUpkeep(): Promise<void> {
+    const store = upkeeps.storeOf(UPKEEP);
+    if (upkeep || !store) return;
+    upkeep = upkeepOf(context, { kv: store, network });
+    await upkeep.start();
+  }
+
+  async function endUpkeep(): Promise<void> {
+    const ending = upkeep;
+    upkeep = null;
+    await ending?.stop();
+  }
+
+  const answers = makeLineAnswers({
+    kv,
+    bell,
+    seal: context.data.seal,
+    runtime,
+    supervisor,
+    answersFor: (lineId) => lines.storeOf(lineId) !== null,
+  });
+  // Services stop in reverse: `member` before the supervisor, so that other processes take over while the rest stops.
+  return { ...parts, service: inOrder(makeTimeKeeper(kv, runtime), supervisor, dispatcher, answers, member, changes) };
 }

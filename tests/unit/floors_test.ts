@@ -121,7 +121,7 @@ Deno.test("a start loads nothing that only lines, webhooks, sweeps, the way out 
   assert.deepEqual(early(house), []);
   assert.deepEqual(loaded(house).filter((source) => DEAR.test(runningCode(source))).map(({ path }) => path), []);
   const planted = house.map((source) =>
-    source.path === "roles/worker.ts" ? { ...source, code: `${source.code}import "./sessions.ts";` } : source
+    source.path === "roles/worker.ts" ? { ...source, code: `${source.code}import "../line/line_session.ts";` } : source
   );
   assert.ok(early(planted).includes("line/line_session.ts"));
 });

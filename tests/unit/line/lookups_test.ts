@@ -1,7 +1,7 @@
 /** What is asked again is answered from memory, with its age; what is new is limited for each line. */
 import assert from "node:assert/strict";
 import { makeLookups } from "../../../src/line/lookups.ts";
-import { relayedLookups } from "../../../src/roles/ground.ts";
+import { relayedLookups } from "../../../src/roles/context.ts";
 import { ManualClock } from "../../support/runtime.ts";
 
 function stage() {

@@ -5,8 +5,8 @@ import { makeEventLog } from "../../../src/event/log.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { withFairWrites } from "../../../src/media/fair_shares.ts";
 import { noMediaStore } from "../../../src/media/store.ts";
-import { layGround } from "../../../src/roles/ground.ts";
-import { sharedWorker } from "../../../src/roles/shared_worker.ts";
+import { makeContext } from "../../../src/roles/context.ts";
+import { makeWorker } from "../../../src/roles/worker.ts";
 import { Change, type Key } from "../../../src/store/kv.ts";
 import { type ChunkedKv, withChunks } from "../../../src/store/layers/chunk.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
@@ -50,16 +50,18 @@ async function startWorker(disk: MemoryDisk, { clock, seed }: { clock: ManualClo
   };
   const openStore = () => Promise.resolve(kv);
   const data = await openDataFolder(config, { runtime, migrations: [], contents: new Set(), openStore });
-  const ground = layGround({
+  const context = makeContext({
     config,
     runtime,
     data,
     bell: testBell(runtime),
     media: withFairWrites(noMediaStore(), clock),
     hasChanged: () => true,
+    place: null,
+    engine: { load: () => Promise.resolve(), open: () => new FakeNetwork(clock) },
     url: () => "http://127.0.0.1",
   });
-  const { service } = sharedWorker(ground, () => new FakeNetwork(clock), null);
+  const { service } = await makeWorker(context);
   await clock.during(service.start());
   return {
     kv,

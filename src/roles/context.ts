@@ -1,8 +1,11 @@
-/** The common base of all roles: the data, the bell, the metrics, and the services that every role needs. */
+/** What every role of a process has: what was opened for it, the metrics, and the services that all roles need. */
 import { onDemand } from "../base/single_flight.ts";
 import type { Emulation } from "../cloud/emulation.ts";
-import type { Config } from "../config.ts";
+import type { Place } from "../cluster/place.ts";
+import type { Config, WhatsAppConfig } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
+import type { Proxy } from "../egress/proxy.ts";
+import { readProxy } from "../egress/proxy_address.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { chatKeys } from "../chat/rows.ts";
 import { type EventLog, makeEventLog } from "../event/log.ts";
@@ -19,14 +22,17 @@ import type { SweptMedia } from "../ops/sweep_work.ts";
 import { makeMetrics, measuredEvents, measuredStore } from "../ops/metrics.ts";
 import type { Runtime } from "../runtime.ts";
 import { type Bell, watchChanges } from "../store/bell.ts";
+import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withMemory } from "../store/layers/memory.ts";
 import { withRecent } from "../store/layers/recent.ts";
+import type { Seal } from "../store/seal.ts";
+import type { Network } from "../whatsapp/network.ts";
 
 /** The files, and what keeps them tidy. */
 export type Media = SharedMediaStore & SweptMedia;
 
-export type Ground = ReturnType<typeof layGround>;
+export type Context = ReturnType<typeof makeContext>;
 
 /** Topics on which a process informs others (promise 7): a ring may get lost without harm. */
 const EVENTS_TOPIC = "events/";
@@ -50,21 +56,53 @@ const REMEMBERED = {
 /** Row families of which the newest rows are cached: webhooks and streams follow them. */
 const RECENT = new Set([eventKeys.events("")[0]!]);
 
-interface GroundOptions {
+export interface NetworkOptions {
+  runtime: Runtime;
+  kv: Kv;
+  /** Returns the store through which the line's owner writes. */
+  storeOf(lineId: string): Kv;
+  seal: Seal;
+  whatsapp: WhatsAppConfig;
+  /** Opens a line's own proxy. */
+  openProxy?: (proxy: string) => Promise<Proxy>;
+  /** Counts a stanza of the network that nobody handles. */
+  countStray?: (stanza: { tag: string; type: string }) => void;
+  countSetAside?: () => void;
+}
+
+/** The engine behind the port to the messaging network. */
+interface NetworkEngine {
+  /** Loads the engine's code in advance; otherwise the first line does. */
+  load(): Promise<unknown>;
+  open(options: NetworkOptions): Network;
+}
+
+/** Resources that are open before a role starts. */
+export interface RoleOptions {
   config: Config;
   runtime: Runtime;
+  engine: NetworkEngine;
   data: DataFolder;
   bell: Bell;
   media: Media;
   /** Whether anything was committed to the store since the last call; true if that is unknown. */
   hasChanged(): boolean;
-  /** `http://HOST:PORT`, once it listens. */
-  url(): string;
+  /** Null if the role holds no leases, or another process has the folder. */
+  place: Place | null;
   /** Absent unless `/cloud` emulates the official API. */
   emulation?: Emulation | undefined;
 }
 
-export function layGround({ config, runtime, data, bell, media, hasChanged, url, emulation }: GroundOptions) {
+interface ContextOptions extends RoleOptions {
+  /** `http://HOST:PORT`, once it listens. */
+  url(): string;
+}
+
+/** Opens the port to the messaging network, which writes each line's rows through that line's own store. */
+type OpenNetwork = (storeOf: (lineId: string) => Kv) => Network;
+
+export function makeContext(options: ContextOptions) {
+  const { config, runtime, engine, data, bell, media, hasChanged, url } = options;
   const metrics = makeMetrics();
   const piecesWaiting = () => media.waiting();
   metrics.gauge("paloma_media_pieces_waiting", "Pieces of files that wait for their account's turn", piecesWaiting);
@@ -77,22 +115,30 @@ export function layGround({ config, runtime, data, bell, media, hasChanged, url,
   const lookups = makeLookups(runtime);
   const events = isShared ? relayedEvents(log, bell) : log;
   const names = makeSessionNames(kv, runtime.clock);
+  const safeFetch = safeFetchOnDemand({ config, runtime });
+  const openNetwork: OpenNetwork = (storeOf) =>
+    engine.open({
+      runtime,
+      kv,
+      storeOf,
+      seal: data.seal,
+      whatsapp: config.whatsapp,
+      openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
+      countStray: (stanza) => metrics.strays.inc(stanza),
+      countSetAside: () => metrics.setAside.inc(),
+    });
   return {
-    config,
-    runtime,
-    data,
-    bell,
+    ...options,
     /** Starts with the worker, its only user. */
     changes: watchChanges({ hasChanged, clock: runtime.clock }),
     metrics,
-    emulation,
     kv,
     events,
-    media,
     diskShares: new DiskShares(),
     links: makeMediaLinks(() => config.publicUrl ?? url(), data.key),
     lookups: isShared ? relayedLookups(lookups, bell) : lookups,
-    safeFetch: safeFetchOnDemand({ config, runtime }),
+    safeFetch,
+    openNetwork,
     queuedCount: makeQueuedCount(kv),
     /** Announces that a message of the line was accepted, changed or cancelled. Call it after the commit. */
     queueChanged: (lineId: string) => bell.ring(QUEUE_TOPIC + lineId),
@@ -129,7 +175,7 @@ export function relayedLookups(lookups: Lookups, bell: Pick<Bell, "ring" | "hear
 }
 
 /** Returns a `SafeFetch` whose code is loaded with its first request. */
-function safeFetchOnDemand({ config, runtime }: Pick<GroundOptions, "config" | "runtime">): SafeFetch {
+function safeFetchOnDemand({ config, runtime }: Pick<ContextOptions, "config" | "runtime">): SafeFetch {
   const egress = onDemand(async () => {
     const [{ makeSafeFetch }, { readAllowList }] = await Promise.all([
       import("../egress/safe_fetch.ts"),
