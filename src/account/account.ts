@@ -24,7 +24,7 @@ export interface Account {
   /** ISO 3166; completes national numbers. Null: they are refused. */
   country: string | null;
   createdAt: number;
-  /** Whether contents are sealed at rest (`sealed_accounts.ts`); absent: no. */
+  /** Whether contents are sealed at rest (`callers.ts`); absent: no. */
   sealed?: boolean;
 }
 

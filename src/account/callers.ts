@@ -1,4 +1,4 @@
-/** Authenticates keys: the account that a key belongs to, with its plan, cached for a moment. */
+/** Accounts, cached for a moment: the one that a key belongs to, with its plan, and which have their contents sealed. */
 import { Buffer } from "node:buffer";
 import { timingSafeEqual } from "node:crypto";
 import { LRUCache } from "lru-cache";
@@ -12,7 +12,7 @@ import type { Plans } from "./plans.ts";
 import { accountKeys, type AccountRecord } from "./rows.ts";
 
 /** How long an account and its plan are cached; changes by another process take effect within this time. */
-const CACHE_MS = 1_000;
+export const CACHE_MS = 1_000;
 /** Most accounts, and most keys, in memory. */
 const MOST_REMEMBERED = 10_000;
 
@@ -138,4 +138,22 @@ export function publicPart(record: AccountRecord): Account {
 /** Compares two hexadecimal hashes in constant time. */
 function sameHash(a: string, b: string): boolean {
   return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}
+
+/** Whether the account has its contents sealed; a promise only if that must be read from the store. */
+type IsSealedAccount = (accountId: string) => boolean | Promise<boolean>;
+
+/** Makes what the store asks at every commit. */
+export function makeIsSealedAccount(kv: Pick<Kv, "get">, clock: Clock): IsSealedAccount {
+  const known = new LRUCache<string, boolean>(atMost(MOST_REMEMBERED, { forMs: CACHE_MS, clock }));
+
+  async function read(accountId: string): Promise<boolean> {
+    const start = clock.now();
+    const { value } = await kv.get(accountKeys.account(accountId));
+    const sealed = value?.sealed === true;
+    known.set(accountId, sealed, { start });
+    return sealed;
+  }
+
+  return (accountId) => known.get(accountId) ?? read(accountId);
 }

@@ -5,7 +5,7 @@ import { makeSends } from "../http/resources/sends/sends.ts";
 import { requireScope } from "../account/keys.ts";
 import type { Line } from "../line/line.ts";
 import { chatOf } from "../message/message.ts";
-import type { Accepted } from "../message/send.ts";
+import type { Accepted } from "../message/send_command.ts";
 import { isGroup } from "../whatsapp/chats.ts";
 import type { makeEmulatedCheck } from "./emulation.ts";
 import { type Asked, type OfPhone, SUCCESS } from "./endpoint.ts";

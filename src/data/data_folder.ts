@@ -4,9 +4,8 @@
  */
 import { join } from "node:path";
 import { Accounts } from "../account/accounts.ts";
-import { Callers } from "../account/callers.ts";
+import { Callers, makeIsSealedAccount } from "../account/callers.ts";
 import { Plans } from "../account/plans.ts";
-import { makeIsSealedAccount } from "../account/sealed_accounts.ts";
 import { urlsOfHosts } from "../base/database_url.ts";
 import { giveToOwner } from "../base/files.ts";
 import type { Config } from "../config.ts";

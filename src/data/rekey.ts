@@ -6,7 +6,7 @@
  * else opens the data.
  */
 import { Plans } from "../account/plans.ts";
-import { CACHE_MS } from "../account/sealed_accounts.ts";
+import { CACHE_MS } from "../account/callers.ts";
 import { batchesOf } from "../base/batches.ts";
 import { membersAtWork } from "../cluster/member.ts";
 import { AlreadyRunning, begin, type DataConfig, type OpenOptions, pathsOf, placeOf } from "./data_folder.ts";

@@ -2,15 +2,15 @@
 import { type ChatIndex, type InLine, type MessagePlace, reacted } from "../chat/chat_index.ts";
 import { chatKeys, type ChatRow, isSent, ME, type Said } from "../chat/rows.ts";
 import { type EventBody, type EventData, isChatEvent, type LoggedEvent } from "../event/event.ts";
-import { chatOf } from "../message/message.ts";
+import { chatOf, type Message, orderInChat } from "../message/message.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import type { Change, Key, Kv, Slot } from "../store/kv.ts";
 import { isGroup } from "../whatsapp/chats.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
-import { placeOf } from "./chat_marks.ts";
-import type { SeenRow } from "./rows.ts";
+import { lineKeys, type SeenRow } from "./rows.ts";
 import { orderOfSeen } from "./seen.ts";
+import { messageKeys } from "../message/rows.ts";
 
 interface EntriesDeps {
   kv: Kv;
@@ -164,4 +164,49 @@ export function deleted(row: ChatRow, now: number): ChatRow {
   if (isSent(row)) return row;
   const { media: _media, details: _details, quoted: _quoted, ...rest } = row;
   return { ...rest, text: null, deletedAt: row.deletedAt ?? now };
+}
+
+interface MarksDeps {
+  kv: Kv;
+  chats: Pick<ChatIndex, "find">;
+}
+
+/**
+ * Finds the place of a message by its id, of the gateway or of the network; null if it is not known, or no longer.
+ * `chat` is its chat's JID or number.
+ */
+export async function placeOf(
+  { kv, chats }: MarksDeps,
+  line: InLine,
+  { chat, id }: { chat: string; id: string },
+): Promise<MessagePlace | null> {
+  const { lineId } = line;
+  const ours = id.startsWith("msg_") ? id : (await kv.get(messageKeys.messageOfNetworkId(lineId, id))).value;
+  const message = ours && (await kv.get(messageKeys.message(ours))).value;
+  const record = await chats.find(line, chatOf(chat));
+  const parts = record?.parts ?? [];
+  if (message && message.sessionId === lineId) {
+    const part = chatOf(message.to);
+    return parts.includes(part) ? { part, order: orderInChat(message) } : null;
+  }
+  const seen = await kv.getMany(parts.map((part) => lineKeys.seen(lineId, jidOf(part), id)));
+  for (const [i, { value }] of seen.entries()) {
+    if (value !== null) return { part: parts[i]!, order: orderOfSeen(value) };
+  }
+  return null;
+}
+
+/** Returns the JID of an address. */
+export function jidOf(address: string): string {
+  return address.includes("@") ? address : `${address}@s.whatsapp.net`;
+}
+
+/** Marks at its target a reaction that the gateway sent. */
+export async function markReaction(
+  { kv, chats }: { kv: Kv; chats: Pick<ChatIndex, "find" | "amend"> },
+  { sessionId: lineId, accountId, to, content }: Message,
+): Promise<void> {
+  if (content.kind !== "reaction") return;
+  const place = await placeOf({ kv, chats }, { lineId, accountId }, { chat: to, id: content.target.networkId });
+  if (place) await chats.amend(lineId, place, (row) => reacted(row, ME, content.emoji));
 }

@@ -8,7 +8,7 @@ import { filled } from "../message/templates/filled.ts";
 import { chatOf, type Message } from "../message/message.ts";
 import type { Key, Kv, Row } from "../store/kv.ts";
 import { isGroup } from "../whatsapp/chats.ts";
-import { placeOf } from "./chat_marks.ts";
+import { placeOf } from "./chat_entries.ts";
 
 /** A message of a chat as it is stored: with the gateway's own row if the gateway sent it. */
 export interface ChatEntry {

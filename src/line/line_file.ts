@@ -6,7 +6,7 @@ import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { readProxy } from "../egress/proxy_address.ts";
 import { OperatorError } from "../errors.ts";
-import { fitsOneCommit, loadOf } from "../message/commit_size.ts";
+import { fitsOneCommit, loadOf } from "../message/send_command.ts";
 import { bodyOf, previewOf, remoteFile } from "../message/content.ts";
 import { PRIORITIES } from "../message/message.ts";
 import type { Random } from "../runtime.ts";

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { usageAt } from "../account/quota.ts";
 import type { SharedMediaStore } from "../media/fair_shares.ts";
-import { commitSized, loadOf } from "../message/commit_size.ts";
+import { commitSized, loadOf } from "../message/send_command.ts";
 import { attachmentOf, storedFile, withAttachment } from "../message/content.ts";
 import { addToChats, enqueue } from "../message/queue/place.ts";
 import { EMPTY_LEDGER, extendLedger } from "../message/history/ledger.ts";

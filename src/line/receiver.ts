@@ -10,7 +10,7 @@
  *   has type `unknown` and `undecryptable: true`.
  * - A message that cannot be kept because of its own content is logged and dropped: a poison message never stops a line.
  */
-import { Batcher, type Settled } from "../base/batcher.ts";
+import { Batcher, type Settled } from "../base/batches.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { ChatIndex } from "../chat/chat_index.ts";
 import type { EventBody, EventData } from "../event/event.ts";
@@ -32,8 +32,7 @@ import type { GroupNow, Incoming, IncomingChange, Notice, Receipt } from "../wha
 import type { Network } from "../whatsapp/network.ts";
 import { type Answer, answerIn } from "./answers.ts";
 import { amendSent } from "./amendments.ts";
-import { indexIncoming } from "./chat_entries.ts";
-import { placeOf } from "./chat_marks.ts";
+import { indexIncoming, placeOf } from "./chat_entries.ts";
 import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
 import type { Lookups } from "./lookups.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";

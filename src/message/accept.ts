@@ -10,12 +10,18 @@ import { atMost } from "../base/at_most.ts";
 import { Problem } from "../errors.ts";
 import { sleep } from "../runtime.ts";
 import { Change, type Kv, type Slot, untilCurrent } from "../store/kv.ts";
-import { Batcher, type Settled } from "../base/batcher.ts";
+import { Batcher, type Settled } from "../base/batches.ts";
 import { AcceptCommit, type AcceptOptions, Conflict, loadOfCommand } from "./accept_commit.ts";
-import { commitSized } from "./commit_size.ts";
+import {
+  type Accepted,
+  commitSized,
+  LineChanged,
+  type Precondition,
+  preconditionsOf,
+  type SendCommand,
+} from "./send_command.ts";
 import { EMPTY_LEDGER } from "./history/ledger.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
-import { type Accepted, LineChanged, type Precondition, preconditionsOf, type SendCommand } from "./send.ts";
 import { removeStaged } from "./bulk.ts";
 
 /** How long a process that lost twice leaves the account to the other process: the time of several of its commits. */

@@ -10,7 +10,20 @@ import { invalid, Problem } from "../errors.ts";
 import type { EventLog } from "../event/log.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, nameOfKey, type Slot } from "../store/kv.ts";
-import { fitsOneCommit, type Load, loadOf, WHOLE_COMMIT } from "./commit_size.ts";
+import {
+  type Accepted,
+  acknowledge,
+  findReplay,
+  fitsOneCommit,
+  type KeptSend,
+  type Load,
+  loadOf,
+  type Precondition,
+  preconditionsOf,
+  type SendCommand,
+  type SendItem,
+  WHOLE_COMMIT,
+} from "./send_command.ts";
 import { enqueue, positionAt } from "./queue/place.ts";
 import { EMPTY_LEDGER, extendLedger, lastPositionOf } from "./history/ledger.ts";
 import { previewOf, typeOf } from "./content.ts";
@@ -19,16 +32,6 @@ import type { SessionName } from "./receipts.ts";
 import { filled } from "./templates/filled.ts";
 import { OPTED_OUT, optedOutAmong, recipientsOf } from "./opt_outs.ts";
 import { type Ledger, messageKeys } from "./rows.ts";
-import {
-  type Accepted,
-  acknowledge,
-  findReplay,
-  type KeptSend,
-  type Precondition,
-  preconditionsOf,
-  type SendCommand,
-  type SendItem,
-} from "./send.ts";
 import { publishStaged, stage, writeStaged } from "./bulk.ts";
 
 export interface AcceptOptions {

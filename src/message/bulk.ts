@@ -8,7 +8,7 @@
 import { notFound } from "../errors.ts";
 import type { EventLog } from "../event/log.ts";
 import { Change, type Kv, retryOnConflict, type Row, StoreError } from "../store/kv.ts";
-import { commitSized, loadOf } from "./commit_size.ts";
+import { commitSized, loadOf } from "./send_command.ts";
 import { ledgerOf, messageIds, sequence } from "./history/ledger.ts";
 import type { Message } from "./message.ts";
 import { addToChats, enqueue, removeQueued } from "./queue/place.ts";

@@ -10,7 +10,7 @@ import type { MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";
 import { type Lane, messageKeys } from "./rows.ts";
 import { Change, isRow, type Kv, retryOnConflict, type Row, type Slot, untilCurrent } from "../store/kv.ts";
-import { commitSized, loadOf } from "./commit_size.ts";
+import { commitSized, loadOf } from "./send_command.ts";
 import { ownFile, typeOf } from "./content.ts";
 import { moveStatus } from "./history/status_index.ts";
 import { chatOf, hasEnded, type Message, type MessageError, NEXT_STATUS } from "./message.ts";

@@ -24,8 +24,7 @@ import type { Runtime } from "../runtime.ts";
 import { type Bell, watchChanges } from "../store/bell.ts";
 import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
-import { withMemory } from "../store/layers/memory.ts";
-import { withRecent } from "../store/layers/recent.ts";
+import { withMemory, withRecent } from "../store/layers/cache.ts";
 import type { Seal } from "../store/seal.ts";
 import type { Network } from "../whatsapp/network.ts";
 

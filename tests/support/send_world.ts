@@ -9,7 +9,7 @@ import { type Accept, makeAccept } from "../../src/message/accept.ts";
 import type { Message } from "../../src/message/message.ts";
 import { dequeue } from "../../src/message/queue/place.ts";
 import { messageKeys } from "../../src/message/rows.ts";
-import type { SendCommand } from "../../src/message/send.ts";
+import type { SendCommand } from "../../src/message/send_command.ts";
 import { makeEventLog } from "../../src/event/log.ts";
 import { History } from "../../src/message/history/history.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";

@@ -33,7 +33,7 @@ import type { Recorder } from "../../message/record.ts";
 import { Templates } from "../../message/templates/templates.ts";
 import { filled } from "../../message/templates/filled.ts";
 import type { Message } from "../../message/message.ts";
-import { findReplay } from "../../message/send.ts";
+import { findReplay } from "../../message/send_command.ts";
 import type { Metrics } from "../../ops/metrics.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Claims } from "../../cluster/holder.ts";
@@ -46,8 +46,7 @@ import type { WebhookOwner } from "../../webhook/dispatcher.ts";
 import { urlTarget } from "../../webhook/url_target.ts";
 import { Webhooks } from "../../webhook/webhooks.ts";
 import type { Network } from "../../whatsapp/network.ts";
-import { makeAdmission } from "../edge/admission.ts";
-import { makeClientAddress } from "../edge/auth.ts";
+import { makeAdmission, makeClientAddress } from "../edge/auth.ts";
 import type { Budgets } from "../edge/budgets.ts";
 
 export interface ServicesDeps {

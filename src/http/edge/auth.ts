@@ -1,6 +1,7 @@
 /**
- * Authenticates the caller and checks where the key may be used from (spec, Authentication), with the client's address
- * behind the proxies that the operator trusts. Requests made inside the process bring their caller.
+ * Admits requests, whichever interface they come by: authenticates the caller and checks where the key may be used from (spec, Authentication), with the client's address
+ * behind the proxies that the operator trusts, counts its requests, and delays refusals for a client that causes many.
+ * Requests made inside the process bring their caller.
  */
 import ipaddr from "ipaddr.js";
 import {
@@ -14,22 +15,23 @@ import {
 import type { Callers } from "../../account/callers.ts";
 import { keyUnknown } from "../../account/api_key.ts";
 import type { AccountKeys } from "../../account/keys.ts";
-import { isInNetworks, parseNetwork } from "../../base/addresses.ts";
+import { isInNetworks, parseNetwork, subscriberOf } from "../../base/addresses.ts";
 import { Problem } from "../../errors.ts";
 import type { Clock } from "../../runtime.ts";
 import type { ApiContext } from "../api/route.ts";
+import { makeHoldRefusal, makeLimitRate } from "./rate_limit.ts";
 
 /**
  * `bearer`: also `Authorization: Bearer`, which of the API only the PDF endpoint accepts (spec, Authentication 3);
  * `query`: also the parameter `access_token`.
  */
-export type KeyForm = "header" | "bearer" | "query";
+type KeyForm = "header" | "bearer" | "query";
 
 /**
  * Both throw Problem api_key_missing, api_key_invalid, account_deactivated, ip_not_allowed, domain_not_allowed,
  * subscription_expired.
  */
-export interface Auth {
+interface Auth {
   /** Resolves to the caller, by a key that is valid now. */
   authenticate(c: ApiContext, form: KeyForm): Promise<Caller>;
   /**
@@ -38,14 +40,14 @@ export interface Auth {
   recognise(c: ApiContext, form: KeyForm): Caller | Promise<Caller>;
 }
 
-export interface AuthDeps {
+interface AuthDeps {
   callers: Pick<Callers, "authenticate" | "recall">;
   keys: AccountKeys;
   clock: Clock;
   clientAddress: ClientAddress;
 }
 
-export function makeAuth({ callers, keys, clock, clientAddress }: AuthDeps): Auth {
+function makeAuth({ callers, keys, clock, clientAddress }: AuthDeps): Auth {
   const checkPlace = makeCheckPlace(clientAddress);
 
   async function read(c: ApiContext, key: string): Promise<Caller> {
@@ -152,4 +154,42 @@ export function makeClientAddress(trustedProxies: readonly string[]): ClientAddr
 /** Removes a port, as in `192.0.2.1:4711` and `[2001:db8::1]:4711`, which some proxies append. */
 function withoutPort(hop: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
+}
+
+interface Admission {
+  /** Resolves to the caller, by a key that is valid now. Throws what `Auth` throws. */
+  authenticate(c: ApiContext, form: KeyForm): Promise<Caller>;
+  /** As `Auth.recognise`. */
+  recognise(c: ApiContext, form: KeyForm): Promise<Caller>;
+  /** Counts the request and sets the headers of the rate limit. Throws Problem rate_limited. */
+  count(c: ApiContext, caller: Caller): Promise<void>;
+}
+
+export function makeAdmission(deps: AuthDeps): Admission {
+  const { clock, clientAddress } = deps;
+  const auth = makeAuth(deps);
+  const limitRate = makeLimitRate(clock);
+  const holdRefusal = makeHoldRefusal(clock);
+
+  const identified = (identify: Auth["authenticate"] | Auth["recognise"]) => async (c: ApiContext, form: KeyForm) => {
+    try {
+      return await identify(c, form);
+    } catch (error) {
+      await holdRefusal(subscriberOf(clientAddress(c)));
+      throw error;
+    }
+  };
+
+  return {
+    authenticate: identified(auth.authenticate),
+    recognise: identified(auth.recognise),
+    async count(c, caller) {
+      try {
+        limitRate(c, caller);
+      } catch (error) {
+        await holdRefusal(caller.account.id);
+        throw error;
+      }
+    },
+  };
 }

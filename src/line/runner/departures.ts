@@ -16,7 +16,7 @@ import { Change, type Kv, STORE_PAUSE_MS } from "../../store/kv.ts";
 import type { Connection } from "../../whatsapp/connection.ts";
 import type { SendOutcome } from "../../whatsapp/outgoing.ts";
 import { survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./attempts.ts";
-import { markReaction } from "../chat_marks.ts";
+import { markReaction } from "../chat_entries.ts";
 import { keepKnown } from "../chats.ts";
 import { afterDeparture, atStart, delaysOf, oneMoreChat, type Pacing, whileDeparting } from "./pacing.ts";
 import { askNetwork, type Ready } from "./prepare.ts";

@@ -9,7 +9,7 @@ import { Change, type Key, type Kv, stretchOf } from "../../store/kv.ts";
 import type { Traces } from "../person.ts";
 import { expiryOf, type LineRows, networkKeys } from "./rows.ts";
 import { SEEN_DAYS } from "./incoming/journal.ts";
-import { RECIPIENT_DAYS } from "./outgoing/recipients.ts";
+import { RECIPIENT_DAYS } from "./outgoing/addressing.ts";
 
 /** Rows read per call. */
 const READ_AT_ONCE = 300;

@@ -23,7 +23,7 @@ import { expireMessages } from "../../../src/message/queue/across_lines.ts";
 import { Queued } from "../../../src/message/queued.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
-import type { SendCommand } from "../../../src/message/send.ts";
+import type { SendCommand } from "../../../src/message/send_command.ts";
 import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { NetworkRefusal } from "../../../src/whatsapp/connection.ts";
 import type { SendOutcome } from "../../../src/whatsapp/outgoing.ts";

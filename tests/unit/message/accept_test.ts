@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Line } from "../../../src/line/line.ts";
-import { type Accepted, LineChanged } from "../../../src/message/send.ts";
+import { type Accepted, LineChanged } from "../../../src/message/send_command.ts";
 import { sleep } from "../../../src/runtime.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { lineKeys } from "../../../src/line/rows.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { withFairWrites } from "../../../src/media/fair_shares.ts";
 import { acceptedWithRoom, freeBytesOf, makeDiskReserve, writtenWithRoom } from "../../../src/ops/disk_reserve.ts";
-import type { Accepted, SendCommand } from "../../../src/message/send.ts";
+import type { Accepted, SendCommand } from "../../../src/message/send_command.ts";
 import { fakeMedia } from "../../support/fake_media.ts";
 import { testRuntime } from "../../support/runtime.ts";
 

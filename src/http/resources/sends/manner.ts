@@ -7,7 +7,7 @@ import { invalid } from "../../../errors.ts";
 import type { References, Referred } from "../../../line/references.ts";
 import { type OutgoingContent, typeOf } from "../../../message/content.ts";
 import type { SendManner } from "../../../message/message.ts";
-import type { SendItem } from "../../../message/send.ts";
+import type { SendItem } from "../../../message/send_command.ts";
 import { isGroup } from "../../../whatsapp/chats.ts";
 import type { MannerFields } from "./fields.ts";
 

@@ -7,7 +7,7 @@ import { HEAD_BYTES } from "../../../base/file_types.ts";
 import { invalid, Problem } from "../../../errors.ts";
 import { refusalOf, remoteFile, storedFile } from "../../../message/content.ts";
 import type { Line } from "../../../line/line.ts";
-import { type Accepted, LineChanged } from "../../../message/send.ts";
+import { type Accepted, LineChanged } from "../../../message/send_command.ts";
 import { type Row, StoreError, untilCurrent } from "../../../store/kv.ts";
 import { repeatable } from "../../api/idempotency.ts";
 import type { Answer, ApiContext } from "../../api/route.ts";

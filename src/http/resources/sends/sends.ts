@@ -11,7 +11,7 @@ import { invalid } from "../../../errors.ts";
 import type { MessageKind, OutgoingContent } from "../../../message/content.ts";
 import type { ForwardContent, ReactionContent } from "../../../message/kinds/plain.ts";
 import type { SendManner } from "../../../message/message.ts";
-import type { Accepted } from "../../../message/send.ts";
+import type { Accepted } from "../../../message/send_command.ts";
 import { type Api, type Route, route, routesOf } from "../../api/route.ts";
 import { Addressee, PhoneNumber } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";

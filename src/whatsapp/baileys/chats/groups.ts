@@ -14,9 +14,8 @@ import type { Runtime } from "../../../runtime.ts";
 import type { Group, GroupMember, Groups, GroupSettings, MemberResult, WholeGroup } from "../../chats.ts";
 import { NetworkRefusal } from "../../connection.ts";
 import { answerOf, iq } from "../stanza.ts";
-import type { Addressing } from "../outgoing/addressing.ts";
+import type { Addressing, Recipients } from "../outgoing/addressing.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
-import type { Recipients } from "../outgoing/recipients.ts";
 import type { Standing } from "../outgoing/standing.ts";
 import { isAddress, isOwn, numberIn, type OwnJids, usernameIn } from "../jids.ts";
 

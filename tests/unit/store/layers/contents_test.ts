@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { makeIsSealedAccount } from "../../../../src/account/sealed_accounts.ts";
+import { makeIsSealedAccount } from "../../../../src/account/callers.ts";
 import { accountKeys, type AccountRecord } from "../../../../src/account/rows.ts";
 import { rewriteContents } from "../../../../src/data/rekey.ts";
 import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";

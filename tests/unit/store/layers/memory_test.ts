@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
 import { Change, key, type KeyOf, prefix, StoreError } from "../../../../src/store/kv.ts";
 import type { ChunkedKv } from "../../../../src/store/layers/chunk.ts";
-import { withMemory } from "../../../../src/store/layers/memory.ts";
+import { withMemory } from "../../../../src/store/layers/cache.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 const row = (name: string): KeyOf<string> => key("kept", name);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
 import { Change, type Key, key, prefix } from "../../../../src/store/kv.ts";
 import type { ChunkedKv } from "../../../../src/store/layers/chunk.ts";
-import { withRecent } from "../../../../src/store/layers/recent.ts";
+import { withRecent } from "../../../../src/store/layers/cache.ts";
 import { ManualClock, testRuntime } from "../../../support/runtime.ts";
 
 const log = prefix<string>("log", "acc");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { BinaryNode } from "@whiskeysockets/baileys";
-import { makeBacklog } from "../../../../src/whatsapp/baileys/incoming/backlog.ts";
+import { makeBacklog } from "../../../../src/whatsapp/baileys/repairs/upkeep.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 
 /** A backlog, and the counts that were requested of it. */

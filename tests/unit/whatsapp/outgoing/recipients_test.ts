@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { networkKeys, sweepExpired } from "../../../../src/whatsapp/baileys/rows.ts";
 import { eraseTraces } from "../../../../src/whatsapp/baileys/erase.ts";
 import { AuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
-import { makeRecipients } from "../../../../src/whatsapp/baileys/outgoing/recipients.ts";
+import { makeRecipients } from "../../../../src/whatsapp/baileys/outgoing/addressing.ts";
 import { Traces } from "../../../../src/whatsapp/person.ts";
 import { StoreError } from "../../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";

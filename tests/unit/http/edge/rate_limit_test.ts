@@ -1,6 +1,6 @@
 /** Past fifty refusals a second of one party each waits before it goes out. */
 import assert from "node:assert/strict";
-import { makeHoldRefusal } from "../../../../src/http/edge/limits.ts";
+import { makeHoldRefusal } from "../../../../src/http/edge/rate_limit.ts";
 import { settle, testRuntime } from "../../../support/runtime.ts";
 
 Deno.test("the fifty-first refusal of a second waits, those of others and of the next second do not", async () => {
