@@ -11,13 +11,13 @@ import { systemRuntime } from "../../src/runtime.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles as engine } from "../../src/store/deno_kv/file_engine.ts";
 import { Change, type Kv, prefix } from "../../src/store/kv.ts";
-import { testRuntime } from "../../tests/support/runtime.ts";
+import { quickKey, testRuntime } from "../../tests/support/runtime.ts";
 import { tempFolder } from "../../tests/support/temp_folder.ts";
 import { DISK_FAULTS, type Fault } from "./faults.ts";
 import type { Outcome, Trial } from "./journey.ts";
 
 const runtime = systemRuntime(testRuntime().log);
-const SEAL = { passphrase: "correct horse battery", random: runtime.random };
+const SEAL = { passphrase: "correct horse battery", random: runtime.random, keyOf: quickKey };
 const SECRET = "a text that is nobody's to read";
 const ROWS = 50;
 const FILES = ["ab/med_1", "ab/med_2", "cd/med_3"];

@@ -30,12 +30,18 @@ export async function isSealedFile(path: string): Promise<boolean> {
 export interface FileSeal {
   passphrase: string;
   random: Random;
+  /** Tests have a cheap one. */
+  keyOf?: typeof passphraseKey;
 }
 
 /** Seals what is left to read of `source` into the empty file `to`. Throws SealedFileError. */
-export async function sealFile(source: Deno.FsFile, to: string, { passphrase, random }: FileSeal): Promise<void> {
+export async function sealFile(
+  source: Deno.FsFile,
+  to: string,
+  { passphrase, random, keyOf = passphraseKey }: FileSeal,
+): Promise<void> {
   const salt = random.bytes(SALT_BYTES);
-  const seal = makeSeal(passphraseKey(passphrase, salt), random);
+  const seal = makeSeal(keyOf(passphrase, salt), random);
   using target = await Deno.open(to, { write: true });
   await write(target, Buffer.concat([MAGIC, salt]), to);
   let next = await readUpTo(source, FRAME_BYTES);
@@ -59,11 +65,11 @@ export async function sealFile(source: Deno.FsFile, to: string, { passphrase, ra
 export async function openSealedFile(
   from: string,
   to: string,
-  { passphrase, random }: FileSeal,
+  { passphrase, random, keyOf = passphraseKey }: FileSeal,
 ): Promise<void> {
   using source = await Deno.open(from);
   await readUpTo(source, MAGIC.length);
-  const seal = makeSeal(passphraseKey(passphrase, await readUpTo(source, SALT_BYTES)), random);
+  const seal = makeSeal(keyOf(passphrase, await readUpTo(source, SALT_BYTES)), random);
   using target = await Deno.open(to, { createNew: true, write: true, mode: 0o600 });
   for (let number = 0;; number++) {
     const plain = open(seal, await readFrame(source), from);

@@ -41,20 +41,25 @@ export const MOST_QUEUE_BYTES = 256 * 1024 ** 2;
 const MOST_FILE_BYTES = 2 * MOST_QUEUE_BYTES;
 
 /** Returns the file. */
-export function sealLineFile(exported: Exported, passphrase: string, random: Random): Uint8Array {
+export function sealLineFile(
+  exported: Exported,
+  passphrase: string,
+  random: Random,
+  keyOf = passphraseKey,
+): Uint8Array {
   const salt = random.bytes(SALT_BYTES);
-  const seal = makeSeal(passphraseKey(passphrase, salt), random);
+  const seal = makeSeal(keyOf(passphrase, salt), random);
   return Buffer.concat([MAGIC, salt, seal.seal(new TextEncoder().encode(JSON.stringify(exported)))]);
 }
 
 /** Returns what the file holds. Throws TransferError. */
-export function openLineFile(file: Uint8Array, passphrase: string, random: Random): Exported {
+export function openLineFile(file: Uint8Array, passphrase: string, random: Random, keyOf = passphraseKey): Exported {
   if (Buffer.compare(file.subarray(0, MAGIC.length), MAGIC) !== 0) {
     throw new TransferError("this is not an export file of a line");
   }
   if (file.length > MOST_FILE_BYTES) throw new TransferError("the file is larger than any export of a line");
   const salt = file.subarray(MAGIC.length, MAGIC.length + SALT_BYTES);
-  const seal = makeSeal(passphraseKey(passphrase, salt), random);
+  const seal = makeSeal(keyOf(passphrase, salt), random);
   return exportedOf(json(plainOf(seal, file.subarray(MAGIC.length + SALT_BYTES))));
 }
 

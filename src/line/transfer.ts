@@ -9,7 +9,7 @@ import type { Callers } from "../account/callers.ts";
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { SharedMediaStore } from "../media/fair_shares.ts";
-import type { Seal } from "../store/seal.ts";
+import type { passphraseKey, Seal } from "../store/seal.ts";
 import type { LinkCopy } from "../whatsapp/network.ts";
 import { EXPORTED_REASON, type Line, NOTHING_TO_LINK, openedProxy, sealedProxy } from "./line.ts";
 import { type Exported, MOST_QUEUE_BYTES, openLineFile, sealLineFile, TransferError } from "./line_file.ts";
@@ -26,6 +26,8 @@ interface TransferDeps {
   seal: Seal;
   /** The files of waiting messages. */
   media: Pick<SharedMediaStore, "read" | "write">;
+  /** Of a passphrase; tests have a cheap one. */
+  keyOf?: typeof passphraseKey;
   /** Null on data that only this process uses. */
   claims: Claims | null;
 }
@@ -109,7 +111,7 @@ async function giveUp(
     link: Buffer.from(await link.read(lineId)).toString("base64"),
     queue,
   };
-  await write(sealLineFile(exported, passphrase, runtime.random));
+  await write(sealLineFile(exported, passphrase, runtime.random, deps.keyOf));
   const line = await change(kv, lineId, (line) => {
     // A line that was reconnected may have sent what the file holds.
     if (line.generation !== asked.generation) {
@@ -148,7 +150,7 @@ export async function importLine(
   { passphrase, file }: { passphrase: string; file: Uint8Array },
 ): Promise<{ line: Line; messages: number }> {
   const { kv, runtime, link } = deps;
-  const exported = openLineFile(file, passphrase, runtime.random);
+  const exported = openLineFile(file, passphrase, runtime.random, deps.keyOf);
   const takeLink = link.opened(Buffer.from(exported.link, "base64"));
   const importId = exported.id;
   const messages = exported.queue.length;

@@ -5,7 +5,7 @@ import { totpCode } from "../../src/panel/logins/totp.ts";
 import { systemClock } from "../../src/runtime.ts";
 import { runCommand } from "../support/gateway_process.ts";
 import { faultsOf } from "../support/axe.ts";
-import { inBrowser } from "../support/browser.ts";
+import { type BrowserOptions, inBrowser, type Visit } from "../support/browser.ts";
 import {
   accountPage,
   asOperator,
@@ -25,8 +25,9 @@ const CUSTOMER = "4917000000001";
 
 const inPanel = (
   name: string,
-  run: (visit: Parameters<Parameters<typeof inBrowser>[1]>[0], stage: Stage) => Promise<void>,
-) => inBrowser(name, (visit) => withStage(openStage, (stage) => run(visit, stage)));
+  run: (visit: Visit, stage: Stage) => Promise<void>,
+  options?: BrowserOptions,
+) => inBrowser(name, (visit) => withStage(openStage, (stage) => run(visit, stage)), options);
 
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 const badge = (page: Page, text: string) => page.locator("main .badge", { hasText: text }).first();
@@ -1052,6 +1053,7 @@ inPanel(
     await page.getByRole("link", { name: "Audit log" }).click();
     await page.getByText("signed in with a passkey", { exact: true }).waitFor();
   },
+  { whole: true },
 );
 
 inPanel(

@@ -142,5 +142,5 @@ inBrowser(
       await button(customer, "Submit").click();
       await customer.getByText("You can close this page").waitFor();
     }),
-  { elsewhere: new URL(SITE).hostname },
+  { whole: true, elsewhere: new URL(SITE).hostname },
 );

@@ -4,7 +4,9 @@ import { type Browser, type BrowserContext, type BrowserContextOptions, chromium
 import { GIVE_UP_AFTER_MS } from "../../src/cli/client.ts";
 import { isFile } from "./tools.ts";
 
-const PLACES = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
+const WHOLE = ["/usr/bin/chromium", "/usr/bin/chromium-browser"];
+/** The same engine without the windows of the browser around it: for half of the processor. */
+const SHELL = ["/usr/bin/chromium-headless-shell", ...WHOLE];
 /** No sandbox, for tests may run as root; no traffic of the browser's own. */
 const FLAGS = [
   "--no-sandbox",
@@ -20,9 +22,11 @@ const OWN_PROTOCOLS = ["data:", "blob:", "chrome-extension:"];
 /** Passkeys need a name. */
 const OWN_HOSTS = ["127.0.0.1", "localhost"];
 
-/** One for all tests of a file; each visits it with cookies of its own. */
-let browsing: Promise<Browser> | null = null;
-Deno.test.afterAll(async () => await (await browsing)?.close());
+/** One of each kind for all tests of a file, by its path; each test visits it with cookies of its own. */
+const browsing = new Map<string, Promise<Browser>>();
+Deno.test.afterAll(async () => {
+  for (const browser of browsing.values()) await (await browser).close();
+});
 
 export interface Visit {
   readonly page: Page;
@@ -32,7 +36,9 @@ export interface Visit {
   assertQuiet(): void;
 }
 
-interface BrowserOptions {
+export interface BrowserOptions {
+  /** The whole browser, which alone knows passkeys and extensions. */
+  whole?: boolean;
   /** A folder that is loaded as an extension. */
   extension?: string;
   /** Another host that the test has its pages go to. */
@@ -46,9 +52,9 @@ interface BrowserOptions {
 export function inBrowser(
   name: string,
   run: (visit: Visit) => Promise<void>,
-  { extension, elsewhere }: BrowserOptions = {},
+  { extension, whole = extension !== undefined, elsewhere }: BrowserOptions = {},
 ): void {
-  const executablePath = PLACES.find(isFile);
+  const executablePath = (whole ? WHOLE : SHELL).find(isFile);
   if (!executablePath) {
     Deno.test({ name: `${name} (skipped: there is no Chromium; apt-get install chromium)`, ignore: true, fn() {} });
     return;
@@ -71,7 +77,10 @@ export function inBrowser(
         const context = await chromium.launchPersistentContext("", { ...settings, args, locale: "en-US" });
         await play(() => Promise.resolve(context)).finally(() => context.close());
       } else {
-        const browser = await (browsing ??= chromium.launch({ ...settings, args: FLAGS }));
+        const browser = await browsing.getOrInsertComputed(
+          executablePath,
+          () => chromium.launch({ ...settings, args: FLAGS }),
+        );
         const contexts: BrowserContext[] = [];
         const newContext = async (options: BrowserContextOptions) => {
           const context = await browser.newContext(options);

@@ -2,6 +2,7 @@
 import type { importLine } from "../../src/line/transfer.ts";
 import { SEAL, World } from "./line_world.ts";
 import { MemoryKv } from "./memory_kv.ts";
+import { quickKey } from "./runtime.ts";
 
 export const FILE = new TextEncoder().encode("%PDF-1.7 an invoice");
 
@@ -15,6 +16,7 @@ export function commandOn(world: World, files = new Map<string, Uint8Array>()) {
     callers: world.callers,
     claims: null,
     seal: SEAL,
+    keyOf: quickKey,
     link: {
       read: () => Promise.resolve(new TextEncoder().encode("the link")),
       opened: () => (lineId) => Promise.resolve(void world.network.linked.add(lineId)),

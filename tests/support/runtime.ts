@@ -2,6 +2,7 @@
 import pino from "pino";
 import { ConfirmedTime } from "../../src/confirmed_time.ts";
 import { type Clock, makeIds, type Random, type Runtime, steadyTime, systemRuntime } from "../../src/runtime.ts";
+import { sealKey } from "../../src/store/seal.ts";
 
 /** The system's clock, which can be set, and the gateway's clock above it. Timers go by the time that passes. */
 export class ManualClock implements Clock {
@@ -120,3 +121,6 @@ export function confirmedBy(clock: Clock): ConfirmedTime {
 export function silentRuntime(): Runtime {
   return systemRuntime(pino({ level: "silent" }));
 }
+
+/** A passphrase's key, as different as the real one and made at once. */
+export const quickKey = (passphrase: string, salt: Uint8Array): Uint8Array => sealKey(`${passphrase} ${[...salt]}`);
