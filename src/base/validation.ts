@@ -66,7 +66,8 @@ export async function validateInPieces(
   return { ...last as object, [name]: valid };
 }
 
-function refusal(errors: readonly FieldError[]): Problem {
+/** Returns the problem of a request with these faults. */
+export function refusal(errors: readonly FieldError[]): Problem {
   const first = `${errors[0]!.path}: ${errors[0]!.message}`;
   const more = errors.length - 1;
   return new Problem("validation_failed", more > 0 ? `${first} (and ${more} more)` : first, {

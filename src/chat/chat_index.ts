@@ -24,6 +24,9 @@ interface ChatIndexDeps {
   network: Pick<Network, "lidOf" | "numberOf">;
 }
 
+/** What the network or a client tells of a chat. `lid`: by which the person is known from now on. */
+export type Known = Partial<Pick<ChatRecord, "name" | "username" | "lid">>;
+
 interface Appended {
   address: string;
   row: ChatRow;
@@ -105,12 +108,17 @@ export class ChatIndex {
     });
   }
 
-  /** Sets the name of a group. */
-  async rename(line: InLine, address: string, name: string): Promise<void> {
-    await retryOnConflict(this.#deps.kv, async () => {
-      const chat = await this.open(line, { address });
+  /** Notes what became known of a chat; nothing if there is no such chat. */
+  async note(line: InLine, address: string, known: Known): Promise<void> {
+    const { kv } = this.#deps;
+    await retryOnConflict(kv, async () => {
+      const { lid } = known;
+      const chat = lid === undefined
+        ? await this.open(line, { address })
+        : await OpenChat.read(kv, line.lineId, { accountId: line.accountId, address, other: lid });
       const change = new Change();
-      if (!chat.isNew && chat.record.name !== name) chat.write(change, { name });
+      const isNews = Object.entries(known).some(([name, value]) => chat.record[name as keyof Known] !== value);
+      if (!chat.isNew && (isNews || lid !== undefined)) chat.write(change, known);
       return { change, result: null };
     });
   }

@@ -32,7 +32,8 @@ export class OpenChat {
       [address, ...other === null ? [] : [other]].map((name) => chatKeys.place(lineId, name)),
     );
     const known = new Set(places.map(({ key }) => String(key.at(-1))));
-    for (const { value } of [...places]) {
+    // Of somebody with several LIDs in turn, each names the next.
+    for (const { value } of places) {
       if (value === null || !("same" in value) || known.has(value.same)) continue;
       known.add(value.same);
       places.push(await kv.get(chatKeys.place(lineId, value.same)));
@@ -53,9 +54,11 @@ export class OpenChat {
 
   write(
     change: Change,
-    next: Partial<Pick<ChatRecord, "parts" | "name" | "username" | "unread" | "wrote" | "last">>,
+    next: Partial<Pick<ChatRecord, "parts" | "name" | "username" | "lid" | "unread" | "wrote" | "last">>,
   ): void {
     const record = { ...this.record, ...next };
+    // Somebody without a known number is shown by the present address.
+    if (record.number === null && record.lid !== null) record.chat = record.lid;
     const { chat, unread, last } = record;
     for (const place of this.#places) change.check(place);
     const at = chatKeys.record(this.#lineId, unread > 0, last, chat);
@@ -83,7 +86,11 @@ function merged(
   { places, records }: { places: readonly Slot<ChatPlace>[]; records: readonly Row<ChatRecord>[] },
 ): ChatRecord {
   const all = records.map(({ value }) => value);
-  const names = [...places.map(({ key }) => String(key.at(-1))), ...all.flatMap(({ number, lid }) => [number, lid])];
+  // An address that is new is the present one; those of before name the same chat.
+  const [fresh, known] = [true, false].map((isNew) =>
+    places.filter(({ value }) => (value === null) === isNew).map(({ key }) => String(key.at(-1)))
+  );
+  const names = [...fresh!, ...all.flatMap(({ number, lid }) => [number, lid]), ...known!];
   const number = names.find((name) => name && !name.includes("@")) ?? null;
   const lid = names.find((name) => name?.endsWith("@lid")) ?? null;
   const first = all.find(({ chat }) => chat === number) ?? all[0];

@@ -48,8 +48,8 @@ export interface ChatRecord {
   number: string | null;
   lid: string | null;
   name: string | null;
-  /** As the person's latest message told it; left out until one does. */
-  username?: string;
+  /** As the network told it last, null if it was given up; left out until it does. */
+  username?: string | null;
   /** The number of messages received since it was last read or answered. */
   unread: number;
   /** Whether anybody but the line's owner has written. */

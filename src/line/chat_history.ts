@@ -135,7 +135,7 @@ export class ChatHistory {
 
   /** Keeps the name of a group. */
   async rename(line: InLine, chat: string, name: string): Promise<void> {
-    await this.#chats.rename(line, chat, name);
+    await this.#chats.note(line, chat, { name });
   }
 
   async #found(line: InLine, chat: string): Promise<ChatRecord> {

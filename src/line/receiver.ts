@@ -12,7 +12,7 @@
  */
 import { Batcher, type Settled } from "../base/batches.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
-import type { ChatIndex } from "../chat/chat_index.ts";
+import type { ChatIndex, Known } from "../chat/chat_index.ts";
 import type { EventBody, EventData } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
@@ -50,7 +50,7 @@ export interface ReceiverDeps {
   media: MediaIngest;
   network: Pick<Network, "recall">;
   lookups: Pick<Lookups, "forget">;
-  optOuts: Pick<OptOuts, "heard">;
+  optOuts: Pick<OptOuts, "heard" | "moved">;
   sessionName: SessionName;
 }
 
@@ -61,7 +61,7 @@ const DOWNLOADS_AT_ONCE = 4;
 const USED_EVERY_MS = 1_000;
 
 /** A notice that becomes an event. */
-type EventNotice = Exclude<Notice, { kind: "read" }>;
+type EventNotice = Exclude<Notice, { kind: "read" | "person" | "profile" }>;
 
 type Taken = Awaited<ReturnType<MediaIngest["take"]>>;
 
@@ -111,17 +111,22 @@ export class Receiver {
   }
 
   /** Keeps a notice. Rejects only if the line stops before that. */
-  notice(notice: Notice): Promise<void> {
+  async notice(notice: Notice): Promise<void> {
     const { id: lineId } = this.#line;
+    if (notice.kind === "profile") return this.#deps.lookups.forget(lineId, "profile");
     // After the messages of the chat that came before.
     if (notice.kind === "read") {
       return this.#chats.add(notice.chat, () => this.#untilStored(() => this.#keepReading(notice)));
     }
+    if (notice.kind === "person") {
+      return this.#chats.add(notice.chat, () => this.#untilStored(() => this.#keepPerson(notice)));
+    }
     if (notice.kind === "group" || notice.kind === "members") {
       for (const about of ["groups", `group ${notice.chat}`]) this.#deps.lookups.forget(lineId, about);
     }
-    return this.#untilStored(async () => {
-      if (notice.kind === "group" && notice.group.name) await this.#nameGroup(notice.chat, notice.group.name);
+    await this.#untilStored(async () => {
+      const { name } = notice.kind === "group" ? notice.group : {};
+      if (name) await this.#noteOf(notice.chat, { name });
       await this.#keepNotice(notice);
     });
   }
@@ -275,8 +280,13 @@ export class Receiver {
     }
   }
 
-  async #nameGroup(chat: string, name: string): Promise<void> {
-    await this.#deps.chats.rename({ lineId: this.#line.id, accountId: this.#line.accountId }, chat, name);
+  async #noteOf(chat: string, known: Known): Promise<void> {
+    await this.#deps.chats.note({ lineId: this.#line.id, accountId: this.#line.accountId }, chatOf(chat), known);
+  }
+
+  async #keepPerson({ chat, username, lid }: Extract<Notice, { kind: "person" }>): Promise<void> {
+    if (lid) await this.#deps.optOuts.moved(this.#line.accountId, { old: chat, lid });
+    await this.#noteOf(chat, { ...(username === undefined ? {} : { username }), ...(lid ? { lid } : {}) });
   }
 
   /** Counts as read what the owner has read on the phone. */

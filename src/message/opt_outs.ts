@@ -109,6 +109,12 @@ export class OptOuts {
     });
   }
 
+  /** Keeps an entry of somebody who has another `@lid` than before. */
+  async moved(accountId: string, { old, lid }: { old: string; lid: string }): Promise<void> {
+    const { value: number } = await this.#deps.kv.get(messageKeys.optedOutChat(accountId, old));
+    if (number !== null) await this.#add(accountId, { number, word: null, chats: [lid] });
+  }
+
   /**
    * Adds an entry, or adds new `chats` of the person to the existing one, and fails the messages that wait for them.
    */

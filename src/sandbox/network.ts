@@ -93,7 +93,10 @@ function switchOnPhones(
   { runtime, directory }: Switchboard,
 ): Pick<ControlledNetwork, "addPhone" | "phone"> {
   return {
-    addPhone(number, { name = number, passkey, passkeyOptions, business, username, usernamePin = null } = {}) {
+    addPhone(
+      number,
+      { name = number, passkey, passkeyOptions, business, username, usernamePin = null, hidesNumber = false } = {},
+    ) {
       if (phones.has(number)) throw invalid("number", "already has a phone");
       if (username && directory.named(username)) throw invalid("username", "is taken");
       const account: Account = directory.open(number, { name, random: runtime.random });
@@ -101,6 +104,7 @@ function switchOnPhones(
       account.phone = phone;
       account.business = business ?? null;
       account.username = username ? { name: username, pin: usernamePin } : null;
+      account.hidesNumber = hidesNumber;
       if (account.passkey && passkeyOptions) account.passkey.options = passkeyOptions;
       phones.set(number, phone);
       return phone;

@@ -41,6 +41,7 @@ export interface BusinessCard {
 
 interface OwnProfile {
   name: string | null;
+  username: string | null;
   about: string | null;
   pictureUrl: string | null;
 }

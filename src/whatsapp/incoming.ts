@@ -147,6 +147,10 @@ export type Notice =
     /** The owner has read the chat on the phone, up to the newest of these messages. */
     | { kind: "read"; networkIds: readonly string[] }
     | { kind: "presence"; number: string | null; state: PresenceState }
+    /** The person of the chat has this username now (null: none), or this `@lid` in place of the chat's. */
+    | { kind: "person"; username?: string | null; lid?: string }
+    /** The line's own profile has changed elsewhere. */
+    | { kind: "profile" }
   );
 
 export const PRESENCE_STATES = ["online", "offline", "typing", "recording", "paused"] as const;

@@ -60,10 +60,47 @@ onStage("a move that the network announces is known before anything is sent to t
   await write(stage, line, "one");
   const old = lidOf(stage);
   await move(stage, true);
-  const isKept = async () => (await stage.logOf(line)).some(({ msg }) => /has moved/.test(msg));
-  await until(isKept, "the new address");
+  const chat = async () => (await stage.api.call("GET", `/sessions/${line.sessionId}/chats/${ANA}`)).data;
+  await until(async () => (await chat()).lid === lidOf(stage), "the new address");
   await write(stage, line, "two");
   assert.deepEqual(addressees(stage), [old, lidOf(stage)]);
   const metrics = await (await fetch(new URL("/metrics", stage.gateway.baseUrl))).text();
   assert.doesNotMatch(metrics, /LidChange/);
 });
+
+onStage(
+  "somebody whose number is unknown moves: one chat, one opt-out, and what was for the old address arrives",
+  async (stage) => {
+    await stage.control.call("POST", "/phones", { number: ANA, name: "Ana", hidesNumber: true });
+    const line = await stage.linkLine(LINE);
+    const says = async (text: string) => {
+      const { id } = await stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text, hideNumber: true });
+      const isIt = ({ event, data }: Json) => event === "message.received" && data.messageId === id;
+      return (await stage.event(line, isIt)).data;
+    };
+    const first = lidOf(stage);
+    assert.deepEqual([(await says("one")).number, (await says("two")).from], [null, first]);
+    await write(stage, line, "three", first);
+    const chats = `/sessions/${line.sessionId}/chats`;
+    const only = async () => (await stage.api.call("GET", chats)).data.map(({ chat, lid }: Json) => [chat, lid]);
+    for (const _ of ["once", "and again"]) {
+      await move(stage, true);
+      const lid = lidOf(stage);
+      await until(async () => (await only()).join() === [lid, lid].join(), "the chat at the new address");
+    }
+    const lid = lidOf(stage);
+    await write(stage, line, "four", first);
+    assert.deepEqual(addressees(stage), [first, lid]);
+    assert.equal((await says("five")).from, lid);
+    assert.deepEqual(await only(), [[lid, lid]]);
+    for (const name of [first, lid]) {
+      assert.equal((await stage.api.call("GET", `${chats}/${name}/messages`)).data.length, 5, name);
+    }
+
+    await stage.api.call("PUT", `/optouts/${lid}`);
+    await move(stage, true);
+    await until(async () => (await only())[0][1] === lidOf(stage), "the chat at the newest address");
+    const json = { sessionId: line.sessionId, to: lidOf(stage), text: "six" };
+    await assert.rejects(stage.api.call("POST", "/messages/send/text", json), /recipient_opted_out/);
+  },
+);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
 import { type LinkedLine, onStage, type Stage } from "../support/stage.ts";
+import { until } from "../support/until.ts";
 
 const LINE = "4915100000061";
 const ANA = "4917000000061";
@@ -81,3 +82,66 @@ onStage("somebody is found and written to by their username; by one with a key t
   assert.deepEqual(await send("@nobody"), [400, "validation_failed", "to"]);
   assert.deepEqual((await send("@ben_1")).slice(0, 2), [409, "username_key_required"]);
 });
+
+onStage("usernames are told by the way and by notifications too, also the line's own", async (stage) => {
+  const line = await setUp(stage);
+  const session = `/sessions/${line.sessionId}`;
+  const get = async (path: string) => (await stage.api.call("GET", `${session}${path}`)).data;
+  const shown = (path: string, username: string | null) =>
+    until(async () => (await get(path)).username === username, `${path}: ${username}`);
+  const rename = (number: string, username: string | null) =>
+    stage.control.call("POST", `/phones/${number}/username`, { username });
+  for (const number of [ANA, BEN, CLEO]) {
+    await stage.status(await stage.sendText(line, number, "hello"), "sent");
+    await shown(`/chats/${number}`, null);
+  }
+
+  // By what the owner's phone writes, and by the receipt of a member of a group.
+  await stage.control.call("POST", `/phones/${LINE}/messages`, { to: ANA, text: "from the phone" });
+  await shown(`/chats/${ANA}`, "ana.sea");
+  const { data: group } = await stage.api.call("POST", `${session}/groups`, { name: "Boats", participants: [BEN] });
+  await stage.sendText(line, group.id, "all aboard");
+  await shown(`/chats/${BEN}`, "Ben_1");
+
+  for (const username of ["cleo.sails", "Cleo_2", null]) {
+    await rename(CLEO, username);
+    await shown(`/chats/${CLEO}`, username);
+  }
+  assert.equal((await get("/profile")).username, null);
+  await rename(LINE, "bakery.madrid");
+  await shown("/profile", "bakery.madrid");
+  const metrics = await (await fetch(new URL("/metrics", stage.gateway.baseUrl))).text();
+  assert.doesNotMatch(metrics, /Username/);
+});
+
+onStage(
+  "a bulk's rows may name usernames; each that nobody has, or that needs a key, is refused by its row",
+  async (stage) => {
+    const line = await setUp(stage);
+    const to = (...recipients: string[]) => ({
+      sessionId: line.sessionId,
+      messages: recipients.map((to, i) => ({ to, text: `text ${i}` })),
+    });
+    const { messages } = await stage.api.call("POST", "/messages/send/bulk", to("@ana.sea", CLEO, "@ANA.sea"));
+    assert.deepEqual(messages.map(({ to }: Json) => to), [lidOf(stage, ANA), CLEO, lidOf(stage, ANA)]);
+    for (const [number, text] of [[ANA, "text 0"], [CLEO, "text 1"], [ANA, "text 2"]] as const) {
+      await stage.arrival(number, (item) => item.text === text);
+    }
+    const refused = async (json: Json) => {
+      const headers = { "content-type": "application/json" };
+      const answer = await stage.request("POST", "/messages/send/bulk", { body: JSON.stringify(json), headers });
+      const { code, errors } = await answer.json();
+      return [answer.status, code, ...errors.map(({ path }: Json) => path)];
+    };
+    assert.deepEqual(await refused(to("@nobody", "@ana.sea", "@Nobody", "@no.one")), [
+      400,
+      "validation_failed",
+      "messages.0.to",
+      "messages.2.to",
+      "messages.3.to",
+    ]);
+    assert.deepEqual(await refused(to(CLEO, "@ben_1")), [409, "username_key_required", "messages.1.to"]);
+    const many = Array.from({ length: 251 }, (_, i) => `@person.${i}`);
+    assert.deepEqual(await refused(to(...many)), [400, "validation_failed", "messages.250.to"]);
+  },
+);

@@ -393,7 +393,7 @@ export function connectionContract(name: string, openEngine: OpenEngine): void {
     await contacts.unblock(FRIEND);
     assert.deepEqual(await contacts.blocklist(), []);
     await contacts.changeProfile({ name: "Shop", about: "open" });
-    assert.deepEqual(await contacts.profile(), { name: "Shop", about: "open", pictureUrl: null });
+    assert.deepEqual(await contacts.profile(), { name: "Shop", about: "open", username: null, pictureUrl: null });
     await chats.show(scene.friend.jid, "recording");
     await until(() => scene.friend.chatStates().some(({ state }) => state === "recording"));
     assert.deepEqual((await chats.namesOf(scene.friend.jid)).sort(), [scene.friend.jid, scene.friend.lid].sort());

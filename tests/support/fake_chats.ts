@@ -52,7 +52,12 @@ export function fakeGroups(isOpen: IsOpen): Groups {
 
 export function fakeContacts(isOpen: IsOpen): Contacts {
   const blocked = new Set<string>();
-  const profile: Awaited<ReturnType<Contacts["profile"]>> = { name: "Shop", about: null, pictureUrl: null };
+  const profile: Awaited<ReturnType<Contacts["profile"]>> = {
+    name: "Shop",
+    about: null,
+    username: null,
+    pictureUrl: null,
+  };
   const nothing = { lid: null, name: null, about: null, pictureUrl: null, business: null };
   return {
     find: () => whileOpen(isOpen, () => ({ exists: false, jid: null, needsKey: false })),

@@ -807,6 +807,7 @@ namespace Paloma;
  * }
  * @phpstan-type Profile array{
  *   name: string|null,
+ *   username: string|null,
  *   about: string|null,
  *   picture: string|null,
  *   pictureUrl: string|null,

@@ -1556,6 +1556,8 @@ export interface components {
     };
     Profile: {
       name: string | null;
+      /** @description Without an @; null if the account has none. */
+      username: string | null;
       about: string | null;
       /** @description Same as `pictureUrl`, under the name used to change it. */
       picture: string | null;
@@ -2610,7 +2612,7 @@ export interface components {
     };
     BulkItem: {
       /**
-       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event.
+       * @description Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`.
        * @example 447700900123
        */
       to: string;

@@ -72,7 +72,7 @@ export const Person = numberOr(PERSON_JID, {
   description: `${WRITTEN} Or a person's JID.`,
 });
 
-/** The recipient of a message. */
+/** A chat. */
 export const Recipient = numberOr(new RegExp(`${PERSON_JID.source}|${GROUP_JID.source}`), {
   refusal: "must be a phone number with its country code, a group JID (…@g.us), or a JID that came in an event " +
     "(…@s.whatsapp.net, …@lid)",
@@ -82,7 +82,7 @@ export const Recipient = numberOr(new RegExp(`${PERSON_JID.source}|${GROUP_JID.s
 /** A username, with or without an @ before it. */
 export const Username = z.string().regex(USERNAME, "is no username").openapi({ example: "joao" });
 
-/** The recipient of one message: a username too. */
+/** The recipient of a message: a username too. */
 export const Addressee = numberOr(new RegExp(`${PERSON_JID.source}|${GROUP_JID.source}|${AT_USERNAME.source}`), {
   refusal: "must be a phone number with its country code, a group JID (…@g.us), a JID that came in an event " +
     "(…@s.whatsapp.net, …@lid), or a username after an @",

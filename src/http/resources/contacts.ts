@@ -31,15 +31,18 @@ const ToCheck = z.strictObject({
   if (pin != null && username == null) refuse("pin", "is for a username");
 }).openapi("NumberToCheck", { minProperties: 1 });
 
-/** Looks a username up, with or without an @ before it. Throws Problem username_key_required, NetworkRefusal. */
+/**
+ * Looks a username up, with or without an @ before it; `path` is its place in the request. Throws Problem
+ * username_key_required, NetworkRefusal.
+ */
 export async function findUsername(
   { contacts }: Pick<LiveConnection, "contacts">,
-  username: string,
-  pin: string | null,
+  { username, pin = null, path }: { username: string; pin?: string | null | undefined; path: string },
 ): Promise<{ exists: boolean; jid: string | null }> {
   const { exists, jid, needsKey } = await contacts.find(username.replace("@", ""), pin);
   if (!needsKey) return { exists, jid };
-  throw new Problem("username_key_required", "Only those who know its key find somebody by this username.");
+  const detail = "Only those who know its key find somebody by this username.";
+  throw new Problem("username_key_required", detail, { errors: [{ path, message: "can't be found without its key" }] });
 }
 
 const text = z.string().nullable();
@@ -70,6 +73,7 @@ const BlockState = z.object({ number: z.string().openapi({ example: "44770090012
 );
 const Profile = z.object({
   name: text,
+  username: text.openapi({ description: "Without an @; null if the account has none." }),
   about: text,
   picture: pictureUrl.openapi({ description: "Same as `pictureUrl`, under the name used to change it." }),
   pictureUrl,
@@ -155,7 +159,7 @@ function addContacts(api: Api, { lines, lookups }: Services): void {
       const { exists, jid } = await connection.checkNumber(number);
       return ok({ data: { exists, jid } });
     }
-    return ok({ data: await findUsername(connection, username!, pin ?? null) });
+    return ok({ data: await findUsername(connection, { username: username!, pin, path: "username" }) });
   });
 
   api.on(routes.getContact, async ({ caller, params: { id, number } }) => {

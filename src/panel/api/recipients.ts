@@ -1,7 +1,7 @@
 /** Checks the recipients of a list before anything is sent to them, by the rules of the API. */
 import { z } from "zod";
 import { yielding } from "../../base/batches.ts";
-import { homeCountry, Recipient } from "../../http/api/schemas.ts";
+import { Addressee, homeCountry } from "../../http/api/schemas.ts";
 import { MAX_BULK } from "../../http/resources/sends/bulk.ts";
 import { chatOf } from "../../message/message.ts";
 import { optedOutAmong } from "../../message/opt_outs.ts";
@@ -25,7 +25,7 @@ export function addRecipients({ guard, kv, budgets, runtime: { clock } }: Parts)
       const wrong: Fault[] = [];
       const chats = new Map<number, string>();
       for await (const [index, text] of yielding(recipients.entries(), clock)) {
-        const read = Recipient.safeParse(text);
+        const read = Addressee.safeParse(text);
         if (read.success) chats.set(index, chatOf(read.data));
         else wrong.push({ index, message: read.error.issues[0]!.message });
       }

@@ -30,6 +30,7 @@ const newPhone = z.strictObject({
   passkeyOptions: z.enum(["notification", "query"]).optional(),
   username: username.optional(),
   usernamePin: usernamePin.optional(),
+  hidesNumber: z.boolean().optional(),
 }).refine(({ passkey, passkeyOptions }) => passkey || !passkeyOptions, {
   path: ["passkeyOptions"],
   message: "is for phones with a passkey",
@@ -143,6 +144,13 @@ export function phoneRoutes(network: ControlledNetwork): Hono {
   does("revoke", named, (phone, { id }) => phone.revoke(id));
   const state = z.enum(["typing", "recording", "paused"]).default("typing");
   does("typing", { to: filled, state }, (phone, { to, state }) => phone.setTyping(to, state));
+  does("username", { username: username.nullable() }, (phone, { username }) => {
+    const account = switchboard.directory.account(phone.number)!;
+    const owner = username === null ? null : switchboard.directory.named(username);
+    if (owner !== null && owner !== account) throw invalid("username", "is taken");
+    account.username = username === null ? null : { name: username, pin: null };
+    switchboard.notices.username(account);
+  }, 200);
   does("call", { to: filled, video: z.boolean().default(false) }, (phone, { to, video }) => phone.call(to, { video }));
   does("join", { invite: filled }, (phone, { invite }) => {
     const [link = ""] = invite.split("?");

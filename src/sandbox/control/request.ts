@@ -34,6 +34,7 @@ export interface ControlledNetwork {
     username?: string;
     /** What others have to know to look the username up. */
     usernamePin?: string;
+    hidesNumber?: boolean;
   }): Phone;
   phone(number: string): Phone | null;
 }

@@ -69,6 +69,9 @@ const MEX_QUERIES: Record<string, (input: unknown, context: QueryContext) => Rec
     companion.account.about = text;
     return { xwa2_update_text_status: { result: "SUCCESS" } };
   },
+  "25347099718279209": (_, { companion: { account: { username } } }) => ({
+    xwa2_username_get: { username_info: username && { username: username.name, state: "ACTIVE", pin: username.pin } },
+  }),
   "24072923595647473": (input, { network }) => ({
     xwa2_text_status_list: (input as { jid?: string }[]).map(({ jid }) => ({
       jid,

@@ -77,7 +77,7 @@ function answerUser(user: BinaryNode, protocols: string[], context: QueryContext
     }
   });
   // A query by LID for the LID returns the phone number.
-  const number = byLid && protocols.includes("lid") ? account.jid : undefined;
+  const number = byLid && protocols.includes("lid") && !account.hidesNumber ? account.jid : undefined;
   return element("user", { jid, pn_jid: number }, answers);
 }
 

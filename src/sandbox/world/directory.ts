@@ -13,6 +13,8 @@ export interface Account {
   name: string;
   /** By which others find and see the account without its number. `pin`: whoever looks it up has to know it. */
   username: { name: string; pin: string | null } | null;
+  /** The network tells nobody the number behind the account's LID. */
+  hidesNumber: boolean;
   /** The owner's "about" text. */
   about: string;
   /** URL of the profile picture on the media host; null if there is none. */
@@ -143,6 +145,7 @@ export class Directory {
       number,
       name: options.name,
       username: null,
+      hidesNumber: false,
       about: "",
       picture: null,
       blocked: new Set(),

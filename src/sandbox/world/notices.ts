@@ -74,6 +74,19 @@ export class Notices {
     this.#tellMex(watchers, "LidChangeNotification", { xwa2_notify_lid_change: { old, new: lid } });
   }
 
+  /** Notifies the owner's companions, and everybody who queried the account's devices, of its username. */
+  username(account: Account): void {
+    const { jid, lid, username, watchers } = account;
+    this.tell([account], { from: jid, type: "account_sync" }, [element("username", { action: "modify" })]);
+    const others = [...watchers].filter((one) => one !== account);
+    if (username === null) {
+      this.#tellMex(others, "UsernameDeleteNotification", { xwa2_notify_username_delete: { lid } });
+    } else {
+      const data = { lid, username: username.name };
+      this.#tellMex(others, "UsernameSetNotification", { xwa2_notify_username_on_change: data });
+    }
+  }
+
   #tellMex(accounts: Iterable<Account>, op_name: string, data: Record<string, unknown>): void {
     const update = element("update", { op_name }, Buffer.from(JSON.stringify({ data })));
     this.tell(accounts, { type: "mex" }, [update]);

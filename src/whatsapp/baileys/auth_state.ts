@@ -40,7 +40,7 @@ const ENTRY_BYTES = 100;
 const MOST_DECODED = 16;
 
 /** Types of the adapter's own rows, which are written within the library's transactions. */
-type OwnKeyType = "journal" | "undecryptable" | "nct-salt";
+type OwnKeyType = "journal" | "undecryptable" | "nct-salt" | "new-lid";
 
 /** The data of one write: rows of the library and of the adapter. */
 export type KeyData = SignalDataSet & { [Type in OwnKeyType]?: { [id: string]: unknown } };

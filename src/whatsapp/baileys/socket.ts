@@ -9,8 +9,9 @@ import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import type { CloseReason, Connection, ConnectionEvents } from "../connection.ts";
 import type { Encounters } from "../encounters.ts";
+import type { Notice } from "../incoming.ts";
 import type { OpenOptions } from "../network.ts";
-import { errorName } from "../../base/retry.ts";
+import { detached, errorName } from "../../base/retry.ts";
 import { type AuthState, isLinked } from "./auth_state.ts";
 import { makeChats, makeContacts, makeNames } from "./chats/contacts.ts";
 import { makeGroups } from "./chats/groups.ts";
@@ -19,6 +20,7 @@ import { closeReason, codeExpired, codeRefused, distrustOf } from "./close_reaso
 import { announceNames, type Backlog, makeBacklog, makeRefill } from "./repairs/upkeep.ts";
 import { type Cause, reportRefusals } from "./incoming/cause.ts";
 import { SALT_ID } from "./incoming/history.ts";
+import { makeUsernameWatch } from "./incoming/identities.ts";
 import type { Alone, Inbox } from "./incoming/inbox.ts";
 import type { Decryption } from "./incoming/decryption.ts";
 import type { Journal, Leftovers } from "./incoming/journal.ts";
@@ -34,7 +36,7 @@ import { makeAhead } from "./outgoing/ahead.ts";
 import { makeDevices } from "./outgoing/devices.ts";
 import { makeGroupCache } from "./outgoing/group_cache.ts";
 import { uploadTo } from "./outgoing/media_upload.ts";
-import { takeMoves } from "./outgoing/moves.ts";
+import { makeMoves } from "./outgoing/moves.ts";
 import { takeRetryReceipts } from "./outgoing/resends.ts";
 import { Sender } from "./outgoing/sender.ts";
 import { makeStanding, type Standing } from "./outgoing/standing.ts";
@@ -192,7 +194,11 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   });
   const backlog = makeBacklog(socket, runtime);
   const files = makeFileFilter();
-  const watches = [devices.watch, settings.watch, backlog.watch, files.watch, makeRefill(() => socket, log)];
+  /** Of what the network says again, or in another way: nothing waits until it is kept. */
+  const told = (notice: Notice) =>
+    void (isOver() || detached(events.notice(notice), (failure) => log.warn(failure, "a person was not noted")));
+  const named = makeUsernameWatch(told);
+  const watches = [devices.watch, settings.watch, backlog.watch, files.watch, named, makeRefill(() => socket, log)];
   socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => {
     vitals.frame(frame);
     if (frame instanceof Uint8Array) return;
@@ -207,11 +213,14 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     restriction: options.restriction,
     changed: (restriction) => isOver() || events.restricted(restriction),
   });
-  const addressing = makeAddressing(() => socket.signalRepository.lidMapping, auth.creds);
+  const newLid = (user: string) => auth.get<string>("new-lid", user);
+  const addressing = makeAddressing(() => socket.signalRepository.lidMapping, auth.creds, newLid);
+  const moved = (chat: string, lid: string) => told({ kind: "person", id: null, chat, lid });
+  const moves = makeMoves({ socket, keys: auth.keys, addressing, devices, moved, runtime });
   const sender = new Sender({
     lineId,
     addressing,
-    moves: takeMoves({ socket, addressing, devices, runtime }),
+    moves,
     timers: makeTimers(line),
     source: (of) => findStored({ kv, seal, lineId: of.lineId }, of.networkId),
     socket,
@@ -245,6 +254,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     socket,
     creds: auth.creds,
     groups,
+    moves,
     async groupNow(id) {
       const { participants: _, ...group } = await talk.groups.get(id);
       return group;

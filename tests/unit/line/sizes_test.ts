@@ -42,7 +42,7 @@ async function withLine(
       lookups: { forget: () => {} },
       recorder: { cancel: () => Promise.resolve([]), withdraw: () => Promise.resolve([]) },
       queueChanged: () => {},
-      optOuts: { heard: () => Promise.resolve() },
+      optOuts: { heard: () => Promise.resolve(), moved: () => Promise.resolve() },
       sessionName: () => Promise.resolve("front desk"),
     };
     const receiver = new Receiver(deps, LINE, () => Promise.resolve());

@@ -1208,6 +1208,8 @@ class BlockedContact(TypedDict):
 
 class Profile(TypedDict):
     name: str | None
+    username: str | None
+    """Without an @; null if the account has none."""
     about: str | None
     picture: str | None
     """Same as `pictureUrl`, under the name used to change it."""
@@ -1963,7 +1965,7 @@ class BulkMessage(TypedDict):
 
 class BulkItem(TypedDict):
     to: str
-    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, or a JID from an event."""
+    """Phone number with country code. Signs that people write in numbers are dropped. Or a group JID ending in `@g.us`, a JID from an event, or a username like `@joao`."""
     text: NotRequired[str | None]
     fileUrl: NotRequired[str | None]
     """URL of a file, such as https://files.example.com/1042.pdf. It is downloaded when the message is about to be sent."""

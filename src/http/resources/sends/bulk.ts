@@ -4,7 +4,7 @@ import { quotaHeadersOf } from "../../../account/quota.ts";
 import { makeYieldPoint } from "../../../base/batches.ts";
 import { remoteContent } from "../../../message/kinds/file.ts";
 import { type Api, routesOf } from "../../api/route.ts";
-import { Recipient } from "../../api/schemas.ts";
+import { Addressee } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { MIB } from "../../body/body.ts";
 import {
@@ -27,7 +27,7 @@ export const MAX_BULK = 10_000;
 const MAX_BULK_BODY = 32 * MIB;
 
 const BulkItem = z.strictObject({
-  to: Recipient,
+  to: Addressee,
   text: Text.nullish().openapi({ example: "Hello 👋" }),
   fileUrl: FileUrl.nullish(),
   caption: Caption.nullish().openapi({ description: "Caption of the file.", example: undefined }),
@@ -57,7 +57,7 @@ const routes = routesOf("Messages", {
     ...single,
     summary: "Send messages in bulk",
     description: "Either all messages are accepted or none. They are sent in order, with the plan's pauses between " +
-      "them.",
+      "them. Usernames, of which a request may name 250, are looked up first.",
     body: BulkMessage,
     maxBytes: MAX_BULK_BODY,
     longList: { name: "messages", most: MAX_BULK },

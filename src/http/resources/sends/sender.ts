@@ -1,8 +1,10 @@
 /** Accepts messages, from the validated request to the commit, and answers the client. */
+import PQueue from "p-queue";
 import type { Caller } from "../../../account/account.ts";
 import type { RepeatableRequest } from "../../../account/idempotency.ts";
 import { quotaHeadersOf } from "../../../account/quota.ts";
 import { makeYieldPoint } from "../../../base/batches.ts";
+import { refusal } from "../../../base/validation.ts";
 import { HEAD_BYTES } from "../../../base/file_types.ts";
 import { invalid, Problem } from "../../../errors.ts";
 import { refusalOf, remoteFile, storedFile } from "../../../message/content.ts";
@@ -16,6 +18,10 @@ import type { Upload } from "../../body/json_upload.ts";
 import { DAY_SECONDS, type MannerFields, type SendOptions, sendTimeOf } from "./fields.ts";
 import { findUsername } from "../contacts.ts";
 import { type Item, resolve } from "./manner.ts";
+
+/** Most different usernames in one request, and look-ups under way: the network bans lines that ask too much. */
+const USERNAMES_AT_ONCE = 250;
+const LOOK_UPS_AT_ONCE = 8;
 
 /** The messages of a send, before their line is known. */
 export interface Outgoing {
@@ -88,16 +94,24 @@ export function makeSender(services: Services) {
     { account }: Caller,
     { items, sessionId }: { items: readonly Item[]; sessionId: string | null },
   ): Promise<{ items: readonly Item[]; sessionId: string | null }> {
-    if (!items.some(({ to }) => to.startsWith("@"))) return { items, sessionId };
+    const named = Map.groupBy(items.filter(({ to }) => to.startsWith("@")), ({ to }) => to.toLowerCase());
+    if (named.size === 0) return { items, sessionId };
+    const refuse = (of: readonly Item[], message: string) =>
+      refusal(of.map(({ path = "" }) => ({ path: `${path}to`, message })));
+    const [tooMany] = [...named.values()].slice(USERNAMES_AT_ONCE);
+    if (tooMany) throw refuse(tooMany, `is one username too many: at most ${USERNAMES_AT_ONCE} are looked up at once`);
     const { value: { id } } = await lines.forSending(account.id, sessionId);
     const connection = await lines.connection(account.id, id);
-    const found = await Promise.all(items.map(async (item) => {
-      if (!item.to.startsWith("@")) return item;
-      const { exists, jid } = await findUsername(connection, item.to, null);
-      if (!exists) throw invalid(`${item.path ?? ""}to`, "is nobody's username");
-      return { ...item, to: jid! };
-    }));
-    return { items: found, sessionId: id };
+    const jids = new Map<string, string | null>();
+    const look = async ([first]: readonly Item[]) => {
+      const { to, path = "" } = first!;
+      jids.set(to.toLowerCase(), (await findUsername(connection, { username: to, path: `${path}to` })).jid);
+    };
+    const looks = new PQueue({ concurrency: LOOK_UPS_AT_ONCE });
+    await looks.addAll([...named.values()].map((of) => () => look(of))).finally(() => looks.clear());
+    const unknown = [...named].flatMap(([name, of]) => jids.get(name) === null ? of : []);
+    if (unknown.length > 0) throw refuse(unknown, "is nobody's username");
+    return { items: items.map((item) => ({ ...item, to: jids.get(item.to.toLowerCase()) ?? item.to })), sessionId: id };
   }
 
   /** Finds the line and accepts on it; retries if the line changed in the meantime. */

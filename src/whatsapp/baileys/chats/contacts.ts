@@ -33,6 +33,7 @@ const HIDDEN = new Set([401, 403, 404]);
 type MexQuery = readonly [id: string, path: string];
 const ABOUT_CHANGE: MexQuery = ["9152604461510864", "xwa2_update_text_status"];
 const ABOUT_LIST: MexQuery = ["24072923595647473", "xwa2_text_status_list"];
+const OWN_USERNAME: MexQuery = ["25347099718279209", "xwa2_username_get"];
 
 /** The push names of people, learned from their messages on this connection. */
 export function makeNames() {
@@ -56,8 +57,8 @@ interface ContactsOptions {
 
 export function makeContacts({ socket, recipients, names, me, withFiles, runtime }: ContactsOptions): Contacts {
   const ask = <T>(asked: Promise<T>, what: string) => answerOf(runtime.clock, asked, what);
-  const mex = <T>(input: unknown, [id, path]: MexQuery) =>
-    executeWMexQuery<T>({ input }, id, path, socket.query, socket.generateMessageTag);
+  const mex = <T>(variables: { input?: unknown }, [id, path]: MexQuery) =>
+    executeWMexQuery<T>(variables, id, path, socket.query, socket.generateMessageTag);
 
   /** Resolves to null if the network has nothing, or nothing that it shows to the line. */
   async function unlessHidden<T>(asked: Promise<T>): Promise<T | null> {
@@ -72,7 +73,7 @@ export function makeContacts({ socket, recipients, names, me, withFiles, runtime
   /** Asks as WhatsApp Web does, and where that gives nothing, as older clients do. */
   async function about(jid: string): Promise<string | null> {
     const what = "return the contact's about text";
-    const listed = await ask(mex<{ text?: string | null }[]>([{ jid }], ABOUT_LIST), what).catch((error) => {
+    const listed = await ask(mex<{ text?: string | null }[]>({ input: [{ jid }] }, ABOUT_LIST), what).catch((error) => {
       if (error instanceof NetworkRefusal) return [];
       throw error;
     });
@@ -84,10 +85,21 @@ export function makeContacts({ socket, recipients, names, me, withFiles, runtime
   async function changeAbout(text: string): Promise<void> {
     const what = "change the profile's about text";
     const input = { text, ephemeral_duration_sec: 0 };
-    const { result } = await ask(mex<{ result?: string }>(input, ABOUT_CHANGE), what);
+    const { result } = await ask(mex<{ result?: string }>({ input }, ABOUT_CHANGE), what);
     if (result !== "SUCCESS") throw new NetworkRefusal(`The messaging network did not ${what}.`, { code: null });
     // As WhatsApp Web does; by itself this changes nothing.
     await ask(socket.updateProfileStatus(text), what).catch(() => {});
+  }
+
+  /** Null also where the network does not answer such a query. */
+  async function ownUsername(): Promise<string | null> {
+    try {
+      const asked = mex<{ username_info?: { username?: string } | null } | null>({}, OWN_USERNAME);
+      return (await ask(asked, "return the profile's username"))?.username_info?.username ?? null;
+    } catch (error) {
+      if (error instanceof NetworkRefusal) return null;
+      throw error;
+    }
   }
 
   const picture = async (jid: string) =>
@@ -159,8 +171,8 @@ export function makeContacts({ socket, recipients, names, me, withFiles, runtime
     async profile() {
       const { id, name } = me();
       const jid = jidNormalizedUser(id);
-      const [words, pictureUrl] = await Promise.all([about(jid), picture(jid)]);
-      return { name, about: words, pictureUrl };
+      const [username, words, pictureUrl] = await Promise.all([ownUsername(), about(jid), picture(jid)]);
+      return { name, username, about: words, pictureUrl };
     },
 
     async changeProfile({ name, about, picture }) {

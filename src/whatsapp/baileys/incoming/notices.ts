@@ -1,5 +1,5 @@
 /**
- * Calls, group changes and presence. The network is told that a call or change was received only once the receiver has
+ * Calls, changes of groups and of people, and presence. The network is told that a call or change was received only once the receiver has
  * committed it (promise 4). The library would acknowledge it at once, so these stanzas are withheld from it.
  */
 import {
@@ -19,6 +19,7 @@ import type { GroupNow, MembersChange, Notice, PresenceState } from "../../incom
 import { memberOf } from "../chats/groups.ts";
 import { numberIn, plainJid } from "../jids.ts";
 import { LONGEST_ID, withhold } from "../stanza.ts";
+import { identitiesIn } from "./identities.ts";
 import type { PhoneOf } from "./numbers.ts";
 
 const MEMBER_CHANGES: readonly MembersChange[] = ["add", "remove", "promote", "demote", "leave"];
@@ -43,10 +44,12 @@ interface NoticesOptions {
   receive: (notice: Notice) => Promise<void>;
   /** Called when a group changes, before anything else is done about it. */
   changed: (group: string) => void;
+  /** Called when a person has another LID than before. Throws StoreError. */
+  moved: (old: string, lid: string) => Promise<void>;
   runtime: Pick<Runtime, "log">;
 }
 
-export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runtime }: NoticesOptions): void {
+export function takeNotices({ socket, groupNow, phoneOf, receive, changed, moved, runtime }: NoticesOptions): void {
   const { ws } = socket;
   const chats = new KeyedQueue();
 
@@ -116,12 +119,19 @@ export function takeNotices({ socket, groupNow, phoneOf, receive, changed, runti
     return isOffer;
   });
   withhold(ws, "CB:notification", (stanza) => {
-    const isOurs = stanza.attrs.type === "w:gp2" && isJidGroup(stanza.attrs.from) === true;
-    if (isOurs) {
+    const isOfGroup = stanza.attrs.type === "w:gp2" && isJidGroup(stanza.attrs.from) === true;
+    if (isOfGroup) {
       changed(stanza.attrs.from!);
       take(stanza, changesOf);
     }
-    return isOurs;
+    const identities = identitiesIn(stanza);
+    if (identities.length > 0) {
+      take(stanza, async () => {
+        for (const { chat, ...told } of identities) if ("lid" in told) await moved(chat, told.lid!);
+        return identities;
+      });
+    }
+    return isOfGroup || identities.length > 0;
   });
   for (const tag of ["presence", "chatstate"]) {
     // Presence is neither acknowledged nor delivered again.

@@ -12,6 +12,7 @@ import { hasAdmin } from "../chats/groups.ts";
 import { ownJids } from "../jids.ts";
 import type { MediaHost } from "../media_host.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
+import type { Moves } from "../outgoing/moves.ts";
 import type { LineRows } from "../rows.ts";
 import type { Cause } from "./cause.ts";
 import { takeHistory } from "./history.ts";
@@ -31,6 +32,7 @@ interface ReceivingOptions extends LineRows {
   socket: WASocket;
   creds: AuthenticationCreds;
   groups: GroupCache;
+  moves: Pick<Moves, "take">;
   /** The group in its current state. Throws if the network does not return it. */
   groupNow: (id: string) => Promise<GroupNow>;
   host: MediaHost;
@@ -104,6 +106,7 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
     groupNow: (id) => cause.own(() => options.groupNow(id)),
     receive: (notice) => isOver() ? ended() : events.notice(notice),
     changed: groups.forget,
+    moved: options.moves.take,
     runtime,
   });
   takeReceipts({

@@ -27,8 +27,8 @@ import type { Log, Runtime } from "../../../runtime.ts";
 import { isLinked } from "../auth_state.ts";
 import type { Renamed } from "../chats/contacts.ts";
 import { isOwn, ownJids } from "../jids.ts";
-import { LID_CHANGE } from "../outgoing/moves.ts";
 import { childrenOf, encodePlainly, isMistaken, LONGEST_ID, withhold } from "../stanza.ts";
+import { IDENTITY_OPERATIONS } from "./identities.ts";
 
 /** Tags that the library or this adapter handles. */
 const TAGS = new Set([
@@ -74,7 +74,7 @@ const BROADCASTS = new Set([
 ]);
 /** GraphQL notifications that are handled. Those of channels need not be: a gateway has no use for them. */
 const MEX_OPERATIONS = new Set([
-  LID_CHANGE,
+  ...IDENTITY_OPERATIONS,
   "MessageCappingInfoNotification",
   "NotificationLinkedProfilesUpdates",
   "NotificationUserReachoutTimelockUpdate",

@@ -7,6 +7,7 @@ import {
   type AuthenticationCreds,
   isLidUser,
   isPnUser,
+  jidDecode,
   jidNormalizedUser,
   type WASocket,
 } from "@whiskeysockets/baileys";
@@ -35,7 +36,12 @@ export type Addressing = ReturnType<typeof makeAddressing>;
 
 type LidMapping = Pick<WASocket["signalRepository"]["lidMapping"], "getLIDsForPNs" | "getPNForLID">;
 
-export function makeAddressing(lidMapping: () => LidMapping, creds: Partial<AuthenticationCreds> & Migration) {
+/** `newLid` tells by which other LID the person of this one, its part before the `@`, is known by now. */
+export function makeAddressing(
+  lidMapping: () => LidMapping,
+  creds: Partial<AuthenticationCreds> & Migration,
+  newLid: (user: string) => Promise<string | null>,
+) {
   let byNumber = creds.chatsAreByLid === false;
   /** Whether the network has taken a message by LID. */
   let hasMigrated = false;
@@ -52,10 +58,13 @@ export function makeAddressing(lidMapping: () => LidMapping, creds: Partial<Auth
     return (await byLid([jid]))[0]!;
   }
 
-  /** The number's jid; the jid itself if no number is known. */
+  /** The number's jid; the person's present LID if no number is known. */
   async function numberOf(jid: string): Promise<string> {
-    const number = isLidUser(jid) ? await lidMapping().getPNForLID(jid).catch(() => null) : null;
-    return number ? jidNormalizedUser(number) : jid;
+    if (!isLidUser(jid)) return jid;
+    const number = await lidMapping().getPNForLID(jid).catch(() => null);
+    if (number) return jidNormalizedUser(number);
+    const lid = await newLid(jidDecode(jid)!.user);
+    return lid ? await numberOf(lid) : jid;
   }
 
   return {

@@ -2,9 +2,7 @@
  * People whose account has another LID than before, as when their number is registered anew. The network says so with
  * the ack of a message, or by a notification; an account that goes on writing to the old LID may be suspended.
  */
-import type { Buffer } from "node:buffer";
 import {
-  type BinaryNode,
   getBinaryNodeChild,
   isLidUser,
   isPnUser,
@@ -12,41 +10,45 @@ import {
   jidNormalizedUser,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import { detached, errorName } from "../../../base/retry.ts";
+import { errorName } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { answerOf, bytesIn, childrenOf, usersIn, usync } from "../stanza.ts";
+import type { AuthState } from "../auth_state.ts";
+import { answerOf, usersIn, usync } from "../stanza.ts";
 import type { Addressing } from "./addressing.ts";
 import type { Devices } from "./devices.ts";
 
 /** Short, because the line's next message waits for the answer. */
 const ANSWER_MS = 5_000;
-/** The name of the notification, as WhatsApp Web knows it. */
-export const LID_CHANGE = "LidChangeNotification";
 
-export type Moves = ReturnType<typeof takeMoves>;
+export type Moves = ReturnType<typeof makeMoves>;
 
 interface MovesOptions {
-  socket: Pick<WASocket, "ws" | "query" | "generateMessageTag" | "signalRepository" | "authState">;
+  socket: Pick<WASocket, "query" | "generateMessageTag" | "signalRepository">;
+  keys: AuthState["keys"];
   addressing: Pick<Addressing, "numberOf" | "lidOf">;
   devices: Pick<Devices, "forget">;
+  /** Called when a person's new LID is kept. */
+  moved: (old: string, lid: string) => void;
   runtime: Pick<Runtime, "clock" | "log">;
 }
 
-export function takeMoves({ socket, addressing, devices, runtime: { clock, log } }: MovesOptions) {
-  const { ws, signalRepository, authState: { keys } } = socket;
+export function makeMoves({ socket, keys, addressing, devices, moved, runtime: { clock, log } }: MovesOptions) {
+  const { signalRepository } = socket;
   /** Numbers that were asked for on this connection. */
   const asked = new Set<string>();
 
-  /** Stores the pair. What belongs to the old LID is of no more use, and must not be used. */
-  async function move(number: string, { old, lid }: { old: string; lid: string }): Promise<void> {
+  /** Keeps the new LID. What belongs to the old one is of no more use, and must not be used. */
+  async function take(old: string, lid: string): Promise<void> {
     if (lid === old) return;
+    const number = await addressing.numberOf(old);
     await devices.forget(old);
     const { user } = jidDecode(old)!;
     const { [user]: ids = [] } = await keys.get("device-list", [user]);
     await signalRepository.deleteSession(["0", ...ids].map((device) => `${user}:${device}@lid`));
-    await keys.set({ "device-list": { [user]: null } });
-    await signalRepository.lidMapping.storeLIDPNMappings([{ lid, pn: number }]);
+    await keys.set({ "device-list": { [user]: null }, "new-lid": { [user]: lid, [jidDecode(lid)!.user]: null } });
+    if (isPnUser(number)) await signalRepository.lidMapping.storeLIDPNMappings([{ lid, pn: number }]);
     log.info({}, "a person's account has moved to another address");
+    moved(old, lid);
   }
 
   async function lidNow(number: string): Promise<string | null> {
@@ -61,18 +63,8 @@ export function takeMoves({ socket, addressing, devices, runtime: { clock, log }
     return isLidUser(lid) ? jidNormalizedUser(lid) : null;
   }
 
-  function takeNotification(stanza: BinaryNode): void {
-    for (const update of stanza.attrs.type === "mex" ? childrenOf(stanza, "update") : []) {
-      if (update.attrs.op_name !== LID_CHANGE) continue;
-      const pair = pairIn(bytesIn(update));
-      if (!pair) continue;
-      const moved = addressing.numberOf(pair.old).then((number) => isPnUser(number) ? move(number, pair) : undefined);
-      void detached(moved, (failure) => log.warn(failure, "a person's new address could not be kept"));
-    }
-  }
-  ws.on("CB:notification", takeNotification);
-
   return {
+    take,
     /**
      * Asks for the present LID of the person in a chat, once per number and connection, so that the next message goes
      * there. Never rejects.
@@ -84,20 +76,10 @@ export function takeMoves({ socket, addressing, devices, runtime: { clock, log }
         asked.add(number);
         const old = isLidUser(chat) ? chat : await addressing.lidOf(number);
         const lid = await lidNow(number);
-        if (lid && isLidUser(old)) await move(number, { old, lid });
+        if (lid && isLidUser(old)) await take(old, lid);
       } catch (error) {
         log.warn({ error: errorName(error) }, "a person's new address could not be learnt");
       }
     },
   };
-}
-
-/** Reads the notification's GraphQL data; null if it is malformed. */
-function pairIn(json: Buffer): { old: string; lid: string } | null {
-  try {
-    const { old, new: lid } = JSON.parse(json.toString()).data.xwa2_notify_lid_change;
-    return isLidUser(old) && isLidUser(lid) ? { old: jidNormalizedUser(old), lid: jidNormalizedUser(lid) } : null;
-  } catch {
-    return null;
-  }
 }

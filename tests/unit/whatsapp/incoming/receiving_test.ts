@@ -32,6 +32,7 @@ async function handedOver(left: Options["left"]): Promise<(string | null)[]> {
     left,
     cause: { own: <T>(work: () => T) => work() },
     groups: {},
+    moves: {},
     events: { message: ({ text }: Incoming) => texts.push(text) },
     isOpen: () => true,
     isOver: () => false,

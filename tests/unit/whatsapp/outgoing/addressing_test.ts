@@ -5,13 +5,29 @@ import { makeAddressing, type Migration } from "../../../../src/whatsapp/baileys
 const NUMBER = "4917000000001@s.whatsapp.net";
 const LID = "1@lid";
 const STRANGER = "2@lid";
+/** The LIDs that came after others. */
+const AFTER: Record<string, string> = { "3": "4@lid", "4": STRANGER, "5": LID };
 
 function addressing(creds: Migration = {}) {
-  return makeAddressing(() => ({
-    getLIDsForPNs: (pns) => Promise.resolve(pns.includes(NUMBER) ? [{ pn: NUMBER, lid: LID }] : []),
-    getPNForLID: (lid) => Promise.resolve(lid === LID ? "4917000000001:0@s.whatsapp.net" : null),
-  }), creds);
+  return makeAddressing(
+    () => ({
+      getLIDsForPNs: (pns) => Promise.resolve(pns.includes(NUMBER) ? [{ pn: NUMBER, lid: LID }] : []),
+      getPNForLID: (lid) => Promise.resolve(lid === LID ? "4917000000001:0@s.whatsapp.net" : null),
+    }),
+    creds,
+    (user) => Promise.resolve(AFTER[user] ?? null),
+  );
 }
+
+Deno.test("somebody without a known number is addressed by the newest of their LIDs", async () => {
+  const { of } = addressing();
+  assert.deepEqual(await Promise.all(["3@lid", "4@lid", STRANGER, "5@lid"].map(of)), [
+    STRANGER,
+    STRANGER,
+    STRANGER,
+    LID,
+  ]);
+});
 
 Deno.test("people are addressed by LID, by number once that is refused, and by LID again once a number is", async () => {
   const { of, refused } = addressing();

@@ -1,10 +1,8 @@
 /** What is asked, stored and dropped when a person has another LID than before. */
 import assert from "node:assert/strict";
-import { Buffer } from "node:buffer";
-import { EventEmitter } from "node:events";
 import type { BinaryNode } from "@whiskeysockets/baileys";
-import { takeMoves } from "../../../../src/whatsapp/baileys/outgoing/moves.ts";
-import { settle, testRuntime } from "../../../support/runtime.ts";
+import { makeMoves } from "../../../../src/whatsapp/baileys/outgoing/moves.ts";
+import { testRuntime } from "../../../support/runtime.ts";
 
 const NUMBER = "4917000000001@s.whatsapp.net";
 const [OLD, NEW] = ["111@lid", "222@lid"];
@@ -12,11 +10,9 @@ const [OLD, NEW] = ["111@lid", "222@lid"];
 function world({ answer = NEW }: { answer?: string | null } = {}) {
   const asked: BinaryNode[] = [];
   const done: unknown[] = [];
-  const ws = new EventEmitter();
   const user = { tag: "user", attrs: { jid: NUMBER }, content: answer ? [{ tag: "lid", attrs: { val: answer } }] : [] };
   const reply = { tag: "usync", attrs: {}, content: [{ tag: "list", attrs: {}, content: [user] }] };
   const socket = {
-    ws,
     generateMessageTag: () => "tag",
     query(node: BinaryNode) {
       asked.push(node);
@@ -26,15 +22,14 @@ function world({ answer = NEW }: { answer?: string | null } = {}) {
       deleteSession: (jids: string[]) => Promise.resolve(void done.push({ sessions: jids })),
       lidMapping: { storeLIDPNMappings: (pairs: unknown[]) => Promise.resolve(void done.push({ pairs })) },
     },
-    authState: {
-      keys: {
-        get: () => Promise.resolve({ "111": ["3"] }),
-        set: (rows: unknown) => Promise.resolve(void done.push(rows)),
-      },
-    },
   };
-  const moves = takeMoves({
+  const moves = makeMoves({
     socket: socket as never,
+    keys: {
+      get: () => Promise.resolve({ "111": ["3"] }),
+      set: (rows: unknown) => Promise.resolve(void done.push(rows)),
+    } as never,
+    moved: (old, lid) => done.push({ old, lid }),
     addressing: {
       numberOf: (jid) => Promise.resolve(jid === OLD ? NUMBER : jid),
       lidOf: (jid) => Promise.resolve(jid === NUMBER ? OLD : jid),
@@ -42,14 +37,15 @@ function world({ answer = NEW }: { answer?: string | null } = {}) {
     devices: { forget: (jid) => Promise.resolve(void done.push({ devices: jid })) },
     runtime: testRuntime(),
   });
-  return { moves, ws, asked, done };
+  return { moves, asked, done };
 }
 
 const MOVED = [
   { devices: OLD },
   { sessions: ["111:0@lid", "111:3@lid"] },
-  { "device-list": { "111": null } },
+  { "device-list": { "111": null }, "new-lid": { "111": NEW, "222": null } },
   { pairs: [{ lid: NEW, pn: NUMBER }] },
+  { old: OLD, lid: NEW },
 ];
 
 Deno.test("the network is asked once per number who has it, and the old LID's devices and sessions are dropped", async () => {
@@ -78,17 +74,15 @@ Deno.test("nothing changes where the number is unknown, or the answer names no o
   }
 });
 
-Deno.test("a notification moves a person whose number is known; a malformed one is ignored", async () => {
-  const { ws, asked, done } = world();
-  const tell = async (data: unknown, op_name = "LidChangeNotification") => {
-    const update = { tag: "update", attrs: { op_name }, content: Buffer.from(JSON.stringify({ data })) };
-    ws.emit("CB:notification", { tag: "notification", attrs: { type: "mex" }, content: [update] });
-    await settle();
-  };
-  await tell({ xwa2_notify_lid_change: { old: "333@lid", new: NEW } });
-  for (const data of [null, {}, { xwa2_notify_lid_change: { old: 1, new: NEW } }]) await tell(data);
-  await tell({ xwa2_notify_lid_change: { old: OLD, new: NEW } }, "Another");
+Deno.test("a person moves whose number is unknown; nothing is done if it is the same LID", async () => {
+  const { moves, asked, done } = world();
+  await moves.take(NEW, NEW);
   assert.deepEqual(done, []);
-  await tell({ xwa2_notify_lid_change: { old: OLD, new: NEW } });
-  assert.deepEqual([asked, done], [[], MOVED]);
+  await moves.take("333@lid", NEW);
+  assert.deepEqual([asked, done], [[], [
+    { devices: "333@lid" },
+    { sessions: ["333:0@lid"] },
+    { "device-list": { "333": null }, "new-lid": { "333": NEW, "222": null } },
+    { old: "333@lid", lid: NEW },
+  ]]);
 });
