@@ -128,7 +128,7 @@ export const pageQuery = {
 export const Pagination = z.object({
   page: z.int(),
   limit: z.int(),
-  total: z.int().openapi({ description: "Number of items on all pages." }),
+  total: z.int().describe("Number of items on all pages."),
 }).openapi("Pagination");
 
 /** Returns the answer with a page of a list. */
@@ -147,12 +147,11 @@ export function isoTimeOrNull(at: number | null): string | null {
 
 /** What a message, or a whole queue, waits for besides its turn. */
 export const WaitsFor = z.object({
-  kind: z.enum(HOLDS).openapi({
-    description:
-      "`approval`: a person has to approve it. `schedule`: waits for its `sendAt`. `paused`: the queue is paused. `line`: the session is not connected. " +
+  kind: z.enum(HOLDS).describe(
+    "`approval`: a person has to approve it. `schedule`: waits for its `sendAt`. `paused`: the queue is paused. `line`: the session is not connected. " +
       "`hours`: outside the plan's sending hours. `new_chats`: the plan or WhatsApp does not allow the session to start more chats for now.",
-  }),
-  until: Timestamp.nullable().openapi({ description: "When sending resumes; null if no time is known." }),
+  ),
+  until: Timestamp.nullable().describe("When sending resumes; null if no time is known."),
 }).openapi("WaitsFor", {
   description: "What holds the message or queue back, apart from its turn. Absent or null if nothing does.",
 });

@@ -18,18 +18,16 @@ const ProblemDocument = z.object({
   type: z.string().openapi({ description: "Link to the error's entry in the API reference.", format: "uri-reference" }),
   title: z.string(),
   status: z.int(),
-  detail: z.string().openapi({ description: "What went wrong in this request, in one sentence." }),
+  detail: z.string().describe("What went wrong in this request, in one sentence."),
   code: z.enum(CODES),
-  requestId: z.string().openapi({
-    description: "Id of the request, also in the `x-request-id` header and in the gateway's log.",
-  }),
-  errors: z.array(z.object({ path: z.string(), message: z.string() }).openapi("FieldError")).optional().openapi({
-    description: "Only with `validation_failed`: each invalid field and what is wrong with it. Paths look like " +
+  requestId: z.string().describe("Id of the request, also in the `x-request-id` header and in the gateway's log."),
+  errors: z.array(z.object({ path: z.string(), message: z.string() }).openapi("FieldError")).optional().describe(
+    "Only with `validation_failed`: each invalid field and what is wrong with it. Paths look like " +
       "`messages.2.to`.",
-  }),
-  remaining: z.object({ daily: z.int().nullable(), monthly: z.int().nullable() }).optional().openapi({
-    description: "Only with `quota_exceeded`: messages left in each quota.",
-  }),
+  ),
+  remaining: z.object({ daily: z.int().nullable(), monthly: z.int().nullable() }).optional().describe(
+    "Only with `quota_exceeded`: messages left in each quota.",
+  ),
 }).openapi("Problem");
 
 const DESCRIPTION =
@@ -109,10 +107,10 @@ function headersOf({ method, headers }: Route): { headers?: z.ZodObject } {
   if (method !== "post") return headers ? { headers } : {};
   return {
     headers: z.object({
-      "idempotency-key": z.string().regex(KEY).optional().openapi({
-        description: "Makes the request safe to retry: for 24 hours, the same key with the same body returns the " +
+      "idempotency-key": z.string().regex(KEY).optional().describe(
+        "Makes the request safe to retry: for 24 hours, the same key with the same body returns the " +
           "first response.",
-      }),
+      ),
     }),
   };
 }
@@ -193,16 +191,10 @@ function webhookConfig({ name, title, summary, schema }: (typeof EVENTS)[number]
     summary,
     request: {
       headers: z.object({
-        "x-webhook-signature": z.string().openapi({ description: "HMAC-SHA256 of the request body, in hexadecimal." }),
-        "webhook-id": z.string().openapi({
-          description: "Id of the event. It stays the same across retries and redeliveries.",
-        }),
-        "webhook-timestamp": z.string().openapi({
-          description: "Time of the attempt, in Unix seconds (Standard Webhooks).",
-        }),
-        "webhook-signature": z.string().openapi({
-          description: "`v1,` followed by the signature (Standard Webhooks).",
-        }),
+        "x-webhook-signature": z.string().describe("HMAC-SHA256 of the request body, in hexadecimal."),
+        "webhook-id": z.string().describe("Id of the event. It stays the same across retries and redeliveries."),
+        "webhook-timestamp": z.string().describe("Time of the attempt, in Unix seconds (Standard Webhooks)."),
+        "webhook-signature": z.string().describe("`v1,` followed by the signature (Standard Webhooks)."),
       }),
       body: { required: true, content: { "application/json": { schema } } },
     },

@@ -8,16 +8,14 @@ import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
-const limit = (what: string) => z.int().nullable().openapi({ description: `${what}. Null for no limit.` });
+const limit = (what: string) => z.int().nullable().describe(`${what}. Null for no limit.`);
 
 /** Where a key may be used. */
 export const places = {
-  allowedIps: z.array(z.string()).openapi({
-    description: "IP addresses and CIDR ranges that may use the key. Empty for any.",
-  }),
-  allowedDomains: z.array(z.string()).openapi({
-    description: "Domains, including their subdomains, whose pages may use the key. Empty for any.",
-  }),
+  allowedIps: z.array(z.string()).describe("IP addresses and CIDR ranges that may use the key. Empty for any."),
+  allowedDomains: z.array(z.string()).describe(
+    "Domains, including their subdomains, whose pages may use the key. Empty for any.",
+  ),
 };
 
 const AccountRecord = z.object({
@@ -25,16 +23,16 @@ const AccountRecord = z.object({
   name: z.string(),
   plan: z.object({
     name: z.string().openapi({ example: "free" }),
-    sessions: z.int().openapi({ description: "Maximum number of sessions." }),
+    sessions: z.int().describe("Maximum number of sessions."),
     daily: limit("Messages per UTC day"),
     monthly: limit("Messages per UTC month"),
-    delayMinMs: z.int().openapi({ description: "Shortest pause between two messages of a session, in milliseconds." }),
-    delayMaxMs: z.int().openapi({ description: "Longest pause between two messages of a session, in milliseconds." }),
+    delayMinMs: z.int().describe("Shortest pause between two messages of a session, in milliseconds."),
+    delayMaxMs: z.int().describe("Longest pause between two messages of a session, in milliseconds."),
     requestsPerMinute: limit("Requests per minute and key"),
-    webhooks: z.int().openapi({ description: "Maximum number of webhooks." }),
-    eventStreams: z.int().openapi({ description: "Maximum number of concurrent event streams." }),
-    templates: z.int().openapi({ description: "Maximum number of templates." }),
-    verifications: z.int().openapi({ description: "Maximum number of open verifications." }),
+    webhooks: z.int().describe("Maximum number of webhooks."),
+    eventStreams: z.int().describe("Maximum number of concurrent event streams."),
+    templates: z.int().describe("Maximum number of templates."),
+    verifications: z.int().describe("Maximum number of open verifications."),
     hours: z.object({
       days: z.array(z.enum(WEEKDAYS).openapi("Weekday")),
       from: z.string().openapi({ example: "09:00" }),
@@ -42,18 +40,16 @@ const AccountRecord = z.object({
       timeZone: z.string().openapi({ example: "Europe/Madrid" }),
     }).nullable().openapi({ description: "Hours within which messages are sent; null for any time.", example: null }),
     newChatsDaily: limit("New chats that a session may start per day"),
-    warmUp: z.boolean().openapi({
-      description: "Whether a session may start fewer new chats in its first four weeks.",
-    }),
+    warmUp: z.boolean().describe("Whether a session may start fewer new chats in its first four weeks."),
     typingMs: z.int().openapi({ description: 'Milliseconds to show "typing…" before messages that set no `typing`.' }),
   }),
   used: z.object({
-    daily: z.int().openapi({ description: "Messages accepted this UTC day." }),
-    monthly: z.int().openapi({ description: "Messages accepted this UTC month." }),
+    daily: z.int().describe("Messages accepted this UTC day."),
+    monthly: z.int().describe("Messages accepted this UTC month."),
   }),
   remaining: z.object({ daily: limit("Messages left this UTC day"), monthly: limit("Messages left this UTC month") }),
   ...places,
-  expiresAt: Timestamp.nullable().openapi({ description: "When the subscription ends; null for never." }),
+  expiresAt: Timestamp.nullable().describe("When the subscription ends; null for never."),
   createdAt: Timestamp,
   optOutWords: z.array(z.string()).openapi({
     description: "A person who sends one of these words, and nothing else, is opted out.",

@@ -9,12 +9,12 @@ const Bulk = z.object({
   bulkId: idOf("bulk", "blk"),
   sessionId: idOf("session", "ses"),
   total: z.int(),
-  queued: z.int().openapi({ description: "Messages that are neither sent nor failed yet." }),
+  queued: z.int().describe("Messages that are neither sent nor failed yet."),
   sent: z.int(),
-  failed: z.int().openapi({ description: "Includes cancelled messages." }),
-  eta: Timestamp.nullable().openapi({
-    description: "Estimated time of the last message; null if none is waiting or there is no estimate.",
-  }),
+  failed: z.int().describe("Includes cancelled messages."),
+  eta: Timestamp.nullable().describe(
+    "Estimated time of the last message; null if none is waiting or there is no estimate.",
+  ),
   createdAt: Timestamp,
 }).openapi("Bulk");
 

@@ -18,41 +18,37 @@ const number = text.openapi({
   example: "447700900123",
 });
 const lid = text.openapi({ description: "The person's JID that hides the number.", example: "123456789012345@lid" });
-const username = text.openapi({ description: "The person's user name; null if WhatsApp did not report one." });
-const name = text.openapi({ description: "The public name of the person, or the name of the group, if known." });
+const username = text.describe("The person's user name; null if WhatsApp did not report one.");
+const name = text.describe("The public name of the person, or the name of the group, if known.");
 
 const ChatMessage = z.object({
-  messageId: z.string().openapi({
-    description: "The gateway's id (`msg_…`) of a message sent through the API, WhatsApp's id of any other.",
-  }),
-  networkId: z.string().openapi({ description: "WhatsApp's id." }),
-  direction: z.enum(["in", "out"]).openapi({
-    description: "`out`: sent through the API, or written on the owner's phone.",
-  }),
-  author: orNull(z.object({ number, name: text }).openapi("ChatAuthor")).openapi({
-    description: "Who wrote it; null for `out`.",
-  }),
-  type: z.string().openapi({
-    description: "Of a message sent through the API, its type in the history (`text`, `image`, …); of any other, " +
+  messageId: z.string().describe(
+    "The gateway's id (`msg_…`) of a message sent through the API, WhatsApp's id of any other.",
+  ),
+  networkId: z.string().describe("WhatsApp's id."),
+  direction: z.enum(["in", "out"]).describe("`out`: sent through the API, or written on the owner's phone."),
+  author: orNull(z.object({ number, name: text }).openapi("ChatAuthor")).describe("Who wrote it; null for `out`."),
+  type: z.string().describe(
+    "Of a message sent through the API, its type in the history (`text`, `image`, …); of any other, " +
       "its type in the event (`conversation`, `imageMessage`, …).",
-  }),
-  text: text.openapi({ description: "The text or caption, as last edited; null for a deleted message." }),
+  ),
+  text: text.describe("The text or caption, as last edited; null for a deleted message."),
   media: orNull(
     z.object({
-      url: text.openapi({ description: "Download URL of a received file; null when it is no longer valid." }),
+      url: text.describe("Download URL of a received file; null when it is no longer valid."),
       mimetype: z.string(),
       size: z.int(),
       filename: z.string(),
-      reason: z.string().optional().openapi({ description: "Why `url` is null." }),
+      reason: z.string().optional().describe("Why `url` is null."),
     }).openapi("ChatFile"),
   ),
   // A union within a union would be written out.
   details: orNull(z.lazy(() => MessageDetails)),
   quoted: orNull(
     z.object({ messageId: z.string(), fromMe: z.boolean(), participant: text, text }).openapi("ChatQuote"),
-  ).openapi({ description: "The message that this one replies to, by WhatsApp's id." }),
+  ).describe("The message that this one replies to, by WhatsApp's id."),
   status: orNull(z.enum(["queued", "processing", "sent", "failed", "delivered", "read"]))
-    .openapi({ description: "Of a message sent through the API; null for any other." }),
+    .describe("Of a message sent through the API; null for any other."),
   error: orNull(MessageError),
   timestamp: Timestamp,
   editedAt: Timestamp.nullable(),
@@ -71,11 +67,11 @@ const Chat = z.object({
   username,
   name,
   isGroup: z.boolean(),
-  unread: z.int().openapi({
-    description: "Messages received since the chat was last read, on the phone or through the API, or answered.",
-  }),
-  lastAt: Timestamp.openapi({ description: "When the newest message was received or sent." }),
-  lastMessage: orNull(ChatMessage).openapi({ description: "Null if it was erased, or is no longer kept." }),
+  unread: z.int().describe(
+    "Messages received since the chat was last read, on the phone or through the API, or answered.",
+  ),
+  lastAt: Timestamp.describe("When the newest message was received or sent."),
+  lastMessage: orNull(ChatMessage).describe("Null if it was erased, or is no longer kept."),
 }).openapi("Chat");
 
 const Person = z.object({ number, lid, username, name, chat: z.string() }).openapi("ChatContact");
@@ -85,10 +81,10 @@ const ofChat = { params: ofSession.params.extend({ chat: Recipient }) };
 
 const limit = queryInt({ minimum: 1, maximum: 100, fallback: 20 });
 const cursor = (description: string) => z.string().min(1).max(128).optional().openapi({ description });
-const q = z.string().min(1).max(100).optional().openapi({ description: "Part of a name or number." });
+const q = z.string().min(1).max(100).optional().describe("Part of a name or number.");
 
 function pageBy(description: string, item: z.ZodType) {
-  const next = z.string().nullable().openapi({ description: "Leads to the next page; null on the last one." });
+  const next = z.string().nullable().describe("Leads to the next page; null on the last one.");
   return { description, schema: z.object({ data: z.array(item), next }) };
 }
 
@@ -103,12 +99,8 @@ const routes = routesOf("Chats", {
       limit,
       after: cursor("`next` of the page before."),
       q,
-      unread: z.enum(["true", "false"]).optional().openapi({
-        description: "`true`: only chats with unread messages.",
-      }),
-      wrote: z.enum(["true", "false"]).optional().openapi({
-        description: "`true`: only chats in which the other side has written.",
-      }),
+      unread: z.enum(["true", "false"]).optional().describe("`true`: only chats with unread messages."),
+      wrote: z.enum(["true", "false"]).optional().describe("`true`: only chats in which the other side has written."),
     }),
     answers: { 200: pageBy("A page of chats", Chat) },
   },

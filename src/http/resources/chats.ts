@@ -29,9 +29,7 @@ const routes = routesOf("Chats", {
       "was last read, up to the newest 500 messages. If read receipts are off in the session's privacy settings, the " +
       "sender is not notified.",
     body: z.strictObject({
-      messageId: z.string().min(1).max(128).nullish().openapi({
-        description: "`messageId` of a `message.received` event.",
-      }),
+      messageId: z.string().min(1).max(128).nullish().describe("`messageId` of a `message.received` event."),
     }).openapi("ReadRequest").nullish(),
     answers: {
       200: data(

@@ -12,7 +12,7 @@ const CARD_MAX_AGE_MS = 10 * 60_000;
 const OWN_MAX_AGE_MS = 60_000;
 
 const Check = z.object({
-  exists: z.boolean().openapi({ description: "Whether the number is on WhatsApp." }),
+  exists: z.boolean().describe("Whether the number is on WhatsApp."),
   jid: z.string().nullable().openapi({
     description: "Null for a username that nobody has.",
     example: "447700900123@s.whatsapp.net",
@@ -24,7 +24,7 @@ const ToCheck = z.strictObject({
   number: PhoneNumber.nullish(),
   username: Username.nullish(),
   pin: z.string().regex(/^([0-9]{4}|[A-Z0-9]{6})$/, "must be four digits, or six capitals and digits").nullish()
-    .openapi({ description: "The key that the owner of the username demands." }),
+    .describe("The key that the owner of the username demands."),
 }).superRefine(({ number, username, pin }, context) => {
   const refuse = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
   if ((number == null) === (username == null)) refuse("number", "is required, or a username in its place");
@@ -46,10 +46,10 @@ export async function findUsername(
 }
 
 const text = z.string().nullable();
-const pictureUrl = text.openapi({
-  description: "Address of the picture on WhatsApp's servers, valid for a few days; null if there is none or it is " +
+const pictureUrl = text.describe(
+  "Address of the picture on WhatsApp's servers, valid for a few days; null if there is none or it is " +
     "hidden.",
-});
+);
 const Business = z.object({
   description: text,
   category: text,
@@ -60,9 +60,7 @@ const Business = z.object({
 const Contact = z.object({
   ...Check.shape,
   lid: text.openapi({ description: "The contact's JID that hides the number.", example: "123456789012345@lid" }),
-  name: text.openapi({
-    description: "The contact's public name, from their latest message since the session connected.",
-  }),
+  name: text.describe("The contact's public name, from their latest message since the session connected."),
   about: text,
   pictureUrl,
   business: Business.nullable(),
@@ -75,7 +73,7 @@ const Profile = z.object({
   name: text,
   username: text.openapi({ description: "Without an @; null if the account has none." }),
   about: text,
-  picture: pictureUrl.openapi({ description: "Same as `pictureUrl`, under the name used to change it." }),
+  picture: pictureUrl.describe("Same as `pictureUrl`, under the name used to change it."),
   pictureUrl,
 }).openapi("Profile");
 

@@ -18,12 +18,12 @@ import type { Services } from "../api/services.ts";
 const Erasure = z.object({
   id: idOf("erasure", "era"),
   status: z.enum(["running", "done"]),
-  messages: z.int().openapi({ description: "Messages that were emptied or no longer mention the number." }),
-  events: z.int().openapi({ description: "Events removed." }),
-  files: z.int().openapi({ description: "Received files removed." }),
-  keyId: z.string().nullable().openapi({
-    description: "Id of the key that requested the erasure; null for the account's own key or the panel.",
-  }),
+  messages: z.int().describe("Messages that were emptied or no longer mention the number."),
+  events: z.int().describe("Events removed."),
+  files: z.int().describe("Received files removed."),
+  keyId: z.string().nullable().describe(
+    "Id of the key that requested the erasure; null for the account's own key or the panel.",
+  ),
   askedAt: Timestamp,
   doneAt: Timestamp.nullable(),
 }).openapi("Erasure");

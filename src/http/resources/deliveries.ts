@@ -19,15 +19,15 @@ const DeliveryRecord = z.object({
   attempts: z.array(
     z.object({
       at: Timestamp,
-      status: z.int().nullable().openapi({ description: "HTTP status of the response; null if there was none." }),
+      status: z.int().nullable().describe("HTTP status of the response; null if there was none."),
       durationMs: z.number(),
       error: z.string().nullable(),
     }).openapi("DeliveryAttempt"),
   ),
   createdAt: Timestamp,
-  nextAttemptAt: Timestamp.nullable().openapi({
-    description: "When the next attempt is due; null if none is, or while the webhook is not active.",
-  }),
+  nextAttemptAt: Timestamp.nullable().describe(
+    "When the next attempt is due; null if none is, or while the webhook is not active.",
+  ),
 }).openapi("Delivery");
 
 const params = idParams("webhook", "whk");
@@ -40,7 +40,7 @@ const routes = routesOf("Webhooks", {
     description: "Newest event first.",
     query: z.object({
       status: z.enum(DELIVERY_STATUSES).optional(),
-      before: deliveryId.optional().openapi({ description: "`next` of the previous page." }),
+      before: deliveryId.optional().describe("`next` of the previous page."),
       limit: queryInt({ minimum: 1, maximum: 100, fallback: 20 }),
     }),
     answers: {
@@ -48,9 +48,7 @@ const routes = routesOf("Webhooks", {
         description: "A page of deliveries",
         schema: z.object({
           data: z.array(DeliveryRecord),
-          next: z.string().nullable().openapi({
-            description: "Pass as `before` for the next page; null on the last page.",
-          }),
+          next: z.string().nullable().describe("Pass as `before` for the next page; null on the last page."),
         }),
       },
     },

@@ -18,9 +18,9 @@ export const EVENTS = NAMES.map((name) => ({ name, title: pascal(name) })).map((
   title,
   summary: EVENT_SCHEMAS[name].summary,
   schema: z.object({
-    id: z.string().optional().openapi({
-      description: "Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header.",
-    }),
+    id: z.string().optional().describe(
+      "Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header.",
+    ),
     createdAt: Timestamp.optional().openapi({
       description: "ISO 8601, UTC. In the feed and the stream.",
       example: undefined,
@@ -35,9 +35,9 @@ const AnyEvent = z.discriminatedUnion("event", [first!, ...others]).openapi("Any
 const ANY_NAME = `\\s*(${EVENT_NAMES.join("|").replaceAll(".", "\\.")})\\s*`;
 
 const filters = {
-  after: z.string().regex(new RegExp(`^(now|${EVENT_ID})$`), "is not the id of an event").optional().openapi({
-    description: "Id of the last event seen, or `now`. Defaults to the oldest event kept.",
-  }),
+  after: z.string().regex(new RegExp(`^(now|${EVENT_ID})$`), "is not the id of an event").optional().describe(
+    "Id of the last event seen, or `now`. Defaults to the oldest event kept.",
+  ),
   types: z.string().max(1000).optional().transform(namesOf).openapi({
     type: "string",
     pattern: `^\\s*$|^${ANY_NAME}(,${ANY_NAME})*$`,
@@ -64,7 +64,7 @@ const routes = routesOf("Events", {
         schema: z.object({
           data: z.array(AnyEvent),
           next: z.string().nullable(),
-          gap: z.boolean().openapi({ description: "True if some events after the cursor are no longer kept." }),
+          gap: z.boolean().describe("True if some events after the cursor are no longer kept."),
         }).openapi("EventPage"),
       },
     },
@@ -78,7 +78,7 @@ const routes = routesOf("Events", {
       "seconds keeps the connection alive. The stream ends when its key is no longer valid.",
     query: z.object(filters),
     headers: z.object({
-      "last-event-id": z.string().optional().openapi({ description: "Id of the last event seen." }),
+      "last-event-id": z.string().optional().describe("Id of the last event seen."),
     }),
     answers: { 200: { description: "The stream", schema: AnyEvent, contentType: "text/event-stream" } },
     problems: ["too_much_at_once"],

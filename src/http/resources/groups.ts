@@ -24,30 +24,26 @@ const Group = z.object({
   name: z.string().openapi({ example: "Family" }),
   description: z.string(),
   size: z.int().openapi({ description: "Number of participants.", example: 12 }),
-  isAdmin: z.boolean().openapi({ description: "Whether the session's number is an admin." }),
+  isAdmin: z.boolean().describe("Whether the session's number is an admin."),
   createdAt: Timestamp,
   community: z.object({
-    id: z.string().openapi({ description: "JID of the community." }),
-    isAnnouncement: z.boolean().openapi({ description: "Whether its admins write to all of it here." }),
-  }).openapi("GroupCommunity").optional().openapi({ description: "Absent outside of communities." }),
+    id: z.string().describe("JID of the community."),
+    isAnnouncement: z.boolean().describe("Whether its admins write to all of it here."),
+  }).openapi("GroupCommunity").optional().describe("Absent outside of communities."),
 }).openapi("Group");
 
 const Participant = z.object({
   id: z.string().openapi({ description: "JID of the participant in this group.", example: "123456789012345@lid" }),
-  number: z.string().nullable().openapi({
-    description: "Phone number, digits only; null if WhatsApp does not reveal it.",
-  }),
-  username: z.string().optional().openapi({ description: "Without an @; left out if WhatsApp told none." }),
+  number: z.string().nullable().describe("Phone number, digits only; null if WhatsApp does not reveal it."),
+  username: z.string().optional().describe("Without an @; left out if WhatsApp told none."),
   isAdmin: z.boolean(),
 }).openapi("GroupParticipant");
 
 const WholeGroup = z.object({
   ...Group.shape,
-  announce: z.boolean().openapi({ description: "Whether only admins can send messages." }),
-  locked: z.boolean().openapi({
-    description: "Whether only admins can change the group's name, description, picture and settings.",
-  }),
-  ephemeral: z.int().openapi({ description: "Seconds after which messages disappear; 0 for never." }),
+  announce: z.boolean().describe("Whether only admins can send messages."),
+  locked: z.boolean().describe("Whether only admins can change the group's name, description, picture and settings."),
+  ephemeral: z.int().describe("Seconds after which messages disappear; 0 for never."),
   participants: z.array(Participant),
 }).openapi("WholeGroup");
 
@@ -62,7 +58,7 @@ export function people({ least, most }: { least: number; most: number }) {
 
 /** The result for one of several participants. */
 export const MemberResult = z.object({
-  number: z.string().openapi({ description: "The number as given in the request." }),
+  number: z.string().describe("The number as given in the request."),
   status: z.enum(["ok", "failed"]),
   error: z.object({ code: z.string(), message: z.string() }).nullable(),
 }).openapi("ParticipantResult");

@@ -24,9 +24,7 @@ const shape = {
   scopes,
   ...places,
   createdAt: Timestamp,
-  lastUsedAt: Timestamp.nullable().openapi({
-    description: "When the key was last used, to the minute; null for never.",
-  }),
+  lastUsedAt: Timestamp.nullable().describe("When the key was last used, to the minute; null for never."),
 };
 const Key = z.object(shape).openapi("Key");
 const KeyWithSecret = z.object({ ...shape, key: z.string() }).openapi("KeyWithSecret");

@@ -12,12 +12,12 @@ const routes = routesOf("Files", {
     access: "open",
     params: z.object({ id: z.string().max(100) }),
     query: z.object({
-      expires: z.string().default("").openapi({ description: "When the link expires, in Unix seconds." }),
+      expires: z.string().default("").describe("When the link expires, in Unix seconds."),
       signature: z.string().default(""),
     }),
     headers: z.object({
       "range": z.string().optional().openapi({ example: "bytes=0-1023" }),
-      "if-range": z.string().optional().openapi({ description: "The `etag` of a file that was partly downloaded." }),
+      "if-range": z.string().optional().describe("The `etag` of a file that was partly downloaded."),
       "if-none-match": z.string().optional(),
     }),
     answers: {

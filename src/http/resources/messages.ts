@@ -36,8 +36,8 @@ const MessageType = z.enum(MESSAGE_KINDS).openapi("MessageType");
 const Status = z.object({
   messageId: idOf("message", "msg"),
   status: MessageState,
-  sentAt: Timestamp.nullable().openapi({ description: "When WhatsApp acknowledged the message; null until then." }),
-  error: orNull(MessageError).openapi({ description: "Why the message failed; null otherwise." }),
+  sentAt: Timestamp.nullable().describe("When WhatsApp acknowledged the message; null until then."),
+  error: orNull(MessageError).describe("Why the message failed; null otherwise."),
 }).openapi("MessageStatus");
 
 const HistoryItem = z.object({
@@ -49,23 +49,21 @@ const HistoryItem = z.object({
   text: z.string().nullable(),
   caption: z.string().nullable(),
   filename: z.string().nullable(),
-  details: z.record(z.string(), z.unknown()).nullable().openapi({
-    description: "Content of a location, contact or poll that has no other field; null for other messages.",
-  }),
+  details: z.record(z.string(), z.unknown()).nullable().describe(
+    "Content of a location, contact or poll that has no other field; null for other messages.",
+  ),
   status: MessageState,
   error: orNull(MessageError),
   priority: z.enum(PRIORITIES),
-  tags: z.array(z.string()).openapi({ description: "The tags of the send." }),
-  sendAt: Timestamp.nullable().openapi({
-    description: "Earliest time the message is sent; null if it is not scheduled.",
-  }),
+  tags: z.array(z.string()).describe("The tags of the send."),
+  sendAt: Timestamp.nullable().describe("Earliest time the message is sent; null if it is not scheduled."),
   createdAt: Timestamp,
   sentAt: Timestamp.nullable(),
   deliveredAt: Timestamp.nullable(),
   readAt: Timestamp.nullable(),
-  erasedAt: Timestamp.optional().openapi({
-    description: "Present only if the recipient's data was erased: then `to` is empty and the content is gone.",
-  }),
+  erasedAt: Timestamp.optional().describe(
+    "Present only if the recipient's data was erased: then `to` is empty and the content is gone.",
+  ),
   waitsFor: WaitsFor.optional(),
   proposedBy: z.string().optional().openapi({
     description: "Name of the key that proposed the message; absent if it needed no approval.",
@@ -75,25 +73,23 @@ const HistoryItem = z.object({
 
 const HistoryPagination = z.object({
   ...Pagination.shape,
-  next: z.string().optional().openapi({
-    description: "Present only if the page was cut at 8 MiB because of long messages. To continue, pass it as " +
+  next: z.string().optional().describe(
+    "Present only if the page was cut at 8 MiB because of long messages. To continue, pass it as " +
       "`before` and start again at page 1.",
-  }),
+  ),
 }).openapi("HistoryPagination");
 
 const LIFE = ["queued", "approved", "processing", "sent", "failed", "delivered", "read", "edited", "revoked"] as const;
 
 const MessageRecord = z.object({
   ...HistoryItem.shape,
-  life: z.array(z.object({ status: z.enum(LIFE), at: Timestamp }).openapi("LifeEntry")).openapi({
-    description: "Status changes, oldest first. `edited` has the time of the latest edit after sending.",
-  }),
+  life: z.array(z.object({ status: z.enum(LIFE), at: Timestamp }).openapi("LifeEntry")).describe(
+    "Status changes, oldest first. `edited` has the time of the latest edit after sending.",
+  ),
   poll: z.object({
-    voters: z.int().openapi({ description: "Number of people who have voted." }),
+    voters: z.int().describe("Number of people who have voted."),
     options: z.array(z.object({ name: z.string(), votes: z.int() }).openapi("PollOption")),
-  }).nullable().openapi({
-    description: "Results of a poll, counting each voter's latest choice; null for other messages.",
-  }),
+  }).nullable().describe("Results of a poll, counting each voter's latest choice; null for other messages."),
 }).openapi("MessageRecord");
 
 const ofOne = { params: idParams("message", "msg") };
@@ -102,11 +98,11 @@ const record = data("The message", MessageRecord);
 
 const CancelledBulk = z.object({
   bulkId: idOf("bulk", "blk"),
-  cancelled: z.int().openapi({ description: "Number of messages cancelled." }),
+  cancelled: z.int().describe("Number of messages cancelled."),
   messageIds: z.array(idOf("message", "msg")),
 }).openapi("CancelledBulk");
 
-const Cancelled = z.object({ cancelled: z.int().openapi({ description: "Number of messages cancelled." }) })
+const Cancelled = z.object({ cancelled: z.int().describe("Number of messages cancelled.") })
   .openapi("CancelledMessages");
 
 const routes = routesOf("Messages", {

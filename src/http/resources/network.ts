@@ -53,10 +53,10 @@ function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name
 }
 
 /** A picture in a body, for `jpegOf`. */
-export const Jpeg = z.string().max(1_500_000).openapi({
-  description: "A square JPEG of at most 1 MiB, in base64, optionally with the prefix `data:image/jpeg;base64,`. An " +
+export const Jpeg = z.string().max(1_500_000).describe(
+  "A square JPEG of at most 1 MiB, in base64, optionally with the prefix `data:image/jpeg;base64,`. An " +
     "empty string removes the picture.",
-});
+);
 
 /**
  * Returns the bytes of a `picture`; null: remove it; undefined: leave it as it is. Throws Problem validation_failed.

@@ -10,9 +10,9 @@ import { Session, sessionOf } from "./sessions.ts";
 const Base64Url = z.string().max(16_384).regex(/^[A-Za-z0-9_-]+$/, "must be base64url");
 
 const Request = z.object({
-  stage: z.enum(["required", "confirm"]).openapi({
-    description: "`required`: sign the challenge. `confirm`: compare the code with the one on the phone.",
-  }),
+  stage: z.enum(["required", "confirm"]).describe(
+    "`required`: sign the challenge. `confirm`: compare the code with the one on the phone.",
+  ),
   options: z.record(z.string(), z.unknown()).nullable().openapi({
     description: "WhatsApp's WebAuthn request options (`challenge`, `rpId`, `allowCredentials`, …), to pass to " +
       "`navigator.credentials.get({ publicKey })` on https://web.whatsapp.com; null in stage `confirm`.",
@@ -22,7 +22,7 @@ const Request = z.object({
     description: "The code, `XXXX-XXXX`, in stage `confirm`; otherwise null.",
     example: null,
   }),
-  expiresAt: Timestamp.openapi({ description: "When this challenge is replaced by a new one or by a new QR." }),
+  expiresAt: Timestamp.describe("When this challenge is replaced by a new one or by a new QR."),
 }).openapi("PasskeyRequest");
 
 export const Assertion = z.strictObject({
@@ -36,9 +36,7 @@ export const Assertion = z.strictObject({
     signature: Base64Url,
     userHandle: Base64Url.nullish(),
   }),
-  clientExtensionResults: z.unknown().optional().openapi({
-    description: "Output of WebAuthn extensions, passed on unchanged.",
-  }),
+  clientExtensionResults: z.unknown().optional().describe("Output of WebAuthn extensions, passed on unchanged."),
 }).openapi("PasskeyAssertion", { description: "A WebAuthn credential as returned by `PublicKeyCredential.toJSON()`." });
 
 const ofOne = { params: idParams("session", "ses") };

@@ -20,13 +20,11 @@ const QueuedMessage = z.object({
   messageId: idOf("message", "msg"),
   to: z.string(),
   status: z.enum(["queued", "processing"]),
-  position: z.int().openapi({
-    description: "Position in the queue. 1 is the message being sent, or the next to be sent.",
-  }),
+  position: z.int().describe("Position in the queue. 1 is the message being sent, or the next to be sent."),
   priority: z.enum(PRIORITIES),
-  estimatedDeparture: Timestamp.nullable().openapi({
-    description: "Null while the session is not connected, its queue is paused, or the plan allows no new chat.",
-  }),
+  estimatedDeparture: Timestamp.nullable().describe(
+    "Null while the session is not connected, its queue is paused, or the plan allows no new chat.",
+  ),
   waitsFor: orNull(WaitsFor),
 }).openapi("QueuedMessage");
 

@@ -6,16 +6,10 @@ import type { Services } from "../api/services.ts";
 import { Restriction, restrictionOf } from "./sessions.ts";
 
 const Health = z.object({
-  connectedSince: Timestamp.nullable().openapi({
-    description: "When the session connected; null while it is not connected.",
-  }),
-  lastFrameAt: Timestamp.nullable().openapi({ description: "When WhatsApp last sent anything on this connection." }),
-  lastReceivedAt: Timestamp.nullable().openapi({
-    description: "When the last message was received on this connection.",
-  }),
-  lastSentAt: Timestamp.nullable().openapi({
-    description: "When WhatsApp last acknowledged a message on this connection.",
-  }),
+  connectedSince: Timestamp.nullable().describe("When the session connected; null while it is not connected."),
+  lastFrameAt: Timestamp.nullable().describe("When WhatsApp last sent anything on this connection."),
+  lastReceivedAt: Timestamp.nullable().describe("When the last message was received on this connection."),
+  lastSentAt: Timestamp.nullable().describe("When WhatsApp last acknowledged a message on this connection."),
   pingMs: z.int().nullable().openapi({
     description: "Round-trip time to WhatsApp, measured by this request.",
     example: 48,
@@ -34,9 +28,7 @@ const Health = z.object({
     oldestSeconds: z.int(),
     waitsFor: orNull(WaitsFor),
   }),
-  undecryptable: z.int().openapi({
-    description: "Messages on this connection that could not be decrypted when they arrived.",
-  }),
+  undecryptable: z.int().describe("Messages on this connection that could not be decrypted when they arrived."),
   webVersion: z.string().nullable().openapi({
     description: "The WhatsApp Web version that the session announces.",
     example: "2.3000.1027934701",
@@ -45,10 +37,9 @@ const Health = z.object({
     description: "Source of the version: `setting`, `built in`, or the host that it was fetched from.",
     example: "web.whatsapp.com",
   }),
-  webVersionSince: Timestamp.nullable().openapi({
-    description:
-      "When the version was fetched; if it is built in, when it was released; if set, when the gateway started.",
-  }),
+  webVersionSince: Timestamp.nullable().describe(
+    "When the version was fetched; if it is built in, when it was released; if set, when the gateway started.",
+  ),
   webVersionExpiresAt: Timestamp.nullable().openapi({
     description: "When WhatsApp will refuse the version; null if it has not said so on this connection.",
     example: null,

@@ -36,7 +36,7 @@ export const Session = z.object({
   }),
   lastUsed: Timestamp,
   createdAt: Timestamp,
-  id: idOf("session", "ses").openapi({ description: "The same as `_id`." }),
+  id: idOf("session", "ses").describe("The same as `_id`."),
   passkey: z.object({ stage: z.enum(["required", "confirm"]), expiresAt: Timestamp }).nullable().openapi({
     description: "Set while linking requires the account's passkey; see `GET /v1/sessions/{id}/passkey`.",
     example: null,

@@ -38,12 +38,12 @@ const Verification = z.object({
     description: "Opens WhatsApp with the text, ready to be sent to the session's number.",
     example: "https://wa.me/447700900123?text=Log%20in%20to%20Acme%3A%207KQM2XPR",
   }),
-  qr: z.string().openapi({ description: "The link as a QR code: the data URL of a PNG image." }),
-  number: z.string().nullable().openapi({
-    description: "The number that sent the code; until then the one that was asked for. Null if it is not known.",
-  }),
-  chat: z.string().nullable().openapi({ description: "JID of the chat that sent the code; null until then." }),
-  reason: z.string().nullable().openapi({ description: "Why it failed: `expired`, `other_number`, `number_hidden`." }),
+  qr: z.string().describe("The link as a QR code: the data URL of a PNG image."),
+  number: z.string().nullable().describe(
+    "The number that sent the code; until then the one that was asked for. Null if it is not known.",
+  ),
+  chat: z.string().nullable().describe("JID of the chat that sent the code; null until then."),
+  reason: z.string().nullable().describe("Why it failed: `expired`, `other_number`, `number_hidden`."),
   createdAt: Timestamp,
   expiresAt: Timestamp,
 }).openapi("Verification");

@@ -52,22 +52,18 @@ const webhookFields = {
   url: z.string().openapi({ example: "https://example.com/paloma" }),
   format: Format,
   events: EventNames,
-  sessionId: z.string().nullable().openapi({ description: "Only events of this session; null for all sessions." }),
+  sessionId: z.string().nullable().describe("Only events of this session; null for all sessions."),
   chats: Chats,
   headerNames: z.array(z.string()).openapi({
     description: "Names of the additional headers, in lower case. Their values are never shown.",
     example: ["authorization"],
   }),
   active: z.boolean(),
-  switchedOff: z.string().nullable().openapi({
-    description: "Why the gateway disabled the webhook; null if it did not.",
-  }),
-  failingSince: Timestamp.nullable().openapi({
-    description: "Since when every finished delivery has failed; null if the latest one succeeded.",
-  }),
-  previousSecretUntil: Timestamp.nullable().openapi({
-    description: "Until when requests are also signed with the previous secret.",
-  }),
+  switchedOff: z.string().nullable().describe("Why the gateway disabled the webhook; null if it did not."),
+  failingSince: Timestamp.nullable().describe(
+    "Since when every finished delivery has failed; null if the latest one succeeded.",
+  ),
+  previousSecretUntil: Timestamp.nullable().describe("Until when requests are also signed with the previous secret."),
   createdAt: Timestamp,
   updatedAt: Timestamp,
 };
@@ -97,14 +93,14 @@ const WebhookCreation = z.strictObject({
       "`GET ?hub.mode=subscribe&hub.verify_token=…&hub.challenge=…`, and must answer with the challenge.",
     example: undefined,
   }),
-  events: events.nullish().openapi({
-    description: "Events to subscribe to. Defaults to all except `presence.updated`; in the format `cloud`, to those " +
+  events: events.nullish().describe(
+    "Events to subscribe to. Defaults to all except `presence.updated`; in the format `cloud`, to those " +
       "that it can tell.",
-  }),
-  sessionId: z.string().min(1).max(100).nullish().openapi({
-    description: "Restrict the webhook to one session. Defaults to all sessions.",
-  }),
-  chats: Chats.nullish().openapi({ description: "Defaults to `all`, in the format `cloud` to `direct`." }),
+  ),
+  sessionId: z.string().min(1).max(100).nullish().describe(
+    "Restrict the webhook to one session. Defaults to all sessions.",
+  ),
+  chats: Chats.nullish().describe("Defaults to `all`, in the format `cloud` to `direct`."),
   headers: Headers.nullish(),
 }).openapi("WebhookCreation");
 
@@ -112,7 +108,7 @@ const WebhookChange = z.strictObject({
   url: url.nullish(),
   events: events.nullish(),
   chats: Chats.nullish(),
-  headers: Headers.nullish().openapi({ description: "Replaces all additional headers; `{}` removes them." }),
+  headers: Headers.nullish().describe("Replaces all additional headers; `{}` removes them."),
   active: z.boolean().nullish(),
 }).openapi("WebhookChange");
 

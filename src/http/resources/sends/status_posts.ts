@@ -24,9 +24,9 @@ const StatusMessage = z.strictObject({
     example: undefined,
   }),
   caption: Caption.nullish().openapi({ description: "Caption of an image or video.", example: undefined }),
-  audience: z.array(PhoneNumber).min(1).max(MAX_AUDIENCE).openapi({
-    description: "Numbers that can see the status. Numbers that are not on WhatsApp are skipped.",
-  }),
+  audience: z.array(PhoneNumber).min(1).max(MAX_AUDIENCE).describe(
+    "Numbers that can see the status. Numbers that are not on WhatsApp are skipped.",
+  ),
   ...manner,
   ...options,
 }).superRefine((body, context) => {

@@ -54,10 +54,10 @@ const inJson = { sessionId, to: Addressee, file: base64.nullish(), fileUrl: File
 
 const DocumentMessage = z.strictObject({
   ...inJson,
-  filename: filename.nullish().openapi({
-    description: "File name with extension. Required with `file`; with `fileUrl`, replaces the name given by the " +
+  filename: filename.nullish().describe(
+    "File name with extension. Required with `file`; with `fileUrl`, replaces the name given by the " +
       "server.",
-  }),
+  ),
   caption: Caption.nullish(),
 }).superRefine(eitherFile).superRefine(({ file, filename }, context) => {
   if (typeof file !== "string" || typeof filename === "string") return;
@@ -70,7 +70,7 @@ const VoiceMessage = z.strictObject(inJson).superRefine(eitherFile).openapi("Voi
 const PdfMessage = z.strictObject({
   file: base64,
   number: Addressee,
-  message: Caption.nullish().openapi({ description: "Text that accompanies the document." }),
+  message: Caption.nullish().describe("Text that accompanies the document."),
   filename: filename.nullish().openapi({
     description: `File name, to which \`.pdf\` is added if it does not end so. Defaults to \`${PDF_NAME}\`.`,
   }),
