@@ -10,90 +10,72 @@ import { OF_DATA, withSettings } from "./settings.ts";
 
 export function addPlanCommand(root: Command): void {
   const plan = root.command("plan").description("manage the plan catalogue");
+  const sub = (usage: string, about: string) =>
+    withSettings(plan.command(usage).description(about), OF_DATA).option("--json", "print JSON");
 
-  withSettings(plan.command("list").description("list all plans"), OF_DATA)
-    .option("--json", "print JSON")
-    .action((options) =>
-      withData(options, async ({ plans }) => {
-        const all = await plans.list();
-        printResult(options, all, () => describe(all));
-      })
-    );
+  sub("list", "list all plans").action((options) =>
+    withData(options, async ({ plans }) => {
+      const all = await plans.list();
+      printResult(options, all, () => describe(all));
+    })
+  );
 
-  withSettings(
-    plan.command("set <name>").description("create or change a plan; options left out stay as they are"),
-    OF_DATA,
-  )
-    .option("--sessions <n>", "maximum sessions of an account", (text) => wholeNumber("--sessions", text))
-    .option("--daily <n>", "messages per UTC day, or none for no limit")
-    .option("--monthly <n>", "messages per UTC month, or none for no limit")
-    .option(
-      "--delay-min <duration>",
-      "minimum pause between two messages of a line, such as 5s or 500ms",
-      (text) => duration("--delay-min", text),
-    )
-    .option("--delay-max <duration>", "maximum pause", (text) => duration("--delay-max", text))
-    .option("--requests-per-minute <n>", "rate limit of a key, or none for no limit")
-    .option("--webhooks <n>", "maximum webhooks of an account", (text) => wholeNumber("--webhooks", text))
-    .option(
-      "--event-streams <n>",
-      "maximum open event streams of an account",
-      (text) => wholeNumber("--event-streams", text),
-    )
-    .option("--templates <n>", "maximum templates of an account", (text) => wholeNumber("--templates", text))
-    .option(
-      "--verifications <n>",
-      "maximum open verifications of an account",
-      (text) => wholeNumber("--verifications", text),
-    )
-    .option(
-      "--hours <hours>",
-      'when messages may be sent, such as "mon-fri 09:00-18:00 Europe/Madrid", or none for any time',
-    )
-    .option("--new-chats-daily <n>", "new chats that a line may start per day, or none for no limit")
-    .option("--warm-up", "allow fewer new chats in the first four weeks of a line")
-    .option("--no-warm-up", "allow the full number from the start")
-    .option(
-      "--typing <duration>",
-      'how long to show "typing" before each message',
-      (text) => duration("--typing", text),
-    )
-    .option("--json", "print JSON")
-    .action((name: string, options) =>
-      withNewData(options, async (data) => {
-        const { plans } = data;
-        if (options.delayMin > options.delayMax) throw new Exit(2, "--delay-min must not exceed --delay-max");
-        const value = await namingFlags(plans.set({
-          name,
-          sessions: options.sessions,
-          daily: limit("--daily", options.daily),
-          monthly: limit("--monthly", options.monthly),
-          delayMinMs: options.delayMin,
-          delayMaxMs: options.delayMax,
-          requestsPerMinute: limit("--requests-per-minute", options.requestsPerMinute),
-          webhooks: options.webhooks,
-          eventStreams: options.eventStreams,
-          templates: options.templates,
-          verifications: options.verifications,
-          hours: hours(options.hours),
-          newChatsDaily: limit("--new-chats-daily", options.newChatsDaily),
-          warmUp: options.warmUp,
-          typingMs: options.typing,
-        }));
-        await note(data, `plan_set: ${name}`, null);
-        printResult(options, value, () => describe([value]));
-      })
-    );
+  const set = sub("set <name>", "create or change a plan; options left out stay as they are");
+  const parsed = (read: (flag: string, text: string) => number) => (option: string, about: string) =>
+    set.option(option, about, (text) => read(option.split(" ")[0]!, text));
+  const count = parsed(wholeNumber);
+  const time = parsed(duration);
+  count("--sessions <n>", "maximum sessions of an account");
+  set.option("--daily <n>", "messages per UTC day, or none for no limit");
+  set.option("--monthly <n>", "messages per UTC month, or none for no limit");
+  time("--delay-min <duration>", "minimum pause between two messages of a line, such as 5s or 500ms");
+  time("--delay-max <duration>", "maximum pause");
+  set.option("--requests-per-minute <n>", "rate limit of a key, or none for no limit");
+  count("--webhooks <n>", "maximum webhooks of an account");
+  count("--event-streams <n>", "maximum open event streams of an account");
+  count("--templates <n>", "maximum templates of an account");
+  count("--verifications <n>", "maximum open verifications of an account");
+  set.option(
+    "--hours <hours>",
+    'when messages may be sent, such as "mon-fri 09:00-18:00 Europe/Madrid", or none for any time',
+  );
+  set.option("--new-chats-daily <n>", "new chats that a line may start per day, or none for no limit");
+  set.option("--warm-up", "allow fewer new chats in the first four weeks of a line");
+  set.option("--no-warm-up", "allow the full number from the start");
+  time("--typing <duration>", 'how long to show "typing" before each message');
+  set.action((name: string, options) =>
+    withNewData(options, async (data) => {
+      const { plans } = data;
+      if (options.delayMin > options.delayMax) throw new Exit(2, "--delay-min must not exceed --delay-max");
+      const value = await namingFlags(plans.set({
+        name,
+        sessions: options.sessions,
+        daily: limit("--daily", options.daily),
+        monthly: limit("--monthly", options.monthly),
+        delayMinMs: options.delayMin,
+        delayMaxMs: options.delayMax,
+        requestsPerMinute: limit("--requests-per-minute", options.requestsPerMinute),
+        webhooks: options.webhooks,
+        eventStreams: options.eventStreams,
+        templates: options.templates,
+        verifications: options.verifications,
+        hours: hours(options.hours),
+        newChatsDaily: limit("--new-chats-daily", options.newChatsDaily),
+        warmUp: options.warmUp,
+        typingMs: options.typing,
+      }));
+      await note(data, `plan_set: ${name}`, null);
+      printResult(options, value, () => describe([value]));
+    })
+  );
 
-  withSettings(plan.command("delete <name>").description("delete a plan that no account uses"), OF_DATA)
-    .option("--json", "print JSON")
-    .action((name: string, options) =>
-      withData(options, async (data) => {
-        await data.plans.remove(name);
-        await note(data, `plan_deleted: ${name}`, null);
-        printResult(options, { name, deleted: true }, () => `Plan ${name} is deleted.`);
-      })
-    );
+  sub("delete <name>", "delete a plan that no account uses").action((name: string, options) =>
+    withData(options, async (data) => {
+      await data.plans.remove(name);
+      await note(data, `plan_deleted: ${name}`, null);
+      printResult(options, { name, deleted: true }, () => `Plan ${name} is deleted.`);
+    })
+  );
 }
 
 /** Flags whose names differ from those of the fields they set. */
@@ -119,35 +101,22 @@ async function namingFlags<T>(made: Promise<T>): Promise<T> {
 /** Sessions of the plans that are for everything that a machine can carry. */
 const UNLIMITED = 1_000_000;
 
+const COLUMNS: readonly [string, (plan: Plan) => string][] = [
+  ["NAME", ({ name }) => name],
+  ["SESSIONS", ({ sessions }) => sessions >= UNLIMITED ? "no limit" : String(sessions)],
+  ["DAILY", ({ daily }) => String(daily ?? "no limit")],
+  ["MONTHLY", ({ monthly }) => String(monthly ?? "no limit")],
+  ["PAUSE", ({ delayMinMs, delayMaxMs }) => `${delayMinMs / 1000}-${delayMaxMs / 1000} s`],
+  ["REQUESTS/MIN", ({ requestsPerMinute }) => String(requestsPerMinute ?? "no limit")],
+  ["WEBHOOKS", ({ webhooks }) => String(webhooks)],
+  ["STREAMS", ({ eventStreams }) => String(eventStreams)],
+  ["HOURS", ({ hours }) => hours ? printHours(hours) : "any"],
+  ["NEW CHATS", ({ newChatsDaily, warmUp }) => `${newChatsDaily ?? "any"}${warmUp ? ", warm-up" : ""}`],
+  ["TYPING", ({ typingMs }) => typingMs === 0 ? "no" : `${typingMs / 1000} s`],
+];
+
 function describe(plans: readonly Plan[]): string {
-  return table([
-    [
-      "NAME",
-      "SESSIONS",
-      "DAILY",
-      "MONTHLY",
-      "PAUSE",
-      "REQUESTS/MIN",
-      "WEBHOOKS",
-      "STREAMS",
-      "HOURS",
-      "NEW CHATS",
-      "TYPING",
-    ],
-    ...plans.map((p) => [
-      p.name,
-      p.sessions >= UNLIMITED ? "no limit" : String(p.sessions),
-      String(p.daily ?? "no limit"),
-      String(p.monthly ?? "no limit"),
-      `${p.delayMinMs / 1000}-${p.delayMaxMs / 1000} s`,
-      String(p.requestsPerMinute ?? "no limit"),
-      String(p.webhooks),
-      String(p.eventStreams),
-      p.hours ? printHours(p.hours) : "any",
-      `${p.newChatsDaily ?? "any"}${p.warmUp ? ", warm-up" : ""}`,
-      p.typingMs === 0 ? "no" : `${p.typingMs / 1000} s`,
-    ]),
-  ]);
+  return table([COLUMNS.map(([name]) => name), ...plans.map((plan) => COLUMNS.map(([, cell]) => cell(plan)))]);
 }
 
 function wholeNumber(flag: string, text: string): number {
