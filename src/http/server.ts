@@ -67,7 +67,7 @@ function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: 
         const work = async () => {
           const repeat = route.upload ? null : repeatable(c, { accountId, parts: [bytes] });
           const body = await readFields(route, bytes, clock);
-          const request = { c, caller, ...parameters, body, repeat, checkKey } as Handled;
+          const request = { c, caller, accountId, ...parameters, body, repeat, checkKey } as Handled;
           if (repeat === null || route.repeats === "handler") return await handle(request);
           return await idempotency.once(repeat, async () => plainAnswer(await handle(request)));
         };

@@ -148,6 +148,8 @@ export type ApiContext = Context<ApiEnv>;
 export interface ApiRequest<Params, Query, Body> {
   c: ApiContext;
   caller: Caller;
+  /** The caller's. */
+  accountId: string;
   params: Params;
   query: Query;
   body: Body;

@@ -51,7 +51,13 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions) {
   metrics.gauge("paloma_bulks_waiting", "Bulks that wait for their turn", () => budgets.bulks.waiting);
   const jobsWait = "Cancelled bulks and redeliveries since a time that wait for their turn";
   metrics.gauge("paloma_jobs_waiting", jobsWait, () => budgets.jobs.waiting);
-  return budgets;
+  return {
+    ...budgets,
+    /** Runs the read of a page when it is the account's turn. */
+    read: <T>(accountId: string, work: () => Promise<T>) => budgets.reads.run({ party: accountId }, work),
+    /** Runs a job when it is the account's turn. */
+    job: <T>(accountId: string, work: () => Promise<T>) => budgets.jobs.run({ party: accountId }, work),
+  };
 }
 
 /** An amount in use, which disposal gives back. */

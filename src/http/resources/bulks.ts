@@ -57,7 +57,7 @@ function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Ser
   }
 
   api.on(routes.listBulks, async ({ caller: { account }, query: { page, limit } }) => {
-    return await budgets.reads.run({ party: account.id }, async () => {
+    return await budgets.read(account.id, async () => {
       const { ids, total } = await history.bulkIds(account.id, { page, limit });
       const bulks = await Promise.all(ids.map((id) => bulkOf(account.id, id).catch(nullIfGone)));
       const data = bulks.filter((bulk) => bulk !== null);
@@ -65,15 +65,13 @@ function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Ser
     });
   });
 
-  api.on(routes.getBulk, async ({ caller, params: { id } }) => {
-    const party = caller.account.id;
-    return ok({ data: await budgets.reads.run({ party }, () => bulkOf(party, id)) });
+  api.on(routes.getBulk, async ({ accountId, params: { id } }) => {
+    return ok({ data: await budgets.read(accountId, () => bulkOf(accountId, id)) });
   });
 
-  api.on(routes.cancelBulk, async ({ caller, params: { id } }) => {
-    const party = caller.account.id;
-    await budgets.jobs.run({ party }, () => waiting.cancelBulk(party, id));
-    return ok({ data: await bulkOf(party, id) });
+  api.on(routes.cancelBulk, async ({ accountId, params: { id } }) => {
+    await budgets.job(accountId, () => waiting.cancelBulk(accountId, id));
+    return ok({ data: await bulkOf(accountId, id) });
   });
 }
 

@@ -169,36 +169,33 @@ function addChatHistory(api: Api, { lines, lookups, chatHistory, budgets, runtim
     return { lineId: sessionId, accountId, phone, now: clock.now() };
   }
 
-  api.on(routes.listChats, async ({ caller, params, query: { limit, after = null, q = null, unread, wrote } }) => {
-    const party = caller.account.id;
-    const line = await lineOf(party, params.id);
+  api.on(routes.listChats, async ({ accountId, params, query: { limit, after = null, q = null, unread, wrote } }) => {
+    const line = await lineOf(accountId, params.id);
     const query = { limit, after, q, unread: unread === "true", wrote: wrote === "true" };
-    const { chats, next } = await budgets.reads.run({ party }, () => chatHistory.list(line, query));
+    const { chats, next } = await budgets.read(accountId, () => chatHistory.list(line, query));
     const named = await withGroupNames(chats, line);
     return ok({ data: named.map((chat) => shownChat(chat, line)), next });
   });
 
-  api.on(routes.getChat, async ({ caller, params: { id, chat } }) => {
-    const line = await lineOf(caller.account.id, id);
+  api.on(routes.getChat, async ({ accountId, params: { id, chat } }) => {
+    const line = await lineOf(accountId, id);
     const [named] = await withGroupNames([await chatHistory.get(line, chat)], line);
     return ok({ data: shownChat(named!, line) });
   });
 
   api.on(
     routes.listChatMessages,
-    async ({ caller, params: { id, chat }, query: { limit, before = null, after = null } }) => {
-      const party = caller.account.id;
-      const line = await lineOf(party, id);
+    async ({ accountId, params: { id, chat }, query: { limit, before = null, after = null } }) => {
+      const line = await lineOf(accountId, id);
       const query = { limit, before, after };
-      const { entries, next } = await budgets.reads.run({ party }, () => chatHistory.messages(line, chat, query));
+      const { entries, next } = await budgets.read(accountId, () => chatHistory.messages(line, chat, query));
       return ok({ data: entries.map((entry) => shownMessage(entry, line)), next });
     },
   );
 
-  api.on(routes.listContacts, async ({ caller, params, query: { limit, after = null, q = null } }) => {
-    const party = caller.account.id;
-    const line = await lineOf(party, params.id);
-    const { people, next } = await budgets.reads.run({ party }, () => chatHistory.people(line, { limit, after, q }));
+  api.on(routes.listContacts, async ({ accountId, params, query: { limit, after = null, q = null } }) => {
+    const line = await lineOf(accountId, params.id);
+    const { people, next } = await budgets.read(accountId, () => chatHistory.people(line, { limit, after, q }));
     return ok({ data: people.map(shownPerson), next });
   });
 }

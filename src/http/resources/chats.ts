@@ -43,14 +43,14 @@ const routes = routesOf("Chats", {
 export const chatResource = { routes: Object.values(routes), add: addChats };
 
 function addChats(api: Api, { lines, unread }: Services): void {
-  api.on(routes.setPresence, async ({ caller, params: { id, chat }, body: { state } }) => {
-    const { chats } = await lines.connection(caller.account.id, id);
+  api.on(routes.setPresence, async ({ accountId, params: { id, chat }, body: { state } }) => {
+    const { chats } = await lines.connection(accountId, id);
     await chats.show(jidOf(chat), state);
     return ok({ data: { chat, state } });
   });
 
-  api.on(routes.readChat, async ({ caller, params: { id, chat }, body }) => {
-    const { chats } = await lines.connection(caller.account.id, id);
+  api.on(routes.readChat, async ({ accountId, params: { id, chat }, body }) => {
+    const { chats } = await lines.connection(accountId, id);
     const read = await unread.of(id, { chats: await chats.namesOf(jidOf(chat)), networkId: body?.messageId ?? null });
     await chats.read(read.messages);
     await read.done();

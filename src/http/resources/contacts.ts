@@ -150,8 +150,8 @@ const routes = routesOf("Contacts", {
 export const contactResource = { routes: Object.values(routes), add: addContacts };
 
 function addContacts(api: Api, { lines, lookups }: Services): void {
-  api.on(routes.checkNumber, async ({ caller, params, body }) => {
-    const connection = await lines.connection(caller.account.id, params.id);
+  api.on(routes.checkNumber, async ({ accountId, params, body }) => {
+    const connection = await lines.connection(accountId, params.id);
     const { number, username, pin } = body;
     if (number != null) {
       const { exists, jid } = await connection.checkNumber(number);
@@ -160,38 +160,38 @@ function addContacts(api: Api, { lines, lookups }: Services): void {
     return ok({ data: await findUsername(connection, { username: username!, pin, path: "username" }) });
   });
 
-  api.on(routes.getContact, async ({ caller, params: { id, number } }) => {
-    const { contacts } = await lines.connection(caller.account.id, id);
+  api.on(routes.getContact, async ({ accountId, params: { id, number } }) => {
+    const { contacts } = await lines.connection(accountId, id);
     const ask = () => contacts.card(number);
     return await keptAnswer(lookups, { lineId: id, about: `contact ${number}`, maxAgeMs: CARD_MAX_AGE_MS, ask });
   });
 
   for (const [declared, blocked] of [[routes.blockContact, true], [routes.unblockContact, false]] as const) {
-    api.on(declared, async ({ caller, params: { id, number } }) => {
-      const { phone } = await lines.get(caller.account.id, id);
+    api.on(declared, async ({ accountId, params: { id, number } }) => {
+      const { phone } = await lines.get(accountId, id);
       if (blocked && number === phone) throw invalid("number", "is the line's own");
-      const { contacts } = await lines.connection(caller.account.id, id);
+      const { contacts } = await lines.connection(accountId, id);
       await (blocked ? contacts.block(number) : contacts.unblock(number));
       lookups.forget(id, "blocklist");
       return ok({ data: { number, blocked } });
     });
   }
 
-  api.on(routes.getBlocklist, async ({ caller, params: { id } }) => {
-    const { contacts } = await lines.connection(caller.account.id, id);
+  api.on(routes.getBlocklist, async ({ accountId, params: { id } }) => {
+    const { contacts } = await lines.connection(accountId, id);
     const ask = () => contacts.blocklist();
     return await keptAnswer(lookups, { lineId: id, about: "blocklist", maxAgeMs: OWN_MAX_AGE_MS, ask });
   });
 
-  api.on(routes.getProfile, async ({ caller, params: { id } }) => {
-    const { contacts } = await lines.connection(caller.account.id, id);
+  api.on(routes.getProfile, async ({ accountId, params: { id } }) => {
+    const { contacts } = await lines.connection(accountId, id);
     const ask = async () => bothNames(await contacts.profile());
     return await keptAnswer(lookups, { lineId: id, about: "profile", maxAgeMs: OWN_MAX_AGE_MS, ask });
   });
 
-  api.on(routes.changeProfile, async ({ caller, params: { id }, body: { picture, ...fields } }) => {
+  api.on(routes.changeProfile, async ({ accountId, params: { id }, body: { picture, ...fields } }) => {
     const jpeg = jpegOf(picture);
-    const { contacts } = await lines.connection(caller.account.id, id);
+    const { contacts } = await lines.connection(accountId, id);
     try {
       await contacts.changeProfile({ ...fields, ...(jpeg === undefined ? {} : { picture: jpeg }) });
     } finally {

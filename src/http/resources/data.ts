@@ -68,13 +68,12 @@ function addData(api: Api, { erasures, budgets }: Services): void {
     const erasure = await erasures.begin(caller.account.id, { name: number, keyId: caller.key?.id ?? null });
     return { status: erasure.doneAt === null ? 202 : 200, body: { data: shown(erasure) } };
   });
-  api.on(routes.listErasures, async ({ caller, query }) => {
-    const party = caller.account.id;
-    const { erasures: found, total } = await budgets.reads.run({ party }, () => erasures.page(party, query));
+  api.on(routes.listErasures, async ({ accountId, query }) => {
+    const { erasures: found, total } = await budgets.read(accountId, () => erasures.page(accountId, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });
   });
-  api.on(routes.getErasure, async ({ caller, params: { id } }) => {
-    return ok({ data: shown(await erasures.get(caller.account.id, id)) });
+  api.on(routes.getErasure, async ({ accountId, params: { id } }) => {
+    return ok({ data: shown(await erasures.get(accountId, id)) });
   });
 }
 

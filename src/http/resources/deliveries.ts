@@ -74,21 +74,19 @@ const routes = routesOf("Webhooks", {
 export const deliveryResource = { routes: Object.values(routes), add: addDeliveries };
 
 function addDeliveries(api: Api, { deliveries, budgets }: Services): void {
-  api.on(routes.listDeliveries, async ({ caller, params, query: { status = null, before = null, limit } }) => {
-    const party = caller.account.id;
+  api.on(routes.listDeliveries, async ({ accountId, params, query: { status = null, before = null, limit } }) => {
     const asked = { status, before, limit };
-    const page = await budgets.reads.run({ party }, () => deliveries.page(party, params.id, asked));
+    const page = await budgets.read(accountId, () => deliveries.page(accountId, params.id, asked));
     return ok({ data: page.deliveries.map(deliveryOf), next: page.next });
   });
 
-  api.on(routes.redeliver, async ({ caller, params }) => {
-    return ok({ data: deliveryOf(await deliveries.redeliver(caller.account.id, params.id, params.deliveryId)) });
+  api.on(routes.redeliver, async ({ accountId, params }) => {
+    return ok({ data: deliveryOf(await deliveries.redeliver(accountId, params.id, params.deliveryId)) });
   });
 
-  api.on(routes.redeliverSince, async ({ caller, params, body }) => {
-    const party = caller.account.id;
+  api.on(routes.redeliverSince, async ({ accountId, params, body }) => {
     const since = Date.parse(body.since);
-    const { scheduled } = await budgets.jobs.run({ party }, () => deliveries.redeliverSince(party, params.id, since));
+    const { scheduled } = await budgets.job(accountId, () => deliveries.redeliverSince(accountId, params.id, since));
     return ok({ data: { scheduled } });
   });
 }

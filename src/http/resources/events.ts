@@ -96,17 +96,16 @@ function addEvents(api: Api, services: Services): void {
     return after;
   };
 
-  api.on(routes.listEvents, async ({ caller, query: { after: asked = null, types, sessionId = null, limit } }) => {
-    const party = caller.account.id;
-    const after = await cursorOf(party, asked);
-    const page = await budgets.reads.run({ party }, () => events.read(party, { after, types, sessionId, limit }));
+  api.on(routes.listEvents, async ({ accountId, query: { after: asked = null, types, sessionId = null, limit } }) => {
+    const after = await cursorOf(accountId, asked);
+    const page = await budgets.read(accountId, () => events.read(accountId, { after, types, sessionId, limit }));
     // A client that starts with `now` gets a cursor, although no event follows it.
     const next = page.next ?? (asked === "now" ? after : null);
     return ok({ data: page.events.map(feedEventOf), next, gap: page.gap });
   });
 
-  api.on(routes.streamEvents, async ({ c, caller, checkKey, query: { after: asked, types, sessionId = null } }) => {
-    const accountId = caller.account.id;
+  api.on(routes.streamEvents, async (request) => {
+    const { c, caller, accountId, checkKey, query: { after: asked, types, sessionId = null } } = request;
     const header = c.req.header("last-event-id") || null;
     // An invalid cursor is refused here, while the answer can still be a problem document.
     const after = await cursorOf(accountId, header ?? asked ?? null, header === null ? "after" : "Last-Event-ID");

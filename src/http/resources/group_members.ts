@@ -80,41 +80,41 @@ const routes = routesOf("Groups", {
 export const groupMemberResource = { routes: Object.values(routes), add: addGroupMembers };
 
 function addGroupMembers(api: Api, { lines, lookups }: Services): void {
-  api.on(routes.changeParticipants, async ({ caller, params: { id, gid }, body: { action, participants } }) => {
-    const { groups } = await lines.connection(caller.account.id, id);
+  api.on(routes.changeParticipants, async ({ accountId, params: { id, gid }, body: { action, participants } }) => {
+    const { groups } = await lines.connection(accountId, id);
     const results = await groups.changeMembers(gid, action, participants);
     forgetGroup(lookups, id, gid);
     return ok({ data: results.map(memberResultOf) });
   });
 
-  api.on(routes.getInvite, async ({ caller, params: { id, gid } }) => {
-    const { groups } = await lines.connection(caller.account.id, id);
+  api.on(routes.getInvite, async ({ accountId, params: { id, gid } }) => {
+    const { groups } = await lines.connection(accountId, id);
     const ask = async () => ({ invite: await groups.invite(gid) });
     return await keptAnswer(lookups, { lineId: id, about: `group ${gid} invite`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(routes.revokeInvite, async ({ caller, params: { id, gid } }) => {
-    const { groups } = await lines.connection(caller.account.id, id);
+  api.on(routes.revokeInvite, async ({ accountId, params: { id, gid } }) => {
+    const { groups } = await lines.connection(accountId, id);
     const invite = await groups.renewInvite(gid);
     lookups.forget(id, `group ${gid} invite`);
     return ok({ data: { invite } });
   });
 
-  api.on(routes.joinGroup, async ({ caller, params: { id }, body: { invite } }) => {
-    const { groups } = await lines.connection(caller.account.id, id);
+  api.on(routes.joinGroup, async ({ accountId, params: { id }, body: { invite } }) => {
+    const { groups } = await lines.connection(accountId, id);
     const joined = await groups.join(invite);
     forgetGroup(lookups, id, joined.id);
     return ok({ data: joined });
   });
 
-  api.on(routes.listRequests, async ({ caller, params: { id, gid } }) => {
-    const { groups } = await lines.connection(caller.account.id, id);
+  api.on(routes.listRequests, async ({ accountId, params: { id, gid } }) => {
+    const { groups } = await lines.connection(accountId, id);
     const ask = () => groups.requests(gid);
     return await keptAnswer(lookups, { lineId: id, about: `group ${gid} requests`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(routes.answerRequests, async ({ caller, params: { id, gid }, body: { action, participants } }) => {
-    const { groups } = await lines.connection(caller.account.id, id);
+  api.on(routes.answerRequests, async ({ accountId, params: { id, gid }, body: { action, participants } }) => {
+    const { groups } = await lines.connection(accountId, id);
     const results = await groups.answerRequests(gid, action, participants);
     forgetGroup(lookups, id, gid);
     return ok({ data: results.map(memberResultOf) });

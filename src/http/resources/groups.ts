@@ -146,28 +146,28 @@ const routes = routesOf("Groups", {
 export const groupResource = { routes: Object.values(routes), add: addGroups };
 
 function addGroups(api: Api, { lines, lookups, amendments, references }: Services): void {
-  api.on(routes.listGroups, async ({ caller, params: { id } }) => {
-    const { groups } = await lines.connection(caller.account.id, id);
+  api.on(routes.listGroups, async ({ accountId, params: { id } }) => {
+    const { groups } = await lines.connection(accountId, id);
     const ask = async () => (await groups.list()).map(groupOf);
     return await keptAnswer(lookups, { lineId: id, about: "groups", maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(routes.createGroup, async ({ caller, params: { id }, body }) => {
-    const { groups } = await lines.connection(caller.account.id, id);
+  api.on(routes.createGroup, async ({ accountId, params: { id }, body }) => {
+    const { groups } = await lines.connection(accountId, id);
     const { group, results } = await groups.create(body.name, body.participants);
     lookups.forget(id, "groups");
     return created({ data: { ...wholeGroupOf(group), results: results.map(memberResultOf) } });
   });
 
-  api.on(routes.getGroup, async ({ caller, params: { id, gid } }) => {
-    const { groups } = await lines.connection(caller.account.id, id);
+  api.on(routes.getGroup, async ({ accountId, params: { id, gid } }) => {
+    const { groups } = await lines.connection(accountId, id);
     const ask = async () => wholeGroupOf(await groups.get(gid));
     return await keptAnswer(lookups, { lineId: id, about: `group ${gid}`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(routes.changeGroup, async ({ caller, params: { id, gid }, body: { picture, ...settings } }) => {
+  api.on(routes.changeGroup, async ({ accountId, params: { id, gid }, body: { picture, ...settings } }) => {
     const jpeg = jpegOf(picture);
-    const { groups } = await lines.connection(caller.account.id, id);
+    const { groups } = await lines.connection(accountId, id);
     try {
       await groups.change(gid, settings);
       if (jpeg !== undefined) await groups.setPicture(gid, jpeg);
@@ -177,16 +177,16 @@ function addGroups(api: Api, { lines, lookups, amendments, references }: Service
     return ok({ data: wholeGroupOf(await groups.get(gid)) });
   });
 
-  api.on(routes.leaveGroup, async ({ caller, params: { id, gid } }) => {
-    const { groups } = await lines.connection(caller.account.id, id);
+  api.on(routes.leaveGroup, async ({ accountId, params: { id, gid } }) => {
+    const { groups } = await lines.connection(accountId, id);
     await groups.leave(gid);
     forgetGroup(lookups, id, gid);
     return ok({ data: { id: gid } });
   });
 
-  api.on(routes.deleteGroupMessage, async ({ caller, params: { id, gid, messageId } }) => {
-    await lines.connection(caller.account.id, id);
-    const referred = await references.find(caller.account.id, messageId, { sessionId: id });
+  api.on(routes.deleteGroupMessage, async ({ accountId, params: { id, gid, messageId } }) => {
+    await lines.connection(accountId, id);
+    const referred = await references.find(accountId, messageId, { sessionId: id });
     await amendments.revokeInGroup({ lineId: id, gid }, referred);
     return ok({ data: { group: gid, messageId } });
   });

@@ -255,15 +255,14 @@ function addMessages(api: Api, services: Services): void {
     return { ...itemOf(message, waitsFor), life, poll: await tallyOf(message) };
   }
 
-  api.on(routes.getMessageStatus, async ({ caller, params }) => {
-    const { id, status, sentAt, error } = await history.get(caller.account.id, params.id);
+  api.on(routes.getMessageStatus, async ({ accountId, params }) => {
+    const { id, status, sentAt, error } = await history.get(accountId, params.id);
     return ok({ messageId: id, status, sentAt: isoTimeOrNull(sentAt), error });
   });
 
-  api.on(routes.listMessageHistory, async ({ caller, query }) => {
+  api.on(routes.listMessageHistory, async ({ accountId, query }) => {
     const { page, limit } = query;
-    const party = caller.account.id;
-    const { messages, total, next } = await budgets.reads.run({ party }, () => history.page(party, query));
+    const { messages, total, next } = await budgets.read(accountId, () => history.page(accountId, query));
     const waits = await forecast.waits(messages);
     return ok({
       data: messages.map((message) => itemOf(message, waits.get(message.id))),
@@ -271,20 +270,19 @@ function addMessages(api: Api, services: Services): void {
     });
   });
 
-  api.on(routes.listProposals, async ({ caller, query }) => {
-    const party = caller.account.id;
-    const { messages, total } = await budgets.reads.run({ party }, () => proposals(party, query));
+  api.on(routes.listProposals, async ({ accountId, query }) => {
+    const { messages, total } = await budgets.read(accountId, () => proposals(accountId, query));
     const waits = await forecast.waits(messages);
     const shown = (await filled(messages)).map((message) => itemOf(message, waits.get(message.id)));
     return ok({ data: shown, pagination: { ...query, total } });
   });
 
-  api.on(routes.approveMessage, async ({ caller, params }) => {
-    return ok({ data: await recordOf(await queued.approve(caller.account.id, params.id)) });
+  api.on(routes.approveMessage, async ({ accountId, params }) => {
+    return ok({ data: await recordOf(await queued.approve(accountId, params.id)) });
   });
 
-  api.on(routes.getMessage, async ({ caller, params }) => {
-    return ok({ data: await recordOf(await history.get(caller.account.id, params.id)) });
+  api.on(routes.getMessage, async ({ accountId, params }) => {
+    return ok({ data: await recordOf(await history.get(accountId, params.id)) });
   });
 
   api.on(routes.editMessage, async ({ caller, params, body }) => {
@@ -302,21 +300,19 @@ function addMessages(api: Api, services: Services): void {
     return ok({ data: await recordOf(await amendments.revoke(caller.account.id, params.id, mayChangeOf(caller))) });
   });
 
-  api.on(routes.cancelMessages, async ({ caller, query: { tag } }) => {
-    const party = caller.account.id;
+  api.on(routes.cancelMessages, async ({ caller, accountId, query: { tag } }) => {
     const cancelTagged = async () =>
-      await queued.cancelAll(party, await history.waitingWith(party, tag), mayChangeOf(caller));
-    return ok({ data: { cancelled: await budgets.jobs.run({ party }, cancelTagged) } });
+      await queued.cancelAll(accountId, await history.waitingWith(accountId, tag), mayChangeOf(caller));
+    return ok({ data: { cancelled: await budgets.job(accountId, cancelTagged) } });
   });
 
-  api.on(routes.cancelMessage, async ({ caller, params: { id } }) => {
+  api.on(routes.cancelMessage, async ({ caller, accountId, params: { id } }) => {
     const may = mayChangeOf(caller);
     if (id.startsWith("msg_")) {
-      const [cancelled] = await filled([await queued.cancel(caller.account.id, id, may)]) as [Message];
+      const [cancelled] = await filled([await queued.cancel(accountId, id, may)]) as [Message];
       return ok({ data: itemOf(cancelled) });
     }
-    const party = caller.account.id;
-    const cancelled = await budgets.jobs.run({ party }, () => queued.cancelBulk(party, id, may));
+    const cancelled = await budgets.job(accountId, () => queued.cancelBulk(accountId, id, may));
     if (cancelled.length === 0 && proposes(caller)) throw scopeMissing("send");
     if (cancelled.length === 0) throw new Problem("not_cancellable", "None of the bulk's messages is queued any more.");
     const messageIds = cancelled.map((message) => message.id);

@@ -47,7 +47,7 @@ export function changes<T extends z.ZodRawShape>(name: string, shape: T) {
 }
 
 /** Returns the fields that are not null. */
-function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name], null> } {
+export function given<T extends object>(fields: T): { [Name in keyof T]: Exclude<T[Name], null> } {
   const some = Object.entries(fields).filter(([, value]) => value !== null);
   return Object.fromEntries(some) as { [Name in keyof T]: Exclude<T[Name], null> };
 }

@@ -55,19 +55,18 @@ const routes = routesOf("Account", {
 export const optOutResource = { routes: Object.values(routes), add: addOptOuts };
 
 function addOptOuts(api: Api, { optOuts, budgets }: Services): void {
-  api.on(routes.listOptOuts, async ({ caller, query }) => {
-    const party = caller.account.id;
-    const { optOuts: found, total } = await budgets.reads.run({ party }, () => optOuts.page(party, query));
+  api.on(routes.listOptOuts, async ({ accountId, query }) => {
+    const { optOuts: found, total } = await budgets.read(accountId, () => optOuts.page(accountId, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });
   });
-  api.on(routes.getOptOut, async ({ caller, params: { number } }) => {
-    return ok({ data: shown(await optOuts.get(caller.account.id, number)) });
+  api.on(routes.getOptOut, async ({ accountId, params: { number } }) => {
+    return ok({ data: shown(await optOuts.get(accountId, number)) });
   });
-  api.on(routes.putOptOut, async ({ caller, params: { number } }) => {
-    return ok({ data: shown(await optOuts.add(caller.account.id, number)) });
+  api.on(routes.putOptOut, async ({ accountId, params: { number } }) => {
+    return ok({ data: shown(await optOuts.add(accountId, number)) });
   });
-  api.on(routes.deleteOptOut, async ({ caller, params: { number } }) => {
-    return ok({ data: shown(await optOuts.remove(caller.account.id, number)) });
+  api.on(routes.deleteOptOut, async ({ accountId, params: { number } }) => {
+    return ok({ data: shown(await optOuts.remove(accountId, number)) });
   });
 }
 

@@ -75,16 +75,16 @@ const routes = routesOf("Sessions", {
 export const passkeyResource = { routes: Object.values(routes), add: addPasskey };
 
 function addPasskey(api: Api, { lines }: Services): void {
-  api.on(routes.getSessionPasskey, async ({ caller, params }) => {
-    return ok({ data: requestOf(await lines.passkey(caller.account.id, params.id)) });
+  api.on(routes.getSessionPasskey, async ({ accountId, params }) => {
+    return ok({ data: requestOf(await lines.passkey(accountId, params.id)) });
   });
 
-  api.on(routes.signSessionPasskey, async ({ caller, params, body: { assertion } }) => {
-    return ok({ data: sessionOf(await lines.signPasskey(caller.account.id, params.id, assertionOf(assertion))) });
+  api.on(routes.signSessionPasskey, async ({ accountId, params, body: { assertion } }) => {
+    return ok({ data: sessionOf(await lines.signPasskey(accountId, params.id, assertionOf(assertion))) });
   });
 
-  api.on(routes.confirmSessionPasskey, async ({ caller, params }) => {
-    return ok({ data: sessionOf(await lines.confirmPasskey(caller.account.id, params.id)) });
+  api.on(routes.confirmSessionPasskey, async ({ accountId, params }) => {
+    return ok({ data: sessionOf(await lines.confirmPasskey(accountId, params.id)) });
   });
 }
 

@@ -60,9 +60,8 @@ const routes = routesOf("Sessions", {
 export const queueResource = { routes: Object.values(routes), add: addQueue };
 
 function addQueue(api: Api, { forecast, lines, budgets }: Services): void {
-  api.on(routes.getQueue, async ({ caller, params, query }) => {
-    const party = caller.account.id;
-    const queued = await budgets.reads.run({ party }, () => forecast.queue(party, params.id, { limit: query.limit }));
+  api.on(routes.getQueue, async ({ accountId, params, query }) => {
+    const queued = await budgets.read(accountId, () => forecast.queue(accountId, params.id, { limit: query.limit }));
     return ok({
       data: queued.map(({ message, place, estimatedDepartureAt, waitsFor }) => ({
         messageId: message.id,
@@ -77,8 +76,8 @@ function addQueue(api: Api, { forecast, lines, budgets }: Services): void {
   });
 
   for (const [declared, isPaused] of [[routes.pauseQueue, true], [routes.resumeQueue, false]] as const) {
-    api.on(declared, async ({ caller, params }) => {
-      return ok({ data: sessionOf(await lines.pauseQueue(caller.account.id, params.id, isPaused)) });
+    api.on(declared, async ({ accountId, params }) => {
+      return ok({ data: sessionOf(await lines.pauseQueue(accountId, params.id, isPaused)) });
     });
   }
 }

@@ -60,10 +60,9 @@ const routes = routesOf("Sessions", {
 export const sessionHealthResource = { routes: Object.values(routes), add: addSessionHealth };
 
 function addSessionHealth(api: Api, { lines, forecast, budgets }: Services): void {
-  api.on(routes.getSessionHealth, async ({ caller, params }) => {
-    const party = caller.account.id;
-    const { connection, connectedSince, restriction } = await lines.health(party, params.id);
-    const load = await budgets.reads.run({ party }, () => forecast.load(party, params.id));
+  api.on(routes.getSessionHealth, async ({ accountId, params }) => {
+    const { connection, connectedSince, restriction } = await lines.health(accountId, params.id);
+    const load = await budgets.read(accountId, () => forecast.load(accountId, params.id));
     const { newChats: ofPlan, waitsFor, ...queue } = load;
     const { newChats } = connection ?? {};
     return ok({

@@ -176,26 +176,25 @@ const routes = routesOf("Sessions", {
 export const sessionResource = { routes: Object.values(routes), add: addSessions };
 
 function addSessions(api: Api, { lines, idempotency, budgets }: Services): void {
-  api.on(routes.listSessions, async ({ caller }) => {
-    const party = caller.account.id;
-    return ok({ data: (await budgets.reads.run({ party }, () => lines.list(party))).map(sessionOf) });
+  api.on(routes.listSessions, async ({ accountId }) => {
+    return ok({ data: (await budgets.read(accountId, () => lines.list(accountId))).map(sessionOf) });
   });
 
-  api.on(routes.createSession, async ({ caller, body: { name, pairingPhone, proxy }, repeat }) => {
+  api.on(routes.createSession, async ({ accountId, body: { name, pairingPhone, proxy }, repeat }) => {
     const answerTo = (line: Line) => created({ data: sessionOf(line) });
     return await madeOnce({ idempotency, repeat, answerTo }, (keep) => {
       const options = { name, pairingPhone: pairingPhone ?? null, proxy: proxy ?? null, commitWith: keep };
-      return lines.create(caller.account.id, options);
+      return lines.create(accountId, options);
     });
   });
 
-  api.on(routes.updateSession, async ({ caller, params, body: { name, proxy } }) => {
-    const line = await lines.update(caller.account.id, params.id, { name: name ?? undefined, proxy });
+  api.on(routes.updateSession, async ({ accountId, params, body: { name, proxy } }) => {
+    const line = await lines.update(accountId, params.id, { name: name ?? undefined, proxy });
     return ok({ data: sessionOf(line) });
   });
 
-  api.on(routes.getSessionQr, async ({ caller, params }) => {
-    const { status, qr, pairingCode } = await lines.linking(caller.account.id, params.id);
+  api.on(routes.getSessionQr, async ({ accountId, params }) => {
+    const { status, qr, pairingCode } = await lines.linking(accountId, params.id);
     return ok({ status, qr, pairingCode });
   });
 
@@ -208,7 +207,7 @@ function addSessions(api: Api, { lines, idempotency, budgets }: Services): void 
     [routes.deleteSession, (...of) => lines.want(...of, "deleted")],
   ];
   for (const [route, act] of answeredByLine) {
-    api.on(route, async ({ caller, params }) => ok({ data: sessionOf(await act(caller.account.id, params.id)) }));
+    api.on(route, async ({ accountId, params }) => ok({ data: sessionOf(await act(accountId, params.id)) }));
   }
 }
 

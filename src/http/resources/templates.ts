@@ -118,8 +118,8 @@ const routes = routesOf("Templates", {
 export const templateResource = { routes: Object.values(routes), add: addTemplates };
 
 function addTemplates(api: Api, { templates }: Services): void {
-  api.on(routes.listTemplates, async ({ caller, query: { page, limit } }) => {
-    const { some, total } = await templates.page(caller.account.id, { page, limit });
+  api.on(routes.listTemplates, async ({ accountId, query: { page, limit } }) => {
+    const { some, total } = await templates.page(accountId, { page, limit });
     return ok({ data: some.map(shown), pagination: { page, limit, total } });
   });
 
@@ -128,16 +128,16 @@ function addTemplates(api: Api, { templates }: Services): void {
     return created({ data: shown(await templates.create(caller, { ...named, ...bodyOf(given) })) });
   });
 
-  api.on(routes.getTemplate, async ({ caller, params: { name }, query: { language = null } }) => {
-    return ok({ data: shown(await templates.get(caller.account.id, name, language)) });
+  api.on(routes.getTemplate, async ({ accountId, params: { name }, query: { language = null } }) => {
+    return ok({ data: shown(await templates.get(accountId, name, language)) });
   });
 
-  api.on(routes.putTemplate, async ({ caller, params: { name }, query: { language = null }, body }) => {
-    return ok({ data: shown(await templates.replace(caller.account.id, name, language, bodyOf(body))) });
+  api.on(routes.putTemplate, async ({ accountId, params: { name }, query: { language = null }, body }) => {
+    return ok({ data: shown(await templates.replace(accountId, name, language, bodyOf(body))) });
   });
 
-  api.on(routes.deleteTemplate, async ({ caller, params: { name }, query: { language = null } }) => {
-    return ok({ data: (await templates.remove(caller.account.id, name, language)).map(shown) });
+  api.on(routes.deleteTemplate, async ({ accountId, params: { name }, query: { language = null } }) => {
+    return ok({ data: (await templates.remove(accountId, name, language)).map(shown) });
   });
 }
 

@@ -86,8 +86,8 @@ function addVerifications(api: Api, { verifications, lines }: Services): void {
     return created({ data: await shown(opened) });
   });
 
-  api.on(routes.getVerification, async ({ caller, params: { id } }) => {
-    return ok({ data: await shown(await verifications.get(caller.account.id, id)) });
+  api.on(routes.getVerification, async ({ accountId, params: { id } }) => {
+    return ok({ data: await shown(await verifications.get(accountId, id)) });
   });
 }
 

@@ -8,6 +8,7 @@ import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, routesOf } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
+import { given } from "./network.ts";
 
 const EventNames = z.array(z.enum(EVENT_NAMES).openapi("EventName"));
 
@@ -177,7 +178,7 @@ export const webhookResource = { routes: Object.values(routes), add: addWebhooks
 function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
   api.on(
     routes.listWebhooks,
-    async ({ caller }) => ok({ data: (await webhooks.list(caller.account.id)).map(recordOf) }),
+    async ({ accountId }) => ok({ data: (await webhooks.list(accountId)).map(recordOf) }),
   );
 
   api.on(routes.createWebhook, async ({ caller, body: { chats, headers, ...body }, repeat }) => {
@@ -198,32 +199,25 @@ function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
     });
   });
 
-  api.on(routes.getWebhook, async ({ caller, params }) => {
-    return ok({ data: recordOf(await webhooks.get(caller.account.id, params.id)) });
+  api.on(routes.getWebhook, async ({ accountId, params }) => {
+    return ok({ data: recordOf(await webhooks.get(accountId, params.id)) });
   });
 
-  api.on(routes.updateWebhook, async ({ caller, params, body: { url, events, chats, headers, active } }) => {
-    const change = {
-      ...(url == null ? {} : { url }),
-      ...(events == null ? {} : { events }),
-      ...(chats == null ? {} : { chats }),
-      ...(headers == null ? {} : { headers }),
-      ...(active == null ? {} : { active }),
-    };
-    return ok({ data: recordOf(await webhooks.update(caller.account.id, params.id, change)) });
+  api.on(routes.updateWebhook, async ({ accountId, params, body }) => {
+    return ok({ data: recordOf(await webhooks.update(accountId, params.id, given(body))) });
   });
 
-  api.on(routes.deleteWebhook, async ({ caller, params }) => {
-    return ok({ data: recordOf(await webhooks.remove(caller.account.id, params.id)) });
+  api.on(routes.deleteWebhook, async ({ accountId, params }) => {
+    return ok({ data: recordOf(await webhooks.remove(accountId, params.id)) });
   });
 
-  api.on(routes.testWebhook, async ({ caller, params }) => {
-    const { eventId } = await webhooks.test(caller.account.id, params.id);
+  api.on(routes.testWebhook, async ({ accountId, params }) => {
+    const { eventId } = await webhooks.test(accountId, params.id);
     return ok({ data: { eventId } });
   });
 
-  api.on(routes.rotateWebhookSecret, async ({ caller, params }) => {
-    const { webhook, secret } = await webhooks.rotateSecret(caller.account.id, params.id);
+  api.on(routes.rotateWebhookSecret, async ({ accountId, params }) => {
+    const { webhook, secret } = await webhooks.rotateSecret(accountId, params.id);
     return ok({ data: { ...recordOf(webhook), secret } });
   });
 }

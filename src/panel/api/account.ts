@@ -59,11 +59,11 @@ export function addAccountPages(parts: Parts): void {
   guard.account({ method: "GET", path: `${ACCOUNT}/usage` }, async ({ account, query }) => {
     const days = Math.min(90, Math.max(1, Number(query("days") ?? 30) || 30));
     const from = new Date(clock.now() - (days - 1) * DAY_MS).toISOString().slice(0, 10);
-    return { data: await budgets.reads.run({ party: account.id }, () => usage.days(account.id, from)) };
+    return { data: await budgets.read(account.id, () => usage.days(account.id, from)) };
   });
 
   guard.account({ method: "GET", path: `${ACCOUNT}/events` }, async ({ account: { id } }) => {
-    const latest = await budgets.reads.run({ party: id }, () => events.latest(id, LATEST_EVENTS));
+    const latest = await budgets.read(id, () => events.latest(id, LATEST_EVENTS));
     return { data: latest.filter((event) => fits(event, { types: null, sessionId: null })).map(shownEvent) };
   });
 

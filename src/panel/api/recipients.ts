@@ -18,7 +18,7 @@ interface Fault {
 export function addRecipients({ guard, kv, budgets, runtime: { clock } }: Parts): void {
   guard.account({ method: "POST", path: "/accounts/:accountId/recipients", body: Recipients }, async (asked) => {
     const { account: { id, country }, body: { recipients } } = asked;
-    return { data: await budgets.jobs.run({ party: id }, () => homeCountry.run(country ?? "", () => check())) };
+    return { data: await budgets.job(id, () => homeCountry.run(country ?? "", () => check())) };
 
     /** Resolves to what is wrong, and to how many stand in the list before. */
     async function check(): Promise<{ wrong: Fault[]; repeated: number }> {
