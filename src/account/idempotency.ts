@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { Problem } from "../errors.ts";
+import { batchesOf } from "../base/batches.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { readUntil } from "../base/within.ts";
 import type { Runtime } from "../runtime.ts";
@@ -156,18 +157,15 @@ export function keyReused(): Problem {
 
 /** Removes answers older than 24 hours; resolves to their number. */
 export async function sweepAnswers(kv: Kv, now: number): Promise<number> {
-  let swept = 0;
-  let removals: Promise<string | null>[] = [];
-  const settle = async () => {
-    swept += (await Promise.all(removals)).filter((version) => version !== null).length;
-    removals = [];
-  };
-  for await (const row of kv.list({ prefix: accountKeys.answers() })) {
-    // Checked, because the key may be used again while the sweep runs.
-    if (isOver(row.value, now)) removals.push(kv.commit(new Change().check(row).delete(row.key)));
-    if (removals.length >= SWEEP_BATCH) await settle();
+  async function* over() {
+    for await (const row of kv.list({ prefix: accountKeys.answers() })) if (isOver(row.value, now)) yield row;
   }
-  await settle();
+  let swept = 0;
+  for await (const rows of batchesOf(over(), SWEEP_BATCH)) {
+    // Checked, because the key may be used again while the sweep runs.
+    const removals = rows.map((row) => kv.commit(new Change().check(row).delete(row.key)));
+    swept += (await Promise.all(removals)).filter((version) => version !== null).length;
+  }
   return swept;
 }
 

@@ -46,37 +46,31 @@ export async function checksOfData(config: Config): Promise<Check[]> {
   } catch (error) {
     return [[name, () => Promise.reject(error)]];
   }
-  const readable: Check = [name, () => withFolder(config, (data) => checkAccounts(data, placeOf(config)))];
-  const lines: Check = ["lines", () => withFolder(config, checkLines)];
-  const time: Check = ["time", () => withFolder(config, checkTime)];
-  const log: Check = ["store log", () => withFolder(config, checkLog)];
-  const backup: Check = ["backup", () => withFolder(config, checkBackup)];
-  const webhooks: Check = ["webhook targets", () => withFolder(config, checkWebhooks)];
-  const bucket: Check[] = media === null ? [] : [["bucket", () => checkBucket(media)]];
-  if (store === null) {
-    const rights: Check = ["file rights", () => checkRights(dataDir)];
-    return [
-      readable,
-      log,
-      rights,
-      ["disk space", () => checkDisk(config)],
-      ...bucket,
-      ["gateway", () => checkGateway(config)],
-      time,
-      lines,
-      backup,
-      webhooks,
-    ];
-  }
+  const isLocal = store === null;
+  const ofData = (check: string, look: (data: DataFolder) => Promise<Found>): Check => [
+    check,
+    () => withFolder(config, look),
+  ];
+  const ofFiles: Check[] = media !== null
+    ? [["bucket", () => checkBucket(media)]]
+    : isLocal
+    ? []
+    : [["files", () => well(NO_BUCKET, "set PALOMA_MEDIA")]];
+  const ofDisk: Check[] = [
+    ofData("store log", checkLog),
+    ["file rights", () => checkRights(dataDir)],
+    ["disk space", () => checkDisk(config)],
+  ];
   return [
-    readable,
-    ...(media === null ? [["files", () => well(NO_BUCKET, "set PALOMA_MEDIA")] satisfies Check] : bucket),
-    ["gateway", () => checkPort(config)],
-    ["workers", () => withFolder(config, checkWorkers)],
-    time,
-    lines,
-    backup,
-    webhooks,
+    ofData(name, (data) => checkAccounts(data, placeOf(config))),
+    ...(isLocal ? ofDisk : []),
+    ...ofFiles,
+    ["gateway", () => isLocal ? checkGateway(config) : checkPort(config)],
+    ...(isLocal ? [] : [ofData("workers", checkWorkers)]),
+    ofData("time", checkTime),
+    ofData("lines", checkLines),
+    ofData("backup", checkBackup),
+    ofData("webhook targets", checkWebhooks),
   ];
 }
 
