@@ -36,16 +36,8 @@ interface TemporaryWebhookOptions {
   received(request: WebhookRequest): void;
 }
 
-interface TemporaryWebhook {
-  readonly id: string;
-  readonly url: string;
-  readonly secret: string;
-  /** Removes the webhook and stops listening. Throws Exit 1 if the gateway does not remove it. */
-  end(): Promise<void>;
-}
-
 /** Starts the receiver and registers the webhook. Throws Exit 1 if the port is taken or the gateway refuses. */
-export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Promise<TemporaryWebhook> {
+export async function openTemporaryWebhook(options: TemporaryWebhookOptions) {
   const { api, events, sessionId, port, forward, received } = options;
   /** The gateway may call before it has answered with the secret. */
   const registered = Promise.withResolvers<string>();
@@ -83,10 +75,11 @@ export async function openTemporaryWebhook(options: TemporaryWebhookOptions): Pr
     const { data } = await api.call("POST", "/webhooks", subscription);
     registered.resolve(data.secret);
     return {
-      id: data.id,
+      id: data.id as string,
       url,
-      secret: data.secret,
-      async end() {
+      secret: data.secret as string,
+      /** Removes the webhook and stops listening. Throws Exit 1 if the gateway does not remove it. */
+      async end(): Promise<void> {
         try {
           await api.call("DELETE", `/webhooks/${data.id}`);
         } catch (error) {

@@ -35,35 +35,6 @@ interface EventPage {
   gap: boolean;
 }
 
-export interface EventLog {
-  /**
-   * Adds the event to the change, as one row, since webhooks read the log by cursor. After a successful commit the
-   * caller calls `committed` with the event's account, so that webhooks and live streams read at once instead of at
-   * their next sweep. The result holds the event's id once the commit has succeeded. `beside`: bytes of other rows that are
-   * kept for as long as the event.
-   */
-  append(change: Change, event: NewEvent, beside?: number): { readonly id: string | null };
-  committed(accountId: string): void;
-  /** Reads events after the cursor, oldest first. Throws Problem validation_failed if the cursor is not an event id. */
-  read(accountId: string, query: EventQuery): Promise<EventPage>;
-  /**
-   * Reads the next `EVENTS_A_READ` events after this order (null: from the oldest), oldest first; fewer at the end of
-   * the log. Concurrent equal calls share one read, because an event wakes every webhook and stream of its account.
-   */
-  following(accountId: string, order: string | null): Promise<readonly LoggedEvent[]>;
-  /** Reads the account's latest events, newest first; fewer than the limit if they are long. */
-  latest(accountId: string, limit: number): Promise<LoggedEvent[]>;
-  /** Resolves to the id of the newest event; null if there is none. */
-  newest(accountId: string): Promise<string | null>;
-  /**
-   * Throws Problem validation_failed at `path` for an id that no event of the account can have. An id later than all
-   * known events but not than the clock is accepted: an old backup may have been restored.
-   */
-  checkCursor(accountId: string, id: string, path?: string): Promise<void>;
-  /** Calls `wake` after each commit that appended for the account; returns the unsubscribe function. */
-  subscribe(accountId: string, wake: () => void): () => void;
-}
-
 /** Rows examined by one read, so that a filter without matches does not read the whole log in one request. */
 const SCAN_LIMIT = 2_048;
 /** Events per read of the store. */
@@ -85,18 +56,34 @@ export function orderOf(id: string, path = "after"): string {
   return id.slice(ID_PREFIX.length);
 }
 
-export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
+export type EventLog = ReturnType<typeof makeEventLog>;
+
+export function makeEventLog(kv: Kv, runtime: Runtime) {
   const listeners = new Map<string, Set<() => void>>();
   const sharedGet = shareReads(kv);
   const readers = new LRUCache<string, Batcher<string | null, readonly LoggedEvent[]>>({
     ...atMost(MOST_READERS),
     memoMethod: (accountId) => new Batcher((orders) => readEach(kv, accountId, orders)),
   });
-  const following: EventLog["following"] = (accountId, order) => readers.memo(accountId).add(order);
+
+  /**
+   * Reads the next `EVENTS_A_READ` events after this order (null: from the oldest), oldest first; fewer at the end of
+   * the log. Concurrent equal calls share one read, because an event wakes every webhook and stream of its account.
+   */
+  function following(accountId: string, order: string | null): Promise<readonly LoggedEvent[]> {
+    return readers.memo(accountId).add(order);
+  }
+
   return {
     following,
 
-    append(change, event, beside = 0) {
+    /**
+     * Adds the event to the change, as one row, since webhooks read the log by cursor. After a successful commit the
+     * caller calls `committed` with the event's account, so that webhooks and live streams read at once instead of at
+     * their next sweep. The result holds the event's id once the commit has succeeded. `beside`: bytes of other rows
+     * that are kept for as long as the event.
+     */
+    append(change: Change, event: NewEvent, beside = 0): { readonly id: string | null } {
       const { accountId } = event;
       const logs = plainEvent(event);
       const bytes = Math.min(sizeBound(logs.data) + beside, MOST_BYTES);
@@ -112,11 +99,12 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       return appended;
     },
 
-    committed(accountId) {
+    committed(accountId: string): void {
       for (const wake of listeners.get(accountId) ?? []) wake();
     },
 
-    async read(accountId, query) {
+    /** Reads events after the cursor, oldest first. Throws Problem validation_failed if the cursor is not an event id. */
+    async read(accountId: string, query: EventQuery): Promise<EventPage> {
       const after = query.after === null ? null : orderOf(query.after);
       const page = await scan((order) => following(accountId, order), { after, query });
       // Afterwards, so that it also tells of events that were removed during the read.
@@ -124,7 +112,8 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       return { ...page, gap: after !== null && floor !== null && after < floor };
     },
 
-    async latest(accountId, limit) {
+    /** Reads the account's latest events, newest first; fewer than the limit if they are long. */
+    async latest(accountId: string, limit: number): Promise<LoggedEvent[]> {
       const found: LoggedEvent[] = [];
       let bytes = 0;
       for await (const { value } of kv.list({ prefix: eventKeys.events(accountId) }, { limit, reverse: true })) {
@@ -135,11 +124,16 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       return found;
     },
 
-    async newest(accountId) {
+    /** Resolves to the id of the newest event; null if there is none. */
+    async newest(accountId: string): Promise<string | null> {
       return (await firstRow(kv, { prefix: eventKeys.events(accountId) }, { reverse: true }))?.value.id ?? null;
     },
 
-    async checkCursor(accountId, id, path) {
+    /**
+     * Throws Problem validation_failed at `path` for an id that no event of the account can have. An id later than all
+     * known events but not than the clock is accepted: an old backup may have been restored.
+     */
+    async checkCursor(accountId: string, id: string, path?: string): Promise<void> {
       const order = orderOf(id, path);
       const isAfter = (microseconds: number) => order.slice(0, String(microseconds).length) > String(microseconds);
       if (!isAfter(runtime.clock.now() * 1000)) return;
@@ -148,7 +142,8 @@ export function makeEventLog(kv: Kv, runtime: Runtime): EventLog {
       if (value === null || isAfter(value)) throw invalid(path ?? "after", "is later than any event");
     },
 
-    subscribe(accountId, wake) {
+    /** Calls `wake` after each commit that appended for the account; returns the unsubscribe function. */
+    subscribe(accountId: string, wake: () => void): () => void {
       const wakes = listeners.get(accountId) ?? new Set();
       listeners.set(accountId, wakes);
       wakes.add(wake);

@@ -17,22 +17,10 @@ export interface UploadedPart {
   etag: string;
 }
 
-/** All methods throw StoreError if the server fails or does not answer. */
-export interface Bucket {
-  put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** Reads an object, or a part of at least one byte; null if there is no such object. */
-  get(name: string, part?: { start: number; length: number }): Promise<ReadableStream<Uint8Array<ArrayBuffer>> | null>;
-  /** Deletes an object; a missing one is not an error. */
-  delete(name: string): Promise<void>;
-  /** Begins an upload in parts of at least 5 MiB, except the last; resolves to the upload's id. */
-  begin(name: string): Promise<string>;
-  part(name: string, uploadId: string, part: { number: number; bytes: Uint8Array<ArrayBuffer> }): Promise<UploadedPart>;
-  finish(name: string, uploadId: string, parts: readonly UploadedPart[]): Promise<void>;
-  /** Aborts an upload and removes its parts; a missing upload is not an error. */
-  abort(name: string, uploadId: string): Promise<void>;
-}
+export type Bucket = ReturnType<typeof openBucket>;
 
-export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): Bucket {
+/** All methods throw StoreError if the server fails or does not answer. */
+export function openBucket(config: BucketConfig, { clock }: { clock: Clock }) {
   const { accessKeyId, secretAccessKey, sessionToken, region } = config;
   const client = new AwsClient({
     accessKeyId,
@@ -78,11 +66,12 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
   }
 
   return {
-    async put(name, body) {
+    async put(name: string, body: Uint8Array<ArrayBuffer>): Promise<void> {
       await done("PUT", urlOf(name), { body, statuses: [200] });
     },
 
-    async get(name, part) {
+    /** Reads an object, or a part of at least one byte; null if there is no such object. */
+    async get(name: string, part?: { start: number; length: number }) {
       const headers = part && { range: `bytes=${part.start}-${part.start + part.length - 1}` };
       return await call("GET", urlOf(name), { headers, statuses: [part ? 206 : 200, 404] }, async (answer) => {
         if (answer.status !== 404) return answer.body && flowing(answer.body, clock);
@@ -91,24 +80,30 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
       });
     },
 
-    async delete(name) {
+    /** Deletes an object; a missing one is not an error. */
+    async delete(name: string): Promise<void> {
       await done("DELETE", urlOf(name), { statuses: [200, 204, 404] });
     },
 
-    async begin(name) {
+    /** Begins an upload in parts of at least 5 MiB, except the last; resolves to the upload's id. */
+    async begin(name: string): Promise<string> {
       const text = await call("POST", urlOf(name, "uploads="), { statuses: [200] }, (answer) => answer.text());
       const [, id] = /<UploadId>([^<]+)<\/UploadId>/.exec(text) ?? [];
       if (id === undefined) throw new StoreError("unavailable", "the bucket began no upload");
       return id;
     },
 
-    async part(name, uploadId, { number, bytes }) {
+    async part(
+      name: string,
+      uploadId: string,
+      { number, bytes }: { number: number; bytes: Uint8Array<ArrayBuffer> },
+    ): Promise<UploadedPart> {
       const query = `partNumber=${number}&uploadId=${encodeURIComponent(uploadId)}`;
       const answer = await done("PUT", urlOf(name, query), { body: bytes, statuses: [200] });
       return { number, etag: answer.headers.get("etag") ?? "" };
     },
 
-    async finish(name, uploadId, parts) {
+    async finish(name: string, uploadId: string, parts: readonly UploadedPart[]): Promise<void> {
       const list = parts.map(({ number, etag }) =>
         `<Part><PartNumber>${number}</PartNumber><ETag>${etag}</ETag></Part>`
       );
@@ -124,7 +119,8 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }): B
       throw new StoreError("unavailable", "the bucket could not put an upload together");
     },
 
-    async abort(name, uploadId) {
+    /** Aborts an upload and removes its parts; a missing upload is not an error. */
+    async abort(name: string, uploadId: string): Promise<void> {
       const query = `uploadId=${encodeURIComponent(uploadId)}`;
       await done("DELETE", urlOf(name, query), { statuses: [200, 204, 404] });
     },

@@ -12,17 +12,12 @@ import type { FileRecord } from "./rows.ts";
 import type { StoredFile } from "./store.ts";
 import type { SharedMediaStore } from "./fair_shares.ts";
 
-export interface MediaIngest {
-  /**
-   * Downloads the message's file; null if it has none. If the file cannot be downloaded, the result has `url: null`
-   * with a reason, and no `file`. Rejects only when the signal aborts. The caller adds `file` to the commit of its
-   * event with `keepFile`, so that row and event are written together or not at all.
-   */
-  take(
-    accountId: string,
-    message: Incoming,
-    signal: AbortSignal,
-  ): Promise<{ media: NonNullable<EventData<"message.received">["media"]>; file: FileRecord | null } | null>;
+export type MediaIngest = ReturnType<typeof makeMediaIngest>;
+
+/** A file as the event tells it, and its row; null if it could not be downloaded. */
+interface Ingested {
+  media: NonNullable<EventData<"message.received">["media"]>;
+  file: FileRecord | null;
 }
 
 /** The same limit as for uploads by the API. */
@@ -42,10 +37,15 @@ interface MediaIngestContext {
   runtime: Runtime;
 }
 
-export function makeMediaIngest(context: MediaIngestContext): MediaIngest {
+export function makeMediaIngest(context: MediaIngestContext) {
   const { links, runtime } = context;
   return {
-    async take(accountId, message, signal) {
+    /**
+     * Downloads the message's file; null if it has none. If the file cannot be downloaded, the result has `url: null`
+     * with a reason, and no `file`. Rejects only when the signal aborts. The caller adds `file` to the commit of its
+     * event with `keepFile`, so that row and event are written together or not at all.
+     */
+    async take(accountId: string, message: Incoming, signal: AbortSignal): Promise<Ingested | null> {
       if (message.media === null) return null;
       const { media } = message;
       const mimetype = safeMimetype(media.mimetype);

@@ -27,19 +27,6 @@ import { makeHoldRefusal, makeLimitRate } from "./rate_limit.ts";
  */
 type KeyForm = "header" | "bearer" | "query";
 
-/**
- * Both throw Problem api_key_missing, api_key_invalid, account_deactivated, ip_not_allowed, domain_not_allowed,
- * subscription_expired.
- */
-interface Auth {
-  /** Resolves to the caller, by a key that is valid now. */
-  authenticate(c: ApiContext, form: KeyForm): Promise<Caller>;
-  /**
-   * Returns the caller, possibly by a key that was valid a moment ago: the commit that serves it must check `keyRow`.
-   */
-  recognise(c: ApiContext, form: KeyForm): Caller | Promise<Caller>;
-}
-
 interface AuthDeps {
   callers: Pick<Callers, "authenticate" | "recall">;
   keys: AccountKeys;
@@ -47,7 +34,11 @@ interface AuthDeps {
   clientAddress: ClientAddress;
 }
 
-function makeAuth({ callers, keys, clock, clientAddress }: AuthDeps): Auth {
+/**
+ * Both methods throw Problem api_key_missing, api_key_invalid, account_deactivated, ip_not_allowed, domain_not_allowed,
+ * subscription_expired.
+ */
+function makeAuth({ callers, keys, clock, clientAddress }: AuthDeps) {
   const checkPlace = makeCheckPlace(clientAddress);
 
   async function read(c: ApiContext, key: string): Promise<Caller> {
@@ -64,11 +55,15 @@ function makeAuth({ callers, keys, clock, clientAddress }: AuthDeps): Auth {
   }
 
   return {
-    async authenticate(c, form) {
+    /** Resolves to the caller, by a key that is valid now. */
+    async authenticate(c: ApiContext, form: KeyForm): Promise<Caller> {
       const admitted = c.env?.admitted;
       return admitted ? await admitted.caller() : await read(c, readKey(c, form));
     },
-    recognise(c, form) {
+    /**
+     * Returns the caller, possibly by a key that was valid a moment ago: the commit that serves it must check `keyRow`.
+     */
+    recognise(c: ApiContext, form: KeyForm): Caller | Promise<Caller> {
       const admitted = c.env?.admitted;
       if (admitted) return admitted.caller();
       const key = readKey(c, form);
@@ -156,22 +151,16 @@ function withoutPort(hop: string): string {
   return /^\[(.+)\](?::\d+)?$/.exec(hop)?.[1] ?? /^([\d.]+):\d+$/.exec(hop)?.[1] ?? hop;
 }
 
-interface Admission {
-  /** Resolves to the caller, by a key that is valid now. Throws what `Auth` throws. */
-  authenticate(c: ApiContext, form: KeyForm): Promise<Caller>;
-  /** As `Auth.recognise`. */
-  recognise(c: ApiContext, form: KeyForm): Promise<Caller>;
-  /** Counts the request and sets the headers of the rate limit. Throws Problem rate_limited. */
-  count(c: ApiContext, caller: Caller): Promise<void>;
-}
+type Identify = (c: ApiContext, form: KeyForm) => Caller | Promise<Caller>;
 
-export function makeAdmission(deps: AuthDeps): Admission {
+/** Makes `authenticate` and `recognise`, which are those of `makeAuth`, and `count`. */
+export function makeAdmission(deps: AuthDeps) {
   const { clock, clientAddress } = deps;
   const auth = makeAuth(deps);
   const limitRate = makeLimitRate(clock);
   const holdRefusal = makeHoldRefusal(clock);
 
-  const identified = (identify: Auth["authenticate"] | Auth["recognise"]) => async (c: ApiContext, form: KeyForm) => {
+  const identified = (identify: Identify) => async (c: ApiContext, form: KeyForm) => {
     try {
       return await identify(c, form);
     } catch (error) {
@@ -183,7 +172,8 @@ export function makeAdmission(deps: AuthDeps): Admission {
   return {
     authenticate: identified(auth.authenticate),
     recognise: identified(auth.recognise),
-    async count(c, caller) {
+    /** Counts the request and sets the headers of the rate limit. Throws Problem rate_limited. */
+    async count(c: ApiContext, caller: Caller): Promise<void> {
       try {
         limitRate(c, caller);
       } catch (error) {
