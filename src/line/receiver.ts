@@ -57,8 +57,11 @@ export interface ReceiverDeps {
 /** Concurrent downloads per line. */
 const DOWNLOADS_AT_ONCE = 4;
 
-/** How old a line's last use may be shown. */
-const USED_EVERY_MS = 1_000;
+/**
+ * The line's last use, and when each chat last wrote, are written at most once in this time. It is short because a chat's
+ * row that an erasure deletes is not written again before it is over.
+ */
+const NOTED_EVERY_MS = 1_000;
 
 /** A notice that becomes an event. */
 type EventNotice = Exclude<Notice, { kind: "read" | "person" | "profile" }>;
@@ -84,8 +87,8 @@ export class Receiver {
    * a commit share the next one.
    */
   readonly #receipts: Batcher<Receipt, boolean>;
-  /** When the line's last use was noted, Unix ms: commits that write the same row cannot share a flush. */
-  #usedAt = -Infinity;
+  /** Chats that wrote since the line's last use was noted, Unix ms: commits of the same row cannot share a flush. */
+  readonly #noted = { at: -Infinity, chats: new Set<string>() };
   /** Limits downloads: too many at once would fill the memory and starve the line. */
   readonly #downloads = new PQueue({ concurrency: DOWNLOADS_AT_ONCE });
 
@@ -209,7 +212,8 @@ export class Receiver {
     const { kv, events, runtime } = this.#deps;
     const { id: lineId, accountId } = this.#line;
     const now = runtime.clock.now();
-    const isUseOld = Math.abs(now - this.#usedAt) >= USED_EVERY_MS;
+    const isOld = Math.abs(now - this.#noted.at) >= NOTED_EVERY_MS;
+    if (isOld) this.#noted.chats.clear();
     let isFirst = true;
     const isKept = await retryOnConflict(kv, async () => {
       // A conflict may also be with another change of its chat, or of a verification.
@@ -218,11 +222,12 @@ export class Receiver {
       }
       isFirst = false;
       const change = await this.#changeOf(message, kept);
-      if (isUseOld) change.set(lineKeys.lineUsed(lineId), now);
+      if (isOld) change.set(lineKeys.lineUsed(lineId), now);
       return { change, result: true };
     });
     if (!isKept) return false;
-    if (isUseOld) this.#usedAt = now;
+    if (isOld) this.#noted.at = now;
+    if (!message.fromMe) this.#noted.chats.add(message.chat);
     events.committed(accountId);
     return true;
   }
@@ -245,11 +250,13 @@ export class Receiver {
       now,
     });
     change.set(seen, seenRow(message, at));
-    if (!message.fromMe) keepHeard(change, lineId, { chats: chatsOf(message), at: writtenAt(message, now) });
+    if (!message.fromMe && !this.#noted.chats.has(message.chat)) {
+      keepHeard(change, lineId, { chats: chatsOf(message), at: writtenAt(message, now) });
+    }
     if (taken?.file) keepFile(change, taken.file);
     const verified = await verifiedBy({ kv, now: runtime.confirmed.now() }, { lineId, change }, message);
     const made = answer && { event: "choice.made" as const, data: answer };
-    settle(change);
+    await settle(change);
     // The rows of the message go with its event, and count as part of it.
     let beside = loadOf(change).bytes;
     for (const event of [body, made, verified].filter((event) => event !== null)) {

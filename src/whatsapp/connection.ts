@@ -75,7 +75,7 @@ export interface ConnectionEvents {
 }
 
 /** Adds an adapter's own rows to a receiver's commit. */
-export type Settle = (change: Change) => void;
+export type Settle = (change: Change) => void | Promise<void>;
 
 export interface OwnIdentity {
   /** Digits. */

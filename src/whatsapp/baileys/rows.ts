@@ -44,8 +44,8 @@ export const networkKeys = {
   /** The last setback of the store for which the line's sending keys were renewed (`renewed_keys.ts`). Not sealed. */
   waRenewed: (lineId: string) => key<string>("wa", lineId, "renewed"),
   /**
-   * A part of a stanza that was handed over, so that a second delivery is not an error. Value: when, Unix ms. Not
-   * sealed.
+   * A part of a stanza that was handed over, so that a second delivery is not an error, unless the row of a received
+   * message names it. Value: when, Unix ms. Not sealed.
    */
   waSeen: (lineId: string, part: string) => key<number>("wa", lineId, "seen", part),
   /** A message that did not decrypt, which the owner's phone may therefore resend. Value: when, Unix ms. Not sealed. */

@@ -35,6 +35,8 @@ interface Original extends Pick<Incoming, "chat" | "participant" | "fromMe" | "n
 export interface SealedOriginal extends Original {
   /** The encoded message as its sender made it. */
   message: Uint8Array;
+  /** The part of a stanza that brought it (`journal.ts`); absent where that has a row of its own. */
+  part?: string;
 }
 
 /** Maps each type that can be forwarded to the kind that is sent. */
@@ -51,15 +53,19 @@ const FORWARDABLE: Partial<Record<IncomingType, ForwardableKind>> = {
   stickerMessage: "sticker",
 };
 
-/** Adds the row of a message that is handed over. */
+/** Adds the row of a message that is handed over, of those that something may refer to. */
 export function keepOriginal(
   change: Change,
   incoming: Incoming,
-  { seal, lineId, plaintext, now }: { seal: Seal; lineId: string; plaintext: Uint8Array; now: number },
+  { seal, lineId, plaintext, now, part }: {
+    seal: Seal;
+    lineId: string;
+    plaintext: Uint8Array;
+    now: number;
+    part?: string | undefined;
+  },
 ): void {
   const { networkId: id, chat, participant, fromMe, number, text, type, media, viewOnce } = incoming;
-  // Nothing refers to a reaction.
-  if (type === "reactionMessage" || incoming.undecryptable) return;
   const { messageContextInfo, deviceSentMessage, ...said } = messageIn(plaintext);
   // A copy of what the owner sent elsewhere may have its secret beside it.
   const whole = { messageContextInfo, ...(deviceSentMessage?.message ?? said) };
@@ -81,10 +87,11 @@ export function keepOriginal(
     type: viewOnce || !(isWhole || FORWARDABLE[type] === "text") ? "unknown" : type,
     filename: media?.filename?.slice(0, LONGEST_NAME) ?? null,
     message: proto.Message.encode(isWhole ? whole : cut()).finish(),
+    ...(part === undefined ? {} : { part }),
   };
   const row = networkKeys.waReceived(lineId, id);
   const days = type === "pollCreationMessage" ? POLL_KEPT_DAYS : RECEIVED_DAYS;
-  expireAfter(change, { row, lineId, kind: "received", id, days, now })
+  expireAfter(change, { row, lineId, kind: "received", id: inTurn(id, now), days, now })
     .set(row, sealed(seal, original));
 }
 
@@ -114,6 +121,11 @@ function withText(encoded: Uint8Array, text: string): Uint8Array {
 
 function sealed(seal: Seal, original: SealedOriginal): Uint8Array {
   return seal.seal(Buffer.from(JSON.stringify(original, BufferJSON.replacer)));
+}
+
+/** Returns the id of an index row: those of one moment lie together, where ids alone would each touch another page. */
+function inTurn(id: string, now: number): string {
+  return `${now} ${id}`;
 }
 
 /** As `Network.recall`; also throws SealError. */
@@ -176,7 +188,7 @@ export function keepSent(
 ): void {
   const row = networkKeys.waSent(lineId, id);
   const days = pollIn(message) ? POLL_KEPT_DAYS : SENT_DAYS;
-  expireAfter(change, { row, lineId, kind: "sent", id, days, now })
+  expireAfter(change, { row, lineId, kind: "sent", id: inTurn(id, now), days, now })
     .set(row, seal.seal(proto.Message.encode(inEnvelope(chat, message)).finish()));
 }
 

@@ -260,7 +260,12 @@ Deno.test("a message is settled in the commit of its event; one that is known is
   const { events } = world.network.of("ses_1");
   const row = lineKeys.seen("ses_1", "settled", message.networkId);
   let commit = new Change();
-  assert.equal(await events.message(message, (change) => commit = change.set(row, world.clock.now())), true);
+  assert.equal(
+    await events.message(message, (change) => {
+      commit = change.set(row, world.clock.now());
+    }),
+    true,
+  );
   const seen = lineKeys.seen("ses_1", message.chat, message.networkId).join();
   assert.ok(commit.mutations.some(({ key }) => key.join() === seen), "the message is kept by the same commit");
   assert.notEqual((await world.kv.get(row)).value, null);

@@ -59,8 +59,7 @@ async function withLine(
       const entry = journal.entryOf(part, encodeWAMessage(proto.Message.fromObject(message)));
       await journal.keep(entry, auth.keys);
       const [incoming] = await decode(entry, context);
-      const original = await journal.originalOf(entry, [incoming!]);
-      const isSettled = await receiver.message(incoming!, (change) => journal.settle(change, entry, original));
+      const isSettled = await receiver.message(incoming!, journal.settling(entry, [incoming!]));
       assert.equal(isSettled, true, `${id} was dropped`);
     }, kv);
   } finally {

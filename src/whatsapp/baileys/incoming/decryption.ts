@@ -154,7 +154,7 @@ export class Decryption {
     } catch (error) {
       try {
         if (error instanceof StoreError) throw error;
-        const again = await journal.recall(part.part);
+        const again = await journal.recall(part);
         if (again) return again;
       } catch (failure) {
         if (failure instanceof StoreError) this.#deps.broken(failure);

@@ -31,7 +31,7 @@ const NOTHING: Settle = () => {};
 interface InboxOptions {
   journal: Pick<
     Journal,
-    "originalOf" | "settle" | "done" | "doneUndecrypted" | "count" | "setAside" | "doneAside"
+    "settling" | "done" | "doneUndecrypted" | "count" | "setAside" | "doneAside"
   >;
   /** Runs what may have ended the process before, one at a time over all lines, so that no other entry is blamed. */
   alone: Alone;
@@ -172,10 +172,9 @@ export function makeInbox({ journal, context, receive, alone, setAside, runtime 
     if (ended.signal.aborted) return false;
     const messages = await read(entry, decode(entry, context)) ?? [];
     const last = messages.at(-1);
-    const original = await journal.originalOf(entry, messages);
     let isSettled = false;
     for (const message of messages) {
-      const settle: Settle = message === last ? (change) => journal.settle(change, entry, original) : NOTHING;
+      const settle = message === last ? journal.settling(entry, messages) : NOTHING;
       const { taken, settled } = await offer(message, settle);
       if (!taken) return false;
       isSettled = message === last && settled;

@@ -10,6 +10,7 @@
 import type { SignalKeyStore } from "@whiskeysockets/baileys";
 import type { Clock } from "../../../runtime.ts";
 import { Change } from "../../../store/kv.ts";
+import type { Settle } from "../../connection.ts";
 import type { Incoming } from "../../incoming.ts";
 import { type AuthState, encode, type KeyData } from "../auth_state.ts";
 import { expireAfter, type LineRows, networkKeys } from "../rows.ts";
@@ -46,8 +47,11 @@ export interface UndecryptedEntry {
   withheld?: string;
 }
 
-/** A message to be stored. If it is an edit, `edited` is the stored original of the message that it changes. */
-type Kept = Incoming & { edited?: SealedOriginal };
+/** A message to be stored, or that changes the stored one, and that one as it is now: undefined if taken for absent. */
+interface Kept {
+  message: Incoming;
+  before: SealedOriginal | null | undefined;
+}
 
 /** The rows left in the journal, oldest first. */
 export interface Leftovers {
@@ -95,11 +99,13 @@ export class Journal {
   }
 
   /** Returns the plaintext of a part that is delivered again; null if the part is new. */
-  async recall(part: string): Promise<Uint8Array | null> {
+  async recall({ part, attrs }: StanzaPart): Promise<Uint8Array | null> {
     const kept = await this.#auth.get<JournalEntry>("journal", part);
     if (kept) return kept.plaintext;
     const { kv, lineId } = this.#line;
-    return (await kv.get(networkKeys.waSeen(lineId, part))).value === null ? null : NOTHING;
+    const isSeen = (await kv.get(networkKeys.waSeen(lineId, part))).value !== null ||
+      (await findSealed(this.#line, attrs.id ?? ""))?.part === part;
+    return isSeen ? NOTHING : null;
   }
 
   /** Returns the rows left by earlier connections. */
@@ -115,23 +121,37 @@ export class Journal {
   }
 
   /**
+   * Returns what settles the entry of these messages, in a change that may have to be built several times. Most messages
+   * are new: what is stored under their id is read only if the commit finds something there.
+   */
+  settling(entry: JournalEntry, messages: readonly Incoming[]): Settle {
+    let mayAssume = messages[0]?.change === null;
+    return async (change) => {
+      const original = mayAssume ? assumed(entry, messages) : await this.originalOf(entry, messages);
+      mayAssume = false;
+      this.settle(change, entry, original);
+    };
+  }
+
+  /**
    * Returns the message of the part that should be stored as an original or that changes one. Null for messages that
    * the owner's phone resends, several at a time, in an envelope of its own. Null also if the id is that of a message
    * in another chat, because senders choose their ids.
    */
-  async originalOf({ attrs }: JournalEntry, [message]: readonly Incoming[]): Promise<Kept | null> {
-    if (!message || message.networkId !== attrs.id) return null;
+  async originalOf(entry: JournalEntry, messages: readonly Incoming[]): Promise<Kept | null> {
+    const kept = assumed(entry, messages);
+    if (!kept) return null;
+    const { message } = kept;
     const { change } = message;
     if (change?.kind === "edited" || change?.kind === "deleted") {
-      const changed = await findSealed(this.#line, change.target);
-      if (changed === null || !isInChatOf(message, changed)) return null;
-      if (change.kind === "deleted") return message;
-      return changed.fromMe === message.fromMe ? { ...message, edited: changed } : null;
+      const before = await findSealed(this.#line, change.target);
+      if (before === null || !isInChatOf(message, before)) return null;
+      return change.kind === "deleted" || before.fromMe === message.fromMe ? { message, before } : null;
     }
-    const known = await findSealed(this.#line, message.networkId);
-    const isAnother = known &&
-      (known.chat !== message.chat || known.participant !== message.participant || known.fromMe !== message.fromMe);
-    return isAnother ? null : message;
+    const before = await findSealed(this.#line, message.networkId);
+    const isAnother = before &&
+      (before.chat !== message.chat || before.participant !== message.participant || before.fromMe !== message.fromMe);
+    return isAnother ? null : { message, before };
   }
 
   /**
@@ -142,14 +162,29 @@ export class Journal {
   settle(change: Change, entry: JournalEntry, original: Kept | null): void {
     if (this.#auth.isClosed) return;
     const { seal, lineId } = this.#line;
+    const { part, plaintext } = entry;
+    const { message, before } = original ?? {};
+    change.delete(networkKeys.waKey(lineId, "journal", part));
+    // An original names its part, and needs no other row for it.
+    const isNamed = message?.change === null && !before;
+    if (!isNamed) this.#markSeen(change, part);
+    if (message?.change) {
+      if (message.change.kind === "deleted" && before?.part) this.#markSeen(change, before.part);
+      changeOriginal(change, message.change, { seal, lineId, edited: before ?? null });
+    } else if (message) {
+      if (before === undefined) {
+        change.check({ key: networkKeys.waReceived(lineId, message.networkId), version: null });
+      }
+      const now = this.#clock.now();
+      keepOriginal(change, message, { seal, lineId, plaintext, now, part: isNamed ? part : before?.part });
+    }
+  }
+
+  #markSeen(change: Change, part: string): void {
+    const { lineId } = this.#line;
     const now = this.#clock.now();
-    const seen = networkKeys.waSeen(lineId, entry.part);
-    expireAfter(change, { row: seen, lineId, kind: "seen", id: entry.part, days: SEEN_DAYS, now })
-      .delete(networkKeys.waKey(lineId, "journal", entry.part))
-      .set(seen, now);
-    if (original?.change) {
-      changeOriginal(change, original.change, { seal, lineId, edited: original.edited ?? null });
-    } else if (original) keepOriginal(change, original, { seal, lineId, plaintext: entry.plaintext, now });
+    const row = networkKeys.waSeen(lineId, part);
+    expireAfter(change, { row, lineId, kind: "seen", id: part, days: SEEN_DAYS, now }).set(row, now);
   }
 
   /** Sets the entry aside in a commit of its own. */
@@ -201,6 +236,14 @@ export class Journal {
       .set(row, seal.seal(encode(entry)));
     this.settle(change, entry, null);
   }
+}
+
+/** Returns the message of the part that is stored or changes a stored one, taken for new. */
+function assumed({ attrs }: JournalEntry, [message]: readonly Incoming[]): Kept | null {
+  if (!message || message.networkId !== attrs.id) return null;
+  // Nothing refers to a reaction, nor to what was lost.
+  if (message.type === "reactionMessage" || message.undecryptable) return null;
+  return { message, before: undefined };
 }
 
 /**

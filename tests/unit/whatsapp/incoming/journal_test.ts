@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import { type BinaryNode, encodeWAMessage, proto, unpadRandomMax16 } from "@whiskeysockets/baileys";
 import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
 import { networkKeys, sweepExpired } from "../../../../src/whatsapp/baileys/rows.ts";
-import { Change, StoreError } from "../../../../src/store/kv.ts";
+import { Change, retryOnConflict, StoreError } from "../../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { forgetLine, openAuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
 import { Decryption } from "../../../../src/whatsapp/baileys/incoming/decryption.ts";
@@ -91,10 +91,12 @@ async function handOver(
 ): Promise<void> {
   await line.receive(await send("any", id));
   const entry = line.decrypted.at(-1)!;
-  const original = await line.journal.originalOf(entry, [plainIncoming({ networkId: id, ...fields })]);
-  const change = new Change();
-  line.journal.settle(change, entry, original);
-  await kv.commit(change);
+  const settle = line.journal.settling(entry, [plainIncoming({ networkId: id, ...fields })]);
+  await retryOnConflict(kv, async () => {
+    const change = new Change();
+    await settle(change);
+    return { change, result: null };
+  });
 }
 
 /** The same stanza as the network delivers it after a reconnect: other objects, same bytes. */
@@ -152,6 +154,28 @@ Deno.test("a message under the id of another takes nothing from that, and is not
     await hand("pay Ana", { chat: GROUP, participant: FRIEND });
     assert.equal(await kept(), "pay Ana");
     assert.deepEqual((await line.journal.leftovers()).decrypted, []);
+  }));
+
+Deno.test("a message that was handed over is not read again, also after it was changed, repeated or deleted", () =>
+  withLine(async (kv, send) => {
+    const line = await boot(kv);
+    const hand = (id: string, fields: Partial<Incoming> = {}) =>
+      handOver({ kv, line, send }, id, { chat: FRIEND, ...fields });
+    const isKnown = async (entry: JournalEntry) => await (await boot(kv)).journal.recall(entry) !== null;
+    await hand("3A");
+    const [first] = line.decrypted;
+    const seen = async () => (await kv.get(networkKeys.waSeen(lineId, first!.part))).value;
+    assert.equal(await seen(), null, "its original names it: no row of its own");
+    assert.deepEqual(await line.journal.recall(first!), Uint8Array.of(1));
+    await hand("3B", { type: "unknown", change: { kind: "edited", target: "3A", text: "at seven" } });
+    await hand("3A");
+    for (const entry of line.decrypted) assert(await isKnown(entry), entry.part);
+    await hand("3C", { type: "reactionMessage" });
+    await hand("3D", { type: "unknown", change: { kind: "deleted", target: "3A", byAdmin: false } });
+    assert.notEqual(await seen(), null);
+    for (const entry of line.decrypted) assert(await isKnown(entry), entry.part);
+    const other = { ...first!, part: `${first!.stanza}|other` };
+    assert.equal(await isKnown(other), false, "another part of the stanza");
   }));
 
 Deno.test("an edit changes what is kept of its message, and a deletion removes it", () =>
@@ -270,7 +294,7 @@ Deno.test("a connection that has ended leaves nothing behind a log-out, however 
     await forgetLine(kv, lineId);
 
     const received = new Change();
-    line.journal.settle(received, second!, plainIncoming());
+    line.journal.settle(received, second!, { message: plainIncoming(), before: null });
     assert.deepEqual(received.mutations, [], "its receiver was slower than the log-out");
     await assert.rejects(line.journal.done(second!), StoreError);
     assert.deepEqual(await Array.fromAsync(kv.list({ prefix: networkKeys.waLine(lineId) })), []);
@@ -423,7 +447,7 @@ Deno.test("an entry is counted and set aside on disk, where a report of the faul
     assert.deepEqual((await journal.leftovers()).decrypted, []);
     const { value } = await kv.get(networkKeys.waAside(lineId, left!.part));
     assert.ok(Buffer.from(seal.open(value!)).includes(decrypted[0]!.part));
-    assert.deepEqual(await journal.recall(left!.part), Uint8Array.of(1), "a second delivery is not read again");
+    assert.deepEqual(await journal.recall(left!), Uint8Array.of(1), "a second delivery is not read again");
   }));
 
 Deno.test("the library reads nothing of what the owner's phone resends, or of what would hold it up", () =>

@@ -28,7 +28,7 @@ async function handedOver(left: Options["left"]): Promise<(string | null)[]> {
   const inbox = takeIncoming({
     socket: { ws: new EventEmitter(), signalRepository: { lidMapping } },
     creds: { me: { id: "551:1@s.whatsapp.net" } },
-    journal: { originalOf: () => null, done: () => {}, count: () => {}, wasUndecrypted: () => false },
+    journal: { settling: () => () => {}, done: () => {}, count: () => {}, wasUndecrypted: () => false },
     left,
     cause: { own: <T>(work: () => T) => work() },
     groups: {},
