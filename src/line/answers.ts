@@ -9,7 +9,7 @@ import type { Message } from "../message/message.ts";
 import { messageKeys } from "../message/rows.ts";
 import { filled } from "../message/templates/filled.ts";
 import { deleteUnchanged } from "../store/delete_range.ts";
-import type { Kv, Row } from "../store/kv.ts";
+import { firstRow, type Kv, type Row } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
 import { chatsOf } from "./chats.ts";
 
@@ -71,6 +71,8 @@ async function newestOpen(
   lineId: string,
   { chats, now }: { chats: readonly string[]; now: number },
 ): Promise<Asked | null> {
+  // Most lines have none, which the store's memory knows.
+  if (!await firstRow(kv, { prefix: messageKeys.choicesAskedOnLine(lineId) })) return null;
   const rows: Row<string>[] = [];
   for (const chat of chats) {
     const range = { prefix: messageKeys.choicesAskedOf(lineId, chat) };

@@ -1,6 +1,6 @@
 /** Changes to queued messages: cancels a message or the rest of a bulk, reschedules or approves a message. */
 import { Problem } from "../errors.ts";
-import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
+import { Change, firstRow, type Kv, retryOnConflict } from "../store/kv.ts";
 import { messageIdsOf, ownBulk } from "./bulk.ts";
 import { ownMessage } from "./history/ledger.ts";
 import { chatOf, isProposed, type Message, type Priority } from "./message.ts";
@@ -32,6 +32,8 @@ export async function cancelByReply(
   { id: lineId, accountId }: { id: string; accountId: string },
   chats: readonly string[],
 ): Promise<void> {
+  // Most lines have none, which the store's memory knows.
+  if (!await firstRow(kv, { prefix: messageKeys.replyCancelsOnLine(lineId) })) return;
   const queue = new LineQueue(kv, lineId);
   const ids: string[] = [];
   for (const chat of chats) {

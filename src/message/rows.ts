@@ -109,6 +109,7 @@ export const messageKeys = {
   /** A waiting message that is cancelled when its chat writes (`queued.ts`). */
   replyCancels: (lineId: string, chat: string, messageId: string) =>
     key<QueueRow>("reply_cancels", lineId, chat, messageId),
+  replyCancelsOnLine: (lineId: string) => prefix<QueueRow>("reply_cancels", lineId),
   replyCancelsOfChat: (lineId: string, chat: string) => prefix<QueueRow>("reply_cancels", lineId, chat),
   /** Ids of choices by chat and time of departure, Unix ms, by which a text finds what it answers (`line/answers.ts`). */
   choicesAsked: (lineId: string, chat: string, at: number, messageId: string) =>

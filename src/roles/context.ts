@@ -50,6 +50,7 @@ const REMEMBERED = {
     ...MET_ON_THE_WAY,
   ]),
   absences: new Set(MET_ON_THE_WAY),
+  rare: new Set([messageKeys.allChoicesAsked()[0]!, messageKeys.replyCancelsOnLine("")[0]!]),
 };
 
 /** Row families of which the newest rows are cached: webhooks and streams follow them. */
@@ -109,7 +110,10 @@ export function makeContext(options: ContextOptions) {
   const measured = measuredStore(data.kv, metrics, runtime.clock);
   const kv: ChunkedKv = isShared
     ? measured
-    : withRecent(withMemory(measured, REMEMBERED), { clock: runtime.clock, families: RECENT });
+    : withRecent(withMemory(measured, { ...REMEMBERED, clock: runtime.clock }), {
+      clock: runtime.clock,
+      families: RECENT,
+    });
   const log = measuredEvents(makeEventLog(kv, runtime), metrics);
   const lookups = makeLookups(runtime);
   const events = isShared ? relayedEvents(log, bell) : log;

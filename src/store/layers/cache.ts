@@ -26,21 +26,35 @@ const ROW_BYTES = 500;
 /** Larger rows are rare and would evict many others. */
 const LARGEST_ROW_BYTES = 64 * 1024;
 
+/** Lists that found nothing. */
+const MOST_EMPTY = 10_000;
+/** For this long the absence of rows that other processes rarely write is trusted. */
+const BELIEVED_MS = 1_000;
+
 /** First key parts. */
 type Families = ReadonlySet<KeyPart>;
 
+interface MemoryOptions {
+  families: Families;
+  /** Families whose absent rows are cached too. */
+  absences: Families;
+  /** Families of which lists that find nothing are believed for a moment. */
+  rare: Families;
+  clock: Clock;
+}
+
 /**
- * Caches the rows of these families. `absences`: families whose absent rows are cached too. Callers must not modify a
- * value after they have given it to a commit.
+ * Caches the rows of these families. Callers must not modify a value after they have given it to a commit.
  *
  * Writes by another process (a command) are noticed in two ways: a commit whose check fails evicts the rows that it
  * checked, and a list evicts rows that it finds changed. Read-modify-write commits check what they read, as always. The
  * absence of a row is cached only for families in which no other process creates rows.
  */
-export function withMemory(
-  kv: ChunkedKv,
-  { families, absences }: Record<"families" | "absences", Families>,
-): ChunkedKv {
+export function withMemory(kv: ChunkedKv, { families, absences, rare, clock }: MemoryOptions): ChunkedKv {
+  /** When lists found nothing, Unix ms, by name of the prefix. */
+  const nothing = new LRUCache<string, number>(atMost(MOST_EMPTY));
+  /** Number of commits to those families, begun and ended: a list that began before one may be wrong after it. */
+  let filled = 0;
   const rows = new LRUCache<string, Slot<unknown>>({
     maxSize: BYTES,
     maxEntrySize: LARGEST_ROW_BYTES,
@@ -93,7 +107,13 @@ export function withMemory(
     },
 
     async *list(range, options) {
+      const isWhole = rare.has(range.prefix[0]!) && !range.start && !range.end;
+      const prefix = isWhole ? nameOfKey(range.prefix) : null;
+      if (prefix !== null && clock.now() - (nothing.get(prefix) ?? -Infinity) < BELIEVED_MS) return;
+      const before = filled;
+      let count = 0;
       for await (const row of kv.list(range, options)) {
+        count++;
         if (isRemembered(row.key)) {
           const name = nameOfKey(row.key);
           // Either of the two may be the newer one.
@@ -101,10 +121,17 @@ export function withMemory(
         }
         yield row;
       }
+      if (prefix !== null && count === 0 && before === filled) nothing.set(prefix, clock.now());
     },
 
     async commit(change, options) {
       const written = writtenBy(change, isRemembered);
+      const fills = change.mutations.some(({ key }) => rare.has(key[0]!));
+      const refill = () => {
+        filled++;
+        nothing.clear();
+      };
+      if (fills) refill();
       forget(written.keys());
       let version: string | null = null;
       try {
@@ -112,6 +139,7 @@ export function withMemory(
       } finally {
         // Reads that began during the commit may have seen the previous row.
         forget(written.keys());
+        if (fills) refill();
         if (version === null) {
           forget(change.checks.filter(({ key }) => isRemembered(key)).map(({ key }) => nameOfKey(key)));
         }
@@ -147,10 +175,6 @@ const MOST_SEQUENCES = 200;
 const MOST_NEWEST = 10_000;
 /** Larger rows are rare: one evicts the rows before it, and is read from the engine. */
 const LARGEST_RECENT_BYTES = 16 * 1024;
-/**
- * For this long after the newest row was written, the absence of later rows is trusted: other processes write rarely.
- */
-const BELIEVED_MS = 1_000;
 
 /** Contiguous rows below one prefix, newest last; at least one. */
 interface Stretch {

@@ -13,14 +13,17 @@ interface World {
   /** As the engine has it: what another process writes goes through it too. */
   raw: ChunkedKv;
   kv: ChunkedKv;
-  /** Rows that were asked of the engine since the last call. */
+  clock: ReturnType<typeof testRuntime>["clock"];
+  /** Lists, and rows that were asked of the engine since the last call. */
   asked(): number;
   /** Called before each read of the engine is answered. */
   beforeAnswer(run: () => Promise<void>): void;
 }
 
 async function withWorld(run: (world: World) => Promise<void>): Promise<void> {
-  const raw = await openDenoKv(":memory:", { runtime: testRuntime() });
+  const runtime = testRuntime();
+  const { clock } = runtime;
+  const raw = await openDenoKv(":memory:", { runtime });
   let count = 0;
   let before = () => Promise.resolve();
   const watched: ChunkedKv = {
@@ -35,6 +38,11 @@ async function withWorld(run: (world: World) => Promise<void>): Promise<void> {
       count += keys.length;
       return await raw.getMany(keys);
     },
+    async *list(range, options) {
+      count++;
+      yield* raw.list(range, options);
+      await before();
+    },
   };
   const asked = () => {
     const now = count;
@@ -42,8 +50,13 @@ async function withWorld(run: (world: World) => Promise<void>): Promise<void> {
     return now;
   };
   try {
-    const kv = withMemory(watched, { families: new Set(["kept", "brought"]), absences: new Set(["kept"]) });
-    await run({ raw, kv, asked, beforeAnswer: (then) => before = then });
+    const kv = withMemory(watched, {
+      families: new Set(["kept", "brought"]),
+      absences: new Set(["kept"]),
+      rare: new Set(["rare"]),
+      clock,
+    });
+    await run({ raw, kv, clock, asked, beforeAnswer: (then) => before = then });
   } finally {
     raw.close();
   }
@@ -116,10 +129,36 @@ Deno.test("after a commit of which nobody knows whether it was written, the engi
         if (change.checks.length > 0) throw new StoreError("unavailable", "the answer was lost");
         return version;
       },
-    }, { families: new Set(["kept"]), absences: new Set(["kept"]) });
+    }, { families: new Set(["kept"]), absences: new Set(["kept"]), rare: new Set(), clock: testRuntime().clock });
     await doubtful.commit(new Change().set(row("a"), "one"));
     const slot = await doubtful.get(row("a"));
     await assert.rejects(doubtful.commit(new Change().check(slot).set(row("a"), "two")), StoreError);
     assert.equal((await doubtful.get(row("a"))).value, "two");
+  });
+});
+
+Deno.test("a list that found nothing is not asked for again within a second, unless something is written there", async () => {
+  await withWorld(async ({ raw, kv, clock, asked, beforeAnswer }) => {
+    const rare = (name: string): KeyOf<string> => key("rare", "ses_1", name);
+    const count = async (line = "ses_1") =>
+      (await Array.fromAsync(kv.list({ prefix: prefix<string>("rare", line) }))).length;
+    assert.equal(await count() + await count(), 0);
+    assert.equal(asked(), 1);
+    await kv.commit(new Change().set(rare("a"), "one"));
+    assert.deepEqual([await count(), await count("ses_2"), await count("ses_2"), asked()], [1, 0, 0, 2]);
+    await kv.commit(new Change().delete(rare("a")));
+    assert.equal(await count(), 0);
+    await raw.commit(new Change().set(rare("b"), "of another process"));
+    assert.equal(await count(), 0);
+    await clock.advance(1_000);
+    assert.equal(await count(), 1);
+
+    await kv.commit(new Change().delete(rare("b")));
+    beforeAnswer(async () => {
+      beforeAnswer(() => Promise.resolve());
+      await kv.commit(new Change().set(rare("c"), "written while the list was answered"));
+    });
+    assert.equal(await count(), 0);
+    assert.equal(await count(), 1);
   });
 });
