@@ -2,8 +2,19 @@
 import type { Buffer } from "node:buffer";
 import type { Locator, Page } from "playwright-core";
 import { runCommand } from "./gateway_process.ts";
-import type { Stage } from "./stage.ts";
+import { type BrowserOptions, inBrowser, type Visit } from "./browser.ts";
+import { openStage, type Stage, withStage } from "./stage.ts";
 import { until } from "./until.ts";
+
+/** A test in a browser, on a stage of its own. */
+export const inPanel = (
+  name: string,
+  run: (visit: Visit, stage: Stage) => Promise<void>,
+  options?: BrowserOptions,
+) => inBrowser(name, (visit) => withStage(openStage, (stage) => run(visit, stage)), options);
+
+export const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+export const badge = (page: Page, text: string) => page.locator("main .badge", { hasText: text }).first();
 
 export const PASSWORD = "a dove on the roof";
 
