@@ -17,10 +17,20 @@ class BoundedReader extends protobuf.BufferReader {
   }
 }
 
-export class TooManyMembers extends RangeError {
+class TooManyMembers extends RangeError {
   override name = "TooManyMembers";
   constructor() {
     super("it has too many members");
+  }
+}
+
+/** Returns what `read` does; null beyond the bound. */
+export function unlessTooMany<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof TooManyMembers) return null;
+    throw error;
   }
 }
 

@@ -12,9 +12,9 @@ import {
 import type { Clock } from "../../../runtime.ts";
 import type { Incoming, IncomingChange, IncomingMedia } from "../../incoming.ts";
 import { contentOf, type MediaContent, type MediaKind, timerIn, unwrapped } from "./content.ts";
-import { bounded, TooManyMembers } from "./bounded.ts";
+import { bounded, unlessTooMany } from "./bounded.ts";
 import type { HistoryNotification } from "./history.ts";
-import type { UndecryptedEntry } from "./journal.ts";
+import type { JournalEntry, UndecryptedEntry } from "./journal.ts";
 import type { PhoneOf } from "./numbers.ts";
 import { messageIn } from "./plaintext.ts";
 import { type Adder, type FindOriginal, readVote, unsealed } from "./sealed.ts";
@@ -44,20 +44,15 @@ export interface DecodeContext {
 
 /**
  * Returns the messages in a decrypted part: none if it has no content for people, usually one, and several if the
- * owner's phone resends messages that this device could not decrypt. A message with too many members is reported
- * without its content. Throws if the stanza or the plaintext is malformed.
+ * owner's phone resends messages that this device could not decrypt. A message that is too long, or has too many
+ * members, is reported without its content. Throws if the stanza or the plaintext is malformed.
  */
 export async function decode(
-  part: { attrs: Record<string, string>; plaintext: Uint8Array },
+  part: Pick<JournalEntry, "attrs" | "plaintext" | "isTooLong">,
   context: DecodeContext,
 ): Promise<Incoming[]> {
-  let message: proto.Message;
-  try {
-    message = messageIn(part.plaintext);
-  } catch (error) {
-    if (!(error instanceof TooManyMembers)) throw error;
-    return part.attrs.category === "peer" ? [] : [await decodeUndecryptable(part, context)];
-  }
+  const message = part.isTooLong ? null : unlessTooMany(() => messageIn(part.plaintext));
+  if (message === null) return part.attrs.category === "peer" ? [] : [await decodeUndecryptable(part, context)];
   const whole = messageOf(part.attrs, context.me);
   whole.message = message.deviceSentMessage?.message ?? message;
   const history = message.protocolMessage?.historySyncNotification;

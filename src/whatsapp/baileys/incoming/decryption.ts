@@ -20,7 +20,7 @@ import {
 import { StoreError } from "../../../store/kv.ts";
 import type { AuthState } from "../auth_state.ts";
 import { boundNames, isolate, makeAlone } from "../repairs/isolation.ts";
-import { bounded, MOST_READS, TooManyMembers } from "./bounded.ts";
+import { bounded, MOST_READS, unlessTooMany } from "./bounded.ts";
 import { type DecryptedAhead, makeDecryptedAhead } from "./decrypted_ahead.ts";
 import { type Journal, type JournalEntry, NOTHING, type StanzaPart, type UndecryptedEntry } from "./journal.ts";
 
@@ -169,7 +169,7 @@ export class Decryption {
   async #open(part: StanzaPart, transaction: Transaction, { store, decrypt, learn }: Opening): Promise<Uint8Array> {
     const { journal } = this.#deps;
     let entry: JournalEntry | undefined;
-    const plaintext = await transaction(async () => {
+    await transaction(async () => {
       const plaintext = await decrypt();
       await learn?.(plaintext, part.attrs);
       entry = journal.entryOf(part, plaintext);
@@ -177,7 +177,7 @@ export class Decryption {
       return plaintext;
     });
     this.#deps.decrypted(entry!);
-    return forLibrary(plaintext, part.attrs);
+    return forLibrary(entry!.plaintext, part.attrs);
   }
 
   async #noteUndecrypted(part: Omit<UndecryptedEntry, "since">): Promise<void> {
@@ -197,11 +197,10 @@ export class Decryption {
 function forLibrary(plaintext: Uint8Array, { category }: StanzaPart["attrs"]): Uint8Array {
   if (category !== "peer" && plaintext.length < MOST_READS) return plaintext;
   try {
-    const { protocolMessage } = proto.Message.decode(bounded(unpadRandomMax16(plaintext)));
-    return protocolMessage?.peerDataOperationRequestResponseMessage ? NOTHING : plaintext;
-  } catch (error) {
-    // The library reports whatever else is wrong with it.
-    return error instanceof TooManyMembers ? NOTHING : plaintext;
+    const message = unlessTooMany(() => proto.Message.decode(bounded(unpadRandomMax16(plaintext))));
+    return !message || message.protocolMessage?.peerDataOperationRequestResponseMessage ? NOTHING : plaintext;
+  } catch {
+    return plaintext; // the library reports what is wrong with it
   }
 }
 

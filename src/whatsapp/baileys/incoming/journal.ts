@@ -31,6 +31,8 @@ export interface JournalEntry extends StanzaPart {
   sequence: number;
   /** The decrypted bytes: an encoded message with its padding. */
   plaintext: Uint8Array;
+  /** In which case the plaintext is `NOTHING`. */
+  isTooLong?: true;
   /** How often it was begun to hand it over, as far as that was counted. */
   attempts?: number;
 }
@@ -64,6 +66,16 @@ export const SEEN_DAYS = 30;
 /** An encoded message without content, padded: the plaintext given for a stanza that was handed over before. */
 export const NOTHING = Uint8Array.of(1);
 
+/** No app's message has more than a megabyte. A frame holds 16 MB, which would take a second to write. */
+const LONGEST = 1.25 * 1024 * 1024;
+
+/** The library types only its own rows, but its transaction carries any. */
+function rowsOf({ plaintext, ...entry }: JournalEntry): KeyData {
+  // No Buffer: as JSON that would be an array of its bytes first.
+  const bytes = new Uint8Array(plaintext.buffer, plaintext.byteOffset, plaintext.byteLength);
+  return { journal: { [entry.part]: { ...entry, plaintext: bytes } } };
+}
+
 /** The journal of a line. If the store fails, its methods reject with StoreError. */
 export class Journal {
   readonly #line: LineRows;
@@ -80,14 +92,13 @@ export class Journal {
   /** Makes the entry of a part that was just decrypted. */
   entryOf(part: StanzaPart, plaintext: Uint8Array): JournalEntry {
     this.#sequence = Math.max(this.#sequence + 1, this.#clock.now() * 1000);
-    return { ...part, sequence: this.#sequence, plaintext };
+    const entry = { ...part, sequence: this.#sequence };
+    return plaintext.length > LONGEST ? { ...entry, plaintext: NOTHING, isTooLong: true } : { ...entry, plaintext };
   }
 
   /** Adds the entry's row to the transaction that is open on `store`. */
   keep(entry: JournalEntry, store: Pick<SignalKeyStore, "set">): ReturnType<SignalKeyStore["set"]> {
-    // The library types only its own rows, but its transaction carries any.
-    const rows: KeyData = { journal: { [entry.part]: entry } };
-    return store.set(rows);
+    return store.set(rowsOf(entry));
   }
 
   async keepUndecrypted(
@@ -224,7 +235,7 @@ export class Journal {
    */
   async count(entry: JournalEntry, attempts: number): Promise<void> {
     entry.attempts = attempts;
-    await this.#auth.keys.set({ journal: { [entry.part]: entry } });
+    await this.#auth.keys.set(rowsOf(entry));
   }
 
   /** Adds to the change that the entry is kept aside, for a report of the fault, and never handed over. */

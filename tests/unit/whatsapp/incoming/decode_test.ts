@@ -313,6 +313,8 @@ Deno.test("a message with more members than any app sends is reported without it
     assert.deepEqual([type, undecryptable], ["unknown", true], what);
     assert.deepEqual(await decode(part({ from: ME.id, category: "peer" }, message), context), []);
   }
+  const [long] = await decode({ ...part(FROM_FRIEND, {}), isTooLong: true }, context);
+  assert.deepEqual([long?.type, long?.undecryptable], ["unknown", true], "and a longer one");
   const contact = await one(FROM_FRIEND, { contactsArrayMessage: { contacts: contacts.slice(0, 1_000) } });
   assert.equal(contact.undecryptable, false);
 });

@@ -354,7 +354,7 @@ Deno.test("of an answer with thousands of messages no more is read than a phone 
     const message = { key: { remoteJid: FRIEND, id }, message: { conversation: id } };
     return { placeholderMessageResendResponse: { webMessageInfoBytes: proto.WebMessageInfo.encode(message).finish() } };
   };
-  const peerDataOperationResult = Array.from({ length: 20_000 }, (_, i) => result(i === 3 ? "L1" : `X${i}`));
+  const peerDataOperationResult = Array.from({ length: 3_000 }, (_, i) => result(i === 3 ? "L1" : `X${i}`));
   const protocolMessage = { peerDataOperationRequestResponseMessage: { peerDataOperationResult } };
   const { attrs } = resentByPhone("", { from: FRIEND, text: "" });
   const plaintext = encodeWAMessage(proto.Message.fromObject({ protocolMessage }));

@@ -467,6 +467,9 @@ Deno.test("the library reads nothing of what the owner's phone resends, or of wh
     const contacts = new Array(30_000).fill({});
     const many = await friend.encrypt(LINE, { conversation: "beside it", contactsArrayMessage: { contacts } });
     assert.equal(await receive(stanza("A3", many)), "", "nor what has too many members for it");
+    const long = await friend.encrypt(LINE, "x".repeat(3 * 1024 ** 2));
+    assert.equal(await receive(stanza("A4", long)), "", "nor what is longer than any app sends");
+    assert.deepEqual([decrypted[3]!.isTooLong, decrypted[3]!.plaintext.length], [true, 1], "which is not kept either");
     const kept = proto.Message.decode(unpadRandomMax16(decrypted[0]!.plaintext));
     assert.equal(kept.protocolMessage?.peerDataOperationRequestResponseMessage?.peerDataOperationResult?.length, 1);
   }));
