@@ -9,6 +9,7 @@ import { type EventLog, type EventQuery, EVENTS_A_READ, fits, orderOf } from "./
 /** Polling interval, the most that a lost wake-up costs. */
 const LOOK_EVERY_MS = 15_000;
 
+type Log = Pick<EventLog, "following" | "newest" | "subscribe">;
 type Filter = Pick<EventQuery, "types" | "sessionId">;
 
 interface Waiter {
@@ -23,11 +24,11 @@ interface Waiter {
 type Wake = (since: string | null) => void;
 
 export class Tails {
-  readonly #events: Pick<EventLog, "following" | "newest" | "subscribe">;
+  readonly #events: Log;
   readonly #clock: Clock;
   readonly #tails = new Map<string, Tail>();
 
-  constructor(events: Pick<EventLog, "following" | "newest" | "subscribe">, clock: Clock) {
+  constructor(events: Log, clock: Clock) {
     this.#events = events;
     this.#clock = clock;
   }
@@ -44,7 +45,7 @@ export class Tails {
 }
 
 class Tail {
-  readonly #events: Pick<EventLog, "following" | "newest" | "subscribe">;
+  readonly #events: Log;
   readonly #accountId: string;
   readonly #waiters = new Set<Waiter>();
   readonly #looks: Loop;
@@ -52,10 +53,7 @@ class Tail {
   #last: string | null | undefined;
   #unsubscribe = () => {};
 
-  constructor(
-    events: Pick<EventLog, "following" | "newest" | "subscribe">,
-    { accountId, clock }: { accountId: string; clock: Clock },
-  ) {
+  constructor(events: Log, { accountId, clock }: { accountId: string; clock: Clock }) {
     this.#events = events;
     this.#accountId = accountId;
     this.#looks = new Loop(clock, () => this.#read());

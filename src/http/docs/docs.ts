@@ -14,22 +14,6 @@ import { openApiDocument } from "./openapi.ts";
 import { searchIndex } from "./search_index.ts";
 
 const FOLDER = shipped("src/http/docs/web");
-const FILES = [
-  "theme.css",
-  "docs.css",
-  "colours.js",
-  "docs.js",
-  "dom.js",
-  "find.js",
-  "guide.js",
-  "reader.js",
-  "samples.js",
-  "schema.js",
-  "search.js",
-  "side.js",
-  "start.js",
-  "try_it.js",
-];
 
 export function addDocs(app: Hono<ApiEnv>, paths: PathIndex, publicUrl: string | null): void {
   function serve(path: string, make: () => Promise<StaticFile>, headers: Record<string, string> = PAGE_HEADERS): void {
@@ -62,7 +46,8 @@ export function addDocs(app: Hono<ApiEnv>, paths: PathIndex, publicUrl: string |
     );
   });
   serve("/docs/search.json", async () => staticFile("search.json", JSON.stringify(await searchIndex())));
-  for (const name of FILES) serve(`/docs/${name}`, async () => staticFile(name, await read(name)));
+  const files = [...Deno.readDirSync(FOLDER)].map(({ name }) => name).filter((name) => !name.endsWith(".html"));
+  for (const name of files) serve(`/docs/${name}`, async () => staticFile(name, await read(name)));
   for (const guide of guides()) {
     serve(`/docs/${addressOf(guide)}`, async () => {
       return staticFile("guide.html", await guidePage(guide, await read("guide.html")));

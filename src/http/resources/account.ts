@@ -107,12 +107,11 @@ function recordOf(
   { account, plan }: Caller,
   { used, remaining }: Awaited<ReturnType<QuotaView>>,
 ): z.infer<typeof AccountRecord> {
-  const { name: planName, sessions, daily, monthly, delayMinMs, delayMaxMs, requestsPerMinute, ...limits } = plan;
   const { id, name, allowedIps, allowedDomains, optOutWords, country, expiresAt, createdAt } = account;
   return {
     id,
     name,
-    plan: { name: planName, sessions, daily, monthly, delayMinMs, delayMaxMs, requestsPerMinute, ...limits },
+    plan,
     used,
     remaining,
     allowedIps,
