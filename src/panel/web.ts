@@ -34,8 +34,8 @@ function inScope(code: string): string {
     "const {$1:$2}=preact;",
   ).replace("export default ", "return ");
   const inside = given.replace(
-    /export\{([^}]+)\}/,
-    (_, names: string) => `return{${names.replaceAll(/(\w+) as (\w+)/g, "$2:$1")}}`,
+    /export\{([^{}]+)\}/,
+    (_, names: string) => `return{${names.replaceAll(/\b(\w+) as (\w+)/g, "$2:$1")}}`,
   );
   return `(() => {${inside}\n})()`;
 }
