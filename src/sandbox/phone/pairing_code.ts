@@ -2,20 +2,15 @@
  * A phone's half of linking by code. Both sides encrypt an ephemeral key with the eight characters that the owner
  * types, agree on a shared secret, and derive the ADV secret (which a QR would contain) from it and their identities.
  */
-import { Curve } from "@whiskeysockets/baileys";
+import { aesDecryptCTR, aesEncryptCTR, Curve, derivePairingCodeKey } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, pbkdf2 } from "node:crypto";
-import { promisify } from "node:util";
 import { invalid } from "../../errors.ts";
 import type { Random } from "../../runtime.ts";
 import { hkdf, openGcm } from "../world/crypto.ts";
 import type { CodeRequest, CompanionFinish, LinkRequest, PrimaryHello } from "../world/uplink.ts";
 import type { PhoneKeys } from "./keys.ts";
 
-const derive = promisify(pbkdf2);
-
 /** Protocol constants. */
-const PBKDF2_ROUNDS = 131_072;
 const SALT_BYTES = 32;
 const CTR_IV_BYTES = 16;
 const GCM_IV_BYTES = 12;
@@ -59,19 +54,13 @@ export async function beginCodeExchange(
 async function wrapKey(key: Uint8Array, code: string, random: Random): Promise<Uint8Array> {
   const salt = random.bytes(SALT_BYTES);
   const iv = random.bytes(CTR_IV_BYTES);
-  const cipher = createCipheriv("aes-256-ctr", await codeKey(code, salt), iv);
-  return Buffer.concat([salt, iv, cipher.update(key), cipher.final()]);
+  return Buffer.concat([salt, iv, aesEncryptCTR(key, await derivePairingCodeKey(code, Buffer.from(salt)), iv)]);
 }
 
 async function unwrapKey(wrapped: Uint8Array, code: string): Promise<Buffer> {
-  const iv = wrapped.subarray(SALT_BYTES, SALT_BYTES + CTR_IV_BYTES);
-  const decipher = createDecipheriv("aes-256-ctr", await codeKey(code, wrapped.subarray(0, SALT_BYTES)), iv);
   const start = SALT_BYTES + CTR_IV_BYTES;
-  return Buffer.concat([decipher.update(wrapped.subarray(start, start + KEY_BYTES)), decipher.final()]);
-}
-
-function codeKey(code: string, salt: Uint8Array): Promise<Buffer> {
-  return derive(code, salt, PBKDF2_ROUNDS, KEY_BYTES, "sha256");
+  const key = await derivePairingCodeKey(code, Buffer.from(wrapped.subarray(0, SALT_BYTES)));
+  return aesDecryptCTR(wrapped.subarray(start, start + KEY_BYTES), key, wrapped.subarray(SALT_BYTES, start));
 }
 
 /** Decrypts salt, IV, and AES-GCM of companion identity, primary identity, random bytes; null on a wrong tag. */

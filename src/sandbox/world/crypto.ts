@@ -1,8 +1,7 @@
-/** The key derivation and the encryption of the handshake, of linking and of votes. */
+/** The key derivation of the handshake, of linking and of what is added to messages, and what it is encrypted with. */
+import { aesDecryptGCM, aesEncryptGCM } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, hkdfSync } from "node:crypto";
-
-const TAG_BYTES = 16;
+import { hkdfSync } from "node:crypto";
 
 interface GcmParameters {
   /** 32 bytes. */
@@ -19,18 +18,11 @@ export function hkdf(secret: Uint8Array, salt: Uint8Array | string, info: string
 }
 
 /** Encrypts with AES-256-GCM; returns ciphertext and tag. */
-export function sealGcm(plaintext: Uint8Array, { key, iv, context }: GcmParameters): Buffer {
-  const cipher = createCipheriv("aes-256-gcm", key, iv);
-  if (context) cipher.setAAD(context);
-  return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+export function sealGcm(plaintext: Uint8Array, { key, iv, context = new Uint8Array() }: GcmParameters): Buffer {
+  return aesEncryptGCM(plaintext, key, iv, context);
 }
 
 /** Decrypts what `sealGcm` returned. Throws if it does not authenticate. */
-export function openGcm(sealed: Uint8Array, { key, iv, context }: GcmParameters): Buffer {
-  const split = sealed.length - TAG_BYTES;
-  if (split < 0) throw new Error("it is too short to be authentic");
-  const decipher = createDecipheriv("aes-256-gcm", key, iv);
-  if (context) decipher.setAAD(context);
-  decipher.setAuthTag(sealed.subarray(split));
-  return Buffer.concat([decipher.update(sealed.subarray(0, split)), decipher.final()]);
+export function openGcm(sealed: Uint8Array, { key, iv, context = new Uint8Array() }: GcmParameters): Buffer {
+  return aesDecryptGCM(sealed, key, iv, context);
 }
