@@ -35,14 +35,23 @@ onStage(
     const line = await stage.linkLine(LINE);
     // What the network names is older than this release.
     assert.equal((await health(stage, line)).webVersionSource, "built in");
-    const { stdout } = await tryCommand(["doctor", "--json"], {
-      ...stage.env,
-      PALOMA_PORT: new URL(stage.gateway.baseUrl).port,
-    });
-    const { ok, detail, hint } = JSON.parse(stdout).find(({ check }: Json) => check === "web version");
+    const doctorSays = async (port: string | number) => {
+      const { stdout } = await tryCommand(["doctor", "--json"], { ...stage.env, PALOMA_PORT: String(port) });
+      return JSON.parse(stdout).find(({ check }: Json) => check === "web version");
+    };
+    const { ok, detail, hint } = await doctorSays(new URL(stage.gateway.baseUrl).port);
     assert.equal(ok, true);
     assert.match(detail, /^2\.3000\.\d+, built in, \d+\.\d days old$/);
     assert.match(hint, /PALOMA_WHATSAPP_VERSION/);
+    // A gateway that fetched its version 59 days ago, and 61.
+    let days = 59;
+    const metrics = () =>
+      new Response(`paloma_whatsapp_web_version{version="2.3000.1 (example.org)"} 1
+paloma_whatsapp_web_version_age_seconds ${days * 24 * 60 * 60}\n`);
+    await using server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => {} }, metrics);
+    assert.deepEqual((await doctorSays(server.addr.port)).hint, null);
+    days = 61;
+    assert.match((await doctorSays(server.addr.port)).hint, /PALOMA_WHATSAPP_VERSION/);
   },
 );
 

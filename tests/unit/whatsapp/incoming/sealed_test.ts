@@ -27,11 +27,13 @@ interface Sealing {
   author: string;
   adder: string;
   id?: string;
+  /** Apps take 12. */
+  ivBytes?: number | undefined;
 }
 
 /** As an app seals an addition. */
-function seal(use: Use, plain: Uint8Array, { author, adder, id = "P1" }: Sealing) {
-  const encIv = randomBytes(12);
+function seal(use: Use, plain: Uint8Array, { author, adder, id = "P1", ivBytes = 12 }: Sealing) {
+  const encIv = randomBytes(ivBytes);
   const cipher = createCipheriv("aes-256-gcm", keyOf(use, { secret: SECRET, networkId: id, author, adder }), encIv);
   if (use === "Poll Vote" || use === "Event Response") cipher.setAAD(Buffer.from(`${id}\u0000${adder}`));
   return { encIv, encPayload: Buffer.concat([cipher.update(plain), cipher.final(), cipher.getAuthTag()]) };
@@ -129,15 +131,14 @@ interface EditOptions {
 }
 
 function edit(options: EditOptions = {}): proto.IMessage {
-  const { people = { author: "222@lid", adder: "222@lid" }, innerId = "P1", ivBytes = 12, type = 2 } = options;
+  const { people = { author: "222@lid", adder: "222@lid" }, innerId = "P1", ivBytes, type = 2 } = options;
   const protocolMessage = { type: 14, key: { id: innerId, fromMe: true }, editedMessage: { conversation: "hello" } };
-  const box = seal("Message Edit", proto.Message.encode({ protocolMessage }).finish(), people);
+  const box = seal("Message Edit", proto.Message.encode({ protocolMessage }).finish(), { ...people, ivBytes });
   return {
     secretEncryptedMessage: {
       targetMessageKey: { id: "P1", fromMe: true, remoteJid: "900@lid" },
       secretEncType: type,
       ...box,
-      encIv: box.encIv.subarray(0, ivBytes),
     },
   };
 }
