@@ -1,8 +1,9 @@
 /**
  * The way of a text from a phone to the webhook that tells of it: how late it comes and what it costs, at a steady pace and
- * in a burst, against bare Baileys with its keys in memory that posts each text and keeps nothing. Also what the gateway
- * asks of its store and writes to the disk for each.
+ * in a burst, against bare Baileys with its keys in memory that posts each text and keeps nothing; the second baseline
+ * first writes one raw commit a text. Also what the gateway asks of its store and writes to the disk for each.
  */
+import { join } from "node:path";
 import { httpClient, until } from "../../src/cli/client.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import type { BareReceiver, BareUse } from "./bare_receiver.ts";
@@ -37,7 +38,7 @@ interface Received {
   p99: number;
 }
 
-type Round = Record<keyof typeof PACES, { bare: Received; gateway: Received & GatewayUse }>;
+type Round = Record<keyof typeof PACES, { bare: Received; raw: Received; gateway: Received & GatewayUse }>;
 
 export const receive: Bench = {
   name: "receive",
@@ -50,15 +51,17 @@ export const receive: Bench = {
     const stage: Stage = { ...site, receiver, folder };
     const measured: Round[] = [];
     for (let i = 0; i < rounds; i++) {
-      const bare = await measureBare(stage);
+      const bare = await measureBare(stage, null);
+      const raw = await measureBare(stage, join(site.root, `raw-${i}.db`));
       const gateway = await measureGateway(stage);
       const round: Round = {
-        paced: { bare: bare.paced, gateway: gateway.paced },
-        burst: { bare: bare.burst, gateway: gateway.burst },
+        paced: { bare: bare.paced, raw: raw.paced, gateway: gateway.paced },
+        burst: { bare: bare.burst, raw: raw.burst, gateway: gateway.burst },
       };
       measured.push(round);
-      for (const [name, { bare, gateway }] of Object.entries(round)) {
-        report(`round ${i + 1}, ${name}: bare ${inWords(bare)}; gateway ${inWords(gateway)}, ${useInWords(gateway)}`);
+      for (const [name, { bare, raw, gateway }] of Object.entries(round)) {
+        report(`round ${i + 1}, ${name}: bare ${inWords(bare)}; with a raw commit ${inWords(raw)}`);
+        report(`round ${i + 1}, ${name}: gateway ${inWords(gateway)}, ${useInWords(gateway)}`);
       }
     }
     return (["paced", "burst"] as const).flatMap((pace) => conclude(pace, measured.map((round) => round[pace])));
@@ -71,7 +74,8 @@ interface Stage extends Pick<Site, "root" | "network"> {
 }
 
 function conclude(pace: keyof typeof PACES, rounds: readonly Round["paced"][]): Result[] {
-  const ratios = (of: keyof Received) => rounds.map(({ gateway, bare }) => gateway[of] / bare[of]);
+  const ratios = (of: keyof Received, to: "bare" | "raw" = "bare") =>
+    rounds.map((round) => round.gateway[of] / round[to][of]);
   const detail = (of: keyof Received, unit: string, per = 1) =>
     (["gateway", "bare"] as const)
       .map((name) => `${(median(rounds.map((round) => round[name][of])) / per).toFixed(2)} ${unit}`).join(" against ");
@@ -81,6 +85,12 @@ function conclude(pace: keyof typeof PACES, rounds: readonly Round["paced"][]): 
       ratios: ratios("usedMs"),
       goal: { atMost: 2 },
       detail: detail("usedMs", "ms", COUNT),
+    },
+    {
+      name: `${pace}: processor time a text / bare and a raw commit`,
+      ratios: ratios("usedMs", "raw"),
+      goal: null,
+      detail: `against ${(median(rounds.map(({ raw }) => raw.usedMs)) / COUNT).toFixed(2)} ms`,
     },
     { name: `${pace}: phone to webhook, p50`, ratios: ratios("p50"), goal: null, detail: detail("p50", "ms") },
     { name: `${pace}: phone to webhook, p99`, ratios: ratios("p99"), goal: null, detail: detail("p99", "ms") },
@@ -107,9 +117,9 @@ function useInWords({ reads, flushes, writtenBytes }: GatewayUse): string {
   } KiB to disk a text`;
 }
 
-async function measureBare(stage: Stage): Promise<Taken<BareUse>> {
+async function measureBare(stage: Stage, path: string | null): Promise<Taken<BareUse>> {
   const { root, network, receiver } = stage;
-  const given: BareReceiver = { network: network.ready, folder: root, url: receiver.ready.url };
+  const given: BareReceiver = { network: network.ready, folder: root, url: receiver.ready.url, path };
   const bare = await startChild<true>("./bare_receiver.ts", given);
   const taken = await takeAll(stage, {
     use: () => bare.ask<BareUse>(null),
