@@ -334,6 +334,19 @@ Deno.test("a report yields to the message that came just before it", async () =>
   await world.supervisor.stop();
 });
 
+Deno.test("a message that an earlier owner of the line keeps meanwhile is not emitted again", async () => {
+  const world = await connectedWorld();
+  const message = incoming(world);
+  const seen = lineKeys.seen("ses_1", message.chat, message.networkId);
+  const { events } = world.network.of("ses_1");
+  const isSettled = await events.message(message, async () => {
+    await world.kv.commit(new Change().set(seen, world.clock.now()));
+  });
+  assert.equal(isSettled, false);
+  assert.deepEqual(await received(world), []);
+  await world.supervisor.stop();
+});
+
 Deno.test("a row that says only when still means that its message was emitted", async () => {
   const world = await connectedWorld();
   const message = incoming(world);
