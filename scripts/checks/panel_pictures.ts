@@ -11,7 +11,7 @@ import { openStage, type Stage } from "../../tests/support/stage.ts";
 import { parsed, scriptCommand } from "../command.ts";
 
 const command = scriptCommand("panel_pictures", "Takes pictures of every page of the panel")
-  .argument("<folder>", "where the pictures go: LANGUAGE-THEME-WIDTH/PAGE.png")
+  .argument("<folder>", "where the pictures go: LANGUAGE-THEME-WIDTH/NUMBER-PAGE.png")
   .option("--only <text>", "only variants with this in their name, such as es-dark", "");
 const { options: { only }, args: [folder = "."] } = parsed<{ only: string }>(command);
 
@@ -45,9 +45,9 @@ async function pictures(browser: Browser, stage: Stage, pages: readonly string[]
         const known = await browser.newContext({ locale, colorScheme, viewport, reducedMotion: "reduce" });
         await known.addCookies(cookies);
         const page = await known.newPage();
-        for (const url of pages) {
+        for (const [i, url] of pages.entries()) {
           await open(page, url);
-          await page.screenshot({ path: join(folder, name, `${nameOf(url)}.png`), fullPage: true });
+          await page.screenshot({ path: join(folder, name, `${i + 1}-${nameOf(url)}.png`), fullPage: true });
           count++;
         }
         await known.close();

@@ -174,7 +174,7 @@ export const isGroup = (chat) => chat.endsWith("@g.us");
 /** Returns the name of a chat, of those known so far (`useNames`). An erased person has none. */
 export const chatName = (to, names) => to === "" ? t("erased") : names.get(to) ?? phone(to);
 
-const wordOf = ({ status, passkey }) =>
+export const lineWord = ({ status, passkey }) =>
   passkey ? t("waiting for passkey") : ({
     initializing: t("starting"),
     qr: t("waiting for QR scan"),
@@ -201,7 +201,7 @@ const rank = (line) => line.restriction || isDegraded(line) ? 1 : TROUBLE.indexO
 export const byTrouble = (lines) => lines.toSorted((a, b) => rank(a) - rank(b));
 
 export function LineState({ line }) {
-  return html`<span class="row"><${Badge} kind=${stateKind(line)}>${wordOf(line)}</${Badge}>${
+  return html`<span class="row"><${Badge} kind=${stateKind(line)}>${lineWord(line)}</${Badge}>${
     line.restriction && html`<${Badge} kind="warn">${t("restricted")}</${Badge}>`
   }${isDegraded(line) ? html`<${Badge} kind="warn">${t("receives nothing")}</${Badge}>` : ""}</span>`;
 }

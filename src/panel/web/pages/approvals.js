@@ -52,8 +52,8 @@ export function Approvals({ account, query }) {
                   row.proposedBy],
                 [t("Line"), (row) =>
                   html`<span class="clip">${nameOf(row.sessionId)}</span>`],
-                [t("Leaves at"), (row) =>
-                  row.sendAt ? html`<${Time} at=${row.sendAt} />` : t("its turn")],
+                [t("Leaves"), (row) =>
+                  row.sendAt ? html`<${Time} at=${row.sendAt} />` : t("in its turn")],
                 ["", (row) =>
                   html`
                     <div class="row end">

@@ -2,11 +2,11 @@
 // while the tab is hidden or the list is held. Each opens what a webhook gets, its message, and its deliveries.
 import { api, call, eventNames } from "../api.js";
 import { html, useRef, useState } from "../html.js";
-import { t } from "../i18n.js";
+import { said, t } from "../i18n.js";
 import { useData, useLoad } from "../live.js";
 import { href } from "../router.js";
 import { Badge, Card, Empty, Head, Loaded, Select, Time, Work } from "../ui.js";
-import { deliveryKind, deliveryWord } from "../words.js";
+import { deliveryKind, deliveryWord, lineWord, messageWord } from "../words.js";
 
 const MOST = 200;
 const PAGE = 1_000;
@@ -120,7 +120,8 @@ function Deliveries({ account, event }) {
       }</ul>`}</${Loaded}>`;
 }
 
-function brief({ data }) {
-  const word = data.text ?? data.error?.message ?? data.status ?? data.phone ?? data.to ?? data.from ?? t("Details");
+function brief({ event, data }) {
+  const status = event.startsWith("session.") ? lineWord(data) : messageWord(data.status);
+  const word = data.text ?? said(data.error?.message) ?? status ?? data.phone ?? data.to ?? data.from ?? t("Details");
   return String(word).slice(0, 120);
 }

@@ -111,7 +111,7 @@ export function AuditLog() {
                   ? html`<span class="break">${nameOf(row.accountId)}</span>`
                   : html`<span class="soft">${t("Gateway")}</span>`],
               [t("Address"), (row) =>
-                html`<span class="mono">${row.address}</span>`],
+                html`<span class="mono">${row.address || "–"}</span>`],
               [t("Time"), (row) =>
                 html`<${Time} at=${row.at} />`],
             ]} />`
