@@ -13,7 +13,7 @@ import { denoKvFiles as engine } from "../../src/store/deno_kv/file_engine.ts";
 import { Change, type Kv, prefix } from "../../src/store/kv.ts";
 import { quickKey, testRuntime } from "../../tests/support/runtime.ts";
 import { tempFolder } from "../../tests/support/temp_folder.ts";
-import { DISK_FAULTS, type Fault } from "./faults.ts";
+import { type Calls, DISK_FAULTS, type Fault } from "./faults.ts";
 import type { Outcome, Trial } from "./journey.ts";
 
 const runtime = systemRuntime(testRuntime().log);
@@ -25,16 +25,32 @@ const FILES = ["ab/med_1", "ab/med_2", "cd/med_3"];
 const CALLS = ["open", "rename", "remove", "mkdir", "stat", "readDir", "chown"] as const;
 const FILE_CALLS = ["write", "read", "sync", "stat"] as const;
 
-/** Breaks the n-th call of the file system; returns what mends it, and the number of calls so far. */
-function breakDisk(fault: Fault, n: number): { count(): number; mend(): void } {
-  let count = 0;
+/** Breaks the n-th call of the file system. `die` ends the process. */
+export function breakDisk(fault: Fault, n: number, die = () => Deno.kill(Deno.pid, "SIGKILL")): Calls {
+  let isDead = false;
+  const calls: Calls = {
+    count: 0,
+    mend: () => mends.forEach((mend) => mend()),
+    begin: () => void (isDead = false),
+  };
   const broken = (name: string) => {
-    if (++count !== n) return;
-    if (fault === "killed") Deno.kill(Deno.pid, "SIGKILL");
+    // The dead tidy nothing up.
+    if (!isDead && (++calls.count !== n || fault === "short")) return;
+    if (!isDead && (fault === "killed" || fault === "dies")) {
+      isDead = true;
+      die();
+    }
     throw Object.assign(new Error(`${fault}: ${name} was broken`), { code: fault });
   };
   const mends = [...replaced(Deno, CALLS, broken), ...replaced(Deno.FsFile.prototype, FILE_CALLS, broken)];
-  return { count: () => count, mend: () => mends.forEach((mend) => mend()) };
+  const { write } = Deno.FsFile.prototype;
+  if (fault === "short") {
+    Deno.FsFile.prototype.write = function (bytes) {
+      return write.call(this, calls.count + 1 === n ? bytes.subarray(0, Math.ceil(bytes.length / 2)) : bytes);
+    };
+    mends.unshift(() => void (Deno.FsFile.prototype.write = write));
+  }
+  return calls;
 }
 
 // deno-lint-ignore no-explicit-any
@@ -109,7 +125,7 @@ async function run(name: Work, fault: Fault, n: number): Promise<Outcome> {
     const disk = breakDisk(fault, n);
     await work(name, folder).catch(() => isDone = false);
     disk.mend();
-    calls = disk.count();
+    calls = disk.count;
   }
   const after = (await leftIn(folder)).filter((path) => !before.includes(path));
   if (!isDone) {
@@ -167,5 +183,5 @@ if (import.meta.main) {
   const [name, folder, n] = Deno.args;
   const disk = breakDisk("killed", Number(n));
   await work(name as Work, folder!);
-  console.log(disk.count());
+  console.log(disk.count);
 }

@@ -19,7 +19,9 @@ export const WEB_FAULTS = ["unreachable", "unanswered", "torn"] as const;
 export const DISK_FAULTS = ["ENOSPC", "EIO", "killed"] as const;
 type WebFault = typeof WEB_FAULTS[number];
 export type DiskFault = typeof DISK_FAULTS[number];
-export type Fault = typeof FAULTS[number] | WebFault | DiskFault;
+/** `short`: a write takes half of its bytes. `dies`: the process does, after the call. */
+type PlaceFault = "short" | "dies";
+export type Fault = typeof FAULTS[number] | WebFault | DiskFault | PlaceFault;
 
 export function isOfWeb(fault: Fault): fault is WebFault {
   return (WEB_FAULTS as readonly Fault[]).includes(fault);
@@ -30,6 +32,8 @@ export interface Calls {
   count: number;
   /** Ends the fault. */
   mend(): void;
+  /** Another process begins, after one that died in the middle of a call. */
+  begin?(): void;
 }
 
 /** Counts the calls from now on and breaks the n-th, from 1; none if `n` is 0. */

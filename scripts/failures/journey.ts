@@ -2,7 +2,8 @@
 import type { SafeFetch } from "../../src/egress/safe_fetch.ts";
 import type { ApiWorld } from "../../tests/support/api_world.ts";
 import { plainIncoming } from "../../tests/support/incoming.ts";
-import type { Fault } from "./faults.ts";
+import type { BucketHere } from "./bucket_here.ts";
+import type { Calls, Fault } from "./faults.ts";
 
 export interface Journey {
   name: string;
@@ -14,8 +15,12 @@ export interface Journey {
   event?: string;
   /** What webhooks and addresses of files are answered by, if it needs that. */
   web?(): Web;
-  /** Whether it waits for files on disk. */
+  /** Whether it waits for files, in real time. */
   isOnDisk?: boolean;
+  /** Where its files are; on disk if left out. */
+  bucket?(): BucketHere;
+  /** Breaks the n-th call of another place than store and web; null for a fault of those. */
+  breaks?(world: ApiWorld, fault: Fault, n: number, bucket?: BucketHere): Calls | null;
   /** Those that it is tried with; all of the store's if left out. */
   faults?: readonly Fault[];
 }

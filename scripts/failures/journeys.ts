@@ -1,6 +1,7 @@
 /** What is done while calls of the store break: each journey tries again as its client, the network or a clock would. */
 import { ANSWERS } from "./answers.ts";
 import { ANA, call, isDone, type Journey, pausedLine, receive, waiting } from "./journey.ts";
+import { FILES } from "./files.ts";
 import { OTHERS } from "./others.ts";
 
 export const JOURNEYS: readonly Journey[] = [
@@ -71,4 +72,5 @@ export const JOURNEYS: readonly Journey[] = [
   },
   ...ANSWERS,
   ...OTHERS,
+  ...FILES,
 ];

@@ -1,8 +1,9 @@
 /** Tries a journey with each of its calls broken, and holds what is then in the store against what it leaves unbroken. */
 import { basename } from "node:path";
-import { ApiWorld } from "../../tests/support/api_world.ts";
+import { ApiWorld, type ApiWorldOptions } from "../../tests/support/api_world.ts";
 import { settle } from "../../tests/support/runtime.ts";
 import { breakCall, breakRequest, type Fault, FAULTS, isOfWeb } from "./faults.ts";
+import { mediaKeys } from "../../src/media/rows.ts";
 import type { Journey, Outcome, Trial, Web } from "./journey.ts";
 
 export interface Tried {
@@ -16,6 +17,9 @@ const TRIES = 5;
 /** How much time goes by during a try, and then until all that was put off is done. */
 const TRY_MS = 30_000;
 const TURNS_OF_THE_DISK = 20;
+/** A killed process ends nothing that it began. */
+const MOST_TURNS_OF_THE_DISK = 200;
+const TWO_DAYS_MS = 49 * 3_600_000;
 
 /** Breaks each call up to `upTo`, or `most` of them, evenly spread. */
 export async function tryAll(
@@ -45,61 +49,91 @@ export function inWorld(journey: Journey): Trial {
 }
 
 async function run(
-  { prepare, act, web: makeWeb, isOnDisk = false }: Journey,
+  { prepare, act, web: makeWeb, bucket: makeBucket, breaks, isOnDisk = false }: Journey,
   fault: Fault,
   n: number,
 ): Promise<Outcome> {
   const web = makeWeb?.();
-  let world = await ApiWorld.open({ web });
+  const bucket = makeBucket?.();
+  const places = { web, bucket };
+  let world = await ApiWorld.open(places);
   try {
     const on = await prepare(world);
     await settle();
-    const calls = isOfWeb(fault) ? breakRequest(web!, fault, n) : breakCall(world.kv, fault, n);
+    const calls = breaks?.(world, fault, n, bucket) ??
+      (isOfWeb(fault) ? breakRequest(web!, fault, n) : breakCall(world.kv, fault, n));
     let isDone = false;
     for (let i = 0; i < TRIES && !isDone; i++) {
-      world = await living(world, web);
-      const over = world.runtime.clock.advance(TRY_MS);
+      if (hasDied(world)) calls.begin?.();
+      world = await living(world, places);
       // Who waits for a late answer asks again meanwhile.
       const tries = Array.from({ length: fault === "late" ? 2 : 1 }, () => act(world, on).catch(() => false));
-      isDone = await Promise.race([Promise.all(tries).then((done) => done.includes(true)), over.then(() => false)]);
+      const tried = Promise.all(tries).then((done) => done.includes(true));
+      const over = pass(world, isOnDisk ? tried : null);
+      isDone = await Promise.race([tried, over.then(() => false)]);
       await over;
-      if (isOnDisk) await rest(world);
     }
-    world = await living(world, web);
+    if (hasDied(world)) calls.begin?.();
+    world = await living(world, places);
     const { count } = calls;
     calls.mend();
-    await world.runtime.clock.advance(TRY_MS);
-    if (isOnDisk) await rest(world);
+    await pass(world, isOnDisk ? Promise.resolve() : null);
     await settle();
     // A sweep of the gateway does it.
     await world.sweeps["quota of cancelled messages"]();
-    return { calls: count, isDone, left: await censusOf(world, web) };
+    const left = await censusOf(world, web);
+    if (breaks) left.set("files that nobody needs", await leftovers(world));
+    return { calls: count, isDone, left };
   } finally {
     await world.close();
   }
 }
 
-/** Lets what waits for the disk, in real time, go on. */
-async function rest({ runtime: { clock } }: ApiWorld): Promise<void> {
-  for (let i = 0; i < TURNS_OF_THE_DISK; i++) {
+/** Lets time pass, and then real time, which a disk needs: until the work that waits for it is done, and a little more. */
+async function pass({ runtime: { clock } }: ApiWorld, onDisk: Promise<unknown> | null): Promise<void> {
+  await clock.advance(TRY_MS);
+  if (onDisk === null) return;
+  let left = MOST_TURNS_OF_THE_DISK;
+  void onDisk.then(() => left = Math.min(left, TURNS_OF_THE_DISK));
+  while (left-- > 0) {
     await new Promise((resolve) => setTimeout(resolve, 5));
     await clock.advance(1_000);
   }
 }
 
+/** What is left in the place of files two days later, when all of it is over. */
+async function leftovers(world: ApiWorld): Promise<number> {
+  const { runtime: { clock, confirmed }, sweeps } = world;
+  const { signal } = new AbortController();
+  // What was being written has the real time.
+  const written = new Date(clock.wall());
+  for (const path of await world.files()) await Deno.utime(path, written, written);
+  clock.jump(TWO_DAYS_MS);
+  confirmed.confirm(clock.wall());
+  await sweeps["received files"](signal);
+  await sweeps["orphaned files"](signal);
+  const looks = await Array.fromAsync(world.kv.list({ prefix: mediaKeys.objects() }));
+  return looks.length + await world.kept();
+}
+
+const hasDied = ({ kv }: ApiWorld) => kv.commitsLeft < 0;
+
 /** Another process on the same data, if this one has died. */
-async function living(world: ApiWorld, web?: Web): Promise<ApiWorld> {
-  if (world.kv.commitsLeft >= 0) return world;
+async function living(world: ApiWorld, places: Pick<ApiWorldOptions, "web" | "bucket">): Promise<ApiWorld> {
+  if (!hasDied(world)) return world;
   world.die();
-  const next = await ApiWorld.open({ after: world, web });
+  const next = await ApiWorld.open({ after: world, ...places });
   await settle();
   return next;
 }
 
 /** A process tells it again when it begins. */
 const TOLD_AGAIN = "session.connected";
-/** Events are counted by name, when a key was last used is noted where it can be, and who asks twice erases twice. */
-const NOT_COUNTED = new Set(["event", "event_bytes", "account_key_used", "erasure_done"]);
+/**
+ * Events are counted by name, when a key was last used is noted where it can be, who asks twice erases twice, and what
+ * looks after an object outlives it.
+ */
+const NOT_COUNTED = new Set(["event", "event_bytes", "account_key_used", "erasure_done", "file_object"]);
 
 /** Rows by family, the sums of counters, statuses, events, and what the network was given. */
 async function censusOf(world: ApiWorld, web?: Web): Promise<Map<string, number>> {

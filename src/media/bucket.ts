@@ -19,8 +19,11 @@ export interface UploadedPart {
 
 export type Bucket = ReturnType<typeof openBucket>;
 
-/** All methods throw StoreError if the server fails or does not answer. */
-export function openBucket(config: BucketConfig, { clock }: { clock: Clock }) {
+/** All methods throw StoreError if the server fails or does not answer. `http` makes the requests. */
+export function openBucket(
+  config: BucketConfig,
+  { clock, http = fetch }: { clock: Clock; http?: (request: Request, init: RequestInit) => Promise<Response> },
+) {
   const { accessKeyId, secretAccessKey, sessionToken, region } = config;
   const client = new AwsClient({
     accessKeyId,
@@ -46,7 +49,7 @@ export function openBucket(config: BucketConfig, { clock }: { clock: Clock }) {
       using limit = timeLimit(clock, ANSWER_MS);
       const init = { method, headers: { ...headers, "x-amz-content-sha256": sha256 }, ...(body ? { body } : {}) };
       const request = await client.sign(url, init);
-      const answer = await fetch(request, { signal: limit.signal, redirect: "manual" });
+      const answer = await http(request, { signal: limit.signal, redirect: "manual" });
       if (statuses.includes(answer.status)) return await read(answer);
       throw new BucketError(answer.status, await answer.text());
     };

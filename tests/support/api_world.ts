@@ -30,6 +30,8 @@ import { WEBHOOK } from "../../src/webhook/rows.ts";
 import { urlTarget } from "../../src/webhook/url_target.ts";
 import { LineSession } from "../../src/line/line_session.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
+import { openBucket } from "../../src/media/bucket.ts";
+import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
 import { type DiskMediaStore, openDiskMediaStore } from "../../src/media/disk.ts";
 import { makeMediaLinks, type MediaLinks } from "../../src/media/link.ts";
 import { DiskShares, withFairWrites } from "../../src/media/fair_shares.ts";
@@ -49,7 +51,7 @@ import { makePasswords } from "../../src/panel/logins/password.ts";
 import { addPanel } from "../../src/panel/panel.ts";
 import { removePanelRows } from "../../src/panel/sweep.ts";
 import type { Service } from "../../src/base/service.ts";
-import { Change } from "../../src/store/kv.ts";
+import { Change, type Kv } from "../../src/store/kv.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
@@ -100,10 +102,21 @@ export interface ApiWorldOptions {
   services?: Partial<Services>;
   /** Begins anew on what this one left, as after a crash. */
   after?: ApiWorld;
+  /** Keeps the files, in place of the disk. */
+  bucket?: { readonly size: number; fetch(request: Request): Promise<Response> } | undefined;
   /** Answers requests to webhooks and for files. Left out: there is no network, and files are not fetched. */
   web?: Pick<SafeFetch, "fetch"> | undefined;
 }
 
+const BUCKET = {
+  bucket: "files",
+  prefix: "",
+  endpoint: "http://bucket.test",
+  region: "us-east-1",
+  accessKeyId: "key",
+  secretAccessKey: "secret",
+  sessionToken: null,
+};
 const SANDBOX = DEFAULT_PLANS.find(({ name }) => name === "sandbox")!;
 
 export class ApiWorld implements ApiStage {
@@ -123,6 +136,8 @@ export class ApiWorld implements ApiStage {
   sweeps!: SweepWork;
   /** The accounts as a command in another process sees them. */
   otherProcess!: () => Accounts;
+  /** The number of files that are kept, finished or not. */
+  kept!: () => Promise<number>;
   readonly #starts: number;
   #folder!: string;
   #time!: Service;
@@ -143,7 +158,9 @@ export class ApiWorld implements ApiStage {
     return world;
   }
 
-  async #boot({ plan, trustedProxies = [], publicUrl = null, services, after, web }: ApiWorldOptions): Promise<void> {
+  async #boot(
+    { plan, trustedProxies = [], publicUrl = null, services, after, web, bucket }: ApiWorldOptions,
+  ): Promise<void> {
     const { runtime, kv } = this;
     this.#folder = after ? after.#folder : await Deno.makeTempDir({ prefix: "paloma-api-" });
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
@@ -153,7 +170,14 @@ export class ApiWorld implements ApiStage {
     this.accounts = new Accounts({ kv, seal, callers, runtime });
     this.otherProcess = () =>
       new Accounts({ kv, seal, callers: new Callers({ kv, plans, clock: runtime.clock }), runtime });
-    const media = this.media = await openDiskMediaStore(this.#folder, runtime);
+    const disk = this.media = await openDiskMediaStore(this.#folder, runtime);
+    const media = bucket
+      ? makeBucketMediaStore({ bucket: openBucket(BUCKET, { clock: runtime.clock, http: bucket.fetch }), kv, runtime })
+      : {
+        ...disk,
+        sweepOrphans: (kv: Kv, signal: AbortSignal) => sweepOrphans({ kv, media: disk, runtime }, { signal }),
+      };
+    this.kept = async () => bucket ? bucket.size : (await this.files()).length;
     const links = this.links = makeMediaLinks(() => "http://gateway.test", new Uint8Array(32));
     const events = makeEventLog(kv, runtime);
     const names = makeSessionNames(kv, runtime.clock);
@@ -238,7 +262,7 @@ export class ApiWorld implements ApiStage {
       recorder,
       network: this.network,
       sweepChunks: () => Promise.resolve(0),
-      media: { ...media, sweepOrphans: (kv, signal) => sweepOrphans({ kv, media, runtime }, { signal }) },
+      media,
       shares: new DiskShares(),
       mediaBytes: Infinity,
       queueChanged,
