@@ -18,7 +18,7 @@ import type { SendOutcome } from "../../whatsapp/outgoing.ts";
 import { survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./attempts.ts";
 import { markReaction } from "../chat_entries.ts";
 import { keepKnown } from "../chats.ts";
-import { afterDeparture, atStart, delaysOf, oneMoreChat, type Pacing, whileDeparting } from "./pacing.ts";
+import { afterDeparture, atStart, countsOf, delaysOf, type Pacing, whileDeparting } from "./pacing.ts";
 import { askNetwork, type Ready } from "./prepare.ts";
 import { lineKeys } from "../rows.ts";
 
@@ -54,6 +54,9 @@ interface Departure {
   startsChat: boolean;
 }
 
+/** `changed`: it was cancelled or changed before it could leave, and nothing was done. */
+type Departed = "acknowledged" | "unacknowledged" | "changed";
+
 /** An acknowledged message, with what is to be recorded of its line. */
 interface Unrecorded extends Acknowledged {
   chat: string;
@@ -79,11 +82,6 @@ export class Departures {
     this.#line = line;
   }
 
-  /** Returns whether the network has acknowledged the last message and that is not recorded yet. */
-  isAcknowledged(): boolean {
-    return this.#acknowledged !== null;
-  }
-
   /** Resolves when no acknowledgement is left to record: until then, a receipt would conflict with that commit. */
   async recorded(): Promise<void> {
     if (this.#acknowledged) await this.#recorded.promise;
@@ -93,13 +91,13 @@ export class Departures {
     return this.#acknowledged?.pacing ?? (this.#pacing ??= await this.#read());
   }
 
-  /** Returns how much of the back-off after a temporary problem is left at `now`. */
-  restMs(now: number): number {
-    return Math.max(0, this.#retryAt - now);
+  /** End of the back-off after a temporary problem, Unix ms. */
+  get retryAt(): number {
+    return this.#retryAt;
   }
 
   /** Begins a back-off: the connection is open but cannot send yet. */
-  rest(now: number): void {
+  backOff(now: number): void {
     this.#retryAt = now + TROUBLE_PAUSE_MS;
   }
 
@@ -118,30 +116,22 @@ export class Departures {
 
   /**
    * Sends the message and records the outcome; an acknowledgement is recorded by the next `settle` or departure.
-   * Does nothing if the message was cancelled or changed before it could leave. `meanwhile` runs while the message is on
-   * its way. Throws StoreError.
+   * `meanwhile` runs while the message is on its way. Throws StoreError.
    */
-  async depart(departure: Departure, meanwhile: (pacing: Pacing) => Promise<void>): Promise<void> {
+  async depart(departure: Departure, meanwhile: (pacing: Pacing) => Promise<void>): Promise<Departed> {
     const { clock, random } = this.#deps.runtime;
     const { row, ready, plan, startsChat } = departure;
     const before = await this.pacing();
     const handedOverAt = clock.now();
-    const delays = delaysOf(plan);
-    const counts = {
-      // A retry does not count: it would use up the turn that belongs to the oldest message (`next_up.ts`).
-      departures: (before?.departures ?? 0) + (before?.departing === row.value.id ? 0 : 1),
-      firstDepartureAt: before?.firstDepartureAt ?? handedOverAt,
-      ...(startsChat
-        ? { newChats: oneMoreChat(plan, before, handedOverAt) }
-        : before?.newChats && { newChats: before.newChats }),
-    };
-    const onItsWay = { ...whileDeparting(handedOverAt, { delays, random }), ...counts, departing: row.value.id };
+    const drawn = { delays: delaysOf(plan), random };
+    const counts = countsOf(before, { messageId: row.value.id, plan, startsChat, now: handedOverAt });
+    const onItsWay = { ...whileDeparting(handedOverAt, drawn), ...counts, departing: row.value.id };
     const dispatched = await this.#dispatch(departure, onItsWay);
-    if (!dispatched) return;
+    if (!dispatched) return "changed";
     const answer = async () => {
       const outcome = await this.#send(row.value, ready);
       const at = clock.now();
-      const after = { ...afterDeparture(handedOverAt, at, { delays, random }), ...counts };
+      const after = { ...afterDeparture(handedOverAt, at, drawn), ...counts };
       // Noted here, not after `meanwhile`, so that a receipt that arrives right behind the acknowledgement finds it.
       if (outcome.kind === "sent") {
         this.#acknowledged = { row: dispatched, at, chat: chatOf(row.value.to), pacing: after };
@@ -153,10 +143,11 @@ export class Departures {
     traceDeparture(dispatched.value, outcome, { handedOverAt, answeredAt: at });
     if (outcome.kind === "sent") {
       await this.#record(() => markReaction(this.#deps, dispatched.value));
-      return;
+      return "acknowledged";
     }
     if (outcome.kind === "unknown") this.#line.suspect(departure.connection);
     await this.#recordUnacknowledged(dispatched, outcome, { before, after });
+    return "unacknowledged";
   }
 
   /** Records the last acknowledgement, if it is not recorded yet. Retries for as long as the store fails. */

@@ -125,10 +125,17 @@ export function newChatsOf(plan: Plan, pacing: Pacing | null, now: number): NewC
   return { used: pacing?.newChats?.day === day ? pacing.newChats.started : 0, limit, resetsAt: endsAt };
 }
 
-/** Returns the day's count plus one, for the line's pacing row. */
-export function oneMoreChat(plan: Plan, pacing: Pacing | null, now: number): NonNullable<Pacing["newChats"]> {
+/** Returns what the line's pacing counts once the message has departed. `startsChat`: to a chat that counts as new. */
+export function countsOf(
+  before: Pacing | null,
+  { messageId, plan, startsChat, now }: { messageId: string; plan: Plan; startsChat: boolean; now: number },
+): Pick<Pacing, "departures" | "firstDepartureAt" | "newChats"> {
+  const { departures = 0, departing, firstDepartureAt = now, newChats } = before ?? {};
+  // A retry does not count: it would use up the turn that belongs to the oldest message (`next_up.ts`).
+  const counts = { departures: departures + (departing === messageId ? 0 : 1), firstDepartureAt };
+  if (!startsChat) return newChats ? { ...counts, newChats } : counts;
   const { day } = dayAt(plan.hours?.timeZone ?? "UTC", now);
-  return { day, started: (pacing?.newChats?.day === day ? pacing.newChats.started : 0) + 1 };
+  return { ...counts, newChats: { day, started: (newChats?.day === day ? newChats.started : 0) + 1 } };
 }
 
 function rampAt(firstDepartureAt: number, now: number): number {

@@ -56,12 +56,26 @@ type Flow =
 /** The message whose turn it is, and what decides when it may leave. */
 interface Turn {
   row: MessageRow;
-  connection: Connection;
+  connection: Connection | null;
   plan: Plan;
   pacing: Pacing | null;
   newChats: NewChats | null;
   now: number;
 }
+
+/** When the next step follows: at a time, Unix ms, or as soon as the runner is woken. */
+type Next = "now" | "woken" | { at: number };
+
+/** What is to be done with the message whose turn it is. */
+type Fate =
+  | { kind: "leaves"; connection: Connection }
+  /** A receipt has proved that it arrived, though its acknowledgement was lost. */
+  | { kind: "proved" }
+  | { kind: "expired" }
+  | { kind: "opted_out" }
+  /** For so long that it is prepared anew: the queue is paused, or the plan's hours have not begun. */
+  | { kind: "held"; next: Next }
+  | { kind: "waits"; next: Next };
 
 /** How many messages of an ended line fail per step. */
 const ENDING_AT_ONCE = 50;
@@ -169,9 +183,10 @@ export class Runner implements Service {
         this.#waker.looks();
         if (!recovered) await this.#departures.recover((pacing) => this.#nextUp.departing(pacing));
         recovered = true;
-        const forMs = await this.#step();
-        if (forMs > 0) await this.#departures.settle();
-        await this.#pause(forMs);
+        const next = await this.#step();
+        if (next === "now") continue;
+        await this.#departures.settle();
+        await this.#rest(next);
       } catch (error) {
         // What was written is unknown: a message may be recorded as on its way that never left.
         recovered = false;
@@ -188,10 +203,8 @@ export class Runner implements Service {
     this.#waker.end();
   }
 
-  /**
-   * Does the next step. Resolves to the milliseconds until the one after it: 0 for at once, infinity for "when woken".
-   */
-  async #step(): Promise<number> {
+  /** Does the next step. */
+  async #step(): Promise<Next> {
     const flow = this.#flow;
     if (this.#nextUp.dueAt <= this.#deps.runtime.clock.now()) this.#changed = true;
     // If the next message can follow at once, its departure's commit also records the acknowledgement.
@@ -213,62 +226,65 @@ export class Runner implements Service {
     this.#turn = null;
     if (!row) {
       this.#preparation.drop();
-      return newChats && newChats.used >= newChats.limit ? newChats.resetsAt - now : Infinity;
+      return newChats && newChats.used >= newChats.limit ? { at: newChats.resetsAt } : "woken";
     }
-    const heldMs = await this.#holdBack(row.value, { plan, connection, now });
-    if (heldMs !== null || connection === null) return heldMs ?? Infinity;
-    return await this.#takeTurn({ row, connection, plan, pacing, newChats, now });
-  }
-
-  /** Ends the message or holds it back; resolves as `#step` does. Null if the message may leave. */
-  async #holdBack(
-    message: Message,
-    { plan, connection, now }: Pick<Turn, "plan" | "now"> & { connection: Connection | null },
-  ): Promise<number | null> {
+    const turn = { row, connection, plan, pacing, newChats, now };
     const { recorder } = this.#deps;
-    if (isProved(message)) {
-      await recorder.prove(message.id);
-      return 0;
+    const fate = await this.#fateOf(turn);
+    switch (fate.kind) {
+      case "leaves":
+        return await this.#takeTurn({ ...turn, connection: fate.connection });
+      case "proved":
+        await recorder.prove(row.value.id);
+        return "now";
+      case "expired":
+        await recorder.expire(row.value.id);
+        return "now";
+      case "opted_out":
+        await recorder.drop(row.value.id, OPTED_OUT);
+        return "now";
+      case "held":
+        this.#preparation.drop();
+        return fate.next;
+      case "waits":
+        return fate.next;
     }
-    const { confirmed } = this.#deps.runtime;
-    if (message.expiresAt <= confirmed.now()) {
-      await recorder.expire(message.id);
-      return 0;
-    }
-    const hold = await this.#holdOn(message);
-    if (connection === null) return Infinity;
-    const opensAt = plan.hours === null ? now : openHours(plan.hours, now).opensAt;
-    if (hold === "paused" || opensAt > now) {
-      // Prepared anew when it may leave: that may be much later.
-      this.#preparation.drop();
-      return hold === "paused" ? Infinity : Math.min(opensAt - now, untilExpiry(message, now));
-    }
-    if (hold === "opted_out") {
-      await recorder.drop(message.id, OPTED_OUT);
-      return 0;
-    }
-    return this.#departures.restMs(now) || null;
   }
 
-  /** Has the message prepared, and sends it if its time has come; resolves as `#step` does. */
-  async #takeTurn({ row, connection, plan, pacing, newChats, now }: Turn): Promise<number> {
+  async #fateOf({ row: { value: message }, plan, connection, now }: Turn): Promise<Fate> {
+    if (isProved(message)) return { kind: "proved" };
+    if (message.expiresAt <= this.#deps.runtime.confirmed.now()) return { kind: "expired" };
+    if (connection === null) return { kind: "waits", next: "woken" };
+    const hold = await this.#holdOn(message);
+    if (hold === "paused") return { kind: "held", next: "woken" };
+    const opensAt = plan.hours === null ? now : openHours(plan.hours, now).opensAt;
+    if (opensAt > now) return { kind: "held", next: beforeExpiry(message, opensAt, now) };
+    if (hold === "opted_out") return { kind: "opted_out" };
+    const { retryAt } = this.#departures;
+    return retryAt > now ? { kind: "waits", next: { at: retryAt } } : { kind: "leaves", connection };
+  }
+
+  /** Has the message prepared, and sends it if its time has come. */
+  async #takeTurn(
+    { row, connection, plan, pacing, newChats, now }: Turn & { connection: Connection },
+  ): Promise<Next> {
     const message = row.value;
     const ready = this.#preparation.of(message, connection);
     if (!this.#changed) this.#turn = row;
     const pauseMs = nextDeparture(pacing, now, delaysOf(plan)) - now;
-    const wait = this.#preparation.untilTyped(message, { now, pauseMs, typingMs: plan.typingMs });
+    const waitMs = this.#preparation.untilTyped(message, { now, pauseMs, typingMs: plan.typingMs });
     // If the message expires first, the rest of the pause is left to prepare the next one.
-    if (wait > 0) return Math.min(wait, untilExpiry(message, now));
+    if (waitMs > 0) return beforeExpiry(message, now + waitMs, now);
     if (!ready) {
       await this.#departures.settle();
       await this.#waker.next(); // the end of the preparation wakes it
-      return 0;
+      return "now";
     }
     this.#turn = null;
     this.#preparation.drop(); // used up, or the connection holds
     if (ready.kind === "hold") {
-      this.#departures.rest(now);
-      return 0;
+      this.#departures.backOff(now);
+      return "now";
     }
     // So that it is encrypted while the commit that marks it as on its way is flushed.
     if (ready.kind === "ready") ready.leavesNext();
@@ -276,15 +292,15 @@ export class Runner implements Service {
     // A retry of the same message does not start a chat.
     const startsChat = message.id !== pacing?.departing && newChats !== null && await this.#nextUp.isNew(chat);
     const departure = { row, connection, ready, plan, startsChat };
-    await this.#departures.depart(departure, (pacing) => this.#lookAhead(departure, pacing));
+    const departed = await this.#departures.depart(departure, (pacing) => this.#lookAhead(departure, pacing));
     // The next message was chosen on the assumption of an acknowledgement. Without one, this message may have to be
     // sent again first, or others be held back as it was. One that did not depart was changed without a wake-up.
-    if (!this.#departures.isAcknowledged()) this.#changed = true;
+    if (departed !== "acknowledged") this.#changed = true;
     if (startsChat) {
       await this.#departures.settle();
       await this.#nextUp.started(chat);
     }
-    return 0;
+    return "now";
   }
 
   /** Returns whether the next message is ready to leave at once. */
@@ -331,33 +347,34 @@ export class Runner implements Service {
     return paused!.value !== null ? "paused" : optedOut.every(({ value }) => value !== null) ? "opted_out" : null;
   }
 
-  /** Fails the next waiting messages, because the link is gone; resolves as `#step` does. */
-  async #fail(error: MessageError): Promise<number> {
+  /** Fails the next waiting messages, because the link is gone. */
+  async #fail(error: MessageError): Promise<Next> {
     const ids = await this.#nextUp.first(ENDING_AT_ONCE);
     const ended = await Promise.all(ids.map((id) => this.#deps.recorder.drop(id, error)));
-    if (ids.length === 0) return Infinity;
+    if (ids.length === 0) return "woken";
     const { lineId } = this.#line;
+    const { log, clock } = this.#deps.runtime;
     const count = ended.filter(Boolean).length;
-    this.#deps.runtime.log.warn({ lineId, count, code: error.code }, "messages of a line were failed");
-    if (count > 0) return 0;
+    log.warn({ lineId, count, code: error.code }, "messages of a line were failed");
+    if (count > 0) return "now";
     // If they were cancelled in the meantime, others may wait behind them: the line is not idle yet.
     const [first] = await this.#nextUp.first(1);
-    return first === ids[0] ? TROUBLE_PAUSE_MS : 0;
+    return first === ids[0] ? { at: clock.now() + TROUBLE_PAUSE_MS } : "now";
   }
 
-  /** Waits until the time has passed, a scheduled message is due or a wake-up comes, whichever is first. */
-  async #pause(forMs: number): Promise<void> {
-    if (forMs <= 0 || this.#waker.woken || this.#stopping.signal.aborted) return;
-    const { bell, runtime } = this.#deps;
+  /** Waits until the next step, a scheduled message is due or a wake-up comes, whichever is first. */
+  async #rest(next: Exclude<Next, "now">): Promise<void> {
+    const { bell, runtime: { clock } } = this.#deps;
     // When the line's link has ended, so have its scheduled messages: nothing is due.
     const dueAt = this.#flow.kind === "ended" ? Infinity : this.#nextUp.dueAt;
-    const until = Math.min(runtime.clock.now() + forMs, dueAt);
+    const until = Math.min(next === "woken" ? Infinity : next.at, dueAt);
+    if (until <= clock.now() || this.#waker.woken || this.#stopping.signal.aborted) return;
     if (until < Infinity) bell.ringAt(LINE_TOPIC + this.#line.lineId, until);
     await this.#waker.rest(until);
   }
 }
 
-/** Returns the ms until the message expires; endless once that is over, because it then waits for the confirmed time. */
-function untilExpiry({ expiresAt }: Message, now: number): number {
-  return expiresAt > now ? expiresAt - now : Infinity;
+/** Returns the time, or when the message expires; once that is over, it waits for the confirmed time. */
+function beforeExpiry({ expiresAt }: Message, at: number, now: number): { at: number } {
+  return { at: expiresAt > now ? Math.min(at, expiresAt) : at };
 }
