@@ -17,7 +17,7 @@ import type { Clock, Runtime } from "../runtime.ts";
 import type { FileEngine, FileLock } from "../store/file_engine.ts";
 import { Change, isRow, type KeyPart, type Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
-import { withSealedContents } from "../store/layers/contents.ts";
+import { withSealedContents } from "../store/layers/sealed_contents.ts";
 import { makeSeal, type Seal, sealKey } from "../store/seal.ts";
 
 export interface DataFolder {

@@ -25,7 +25,7 @@ import {
 import { type Clock, type Runtime, sleep } from "../runtime.ts";
 import { Change, isRow, type Key, type KeyPart, type Mutation, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
-import { accountNamedBy } from "../store/layers/contents.ts";
+import { accountNamedBy } from "../store/layers/sealed_contents.ts";
 import { COMMIT_LIMITS, writeMany } from "../store/limits.ts";
 import { makeSeal, SealError, sealKey } from "../store/seal.ts";
 

@@ -5,7 +5,7 @@ export const dataKeys = {
   schemaVersion: () => key<number>("meta", "schema_version"),
   /** When the store was last probed for writes (`makeProbe`). */
   probed: () => key<number>("meta", "probed"),
-  /** The time that was confirmed last, Unix ms (`confirmed_time.ts`). */
+  /** The time that was confirmed last, Unix ms (`runtime.ts`). */
   confirmedAt: () => key<number>("meta", "confirmed_at"),
   /** When the last backup was made, Unix ms. */
   backedUpAt: () => key<number>("meta", "backed_up_at"),

@@ -9,7 +9,7 @@ import { sizeBound } from "../store/limits.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
 import { EVENT_ID, type EventName, isChatEvent, type LoggedEvent, type NewEvent, USUAL_EVENTS } from "./event.ts";
-import { plain } from "./plain.ts";
+import { plain } from "./plain_json.ts";
 
 export interface EventQuery {
   /** Id of the last event seen; null: from the oldest event kept. */

@@ -7,7 +7,7 @@ import { notFound, Problem } from "../errors.ts";
 import { type OutgoingContent, typeOf } from "../message/content.ts";
 import { ownMessage } from "../message/history/ledger.ts";
 import { assertMayChange, MAY_CHANGE_ALL, type MayChange } from "../message/proposals.ts";
-import { cancelQueued } from "../message/queued.ts";
+import { cancelQueued } from "../message/queue_changes.ts";
 import type { Message } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";

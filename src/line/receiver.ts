@@ -20,7 +20,7 @@ import { keepFile } from "../media/store.ts";
 import { chatOf } from "../message/message.ts";
 import type { OptOuts } from "../message/opt_outs.ts";
 import { keepReceipts, keepVote, receiptsOfOneCommit, type SessionName } from "../message/receipts.ts";
-import { cancelByReply } from "../message/queued.ts";
+import { cancelByReply } from "../message/queue_changes.ts";
 import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";

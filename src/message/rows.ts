@@ -106,7 +106,7 @@ export const messageKeys = {
   /** A message that waits for approval, and is neither in the queue nor in the schedule. */
   proposal: (lineId: string, messageId: string) => key<QueueRow>("proposal", lineId, messageId),
   proposalsOfLine: (lineId: string) => prefix<QueueRow>("proposal", lineId),
-  /** A waiting message that is cancelled when its chat writes (`queued.ts`). */
+  /** A waiting message that is cancelled when its chat writes (`queue_changes.ts`). */
   replyCancels: (lineId: string, chat: string, messageId: string) =>
     key<QueueRow>("reply_cancels", lineId, chat, messageId),
   replyCancelsOnLine: (lineId: string) => prefix<QueueRow>("reply_cancels", lineId),

@@ -14,7 +14,7 @@ export interface Format {
 /** Each is loaded when it is first needed. */
 export type Formats = Readonly<Record<FormatName, () => Promise<Format>>>;
 
-/** The format of the specification. Parsing and stringifying a body gives the same bytes, see `event/plain.ts`. */
+/** The format of the specification. Parsing and stringifying a body gives the same bytes, see `event/plain_json.ts`. */
 export const palomaFormat: Format = {
   bodyOf: ({ event, sessionId, sessionName, data }) =>
     Promise.resolve(JSON.stringify({ event, sessionId, sessionName, data })),

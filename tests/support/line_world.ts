@@ -12,7 +12,7 @@ import type { MediaIngest } from "../../src/media/ingest.ts";
 import type { MediaStore } from "../../src/media/store.ts";
 import { laneOf } from "../../src/line/chats.ts";
 import { Forecast } from "../../src/line/forecast.ts";
-import { Queued } from "../../src/message/queued.ts";
+import { Queued } from "../../src/message/queue_changes.ts";
 import type { OutgoingContent } from "../../src/message/content.ts";
 import type { Message } from "../../src/message/message.ts";
 import type { FetchAttachment } from "../../src/message/fetch_attachment.ts";

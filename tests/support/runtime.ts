@@ -1,7 +1,14 @@
 /** Time, chance, ids and log for tests: time moves only when told, chance is seeded, the log is kept in memory. */
 import pino from "pino";
-import { ConfirmedTime } from "../../src/confirmed_time.ts";
-import { type Clock, makeIds, type Random, type Runtime, steadyTime, systemRuntime } from "../../src/runtime.ts";
+import {
+  type Clock,
+  ConfirmedTime,
+  makeIds,
+  type Random,
+  type Runtime,
+  steadyTime,
+  systemRuntime,
+} from "../../src/runtime.ts";
 import { sealKey } from "../../src/store/seal.ts";
 
 /** The system's clock, which can be set, and the gateway's clock above it. Timers go by the time that passes. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { ConfirmedTime } from "../../src/confirmed_time.ts";
+import { ConfirmedTime } from "../../src/runtime.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -24,7 +24,6 @@ const ROOT = join(import.meta.dirname!, "..", "..");
 const house = await readHouse(ROOT);
 
 const FLOORS: Floors = [
-  ["confirmed_time.ts"],
   ["runtime.ts", "errors.ts", "shipped.ts"],
   ["base"],
   ["settings.ts"],

@@ -27,7 +27,7 @@ import { proposalsOf } from "../../message/proposals.ts";
 import { makeQuotaView } from "../../message/history/counts.ts";
 import { History } from "../../message/history/history.ts";
 import type { OptOuts } from "../../message/opt_outs.ts";
-import { Queued } from "../../message/queued.ts";
+import { Queued } from "../../message/queue_changes.ts";
 import { makeTallyOf } from "../../message/receipts.ts";
 import type { Recorder } from "../../message/record.ts";
 import { Templates } from "../../message/templates/templates.ts";

@@ -1,6 +1,6 @@
 /**
  * Rate limits: requests per minute and key, set by the plan and reported in the headers of the IETF rate limit draft
- * (new and old names); and refusals, which are delayed for a party that causes many.
+ * (new and old names); and refusals, which are delayed for a tenant that causes many.
  */
 import type { Caller } from "../../account/account.ts";
 import { Windows } from "../../base/windows.ts";
@@ -9,7 +9,7 @@ import { type Clock, sleep } from "../../runtime.ts";
 import type { ApiContext } from "../api/route.ts";
 
 const MINUTE_MS = 60_000;
-/** Refusals per party that are sent at once. */
+/** Refusals per tenant that are sent at once. */
 const FREE_REFUSALS_A_SECOND = 50;
 const REFUSAL_WAIT_MS = 500;
 const SECOND_MS = 1_000;
@@ -25,10 +25,10 @@ export function makeLimitRate(clock: Clock): LimitRate {
   return (c, { account, plan, key }) => {
     const limit = plan.requestsPerMinute;
     if (limit === null || c.env?.admitted) return;
-    const party = key?.id ?? account.id;
-    const { count } = windows.add(party);
+    const tenant = key?.id ?? account.id;
+    const { count } = windows.add(tenant);
     const remaining = Math.max(0, limit - count);
-    const reset = windows.secondsLeft(party);
+    const reset = windows.secondsLeft(tenant);
     Object.assign(c.get("headers"), {
       "ratelimit-policy": `"minute";q=${limit};w=${MINUTE_MS / 1000}`,
       "ratelimit": `"minute";r=${remaining};t=${reset}`,
@@ -44,8 +44,8 @@ export function makeLimitRate(clock: Clock): LimitRate {
   };
 }
 
-/** Resolves when a refusal may be sent to the party. */
-type HoldRefusal = (party: string) => Promise<void>;
+/** Resolves when a refusal may be sent to the tenant. */
+type HoldRefusal = (tenant: string) => Promise<void>;
 
 /**
  * Delays each refusal beyond a number per second, so that a caller that retries at once is slowed down: refusals cost
@@ -53,7 +53,7 @@ type HoldRefusal = (party: string) => Promise<void>;
  */
 export function makeHoldRefusal(clock: Clock): HoldRefusal {
   const windows = new Windows(clock, SECOND_MS);
-  return async (party) => {
-    if (windows.add(party).count > FREE_REFUSALS_A_SECOND) await sleep(clock, REFUSAL_WAIT_MS);
+  return async (tenant) => {
+    if (windows.add(tenant).count > FREE_REFUSALS_A_SECOND) await sleep(clock, REFUSAL_WAIT_MS);
   };
 }

@@ -6,7 +6,7 @@ import { OperatorError, Problem } from "../../errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import { problemDocument, problemOf } from "../api/answer.ts";
 import { isInNetworks, parseNetwork, urlHost } from "../../base/addresses.ts";
-import { makeSeats, seatsForFiles } from "./seats.ts";
+import { makeSlots, slotsForFiles } from "./slots.ts";
 import { type Answers, reachable, type Serve } from "./serve.ts";
 import { serveConnections, serveHttp } from "./serve_connections.ts";
 import { NODE_HAS_TIMEOUTS, serveNode } from "./serve_node.ts";
@@ -84,21 +84,21 @@ export async function listen(app: Answers, options: ListenOptions): Promise<List
     maxHeaderBytes: MAX_HEADER_BYTES,
     maxUnreadBytes: options.maxUnreadBytes ?? MAX_UNREAD_BYTES,
   };
-  const inAll = options.maxConnections ?? await seatsForFiles();
+  const inAll = options.maxConnections ?? await slotsForFiles();
   const proxies = (options.trustedProxies ?? []).map(parseNetwork);
-  const seats = makeSeats({
+  const slots = makeSlots({
     inAll,
     ofAddress: options.maxConnectionsPerAddress ?? Math.ceil(inAll / 2),
     isShared: (address) => isInNetworks(proxies, address),
   });
   const unreadable = (error: unknown) => unreadableAnswer(error, ids.next("req"));
   try {
-    const server = await serve(app, { host, port, clock, limits, seats, unreadable });
+    const server = await serve(app, { host, port, clock, limits, slots, unreadable });
     let stopped: Promise<void> | null = null;
     return {
       url: `http://${reachable(host)}:${server.port}`,
       port: server.port,
-      connections: () => seats.taken(),
+      connections: () => slots.taken(),
       stop: (graceMs = GRACE_MS) => stopped ??= server.stop(graceMs),
     };
   } catch (error) {

@@ -3,7 +3,7 @@ import type { Hono } from "@hono/hono";
 import { urlHost } from "../../base/addresses.ts";
 import type { Clock } from "../../runtime.ts";
 import type { ApiEnv } from "../api/route.ts";
-import type { Seats } from "./seats.ts";
+import type { Slots } from "./slots.ts";
 
 /** Answers requests. */
 export type Answers = Pick<Hono<ApiEnv>, "fetch">;
@@ -27,7 +27,7 @@ export interface ServeOptions {
   port: number;
   clock: Clock;
   limits: Limits;
-  seats: Seats;
+  slots: Slots;
   /** Returns the answer to a request that cannot be read (RequestError) or that made the app throw. */
   unreadable(error: unknown): Response;
 }

@@ -7,7 +7,7 @@ import type { IncomingMessage } from "node:http";
 import { RequestError } from "@hono/node-server";
 import { settledWithin, within } from "../../base/within.ts";
 import { sleep } from "../../runtime.ts";
-import { NO_SEAT, type Seat } from "./seats.ts";
+import { NO_SLOT, type Slot } from "./slots.ts";
 import type { Answers, HttpServer, ServeOptions } from "./serve.ts";
 
 /** `Deno.serveHttp`, which those runtimes have but newer type declarations no longer list. */
@@ -31,7 +31,7 @@ const ACCEPT_AGAIN_MS = 100;
 // deno-lint-ignore require-await -- turns what `Deno.listen` throws into a rejection
 export async function serveConnections(
   app: Answers,
-  { host, port, clock, limits, seats, unreadable }: ServeOptions,
+  { host, port, clock, limits, slots, unreadable }: ServeOptions,
 ): Promise<HttpServer> {
   const listener = Deno.listen({ hostname: host, port });
   const served = new Map<HttpConnection, Promise<void>>();
@@ -44,16 +44,16 @@ export async function serveConnections(
         const connection = await listener.accept();
         const peer = connection.remoteAddr.hostname;
         let close = () => connection.close();
-        const seat = seats.take(peer, () => close());
-        if (!seat) {
+        const slot = slots.take(peer, () => close());
+        if (!slot) {
           await turnAway(connection);
           continue;
         }
         const http = serveHttp!(connection);
         close = () => http.close();
-        const ended = answerAll(http, { peer, seat }).finally(() => {
+        const ended = answerAll(http, { peer, slot }).finally(() => {
           http.close();
-          seat.leave();
+          slot.leave();
           served.delete(http);
         });
         served.set(http, ended);
@@ -63,7 +63,7 @@ export async function serveConnections(
     }
   }
 
-  async function answerAll(http: HttpConnection, { peer, seat }: { peer: string; seat: Seat }): Promise<void> {
+  async function answerAll(http: HttpConnection, { peer, slot }: { peer: string; slot: Slot }): Promise<void> {
     for (let waitMs = limits.headersMs;; waitMs = limits.keepAliveMs) {
       // Once stopped, wait until the client closes: the last answer may still be in transit.
       if (!stopped) idle.add(http);
@@ -72,10 +72,10 @@ export async function serveConnections(
       cancel();
       idle.delete(http);
       if (!next) return;
-      seat.work();
+      slot.work();
       const answer = await answerInTime(next.request, peer);
       await next.respondWith(stopped ? last(answer) : answer).catch(() => http.close());
-      seat.rest();
+      slot.rest();
     }
   }
 
@@ -111,7 +111,7 @@ export async function serveConnections(
 }
 
 async function turnAway(connection: Deno.TcpConn): Promise<void> {
-  await connection.write(new TextEncoder().encode(NO_SEAT)).catch(() => {});
+  await connection.write(new TextEncoder().encode(NO_SLOT)).catch(() => {});
   connection.close();
 }
 

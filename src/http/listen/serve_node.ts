@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import { listenOn } from "../../base/listening.ts";
 import { makeRounds } from "../../base/single_flight.ts";
-import { NO_SEAT, type Seat } from "./seats.ts";
+import { NO_SLOT, type Slot } from "./slots.ts";
 import { type Answers, type HttpServer, reachable, type ServeOptions } from "./serve.ts";
 
 /**
@@ -22,7 +22,7 @@ export const NODE_HAS_TIMEOUTS = createServer().headersTimeout !== undefined;
  */
 export async function serveNode(
   app: Answers,
-  { host, port, clock, limits, seats, unreadable }: ServeOptions,
+  { host, port, clock, limits, slots, unreadable }: ServeOptions,
 ): Promise<HttpServer> {
   const answer = getRequestListener(app.fetch, {
     hostname: reachable(host),
@@ -38,7 +38,7 @@ export async function serveNode(
       maxHeaderSize: limits.maxHeaderBytes,
     },
   );
-  const connections = receive(server, { clock, seats, unread: makeUnread(limits.maxUnreadBytes), answer });
+  const connections = receive(server, { clock, slots, unread: makeUnread(limits.maxUnreadBytes), answer });
   const bound = await listenOn(server, { port, host });
   // A failed accept must not end the process.
   server.on("error", () => {});
@@ -62,13 +62,13 @@ export async function serveNode(
   };
 }
 
-interface Reception extends Pick<ServeOptions, "clock" | "seats"> {
+interface Reception extends Pick<ServeOptions, "clock" | "slots"> {
   unread: Unread;
   answer: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
 interface Connection {
-  seat: Seat;
+  slot: Slot;
   /** Starters of the requests whose answers are not complete yet; the first one is running. */
   asked: (() => void)[];
   /** Bytes sent to the client as of the last check, and when it was last seen reading, or had nothing to read. */
@@ -76,32 +76,32 @@ interface Connection {
   leftAt: number;
 }
 
-/** Gives each connection a seat and answers its requests one after another; returns the open connections. */
-function receive(server: Server, { clock, seats, unread, answer }: Reception): ReadonlyMap<Socket, Connection> {
+/** Gives each connection a slot and answers its requests one after another; returns the open connections. */
+function receive(server: Server, { clock, slots, unread, answer }: Reception): ReadonlyMap<Socket, Connection> {
   const connections = new Map<Socket, Connection>();
   server.on("connection", (socket: Socket) => {
-    const seat = seats.take(socket.remoteAddress ?? "", () => socket.destroy());
-    if (!seat) {
+    const slot = slots.take(socket.remoteAddress ?? "", () => socket.destroy());
+    if (!slot) {
       socket.on("error", () => {});
-      return void socket.end(NO_SEAT, () => socket.destroy());
+      return void socket.end(NO_SLOT, () => socket.destroy());
     }
-    connections.set(socket, { seat, asked: [], left: 0, leftAt: clock.now() });
+    connections.set(socket, { slot, asked: [], left: 0, leftAt: clock.now() });
     socket.once("close", () => {
       connections.delete(socket);
-      seat.leave();
+      slot.leave();
     });
   });
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     const { socket } = request;
     const connection = connections.get(socket);
     if (!connection || socket.destroyed) return;
-    const { seat, asked } = connection;
+    const { slot, asked } = connection;
     const begin = () => {
       if (socket.destroyed) return;
-      seat.work();
+      slot.work();
       // The answer is complete; now the client may take its time to read it.
       response.once("prefinish", () => {
-        seat.rest();
+        slot.rest();
         unread.wait(socket);
       });
       response.once("close", () => {

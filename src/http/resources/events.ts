@@ -4,7 +4,7 @@ import { keysOf } from "../../base/typed_keys.ts";
 import { EVENT_ID, EVENT_NAMES, type EventName } from "../../event/event.ts";
 import { envelopeSchema, EVENT_SCHEMAS } from "../../event/schema.ts";
 import { Tails } from "../../event/tail.ts";
-import { feedEventOf, FeedStream } from "./feed_stream.ts";
+import { feedEventOf, FeedStream } from "./event_stream.ts";
 import { streamAnswer } from "../api/answer.ts";
 import { type Api, ok, routesOf } from "../api/route.ts";
 import { queryInt, Timestamp } from "../api/schemas.ts";

@@ -15,7 +15,7 @@ import type { Runtime } from "../../runtime.ts";
 import { Change, type Kv, STORE_PAUSE_MS } from "../../store/kv.ts";
 import type { Connection } from "../../whatsapp/connection.ts";
 import type { SendOutcome } from "../../whatsapp/outgoing.ts";
-import { survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./attempts.ts";
+import { survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./retry_policy.ts";
 import { markReaction } from "../chat_entries.ts";
 import { keepKnown } from "../chats.ts";
 import { afterDeparture, atStart, countsOf, delaysOf, type Pacing, whileDeparting } from "./pacing.ts";

@@ -14,7 +14,7 @@ import type { Clock } from "../../runtime.ts";
 import type { Connection } from "../../whatsapp/connection.ts";
 import type { Incoming } from "../../whatsapp/incoming.ts";
 import { Chats, chatsOf, newAmong, writtenAt, wroteWithinDays } from "../chats.ts";
-import { RESTRICTED } from "./attempts.ts";
+import { RESTRICTED } from "./retry_policy.ts";
 import { newChatsOf, type Pacing } from "./pacing.ts";
 
 /**

@@ -17,7 +17,7 @@ import { type Runtime, sleep } from "../../runtime.ts";
 import { Change, type Kv } from "../../store/kv.ts";
 import type { Connection } from "../../whatsapp/connection.ts";
 import type { Outgoing, OutgoingBody, Prepared, SendOutcome } from "../../whatsapp/outgoing.ts";
-import { TROUBLE_PAUSE_MS } from "./attempts.ts";
+import { TROUBLE_PAUSE_MS } from "./retry_policy.ts";
 import { lineKeys } from "../rows.ts";
 
 /**

@@ -17,7 +17,7 @@ import type { MessageRow, Recorder } from "../../message/record.ts";
 import type { Service } from "../../base/service.ts";
 import { sleep } from "../../runtime.ts";
 import type { Bell } from "../../store/bell.ts";
-import { TROUBLE_PAUSE_MS } from "./attempts.ts";
+import { TROUBLE_PAUSE_MS } from "./retry_policy.ts";
 import { forgetChats } from "../chats.ts";
 import { Departures } from "./departures.ts";
 import { LINE_TOPIC } from "../live.ts";

@@ -6,7 +6,7 @@ import { invalid, notFound } from "../../errors.ts";
 import type { LoggedEvent } from "../../event/event.ts";
 import { fits, orderOf } from "../../event/log.ts";
 import { eventKeys } from "../../event/rows.ts";
-import { feedEventOf } from "../../http/resources/feed_stream.ts";
+import { feedEventOf } from "../../http/resources/event_stream.ts";
 import type { Parts } from "./parts.ts";
 
 /** Events that the page begins with. */

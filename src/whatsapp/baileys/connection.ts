@@ -3,7 +3,7 @@ import { type Connection, type ConnectionEvents, NetworkRefusal, PasskeyNotReque
 import type { Outgoing, Prepared } from "../outgoing.ts";
 import type { Cause } from "./incoming/cause.ts";
 import type { LineSocket } from "./socket.ts";
-import { ping } from "./vitals.ts";
+import { ping } from "./liveness.ts";
 import { shownVersion } from "./web_version.ts";
 import { type LifeOptions, type Shared, SocketLife } from "./socket_life.ts";
 
@@ -47,12 +47,12 @@ export function connectLine(shared: Shared, options: LifeOptions, events: Connec
         : Promise.resolve({ kind: "hold", detail: "The line is not connected." }),
     async allows(to) {
       const { parts } = life;
-      return parts ? await cause.own(() => parts.standing.allows(to)) : true;
+      return parts ? await cause.own(() => parts.restrictions.allows(to)) : true;
     },
     async health() {
-      const { lastFrameAt, lastReceivedAt, lastSentAt, undecryptable, versionExpiresAt } = signs.vitals;
+      const { lastFrameAt, lastReceivedAt, lastSentAt, undecryptable, versionExpiresAt } = signs.liveness;
       const [pingMs, newChats] = life.open
-        ? await Promise.all([ping(life.open.socket, shared.runtime.clock), life.open.standing.newChats()])
+        ? await Promise.all([ping(life.open.socket, shared.runtime.clock), life.open.restrictions.newChats()])
         : [null, null];
       const webVersion = shownVersion(life.parts?.version ?? shared.versions.known(), versionExpiresAt);
       return { lastFrameAt, lastReceivedAt, lastSentAt, pingMs, newChats, undecryptable, webVersion };

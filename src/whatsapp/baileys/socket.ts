@@ -39,13 +39,13 @@ import { uploadTo } from "./outgoing/media_upload.ts";
 import { makeMoves } from "./outgoing/moves.ts";
 import { takeRetryReceipts } from "./outgoing/resends.ts";
 import { Sender } from "./outgoing/sender.ts";
-import { makeStanding, type Standing } from "./outgoing/standing.ts";
+import { makeRestrictions, type Restrictions } from "./outgoing/restrictions.ts";
 import { identityOf, ownJids, ownName } from "./jids.ts";
 import { countLogin } from "./repairs/handshake.ts";
 import { quietLogger } from "./repairs/containment.ts";
 import { keepTrustedTokens } from "./repairs/isolation.ts";
 import { makeTimers } from "./timers.ts";
-import type { VitalSigns } from "./vitals.ts";
+import type { Liveness } from "./liveness.ts";
 import type { WebVersion } from "./web_version.ts";
 
 /** The library's ping interval. An answer is a frame, and a frame proves that the other end is alive. */
@@ -112,7 +112,7 @@ interface SocketOptions extends Pick<OpenOptions, "lineId" | "accountId" | "rest
   /** What the journal still holds from earlier connections. */
   left: Leftovers;
   cause: Cause;
-  vitals: VitalSigns;
+  liveness: Liveness;
 }
 
 /** What the parts need to know about their connection, and how they report to it. */
@@ -137,7 +137,7 @@ export interface LineSocket {
   inbox: Inbox;
   talk: Pick<Connection, "groups" | "contacts" | "chats">;
   pairing: Pairing;
-  standing: Standing;
+  restrictions: Restrictions;
   presence: Presence;
   backlog: Backlog;
   version: WebVersion;
@@ -146,7 +146,7 @@ export interface LineSocket {
 /** Starts to connect. */
 export function openSocket(shared: SocketGround, options: SocketOptions, owner: Owner): LineSocket {
   const { kv, seal } = shared;
-  const { lineId, auth, version, journal, left, cause, vitals, way: { proxy, mediaHost } } = options;
+  const { lineId, auth, version, journal, left, cause, liveness, way: { proxy, mediaHost } } = options;
   const { events, isOpen, isOver } = owner;
   const { clock } = shared.runtime;
   const log = shared.runtime.log.child({ lineId });
@@ -200,13 +200,13 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const named = makeUsernameWatch(told);
   const watches = [devices.watch, settings.watch, backlog.watch, files.watch, named, makeRefill(() => socket, log)];
   socket.ws.on("frame", (frame: BinaryNode | Uint8Array) => {
-    vitals.frame(frame);
+    liveness.frame(frame);
     if (frame instanceof Uint8Array) return;
     for (const watch of watches) watch(frame);
   });
 
   const recipients = makeRecipients({ socket, kv, auth, lineId, runtime });
-  const standing = makeStanding({
+  const restrictions = makeRestrictions({
     socket,
     saltOf: () => auth.get<Uint8Array>("nct-salt", SALT_ID),
     clock,
@@ -232,8 +232,8 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     auth,
     upload: uploadTo(mediaHost, socket),
     inspect: shared.inspect(options.accountId),
-    standing,
-    acknowledged: vitals.sent,
+    restrictions,
+    acknowledged: liveness.sent,
     refused: (code) => shared.encounters.note("refused", `message ${code}`),
     runtime,
     isOpen,
@@ -243,7 +243,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const parts = { socket, recipients, names, me, presence, runtime };
   const withFiles: WithFiles = proxy ? (work) => work() : files.withFiles;
   const talk = {
-    groups: makeGroups({ ...parts, cache: groups, addressing, tokenOf: standing.given }),
+    groups: makeGroups({ ...parts, cache: groups, addressing, tokenOf: restrictions.given }),
     contacts: makeContacts({ ...parts, withFiles }),
     chats: makeChats(parts),
   };
@@ -282,7 +282,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const { pairingPhone } = options;
   const link = { socket, auth, browser: BROWSER, runtime, pairingPhone };
   const pairing = new Pairing(link, linkingEvents(owner, auth, log));
-  return { socket, auth, settings, sender, recipients, inbox, talk, pairing, standing, presence, backlog, version };
+  return { socket, auth, settings, sender, recipients, inbox, talk, pairing, restrictions, presence, backlog, version };
 }
 
 /** Reports the progress of linking as events of the connection. */

@@ -21,7 +21,7 @@ import { Journal } from "./incoming/journal.ts";
 import { identityOf, ownJids } from "./jids.ts";
 import { cut, type LineSocket, openSocket, type SocketGround, type Way } from "./socket.ts";
 import { iq } from "./stanza.ts";
-import { type VitalSigns, watchVitals } from "./vitals.ts";
+import { type Liveness, watchLiveness } from "./liveness.ts";
 import type { makeWebVersions } from "./web_version.ts";
 
 /**
@@ -53,7 +53,7 @@ export type LifeOptions = OpenOptions & { previous: Promise<void>; way: Promise<
 
 export class SocketLife {
   readonly cause = makeCause();
-  readonly signs: VitalSigns;
+  readonly signs: Liveness;
   readonly #shared: Shared;
   readonly #options: LifeOptions;
   readonly #events: ConnectionEvents;
@@ -74,7 +74,7 @@ export class SocketLife {
     this.#options = options;
     this.#events = events;
     this.#log = shared.runtime.log.child({ lineId: options.lineId });
-    this.signs = watchVitals(shared.runtime.clock);
+    this.signs = watchLiveness(shared.runtime.clock);
     this.#started = this.#start().catch((error) => {
       this.#log.error({ error: errorName(error) }, "a connection could not be opened");
       const detail = error instanceof EgressError
@@ -129,17 +129,17 @@ export class SocketLife {
     const version = await this.#shared.versions.now(way.proxy);
     this.#shared.encounters.note("version", `${version.version.join(".")} (${version.source})`);
     if (this.isOver) return await auth.close();
-    const vitals = this.signs;
+    const liveness = this.signs;
     const journal = new Journal({ kv, seal, lineId }, auth, clock);
     const decryption = new Decryption({
       journal,
       auth,
       decrypted: (entry) => {
-        vitals.decrypted();
+        liveness.decrypted();
         this.#parts?.inbox.decrypted(entry);
       },
       undecrypted: (entry) => {
-        vitals.undecrypted();
+        liveness.undecrypted();
         this.#parts?.inbox.undecrypted(entry);
       },
       broken: () => this.#broken(),
@@ -160,7 +160,7 @@ export class SocketLife {
         journal,
         left,
         cause: this.cause,
-        vitals,
+        liveness,
       },
       {
         isOpen: () => this.#phase === "open",
@@ -213,7 +213,7 @@ export class SocketLife {
   }
 
   #loggedIn(parts: LineSocket): void {
-    const { auth: { creds }, inbox, settings, standing, presence } = parts;
+    const { auth: { creds }, inbox, settings, restrictions, presence } = parts;
     this.#phase = "open";
     this.#cancelWatch();
     this.#watch(parts);
@@ -222,7 +222,7 @@ export class SocketLife {
     presence.repeat();
     inbox.open();
     if (creds.myAppStateKeyId) void settings.ask();
-    void standing.loggedIn();
+    void restrictions.loggedIn();
   }
 
   /**
@@ -236,7 +236,7 @@ export class SocketLife {
       presence.look();
       backlog.look();
       void this.#writeEncounters();
-      if (clock.now() - (this.signs.vitals.lastFrameAt ?? 0) > SILENCE_MS) return this.#finish(closeReason("lost"));
+      if (clock.now() - (this.signs.liveness.lastFrameAt ?? 0) > SILENCE_MS) return this.#finish(closeReason("lost"));
       const complaint = this.signs.complaint();
       if (complaint !== null && mayComplain(this.#options.lineId)) {
         return this.#finish({ ...closeReason("lost"), detail: complaint });
@@ -269,7 +269,7 @@ export class SocketLife {
     const { kind, code } = reason;
     if (kind !== "asked") this.#shared.encounters.note("closed", code === null ? kind : `${kind} ${code}`);
     this.#parts?.pairing.stop();
-    this.#parts?.standing.end();
+    this.#parts?.restrictions.end();
     this.#parts?.sender.abandon();
     const handedOver = this.#parts?.inbox.close() ?? Promise.resolve();
     // Deferred, so that the caller of `open` has its connection by the time it receives the event.

@@ -6,7 +6,7 @@ import { dataKeys } from "../../../src/data/rows.ts";
 import { rekey, rekeyDataFolder } from "../../../src/data/rekey.ts";
 import { fitsSecret, prove } from "../../../src/data/secret_key.ts";
 import { Change, key, prefix } from "../../../src/store/kv.ts";
-import { withSealedContents } from "../../../src/store/layers/contents.ts";
+import { withSealedContents } from "../../../src/store/layers/sealed_contents.ts";
 import { makeSeal, type Seal, sealKey } from "../../../src/store/seal.ts";
 import { type ChunkedKv, withChunks } from "../../../src/store/layers/chunk.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";

@@ -15,7 +15,7 @@ import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles as engine } from "../../../src/store/deno_kv/file_engine.ts";
 import { Change, key, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { type ChunkedKv, withChunks } from "../../../src/store/layers/chunk.ts";
-import { withSealedContents } from "../../../src/store/layers/contents.ts";
+import { withSealedContents } from "../../../src/store/layers/sealed_contents.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";

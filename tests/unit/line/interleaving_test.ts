@@ -20,7 +20,7 @@ import { finishBulks, makeSweepStaged } from "../../../src/message/bulk.ts";
 import { makeQueuedCount, settleAllRefunds } from "../../../src/message/history/counts.ts";
 import { hasEnded, isProposed, type Message, PRIORITIES } from "../../../src/message/message.ts";
 import { expireMessages } from "../../../src/message/queue/across_lines.ts";
-import { Queued } from "../../../src/message/queued.ts";
+import { Queued } from "../../../src/message/queue_changes.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import type { SendCommand } from "../../../src/message/send_command.ts";

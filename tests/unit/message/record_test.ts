@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EndedStretches, StatusReader } from "../../../src/message/history/status_index.ts";
 import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../src/message/message.ts";
-import { Queued } from "../../../src/message/queued.ts";
+import { Queued } from "../../../src/message/queue_changes.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld } from "../../support/line_world.ts";

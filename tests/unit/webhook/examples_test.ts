@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { LoggedEvent } from "../../../src/event/event.ts";
-import { plain } from "../../../src/event/plain.ts";
+import { plain } from "../../../src/event/plain_json.ts";
 import { palomaFormat } from "../../../src/webhook/format.ts";
 import { makeSecret, signatureHeaders } from "../../../src/webhook/sign.ts";
 import { seededRandom } from "../../support/runtime.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { LoggedEvent } from "../../../src/event/event.ts";
-import { plain } from "../../../src/event/plain.ts";
+import { plain } from "../../../src/event/plain_json.ts";
 import type { Random } from "../../../src/runtime.ts";
 import { palomaFormat } from "../../../src/webhook/format.ts";
 import { makeSecret, signatureHeaders } from "../../../src/webhook/sign.ts";

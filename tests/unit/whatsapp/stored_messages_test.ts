@@ -13,7 +13,7 @@ import {
   keepSent,
   recall,
 } from "../../../src/whatsapp/baileys/stored_messages.ts";
-import { forwarded } from "../../../src/whatsapp/baileys/outgoing/manner.ts";
+import { forwarded } from "../../../src/whatsapp/baileys/outgoing/context_info.ts";
 import type { Incoming } from "../../../src/whatsapp/incoming.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";

@@ -18,7 +18,7 @@ import {
   single,
   Text,
 } from "./fields.ts";
-import type { Item } from "./manner.ts";
+import type { Item } from "./options.ts";
 import type { Sender } from "./sender.ts";
 import { makeContentOf, templated } from "./template.ts";
 

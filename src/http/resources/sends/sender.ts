@@ -17,7 +17,7 @@ import type { Services } from "../../api/services.ts";
 import type { Upload } from "../../body/json_upload.ts";
 import { DAY_SECONDS, type MannerFields, type SendOptions, sendTimeOf } from "./fields.ts";
 import { findUsername } from "../contacts.ts";
-import { type Item, resolve } from "./manner.ts";
+import { type Item, resolve } from "./options.ts";
 
 /** Most different usernames in one request, and look-ups under way: the network bans lines that ask too much. */
 const USERNAMES_AT_ONCE = 250;

@@ -27,7 +27,7 @@ import {
   single,
   Text,
 } from "./fields.ts";
-import { assertSeen, type Item } from "./manner.ts";
+import { assertSeen, type Item } from "./options.ts";
 import { acknowledged, makeSender, type Outgoing, type Sender } from "./sender.ts";
 import { choiceFields, choicesOf } from "./choices.ts";
 import { statusPosts } from "./status_posts.ts";

@@ -16,7 +16,7 @@ import { NetworkRefusal } from "../../connection.ts";
 import { answerOf, iq } from "../stanza.ts";
 import type { Addressing, Recipients } from "../outgoing/addressing.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
-import type { Standing } from "../outgoing/standing.ts";
+import type { Restrictions } from "../outgoing/restrictions.ts";
 import { isAddress, isOwn, numberIn, type OwnJids, usernameIn } from "../jids.ts";
 
 const INVITE_BASE = "https://chat.whatsapp.com/";
@@ -28,7 +28,7 @@ interface GroupsOptions {
   cache: GroupCache;
   recipients: Pick<Recipients, "jidsOf">;
   addressing: Pick<Addressing, "byLid" | "numberOf">;
-  tokenOf: Standing["given"];
+  tokenOf: Restrictions["given"];
   me: () => OwnJids;
   runtime: Pick<Runtime, "clock">;
 }

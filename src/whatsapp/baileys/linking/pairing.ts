@@ -31,7 +31,7 @@ import type { PasskeyRequest } from "../../connection.ts";
 import type { AuthState } from "../auth_state.ts";
 import type { Migration } from "../outgoing/addressing.ts";
 import { bytesIn, withhold } from "../stanza.ts";
-import { ping } from "../vitals.ts";
+import { ping } from "../liveness.ts";
 import { CodeLink } from "./code.ts";
 import { makeAdvSecret } from "./companion.ts";
 import { Passkey } from "./passkey.ts";

@@ -11,7 +11,7 @@ import {
   jidNormalizedUser,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import { RESTRICTED } from "./standing.ts";
+import { RESTRICTED } from "./restrictions.ts";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import { piecesOf } from "../../../base/batches.ts";

@@ -8,7 +8,7 @@ import { normalizeMessageContent, proto } from "@whiskeysockets/baileys";
 import { essence, HEAD_BYTES, isOggOpus } from "../../../base/file_types.ts";
 import { vcardText } from "../../../base/vcard.ts";
 import type { ContactCard, FileBody, MessageKey, Outgoing, OutgoingBody } from "../../outgoing.ts";
-import { forwarded, inManner, type MannerTools } from "./manner.ts";
+import { type ContextTools, forwarded, withContext } from "./context_info.ts";
 import { encryptFile } from "./media_upload.ts";
 
 /**
@@ -30,8 +30,8 @@ export class OriginalGone extends Error {
   override name = "OriginalGone";
 }
 
-/** The tools of an encoder. The signal inherited from `MannerTools` also cancels an upload. */
-export interface EncodeTools extends MannerTools {
+/** The tools of an encoder. The signal inherited from `ContextTools` also cancels an upload. */
+export interface EncodeTools extends ContextTools {
   /** JID of the chat that the message goes to. */
   chat: string;
   /** Finds a message that a line sent or received; null if it is no longer stored. Throws StoreError. */
@@ -128,7 +128,7 @@ function menuOf({ style, text, footer, options }: Extract<OutgoingBody, { kind: 
  */
 export async function encode({ body, manner = {} }: Pick<Outgoing, "body" | "manner">, tools: EncodeTools) {
   const messageContextInfo = { messageSecret: tools.runtime.random.bytes(SECRET_BYTES) };
-  const content = await inManner(await encoderOf(body)(body, tools), manner, tools);
+  const content = await withContext(await encoderOf(body)(body, tools), manner, tools);
   return proto.Message.fromObject({ ...content, messageContextInfo });
 }
 

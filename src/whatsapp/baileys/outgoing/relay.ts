@@ -28,7 +28,7 @@ import type { GroupCache } from "./group_cache.ts";
 import { asLibraryReads, marksOf, reportingToken } from "./marks.ts";
 import { UploadFailed } from "./media_upload.ts";
 import type { Moves } from "./moves.ts";
-import { RESTRICTED, type Standing } from "./standing.ts";
+import { RESTRICTED, type Restrictions } from "./restrictions.ts";
 
 /** The server acknowledges within a second. After this time, the ack is considered lost. */
 const ACK_MS = 20_000;
@@ -42,7 +42,7 @@ export interface RelayDeps {
   socket: WASocket;
   groups: GroupCache;
   devices: Pick<Devices, "forget" | "hashOf">;
-  standing: Pick<Standing, "isRestricted" | "tokenFor">;
+  restrictions: Pick<Restrictions, "isRestricted" | "tokenFor">;
   addressing: Pick<Addressing, "acknowledged" | "refused" | "numberOf">;
   moves: Moves;
   /** Called when the network has acknowledged a message. */
@@ -112,7 +112,7 @@ export class Relay {
 
   /** Throws StoreError. */
   async #stanzaOf({ jid, me, audience }: Route, id: string, content: proto.IMessage): Promise<Stanza> {
-    const { socket, groups, devices, standing, addressing } = this.#deps;
+    const { socket, groups, devices, restrictions, addressing } = this.#deps;
     const { attrs, nodes } = marksOf(content);
     const number = isLidUser(jid) ? await addressing.numberOf(jid) : jid;
     const reporting = await reportingToken(content, { id, me, to: jid });
@@ -125,7 +125,7 @@ export class Relay {
         ...(isPnUser(number) && number !== jid ? { peer_recipient_pn: number } : {}),
         ...(phash === null ? {} : { phash }),
       },
-      additionalNodes: [...await standing.tokenFor(jid), ...reporting, ...nodes],
+      additionalNodes: [...await restrictions.tokenFor(jid), ...reporting, ...nodes],
       // The account's other devices show its posts, and let the owner delete them.
       ...(audience.length > 0 ? { statusJidList: [...audience, jidNormalizedUser(lid)] } : {}),
     };
@@ -165,7 +165,7 @@ export class Relay {
   }
 
   async #outcomeOf(ack: Ack | "late", jid: string): Promise<SendOutcome> {
-    const { groups, standing, addressing, moves, acknowledged, refused } = this.#deps;
+    const { groups, restrictions, addressing, moves, acknowledged, refused } = this.#deps;
     if (ack === "late") return { kind: "unknown", detail: "The network did not acknowledge the message in time." };
     if (ack === "lost") return { kind: "unknown", detail: "The connection was lost before the acknowledgement." };
     const { error, isPartial, hasMoved } = ack;
@@ -179,7 +179,7 @@ export class Relay {
       return { kind: "sent", chat: jid };
     }
     refused(error);
-    if (error === RESTRICTED && await standing.isRestricted()) {
+    if (error === RESTRICTED && await restrictions.isRestricted()) {
       return { kind: "restricted", detail: MAY_START_NO_CHATS };
     }
     if (await addressing.refused(jid, error)) {

@@ -5,7 +5,7 @@ import { rewriteContents } from "../../../../src/data/rekey.ts";
 import { openDenoKv } from "../../../../src/store/deno_kv/deno_kv.ts";
 import { Change, key, type KeyOf, prefix } from "../../../../src/store/kv.ts";
 import type { ChunkedKv } from "../../../../src/store/layers/chunk.ts";
-import { withSealedContents } from "../../../../src/store/layers/contents.ts";
+import { withSealedContents } from "../../../../src/store/layers/sealed_contents.ts";
 import { makeSeal, SealError, sealKey } from "../../../../src/store/seal.ts";
 import { type TestRuntime, testRuntime } from "../../../support/runtime.ts";
 

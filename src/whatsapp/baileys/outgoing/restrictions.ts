@@ -1,5 +1,5 @@
 /**
- * The account's standing with the network: whether it may start new chats, and how many.
+ * The account's restrictions on the network: whether it may start new chats, and how many.
  *
  * A restricted account (the network's "reach-out time lock", error 463) may continue chats that the other side wants:
  * each has a token that the other side gave (`tctoken`). Trying other chats again makes the restriction worse. The
@@ -38,7 +38,7 @@ const TOKEN_WEEKS = 4;
 /** Maximum number of generated tokens that are cached, for the chats last written to. */
 const MOST_COLD_TOKENS = 200;
 
-interface StandingOptions {
+interface RestrictionsOptions {
   socket: Pick<WASocket, "ev" | "authState" | "fetchAccountReachoutTimelock" | "query" | "generateMessageTag"> & {
     signalRepository: { lidMapping: Pick<WASocket["signalRepository"]["lidMapping"], "getLIDForPN"> };
   };
@@ -51,9 +51,9 @@ interface StandingOptions {
   changed(restriction: Restriction | null): void;
 }
 
-export type Standing = ReturnType<typeof makeStanding>;
+export type Restrictions = ReturnType<typeof makeRestrictions>;
 
-export function makeStanding({ socket, clock, saltOf, restriction, changed }: StandingOptions) {
+export function makeRestrictions({ socket, clock, saltOf, restriction, changed }: RestrictionsOptions) {
   let present = restriction;
   let asking: Promise<boolean> | null = null;
   let cancelEnd = () => {};

@@ -1,5 +1,5 @@
 /**
- * Limits open connections, in total and per address. When all seats are taken, a new connection replaces the one that
+ * Limits open connections, in total and per address. When all slots are taken, a new connection replaces the one that
  * has been idle for longest, so that silent and slow clients give way to honest ones. If none is idle, the new one is
  * refused. Without these limits, a process at its limit of open files could neither accept a connection nor open a
  * file.
@@ -7,7 +7,7 @@
 import { readFile } from "node:fs/promises";
 import { subscriberOf } from "../../base/addresses.ts";
 
-export interface Seat {
+export interface Slot {
   /** Called when a request has begun. */
   work(): void;
   /** Called when its answer is complete: the connection is idle. */
@@ -16,7 +16,7 @@ export interface Seat {
   leave(): void;
 }
 
-interface SeatLimits {
+interface SlotLimits {
   inAll: number;
   /** Limit per address, except those for which `isShared` is true. */
   ofAddress: number;
@@ -36,7 +36,7 @@ const MOST = 10_000;
 const ALL_WHERE_UNKNOWN = 2_000;
 
 /** The raw answer to a connection that is refused. */
-export const NO_SEAT = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n" +
+export const NO_SLOT = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n" +
   "retry-after: 1\r\nconnection: close\r\n\r\n" +
   JSON.stringify({
     type: "about:blank",
@@ -47,63 +47,63 @@ export const NO_SEAT = "HTTP/1.1 503 Service Unavailable\r\ncontent-type: applic
   });
 
 /** Resolves to the process's limit of open files, less what the gateway itself needs. */
-export async function seatsForFiles(): Promise<number> {
+export async function slotsForFiles(): Promise<number> {
   const limits = await readFile("/proc/self/limits", "utf8").catch(() => "");
   const files = Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? NaN);
   if (Number.isNaN(files)) return ALL_WHERE_UNKNOWN;
   return Math.min(MOST, Math.max(FEWEST, files - KEPT_FREE));
 }
 
-export type Seats = ReturnType<typeof makeSeats>;
+export type Slots = ReturnType<typeof makeSlots>;
 
-export function makeSeats({ inAll, ofAddress, isShared }: SeatLimits) {
+export function makeSlots({ inAll, ofAddress, isShared }: SlotLimits) {
   /** Idle connections, the one that has been idle for longest first. */
   const resting = new Set<Taken>();
   const counts = new Map<string, number>();
   let taken = 0;
 
   /** Closes the longest idle connection that `fits`; false if there is none. */
-  function makeRoom(fits: (seat: Taken) => boolean): boolean {
-    for (const seat of resting) {
-      if (!fits(seat)) continue;
-      free(seat);
-      seat.close();
+  function makeRoom(fits: (slot: Taken) => boolean): boolean {
+    for (const slot of resting) {
+      if (!fits(slot)) continue;
+      free(slot);
+      slot.close();
       return true;
     }
     return false;
   }
 
   const left = new WeakSet<Taken>();
-  function free(seat: Taken): void {
-    if (left.has(seat)) return;
-    left.add(seat);
-    resting.delete(seat);
+  function free(slot: Taken): void {
+    if (left.has(slot)) return;
+    left.add(slot);
+    resting.delete(slot);
     taken--;
-    const count = counts.get(seat.address)! - 1;
-    if (count === 0) counts.delete(seat.address);
-    else counts.set(seat.address, count);
+    const count = counts.get(slot.address)! - 1;
+    if (count === 0) counts.delete(slot.address);
+    else counts.set(slot.address, count);
   }
 
   return {
-    /** Takes a seat for a connection from `peer`; null if there is none. `close` closes the connection. */
-    take(peer: string, close: () => void): Seat | null {
+    /** Takes a slot for a connection from `peer`; null if there is none. `close` closes the connection. */
+    take(peer: string, close: () => void): Slot | null {
       const address = subscriberOf(peer);
       const full = !isShared(peer) && (counts.get(address) ?? 0) >= ofAddress;
-      if (full && !makeRoom((seat) => seat.address === address)) return null;
+      if (full && !makeRoom((slot) => slot.address === address)) return null;
       if (taken >= inAll && !makeRoom(() => true)) return null;
-      const seat: Taken = { address, close };
+      const slot: Taken = { address, close };
       taken++;
       counts.set(address, (counts.get(address) ?? 0) + 1);
-      resting.add(seat);
+      resting.add(slot);
       return {
-        work: () => void resting.delete(seat),
+        work: () => void resting.delete(slot),
         rest: () => {
-          if (!left.has(seat)) resting.add(seat);
+          if (!left.has(slot)) resting.add(slot);
         },
-        leave: () => free(seat),
+        leave: () => free(slot),
       };
     },
-    /** The number of seats taken. */
+    /** The number of slots taken. */
     taken: () => taken,
   };
 }

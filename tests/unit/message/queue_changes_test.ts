@@ -8,7 +8,7 @@ import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
 import { giveBack, settleAllRefunds, settleRefunds } from "../../../src/message/history/counts.ts";
 import { utcDay } from "../../../src/account/quota.ts";
 import { expireMessages } from "../../../src/message/queue/across_lines.ts";
-import { Queued } from "../../../src/message/queued.ts";
+import { Queued } from "../../../src/message/queue_changes.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";

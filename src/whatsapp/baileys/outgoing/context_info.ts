@@ -13,7 +13,7 @@ import { encryptFile, type Upload } from "./media_upload.ts";
 /** A text does not wait longer for the upload of its preview's picture. */
 const PICTURE_WITHIN_MS = 5_000;
 
-export interface MannerTools {
+export interface ContextTools {
   /** The line's own JID as the chat addresses it. */
   me: string;
   /** Returns the addresses by which people are mentioned in the chat: known LIDs, in a group that is addressed by LID. */
@@ -29,10 +29,10 @@ export interface MannerTools {
 }
 
 /** Returns the content with its manner applied. */
-export async function inManner(
+export async function withContext(
   content: proto.IMessage,
   manner: Manner,
-  tools: MannerTools,
+  tools: ContextTools,
 ): Promise<proto.IMessage> {
   const mentions = await mentionsOf(manner, tools);
   const { field, body } = withNames(bodyOf(content), mentions.renamed);
@@ -51,13 +51,13 @@ export async function inManner(
 /** Changes of earlier messages, which stay as long as these. */
 const WITHOUT_CONTEXT = new Set(["protocolMessage", "reactionMessage"]);
 
-function timerOf({ timer }: MannerTools): proto.IContextInfo {
+function timerOf({ timer }: ContextTools): proto.IContextInfo {
   if (timer === null || timer.seconds === 0) return {};
   const { seconds: expiration, setAt } = timer;
   return { expiration, ...(setAt > 0 ? { ephemeralSettingTimestamp: setAt } : {}) };
 }
 
-async function quoteOf({ quote }: Manner, { me, original }: MannerTools): Promise<proto.IContextInfo> {
+async function quoteOf({ quote }: Manner, { me, original }: ContextTools): Promise<proto.IContextInfo> {
   if (!quote) return {};
   const { networkId, participant, fromMe, chat, text } = quote;
   const kept = await original(networkId);
@@ -68,7 +68,7 @@ async function quoteOf({ quote }: Manner, { me, original }: MannerTools): Promis
 /** A mention of everybody names nobody: the apps resolve it. `renamed`: the users that the chat knows by another name. */
 async function mentionsOf(
   { mentions }: Manner,
-  { mentioned }: MannerTools,
+  { mentioned }: ContextTools,
 ): Promise<{ context: proto.IContextInfo; renamed: Map<string, string> }> {
   if (!mentions) return { context: {}, renamed: new Map() };
   if (mentions === "all") return { context: { nonJidMentions: 1 }, renamed: new Map() };
@@ -91,7 +91,7 @@ function withNames({ field, body }: ReturnType<typeof bodyOf>, renamed: Readonly
 
 async function previewFields(
   { url, title, description, picture }: LinkPreview,
-  tools: MannerTools,
+  tools: ContextTools,
 ): Promise<proto.Message.IExtendedTextMessage> {
   return {
     matchedText: url,
@@ -104,7 +104,7 @@ async function previewFields(
 /** A small picture, which travels in the message, and the picture itself, uploaded as the apps do. */
 async function pictureFields(
   picture: Uint8Array,
-  { inspect, upload, runtime, signal }: MannerTools,
+  { inspect, upload, runtime, signal }: ContextTools,
 ): Promise<proto.Message.IExtendedTextMessage> {
   const { width, height, jpegThumbnail } = await inspect(picture, { signal }) ?? {};
   const small = jpegThumbnail ? { jpegThumbnail } : {};

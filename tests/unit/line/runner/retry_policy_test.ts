@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "../../../../src/line/runner/attempts.ts";
+import {
+  survivesCrash,
+  TROUBLE_PAUSE_MS,
+  UNACKNOWLEDGED,
+  verdictOn,
+} from "../../../../src/line/runner/retry_policy.ts";
 
 const each = (outcome: Parameters<typeof verdictOn>[0]) => [1, 2, 3].map((attempts) => verdictOn(outcome, attempts));
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { BinaryNode } from "@whiskeysockets/baileys";
-import { watchVitals } from "../../../src/whatsapp/baileys/vitals.ts";
+import { watchLiveness } from "../../../src/whatsapp/baileys/liveness.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
 const stanza = (tag: string, content?: BinaryNode[]): BinaryNode => ({ tag, attrs: {}, content });
@@ -9,7 +9,7 @@ const end = stanza("ib", [{ tag: "offline", attrs: { count: "3" } }]);
 
 Deno.test("a line that is told of messages and gets none complains, though the network answers its pings", async () => {
   const { clock } = testRuntime();
-  const signs = watchVitals(clock);
+  const signs = watchLiveness(clock);
   signs.frame(preview);
   for (let minute = 0; minute < 4; minute++) {
     await clock.advance(11_000);
@@ -28,7 +28,7 @@ Deno.test("a line that is told of messages and gets none complains, though the n
 
 Deno.test("an offline queue that never ends is complained of, one that takes its time is not", async () => {
   const { clock } = testRuntime();
-  const signs = watchVitals(clock);
+  const signs = watchLiveness(clock);
   signs.frame(preview);
   for (let second = 0; second < 590; second += 10) {
     await clock.advance(10_000);
@@ -43,7 +43,7 @@ Deno.test("an offline queue that never ends is complained of, one that takes its
 });
 
 Deno.test("twenty messages in a row that can't be read are complained of, and one that can ends it", () => {
-  const signs = watchVitals(testRuntime().clock);
+  const signs = watchLiveness(testRuntime().clock);
   for (let i = 0; i < 19; i++) signs.undecrypted();
   signs.decrypted();
   for (let i = 0; i < 19; i++) signs.undecrypted();
@@ -52,12 +52,12 @@ Deno.test("twenty messages in a row that can't be read are complained of, and on
   assert.match(signs.complaint()!, /can't be decrypted/);
   signs.decrypted();
   assert.equal(signs.complaint(), null);
-  assert.equal(signs.vitals.undecryptable, 39);
+  assert.equal(signs.liveness.undecryptable, 39);
 });
 
 Deno.test("a backlog that has come whole is over, though the network never says so", async () => {
   const { clock } = testRuntime();
-  const signs = watchVitals(clock);
+  const signs = watchLiveness(clock);
   signs.frame(preview);
   for (const offline of ["0", "1", "2"]) signs.frame({ tag: "message", attrs: { offline } });
   await clock.advance(3_600_000);

@@ -23,10 +23,10 @@ interface Vitals extends Pick<ConnectionHealth, "lastFrameAt" | "lastReceivedAt"
   versionExpiresAt: number | null;
 }
 
-export type VitalSigns = ReturnType<typeof watchVitals>;
+export type Liveness = ReturnType<typeof watchLiveness>;
 
-export function watchVitals(clock: Clock) {
-  const vitals: Vitals = {
+export function watchLiveness(clock: Clock) {
+  const liveness: Vitals = {
     lastFrameAt: null,
     lastReceivedAt: null,
     lastSentAt: null,
@@ -46,26 +46,26 @@ export function watchVitals(clock: Clock) {
   }
 
   return {
-    vitals,
+    liveness,
     frame(stanza: BinaryNode | Uint8Array): void {
-      const now = vitals.lastFrameAt = clock.now();
+      const now = liveness.lastFrameAt = clock.now();
       if (stanza instanceof Uint8Array) return;
       const { tag, attrs } = stanza;
-      if (tag === "message") vitals.lastReceivedAt = now;
+      if (tag === "message") liveness.lastReceivedAt = now;
       if (tag === "ib") {
         const preview = getBinaryNodeChild(stanza, "offline_preview");
         if (preview) announced = Number(preview.attrs.count ?? 0);
         if (preview && announced > 0) waitingSince = previewedAt = now;
         if (getBinaryNodeChild(stanza, "offline")) ended();
         const seconds = Number(getBinaryNodeChild(stanza, "client_expiration")?.attrs.t);
-        if (seconds > 0 && seconds < LATEST_S) vitals.versionExpiresAt = seconds * 1000;
+        if (seconds > 0 && seconds < LATEST_S) liveness.versionExpiresAt = seconds * 1000;
       } else if (tag !== "iq" && waitingSince !== null) waitingSince = now;
       if (attrs.offline !== undefined && --announced === 0) ended();
     },
-    sent: () => void (vitals.lastSentAt = clock.now()),
+    sent: () => void (liveness.lastSentAt = clock.now()),
     decrypted: () => void (unreadableInARow = 0),
     undecrypted(): void {
-      vitals.undecryptable++;
+      liveness.undecryptable++;
       unreadableInARow++;
     },
     /** Returns why the connection is unhealthy although it is open; null if it is healthy. */

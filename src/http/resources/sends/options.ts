@@ -2,7 +2,6 @@
  * Turns the options of a message into those that are stored: resolves references and refuses impossible options (400).
  */
 import type { YieldPoint } from "../../../base/batches.ts";
-import { keysOf } from "../../../base/typed_keys.ts";
 import { invalid } from "../../../errors.ts";
 import type { References, Referred } from "../../../line/references.ts";
 import { type OutgoingContent, typeOf } from "../../../message/content.ts";
@@ -12,14 +11,9 @@ import { isGroup } from "../../../whatsapp/chats.ts";
 import type { MannerFields } from "./fields.ts";
 
 /** Options that make no sense for a kind of message, and why. */
-const SENSELESS: Partial<Record<OutgoingContent["kind"], Partial<Record<keyof MannerFields, string>>>> = {
-  reaction: { replyTo: "is not supported for reactions", mentions: "is not supported for reactions" },
-  status: {
-    replyTo: "is for messages in a chat",
-    mentions: "is for messages in a chat",
-    typing: "is for messages in a chat",
-    cancelOnReply: "is for messages in a chat",
-  },
+const SENSELESS: { [Kind in OutgoingContent["kind"]]?: { fields: readonly (keyof MannerFields)[]; why: string } } = {
+  reaction: { fields: ["replyTo", "mentions"], why: "is not supported for reactions" },
+  status: { fields: ["replyTo", "mentions", "typing", "cancelOnReply"], why: "is for messages in a chat" },
 };
 
 export interface Item {
@@ -73,11 +67,11 @@ export async function resolve(
 function mannerOf({ to, content, manner: asked = {}, cloud, path = "" }: Item): SendManner {
   const manner: SendManner = {};
   const { mentions, viewOnce, linkPreview, typing, tags, cancelOnReply } = asked;
-  const senseless = SENSELESS[content.kind] ?? {};
-  for (const field of keysOf(senseless)) {
+  const senseless = SENSELESS[content.kind];
+  for (const field of senseless?.fields ?? []) {
     const value = asked[field];
     // An empty list or 0 requests nothing.
-    if (Array.isArray(value) ? value.length > 0 : value) throw invalid(`${path}${field}`, senseless[field]!);
+    if (Array.isArray(value) ? value.length > 0 : value) throw invalid(`${path}${field}`, senseless!.why);
   }
   if (mentions === "all" && !isGroup(to)) {
     throw invalid(`${path}mentions`, '"all" is allowed in groups only');

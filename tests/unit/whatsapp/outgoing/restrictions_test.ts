@@ -1,14 +1,14 @@
-/** What the network says of an account's standing, and what is made of it. */
+/** What the network says of an account's restrictions, and what is made of it. */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
-import { makeStanding } from "../../../../src/whatsapp/baileys/outgoing/standing.ts";
+import { makeRestrictions } from "../../../../src/whatsapp/baileys/outgoing/restrictions.ts";
 import type { Restriction } from "../../../../src/whatsapp/connection.ts";
 import { ManualClock } from "../../../support/runtime.ts";
 
 Deno.test("a restriction whose end is no time has an unknown end: it would block the line that writes it down", () => {
   const ev = new EventEmitter();
   const changes: (Restriction | null)[] = [];
-  const standing = makeStanding({
+  const restrictions = makeRestrictions({
     // deno-lint-ignore no-explicit-any -- nothing else of the socket is asked here
     socket: { ev } as any,
     clock: new ManualClock(),
@@ -19,7 +19,7 @@ Deno.test("a restriction whose end is no time has an unknown end: it would block
   const reachoutTimeLock = { isActive: true, timeEnforcementEnds: new Date(NaN), enforcementType: "DEFAULT" };
   ev.emit("connection.update", { reachoutTimeLock });
   assert.deepEqual(changes, [{ kind: "DEFAULT", until: null }]);
-  standing.end();
+  restrictions.end();
 });
 
 Deno.test("the end of a restriction that was announced to nobody is found: at the next login, and within an hour", async () => {
@@ -29,7 +29,7 @@ Deno.test("the end of a restriction that was announced to nobody is found: at th
       const clock = new ManualClock();
       const changes: (Restriction | null)[] = [];
       const answer = { isActive: true, timeEnforcementEnds: until === null ? undefined : new Date(until) };
-      const standing = makeStanding({
+      const restrictions = makeRestrictions({
         socket: {
           ev,
           fetchAccountReachoutTimelock() {
@@ -45,12 +45,12 @@ Deno.test("the end of a restriction that was announced to nobody is found: at th
         changed: (restriction) => changes.push(restriction),
       });
       answer.isActive = !isMissedOffline;
-      await standing.loggedIn();
+      await restrictions.loggedIn();
       assert.deepEqual(changes, isMissedOffline ? [null] : []);
       answer.isActive = false;
       await clock.advance(3_600_000);
       assert.deepEqual(changes, [null]);
-      standing.end();
+      restrictions.end();
     }
   }
 });
@@ -59,7 +59,7 @@ Deno.test("the network is asked for the limit of new chats at most hourly; what 
   const ev = new EventEmitter();
   const clock = new ManualClock();
   const asked: unknown[] = [];
-  const standing = makeStanding({
+  const restrictions = makeRestrictions({
     socket: {
       ev,
       generateMessageTag: () => "tag",
@@ -76,17 +76,17 @@ Deno.test("the network is asked for the limit of new chats at most hourly; what 
     restriction: null,
     changed: () => {},
   });
-  const usedOf = async () => (await standing.newChats())?.used;
+  const usedOf = async () => (await restrictions.newChats())?.used;
   assert.deepEqual([await usedOf(), await usedOf()], [1, 1]);
   assert.deepEqual(asked, [[
     { query_id: "27910975521856601" },
     { variables: { input: { type: "INDIVIDUAL_NEW_CHAT_THREAD" } } },
   ]]);
   ev.emit("message-capping.update", { total_quota: 5, used_quota: 4, cycle_end_timestamp: "1800000000" });
-  assert.deepEqual(await standing.newChats(), { used: 4, limit: 5, resetsAt: 1_800_000_000_000 });
+  assert.deepEqual(await restrictions.newChats(), { used: 4, limit: 5, resetsAt: 1_800_000_000_000 });
   await clock.advance(3_600_000);
   assert.equal(await usedOf(), 2);
   ev.emit("message-capping.update", { total_quota: 0 });
-  assert.equal(await standing.newChats(), null);
-  standing.end();
+  assert.equal(await restrictions.newChats(), null);
+  restrictions.end();
 });
