@@ -317,7 +317,8 @@ export const accountCases: readonly Case[] = [
     status: 200,
     contains: [
       /^\{"data":\{"id":"acc_\w{26}"/,
-      /"plan":\{"name":"\w+","sessions":\d+,"daily":null,"monthly":null/,
+      /"plan":\{[^}]*"name":"\w+","sessions":\d+/,
+      /"plan":\{[^}]*"daily":null,"monthly":null/,
       /"used":\{"daily":\d+,"monthly":\d+\},"remaining":\{"daily":null,"monthly":null\}/,
       '"allowedIps":[],"allowedDomains":[],"expiresAt":null',
     ],
