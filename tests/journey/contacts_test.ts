@@ -90,6 +90,7 @@ onStage("the line's own profile is read and changed", async (stage) => {
     about: "open till ten",
     picture: account.picture,
     pictureUrl: account.picture,
+    username: null,
   });
   assert.deepEqual([account.name, account.about], ["Shop", "open till ten"]);
   assert.deepEqual((await stage.api.call("GET", path)).data, after);

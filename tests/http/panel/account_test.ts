@@ -76,8 +76,8 @@ Deno.test("a list of recipients is checked by the rules of sends, and nothing is
         {
           index: 5,
           message:
-            "must be a phone number with its country code, a group JID (…@g.us), or a JID that came in an event " +
-            "(…@s.whatsapp.net, …@lid)",
+            "must be a phone number with its country code, a group JID (…@g.us), a JID that came in an event " +
+            "(…@s.whatsapp.net, …@lid), or a username after an @",
         },
         { index: 2, message: "has opted out of your messages" },
       ],
