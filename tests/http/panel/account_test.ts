@@ -75,8 +75,7 @@ Deno.test("a list of recipients is checked by the rules of sends, and nothing is
         { index: 4, message: "must be a phone number with its country code, like 447700900123" },
         {
           index: 5,
-          message:
-            "must be a phone number with its country code, a group JID (…@g.us), a JID that came in an event " +
+          message: "must be a phone number with its country code, a group JID (…@g.us), a JID that came in an event " +
             "(…@s.whatsapp.net, …@lid), or a username after an @",
         },
         { index: 2, message: "has opted out of your messages" },
