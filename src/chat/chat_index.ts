@@ -86,6 +86,12 @@ export class ChatIndex {
     return lid === null ? chat : await OpenChat.read(kv, lineId, { accountId, address, other: lid });
   }
 
+  /** Resolves to all addresses of the person that the line knows: number, LID, and those that came before. */
+  async addressesOf(line: InLine, address: string): Promise<string[]> {
+    const { record: { number, lid, parts } } = await this.open(line, { address });
+    return [number, lid, ...parts].filter((each) => each !== null);
+  }
+
   /** Resolves to the chat's record; null if there is no such chat. */
   async find(line: InLine, address: string): Promise<ChatRecord | null> {
     const { record, isNew } = await this.open(line, { address });

@@ -3,6 +3,7 @@
  * writing one of the account's words. The ledger, which every accept checks, counts them. So sends are refused from the
  * very commit that adds their recipient, and accounts without opt-outs pay nothing.
  */
+import type { ChatIndex } from "../chat/chat_index.ts";
 import { notFound } from "../errors.ts";
 import type { NewEvent } from "../event/event.ts";
 import type { EventLog } from "../event/log.ts";
@@ -28,9 +29,7 @@ interface OptOutDeps {
   recorder: Pick<Recorder, "drop">;
   /** Returns the ids of the account's lines. */
   linesOf(accountId: string): Promise<string[]>;
-  /** Return the `@lid` of a number, and the number of a `@lid`; null if the line does not know it. */
-  lidOf(lineId: string, number: string): Promise<string | null>;
-  numberOf(lineId: string, lid: string): Promise<string | null>;
+  chats: Pick<ChatIndex, "addressesOf">;
   /** Returns the account's current opt-out words. */
   wordsOf(accountId: string): Promise<readonly string[]>;
   /** Called after the commits, with the id of each line whose queue has changed. */
@@ -169,12 +168,12 @@ export class OptOuts {
     return await kv.get(messageKeys.optOut(accountId, value ?? number));
   }
 
-  /** Returns the names, number and `@lid`s, under which the account's lines may write to the person. */
+  /** Returns the names, number and `@lid`s old and new, under which the account's lines may write to the person. */
   async #chatsOf(accountId: string, number: string): Promise<string[]> {
-    const { linesOf, lidOf, numberOf } = this.#deps;
-    const otherOf = number.endsWith("@lid") ? numberOf : lidOf;
-    const others = await Promise.all((await linesOf(accountId)).map((lineId) => otherOf(lineId, number)));
-    return [...new Set([number, ...others.flatMap((other) => other === null ? [] : chatOf(other))])];
+    const { linesOf, chats } = this.#deps;
+    const lines = await linesOf(accountId);
+    const known = await Promise.all(lines.map((lineId) => chats.addressesOf({ lineId, accountId }, number)));
+    return [...new Set([number, ...known.flat()])];
   }
 }
 

@@ -42,8 +42,7 @@ export function optOutsOn(context: Context, network: Pick<Network, "lidOf" | "nu
     events,
     recorder: recorderOn(context, { kv, network }),
     linesOf: (accountId) => lineIdsOf(kv, accountId),
-    lidOf: (lineId, number) => network.lidOf(lineId, number),
-    numberOf: (lineId, lid) => network.numberOf(lineId, lid),
+    chats: new ChatIndex({ kv, network }),
     wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
     queueChanged,
   });

@@ -199,8 +199,7 @@ export class ApiWorld implements ApiStage {
       events,
       recorder,
       linesOf: (accountId) => lineIdsOf(kv, accountId),
-      lidOf: (lineId, number) => this.network.lidOf(lineId, number),
-      numberOf: (lineId, lid) => this.network.numberOf(lineId, lid),
+      chats: chatsOn(kv, this.network),
       wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
       queueChanged,
     });

@@ -112,8 +112,7 @@ export class World {
       events,
       recorder,
       linesOf: (accountId) => lineIdsOf(kv, accountId),
-      lidOf: (lineId, number) => this.network.lidOf(lineId, number),
-      numberOf: (lineId, lid) => this.network.numberOf(lineId, lid),
+      chats: chatsOn(kv, this.network),
       wordsOf: () => Promise.resolve(this.optOutWords),
       queueChanged: (lineId) => this.bell.ring(QUEUE_TOPIC + lineId),
     });

@@ -6,7 +6,7 @@ import { Recorder } from "../../../src/message/record.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { makeEventLog } from "../../../src/event/log.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
-import type { Kv } from "../../../src/store/kv.ts";
+import { Change, type Kv } from "../../../src/store/kv.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 import { aBulk, aSend, type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
@@ -24,8 +24,7 @@ function listOf(
     events: makeEventLog(kv, runtime),
     recorder: { drop: () => Promise.reject(new Error("nothing waits here")) },
     linesOf: () => Promise.resolve([]),
-    lidOf: () => Promise.resolve(null),
-    numberOf: () => Promise.resolve(null),
+    chats: { addressesOf: () => Promise.resolve([]) },
     wordsOf: () => Promise.resolve([]),
     queueChanged: () => {},
     ...others,
@@ -250,3 +249,17 @@ Deno.test("a crash after a word was heard loses nothing: given again, the number
 });
 
 const ALL = { page: 1, limit: 20 };
+
+Deno.test("who opts out under a new LID is not written to under an older one", () =>
+  withSendWorld(async (world) => {
+    const [old, lid] = ["111@lid", "222@lid"];
+    const line = { lineId: "ses_1", accountId: "acc_1" };
+    const chats = chatsOn(world.kv);
+    const change = new Change();
+    const row = { accountId: "acc_1", id: "A", timestamp: 1, author: null, type: "conversation", text: "hi" } as const;
+    await chats.append(change, line, { address: old, row, now: 1, unread: () => 1 });
+    await world.kv.commit(change);
+    await chats.note(line, old, { lid });
+    await listOf(world, { chats, linesOf: () => Promise.resolve([line.lineId]) }).add("acc_1", lid);
+    assert.deepEqual(await optedOutAmong(world.kv, "acc_1", [old, lid, NUMBER]), new Set([old, lid]));
+  }));
