@@ -3,7 +3,7 @@ import { LRUCache } from "lru-cache";
 import { eventKeys } from "./rows.ts";
 import { type Change, firstRow, type Kv } from "../store/kv.ts";
 import { atMost } from "../base/at_most.ts";
-import { Batcher } from "../base/batches.ts";
+import { Batcher } from "../base/batcher.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
 import { sizeBound } from "../store/limits.ts";
 import type { Runtime } from "../runtime.ts";

@@ -10,7 +10,7 @@
  *   has type `unknown` and `undecryptable: true`.
  * - A message that cannot be kept because of its own content is logged and dropped: a poison message never stops a line.
  */
-import { Batcher, type Settled } from "../base/batches.ts";
+import { Batcher, type Settled } from "../base/batcher.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { ChatIndex, Known } from "../chat/chat_index.ts";
 import type { EventBody, EventData } from "../event/event.ts";

@@ -10,7 +10,7 @@ import { atMost } from "../base/at_most.ts";
 import { Problem } from "../errors.ts";
 import { sleep } from "../runtime.ts";
 import { Change, type Kv, type Slot, untilCurrent } from "../store/kv.ts";
-import { Batcher, type Settled } from "../base/batches.ts";
+import { Batcher, type Settled } from "../base/batcher.ts";
 import { AcceptCommit, type AcceptOptions, Conflict, loadOfCommand } from "./accept_commit.ts";
 import {
   type Accepted,

@@ -2,7 +2,8 @@
  * The Deno KV engine (SQLite) behind the port `kv.ts`: WAL with `synchronous=FULL`, so a resolved commit is on disk.
  * `openDenoKv` opens the complete store: this engine under group commit, background throttling and chunked values.
  */
-import { type ItemLimit, piecesOf } from "../../base/batches.ts";
+import type { ItemLimit } from "../../base/batcher.ts";
+import { piecesOf } from "../../base/batches.ts";
 import { within } from "../../base/within.ts";
 import { type Clock, type Runtime, sleep } from "../../runtime.ts";
 import { makeFile, narrowExpiryIndex } from "./make_file.ts";

@@ -3,7 +3,7 @@
  * serves many concurrent writers, which more than doubles the rate of accepted sends. An engine on a server may have
  * several flushes in flight, as long as their keys do not conflict.
  */
-import { Batcher, type ItemLimit, type Settled } from "../../base/batches.ts";
+import { Batcher, type ItemLimit, type Settled } from "../../base/batcher.ts";
 import { Change, type Key, type Kv, type Mutation, nameOfKey, StoreError } from "../kv.ts";
 import { type CommitLoad, isWithin, loadOf } from "../limits.ts";
 

@@ -2,7 +2,7 @@
  * Batches reads: those that arrive while others are in flight are read together, each key once. Every result was read
  * after it was asked for, so it is as fresh as a separate `get`; under load it costs a fraction of one.
  */
-import { Batcher, type ItemLimit } from "../../base/batches.ts";
+import { Batcher, type ItemLimit } from "../../base/batcher.ts";
 import { type Key, type KeyOf, type Kv, nameOfKey, type Slot } from "../kv.ts";
 
 type SharedGet = <T>(key: KeyOf<T>) => Promise<Slot<T>>;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Batcher } from "../../../src/base/batches.ts";
+import { Batcher } from "../../../src/base/batcher.ts";
 import { ManualClock } from "../../support/runtime.ts";
 
 Deno.test("what arrives while a flush is in flight goes into the next one together, in order", async () => {

@@ -14,7 +14,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
-import { Batcher } from "../../../base/batches.ts";
+import { Batcher } from "../../../base/batcher.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import { within } from "../../../base/within.ts";
