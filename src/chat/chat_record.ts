@@ -39,10 +39,12 @@ export class OpenChat {
       places.push(await kv.get(chatKeys.place(lineId, value.same)));
     }
     const records: Row<ChatRecord>[] = [];
-    for (const { key, value } of places) {
+    for (const { key, value, version } of places) {
       if (value === null || "same" in value) continue;
       const slot = await kv.get(chatKeys.record(lineId, value.unread, value.last, String(key.at(-1))));
       if (slot.value) records.push(slot as Row<ChatRecord>);
+      // A message came between the two reads, and moved the record.
+      else if ((await kv.get(key)).version !== version) return await OpenChat.read(kv, lineId, named);
     }
     return new OpenChat(lineId, named, { places, records });
   }
