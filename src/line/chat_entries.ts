@@ -3,6 +3,7 @@ import { type ChatIndex, type InLine, type MessagePlace, reacted } from "../chat
 import { chatKeys, type ChatRow, isSent, ME, type Said } from "../chat/rows.ts";
 import { type EventBody, type EventData, isChatEvent, type LoggedEvent } from "../event/event.ts";
 import { chatOf, type Message, orderInChat } from "../message/message.ts";
+import { messageKeys } from "../message/rows.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import type { Change, Key, Kv, Slot } from "../store/kv.ts";
 import { isGroup } from "../whatsapp/chats.ts";
@@ -10,7 +11,6 @@ import type { Incoming } from "../whatsapp/incoming.ts";
 import type { Network } from "../whatsapp/network.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 import { orderOfSeen } from "./seen.ts";
-import { messageKeys } from "../message/rows.ts";
 
 interface EntriesDeps {
   kv: Kv;

@@ -5,7 +5,7 @@
 import type { ItemLimit } from "../../base/batcher.ts";
 import { piecesOf } from "../../base/batches.ts";
 import { within } from "../../base/within.ts";
-import { type Clock, type Runtime, sleep } from "../../runtime.ts";
+import type { Clock, Runtime } from "../../runtime.ts";
 import { makeFile, narrowExpiryIndex } from "./make_file.ts";
 import {
   type Change,
@@ -19,6 +19,7 @@ import {
   type Slot,
   StoreError,
 } from "../kv.ts";
+import { withBackgroundThrottle } from "../layers/background.ts";
 import { type ChunkedKv, withChunks } from "../layers/chunk.ts";
 import { withGroupCommit } from "../layers/group_commit.ts";
 import { withOrder } from "../layers/order.ts";
@@ -253,30 +254,4 @@ export function storeError(error: unknown): unknown {
   if (FULL.test(text)) return new StoreError("full", "there is no space left for the store", { cause: error });
   if (error instanceof TypeError && MISTAKE.test(text)) return error;
   return new StoreError("unavailable", `the store cannot be used: ${text}`, { cause: error });
-}
-
-/** A foreground commit this recent suggests that more will follow. */
-const LATELY_MS = 1_000;
-
-/** Honours `CommitOptions.background`. */
-export function withBackgroundThrottle(kv: Kv, { clock }: { clock: Clock }): Kv {
-  let restsUntil = -Infinity;
-  let lastOtherAt = -Infinity;
-
-  return {
-    ...kv,
-    async commit(change, options) {
-      if (!options?.background) {
-        lastOtherAt = clock.now();
-        return await kv.commit(change, options);
-      }
-      const restMs = restsUntil - clock.now();
-      if (restMs > 0) await sleep(clock, restMs);
-      const begun = clock.now();
-      const version = await kv.commit(change, options);
-      const now = clock.now();
-      if (now - lastOtherAt < LATELY_MS) restsUntil = Math.max(restsUntil, now + (now - begun));
-      return version;
-    },
-  };
 }

@@ -3,6 +3,7 @@
  * so a mark without a log says that the log was taken away after a kill, with what was committed last: the file alone
  * looks like a whole, older store.
  */
+import { existsSync } from "node:fs";
 import { exists, giveToOwner } from "../../base/files.ts";
 
 export const LOG = "-wal";
@@ -25,15 +26,6 @@ export async function mark(path: string): Promise<void> {
 
 /** Removes the mark if this close was the last one. */
 export function unmark(path: string): void {
-  if (isThere(path + LOG) || !isThere(path + MARK)) return;
+  if (existsSync(path + LOG) || !existsSync(path + MARK)) return;
   Deno.removeSync(path + MARK);
-}
-
-function isThere(path: string): boolean {
-  try {
-    Deno.statSync(path);
-    return true;
-  } catch {
-    return false;
-  }
 }

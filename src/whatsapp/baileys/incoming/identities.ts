@@ -75,7 +75,7 @@ function* namedIn(stanza: BinaryNode): Generator<[jid: string | undefined, usern
 
 function person(
   lid: unknown,
-  { ...told }: { lid?: string | undefined; username?: string | null | undefined },
+  told: { lid?: string | undefined; username?: string | null | undefined },
 ): Identity | null {
   const chat = lidIn(lid);
   const known = Object.entries(told).filter(([, value]) => value !== undefined);

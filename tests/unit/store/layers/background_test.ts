@@ -1,6 +1,6 @@
 /** Work that can wait leaves half of the store's time to others. */
 import assert from "node:assert/strict";
-import { withBackgroundThrottle } from "../../../../src/store/deno_kv/deno_kv.ts";
+import { withBackgroundThrottle } from "../../../../src/store/layers/background.ts";
 import { Change, type Kv } from "../../../../src/store/kv.ts";
 import { bytesHeld } from "../../../support/garbage.ts";
 import { testRuntime } from "../../../support/runtime.ts";
