@@ -71,6 +71,8 @@ export class Dispatcher implements Service, WebhookOwner {
     if (!this.#running) return;
     const known = this.#workers.get(webhook.id);
     if (!known) return this.#code.made() ? this.#begin(webhook) : this.taken();
+    // A sweep may have read the row before a change that has been passed on since.
+    if (webhook.updatedAt <= known.updatedAt) return;
     known.updatedAt = webhook.updatedAt;
     known.worker.update(webhook);
   }
@@ -119,10 +121,8 @@ export class Dispatcher implements Service, WebhookOwner {
     const { holder, kv } = this.#context;
     for await (const row of holder.rows()) {
       gone.delete(row.id);
-      const known = this.#workers.get(row.id);
-      if (known && row.updatedAt <= known.updatedAt) continue;
       // It may have been removed since the rows were listed.
-      if (!known && (await kv.get(WEBHOOK.keyOf(WEBHOOK.nameOf(row)))).value === null) continue;
+      if (!this.#workers.has(row.id) && (await kv.get(WEBHOOK.keyOf(WEBHOOK.nameOf(row)))).value === null) continue;
       if (!this.#code.made()) {
         await this.#code.need();
         // From the first row on: they may have changed meanwhile.

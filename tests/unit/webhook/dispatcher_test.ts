@@ -124,6 +124,18 @@ Deno.test("a receiver that is not there counts as failed attempts, and is served
   assert.equal(s.receiver.requests.length, 1);
 });
 
+Deno.test("a sweep that read the row before a rotation does not take the new secret back", async () => {
+  await using s = await webhookStage();
+  await s.world.log(textEvent(1));
+  await s.world.until(s.webhook.id, ended(1));
+  const { value: readBySweep } = await existingWebhook(s.world.kv, ACCOUNT, s.webhook.id);
+  await s.world.webhooks.rotateSecret(ACCOUNT, s.webhook.id);
+  s.world.dispatcher.changed(readBySweep);
+  await s.world.log(textEvent(2));
+  await s.world.until(s.webhook.id, ended(2));
+  assert.equal(String(s.receiver.requests[1]!.headers["webhook-signature"]).split(" ").length, 2);
+});
+
 Deno.test("a certificate of another name or of nobody known is a failed attempt; the right one delivers", async () => {
   const resolve = () => Promise.resolve(["127.0.0.1"]);
   const right = await Receiver.start(answering(200), identity("hook.test"));
