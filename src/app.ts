@@ -19,7 +19,7 @@ import {
   placeOf,
 } from "./data/data_folder.ts";
 import type { FileSeal } from "./data/sealed_file.ts";
-import { openDiskMediaStore } from "./media/disk.ts";
+import { openDiskMediaStore } from "./media/disk_store.ts";
 import { noMediaStore } from "./media/store.ts";
 import { withFairWrites } from "./media/fair_shares.ts";
 import { mediaKeys } from "./media/rows.ts";
@@ -92,7 +92,7 @@ async function elsewhere(config: Config, runtime: Runtime) {
   const { store, media } = config;
   if (store === null && media === null) return null;
   const [{ openBucket }, { filesOfBucket }, { backupShared, restoreShared }] = await Promise.all([
-    import("./media/bucket.ts"),
+    import("./media/s3.ts"),
     import("./media/bucket_store.ts"),
     import("./data/shared_backup.ts"),
   ]);
@@ -285,7 +285,7 @@ async function openMedia({ config, runtime, role = "serve" }: GatewayOptions, kv
   const { clock } = runtime;
   if (config.media !== null) {
     const [{ openBucket }, { makeBucketMediaStore }] = await Promise.all([
-      import("./media/bucket.ts"),
+      import("./media/s3.ts"),
       import("./media/bucket_store.ts"),
     ]);
     return withFairWrites(makeBucketMediaStore({ bucket: openBucket(config.media, runtime), kv, runtime }), clock);

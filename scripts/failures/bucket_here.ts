@@ -1,4 +1,4 @@
-/** A bucket in this process that answers the S3 calls of `src/media/bucket.ts`, and can break the n-th of them. */
+/** A bucket in this process that answers the S3 calls of `src/media/s3.ts`, and can break the n-th of them. */
 import { Buffer } from "node:buffer";
 import type { Calls, Fault } from "./faults.ts";
 

@@ -8,7 +8,7 @@ import { AlreadyRunning, type DataFolder, placeOf } from "../data/data_folder.ts
 import { isBackupDue } from "../data/kept_backups.ts";
 import { dataKeys } from "../data/rows.ts";
 import { LINE, lineKeys } from "../line/rows.ts";
-import { openBucket } from "../media/bucket.ts";
+import { openBucket } from "../media/s3.ts";
 import { freeBytesOf } from "../ops/disk_reserve.ts";
 import { systemClock } from "../runtime.ts";
 import { storeKeys } from "../store/layers/rows.ts";

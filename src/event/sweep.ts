@@ -3,7 +3,7 @@ import { eventKeys } from "./rows.ts";
 import { Change, type Kv, LINGER_MS } from "../store/kv.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { LoggedEvent } from "./event.ts";
-import { EVENTS_A_READ, orderOf, readAfter, removeEvents } from "./log.ts";
+import { EVENTS_A_READ, orderOf, readAfter, removeEvents } from "./event_log.ts";
 
 /** Events removed per commit, which prolongs the flush that it shares by about 1 ms. */
 const BATCH = 100;

@@ -4,7 +4,7 @@
  */
 import { Loop } from "../base/single_flight.ts";
 import type { Clock } from "../runtime.ts";
-import { type EventLog, type EventQuery, EVENTS_A_READ, fits, orderOf } from "./log.ts";
+import { type EventLog, type EventQuery, EVENTS_A_READ, fits, orderOf } from "./event_log.ts";
 
 /** Polling interval, the most that a lost wake-up costs. */
 const LOOK_EVERY_MS = 15_000;

@@ -8,7 +8,7 @@ import { type ChatIndex, type InLine, reacted } from "../chat/chat_index.ts";
 import type { OpenChat } from "../chat/chat_record.ts";
 import { type Backfill, BACKFILL_TOPIC, chatKeys, type ChatRow, isReceived, isSent } from "../chat/rows.ts";
 import { type ChatEvent, isChatEvent, type LoggedEvent } from "../event/event.ts";
-import { EVENTS_A_READ, orderOf, readAfter } from "../event/log.ts";
+import { EVENTS_A_READ, orderOf, readAfter } from "../event/event_log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { ledgerOf, messageIds, messagesOf, sequence } from "../message/history/ledger.ts";
 import { chatOf, hasEnded, type Message, orderInChat } from "../message/message.ts";

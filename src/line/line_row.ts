@@ -2,7 +2,7 @@
  * The line's row as its session writes it: by the table of transitions, and in one commit
  * with the events of the change.
  */
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import type { NewEvent } from "../event/event.ts";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../base/at_most.ts";

@@ -4,7 +4,7 @@
  * never overlap. The table in `line.ts` defines the states. A failure here never affects another line.
  */
 import PQueue from "p-queue";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import type { MessageError } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
 import type { Service } from "../base/service.ts";

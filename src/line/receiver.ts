@@ -14,7 +14,7 @@ import { Batcher, type Settled } from "../base/batcher.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import type { ChatIndex, Known } from "../chat/chat_index.ts";
 import type { EventBody, EventData } from "../event/event.ts";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
 import { keepFile } from "../media/store.ts";
 import { chatOf } from "../message/message.ts";

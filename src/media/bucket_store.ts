@@ -12,8 +12,8 @@ import type { FilesElsewhere } from "../data/shared_backup.ts";
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
-import type { Bucket, UploadedPart } from "./bucket.ts";
-import { openDiskMediaStore } from "./disk.ts";
+import type { Bucket, UploadedPart } from "./s3.ts";
+import { openDiskMediaStore } from "./disk_store.ts";
 import { mediaKeys, type ObjectRow } from "./rows.ts";
 import { measured, type MediaStore } from "./store.ts";
 

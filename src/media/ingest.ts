@@ -7,7 +7,7 @@ import type { Runtime } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";
 import { type Incoming, type IncomingMedia, MediaTrouble, MediaUnavailable } from "../whatsapp/incoming.ts";
 import { generatedFilename, safeFilename, safeMimetype } from "./filename.ts";
-import type { MediaLinks } from "./link.ts";
+import type { MediaLinks } from "./signed_link.ts";
 import type { FileRecord } from "./rows.ts";
 import type { StoredFile } from "./store.ts";
 import type { SharedMediaStore } from "./fair_shares.ts";

@@ -2,7 +2,7 @@
 import { notFound, Problem } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
-import type { MediaLinks } from "./link.ts";
+import type { MediaLinks } from "./signed_link.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { MediaStore } from "./store.ts";
 

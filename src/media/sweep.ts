@@ -1,7 +1,7 @@
 /** Cleans the media store: expired files, files above the disk limit, and files that nothing refers to. */
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, type Range, type Row } from "../store/kv.ts";
-import type { DiskMediaStore, FileOnDisk } from "./disk.ts";
+import type { DiskMediaStore, FileOnDisk } from "./disk_store.ts";
 import { type FileRecord, mediaKeys } from "./rows.ts";
 import type { DiskShares } from "./fair_shares.ts";
 import type { MediaStore } from "./store.ts";

@@ -7,7 +7,7 @@ import { charge, quotaLeft, usageAt, utcDay } from "../account/quota.ts";
 import { traceStep } from "../base/trace.ts";
 import { makeYieldPoint } from "../base/batches.ts";
 import { invalid, Problem } from "../errors.ts";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, nameOfKey, type Slot } from "../store/kv.ts";
 import {

@@ -6,7 +6,7 @@
  * bulk's row exists. What a crash leaves is removed at boot, or by a sweep if other processes may be staging bulks.
  */
 import { notFound } from "../errors.ts";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import { Change, type Kv, retryOnConflict, type Row, StoreError } from "../store/kv.ts";
 import { commitSized, loadOf } from "./send_command.ts";
 import { ledgerOf, messageIds, sequence } from "./history/ledger.ts";

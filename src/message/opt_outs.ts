@@ -6,7 +6,7 @@
 import type { ChatIndex } from "../chat/chat_index.ts";
 import { notFound } from "../errors.ts";
 import type { NewEvent } from "../event/event.ts";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import type { Clock } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";

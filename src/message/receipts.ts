@@ -5,7 +5,7 @@
  * `message.status` in the commit that keeps it (promise 4).
  */
 import type { EventBody } from "../event/event.ts";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import { type Clock, sleep } from "../runtime.ts";
 import { Change, isRow, type KeyOf, type Kv, LINGER_MS, nameOfKey, retryOnConflict, type Slot } from "../store/kv.ts";
 import type { Receipt } from "../whatsapp/incoming.ts";

@@ -4,7 +4,7 @@
  */
 import { piecesOf } from "../base/batches.ts";
 import type { ChatIndex } from "../chat/chat_index.ts";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import type { EventBody } from "../event/event.ts";
 import type { MediaStore } from "../media/store.ts";
 import type { Runtime } from "../runtime.ts";

@@ -8,7 +8,7 @@ import histogram from "prom-client/lib/histogram.js";
 import registry from "prom-client/lib/registry.js";
 import { EgressError } from "../egress/egress_error.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import { hasEnded, type Message } from "../message/message.ts";
 import type { Clock } from "../runtime.ts";
 import { StoreError } from "../store/kv.ts";

@@ -2,7 +2,7 @@
  * Messages sent, failed and received by day. They are counted from the event log, with a cursor, when somebody views
  * them, so that sending has no extra cost. Days are kept for a year, even after their events have been removed.
  */
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import { deleteRange } from "../store/delete_range.ts";
 import { Change, type Kv } from "../store/kv.ts";
 import { type DayCounts, panelKeys } from "./rows.ts";

@@ -1,7 +1,7 @@
 /** How verifications end: by the message that holds the code, or by time. Each ends once, with its event. */
 import { isSameNumber } from "../base/number_forms.ts";
 import type { EventBody } from "../event/event.ts";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import { isOfMany } from "../message/message.ts";
 import type { SessionName } from "../message/receipts.ts";
 import type { Traces } from "../whatsapp/person.ts";

@@ -4,7 +4,7 @@
  */
 import type { FairSemaphore } from "../base/fair_semaphore.ts";
 import { retry } from "../base/retry.ts";
-import { orderOf } from "../event/log.ts";
+import { orderOf } from "../event/event_log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { type Kv, STORE_PAUSE_MS } from "../store/kv.ts";

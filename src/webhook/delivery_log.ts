@@ -2,7 +2,7 @@
 import { batchesOf, yielding } from "../base/batches.ts";
 import { invalid, notFound } from "../errors.ts";
 import type { LoggedEvent } from "../event/event.ts";
-import { orderOf } from "../event/log.ts";
+import { orderOf } from "../event/event_log.ts";
 import type { Clock } from "../runtime.ts";
 import { eventKeys } from "../event/rows.ts";
 import { WEBHOOK_TOPIC, webhookKeys } from "./rows.ts";

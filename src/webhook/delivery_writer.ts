@@ -3,7 +3,7 @@
  * next, so that a busy webhook needs few commits.
  */
 import type { LoggedEvent } from "../event/event.ts";
-import { orderOf } from "../event/log.ts";
+import { orderOf } from "../event/event_log.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, LINGER_MS, STORE_PAUSE_MS } from "../store/kv.ts";

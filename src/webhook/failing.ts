@@ -1,6 +1,6 @@
 /** Reports webhooks whose target fails, and eventually switches them off. */
 import type { LoggedEvent, NewEvent } from "../event/event.ts";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";

@@ -1,6 +1,6 @@
 /** The formats of webhooks: which events they tell of, how their bodies look, and how they are signed. */
 import { EVENT_NAMES, type EventName, type LoggedEvent } from "../event/event.ts";
-import { signatureHeaders, type SignedBody } from "./sign.ts";
+import { signatureHeaders, type SignedBody } from "./signature.ts";
 
 export const FORMAT_NAMES = ["paloma", "cloud"] as const;
 export type FormatName = (typeof FORMAT_NAMES)[number];

@@ -2,7 +2,7 @@
  * A webhook's cursor over the event log: reads ahead, starts first attempts in order, tracks how far all have ended.
  */
 import type { LoggedEvent } from "../event/event.ts";
-import { type EventLog, EVENTS_A_READ, orderOf } from "../event/log.ts";
+import { type EventLog, EVENTS_A_READ, orderOf } from "../event/event_log.ts";
 import { singleFlight } from "../base/single_flight.ts";
 import type { Clock } from "../runtime.ts";
 import { sizeBound } from "../store/limits.ts";

@@ -1,7 +1,7 @@
 /** Retention of deliveries, and what becomes of them when their events are removed. */
 import { piecesOf } from "../base/batches.ts";
 import type { LoggedEvent } from "../event/event.ts";
-import { orderOf } from "../event/log.ts";
+import { orderOf } from "../event/event_log.ts";
 import type { Runtime } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { deleteKeys, deleteRange } from "../store/delete_range.ts";

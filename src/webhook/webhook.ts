@@ -1,6 +1,6 @@
 /** Webhooks and deliveries, and which events go to a webhook. */
 import type { EventName, LoggedEvent } from "../event/event.ts";
-import { orderOf } from "../event/log.ts";
+import { orderOf } from "../event/event_log.ts";
 import type { Seal } from "../store/seal.ts";
 import { isGroup } from "../whatsapp/chats.ts";
 import { type FormatName, tells } from "./format.ts";

@@ -2,7 +2,7 @@
 import { invalid, notFound } from "../errors.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
 import { EVENT_NAMES, type EventName, USUAL_EVENTS } from "../event/event.ts";
-import type { EventLog } from "../event/log.ts";
+import type { EventLog } from "../event/event_log.ts";
 import { eventKeys } from "../event/rows.ts";
 import type { Claims } from "../cluster/holder.ts";
 import type { Runtime } from "../runtime.ts";
@@ -12,7 +12,7 @@ import type { Seal } from "../store/seal.ts";
 import type { WebhookOwner } from "./dispatcher.ts";
 import { EVENTS_OF, type FormatName } from "./format.ts";
 import { purgeWebhook } from "./sweep.ts";
-import { makeSecret } from "./sign.ts";
+import { makeSecret } from "./signature.ts";
 import type { Target } from "./target.ts";
 import { changedAt, type ShownWebhook, shownWebhook, type Webhook, type WebhookRow } from "./webhook.ts";
 

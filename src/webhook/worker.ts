@@ -8,7 +8,7 @@
  *   a time, in the order of the log. Later events may overtake a retry. Ids sort in the order of the log.
  * - Delivery is at least once: an attempt whose outcome was not written before a crash is repeated under the same id.
  */
-import { orderOf } from "../event/log.ts";
+import { orderOf } from "../event/event_log.ts";
 import { retry } from "../base/retry.ts";
 import type { Service } from "../base/service.ts";
 import { WEBHOOK_TOPIC, webhookKeys } from "./rows.ts";

@@ -1,6 +1,6 @@
 /** The disk of the data is full; with the bell ringing, `scripts/checks/full_disk.ts` does the same for a minute. */
 import assert from "node:assert/strict";
-import { openDiskMediaStore } from "../../src/media/disk.ts";
+import { openDiskMediaStore } from "../../src/media/disk_store.ts";
 import { DiskShares } from "../../src/media/fair_shares.ts";
 import { keepFile } from "../../src/media/store.ts";
 import { sweepMedia } from "../../src/media/sweep.ts";

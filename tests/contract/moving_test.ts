@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { dataFolder } from "../../src/app.ts";
 import { type Config, readConfig } from "../../src/config.ts";
-import { openBucket } from "../../src/media/bucket.ts";
+import { openBucket } from "../../src/media/s3.ts";
 import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
-import { openDiskMediaStore } from "../../src/media/disk.ts";
+import { openDiskMediaStore } from "../../src/media/disk_store.ts";
 import { mediaKeys } from "../../src/media/rows.ts";
 import { Change } from "../../src/store/kv.ts";
 import { denoKvProgram, startDenoKv, TOKEN } from "../support/denokv.ts";

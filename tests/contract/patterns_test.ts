@@ -22,7 +22,7 @@ const LIMITS = { timeout: null, incubationTimeout: null, attackTimeout: null };
 
 /** Patterns that are put together while the program runs: of constants, or of what is checked beside them. */
 const PUT_TOGETHER = [
-  "event/log.ts",
+  "event/event_log.ts",
   "http/api/schemas.ts",
   "http/app.ts",
   "http/docs/web/colours.js",

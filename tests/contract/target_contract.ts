@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Problem } from "../../src/errors.ts";
 import type { LoggedEvent } from "../../src/event/event.ts";
 import { palomaFormat } from "../../src/webhook/format.ts";
-import { signatureHeaders } from "../../src/webhook/sign.ts";
+import { signatureHeaders } from "../../src/webhook/signature.ts";
 import { SealError } from "../../src/store/seal.ts";
 import { type AttemptOutcome, type Handover, RETRY_AFTER_MAX_MS, type Target } from "../../src/webhook/target.ts";
 

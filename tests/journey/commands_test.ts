@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { httpClient, type Json } from "../../src/cli/client.ts";
-import { openDiskMediaStore } from "../../src/media/disk.ts";
+import { openDiskMediaStore } from "../../src/media/disk_store.ts";
 import { freePort } from "../support/free_port.ts";
 import { runCommand, tryCommand } from "../support/gateway_process.ts";
 import { HAS_TERMINAL, onTerminal } from "../support/pseudo_terminal.ts";

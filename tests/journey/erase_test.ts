@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { dataFolder } from "../../src/app.ts";
 import type { Json } from "../../src/cli/client.ts";
 import { readConfig } from "../../src/config.ts";
-import { openBucket } from "../../src/media/bucket.ts";
+import { openBucket } from "../../src/media/s3.ts";
 import { systemClock, systemRuntime } from "../../src/runtime.ts";
 import { runCommand } from "../support/gateway_process.ts";
 import { testRuntime } from "../support/runtime.ts";

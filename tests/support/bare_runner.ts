@@ -1,7 +1,7 @@
 /** The product's runner of a line on a fake network, without the session that is around it. */
 import { chatsOn } from "./chats.ts";
 import type { Plan } from "../../src/account/plan.ts";
-import { makeEventLog } from "../../src/event/log.ts";
+import { makeEventLog } from "../../src/event/event_log.ts";
 import { Runner } from "../../src/line/runner/runner.ts";
 import { Recorder } from "../../src/message/record.ts";
 import type { Runtime } from "../../src/runtime.ts";

@@ -6,7 +6,7 @@ import { lineIdsOf } from "../../src/line/account_lines.ts";
 import { makeSessionNames } from "../../src/line/line_row.ts";
 import { LINE, lineKeys } from "../../src/line/rows.ts";
 import { type Ledger, messageKeys } from "../../src/message/rows.ts";
-import { makeEventLog } from "../../src/event/log.ts";
+import { makeEventLog } from "../../src/event/event_log.ts";
 import type { EventName, LoggedEvent } from "../../src/event/event.ts";
 import type { MediaIngest } from "../../src/media/ingest.ts";
 import type { MediaStore } from "../../src/media/store.ts";

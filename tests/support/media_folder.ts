@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { dataFolder } from "../../src/app.ts";
 import { type BucketConfig, readConfig } from "../../src/config.ts";
-import { openBucket } from "../../src/media/bucket.ts";
+import { openBucket } from "../../src/media/s3.ts";
 import { mediaKeys } from "../../src/media/rows.ts";
 import type { Environment } from "./gateway_process.ts";
 import { silentRuntime } from "./runtime.ts";

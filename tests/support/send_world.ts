@@ -10,7 +10,7 @@ import type { Message } from "../../src/message/message.ts";
 import { dequeue } from "../../src/message/queue/place.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import type { SendCommand } from "../../src/message/send_command.ts";
-import { makeEventLog } from "../../src/event/log.ts";
+import { makeEventLog } from "../../src/event/event_log.ts";
 import { History } from "../../src/message/history/history.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { lineKeys } from "../../src/line/rows.ts";

@@ -3,7 +3,7 @@ import type { Resolve } from "../../src/egress/resolve.ts";
 import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
 import { readAllowList } from "../../src/egress/vetting.ts";
 import type { NewEvent } from "../../src/event/event.ts";
-import { type EventLog, makeEventLog } from "../../src/event/log.ts";
+import { type EventLog, makeEventLog } from "../../src/event/event_log.ts";
 import { Change } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { soleHolder } from "../../src/cluster/holder.ts";

@@ -154,7 +154,7 @@ Deno.test("a planted upward import, circle or engine is found", () => {
       ["store/up.ts", 'import { makeLines } from "../line/lines.ts";', "store/up.ts imports line/lines.ts"],
       ["store/up.ts", 'import type { Line } from "../line/line.ts";', "store/up.ts imports line/line.ts"],
       ["event/up.ts", 'const late = await import("../app.ts");', "event/up.ts imports app.ts"],
-      ["line/over.ts", 'export * from "../webhook/sign.ts";', "line/over.ts imports webhook/sign.ts"],
+      ["line/over.ts", 'export * from "../webhook/signature.ts";', "line/over.ts imports webhook/signature.ts"],
       ["attic/new.ts", "", "attic/new.ts has no floor"],
     ] as const
   ) assert.ok(upwardImports(planted(path, code), FLOORS).includes(says), says);

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, Recipient } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { ofSession } from "./network.ts";
+import { ofSession } from "./network_queries.ts";
 
 const ofChat = { ...ofSession, params: ofSession.params.extend({ chat: Recipient }) };
 

@@ -5,7 +5,7 @@ import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, PhoneNumber, Username } from "../api/schemas.ts";
 import type { LiveConnection } from "../../line/live.ts";
 import type { Services } from "../api/services.ts";
-import { changes, Jpeg, jpegOf, kept, keptAnswer, ofSession } from "./network.ts";
+import { changes, Jpeg, jpegOf, kept, keptAnswer, ofSession } from "./network_queries.ts";
 
 /** How long answers of the network are cached. */
 const CARD_MAX_AGE_MS = 10 * 60_000;

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { Problem } from "../../errors.ts";
 import type { LoggedEvent } from "../../event/event.ts";
-import type { EventLog, EventQuery } from "../../event/log.ts";
+import type { EventLog, EventQuery } from "../../event/event_log.ts";
 import type { Tails } from "../../event/tail.ts";
 import { isoTime } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";

@@ -4,7 +4,7 @@ import { type Api, ok, routesOf } from "../api/route.ts";
 import { data, GroupJid } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { forgetGroup, MemberResult, memberResultOf, people } from "./groups.ts";
-import { kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
+import { kept, keptAnswer, ofGroup, ofSession } from "./network_queries.ts";
 
 const MAX_AGE_MS = 15_000;
 /** Most participants in one request to the network. */

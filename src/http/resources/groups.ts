@@ -9,7 +9,7 @@ import type {
 import { type Api, created, ok, routesOf } from "../api/route.ts";
 import { data, GroupJid, isoTime, Person, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { changes, Jpeg, jpegOf, kept, keptAnswer, ofGroup, ofSession } from "./network.ts";
+import { changes, Jpeg, jpegOf, kept, keptAnswer, ofGroup, ofSession } from "./network_queries.ts";
 import { MessageReference } from "./sends/fields.ts";
 
 /** How long answers of the network are cached. Changes of groups invalidate them. */

@@ -8,7 +8,7 @@ import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, routesOf } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { given } from "./network.ts";
+import { given } from "./network_queries.ts";
 
 const EventNames = z.array(z.enum(EVENT_NAMES).openapi("EventName"));
 

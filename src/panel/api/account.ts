@@ -4,7 +4,7 @@ import { z } from "zod";
 import { type Account, ipAllowed, parseAllowedDomains, parseAllowedIps } from "../../account/account.ts";
 import { invalid, notFound } from "../../errors.ts";
 import type { LoggedEvent } from "../../event/event.ts";
-import { fits, orderOf } from "../../event/log.ts";
+import { fits, orderOf } from "../../event/event_log.ts";
 import { eventKeys } from "../../event/rows.ts";
 import { feedEventOf } from "../../http/resources/event_stream.ts";
 import type { Parts } from "./parts.ts";

@@ -58,7 +58,7 @@ export const networkKeys = {
   waReceived: (lineId: string, networkId: string) => key<Uint8Array>("wa", lineId, "received", networkId),
   /** The JID that the network gave for a number, and when. Not sealed. */
   waRecipient: (lineId: string, number: string) => key<{ jid: string; at: number }>("wa", lineId, "recipient", number),
-  /** How long messages of a 1:1 chat stay (`timers.ts`). Not sealed. */
+  /** How long messages of a 1:1 chat stay (`disappearing.ts`). Not sealed. */
   waTimer: (lineId: string, chat: string) => key<Timer>("wa", lineId, "timer", chat),
   /**
    * Index of expiring rows by the UTC day (days since 1970) on which the sweep may delete them. Outside the line's

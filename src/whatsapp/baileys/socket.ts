@@ -19,14 +19,14 @@ import { makePresence, type Presence } from "./chats/presence.ts";
 import { closeReason, codeExpired, codeRefused, distrustOf } from "./close_reason.ts";
 import { announceNames, type Backlog, makeBacklog, makeRefill } from "./repairs/upkeep.ts";
 import { type Cause, reportRefusals } from "./incoming/cause.ts";
-import { SALT_ID } from "./incoming/history.ts";
+import { SALT_ID } from "./incoming/history_sync.ts";
 import { makeUsernameWatch } from "./incoming/identities.ts";
 import type { Alone, Inbox } from "./incoming/inbox.ts";
 import type { Decryption } from "./incoming/decryption.ts";
 import type { Journal, Leftovers } from "./incoming/journal.ts";
 import { findStored, sentIn } from "./stored_messages.ts";
 import { takeIncoming } from "./incoming/receiving.ts";
-import { makeFileFilter, makeSettings, type Settings, type WithFiles } from "./incoming/settings.ts";
+import { makeFileFilter, makeSettings, type Settings, type WithFiles } from "./incoming/app_state.ts";
 import { type CountStray, takeStrays } from "./incoming/stanzas.ts";
 import { CodeExpired, CodeRefused } from "./linking/code.ts";
 import { Pairing, type PairingEvents } from "./linking/pairing.ts";
@@ -44,7 +44,7 @@ import { identityOf, ownJids, ownName } from "./jids.ts";
 import { countLogin } from "./repairs/handshake.ts";
 import { quietLogger } from "./repairs/containment.ts";
 import { keepTrustedTokens } from "./repairs/isolation.ts";
-import { makeTimers } from "./timers.ts";
+import { makeDisappearingTimers } from "./disappearing.ts";
 import type { Liveness } from "./liveness.ts";
 import type { WebVersion } from "./web_version.ts";
 
@@ -221,7 +221,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     lineId,
     addressing,
     moves,
-    timers: makeTimers(line),
+    timers: makeDisappearingTimers(line),
     source: (of) => findStored({ kv, seal, lineId: of.lineId }, of.networkId),
     socket,
     recipients,

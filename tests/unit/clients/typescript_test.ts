@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { makeSecret, signatureHeaders } from "../../../src/webhook/sign.ts";
+import { makeSecret, signatureHeaders } from "../../../src/webhook/signature.ts";
 import { systemRandom } from "../../../src/runtime.ts";
 import {
   EventGapError,

@@ -9,7 +9,7 @@ import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { Change, key, type Kv, prefix } from "../../../src/store/kv.ts";
 import { migrate, type Migration } from "../../../src/data/migrate.ts";
 import { testRuntime } from "../../support/runtime.ts";

@@ -7,7 +7,7 @@ import { begin, isBegun, pathsOf } from "../../../src/data/data_folder.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
 import { prove } from "../../../src/data/secret_key.ts";
 import { backupShared, type FilesElsewhere, restoreShared } from "../../../src/data/shared_backup.ts";
-import type { Bucket } from "../../../src/media/bucket.ts";
+import type { Bucket } from "../../../src/media/s3.ts";
 import { filesOfBucket } from "../../../src/media/bucket_store.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { systemRuntime } from "../../../src/runtime.ts";

@@ -4,7 +4,7 @@ import { testBell } from "../../support/bell.ts";
 import { erasePeople } from "../../../src/erasure/erase.ts";
 import { Erasures } from "../../../src/erasure/erasures.ts";
 import { erasureKeys } from "../../../src/erasure/rows.ts";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
 import type { Message } from "../../../src/message/message.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { NewEvent } from "../../../src/event/event.ts";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { Tails } from "../../../src/event/tail.ts";
 import { Change, type Kv, type Range } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";

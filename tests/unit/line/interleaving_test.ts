@@ -8,7 +8,7 @@ import assert from "node:assert/strict";
 import type { Caller } from "../../../src/account/account.ts";
 import { Idempotency } from "../../../src/account/idempotency.ts";
 import { Problem } from "../../../src/errors.ts";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { Amendments } from "../../../src/line/amendments.ts";
 import { keepHeard, laneOf } from "../../../src/line/chats.ts";

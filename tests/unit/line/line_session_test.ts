@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { chatsOn } from "../../support/chats.ts";
 import type { EventData } from "../../../src/event/event.ts";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { type Key, StoreError } from "../../../src/store/kv.ts";
 import type { CloseReason } from "../../../src/whatsapp/connection.ts";

@@ -5,7 +5,7 @@ import { Buffer } from "node:buffer";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
 import { serialize } from "node:v8";
 import type { LoggedEvent } from "../../../src/event/event.ts";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { sweepSurplus } from "../../../src/event/sweep.ts";
 import { forgetReceived } from "../../../src/line/chat_entries.ts";
 import { Receiver, type ReceiverDeps } from "../../../src/line/receiver.ts";

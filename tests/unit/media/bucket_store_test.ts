@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { exists } from "../../../src/base/files.ts";
-import { type Bucket, openBucket } from "../../../src/media/bucket.ts";
+import { type Bucket, openBucket } from "../../../src/media/s3.ts";
 import { makeBucketMediaStore } from "../../../src/media/bucket_store.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { Receiver } from "../../support/receiver.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { Problem } from "../../../src/errors.ts";
-import { openDiskMediaStore } from "../../../src/media/disk.ts";
+import { openDiskMediaStore } from "../../../src/media/disk_store.ts";
 import { DiskShares } from "../../../src/media/fair_shares.ts";
 import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { optedOutAmong, OptOuts } from "../../../src/message/opt_outs.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { plainIncoming } from "../../support/incoming.ts";

@@ -10,7 +10,7 @@ import { utcDay } from "../../../src/account/quota.ts";
 import { expireMessages } from "../../../src/message/queue/across_lines.ts";
 import { Queued } from "../../../src/message/queue_changes.ts";
 import { Recorder } from "../../../src/message/record.ts";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { aBulk, aSend, sendWorld, withSendWorld } from "../../support/send_world.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { panelKeys } from "../../../src/panel/rows.ts";
 import { makeUsage } from "../../../src/panel/usage.ts";
 import { Change } from "../../../src/store/kv.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readConfig } from "../../../src/config.ts";
 import { openDataFolder } from "../../../src/data/data_folder.ts";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { withFairWrites } from "../../../src/media/fair_shares.ts";
 import { noMediaStore } from "../../../src/media/store.ts";

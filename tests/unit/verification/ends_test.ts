@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { makeEventLog } from "../../../src/event/log.ts";
+import { makeEventLog } from "../../../src/event/event_log.ts";
 import type { Incoming } from "../../../src/whatsapp/incoming.ts";
 import { sweepVerifications } from "../../../src/verification/ends.ts";
 import { verificationKeys } from "../../../src/verification/rows.ts";

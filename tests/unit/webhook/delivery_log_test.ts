@@ -1,7 +1,7 @@
 /** Long delivery logs against the limits of the real engine. */
 import assert from "node:assert/strict";
 import type { LoggedEvent } from "../../../src/event/event.ts";
-import { makeEventLog, orderOf } from "../../../src/event/log.ts";
+import { makeEventLog, orderOf } from "../../../src/event/event_log.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { EventLog } from "../../../src/event/log.ts";
+import type { EventLog } from "../../../src/event/event_log.ts";
 import type { LoggedEvent } from "../../../src/event/event.ts";
 import type { Change, CommitOptions, Kv } from "../../../src/store/kv.ts";
 import { makeDeliveryWriter } from "../../../src/webhook/delivery_writer.ts";

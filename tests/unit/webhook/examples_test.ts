@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { LoggedEvent } from "../../../src/event/event.ts";
 import { plain } from "../../../src/event/plain_json.ts";
 import { palomaFormat } from "../../../src/webhook/format.ts";
-import { makeSecret, signatureHeaders } from "../../../src/webhook/sign.ts";
+import { makeSecret, signatureHeaders } from "../../../src/webhook/signature.ts";
 import { seededRandom } from "../../support/runtime.ts";
 
 const GUIDE = Deno.readTextFileSync(new URL("../../../docs/webhooks.md", import.meta.url));

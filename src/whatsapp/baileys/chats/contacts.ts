@@ -20,7 +20,7 @@ import type { Incoming } from "../../incoming.ts";
 import { NetworkRefusal } from "../../connection.ts";
 import { answerOf, childrenOf, iq, usersIn, usync } from "../stanza.ts";
 import { numberIn, type OwnJids } from "../jids.ts";
-import type { WithFiles } from "../incoming/settings.ts";
+import type { WithFiles } from "../incoming/app_state.ts";
 import type { Recipients } from "../outgoing/addressing.ts";
 import { pictureQuery } from "./groups.ts";
 import type { Presence } from "./presence.ts";

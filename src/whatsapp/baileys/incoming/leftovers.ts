@@ -17,7 +17,7 @@ import { mayBeOf } from "./inbox.ts";
 import { Journal, MOST_ATTEMPTS } from "./journal.ts";
 import type { MediaHost } from "../media_host.ts";
 import { keptPhoneOf } from "./numbers.ts";
-import { findOriginal } from "./sealed.ts";
+import { findOriginal } from "./message_secret.ts";
 
 interface LeftoversOptions extends LineRows {
   runtime: Pick<Runtime, "clock" | "log">;

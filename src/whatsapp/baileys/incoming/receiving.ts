@@ -15,14 +15,14 @@ import type { GroupCache } from "../outgoing/group_cache.ts";
 import type { Moves } from "../outgoing/moves.ts";
 import type { LineRows } from "../rows.ts";
 import type { Cause } from "./cause.ts";
-import { takeHistory } from "./history.ts";
+import { takeHistory } from "./history_sync.ts";
 import { type Alone, type Inbox, makeInbox } from "./inbox.ts";
 import type { Journal, JournalEntry, Leftovers, UndecryptedEntry } from "./journal.ts";
 import { incomingMedia } from "./media.ts";
 import { takeNotices } from "./notices.ts";
 import { makePhoneOf, type PhoneOf } from "./numbers.ts";
-import { makeTimers } from "../timers.ts";
-import { findOriginal } from "./sealed.ts";
+import { makeDisappearingTimers } from "../disappearing.ts";
+import { findOriginal } from "./message_secret.ts";
 import { takeReceipts } from "./receipts.ts";
 
 /** Short, because the chat waits for the answer. */
@@ -81,7 +81,7 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
       },
       clock,
       findOriginal: (networkId) => findOriginal(options, networkId),
-      timer: makeTimers(options).learn,
+      timer: makeDisappearingTimers(options).learn,
       phoneOf,
       isLost: async (networkId) => inbox.waitsFor(networkId) || await journal.wasUndecrypted(networkId),
       isAdmin,

@@ -17,12 +17,12 @@ import { encode, type EncodeTools } from "./encode.ts";
 import type { Upload } from "./media_upload.ts";
 import { OFFLINE, Relay, type RelayDeps, unsent } from "./relay.ts";
 import { keepSent } from "../stored_messages.ts";
-import type { Timers } from "../timers.ts";
+import type { DisappearingTimers } from "../disappearing.ts";
 
 interface SenderDeps extends RelayDeps {
   recipients: Recipients;
   addressing: Addressing;
-  timers: Pick<Timers, "of">;
+  timers: Pick<DisappearingTimers, "of">;
   devices: Pick<Devices, "forget" | "hashOf" | "isKeyless">;
   seal: Seal;
   ahead: Pick<Ahead, "encrypt">;

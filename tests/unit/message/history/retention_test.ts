@@ -1,6 +1,6 @@
 /** How long messages are kept: what goes, what stays, and that pages and totals are right throughout. */
 import assert from "node:assert/strict";
-import { makeEventLog } from "../../../../src/event/log.ts";
+import { makeEventLog } from "../../../../src/event/event_log.ts";
 import { countEnd, finishBulks } from "../../../../src/message/bulk.ts";
 import { moveStatus } from "../../../../src/message/history/status_index.ts";
 import { removeHistory, sweepHistory } from "../../../../src/message/history/retention.ts";

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import type { WAMessage } from "@whiskeysockets/baileys";
-import { openDiskMediaStore } from "../../../../src/media/disk.ts";
+import { openDiskMediaStore } from "../../../../src/media/disk_store.ts";
 import { makeMediaIngest } from "../../../../src/media/ingest.ts";
 import { withFairWrites } from "../../../../src/media/fair_shares.ts";
 import type { Clock } from "../../../../src/runtime.ts";

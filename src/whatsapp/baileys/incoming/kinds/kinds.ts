@@ -7,7 +7,7 @@ import * as companies from "./companies.ts";
 import * as people from "./people.ts";
 import { file, plain, type Said, targetOf } from "./said.ts";
 
-/** A message whose sealed parts are opened (`sealed.ts`). */
+/** A message whose sealed parts are opened (`message_secret.ts`). */
 export interface Message extends proto.IMessage {
   eventResponse?: EventResponse | null;
 }

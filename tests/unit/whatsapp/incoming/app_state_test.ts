@@ -4,7 +4,7 @@ import { type BinaryNode, getBinaryNodeChildren, proto } from "@whiskeysockets/b
 import { saltPatch } from "../../../../src/sandbox/phone/welcome.ts";
 import { makeReadOutside } from "../../../../src/inspect/inspector.ts";
 import type { AuthState } from "../../../../src/whatsapp/baileys/auth_state.ts";
-import { makeFileFilter, makeSettings } from "../../../../src/whatsapp/baileys/incoming/settings.ts";
+import { makeFileFilter, makeSettings } from "../../../../src/whatsapp/baileys/incoming/app_state.ts";
 import type { MediaHost } from "../../../../src/whatsapp/baileys/media_host.ts";
 import { uploaded } from "../../../support/media_server.ts";
 import { ManualClock, settle, testRuntime } from "../../../support/runtime.ts";

@@ -5,7 +5,7 @@ import { addTransactionCapability, proto, type SignalDataSet } from "@whiskeysoc
 import { StoreError } from "../../../../src/store/kv.ts";
 import { makeReadOutside } from "../../../../src/inspect/inspector.ts";
 import { readHistory } from "../../../../src/inspect/outside.ts";
-import { takeHistory } from "../../../../src/whatsapp/baileys/incoming/history.ts";
+import { takeHistory } from "../../../../src/whatsapp/baileys/incoming/history_sync.ts";
 import { quietLogger } from "../../../../src/whatsapp/baileys/repairs/containment.ts";
 import { ManualClock, testRuntime } from "../../../support/runtime.ts";
 

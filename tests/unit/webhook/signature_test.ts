@@ -5,7 +5,7 @@ import type { LoggedEvent } from "../../../src/event/event.ts";
 import { plain } from "../../../src/event/plain_json.ts";
 import type { Random } from "../../../src/runtime.ts";
 import { palomaFormat } from "../../../src/webhook/format.ts";
-import { makeSecret, signatureHeaders } from "../../../src/webhook/sign.ts";
+import { makeSecret, signatureHeaders } from "../../../src/webhook/signature.ts";
 import { seededRandom } from "../../support/runtime.ts";
 
 /** The reference check of the specification. */

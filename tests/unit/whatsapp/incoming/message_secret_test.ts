@@ -7,7 +7,12 @@ import { makeSeal, sealKey } from "../../../../src/store/seal.ts";
 import { Change } from "../../../../src/store/kv.ts";
 import { decode } from "../../../../src/whatsapp/baileys/incoming/decode.ts";
 import { keepOriginal, keepSent } from "../../../../src/whatsapp/baileys/stored_messages.ts";
-import { findOriginal, keyOf, type Original, readVote } from "../../../../src/whatsapp/baileys/incoming/sealed.ts";
+import {
+  findOriginal,
+  keyOf,
+  type Original,
+  readVote,
+} from "../../../../src/whatsapp/baileys/incoming/message_secret.ts";
 import type { Incoming } from "../../../../src/whatsapp/incoming.ts";
 import { MemoryKv } from "../../../support/memory_kv.ts";
 import { testRuntime } from "../../../support/runtime.ts";

@@ -18,7 +18,7 @@ import type { FoundSetting } from "../../../inspect/inspection.ts";
 import type { ReadOutside } from "../../../inspect/inspector.ts";
 import { inside } from "../../../inspect/outside.ts";
 import { bounded } from "./bounded.ts";
-import { SALT_ID, wholeFile } from "./history.ts";
+import { SALT_ID, wholeFile } from "./history_sync.ts";
 
 const COLLECTION = "regular_high";
 const SALT_INDEX = JSON.stringify(["nct_salt_sync"]);

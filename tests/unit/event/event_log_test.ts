@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Problem } from "../../../src/errors.ts";
 import { EVENT_NAMES, type EventName, type NewEvent } from "../../../src/event/event.ts";
-import { type EventQuery, makeEventLog } from "../../../src/event/log.ts";
+import { type EventQuery, makeEventLog } from "../../../src/event/event_log.ts";
 import { plain } from "../../../src/event/plain_json.ts";
 import { envelopeSchema } from "../../../src/event/schema.ts";
 import { sweepEvents, sweepSurplus } from "../../../src/event/sweep.ts";

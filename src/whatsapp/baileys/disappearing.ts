@@ -6,9 +6,9 @@ import { jidNormalizedUser } from "@whiskeysockets/baileys";
 import { Change } from "../../store/kv.ts";
 import { type LineRows, networkKeys, type Timer } from "./rows.ts";
 
-export type Timers = ReturnType<typeof makeTimers>;
+export type DisappearingTimers = ReturnType<typeof makeDisappearingTimers>;
 
-export function makeTimers({ kv, lineId }: Pick<LineRows, "kv" | "lineId">) {
+export function makeDisappearingTimers({ kv, lineId }: Pick<LineRows, "kv" | "lineId">) {
   const rowOf = (jid: string) => networkKeys.waTimer(lineId, jidNormalizedUser(jid));
   return {
     /** Resolves to the chat's timer; null if none was ever seen. Throws StoreError. */
