@@ -109,6 +109,8 @@ async function addModules(modules: Set<string>, name: string): Promise<void> {
 
 async function readAsset(name: string): Promise<string | null> {
   if (name === "lib.js") return LIBRARIES;
+  const [, language] = /^lang\/([a-z]{2})\.js$/.exec(name) ?? [];
+  if (language) return await readWords(language);
   try {
     const text = await Deno.readTextFile(join(FOLDER, name));
     // One file, because each costs a slow line as much as a large one.
@@ -116,4 +118,15 @@ async function readAsset(name: string): Promise<string | null> {
   } catch {
     return null;
   }
+}
+
+/** Returns a language's column of the table of sentences, as a module: nobody loads the other languages. */
+async function readWords(language: string): Promise<string | null> {
+  const table = await Deno.readTextFile(join(FOLDER, "lang/words.tsv"));
+  const [head, ...rows] = table.trimEnd().split("\n").map((row) => row.split("\t"));
+  const column = head!.indexOf(language);
+  // The first one is English, which is the key.
+  if (column < 1) return null;
+  const words = Object.fromEntries(rows.map((row) => [row[0], row[column]]));
+  return `export default ${JSON.stringify(words)};`;
 }

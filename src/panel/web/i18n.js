@@ -1,4 +1,5 @@
-// Texts in the reader's language. The English sentence is the key; each language is one file that maps it.
+// Texts in the reader's language. The English sentence is the key; `lang/words.tsv` has a row for each, and a column for
+// each language, which the gateway serves as a module of its own.
 import { makeStore } from "./html.js";
 
 export const LANGUAGES = { en: "English", es: "Español", pt: "Português" };

@@ -4,8 +4,6 @@ import { join } from "node:path";
 import { Hono } from "@hono/hono";
 import type { ApiEnv } from "../../../src/http/api/route.ts";
 import { addPages } from "../../../src/panel/web.ts";
-import es from "../../../src/panel/web/lang/es.js";
-import pt from "../../../src/panel/web/lang/pt.js";
 import said from "../../../src/panel/web/lang/said.js";
 import { readHouse } from "../../support/house.ts";
 
@@ -26,16 +24,35 @@ async function sentences(): Promise<Set<string>> {
   return found;
 }
 
-for (const [language, words] of Object.entries({ es, pt }) as [string, Record<string, string>][]) {
+/** The module of a language as a browser gets it. */
+async function servedWords(language: string): Promise<Record<string, string>> {
+  const app = new Hono<ApiEnv>();
+  addPages(app, () => Promise.resolve(null));
+  const response = await app.request(`http://localhost/panel/assets/lang/${language}.js`);
+  assert.equal(response.headers.get("content-type"), "text/javascript; charset=utf-8");
+  return (await import(`data:text/javascript,${encodeURIComponent(await response.text())}`)).default;
+}
+
+for (const language of ["es", "pt"]) {
   Deno.test(`every sentence of the panel is there in ${language}, with its blanks, and none too many`, async () => {
     const wanted = await sentences();
     assert.ok(wanted.size > 300, `only ${wanted.size} sentences were found`);
+    const words = await servedWords(language);
     assert.deepEqual([...wanted].filter((sentence) => !(sentence in words)), [], "not translated");
     assert.deepEqual(Object.keys(words).filter((sentence) => !wanted.has(sentence)), [], "not used");
     const blanks = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
     for (const [sentence, translated] of Object.entries(words)) assert.deepEqual(blanks(translated), blanks(sentence));
   });
 }
+
+Deno.test("the table of sentences is sorted, and each row has every language", async () => {
+  const table = await Deno.readTextFile(join(WEB, "lang", "words.tsv"));
+  const [head, ...rows] = table.trimEnd().split("\n").map((row) => row.split("\t"));
+  assert.deepEqual(head, ["en", "es", "pt"]);
+  assert.deepEqual(rows.filter((row) => row.length !== head!.length || row.includes("")), []);
+  const sentences = rows.map(([english]) => english!);
+  assert.deepEqual(sentences, [...new Set(sentences)].sort());
+});
 
 Deno.test("what the panel translates of the gateway's words the gateway says, in these words", async () => {
   const code = (await readHouse(ROOT)).map((file) => file.code).join("\n").replaceAll(/"\s*\+\s*"/g, "");
