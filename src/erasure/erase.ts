@@ -16,6 +16,7 @@ import type { MediaStore } from "../media/store.ts";
 import { eraseMessages, unindexChats } from "../message/history/erase.ts";
 import { ledgerOf } from "../message/history/ledger.ts";
 import { LineQueue } from "../message/queue/queue.ts";
+import { ringQueue } from "../message/queue/place.ts";
 import { CANCELLED, type Recorder } from "../message/record.ts";
 import { settleRefunds } from "../message/history/counts.ts";
 import { messageKeys } from "../message/rows.ts";
@@ -45,8 +46,6 @@ interface EraseDeps {
   network: Pick<Network, "lidOf" | "numberOf" | "erase" | "eraseSent">;
   recorder: Pick<Recorder, "cancel" | "drop">;
   media: Pick<MediaStore, "remove">;
-  /** Called with each line whose messages were cancelled. */
-  queueChanged(lineId: string): void;
 }
 
 /** The result of a step, which the caller commits together with the new row. `place` null: the erasure is done. */
@@ -129,7 +128,7 @@ function makeStep(deps: EraseDeps, row: ErasureRow): Promise<Step> {
 
 /** Finds the person's other identifiers and cancels their waiting messages. */
 async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Step> {
-  const { kv, network, queueChanged } = deps;
+  const { kv, network, bell } = deps;
   const { accountId } = row;
   let { number } = row.person;
   const lids = new Set(row.person.lids);
@@ -143,7 +142,7 @@ async function cancelWaiting(deps: EraseDeps, row: ErasureRow): Promise<Step> {
   for (const lineId of lineIds) {
     const ids = await new LineQueue(kv, lineId).idsFor(new Set(new Traces(person).chats));
     await cancel(deps, ids);
-    if (ids.length > 0) queueChanged(lineId);
+    if (ids.length > 0) ringQueue(bell, lineId);
   }
   await settleRefunds(kv, accountId);
   const { messages: upTo } = await ledgerOf(kv, accountId);

@@ -7,9 +7,9 @@ import { notFound, Problem } from "../errors.ts";
 import { type OutgoingContent, typeOf } from "../message/content.ts";
 import { ownMessage } from "../message/history/ledger.ts";
 import { assertMayChange, MAY_CHANGE_ALL, type MayChange } from "../message/proposals.ts";
-import { cancelQueued } from "../message/queue_changes.ts";
+import { type CancelDeps, cancelQueued } from "../message/queue_changes.ts";
+import { ringQueue } from "../message/queue/place.ts";
 import type { Message } from "../message/message.ts";
-import type { Recorder } from "../message/record.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
@@ -25,13 +25,9 @@ import { lineKeys } from "./rows.ts";
 const EDITABLE = { ms: 15 * 60_000, text: "15 minutes" };
 const REVOCABLE = { ms: 60 * 3_600_000, text: "60 hours" };
 
-interface AmendmentsDeps {
-  kv: Kv;
+interface AmendmentsDeps extends CancelDeps {
   runtime: Runtime;
-  recorder: Pick<Recorder, "cancel">;
   live: Pick<LiveLines, "deliver" | "connection">;
-  /** Called with the id of a line whose queue has changed. */
-  queueChanged(lineId: string): void;
 }
 
 /**
@@ -48,7 +44,7 @@ export class Amendments {
 
   /** Changes the text of a text message. */
   async edit(accountId: string, messageId: string, text: string, may = MAY_CHANGE_ALL): Promise<Message> {
-    const { queueChanged, runtime: { clock } } = this.#deps;
+    const { bell, runtime: { clock } } = this.#deps;
     const message = await this.#own(accountId, messageId, may);
     if (typeOf(message.content) !== "text") throw notEditable("Only text messages can be edited.");
     // The words of a template are left behind, those of a text may keep the preview of its link.
@@ -62,7 +58,7 @@ export class Amendments {
       (m) => isWaiting(m) && may(m) ? { ...m, content, revision: (m.revision ?? 0) + 1 } : null,
     );
     if (changed) {
-      queueChanged(changed.sessionId);
+      ringQueue(bell, changed.sessionId);
       return changed;
     }
     const sent = await this.#own(accountId, messageId, may);

@@ -4,7 +4,6 @@
  * never overlap. The table in `line.ts` defines the states. A failure here never affects another line.
  */
 import PQueue from "p-queue";
-import type { EventLog } from "../event/event_log.ts";
 import type { MessageError } from "../message/message.ts";
 import type { Recorder } from "../message/record.ts";
 import type { Service } from "../base/service.ts";
@@ -27,12 +26,7 @@ import { MOVED } from "./moved_queue.ts";
 import { Receiver, type ReceiverDeps } from "./receiver.ts";
 import { Runner, type RunnerDeps } from "./runner/runner.ts";
 
-interface LineSessionDeps extends RunnerDeps, ReceiverDeps {
-  seal: Pick<Seal, "open">;
-  events: EventLog;
-  network: Network;
-  recorder: Recorder;
-}
+type LineSessionDeps = RunnerDeps & ReceiverDeps & { seal: Pick<Seal, "open">; network: Network };
 
 /** How long a stop waits for the message that is on its way. */
 const FINISH_WITHIN_MS = 3_000;

@@ -11,6 +11,7 @@ import type { Bell } from "../store/bell.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
 import { LineRegister, makeAccountLines, makeSendingLine } from "./account_lines.ts";
+import { ringQueue } from "../message/queue/place.ts";
 import {
   DELETED_REASON,
   type Line,
@@ -22,7 +23,7 @@ import {
 } from "./line.ts";
 import type { SessionNames } from "./line_row.ts";
 import { makeLinking } from "./linking.ts";
-import { CHANGED_TOPIC, type LiveConnection, type LiveLines, QUEUE_TOPIC, ringWanted, type Vitals } from "./live.ts";
+import { CHANGED_TOPIC, type LiveConnection, type LiveLines, ringWanted, type Vitals } from "./live.ts";
 import { lineKeys } from "./rows.ts";
 
 interface NewLineOptions {
@@ -150,7 +151,7 @@ export function makeLines({ kv, runtime, callers, bell, claims, live, seal, safe
       const { value: line } = await row(accountId, lineId);
       const at = lineKeys.queuePaused(lineId);
       await kv.commit(paused ? new Change().set(at, true) : new Change().delete(at));
-      bell.ring(QUEUE_TOPIC + lineId);
+      ringQueue(bell, lineId);
       return await used(line);
     },
 

@@ -9,8 +9,6 @@ import type { Outgoing, SendOutcome } from "../whatsapp/outgoing.ts";
 
 /** Prefixes of bell topics, each followed by the line's id: the time has come for which a line's queue waited; … */
 export const LINE_TOPIC = "line/";
-/** … one of its messages was accepted, changed or cancelled; … */
-export const QUEUE_TOPIC = "queue/";
 /** … its row has changed, or is gone. */
 export const CHANGED_TOPIC = "changed/";
 /** Rings for a new line and a new wanted state; followed by the account's id, `/` and the line's. */

@@ -20,11 +20,10 @@ import { keepFile } from "../media/store.ts";
 import { chatOf } from "../message/message.ts";
 import type { OptOuts } from "../message/opt_outs.ts";
 import { keepReceipts, keepVote, receiptsOfOneCommit, type SessionName } from "../message/receipts.ts";
-import { cancelByReply } from "../message/queue_changes.ts";
-import type { Recorder } from "../message/record.ts";
+import { cancelByReply, type CancelDeps } from "../message/queue_changes.ts";
 import { messageKeys } from "../message/rows.ts";
 import type { Runtime } from "../runtime.ts";
-import { Change, type Kv, retryOnConflict, type Slot, StoreError, untilStored } from "../store/kv.ts";
+import { Change, retryOnConflict, type Slot, StoreError, untilStored } from "../store/kv.ts";
 import { loadOf } from "../store/limits.ts";
 import { verifiedBy } from "../verification/ends.ts";
 import type { Settle } from "../whatsapp/connection.ts";
@@ -39,11 +38,7 @@ import { lineKeys, type SeenRow } from "./rows.ts";
 import { isNews, MAX_MESSAGE_AGE_MS, mayChange, ME, seenRow } from "./seen.ts";
 import PQueue from "p-queue";
 
-export interface ReceiverDeps {
-  kv: Kv;
-  recorder: Pick<Recorder, "cancel" | "withdraw">;
-  /** Called after a commit, with the id of the line whose queue has changed. */
-  queueChanged(lineId: string): void;
+export interface ReceiverDeps extends CancelDeps {
   runtime: Runtime;
   events: EventLog;
   chats: ChatIndex;

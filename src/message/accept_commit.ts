@@ -24,7 +24,8 @@ import {
   type SendItem,
   WHOLE_COMMIT,
 } from "./send_command.ts";
-import { enqueue, positionAt } from "./queue/place.ts";
+import { enqueue, positionAt, ringQueue } from "./queue/place.ts";
+import type { Bell } from "../store/bell.ts";
 import { EMPTY_LEDGER, extendLedger, lastPositionOf } from "./history/ledger.ts";
 import { previewOf, typeOf } from "./content.ts";
 import { isProposed, type Message } from "./message.ts";
@@ -40,8 +41,7 @@ export interface AcceptOptions {
   idempotency: Idempotency;
   events: Pick<EventLog, "append" | "committed">;
   sessionName: SessionName;
-  /** Called after each commit with the id of every line that has new messages. */
-  queued: (lineId: string) => void;
+  bell: Pick<Bell, "ring">;
 }
 
 /** A row that the commit checks has changed: nothing was accepted, and the whole batch must be tried again. */
@@ -153,7 +153,7 @@ export class AcceptCommit {
     if (version === null) throw new Conflict();
     this.staged = null;
     if (proposals.length > 0) this.#options.events.committed(this.#accountId);
-    for (const line of this.#lines) this.#options.queued(line);
+    for (const lineId of this.#lines) ringQueue(this.#options.bell, lineId);
     const to = this.#options.runtime.clock.now();
     for (const { id, createdAt: from } of this.#messages) traceStep(id, { name: "message.accept", from, to });
     return { key, value: ledger, version };

@@ -14,6 +14,8 @@ import type { OutgoingContent } from "./content.ts";
 import { EMPTY_LEDGER } from "./history/ledger.ts";
 import { chatOf, type MessageError } from "./message.ts";
 import { LineQueue } from "./queue/queue.ts";
+import { ringQueue } from "./queue/place.ts";
+import type { Bell } from "../store/bell.ts";
 import type { Recorder } from "./record.ts";
 import { messageKeys, type OptOut } from "./rows.ts";
 
@@ -32,8 +34,7 @@ interface OptOutDeps {
   chats: Pick<ChatIndex, "addressesOf">;
   /** Returns the account's current opt-out words. */
   wordsOf(accountId: string): Promise<readonly string[]>;
-  /** Called after the commits, with the id of each line whose queue has changed. */
-  queueChanged(lineId: string): void;
+  bell: Pick<Bell, "ring">;
 }
 
 export class OptOuts {
@@ -153,11 +154,11 @@ export class OptOuts {
 
   /** Fails waiting messages to these chats. Should a crash interrupt this, the runner drops the rest at their turn. */
   async #endWaiting(accountId: string, chats: ReadonlySet<string>): Promise<void> {
-    const { linesOf, kv, recorder, queueChanged } = this.#deps;
+    const { linesOf, kv, recorder, bell } = this.#deps;
     for (const lineId of await linesOf(accountId)) {
       const ids = await new LineQueue(kv, lineId).idsFor(chats);
       for (const id of ids) await recorder.drop(id, OPTED_OUT);
-      if (ids.length > 0) queueChanged(lineId);
+      if (ids.length > 0) ringQueue(bell, lineId);
     }
   }
 

@@ -1,23 +1,24 @@
 /** Changes to queued messages: cancels a message or the rest of a bulk, reschedules or approves a message. */
 import { Problem } from "../errors.ts";
+import type { Bell } from "../store/bell.ts";
 import { Change, firstRow, type Kv, retryOnConflict } from "../store/kv.ts";
 import { messageIdsOf, ownBulk } from "./bulk.ts";
 import { ownMessage } from "./history/ledger.ts";
 import { chatOf, isProposed, type Message, type Priority } from "./message.ts";
 import type { Clock } from "../runtime.ts";
 import { assertMayChange, MAY_CHANGE_ALL } from "./proposals.ts";
-import { movePlace, positionAt, scheduleKeyOf } from "./queue/place.ts";
+import { movePlace, positionAt, ringQueue, scheduleKeyOf } from "./queue/place.ts";
 import { CANCELLED, CANCELLED_BY_REPLY, type Recorder } from "./record.ts";
 import { messageKeys } from "./rows.ts";
 import { LineQueue } from "./queue/queue.ts";
 import { settleRefunds } from "./history/counts.ts";
 import type { Lane } from "./rows.ts";
 
-interface CancelDeps {
+/** What cancelling takes. */
+export interface CancelDeps {
   kv: Kv;
   recorder: Pick<Recorder, "cancel" | "withdraw">;
-  /** Called after the commit, with the id of each line whose queue has changed. */
-  queueChanged(lineId: string): void;
+  bell: Pick<Bell, "ring">;
 }
 
 interface QueuedDeps extends CancelDeps {
@@ -28,7 +29,7 @@ interface QueuedDeps extends CancelDeps {
 
 /** Cancels what waits for these chats of the line and is to be cancelled by a reply. */
 export async function cancelByReply(
-  { kv, recorder, queueChanged }: CancelDeps,
+  { kv, recorder, bell }: CancelDeps,
   { id: lineId, accountId }: { id: string; accountId: string },
   chats: readonly string[],
 ): Promise<void> {
@@ -44,7 +45,7 @@ export async function cancelByReply(
   if (ids.length === 0) return;
   await recorder.withdraw(ids, CANCELLED_BY_REPLY);
   await settleRefunds(kv, accountId);
-  queueChanged(lineId);
+  ringQueue(bell, lineId);
 }
 
 interface NewPlace {
@@ -58,7 +59,7 @@ interface NewPlace {
  * the cancelled messages, in the order of the ids.
  */
 export async function cancelQueued(
-  deps: Omit<CancelDeps, "recorder"> & { recorder: Pick<Recorder, "cancel"> },
+  deps: CancelDeps,
   accountId: string,
   messageIds: readonly string[],
   may = MAY_CHANGE_ALL,
@@ -68,13 +69,13 @@ export async function cancelQueued(
 
 /** Settles the quota of cancelled messages, and wakes their lines. */
 async function afterCancel(
-  { kv, queueChanged }: Pick<CancelDeps, "kv" | "queueChanged">,
+  { kv, bell }: Pick<CancelDeps, "kv" | "bell">,
   accountId: string,
   cancelled: Message[],
 ): Promise<Message[]> {
   // Also where there is nothing to cancel: repeated after a failure, it settles what was cancelled before.
   await settleRefunds(kv, accountId);
-  for (const lineId of new Set(cancelled.map(({ sessionId }) => sessionId))) queueChanged(lineId);
+  for (const lineId of new Set(cancelled.map(({ sessionId }) => sessionId))) ringQueue(bell, lineId);
   return cancelled;
 }
 
@@ -125,7 +126,7 @@ export class Queued {
     place: NewPlace,
     may = MAY_CHANGE_ALL,
   ): Promise<Message> {
-    const { kv, laneOf, queueChanged } = this.#deps;
+    const { kv, bell, laneOf } = this.#deps;
     const moved = await retryOnConflict(kv, async () => {
       const slot = await ownMessage(kv, accountId, messageId);
       const before = slot.value;
@@ -142,7 +143,7 @@ export class Queued {
       movePlace(change, before, { message, lane });
       return { change, result: message };
     });
-    queueChanged(moved.sessionId);
+    ringQueue(bell, moved.sessionId);
     return moved;
   }
 
@@ -151,7 +152,7 @@ export class Queued {
    * resolves to it. Throws Problem not_waiting_for_approval.
    */
   async approve(accountId: string, messageId: string): Promise<Message> {
-    const { kv, clock, laneOf, queueChanged } = this.#deps;
+    const { kv, clock, bell, laneOf } = this.#deps;
     const approved = await retryOnConflict(kv, async () => {
       const slot = await ownMessage(kv, accountId, messageId);
       const before = slot.value;
@@ -166,7 +167,7 @@ export class Queued {
       movePlace(change, before, { message, lane });
       return { change, result: message };
     });
-    queueChanged(approved.sessionId);
+    ringQueue(bell, approved.sessionId);
     return approved;
   }
 }

@@ -51,7 +51,6 @@ interface SweepContext {
   mediaBytes: number;
   network: Pick<Network, "sweep" | "lidOf" | "numberOf" | "erase" | "eraseKeys" | "eraseSent" | "eraseReceived">;
   recorder: Pick<Recorder, "cancel" | "drop">;
-  queueChanged(lineId: string): void;
   removeAbove(accountId: string): Promise<void>;
   events: EventLog;
   /** Days for which events are kept. */

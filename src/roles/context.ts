@@ -10,7 +10,6 @@ import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { chatKeys } from "../chat/rows.ts";
 import { type EventLog, makeEventLog } from "../event/event_log.ts";
 import { eventKeys } from "../event/rows.ts";
-import { QUEUE_TOPIC } from "../line/live.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";
 import { makeSessionNames } from "../line/line_row.ts";
 import { lineKeys } from "../line/rows.ts";
@@ -143,8 +142,6 @@ export function makeContext(options: ContextOptions) {
     safeFetch,
     openNetwork,
     queuedCount: makeQueuedCount(kv),
-    /** Announces that a message of the line was accepted, changed or cancelled. Call it after the commit. */
-    queueChanged: (lineId: string) => bell.ring(QUEUE_TOPIC + lineId),
     names,
   };
 }

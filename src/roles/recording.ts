@@ -35,7 +35,7 @@ export function recorderOn(
 }
 
 export function optOutsOn(context: Context, network: Pick<Network, "lidOf" | "numberOf">): OptOuts {
-  const { kv, runtime, events, queueChanged, data: { callers } } = context;
+  const { kv, runtime, bell, events, data: { callers } } = context;
   return new OptOuts({
     kv,
     clock: runtime.clock,
@@ -44,13 +44,13 @@ export function optOutsOn(context: Context, network: Pick<Network, "lidOf" | "nu
     linesOf: (accountId) => lineIdsOf(kv, accountId),
     chats: new ChatIndex({ kv, network }),
     wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
-    queueChanged,
+    bell,
   });
 }
 
 export async function makeSessions(context: Context, network: Network): Promise<MakeSession> {
   const { LineSession } = await import("../line/line_session.ts");
-  const { runtime, bell, media: files, links, events, lookups, safeFetch, names, queueChanged } = context;
+  const { runtime, bell, media: files, links, events, lookups, safeFetch, names } = context;
   const { callers, seal } = context.data;
   const shared = {
     runtime,
@@ -65,7 +65,6 @@ export async function makeSessions(context: Context, network: Network): Promise<
     seal,
     lookups,
     network,
-    queueChanged,
   };
   return (kv, line, changed) => {
     const recorder = recorderOn(context, { kv, network });
@@ -84,7 +83,7 @@ export async function upkeepWork(
   { kv, network }: { kv: Kv; network: Network },
 ): Promise<SweepWork> {
   const { sweepWork } = await import("../ops/sweep_work.ts");
-  const { runtime, bell, media, diskShares, events, config, queueChanged } = context;
+  const { runtime, bell, media, diskShares, events, config } = context;
   return sweepWork({
     kv,
     sweepChunks: context.kv.sweepChunks,
@@ -99,7 +98,6 @@ export async function upkeepWork(
     historyDays: config.historyDays,
     network,
     recorder: recorderOn(context, { kv, network }),
-    queueChanged,
     removeAbove: (accountId) => removePanelRows(kv, accountId),
   });
 }

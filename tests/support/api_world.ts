@@ -24,7 +24,7 @@ import { makeSessionNames } from "../../src/line/line_row.ts";
 import { aPlan } from "./send_world.ts";
 import { makeLookups } from "../../src/line/lookups.ts";
 import { soleHolder } from "../../src/cluster/holder.ts";
-import { CHANGED_TOPIC, QUEUE_TOPIC } from "../../src/line/live.ts";
+import { CHANGED_TOPIC } from "../../src/line/live.ts";
 import { LINE } from "../../src/line/rows.ts";
 import { WEBHOOK } from "../../src/webhook/rows.ts";
 import { urlTarget } from "../../src/webhook/url_target.ts";
@@ -192,7 +192,6 @@ export class ApiWorld implements ApiStage {
     const lookups = makeLookups(runtime);
     const pausesOnly = aPlan();
     const bell = testBell(runtime);
-    const queueChanged = (lineId: string) => bell.ring(QUEUE_TOPIC + lineId);
     const optOuts = new OptOuts({
       kv,
       clock: runtime.clock,
@@ -201,7 +200,7 @@ export class ApiWorld implements ApiStage {
       linesOf: (accountId) => lineIdsOf(kv, accountId),
       chats: chatsOn(kv, this.network),
       wordsOf: async (accountId) => (await callers.of(accountId))?.account.optOutWords ?? [],
-      queueChanged,
+      bell,
     });
     const shared = withFairWrites(media, runtime.clock);
     const safeFetch: SafeFetch = {
@@ -232,7 +231,6 @@ export class ApiWorld implements ApiStage {
       seal,
       lookups,
       network: this.network,
-      queueChanged,
     };
     const supervisor = this.#supervisor = new Supervisor({
       kv,
@@ -264,7 +262,6 @@ export class ApiWorld implements ApiStage {
       media,
       shares: new DiskShares(),
       mediaBytes: Infinity,
-      queueChanged,
       removeAbove: (accountId) => removePanelRows(kv, accountId),
       eventDays: 30,
       eventBytes: 1e9,
@@ -284,7 +281,6 @@ export class ApiWorld implements ApiStage {
       optOuts,
       live: supervisor,
       claims: null,
-      queueChanged,
       network: this.network,
       names,
       lookups,

@@ -17,7 +17,7 @@ import type { OutgoingContent } from "../../src/message/content.ts";
 import type { Message } from "../../src/message/message.ts";
 import type { FetchAttachment } from "../../src/message/fetch_attachment.ts";
 import { EMPTY_LEDGER, lastPositionOf } from "../../src/message/history/ledger.ts";
-import { enqueue, positionAt } from "../../src/message/queue/place.ts";
+import { enqueue, positionAt, ringQueue } from "../../src/message/queue/place.ts";
 import { OptOuts } from "../../src/message/opt_outs.ts";
 import { Recorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
@@ -26,7 +26,6 @@ import { watchChanges } from "../../src/store/bell.ts";
 import { Supervisor } from "../../src/line/supervisor.ts";
 import { LineSession } from "../../src/line/line_session.ts";
 import { soleHolder } from "../../src/cluster/holder.ts";
-import { QUEUE_TOPIC } from "../../src/line/live.ts";
 import type { Caller } from "../../src/account/account.ts";
 import type { Callers } from "../../src/account/callers.ts";
 import type { Plan } from "../../src/account/plan.ts";
@@ -114,7 +113,7 @@ export class World {
       linesOf: (accountId) => lineIdsOf(kv, accountId),
       chats: chatsOn(kv, this.network),
       wordsOf: () => Promise.resolve(this.optOutWords),
-      queueChanged: (lineId) => this.bell.ring(QUEUE_TOPIC + lineId),
+      bell: this.bell,
     });
     const session = (kv: Kv): ConstructorParameters<typeof LineSession>[0] => ({
       kv,
@@ -133,7 +132,6 @@ export class World {
       plan: () => Promise.resolve(this.plan),
       optOuts: this.optOuts,
       sessionName: names.of,
-      queueChanged: (lineId) => this.bell.ring(QUEUE_TOPIC + lineId),
     });
     let seen = -1;
     const changes = watchChanges({
@@ -166,7 +164,7 @@ export class World {
       kv,
       recorder,
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: this.clock.now() }),
-      queueChanged: (lineId) => this.bell.ring(QUEUE_TOPIC + lineId),
+      bell: this.bell,
     });
     this.forecast = new Forecast({ kv, clock: this.clock, callers: this.callers });
     await this.supervisor.start();
@@ -233,7 +231,7 @@ export class World {
     const ledger = slot.value ?? EMPTY_LEDGER;
     change.set(slot.key, { ...ledger, lastPosition: lastPositionOf(ledger, [message]) });
     await kv.commit(change);
-    this.bell?.ring(QUEUE_TOPIC + lineId);
+    if (this.bell) ringQueue(this.bell, lineId);
     return message;
   }
 

@@ -49,7 +49,7 @@ export function sendWorld<R extends Runtime>(kv: Kv, runtime: R): SendWorld<R> {
       idempotency,
       events: makeEventLog(kv, runtime),
       sessionName: () => Promise.resolve("line"),
-      queued: (lineId) => woken.push(lineId),
+      bell: { ring: (topic) => void woken.push(topic) },
     }),
     history: new History(kv),
     woken,

@@ -63,8 +63,6 @@ export interface ServicesDeps {
   live: LiveLines;
   /** What claims new lines and webhooks on a shared store; null on data that only this process uses. */
   claims: Claims | null;
-  /** Announces that a message of the line was accepted, changed or cancelled. */
-  queueChanged(lineId: string): void;
   network: Pick<Network, "recall" | "numberOf" | "lidOf">;
   names: SessionNames;
   lookups: Lookups;
@@ -96,7 +94,6 @@ export function makeServices(deps: ServicesDeps) {
     lookups,
     webhookOwner: owner,
     claims,
-    queueChanged,
     safeFetch,
     media,
     diskShares,
@@ -124,7 +121,7 @@ export function makeServices(deps: ServicesDeps) {
     idempotency,
     lines,
     accept: deps.accepted(
-      makeAccept({ kv, runtime, idempotency, events, sessionName: deps.names.of, queued: queueChanged }),
+      makeAccept({ kv, runtime, idempotency, events, bell, sessionName: deps.names.of }),
     ),
     replay: (request: RepeatableRequest) => findReplay({ kv, idempotency }, request),
     optOuts,
@@ -141,9 +138,9 @@ export function makeServices(deps: ServicesDeps) {
       clock,
       recorder,
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
-      queueChanged,
+      bell,
     }),
-    amendments: new Amendments({ kv, runtime, recorder, live, queueChanged }),
+    amendments: new Amendments({ kv, runtime, bell, recorder, live }),
     tallyOf: makeTallyOf(kv),
     forecast: new Forecast({ kv, clock, callers }),
     lookups,

@@ -4,10 +4,19 @@
  * in the commit that ends it.
  */
 import { dropFile, keepFile } from "../../media/store.ts";
+import type { Bell } from "../../store/bell.ts";
 import { type Change, isRow, type Key, type KeyOf, type Kv, type Row } from "../../store/kv.ts";
 import { attachmentOf, ownFile } from "../content.ts";
 import { chatOf, hasEnded, isProposed, type Message } from "../message.ts";
 import { type Lane, LANES, messageKeys, type QueueRow } from "../rows.ts";
+
+/** Prefix of the bell topics that wake the lines whose queue has changed; the line's id follows. */
+export const QUEUE_TOPIC = "queue/";
+
+/** Announces that a message of the line was accepted, changed or cancelled. Call it after the commit. */
+export function ringQueue(bell: Pick<Bell, "ring">, lineId: string): void {
+  bell.ring(QUEUE_TOPIC + lineId);
+}
 
 /** Returns the position of a message that begins to wait at this time, Unix ms. */
 export function positionAt(time: number): number {

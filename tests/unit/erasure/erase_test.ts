@@ -76,7 +76,7 @@ async function aPast({ kv, runtime, accept }: SendWorld) {
   }
   await kv.commit(change);
   const bell = testBell(runtime);
-  const deps = { runtime, bell, network, recorder, media: files, queueChanged: () => {} };
+  const deps = { runtime, bell, network, recorder, media: files };
   return { ids, recorder, network, removed, deps };
 }
 

@@ -10,7 +10,7 @@ import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const NOTHING_WAITS = { cancel: () => Promise.resolve([]) };
+const NOTHING_WAITS = { cancel: () => Promise.resolve([]), withdraw: () => Promise.resolve([]) };
 
 /** A line that has sent a message, and what it lets leave from then on. */
 async function scene(fields: Partial<Message> = {}) {
@@ -21,7 +21,7 @@ async function scene(fields: Partial<Message> = {}) {
   const { outcome } = world.network;
   world.network.outcome = (message, connection) => (bodies.push(message.body), outcome(message, connection));
   const { kv, runtime, supervisor: live } = world;
-  const amendments = new Amendments({ kv, runtime, recorder: NOTHING_WAITS, live, queueChanged: () => {} });
+  const amendments = new Amendments({ kv, runtime, recorder: NOTHING_WAITS, live, bell: { ring() {} } });
   return { world, id, networkId, bodies, amendments };
 }
 
@@ -104,7 +104,7 @@ Deno.test("a message that retention removes during its change is not found", asy
       return await supervisor.deliver(...sent);
     },
   };
-  const amendments = new Amendments({ kv, runtime, recorder: NOTHING_WAITS, live, queueChanged: () => {} });
+  const amendments = new Amendments({ kv, runtime, recorder: NOTHING_WAITS, live, bell: { ring() {} } });
   await assert.rejects(amendments.edit(ACCOUNT, id, "better"), { code: "not_found" });
   assert.equal(bodies.length, 1);
   await supervisor.stop();

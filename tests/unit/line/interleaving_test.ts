@@ -24,6 +24,7 @@ import { Queued } from "../../../src/message/queue_changes.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import type { SendCommand } from "../../../src/message/send_command.ts";
+import { QUEUE_TOPIC, ringQueue } from "../../../src/message/queue/place.ts";
 import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { NetworkRefusal } from "../../../src/whatsapp/connection.ts";
 import type { SendOutcome } from "../../../src/whatsapp/outgoing.ts";
@@ -134,7 +135,7 @@ async function run(seed: number): Promise<void> {
         await others();
         if (operationsLeft <= 0 || !chance(1)) return version;
         // Nobody is told of what was written; the supervisor finds it.
-        for (const lineId of LINES) queueChanged(lineId);
+        for (const lineId of LINES) ringQueue(slowBell, lineId);
         throw new StoreError("unavailable", "the answer was lost");
       },
     };
@@ -154,7 +155,7 @@ async function run(seed: number): Promise<void> {
       files,
       sessionName,
     });
-    const deps = { kv, runtime, recorder, queueChanged };
+    const deps = { kv, runtime, recorder, bell: slowBell };
     const unsent: SendOutcome = { kind: "hold", detail: "not connected" };
     const live = { deliver: () => Promise.resolve(unsent), connection: () => null };
     const idempotency = new Idempotency({ kv, runtime, seal: SEAL, isShared: true });
@@ -163,7 +164,7 @@ async function run(seed: number): Promise<void> {
       ...deps,
       memory,
       events,
-      accept: makeAccept({ ...deps, events, sessionName, idempotency, queued: queueChanged }),
+      accept: makeAccept({ ...deps, events, sessionName, idempotency }),
       amendments: new Amendments({ ...deps, live }),
       queued: new Queued({ ...deps, clock: runtime.clock, laneOf: laneOfChat }),
     };
@@ -173,12 +174,14 @@ async function run(seed: number): Promise<void> {
   const moving = new Set<string>();
 
   /** Tells the line's process, which hears of it some steps later. */
-  function queueChanged(lineId: string): void {
-    start(async () => {
-      await pause(chance(70) ? 10 : 400);
-      workers.get(lineId)?.runner.queueChanged();
-    });
-  }
+  const slowBell = {
+    ring(topic: string) {
+      start(async () => {
+        await pause(chance(70) ? 10 : 400);
+        workers.get(topic.slice(QUEUE_TOPIC.length))?.runner.queueChanged();
+      });
+    },
+  };
 
   /** Moves the line to a new process, after its old one has stopped or died. */
   async function move(lineId: string, how: "stops" | "dies"): Promise<void> {
@@ -263,7 +266,7 @@ async function run(seed: number): Promise<void> {
     } else if (kind <= 84) {
       const paused = lineKeys.queuePaused(lineId);
       await api.kv.commit(chance(40) ? new Change().set(paused, true) : new Change().delete(paused));
-      queueChanged(lineId);
+      ringQueue(slowBell, lineId);
     } else if (kind <= 90) {
       const worker = workers.get(lineId);
       if (!worker) return;

@@ -41,7 +41,7 @@ async function withLine(
       network: { recall: () => Promise.resolve(null) },
       lookups: { forget: () => {} },
       recorder: { cancel: () => Promise.resolve([]), withdraw: () => Promise.resolve([]) },
-      queueChanged: () => {},
+      bell: { ring() {} },
       optOuts: { heard: () => Promise.resolve(), moved: () => Promise.resolve() },
       sessionName: () => Promise.resolve("front desk"),
     };

@@ -1,5 +1,5 @@
 /** A line moves with what waits on it: each message once, under its id, whatever dies on the way. */
-import { QUEUE_TOPIC, ringWanted } from "../../../src/line/live.ts";
+import { ringWanted } from "../../../src/line/live.ts";
 import assert from "node:assert/strict";
 import { exportLine, importLine } from "../../../src/line/transfer.ts";
 import { makeAccountLines, makeSendingLine } from "../../../src/line/account_lines.ts";
@@ -11,6 +11,7 @@ import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
 import { LineQueue } from "../../../src/message/queue/queue.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
+import { ringQueue } from "../../../src/message/queue/place.ts";
 import { ACCOUNT, connectedWorld, SEAL, World } from "../../support/line_world.ts";
 import { commandOn, FILE, oldPlace } from "../../support/moving.ts";
 import { until } from "../../support/until.ts";
@@ -122,7 +123,7 @@ Deno.test("a line goes out as it did, keeps its pauses and what it may, and its 
   assert.deepEqual(world.network.departures, []);
   assert.deepEqual(world.network.connections.map(({ options }) => options.proxy), [proxy]);
   await kv.commit(new Change().delete(lineKeys.queuePaused(made.id)));
-  world.bell.ring(QUEUE_TOPIC + made.id);
+  ringQueue(world.bell, made.id);
   await world.clock.advance(1_000);
   assert.equal(world.network.departures.length > 0, true);
   await world.supervisor.stop();

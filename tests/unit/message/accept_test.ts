@@ -67,7 +67,7 @@ Deno.test("an accepted send is a message, a place in its line's queue and a plac
   assert.deepEqual(await keysUnder(kv, messageKeys.queueOfChat("ses_1", "34600000001")), []);
   const page = await history.page("acc_1", { page: 1, limit: 20 });
   assert.deepEqual(page, { messages: [message], total: 1 });
-  assert.deepEqual(woken, ["ses_1"]);
+  assert.deepEqual(woken, ["queue/ses_1"]);
 });
 
 Deno.test("sends that come together share a commit and keep their order", async () => {
@@ -85,7 +85,7 @@ Deno.test("sends that come together share a commit and keep their order", async 
       sessionId: `ses_${i % 3}`,
     });
   }
-  assert.deepEqual(new Set(woken), new Set(["ses_0", "ses_1", "ses_2"]));
+  assert.deepEqual(new Set(woken), new Set(["queue/ses_0", "queue/ses_1", "queue/ses_2"]));
 });
 
 Deno.test("the commits of several accounts share a flush, however many sends each has", async () => {

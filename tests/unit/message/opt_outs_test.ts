@@ -10,6 +10,7 @@ import { Change, type Kv } from "../../../src/store/kv.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 import { aBulk, aSend, type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
+import { testBell } from "../../support/bell.ts";
 
 const NUMBER = "34600000001";
 const OTHER = "34600000002";
@@ -26,7 +27,7 @@ function listOf(
     linesOf: () => Promise.resolve([]),
     chats: { addressesOf: () => Promise.resolve([]) },
     wordsOf: () => Promise.resolve([]),
-    queueChanged: () => {},
+    bell: testBell(runtime),
     ...others,
   });
 }

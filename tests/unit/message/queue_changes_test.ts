@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { QUEUE_TOPIC } from "../../../src/line/live.ts";
 import { chatsOn } from "../../support/chats.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
@@ -10,10 +9,12 @@ import { utcDay } from "../../../src/account/quota.ts";
 import { expireMessages } from "../../../src/message/queue/across_lines.ts";
 import { Queued } from "../../../src/message/queue_changes.ts";
 import { Recorder } from "../../../src/message/record.ts";
+import { ringQueue } from "../../../src/message/queue/place.ts";
 import { makeEventLog } from "../../../src/event/event_log.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { aBulk, aSend, sendWorld, withSendWorld } from "../../support/send_world.ts";
+import { testBell } from "../../support/bell.ts";
 
 const PAUSES = { delays: { minMs: 60_000, maxMs: 60_000 } };
 
@@ -76,7 +77,7 @@ Deno.test("of a bulk all that has not left is cancelled, and the messages around
   const world = await connectedWorld(PAUSES);
   const bulk = await acceptBulk(world, 130);
   const single = await world.accept();
-  world.bell.ring(`${QUEUE_TOPIC}ses_1`);
+  ringQueue(world.bell, "ses_1");
   await world.clock.advance(0);
   const before = world.disk.commits;
   const cancelled = await world.queued.cancelBulk(ACCOUNT, "blk_1");
@@ -173,7 +174,7 @@ Deno.test("a message of a bulk that is put off, and back, does not keep the othe
       clock: runtime.clock,
       recorder,
       laneOf: () => Promise.resolve("cold"),
-      queueChanged: () => {},
+      bell: testBell(runtime),
     });
     await queued.reschedule("acc_1", messages[0]!.id, { sendAt: sendAt + 3_600_000 });
     await queued.reschedule("acc_1", messages[0]!.id, { sendAt });
@@ -200,7 +201,7 @@ Deno.test("a message that is put off in the moment it would expire does not", ()
       sessionName: () => Promise.resolve(""),
     });
     const laneOf = () => Promise.resolve("cold" as const);
-    const queued = new Queued({ kv, clock: runtime.clock, recorder, laneOf, queueChanged: () => {} });
+    const queued = new Queued({ kv, clock: runtime.clock, recorder, laneOf, bell: testBell(runtime) });
     const slow: Kv = {
       ...kv,
       async getMany(keys) {

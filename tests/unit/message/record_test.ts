@@ -110,7 +110,7 @@ Deno.test("a message that is moved to a later time at the moment of its departur
     clock: world.clock,
     recorder,
     laneOf: () => Promise.resolve("cold"),
-    queueChanged() {},
+    bell: { ring() {} },
   });
   const sendAt = world.clock.now() + 3_600_000;
   await elsewhere.reschedule(ACCOUNT, second.id, { sendAt });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { QUEUE_TOPIC } from "../../../../src/line/live.ts";
 import { Change, StoreError } from "../../../../src/store/kv.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
 import type { FileContent } from "../../../../src/message/kinds/file.ts";
+import { ringQueue } from "../../../../src/message/queue/place.ts";
 import type { SendOutcome } from "../../../../src/whatsapp/outgoing.ts";
 import { connectedWorld, World } from "../../../support/line_world.ts";
 import { until } from "../../../support/until.ts";
@@ -348,7 +348,7 @@ Deno.test("the rows of a bulk that is not complete do not go out, and do not sto
   assert.equal((await world.message(bulk.id)).status, "queued");
   const row = { accountId: "acc_1", sessionId: "ses_1", total: 1, createdAt: 0 };
   await world.kv.commit(new Change().set(messageKeys.bulk("blk_1"), row));
-  world.bell.ring(`${QUEUE_TOPIC}ses_1`);
+  ringQueue(world.bell, "ses_1");
   await world.clock.advance(0);
   assert.equal((await world.message(bulk.id)).status, "sent");
   await world.supervisor.stop();

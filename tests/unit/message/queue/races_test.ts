@@ -18,13 +18,20 @@ import {
   sendWorld,
   withSendWorld,
 } from "../../../support/send_world.ts";
+import { testBell } from "../../../support/bell.ts";
 
 const LINE = aLine().id;
 
-function queuedOf({ kv, runtime: { clock } }: SendWorld): Queued {
+function queuedOf({ kv, runtime }: SendWorld): Queued {
   const nothing = () => Promise.reject(new Error("nothing is cancelled"));
   const recorder = { cancel: nothing, withdraw: nothing };
-  return new Queued({ kv, clock, recorder, laneOf: () => Promise.resolve("cold"), queueChanged: () => {} });
+  return new Queued({
+    kv,
+    clock: runtime.clock,
+    bell: testBell(runtime),
+    recorder,
+    laneOf: () => Promise.resolve("cold"),
+  });
 }
 
 const waiting = (kv: Kv) => Array.fromAsync(new LineQueue(kv, LINE).each(9), ({ id }) => id);
