@@ -1,7 +1,8 @@
 /** A data folder with accounts and linked lines, made once and copied for every measurement. */
 import { join } from "node:path";
 import { BufferJSON } from "@whiskeysockets/baileys";
-import { dataFolder, startGateway } from "../../src/app.ts";
+import { startGateway } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { type Client, httpClient, linkByQr } from "../../src/cli/client.ts";
 import { readConfig } from "../../src/config.ts";
 import type { SettingValues } from "../../src/settings.ts";
@@ -79,7 +80,7 @@ export async function copyFolder(folder: LinkedFolder, root: string, count = Inf
   }
   const others = accounts[0]!.sessionIds.slice(count);
   if (others.length === 0) return copy;
-  const { kv, close } = await dataFolder.open({ dataDir: copy, secretKey: null }, systemRuntime(makeLog("error")));
+  const { kv, close } = await openData({ dataDir: copy, secretKey: null }, systemRuntime(makeLog("error")));
   await deleteKeys(kv, others.map((lineId) => lineKeys.line(lineId)));
   close();
   return copy;
@@ -88,7 +89,7 @@ export async function copyFolder(folder: LinkedFolder, root: string, count = Inf
 /** Writes credentials and keys of the first account's lines for bare Baileys, which keeps them in memory. */
 export async function exportLines(folder: LinkedFolder, root: string): Promise<void> {
   const { dataDir, accounts } = folder;
-  const { kv, seal, close } = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
+  const { kv, seal, close } = await openData({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
   const open = (sealed: Uint8Array) => JSON.parse(new TextDecoder().decode(seal.open(sealed)), BufferJSON.reviver);
   for (const [i, lineId] of accounts[0]!.sessionIds.entries()) {
     const line: BareLine = { creds: open((await kv.get(networkKeys.waCreds(lineId))).value!), keys: {} };

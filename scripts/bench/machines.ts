@@ -3,7 +3,7 @@
  * departure from a worker, and what idle lines ask of the store. Needs Debian's postgresql.
  */
 import { join } from "node:path";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { type Client, httpClient, type Json, until } from "../../src/cli/client.ts";
 import { newLine } from "../../src/line/line.ts";
 import { lineKeys } from "../../src/line/rows.ts";
@@ -156,7 +156,7 @@ async function wireOf(control: Client): Promise<Json[]> {
 async function makeLines(settings: Record<string, string>, count: number): Promise<void> {
   const { PALOMA_STORE: store, PALOMA_SECRET_KEY: secretKey, PALOMA_DATA_DIR: dataDir } = settings;
   const runtime = systemRuntime(makeLog("error"));
-  const data = await dataFolder.open({ dataDir: dataDir!, store: store!, secretKey: secretKey! }, runtime);
+  const data = await openData({ dataDir: dataDir!, store: store!, secretKey: secretKey! }, runtime);
   const { account: { id: accountId } } = await data.accounts.create({ name: "idle", plan: "sandbox" });
   for (let i = 0; i < count; i++) {
     const id = runtime.ids.next("ses");

@@ -5,7 +5,7 @@
  * The noise takes processor time from the whole machine, whichever gateway it is for. So it is also made at a gateway of
  * its own, measured just after: what is left beside that is what the two accounts' sharing a gateway costs.
  */
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { httpClient } from "../../src/cli/client.ts";
 import { makeLog } from "../../src/ops/log.ts";
 import { sleep, systemClock, systemRuntime } from "../../src/runtime.ts";
@@ -123,7 +123,7 @@ async function makePlace(site: Site, accounts: number): Promise<Place> {
 
 /** An account on a plan that allows few requests a minute; resolves to its key. */
 async function addLimited({ dataDir }: LinkedFolder): Promise<string> {
-  const { accounts, close } = await dataFolder.open({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
+  const { accounts, close } = await openData({ dataDir, secretKey: null }, systemRuntime(makeLog("error")));
   const { apiKey } = await accounts.create({ name: "limited", plan: "free" });
   close();
   return apiKey;

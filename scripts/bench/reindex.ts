@@ -2,7 +2,7 @@
  * Chats of an older version's history are indexed while fifty texts a second are sent, through the whole gateway and the
  * simulated network: how long a text takes to be accepted and to be sent, against the same before and after.
  */
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { httpClient, until } from "../../src/cli/client.ts";
 import { type Backfill, chatKeys } from "../../src/chat/rows.ts";
 import { lineKeys } from "../../src/line/rows.ts";
@@ -48,7 +48,7 @@ export const reindex: Bench = {
     const [sessionId, [to]] = [sessionIds[0]!, await newPhones(site.network, 1)];
     const runtime = systemRuntime(makeLog("error"));
     const { dataDir } = folder;
-    const data = await dataFolder.open({ dataDir, secretKey: null }, runtime);
+    const data = await openData({ dataDir, secretKey: null }, runtime);
     const line = await data.kv.get(lineKeys.line(sessionId));
     const { accountId } = line.value!;
     await fill(data.kv, messages, runtime, { accountId, sessionIds });

@@ -4,7 +4,7 @@
  * waits, then how long after its commit an event is first attempted when they come one by one.
  */
 import { join } from "node:path";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { formatsOn } from "../../src/cloud/formats.ts";
 import { makeSafeFetch } from "../../src/egress/safe_fetch.ts";
 import { readAllowList } from "../../src/egress/vetting.ts";
@@ -148,7 +148,7 @@ async function rawDelays(stage: Stage): Promise<number[]> {
 /** Event log, webhook and its worker, as the gateway wires them. */
 async function openDurable(stage: Stage) {
   const { runtime, dataDir } = stage;
-  const { kv, seal, close } = await dataFolder.open({ dataDir, secretKey: null }, runtime);
+  const { kv, seal, close } = await openData({ dataDir, secretKey: null }, runtime);
   const events = makeEventLog(kv, runtime);
   const target = urlTarget({ safeFetch: client(stage), runtime });
   const bell = await openDenoKvBell({ runtime });

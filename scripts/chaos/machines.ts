@@ -3,7 +3,7 @@
  * frozen, connections to the store cut and its server restarted, and messages go out and come in. Afterwards the phone, the
  * network and the feed are asked: each message once, in the order of its line, under one id, each event once.
  */
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { retry } from "../../src/base/retry.ts";
 import { httpClient, type Json } from "../../src/cli/client.ts";
 import { makeLog } from "../../src/ops/log.ts";
@@ -61,7 +61,7 @@ export async function machines(options: MachinesOptions): Promise<MachinesResult
   report(`${lines.size} lines are linked after ${seconds()} s`);
   const { PALOMA_STORE: store, PALOMA_SECRET_KEY: secretKey, PALOMA_DATA_DIR: dataDir } = stage.env;
   const config = { dataDir: dataDir!, store: store!, secretKey: secretKey! };
-  const data = stack.adopt(await dataFolder.open(config, systemRuntime(makeLog("silent"))), (data) => data.close());
+  const data = stack.adopt(await openData(config, systemRuntime(makeLog("silent"))), (data) => data.close());
   const holders = stack.adopt(new Holders(data.kv), (holders) => holders.close());
 
   let repeatedSends = 0;

@@ -9,7 +9,7 @@ import { Buffer } from "node:buffer";
 import { createServer } from "node:http";
 import { constants, deflateRawSync } from "node:zlib";
 import { proto } from "@whiskeysockets/baileys";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { listenOn } from "../../src/base/listening.ts";
 import { httpClient, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
@@ -173,7 +173,7 @@ async function measure(
 }
 
 async function startWatched(env: Record<string, string>): Promise<Watched> {
-  const data = await dataFolder.open(dataConfigOf(env), silentRuntime());
+  const data = await openData(dataConfigOf(env), silentRuntime());
   const { apiKey } = await data.accounts.create({ name: "neighbour", plan: "sandbox" }).finally(() => data.close());
   const [path, [run, ...args], environment] = palomaArguments(["serve", "--json"], {
     PALOMA_LOG_LEVEL: "info",

@@ -95,10 +95,13 @@ export function addAccountCommand(root: Command): void {
   const choose = (usage: string, about: string, sealed: boolean) =>
     sub(usage, about).action((id: string, options) =>
       withData(options, async ({ accounts, runtime, ...data }) => {
-        const { dataFolder } = await import("../app.ts");
+        const [{ contents }, { rewriteContents }] = await Promise.all([
+          import("../engines.ts"),
+          import("../data/rekey.ts"),
+        ]);
         await existing(accounts, id);
         const changed = await accounts.update(id, { sealed });
-        const rows = await dataFolder.rewriteContents(data, id, runtime);
+        const rows = await rewriteContents(data.kv, { accountId: id, families: contents, clock: runtime.clock });
         await note({ ...data, runtime }, "account_changed: sealed", id);
         printResult(options, { ...view(changed), rows }, () => `${describe(changed)}\nRows rewritten: ${rows}.`);
       })

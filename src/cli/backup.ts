@@ -2,12 +2,13 @@
 import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
 import { throughTempFolder } from "../base/files.ts";
-import { assertNew, type BackupSummary } from "../data/backup.ts";
+import { assertNew, type BackupSummary, noteBackup } from "../data/backup.ts";
+import { lockGateway } from "../data/data_folder.ts";
 import { backupName, BACKUPS_KEPT, backupTime } from "../data/kept_backups.ts";
 import { isSealedFile, openSealedFile } from "../data/sealed_file.ts";
 import { systemClock, systemRandom } from "../runtime.ts";
 import { ROWS } from "../settings.ts";
-import { assertData, silentRuntime } from "./data.ts";
+import { assertData, silentRuntime, withStore } from "./data.ts";
 import { Exit, printError, printResult } from "./output.ts";
 import {
   configOf,
@@ -54,12 +55,12 @@ export function addBackupCommands(root: Command): void {
       const config = configOf(options);
       await assertNew(file);
       await assertData(config);
-      const { dataFolder } = await import("../app.ts");
+      const [{ copyOptions }, { backupData }] = await loading();
       void exitWhenAsked();
       const seal = passphrase === null ? null : { passphrase, random: systemRandom };
-      const summary = await dataFolder.backup(config, file, { runtime: silentRuntime, seal });
+      const summary = await backupData(config, file, { ...await copyOptions(config, silentRuntime), seal });
       // The copy is complete, whatever becomes of this: a store may be on a disk that takes nothing.
-      await dataFolder.noteBackup(config, silentRuntime).catch(({ message }: Error) =>
+      await withStore(config, (store) => noteBackup(store, systemClock)).catch(({ message }: Error) =>
         printError(`When this backup was made could not be noted: ${message}`)
       );
       const removed = options.into === undefined ? [] : await rotate(file, Number(options.keep ?? BACKUPS_KEPT));
@@ -79,17 +80,18 @@ export function addBackupCommands(root: Command): void {
     .option("--json", "print JSON")
     .action(async (file: string, options: BackupOptions) => {
       const config = configOf(options);
-      const { dataFolder } = await import("../app.ts");
+      const [{ copyOptions }, { restoreData }] = await loading();
       void exitWhenAsked();
+      const copy = await copyOptions(config, silentRuntime);
       const isSealed = await isSealedFile(file).catch(() => false);
       const summary = isSealed
         ? await throughTempFolder(async (folder) => {
           const plain = join(folder, "open.backup");
           const passphrase = await neededPassphrase(options);
           await openSealedFile(file, plain, { passphrase, random: systemRandom });
-          return await dataFolder.restore(plain, config, silentRuntime);
+          return await restoreData(plain, config, copy);
         })
-        : await dataFolder.restore(file, config, silentRuntime);
+        : await restoreData(file, config, copy);
       printResult(
         options,
         { file, ...summary },
@@ -99,6 +101,8 @@ export function addBackupCommands(root: Command): void {
 
   addRekeyCommand(root);
 }
+
+const loading = () => Promise.all([import("../engines.ts"), import("../data/shared_backup.ts")]);
 
 function target(file: string | undefined, { into, keep }: BackupOptions): string {
   if ((file === undefined) === (into === undefined)) throw new Exit(2, "Give either a file or --into with a folder.");
@@ -145,10 +149,13 @@ function addRekeyCommand(root: Command): void {
       const config = configOf(options);
       const to = newKey(config.secretKey);
       await assertData(config);
-      const { dataFolder } = await import("../app.ts");
-      const lock = config.store === null ? await dataFolder.lock(config.dataDir) : null;
+      const [{ fileEngine, openOptions }, { rekeyDataFolder }] = await Promise.all([
+        import("../engines.ts"),
+        import("../data/rekey.ts"),
+      ]);
+      const lock = config.store === null ? await lockGateway(config.dataDir, fileEngine) : null;
       try {
-        const rows = await dataFolder.rekey(config, to, silentRuntime);
+        const rows = await rekeyDataFolder(config, { ...openOptions(config, silentRuntime), to });
         printResult(
           options,
           { rows },

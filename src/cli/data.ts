@@ -1,9 +1,11 @@
 /** Opens the data for commands, also while a gateway runs on it. */
 import { resolve } from "node:path";
 import pino from "pino";
+import { exists } from "../base/files.ts";
 import type { Config } from "../config.ts";
-import { type DataFolder, placeOf } from "../data/data_folder.ts";
+import { type DataFolder, inDataFolder, isBegun, pathsOf, placeOf } from "../data/data_folder.ts";
 import { type Runtime, systemRuntime } from "../runtime.ts";
+import type { Kv } from "../store/kv.ts";
 import { Exit, printError } from "./output.ts";
 import { configOf } from "./settings.ts";
 
@@ -40,14 +42,26 @@ export async function assertData(config: Config): Promise<void> {
 
 /** Resolves to whether the store has been created. Throws OperatorError if the system refuses access. */
 export async function hasData(config: Config): Promise<boolean> {
-  const { dataFolder } = await import("../app.ts");
-  return await dataFolder.isBegun(config, silentRuntime);
+  const { store, dataDir } = config;
+  if (store === null) return await inDataFolder(dataDir, () => exists(pathsOf(dataDir).store));
+  return await withStore(config, isBegun);
+}
+
+/** Opens the bare store, which needs no key and migrates nothing, calls `use`, and closes it. Throws StoreError. */
+export async function withStore<T>(config: Config, use: (store: Kv) => Promise<T>): Promise<T> {
+  const { openStore } = await import("../engines.ts");
+  const store = await inDataFolder(config.dataDir, () => openStore(config, silentRuntime));
+  try {
+    return await use(store);
+  } finally {
+    store.close();
+  }
 }
 
 /** As `withData`, but from the configuration, and without the check that there is data. */
 export async function withFolder<T>(config: Config, use: (data: Data) => Promise<T>): Promise<T> {
-  const { dataFolder } = await import("../app.ts");
-  const data = await dataFolder.open(config, silentRuntime);
+  const { openData } = await import("../engines.ts");
+  const data = await openData(config, silentRuntime);
   try {
     return await use({ ...data, runtime: silentRuntime });
   } finally {

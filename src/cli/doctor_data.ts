@@ -4,7 +4,7 @@ import { hostOf, portOf } from "../base/addresses.ts";
 import { within } from "../base/within.ts";
 import { membersAtWork } from "../cluster/member.ts";
 import type { BucketConfig, Config } from "../config.ts";
-import { AlreadyRunning, type DataFolder, placeOf } from "../data/data_folder.ts";
+import { AlreadyRunning, type DataFolder, lockGateway, placeOf } from "../data/data_folder.ts";
 import { isBackupDue } from "../data/kept_backups.ts";
 import { dataKeys } from "../data/rows.ts";
 import { LINE, lineKeys } from "../line/rows.ts";
@@ -151,9 +151,9 @@ async function checkBucket(config: BucketConfig): Promise<Found> {
 }
 
 async function checkGateway(config: Config): Promise<Found> {
-  const { dataFolder } = await import("../app.ts");
+  const { fileEngine } = await import("../engines.ts");
   try {
-    (await dataFolder.lock(config.dataDir)).release();
+    (await lockGateway(config.dataDir, fileEngine)).release();
     return well("none is running on this folder", "paloma serve");
   } catch (error) {
     if (!(error instanceof AlreadyRunning)) throw error;

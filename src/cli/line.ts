@@ -1,7 +1,7 @@
 /** `paloma line`: moves a line to another gateway without a new QR. */
 import type { Command } from "commander";
 import { writeAll } from "../base/files.ts";
-import { AlreadyRunning } from "../data/data_folder.ts";
+import { AlreadyRunning, lockGateway } from "../data/data_folder.ts";
 import { assertData, withData } from "./data.ts";
 import { Exit, printResult } from "./output.ts";
 import { configOf, neededPassphrase, OF_DATA_AND_FILES, withPassphrase, withSettings } from "./settings.ts";
@@ -22,19 +22,19 @@ export function addLineCommand(root: Command): void {
     .action(
       async (id: string, file: string, options: LineOptions) => {
         const passphrase = await neededPassphrase(options);
-        const [{ dataFolder }, { exportLine }] = await Promise.all([
-          import("../app.ts"),
+        const [{ fileEngine, linkCopy, openMedia }, { exportLine }] = await Promise.all([
+          import("../engines.ts"),
           import("../line/transfer.ts"),
         ]);
         const config = configOf(options);
         await assertData(config);
         const { store, dataDir } = config;
         // If no gateway runs, none may start during the export. On a shared store the line's owner may be on any machine.
-        const lock = store !== null ? null : await unlessRunning(dataFolder.lock(dataDir));
+        const lock = store !== null ? null : await unlessRunning(lockGateway(dataDir, fileEngine));
         try {
           await withData(options, async (data) => {
-            const media = await dataFolder.media(config, data);
-            const deps = { ...data, media, link: await dataFolder.linkCopy(data) };
+            const media = await openMedia({ ...data, config });
+            const deps = { ...data, media, link: await linkCopy(data) };
             const { line: { name }, messages } = await toNewFile(
               file,
               (output) => exportLine(deps, id, { passphrase, gatewayRuns: lock === null, ...output }),
@@ -58,15 +58,18 @@ export function addLineCommand(root: Command): void {
     .action(async (file: string, options: LineOptions) => {
       const passphrase = await neededPassphrase(options);
       const sealed = await Deno.readFile(file);
-      const [{ dataFolder }, { importLine }] = await Promise.all([import("../app.ts"), import("../line/transfer.ts")]);
+      const [{ linkCopy, openMedia }, { makeClaims }, { importLine }] = await Promise.all([
+        import("../engines.ts"),
+        import("../cluster/leases.ts"),
+        import("../line/transfer.ts"),
+      ]);
       await withData(options, async (data) => {
         const config = configOf(options);
-        const media = await dataFolder.media(config, data);
         const deps = {
           ...data,
-          media,
-          link: await dataFolder.linkCopy(data),
-          claims: await dataFolder.claims(data, config),
+          media: await openMedia({ ...data, config }),
+          link: await linkCopy(data),
+          claims: config.store === null ? null : makeClaims(data.kv),
         };
         const { line, messages } = await importLine(deps, options.account, { passphrase, file: sealed });
         const { id, name, phone } = line;

@@ -1,6 +1,6 @@
 /**
- * Backup and restore of data outside the data folder, a shared store or files in a bucket, by way of a temporary
- * folder. A backup of any engine can therefore be restored into any other.
+ * Backup and restore of data wherever it is. What is outside the data folder, a shared store or files in a bucket, goes
+ * by way of a temporary folder: a backup of any engine can be restored into any other.
  */
 import { join } from "node:path";
 import { throughTempFolder } from "../base/files.ts";
@@ -9,7 +9,7 @@ import { Change, type Kv, type Mutation, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { writeMany } from "../store/limits.ts";
 import { backup, BackupError, type BackupSummary, restore, type RestoreOptions } from "./backup.ts";
-import type { DataPaths } from "./data_folder.ts";
+import { assertSecret, type DataConfig, type DataPaths, pathsOf } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
 import type { FileSeal } from "./sealed_file.ts";
 
@@ -21,7 +21,7 @@ export interface FilesElsewhere {
   load(kv: Kv, folder: string): Promise<void>;
 }
 
-interface SharedOptions extends RestoreOptions {
+export interface CopyOptions extends RestoreOptions {
   /** Opens the shared store; null if the store is in the data folder. */
   openShared: (() => Promise<ChunkedKv>) | null;
   /** Null if the files are in the data folder. */
@@ -29,13 +29,13 @@ interface SharedOptions extends RestoreOptions {
 }
 
 /** As `backup`. A server without snapshots is read while others write to it. Throws what `backup` throws. */
-export async function backupShared(
-  data: DataPaths,
+export async function backupData(
+  config: DataConfig,
   file: string,
-  options: SharedOptions & { seal?: FileSeal | null },
+  options: CopyOptions & { seal?: FileSeal | null },
 ): Promise<BackupSummary> {
   const { engine, runtime, openShared, files, seal } = options;
-  return await withPaths(data, options, async (paths) => {
+  return await withPaths(config, options, async (paths) => {
     const inFolder = async (run: (kv: Kv) => Promise<void>) => {
       const kv = await engine.open(paths.store, { runtime });
       try {
@@ -47,6 +47,7 @@ export async function backupShared(
     const saveFiles = files && ((kv: Kv) => files.save(kv, paths.media));
     const shared = await openShared?.();
     try {
+      if (shared) await assertSecret(shared, config, runtime);
       return await backup(paths, file, engine, {
         seal,
         rows: shared && (() => inFolder((copy) => copyRows(shared.rows(), copy))),
@@ -62,14 +63,15 @@ export async function backupShared(
  * As `restore`, only into an empty store. No gateway accepts a store whose restore was interrupted. Throws as `restore`
  * does.
  */
-export async function restoreShared(file: string, data: DataPaths, options: SharedOptions): Promise<BackupSummary> {
+export async function restoreData(file: string, config: DataConfig, options: CopyOptions): Promise<BackupSummary> {
   const { engine, runtime, openShared, files, mark } = options;
+  if (!openShared && !files) return await restore(file, pathsOf(config.dataDir), options);
   // Until everything is in its place, files too.
   const markUnfinished = async (kv: Kv) => {
     await mark(kv);
     await kv.commit(new Change().set(dataKeys.restoring(), true));
   };
-  return await withPaths(data, options, async (paths) => {
+  return await withPaths(config, options, async (paths) => {
     const shared = await openShared?.();
     try {
       for await (const _ of shared?.rows() ?? []) {
@@ -105,10 +107,12 @@ async function claim(shared: Kv): Promise<void> {
 
 /** Runs with the folder's own paths, and with paths in a temporary folder for data that is kept elsewhere. */
 async function withPaths<T>(
-  data: DataPaths,
-  { openShared, files }: SharedOptions,
+  config: DataConfig,
+  { openShared, files }: CopyOptions,
   run: (paths: DataPaths) => Promise<T>,
 ): Promise<T> {
+  const data = pathsOf(config.dataDir);
+  if (!openShared && !files) return await run(data);
   return await throughTempFolder((folder) =>
     run({
       store: openShared ? join(folder, "paloma.db") : data.store,

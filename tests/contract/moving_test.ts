@@ -1,6 +1,7 @@
 /** A backup of any engine restores into any other: a folder, PostgreSQL with a bucket, Deno KV by URL, and back. */
 import assert from "node:assert/strict";
-import { dataFolder } from "../../src/app.ts";
+import { backupData, restoreData } from "../../src/data/shared_backup.ts";
+import { copyOptions, openData } from "../../src/engines.ts";
 import { type Config, readConfig } from "../../src/config.ts";
 import { openBucket } from "../../src/media/s3.ts";
 import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
@@ -16,7 +17,7 @@ const SECRET_KEY = "the key of every place";
 const runtime = silentRuntime();
 
 async function rowsIn(config: Config): Promise<unknown[]> {
-  const data = await dataFolder.open(config, runtime);
+  const data = await openData(config, runtime);
   try {
     return (await Array.fromAsync(data.kv.rows())).map(({ key, value }) => [key, value]);
   } finally {
@@ -41,7 +42,7 @@ Deno.test({
       at("fourth"),
     ];
 
-    const first = await dataFolder.open(places[0]!, runtime);
+    const first = await openData(places[0]!, runtime);
     const account = await first.accounts.create({ name: "acme", plan: "free" });
     const media = await openDiskMediaStore(`${root}/first/media`, runtime);
     const content = new Uint8Array(9 * 1024 ** 2).fill(7);
@@ -73,12 +74,13 @@ Deno.test({
 
     for (const [i, place] of places.slice(1).entries()) {
       const file = `${root}/${i}.backup`;
-      const made = await dataFolder.backup(places[i]!, file, { runtime, seal: null });
-      const restored = await dataFolder.restore(file, place, runtime);
+      const made = await backupData(places[i]!, file, await copyOptions(places[i]!, runtime));
+      const options = await copyOptions(place, runtime);
+      const restored = await restoreData(file, place, options);
       assert.equal(made.files, 1);
       assert.equal(restored.files, 1);
       assert.deepEqual(carried(await rowsIn(place)), rows);
-      await assert.rejects(dataFolder.restore(file, place, runtime), /holds data already/);
+      await assert.rejects(restoreData(file, place, options), /holds data already/);
     }
     const bucket = makeBucketMediaStore({
       bucket: openBucket(s3.config, runtime),
@@ -89,7 +91,7 @@ Deno.test({
     assert.deepEqual(await new Response(kept).bytes(), content);
     const last = await openDiskMediaStore(`${root}/fourth/media`, runtime);
     assert.deepEqual(await Deno.readFile(last.path(id)), content);
-    const data = await dataFolder.open(places[3]!, runtime);
+    const data = await openData(places[3]!, runtime);
     assert.equal(await data.accounts.apiKey(account.account.id), account.apiKey);
     data.close();
   },

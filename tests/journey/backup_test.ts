@@ -1,7 +1,7 @@
 /** Backups on a schedule: named by the time, rotated, sealed under a passphrase. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { writeAll } from "../../src/base/files.ts";
 import { keepFile } from "../../src/media/store.ts";
 import { Change } from "../../src/store/kv.ts";
@@ -91,7 +91,7 @@ Deno.test("nothing that a passphrase keeps secret is left on disk by Ctrl-C", as
     const change = new Change();
     const file = { size: 1, sha256: "", mimetype: "text/plain", filename: "a.txt", expiresAt: null };
     keepFile(change, { ...file, id: "med_1", accountId: "acc_1" });
-    const data = await dataFolder.open(dataConfigOf(dataDir), silentRuntime());
+    const data = await openData(dataConfigOf(dataDir), silentRuntime());
     await data.kv.commit(change);
     data.close();
     // Asks the bucket for the file, and gets no answer.

@@ -1,6 +1,6 @@
 /** Bulks of ten thousand: one 202, and all or none of them when the gateway is killed while it accepts. */
 import assert from "node:assert/strict";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { sleep, systemClock, systemRandom } from "../../src/runtime.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import type { PrefixOf, Row } from "../../src/store/kv.ts";
@@ -79,7 +79,7 @@ async function assertCounts(stage: Stage, sessionId: string, accepted: number): 
   const oldest = await stage.api.call("GET", `/messages/history?limit=1&page=${accepted}`);
   assert.equal(oldest.data.length, 1);
   const config = dataConfigOf(stage.dataDir);
-  const data = await dataFolder.open(config, silentRuntime());
+  const data = await openData(config, silentRuntime());
   try {
     // Many machines share the store: what a crash left staged is there until a sweep, and counts for nothing.
     const staged = new Set((await Array.fromAsync(data.kv.list({ prefix: messageKeys.stagedBulks() }))).map(bulkOf));

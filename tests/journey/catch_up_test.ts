@@ -1,7 +1,7 @@
 /** What came while the line was away: everything, once, in order, whatever else lies in between. */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/cli/client.ts";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { systemRandom } from "../../src/runtime.ts";
 import { type BinaryNode, element } from "../../src/sandbox/world/stanza.ts";
 import { eraseKeys } from "../../src/whatsapp/baileys/erase.ts";
@@ -218,7 +218,7 @@ async function lidOf({ control }: Stage, number: string): Promise<string> {
 
 /** As after a year of silence: the line has no keys for the peer. */
 async function loseKeys({ dataDir }: Stage, { sessionId }: LinkedLine, person: Person): Promise<void> {
-  const data = await dataFolder.open(dataConfigOf(dataDir), silentRuntime());
+  const data = await openData(dataConfigOf(dataDir), silentRuntime());
   assert.ok(await eraseKeys(data.kv, sessionId, new Traces(person)) > 0, "there was a session to lose");
   data.close();
 }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import type { Json } from "../../src/cli/client.ts";
 import { readConfig } from "../../src/config.ts";
 import { openBucket } from "../../src/media/s3.ts";
@@ -20,7 +20,7 @@ const CLEO = "4917000000004";
 
 /** Every row that says one of these, in its key, its value or what is sealed in it. */
 async function rowsThatSay({ env }: Stage, words: readonly string[]): Promise<string[]> {
-  const data = await dataFolder.open(dataConfigOf(env), systemRuntime(testRuntime().log));
+  const data = await openData(dataConfigOf(env), systemRuntime(testRuntime().log));
   const found: string[] = [];
   let read = 0;
   for await (const { key, value } of data.kv.rows()) {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { inspect } from "node:util";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { readCreds } from "../../src/whatsapp/baileys/auth_state.ts";
 import { findLeaks } from "../support/leaks.ts";
 import { type LinkedLine, onStage, openStage, type Stage } from "../support/stage.ts";
@@ -15,7 +15,7 @@ const TEXT = 'Ana\'s "secret" order:\n3 × Käse, 2 € 🧀';
 
 /** The private key of the line's identity, as its data folder holds it. */
 async function identityKey({ dataDir }: Stage, { sessionId: lineId }: LinkedLine): Promise<Buffer> {
-  const data = await dataFolder.open(dataConfigOf(dataDir), silentRuntime());
+  const data = await openData(dataConfigOf(dataDir), silentRuntime());
   try {
     return Buffer.from((await readCreds({ ...data, lineId }))!.signedIdentityKey.private);
   } finally {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { httpClient, type Json } from "../../src/cli/client.ts";
-import { dataFolder } from "../../src/app.ts";
+import { linkCopy, openData } from "../../src/engines.ts";
 import { exportLine } from "../../src/line/transfer.ts";
 import { runCommand, startGatewayProcess, tryCommand } from "../support/gateway_process.ts";
 import { silentRuntime } from "../support/runtime.ts";
@@ -109,7 +109,7 @@ onStage("a line whose export was killed says what to do, and can be reconnected 
   const env = { ...stage.env, ...PASSPHRASE };
   await using temp = await tempFolder();
   const runtime = silentRuntime();
-  const data = { ...await dataFolder.open(dataConfigOf(stage.env), runtime), runtime };
+  const data = { ...await openData(dataConfigOf(stage.env), runtime), runtime };
   const checkLines = async () => {
     const { stdout } = await tryCommand(["doctor", "--json"], env);
     return JSON.parse(stdout).find(({ check }: Json) => check === "lines");
@@ -117,7 +117,7 @@ onStage("a line whose export was killed says what to do, and can be reconnected 
   const leave = async () => {
     const writing = Promise.withResolvers<void>();
     const none = () => Promise.reject(new Error("nothing waits"));
-    const deps = { ...data, media: { read: none, write: none }, link: await dataFolder.linkCopy(data) };
+    const deps = { ...data, media: { read: none, write: none }, link: await linkCopy(data) };
     const write = () => (writing.resolve(), new Promise<void>(() => {}));
     const discard = () => Promise.resolve();
     void exportLine(deps, line.sessionId, { passphrase: "correct horse battery", gatewayRuns: true, write, discard });

@@ -140,8 +140,8 @@ export interface Engine {
   besides?: readonly string[];
 }
 
-/** Files outside of an engine's folder that name it, the composition root aside. */
-export function namedEngines(house: readonly Source[], engines: readonly Engine[], root = "app.ts"): string[] {
+/** Files outside of an engine's folder that name it, the one that picks them aside. */
+export function namedEngines(house: readonly Source[], engines: readonly Engine[], root = "engines.ts"): string[] {
   return engines.flatMap(({ folder, names, besides = [] }) =>
     house.filter(({ path }) => !path.startsWith(`${folder}/`)).flatMap((source) => {
       const imported = source.path === root ? [] : importsOf(source).filter((to) => to.startsWith(`${folder}/`));

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import { join } from "node:path";
 import type { DataConfig } from "../../src/data/data_folder.ts";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { lineKeys } from "../../src/line/rows.ts";
 import { networkKeys } from "../../src/whatsapp/baileys/rows.ts";
 import { silentRuntime } from "./runtime.ts";
@@ -93,7 +93,7 @@ class Search {
 
 /** The secret key of the data, its accounts' keys, and every private key, session and credential, opened. */
 export async function keyMaterial(config: DataConfig): Promise<Secret[]> {
-  const data = await dataFolder.open(config, silentRuntime());
+  const data = await openData(config, silentRuntime());
   const found = new Map<string, Secret>();
   const add = (secret: Secret) => found.set(Buffer.from(secret).toString("base64"), secret);
   try {

@@ -1,6 +1,6 @@
 /** What a gateway keeps of files: in its folder for them, or in the bucket under the tests. */
 import { join } from "node:path";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { type BucketConfig, readConfig } from "../../src/config.ts";
 import { openBucket } from "../../src/media/s3.ts";
 import { mediaKeys } from "../../src/media/rows.ts";
@@ -28,7 +28,7 @@ async function filesUnder(folder: string): Promise<string[]> {
 
 /** Resolves to the gateway's objects in the bucket, of which each has had a row before it was written. */
 async function objectsIn(media: BucketConfig, env: Environment): Promise<string[]> {
-  const data = await dataFolder.open(dataConfigOf(env), silentRuntime());
+  const data = await openData(dataConfigOf(env), silentRuntime());
   try {
     const bucket = openBucket(media, silentRuntime());
     const found: string[] = [];

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import type { PlanChange } from "../../src/account/plan.ts";
-import { dataFolder } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { type Client, httpClient, type Json, linkByQr } from "../../src/cli/client.ts";
 import { type Clock, systemClock } from "../../src/runtime.ts";
 import { type SandboxNetwork, startNetwork } from "../../src/sandbox/network.ts";
@@ -187,7 +187,7 @@ type NewAccount = Pick<Stage, "accountId" | "apiKey">;
 async function addAccount(env: Record<string, string>, bounds: StageOptions["plan"]): Promise<NewAccount> {
   // What one runtime writes another may not read: an executable makes its own.
   if (Deno.env.has("PALOMA_EXECUTABLE")) return await addAccountByCommand(env, bounds);
-  const data = await dataFolder.open(dataConfigOf(env), silentRuntime());
+  const data = await openData(dataConfigOf(env), silentRuntime());
   try {
     if (bounds) await data.plans.set({ name: "staged", ...UNBOUNDED, ...bounds });
     const { account, apiKey } = await data.accounts.create({ name: "stage", plan: bounds ? "staged" : "sandbox" });

@@ -3,7 +3,8 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { listenOn } from "../../src/base/listening.ts";
-import { dataFolder, startGateway } from "../../src/app.ts";
+import { startGateway } from "../../src/app.ts";
+import { openData } from "../../src/engines.ts";
 import { type Config, readConfig } from "../../src/config.ts";
 import { lockGateway, pathsOf } from "../../src/data/data_folder.ts";
 import { lineKeys } from "../../src/line/rows.ts";
@@ -50,7 +51,7 @@ type Fault = (world: World) => Promise<() => unknown>;
 function spoiledRow(key: readonly string[]): Fault {
   return async ({ config, runtime }) => {
     const write = async (change: Change) => {
-      const data = await dataFolder.open(config, runtime);
+      const data = await openData(config, runtime);
       await data.kv.commit(change);
       data.close();
     };
@@ -65,12 +66,12 @@ const FAULTS: Record<string, Fault> = {
     return () => lock.release();
   },
   "the secret key is not the data's": async ({ config, runtime }) => {
-    (await dataFolder.open(config, runtime)).close();
+    (await openData(config, runtime)).close();
     config.secretKey = "another key than it was";
     return () => config.secretKey = null;
   },
   "the data is newer": async ({ config, runtime }) => {
-    const data = await dataFolder.open(config, runtime);
+    const data = await openData(config, runtime);
     const version = await data.kv.get(["meta", "schema_version"]);
     await data.kv.commit(new Change().set(["meta", "schema_version"], 99));
     data.close();

@@ -1,5 +1,5 @@
 /**
- * The house: each floor imports only floors below it, no files import each other in a circle, only `app.ts` names an
+ * The house: each floor imports only floors below it, no files import each other in a circle, only `engines.ts` names an
  * engine, and time, chance and output come from `runtime.ts` alone.
  */
 import assert from "node:assert/strict";
@@ -44,6 +44,7 @@ const FLOORS: Floors = [
   ["cloud", "mcp"],
   ["panel"],
   ["roles"],
+  ["engines.ts"],
   ["app.ts"],
   ["cli"],
   ["main.ts"],
@@ -100,7 +101,7 @@ Deno.test("nothing is exported that nobody imports", async () => {
   assert.deepEqual(idleExports([...house, planted], readers), ["base/idle.ts idle"]);
 });
 
-Deno.test("only app.ts names an engine", () => {
+Deno.test("only engines.ts names an engine", () => {
   assert.deepEqual(namedEngines(house, ENGINES), []);
 });
 

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { dataFolder } from "../../../src/app.ts";
-import { readConfig } from "../../../src/config.ts";
+import { rekeyDataFolder } from "../../../src/data/rekey.ts";
+import { backupData, restoreData } from "../../../src/data/shared_backup.ts";
+import { copyOptions, openData, openOptions } from "../../../src/engines.ts";
+import { type Config, readConfig } from "../../../src/config.ts";
 import { AlreadyRunning, lockGateway, makeProbe, pathsOf } from "../../../src/data/data_folder.ts";
 import { SecretKeyError } from "../../../src/data/secret_key.ts";
 import { systemRuntime } from "../../../src/runtime.ts";
@@ -22,7 +24,7 @@ async function withFolder(run: (dataDir: string) => Promise<void>): Promise<void
 
 /** Opens the folder, makes an account of that name where one is given, and closes it. */
 async function visit(dataDir: string, secretKey: string | null, account?: string): Promise<void> {
-  const data = await dataFolder.open({ dataDir, secretKey }, runtime);
+  const data = await openData({ dataDir, secretKey }, runtime);
   try {
     if (account !== undefined) await data.accounts.create({ name: account, plan: "free" });
   } finally {
@@ -45,7 +47,7 @@ async function rowsOf(dataDir: string): Promise<[Deno.KvKey, string][]> {
 
 async function assertRefused(dataDir: string, secretKey: string | null, says: RegExp): Promise<void> {
   const before = await rowsOf(dataDir);
-  await assert.rejects(dataFolder.open({ dataDir, secretKey }, runtime), (error) => {
+  await assert.rejects(openData({ dataDir, secretKey }, runtime), (error) => {
     assert.ok(error instanceof SecretKeyError, String(error));
     assert.match(error.message, says);
     assert.match(error.message, /nothing was changed/);
@@ -69,9 +71,11 @@ Deno.test("a new folder is begun in one commit", () =>
     assert.equal(new Set(rows.map(([, version]) => version)).size, 1);
   }));
 
+const rekeyed = (config: Config, to: string | null) => rekeyDataFolder(config, { ...openOptions(config, runtime), to });
+
 Deno.test("a folder that nobody has opened yet takes a new key at once", () =>
   withFolder(async (dataDir) => {
-    assert.equal(await dataFolder.rekey(readConfig({ PALOMA_DATA_DIR: dataDir }), WRONG, runtime), 0);
+    assert.equal(await rekeyed(readConfig({ PALOMA_DATA_DIR: dataDir }), WRONG), 0);
     await assertRefused(dataDir, RIGHT, /^PALOMA_SECRET_KEY/);
     await visit(dataDir, WRONG);
   }));
@@ -102,14 +106,14 @@ Deno.test("a change of the key that was cut short before its last step asks to b
     const [file, nextFile] = [join(dataDir, "secret.key"), join(dataDir, "secret.key.next")];
     const config = readConfig({ PALOMA_DATA_DIR: dataDir });
     const before = await Deno.readTextFile(file);
-    await dataFolder.rekey(config, null, runtime);
+    await rekeyed(config, null);
     await Deno.rename(file, nextFile);
     await Deno.writeTextFile(file, before);
-    await assert.rejects(dataFolder.open(config, runtime), {
+    await assert.rejects(openData(config, runtime), {
       code: "secret_key_wrong",
       message: /`paloma rekey` again/,
     });
-    assert.equal(await dataFolder.rekey(config, null, runtime), 0);
+    assert.equal(await rekeyed(config, null), 0);
     await visit(dataDir, null);
   }));
 
@@ -123,8 +127,9 @@ Deno.test("a backup that is restored opens with its own secret only", () =>
   withFolder(async (dataDir) => {
     const elsewhere = `${dataDir}-elsewhere`;
     await visit(dataDir, RIGHT, "acme");
-    await dataFolder.backup(readConfig({ PALOMA_DATA_DIR: dataDir }), `${dataDir}.backup`, { runtime, seal: null });
-    await dataFolder.restore(`${dataDir}.backup`, readConfig({ PALOMA_DATA_DIR: elsewhere }), runtime);
+    const config = readConfig({ PALOMA_DATA_DIR: dataDir });
+    await backupData(config, `${dataDir}.backup`, await copyOptions(config, runtime));
+    await restoreData(`${dataDir}.backup`, { ...config, dataDir: elsewhere }, await copyOptions(config, runtime));
     await assertRefused(elsewhere, WRONG, /^PALOMA_SECRET_KEY/);
     await visit(elsewhere, RIGHT);
   }));

@@ -6,7 +6,7 @@ import { backup, restore } from "../../../src/data/backup.ts";
 import { begin, isBegun, pathsOf } from "../../../src/data/data_folder.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
 import { prove } from "../../../src/data/secret_key.ts";
-import { backupShared, type FilesElsewhere, restoreShared } from "../../../src/data/shared_backup.ts";
+import { backupData, type FilesElsewhere, restoreData } from "../../../src/data/shared_backup.ts";
 import type { Bucket } from "../../../src/media/s3.ts";
 import { filesOfBucket } from "../../../src/media/bucket_store.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
@@ -25,6 +25,7 @@ const runtime = systemRuntime(testRuntime().log);
 const seal = makeSeal(sealKey("the secret of the operator"), runtime.random);
 const ROW = key<string>("row");
 const mark = () => Promise.resolve();
+const at = (dataDir: string) => ({ dataDir, secretKey: null });
 
 /** A backup of a store with one row. */
 async function backupIn(folder: string): Promise<string> {
@@ -44,7 +45,7 @@ Deno.test("no gateway begins on a shared store whose files are still being resto
   await using temp = await tempFolder();
   const disk = new MemoryDisk();
   let found: Awaited<ReturnType<typeof begin>> | undefined;
-  await restoreShared(await backupIn(temp.path), pathsOf(join(temp.path, "new")), {
+  await restoreData(await backupIn(temp.path), at(join(temp.path, "new")), {
     engine,
     runtime,
     mark,
@@ -59,7 +60,7 @@ Deno.test("no gateway begins on a shared store whose files are still being resto
 Deno.test("a store on which a gateway has begun meanwhile is not overwritten", async () => {
   await using temp = await tempFolder();
   const disk = new MemoryDisk();
-  const restoring = restoreShared(await backupIn(temp.path), pathsOf(join(temp.path, "new")), {
+  const restoring = restoreData(await backupIn(temp.path), at(join(temp.path, "new")), {
     engine,
     runtime,
     // While the archive is being read.
@@ -76,7 +77,7 @@ Deno.test("a store on which a gateway has begun meanwhile is not overwritten", a
 Deno.test("a data folder whose files did not all reach the bucket is not opened", async () => {
   await using temp = await tempFolder();
   const paths = pathsOf(join(temp.path, "new"));
-  const restoring = restoreShared(await backupIn(temp.path), paths, {
+  const restoring = restoreData(await backupIn(temp.path), at(join(temp.path, "new")), {
     engine,
     runtime,
     mark,
@@ -129,7 +130,7 @@ Deno.test("a backup has the files in a bucket of accounts that have their conten
   const bucket = bucketOf([]);
   await bucket.receives(sealing, "med_1");
   const file = join(temp.path, "copy.backup");
-  await backupShared(pathsOf(temp.path), file, {
+  await backupData(at(temp.path), file, {
     engine,
     runtime,
     mark,
@@ -166,7 +167,7 @@ Deno.test("a backup of a shared store has the files of messages that end while i
     close() {},
   };
   const file = join(temp.path, "copy.backup");
-  await backupShared(pathsOf(join(temp.path, "none")), file, {
+  await backupData(at(join(temp.path, "none")), file, {
     engine,
     runtime,
     mark,
@@ -185,7 +186,7 @@ Deno.test("a backup of a data folder with a bucket has the files that come while
   const bucket = bucketOf([]);
   await bucket.receives(kv, "med_1");
   const file = join(temp.path, "copy.backup");
-  await backupShared(data, file, {
+  await backupData(at(join(temp.path, "old")), file, {
     engine,
     runtime,
     mark,
@@ -222,7 +223,7 @@ Deno.test("a file that ends before it is read fails no backup, not even where th
 Deno.test("a backup of a data folder without a store makes none, with a bucket too", async () => {
   await using temp = await tempFolder();
   const { files } = bucketOf([]);
-  const backingUp = backupShared(pathsOf(temp.path), join(temp.path, "copy.backup"), {
+  const backingUp = backupData(at(temp.path), join(temp.path, "copy.backup"), {
     engine,
     runtime,
     mark,
