@@ -3,6 +3,7 @@
  * client, and phones in this process. Its state is in memory and outlives a gateway that is killed.
  */
 import { Buffer } from "node:buffer";
+import { repairSignatures } from "../base/xeddsa.ts";
 import { invalid } from "../errors.ts";
 import type { Clock, Runtime } from "../runtime.ts";
 import { controlApp } from "./control/app.ts";
@@ -45,6 +46,7 @@ export interface SandboxNetwork extends ControlledNetwork {
 
 /** Starts the network and its control API on loopback. Rejects if a port is in use. */
 export async function startNetwork(options: NetworkOptions): Promise<SandboxNetwork> {
+  repairSignatures();
   const end = new AbortController();
   const runtime = { ...options.runtime, clock: clockUntil(end.signal, options.runtime.clock) };
   const phones = new Map<string, Phone>();

@@ -18,6 +18,7 @@ import { eraseKeys, eraseTraces } from "./erase.ts";
 import { forgetEnds, networkKeys, sweepExpired } from "./rows.ts";
 import { makeRounds } from "../../base/single_flight.ts";
 import { within } from "../../base/within.ts";
+import { repairSignatures } from "../../base/xeddsa.ts";
 import { makeAlone } from "./incoming/inbox.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
 import { type CountStray, makeCountStray } from "./incoming/stanzas.ts";
@@ -196,6 +197,7 @@ function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: Ba
   repairQueue();
   repairDerivation();
   repairCurve();
+  repairSignatures();
   repairLogins();
   repairTokens();
   repairSenderKeys();

@@ -5,10 +5,10 @@
  */
 import { Buffer } from "node:buffer";
 import { proto } from "@whiskeysockets/baileys";
-import { verifySignature } from "libsignal/src/curve.js";
+import { verify } from "../../../base/xeddsa.ts";
 import { type Account, jidOf, newCompanion } from "../../world/directory.ts";
 import { streamError } from "../../world/faults.ts";
-import { KEY_TYPE, type KeyBundle } from "../../world/key_store.ts";
+import type { KeyBundle } from "../../world/key_store.ts";
 import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "../../world/stanza.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
 import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../world/uplink.ts";
@@ -237,15 +237,6 @@ function signedByCompanion(
   const { details, accountSignatureKey } = offered;
   if (!deviceSignature?.length || !details || !accountSignatureKey) return null;
   const signed = Buffer.concat([DEVICE_SIGNATURE_PREFIX, details, companionKey, accountSignatureKey]);
-  if (!isSignedBy(companionKey, signed, deviceSignature)) return null;
+  if (!verify(companionKey, signed, deviceSignature)) return null;
   return proto.ADVSignedDeviceIdentity.encode({ ...offered, deviceSignature }).finish();
-}
-
-/**
- * Whether `signature` (XEdDSA) over `message` is valid for this key; false for malformed input. Calls libsignal,
- * because `Curve.verify` of Baileys 7.0.0-rc14 ignores the result and always returns true.
- */
-function isSignedBy(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
-  if (publicKey.length !== 32 || signature.length !== 64) return false;
-  return verifySignature(Buffer.concat([KEY_TYPE, publicKey]), message, signature);
 }
