@@ -120,13 +120,18 @@ async function readAsset(name: string): Promise<string | null> {
   }
 }
 
-/** Returns a language's column of the table of sentences, as a module: nobody loads the other languages. */
+/**
+ * Returns a language's column of the table of sentences as a module, with a list of those that the gateway says: nobody
+ * loads the other languages.
+ */
 async function readWords(language: string): Promise<string | null> {
-  const table = await Deno.readTextFile(join(FOLDER, "lang/words.tsv"));
+  const table = await Deno.readTextFile(join(FOLDER, "lang.tsv"));
   const [head, ...rows] = table.trimEnd().split("\n").map((row) => row.split("\t"));
   const column = head!.indexOf(language);
-  // The first one is English, which is the key.
-  if (column < 1) return null;
-  const words = Object.fromEntries(rows.map((row) => [row[0], row[column]]));
-  return `export default ${JSON.stringify(words)};`;
+  if (column < 0) return null;
+  const words = Object.fromEntries(rows.map((row) => [row[1], row[column]]));
+  // The more words a sentence has of its own, the sooner a text is held against it.
+  const own = (sentence: string) => sentence.replaceAll(/\{\w+\}/g, "").length;
+  const said = rows.flatMap(([by, english]) => by === "gateway" ? [english!] : []).sort((a, b) => own(b) - own(a));
+  return `export default ${JSON.stringify(words)};\nexport const said = ${JSON.stringify(said)};`;
 }

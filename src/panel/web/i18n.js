@@ -1,5 +1,6 @@
-// Texts in the reader's language. The English sentence is the key; `lang/words.tsv` has a row for each, and a column for
-// each language, which the gateway serves as a module of its own.
+// Texts in the reader's language. The English sentence is the key; `lang.tsv` has a row for each, with a column for each
+// language, which the gateway serves as a module of its own. Of what the gateway says, the sentences that are not there
+// stay in English: developers alone meet them. A blank, `{name}`, stands for what changes.
 import { makeStore } from "./html.js";
 
 export const LANGUAGES = { en: "English", es: "Español", pt: "Português" };
@@ -19,10 +20,9 @@ const saved = () => {
 };
 
 export async function setLanguage(code, remember = false) {
-  const files = code === "en" ? [] : [`./lang/${code}.js`, "./lang/said.js"];
-  const [translated, said] = await Promise.all(files.map((file) => import(file)));
-  words = translated?.default ?? {};
-  sentences = (said?.default ?? []).map((sentence) => [sentence, sentence.split(/\{(\w+)\}/)]);
+  const { default: translated, said } = code === "en" ? { default: {}, said: [] } : await import(`./lang/${code}.js`);
+  words = translated;
+  sentences = said.map((sentence) => [sentence, sentence.split(/\{(\w+)\}/)]);
   document.documentElement.lang = code;
   if (remember) localStorage.setItem(KEY, code);
   language.set(code);
@@ -59,7 +59,7 @@ function blanksIn(text, [beginning, ...rest]) {
   return at === text.length ? values : null;
 }
 
-/** Translates a text of the gateway as far as `lang/said.js` knows it; null stays null. */
+/** Translates a text of the gateway as far as `lang.tsv` knows it; null stays null. */
 export function said(text) {
   if (text === null || text === undefined) return text;
   for (const [sentence, parts] of sentences) {
