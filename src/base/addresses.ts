@@ -71,7 +71,7 @@ const SUBSCRIBER_BITS = 64;
 const LOCAL_RANGES = ["loopback", "linkLocal", "uniqueLocal"];
 
 /**
- * Returns the party to which requests from the address are attributed: for a public IPv6 address its /64 network
+ * Returns the subscriber to whom requests from the address are attributed: for a public IPv6 address its /64 network
  * (`2001:db8:1:2::/64`), so that one subscriber does not count as many. Any other text is returned as it is.
  */
 export function subscriberOf(address: string): string {

@@ -1,12 +1,12 @@
-/** Divides work on many items, into pieces or with pauses that leave the thread to others. */
+/** Divides work on many items, into batches or with pauses that leave the thread to others. */
 import { type Clock, sleep } from "../runtime.ts";
 
-/** Splits the items, in order, into pieces of the given size; the last may be smaller. */
-export function piecesOf<T>(items: readonly T[], size: number): T[][] {
+/** Splits the items, in order, into batches of the given size; the last may be smaller. */
+export function inBatches<T>(items: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 }
 
-/** As `piecesOf`, for an asynchronous sequence. */
+/** As `inBatches`, for an asynchronous sequence. */
 export async function* batchesOf<T>(items: AsyncIterable<T>, size: number): AsyncGenerator<T[]> {
   let batch: T[] = [];
   for await (const item of items) {

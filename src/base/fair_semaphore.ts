@@ -1,13 +1,13 @@
 /**
- * A semaphore shared fairly: parties are served in turn and none holds more than its share, so that a flood from one
- * party delays only that party.
+ * A semaphore shared fairly: tenants are served in turn and none holds more than its share, so that a flood from one
+ * tenant delays only that tenant.
  */
 import type { Clock } from "../runtime.ts";
 
 interface FairSemaphoreOptions {
-  /** How many tasks may run at once, over all parties. */
+  /** How many tasks may run at once, over all tenants. */
   inAll: number;
-  /** How many tasks of one party may run at once. */
+  /** How many tasks of one tenant may run at once. */
   each: number;
   /**
    * If given, a place stays unused after a task for as long as the task took, which leaves processor time for others.
@@ -15,15 +15,15 @@ interface FairSemaphoreOptions {
   restBy?: Clock;
 }
 
-interface Party {
+interface Tenant {
   running: number;
   /** Waiting tasks by lane; the next lane to be served comes first. */
   lanes: Map<string, (() => void)[]>;
 }
 
-/** Who a task belongs to. Within a party, lanes take turns too, such as the webhooks of an account. */
+/** Who a task belongs to. Within a tenant, lanes take turns too, such as the webhooks of an account. */
 interface Turn {
-  party: string;
+  tenant: string;
   lane?: string;
   /** Aborts when the task is no longer needed. */
   signal?: AbortSignal;
@@ -31,8 +31,8 @@ interface Turn {
 
 export class FairSemaphore {
   readonly #options: FairSemaphoreOptions;
-  /** Parties with running or waiting tasks; the next to be served comes first. */
-  readonly #parties = new Map<string, Party>();
+  /** Tenants with running or waiting tasks; the next to be served comes first. */
+  readonly #tenants = new Map<string, Tenant>();
   #running = 0;
   #waiting = 0;
 
@@ -55,23 +55,23 @@ export class FairSemaphore {
   }
 
   /** Resolves once it gets a place, which disposing releases. Rejects as `run` does. */
-  async enter({ party, lane = "", signal }: Turn): Promise<Disposable> {
-    await this.#place(party, { lane, signal });
+  async enter({ tenant, lane = "", signal }: Turn): Promise<Disposable> {
+    await this.#place(tenant, { lane, signal });
     const { restBy } = this.#options;
     const begun = restBy?.now() ?? 0;
     return {
       [Symbol.dispose]: () => {
         const tookMs = restBy ? restBy.now() - begun : 0;
-        if (tookMs > 0) restBy!.after(tookMs, () => this.#leave(party));
-        else this.#leave(party);
+        if (tookMs > 0) restBy!.after(tookMs, () => this.#leave(tenant));
+        else this.#leave(tenant);
       },
     };
   }
 
   #place(name: string, { lane, signal }: { lane: string; signal: AbortSignal | undefined }): Promise<void> {
     if (signal?.aborted) return Promise.reject(signal.reason);
-    const party: Party = this.#parties.get(name) ?? { running: 0, lanes: new Map() };
-    this.#parties.set(name, party);
+    const tenant: Tenant = this.#tenants.get(name) ?? { running: 0, lanes: new Map() };
+    this.#tenants.set(name, tenant);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const leave = () => {
       this.#drop(name, { lane, begin });
@@ -82,9 +82,9 @@ export class FairSemaphore {
       resolve();
     };
     signal?.addEventListener("abort", leave, { once: true });
-    const waiting = party.lanes.get(lane);
+    const waiting = tenant.lanes.get(lane);
     if (waiting) waiting.push(begin);
-    else party.lanes.set(lane, [begin]);
+    else tenant.lanes.set(lane, [begin]);
     this.#waiting++;
     this.#serve();
     return promise;
@@ -92,23 +92,23 @@ export class FairSemaphore {
 
   /** Removes a waiting task from its lane. */
   #drop(name: string, { lane, begin }: { lane: string; begin: () => void }): void {
-    const party = this.#parties.get(name)!;
-    const waiting = party.lanes.get(lane)!.filter((other) => other !== begin);
-    if (waiting.length > 0) party.lanes.set(lane, waiting);
-    else party.lanes.delete(lane);
+    const tenant = this.#tenants.get(name)!;
+    const waiting = tenant.lanes.get(lane)!.filter((other) => other !== begin);
+    if (waiting.length > 0) tenant.lanes.set(lane, waiting);
+    else tenant.lanes.delete(lane);
     this.#waiting--;
-    this.#forget(name, party);
+    this.#forget(name, tenant);
   }
 
-  #forget(name: string, { running, lanes }: Party): void {
-    if (running === 0 && lanes.size === 0) this.#parties.delete(name);
+  #forget(name: string, { running, lanes }: Tenant): void {
+    if (running === 0 && lanes.size === 0) this.#tenants.delete(name);
   }
 
   #leave(name: string): void {
-    const party = this.#parties.get(name)!;
-    party.running--;
+    const tenant = this.#tenants.get(name)!;
+    tenant.running--;
     this.#running--;
-    this.#forget(name, party);
+    this.#forget(name, tenant);
     this.#serve();
   }
 
@@ -116,24 +116,24 @@ export class FairSemaphore {
     while (this.#running < this.#options.inAll && this.#waiting > 0) {
       const next = this.#next();
       if (!next) return;
-      const [name, party] = next;
-      const [lane, waiting] = party.lanes.entries().next().value!;
+      const [name, tenant] = next;
+      const [lane, waiting] = tenant.lanes.entries().next().value!;
       const begin = waiting.shift()!;
-      party.running++;
+      tenant.running++;
       this.#running++;
       this.#waiting--;
-      // The lane and the party that were served move to the end.
-      party.lanes.delete(lane);
-      if (waiting.length > 0) party.lanes.set(lane, waiting);
-      this.#parties.delete(name);
-      this.#parties.set(name, party);
+      // The lane and the tenant that were served move to the end.
+      tenant.lanes.delete(lane);
+      if (waiting.length > 0) tenant.lanes.set(lane, waiting);
+      this.#tenants.delete(name);
+      this.#tenants.set(name, tenant);
       begin();
     }
   }
 
-  /** Returns the next party that may run one more task. */
-  #next(): [string, Party] | null {
-    for (const entry of this.#parties) {
+  /** Returns the next tenant that may run one more task. */
+  #next(): [string, Tenant] | null {
+    for (const entry of this.#tenants) {
       const [, { running, lanes }] = entry;
       if (lanes.size > 0 && running < this.#options.each) return entry;
     }

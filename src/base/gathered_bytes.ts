@@ -1,5 +1,5 @@
 /**
- * Bytes that arrive in pieces, in one array. A list of the pieces could take a thousand times the memory: a client may
+ * Bytes that arrive in chunks, in one array. A list of the chunks could take a thousand times the memory: a client may
  * send each byte as a chunk of its own.
  */
 export class GatheredBytes {
@@ -15,15 +15,15 @@ export class GatheredBytes {
     return this.#held.subarray(0, this.#size);
   }
 
-  /** Copies the piece. */
-  add(piece: Uint8Array): void {
-    const size = this.#size + piece.length;
+  /** Copies the chunk. */
+  add(chunk: Uint8Array): void {
+    const size = this.#size + chunk.length;
     if (size > this.#held.length) {
       const held = new Uint8Array(Math.max(size, 2 * this.#held.length));
       held.set(this.all);
       this.#held = held;
     }
-    this.#held.set(piece, this.#size);
+    this.#held.set(chunk, this.#size);
     this.#size = size;
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Parameters of header values, above all the names of parts and files in `Content-Disposition`: in RFC 8187's form
- * (`filename*=UTF-8''…`, formerly RFC 5987), in pieces (RFC 2231) and in a mail's encoded words (RFC 2047).
+ * (`filename*=UTF-8''…`, formerly RFC 5987), in sections (RFC 2231) and in a mail's encoded words (RFC 2047).
  */
 import { Buffer } from "node:buffer";
 
@@ -26,35 +26,36 @@ export function parametersOf(value: string): Map<string, string> {
  */
 export function decodedParameter(parameters: ReadonlyMap<string, string>, name: string): string | undefined {
   const coded = parameters.get(`${name}*`);
-  if (coded !== undefined) return decodedPieces([{ value: coded, isCoded: true }]);
-  const pieces = piecesOf(parameters, name);
-  if (pieces.length > 0) return decodedPieces(pieces);
+  if (coded !== undefined) return decodedSections([{ value: coded, isCoded: true }]);
+  const sections = sectionsOf(parameters, name);
+  if (sections.length > 0) return decodedSections(sections);
   const plain = parameters.get(name);
   return plain === undefined ? undefined : withoutEncodedWords(plain);
 }
 
-interface Piece {
+interface Section {
   value: string;
   /** Whether its bytes are percent-encoded. */
   isCoded: boolean;
 }
 
-function piecesOf(parameters: ReadonlyMap<string, string>, name: string): Piece[] {
-  const pieces: Piece[] = [];
+function sectionsOf(parameters: ReadonlyMap<string, string>, name: string): Section[] {
+  const sections: Section[] = [];
   for (;;) {
-    const key = `${name}*${pieces.length}`;
+    const key = `${name}*${sections.length}`;
     const coded = parameters.get(`${key}*`);
     const value = coded ?? parameters.get(key);
-    if (value === undefined) return pieces;
-    pieces.push({ value, isCoded: coded !== undefined });
+    if (value === undefined) return sections;
+    sections.push({ value, isCoded: coded !== undefined });
   }
 }
 
-/** Decodes pieces, the first of which begins with the charset and a language if it is coded: `utf-8'en'…`. */
-function decodedPieces(pieces: Piece[]): string {
-  const [, charset, start] = pieces[0]!.isCoded ? /^([^']+)'[^']*'(.*)$/s.exec(pieces[0]!.value) ?? [] : [, "utf-8"];
+/** Decodes sections, the first of which begins with the charset and a language if it is coded: `utf-8'en'…`. */
+function decodedSections(sections: Section[]): string {
+  const { value, isCoded } = sections[0]!;
+  const [, charset, start] = isCoded ? /^([^']+)'[^']*'(.*)$/s.exec(value) ?? [] : [, "utf-8"];
   if (!charset) throw new Undecodable("does not state its charset");
-  const bytes = pieces.map(({ value, isCoded }, i) => {
+  const bytes = sections.map(({ value, isCoded }, i) => {
     return isCoded ? bytesOf(i === 0 ? start! : value, /%([0-9a-f]{2}|)/gi) : Buffer.from(value);
   });
   return inCharset(Buffer.concat(bytes), charset);

@@ -26,7 +26,7 @@ export interface LongList {
 const AT_ONCE = 100;
 
 /**
- * As `validate`, but in pieces between which the thread is free; stops once there are more errors than are reported.
+ * As `validate`, but in batches between which the thread is free; stops once there are more errors than are reported.
  * The schema must validate each item of the list independently of the others.
  */
 export async function validateInPieces(
@@ -37,11 +37,11 @@ export async function validateInPieces(
   if (typeof value !== "object" || value === null) return validate(schema, value);
   const items: unknown = Reflect.get(value, name);
   if (!Array.isArray(items) || items.length <= AT_ONCE || items.length > most) return validate(schema, value);
-  const pieces = Array.from({ length: Math.ceil(items.length / AT_ONCE) }, (_, i) => i * AT_ONCE);
+  const starts = Array.from({ length: Math.ceil(items.length / AT_ONCE) }, (_, i) => i * AT_ONCE);
   const valid: unknown[] = [];
   const errors: FieldError[] = [];
   let last: unknown;
-  for await (const first of yielding(pieces, clock, 1)) {
+  for await (const first of yielding(starts, clock, 1)) {
     const result = schema.safeParse({ ...value, [name]: items.slice(first, first + AT_ONCE) }, {
       error: words,
     });
@@ -53,7 +53,7 @@ export async function validateInPieces(
     for (const issue of result.error.issues) {
       const [member, index, ...rest] = issue.path;
       const ofItem = member === name && typeof index === "number";
-      // Errors in the rest of the body are found again with each piece.
+      // Errors in the rest of the body are found again with each batch.
       if (!ofItem && first > 0) continue;
       const path = ofItem
         ? [name, first + index, ...rest]

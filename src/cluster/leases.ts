@@ -4,7 +4,7 @@
  * planned move a lease becomes free once its holder has finished its work. The leases of a dead member are taken at
  * once, and its late writes are refused.
  */
-import { piecesOf } from "../base/batches.ts";
+import { inBatches } from "../base/batches.ts";
 import type { Runtime } from "../runtime.ts";
 import { withFence } from "../store/fence.ts";
 import { Change, isRow, type Kv, type Row, type Slot, StoreError } from "../store/kv.ts";
@@ -223,7 +223,7 @@ export class Leases<T = unknown> implements Holder<T> {
       slot.value !== null && (slot.value.holder === "" || view.departed.includes(slot.value.holder))
     );
     const counts = await Promise.all(
-      piecesOf(mayTake, TAKEN_A_COMMIT).map(async (batch) => {
+      inBatches(mayTake, TAKEN_A_COMMIT).map(async (batch) => {
         const taken = await this.#takeTogether(batch, view);
         if (taken > 0 || batch.length === 1) return taken;
         // Another member took one of them first: try each by itself.

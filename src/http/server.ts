@@ -72,7 +72,7 @@ function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: 
           return await idempotency.once(repeat, async () => plainAnswer(await handle(request)));
         };
         if (!route.longList) return send(c, await work());
-        return await budgets.bulks.run({ party: accountId }, async () => send(c, await work()));
+        return await budgets.bulks.run({ tenant: accountId }, async () => send(c, await work()));
       }
 
       register(route, async (c) => {

@@ -57,11 +57,11 @@ export function makeInspector(
     return readFacts(text);
   }
 
-  return (party) => async (file, { signal }) => {
+  return (tenant) => async (file, { signal }) => {
     if (!(file instanceof Uint8Array) && !hasFacts(file)) return {};
     using limit = timeLimit(clock, FACTS_WITHIN_MS, signal);
     try {
-      return await turns.run({ party }, () => inOwnProcess(file, limit.signal));
+      return await turns.run({ tenant }, () => inOwnProcess(file, limit.signal));
     } catch {
       return {};
     }
@@ -90,9 +90,9 @@ export function makeReadOutside(
   },
 ): (accountId: string) => ReadOutside {
   const turns = new FairSemaphore({ inAll: AT_ONCE, each: 1 });
-  return (party) => async (outside: OutsideRequest, bytes: Bytes) => {
+  return (tenant) => async (outside: OutsideRequest, bytes: Bytes) => {
     using turn = timeLimit(clock, OUTSIDE_WITHIN_MS);
-    return await turns.run({ party, signal: turn.signal }, async () => {
+    return await turns.run({ tenant, signal: turn.signal }, async () => {
       using limit = timeLimit(clock, runMs);
       const request: InspectRequest = { file: null, outside, memoryBytes };
       const text = await ask(JSON.stringify(request), bytes, limit.signal);

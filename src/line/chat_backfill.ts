@@ -1,9 +1,9 @@
 /**
- * Indexes the chats of data that an older version wrote: piece by piece, in commits that let others pass.
- * A row says how far each account is. Pieces may be repeated, so a kill at any point loses and doubles nothing. What was
+ * Indexes the chats of data that an older version wrote: batch by batch, in commits that let others pass.
+ * A row says how far each account is. Batches may be repeated, so a kill at any point loses and doubles nothing. What was
  * received then counts as read.
  */
-import { piecesOf } from "../base/batches.ts";
+import { inBatches } from "../base/batches.ts";
 import { type ChatIndex, type InLine, reacted } from "../chat/chat_index.ts";
 import type { OpenChat } from "../chat/chat_record.ts";
 import { type Backfill, BACKFILL_TOPIC, chatKeys, type ChatRow, isReceived, isSent } from "../chat/rows.ts";
@@ -22,14 +22,14 @@ import type { Line } from "./line.ts";
 import { lineKeys } from "./rows.ts";
 import { orderOfSeen, withOrder } from "./seen.ts";
 
-const PIECE = 50;
+const BATCH = 50;
 /** By number and by LID, and the one that either stands for: their rows are checked too. */
 const PLACES_OF_A_CHAT = 3;
 /** Time that one run spends, because other sweeps wait for its end. */
 const RUN_MS = 2_000;
 /** Pause before the next run, if one is needed. */
 const REST_MS = 500;
-/** After each piece, disk and processor are left to others for this many times its duration. */
+/** After each batch, disk and processor are left to others for this many times its duration. */
 const PAUSE_FACTOR = 2;
 
 interface BackfillDeps {
@@ -59,7 +59,7 @@ export async function backfillChats(deps: BackfillDeps, signal: AbortSignal): Pr
     let row: Row<Backfill> | null = first;
     while (row && clock.now() < until && !signal.aborted) {
       const begun = clock.now();
-      const { entries, marking = [], next }: Piece = await pieceOf(kv, row);
+      const { entries, marking = [], next }: Batch = await batchOf(kv, row);
       await index(deps, entries);
       for (const event of marking) await markAgain(deps, event);
       indexed += entries.length;
@@ -73,7 +73,7 @@ export async function backfillChats(deps: BackfillDeps, signal: AbortSignal): Pr
 }
 
 /** What to index now, and where to continue; `next` null: the account is done. */
-interface Piece {
+interface Batch {
   entries: Entry[];
   /** Edits, deletions and reactions. */
   marking?: LoggedEvent[];
@@ -88,13 +88,13 @@ async function advance(kv: Kv, row: Row<Backfill>, next: Backfill | null): Promi
   return next && version !== null ? { key: row.key, value: next, version } : null;
 }
 
-async function pieceOf(kv: Kv, { key, value }: Row<Backfill>): Promise<Piece> {
+async function batchOf(kv: Kv, { key, value }: Row<Backfill>): Promise<Batch> {
   const accountId = String(key.at(-1));
   switch (value.step) {
     case "sent":
-      return await sentPiece(kv, accountId, value.upTo);
+      return await sentBatch(kv, accountId, value.upTo);
     case "written":
-      return await writtenPiece(kv, accountId, value);
+      return await writtenBatch(kv, accountId, value);
     case "marks": {
       const events = await readAfter(kv, accountId, value.after);
       const newest = events.at(-1);
@@ -104,9 +104,9 @@ async function pieceOf(kv: Kv, { key, value }: Row<Backfill>): Promise<Piece> {
   }
 }
 
-async function sentPiece(kv: Kv, accountId: string, upTo: number): Promise<Piece> {
+async function sentBatch(kv: Kv, accountId: string, upTo: number): Promise<Batch> {
   if (upTo === 0) return { entries: [], next: { step: "written", before: null } };
-  const from = Math.max(1, upTo - PIECE + 1);
+  const from = Math.max(1, upTo - BATCH + 1);
   const ledger = await ledgerOf(kv, accountId);
   const messages = await messagesOf(kv, await messageIds(kv, { accountId, ledger }, sequence(from, upTo)));
   const lines = await linesOf(kv, messages.map(({ sessionId }) => sessionId));
@@ -130,14 +130,14 @@ function isToIndex(message: Message, line: Line | null): boolean {
   return hasEnded(message) && isSaid(message) && chatOrder === undefined && erasedAt === undefined;
 }
 
-async function writtenPiece(
+async function writtenBatch(
   kv: Kv,
   accountId: string,
   { before }: Extract<Backfill, { step: "written" }>,
-): Promise<Piece> {
+): Promise<Batch> {
   const end = before === null ? {} : { end: eventKeys.event(accountId, before) };
   const range = { prefix: eventKeys.events(accountId), ...end };
-  const events = await Array.fromAsync(kv.list(range, { limit: PIECE, reverse: true }), ({ value }) => value);
+  const events = await Array.fromAsync(kv.list(range, { limit: BATCH, reverse: true }), ({ value }) => value);
   const written = events.filter(isChatEvent).filter(({ data }) => isKept(data.chat) && data.type !== "reactionMessage");
   const lines = await linesOf(kv, written.map(({ sessionId }) => sessionId));
   const seen = await kv.getMany(
@@ -152,7 +152,7 @@ async function writtenPiece(
   const oldest = events.at(-1);
   return {
     entries,
-    next: events.length < PIECE ? { step: "marks", after: null } : { step: "written", before: orderOf(oldest!.id) },
+    next: events.length < BATCH ? { step: "marks", after: null } : { step: "written", before: orderOf(oldest!.id) },
   };
 }
 
@@ -218,7 +218,7 @@ async function index({ kv, chats }: BackfillDeps, entries: readonly Entry[]): Pr
   const byPerson = Map.groupBy(entries, ({ line, address, number }) => `${line.lineId} ${number ?? address}`);
   // Side by side, they share flushes.
   await Promise.all([...byPerson.values()].map(async (all) => {
-    for (const some of piecesOf(all, kv.mostChecks - PLACES_OF_A_CHAT)) {
+    for (const some of inBatches(all, kv.mostChecks - PLACES_OF_A_CHAT)) {
       const { line, address, number } = some[0]!;
       await retryOnConflict(kv, async () => {
         const chat = await chats.open(line, { address, number });

@@ -23,7 +23,7 @@ import {
 } from "./line.ts";
 import type { SessionNames } from "./line_row.ts";
 import { makeLinking } from "./linking.ts";
-import { CHANGED_TOPIC, type LiveConnection, type LiveLines, ringWanted, type Vitals } from "./live.ts";
+import { CHANGED_TOPIC, type LiveConnection, type LiveLines, ringWanted } from "./live.ts";
 import { lineKeys } from "./rows.ts";
 
 interface NewLineOptions {
@@ -117,10 +117,10 @@ export function makeLines({ kv, runtime, callers, bell, claims, live, seal, safe
     ...sending,
     ...makeLinking({ lines, live, until, connect: (accountId, lineId) => bringAbout(accountId, lineId, "connected") }),
 
-    /** Returns the line's vitals, asking its connection if there is one. Throws Problem not_found, NetworkTimeout. */
-    async health(accountId: string, lineId: string): Promise<Vitals & Pick<Line, "restriction">> {
+    /** Returns the line's health, asking its connection if there is one. Throws Problem not_found, NetworkTimeout. */
+    async health(accountId: string, lineId: string) {
       const { value: { restriction } } = await row(accountId, lineId);
-      return { ...await live.vitals(lineId), restriction: restriction ?? null };
+      return { ...await live.health(lineId), restriction: restriction ?? null };
     },
 
     /** Creates a line. Throws Problem session_limit_reached if the plan allows no more (checked in the same commit). */

@@ -24,7 +24,7 @@ export function ringWanted(bell: Pick<Bell, "ring">, { id, accountId }: { id: st
 /** What can be asked of a connection that may belong to another process. */
 export type LiveConnection = Pick<Connection, "checkNumber" | "groups" | "contacts" | "chats">;
 
-export interface Vitals {
+export interface LineHealth {
   /** Null if the line has no connection. */
   connection: ConnectionHealth | null;
   /** When the line logged in, Unix ms; null if it is not logged in. */
@@ -43,6 +43,6 @@ export interface LiveLines {
    * Sends one message at once, bypassing the queue. Rejects with NetworkTimeout if the line's process does not answer.
    */
   deliver(lineId: string, message: Outgoing): Promise<SendOutcome>;
-  /** Returns the line's vitals. Rejects with NetworkTimeout if the line's process does not answer. */
-  vitals(lineId: string): Promise<Vitals>;
+  /** Returns the line's health. Rejects with NetworkTimeout if the line's process does not answer. */
+  health(lineId: string): Promise<LineHealth>;
 }

@@ -75,8 +75,8 @@ export async function writeQueue(
 ): Promise<void> {
   const done = (await kv.get(lineKeys.imported(importId))).value?.messages ?? 0;
   let at = done;
-  for (const piece of commitSized(moved.slice(done), ({ message }) => loadOf([message]), AT_ONCE)) {
-    const some = await Promise.all(piece.map((one) => withFile(media, accountId, one)));
+  for (const batch of commitSized(moved.slice(done), ({ message }) => loadOf([message]), AT_ONCE)) {
+    const some = await Promise.all(batch.map((one) => withFile(media, accountId, one)));
     await putIn({ kv, runtime }, { lineId, accountId, importId, at }, some);
     at += some.length;
   }

@@ -62,7 +62,7 @@ export function makeRemoteLines(ask: Ask): LiveLines {
       confirmPasskey: call(lineId, "confirmPasskey"),
     }),
     deliver: (lineId, message) => call(lineId, "deliver")(message),
-    vitals: (lineId) => call(lineId, "vitals")(),
+    health: (lineId) => call(lineId, "health")(),
   };
 }
 
@@ -85,7 +85,7 @@ async function answer(
   lineId: string,
   { method, args }: { method: string; args: unknown[] },
 ): Promise<unknown> {
-  if (method === "vitals") return await supervisor.vitals(lineId);
+  if (method === "health") return await supervisor.health(lineId);
   if (method === "deliver") return await invoke(supervisor, method, [lineId, ...args]);
   if (ON_PRESENT.some((known) => known === method)) {
     const present = supervisor.present(lineId);

@@ -14,7 +14,7 @@ import type { Holder } from "../cluster/holder.ts";
 import { lineKeys } from "./rows.ts";
 import type { Connection } from "../whatsapp/connection.ts";
 import type { Outgoing, SendOutcome } from "../whatsapp/outgoing.ts";
-import { CHANGED_TOPIC, LINE_TOPIC, type LiveLines, type Vitals, WANTED_TOPIC } from "./live.ts";
+import { CHANGED_TOPIC, LINE_TOPIC, type LineHealth, type LiveLines, WANTED_TOPIC } from "./live.ts";
 import type { LineSession } from "./line_session.ts";
 import type { Line, LineStatus } from "./line.ts";
 import type { Runner } from "./runner/runner.ts";
@@ -114,7 +114,7 @@ export class Supervisor implements Service, LiveLines {
     await session?.stop();
   }
 
-  async vitals(lineId: string): Promise<Vitals> {
+  async health(lineId: string): Promise<LineHealth> {
     const session = this.#sessions.get(lineId);
     return {
       connection: await session?.connection.present?.health() ?? null,

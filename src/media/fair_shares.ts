@@ -34,9 +34,9 @@ export function withFairWrites<M extends MediaStore>(media: M, clock: Clock): Om
     ...media,
     waiting: () => turns.waiting,
     async write(content, { accountId, maxBytes }) {
-      const turn = { party: accountId, lane: String(files++) };
+      const turn = { tenant: accountId, lane: String(files++) };
       try {
-        return await media.write(ReadableStream.from(pieces(content, () => turns.enter(turn))), maxBytes);
+        return await media.write(ReadableStream.from(chunks(content, () => turns.enter(turn))), maxBytes);
       } catch (error) {
         // If nothing was read from the stream, nothing else has cancelled it.
         await content.cancel(error).catch(() => {});
@@ -47,10 +47,10 @@ export function withFairWrites<M extends MediaStore>(media: M, clock: Clock): Om
 }
 
 /** Yields the chunks, holding a place while each is processed, but not while waiting for the sender. */
-async function* pieces<T>(content: ReadableStream<T>, enter: () => Promise<Disposable>): AsyncGenerator<T> {
-  for await (const piece of content) {
+async function* chunks<T>(content: ReadableStream<T>, enter: () => Promise<Disposable>): AsyncGenerator<T> {
+  for await (const chunk of content) {
     using _place = await enter();
-    yield piece;
+    yield chunk;
   }
 }
 

@@ -33,10 +33,10 @@ export async function sweepMedia(
 ): Promise<{ expired: number; overCap: number }> {
   const { kv, media, runtime, shares } = context;
   const removed = { expired: 0, overCap: 0 };
-  const mayGoOn = () => !signal?.aborted && removed.expired + removed.overCap < TURN;
+  const mayContinue = () => !signal?.aborted && removed.expired + removed.overCap < TURN;
 
   const due = { prefix: mediaKeys.fileEnds(), end: mediaKeys.fileEnd(runtime.clock.now() + 1, "") };
-  while (mayGoOn()) {
+  while (mayContinue()) {
     const files = await first(kv, due);
     if (files.length === 0) break;
     await removeFiles(context, files);
@@ -44,10 +44,10 @@ export async function sweepMedia(
   }
   const bytes = () => media.bytes?.() ?? 0;
   if (bytes() <= capBytes) shares.clear();
-  else if (mayGoOn()) await shares.weigh(kv, capBytes);
+  else if (mayContinue()) await shares.weigh(kv, capBytes);
   // All links are valid equally long, and uploads longer: the first to expire is the oldest received file.
   let range: Range<number> = { prefix: mediaKeys.fileEnds() };
-  while (mayGoOn() && bytes() > capBytes) {
+  while (mayContinue() && bytes() > capBytes) {
     const oldest = await first(kv, range);
     if (oldest.length === 0) break;
     const files = await surplus(context, oldest, bytes() - capBytes);

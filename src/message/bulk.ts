@@ -105,11 +105,11 @@ export function stage(change: Change, bulkId: string, messages: readonly Message
  * would never be removed.
  */
 export async function writeStaged(kv: Kv, staged: Row<StagedBulk>, messages: readonly Message[]): Promise<void> {
-  for (const piece of inCommits(messages)) {
+  for (const batch of inCommits(messages)) {
     const change = new Change().check(staged);
-    enqueue(change, piece);
+    enqueue(change, batch);
     // Others may be accepted while this bulk is staged, with later positions.
-    addToChats(change, piece);
+    addToChats(change, batch);
     if (await kv.commit(change, { background: true }) !== null) continue;
     throw new StoreError("unavailable", "a staged bulk was removed while it was written");
   }
@@ -134,9 +134,9 @@ export async function removeStaged(kv: Kv, bulkId: string): Promise<void> {
   };
   const left: Message[] = [];
   for await (const row of kv.list(range)) if (row.value.bulkId === bulkId) left.push(row.value);
-  for (const piece of inCommits(left)) {
+  for (const batch of inCommits(left)) {
     const change = new Change();
-    for (const message of piece) removeQueued(change, message);
+    for (const message of batch) removeQueued(change, message);
     await kv.commit(change, { background: true });
   }
   await kv.commit(new Change().delete(slot.key));

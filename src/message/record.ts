@@ -2,7 +2,7 @@
  * Records the status changes of messages, each in ONE commit: status, queue row, history, event, and what the caller
  * adds (promises 1 and 4). The table in `message.ts` lists the allowed changes; any other is a bug and throws.
  */
-import { piecesOf } from "../base/batches.ts";
+import { inBatches } from "../base/batches.ts";
 import type { ChatIndex } from "../chat/chat_index.ts";
 import type { EventLog } from "../event/event_log.ts";
 import type { EventBody } from "../event/event.ts";
@@ -163,7 +163,7 @@ export class Recorder {
     const atOnce = Math.min(CANCELLED_AT_ONCE, kv.mostChecks - OTHER_CHECKS);
     const cancelled: Message[] = [];
     const keys = [...new Set(messageIds)].map((id) => messageKeys.message(id));
-    for (const some of piecesOf(keys, atOnce)) {
+    for (const some of inBatches(keys, atOnce)) {
       const slots = await kv.getMany(some);
       for (const rows of commitSized(slots.filter(isRow), ({ value }) => loadOf([value]))) {
         cancelled.push(...await this.#cancelTogether(rows, error, may));

@@ -116,29 +116,29 @@ function charactersOf({ quote, mentions = [], tags = [], cloud }: SendManner): n
 }
 
 /**
- * Splits a list, in order, into pieces that each fit into one commit and have at most `most` items. An item that does
- * not fit even alone is a piece of its own.
+ * Splits a list, in order, into batches that each fit into one commit and have at most `most` items. An item that does
+ * not fit even alone is a batch of its own.
  */
 export function* commitSized<T>(
   items: Iterable<T>,
   loadOfItem: (item: T) => Load,
   most = Infinity,
 ): Generator<T[]> {
-  let piece: T[] = [];
+  let batch: T[] = [];
   let load = { messages: 0, bytes: 0 };
   for (const item of items) {
     const own = loadOfItem(item);
     const together = { messages: load.messages + own.messages, bytes: load.bytes + own.bytes };
-    if (piece.length === most || (piece.length > 0 && !fitsOneCommit(together))) {
-      yield piece;
-      piece = [];
+    if (batch.length === most || (batch.length > 0 && !fitsOneCommit(together))) {
+      yield batch;
+      batch = [];
       load = own;
     } else {
       load = together;
     }
-    piece.push(item);
+    batch.push(item);
   }
-  if (piece.length > 0) yield piece;
+  if (batch.length > 0) yield batch;
 }
 
 export function fitsOneCommit(load: Load): boolean {

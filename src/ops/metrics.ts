@@ -67,7 +67,7 @@ export function makeMetrics() {
       "Incoming messages that were set aside because the process ended twice while it read them",
     ),
     /** As many labels as the adapter distinguishes. */
-    strays: counter(
+    unknownStanzas: counter(
       "paloma_network_stanzas_unhandled_total",
       "Stanzas of the messaging network that are acknowledged and not handled",
       ["tag", "type"],

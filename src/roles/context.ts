@@ -65,7 +65,7 @@ export interface NetworkOptions {
   /** Opens a line's own proxy. */
   openProxy?: (proxy: string) => Promise<Proxy>;
   /** Counts a stanza of the network that nobody handles. */
-  countStray?: (stanza: { tag: string; type: string }) => void;
+  countUnknown?: (stanza: { tag: string; type: string }) => void;
   countSetAside?: () => void;
 }
 
@@ -103,8 +103,8 @@ type OpenNetwork = (storeOf: (lineId: string) => Kv) => Network;
 export function makeContext(options: ContextOptions) {
   const { config, runtime, engine, data, bell, media, hasChanged, url } = options;
   const metrics = makeMetrics();
-  const piecesWaiting = () => media.waiting();
-  metrics.gauge("paloma_media_pieces_waiting", "Pieces of files that wait for their account's turn", piecesWaiting);
+  const chunksWaiting = () => media.waiting();
+  metrics.gauge("paloma_media_chunks_waiting", "Chunks of files that wait for their account's turn", chunksWaiting);
   const isShared = config.store !== null;
   const measured = measuredStore(data.kv, metrics, runtime.clock);
   const kv: ChunkedKv = isShared
@@ -126,7 +126,7 @@ export function makeContext(options: ContextOptions) {
       seal: data.seal,
       whatsapp: config.whatsapp,
       openProxy: (proxy) => safeFetch.proxy(readProxy(proxy)),
-      countStray: (stanza) => metrics.strays.inc(stanza),
+      countUnknown: (stanza) => metrics.unknownStanzas.inc(stanza),
       countSetAside: () => metrics.setAside.inc(),
     });
   return {

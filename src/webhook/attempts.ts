@@ -90,8 +90,8 @@ export class Attempts {
   async #inTurn(due: Due): Promise<Fate> {
     const { places: { working, failing }, runtime: { clock } } = this.#context;
     const { webhook, stopping: signal } = this.#options;
-    const { accountId: party, id: lane } = webhook();
-    const turn = { party, lane, signal };
+    const { accountId: tenant, id: lane } = webhook();
+    const turn = { tenant, lane, signal };
     try {
       // The endpoint may have failed while this attempt waited.
       const fate = this.#works ? await working.run(turn, () => this.#whileItWorks(due)) : null;

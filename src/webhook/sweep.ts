@@ -1,5 +1,5 @@
 /** Retention of deliveries, and what becomes of them when their events are removed. */
-import { piecesOf } from "../base/batches.ts";
+import { inBatches } from "../base/batches.ts";
 import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/event_log.ts";
 import type { Runtime } from "../runtime.ts";
@@ -24,7 +24,7 @@ export async function releaseEvents(
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhook.id));
     if (!progress) continue;
     // Each may be checked; a delivery with many attempts and long errors takes up to 6 KiB.
-    for (const some of piecesOf(events, kv.mostChecks)) {
+    for (const some of inBatches(events, kv.mostChecks)) {
       await retryOnConflict(kv, async () => {
         const slots = await kv.getMany(some.map((event) => webhookKeys.delivery(webhook.id, orderOf(event.id))));
         const change = new Change();

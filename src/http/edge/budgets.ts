@@ -32,7 +32,7 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions) {
   const budgets = {
     /** Pages and counts of long lists: the feed, the history, queues, bulks, opt-outs, erasures. */
     reads: new FairSemaphore({ ...READS, restBy: clock }),
-    /** Bulks, from parsing to the commit. Like jobs they rest after each of their pieces, so they need no `restBy`. */
+    /** Bulks, from parsing to the commit. Like jobs they rest after each of their batches, so they need no `restBy`. */
     bulks: new FairSemaphore(BULKS),
     /** Requests that work on thousands of rows: cancelling a bulk, redelivering since a time. */
     jobs: new FairSemaphore(JOBS),
@@ -54,9 +54,9 @@ export function makeBudgets({ bodyBytes, metrics, clock }: BudgetOptions) {
   return {
     ...budgets,
     /** Runs the read of a page when it is the account's turn. */
-    read: <T>(accountId: string, work: () => Promise<T>) => budgets.reads.run({ party: accountId }, work),
+    read: <T>(accountId: string, work: () => Promise<T>) => budgets.reads.run({ tenant: accountId }, work),
     /** Runs a job when it is the account's turn. */
-    job: <T>(accountId: string, work: () => Promise<T>) => budgets.jobs.run({ party: accountId }, work),
+    job: <T>(accountId: string, work: () => Promise<T>) => budgets.jobs.run({ tenant: accountId }, work),
   };
 }
 

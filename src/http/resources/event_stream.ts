@@ -119,7 +119,7 @@ export class FeedStream {
     try {
       // Streams at the end of the log share one read of new events.
       if (!this.#isBehind) return await next();
-      return await budgets.reads.run({ party: accountId, lane: "streams", signal }, next);
+      return await budgets.reads.run({ tenant: accountId, lane: "streams", signal }, next);
     } catch (error) {
       if (signal.aborted) return null;
       this.#end();

@@ -67,7 +67,7 @@ export async function removeHistory(
       const version = await kv.commit(await removal(kv, accountId, { ...block, from, floor, through }), {
         lingerUntil,
       });
-      // Another process was faster and has removed this piece.
+      // Another process was faster and has removed this batch.
       if (version === null) break;
       floor = { ...floor, version };
       from = through;

@@ -7,7 +7,7 @@
  * is the order of each chat. They are written when they are needed first: when the queue has several lanes, or a chat
  * wrote.
  */
-import { piecesOf } from "../../base/batches.ts";
+import { inBatches } from "../../base/batches.ts";
 import { Change, type Kv, type ListOptions, type Row } from "../../store/kv.ts";
 import { ledgerOf } from "../history/ledger.ts";
 import { PRIORITIES, type Priority } from "../message.ts";
@@ -38,12 +38,12 @@ export async function completeChats(
   while (after < end) {
     const { rows, through } = await nextAccepted(kv, lineId, { after, upTo: end });
     // By chat, so that rows of one commit lie side by side in the file.
-    const pieces = piecesOf(rows.sort((a, b) => a.value.chat.localeCompare(b.value.chat)), kv.mostChecks);
-    for (const piece of pieces) {
-      await changeRows(kv, piece, (left) => {
+    const batches = inBatches(rows.sort((a, b) => a.value.chat.localeCompare(b.value.chat)), kv.mostChecks);
+    for (const batch of batches) {
+      await changeRows(kv, batch, (left) => {
         const change = new Change();
         for (const row of left) change.set(chatKeyOf(row), row.value);
-        return piece === pieces.at(-1) ? change.set(messageKeys.chatsComplete(lineId), through) : change;
+        return batch === batches.at(-1) ? change.set(messageKeys.chatsComplete(lineId), through) : change;
       });
     }
     after = through;

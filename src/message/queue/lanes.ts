@@ -1,5 +1,5 @@
 /** Moves a line's waiting messages: into the queue when they are due, and to the current lane of their chat. */
-import { piecesOf, yielding } from "../../base/batches.ts";
+import { inBatches, yielding } from "../../base/batches.ts";
 import type { Clock } from "../../runtime.ts";
 import { Change, firstRow, type Key, type Kv, prefix, retryOnConflict, type Row } from "../../store/kv.ts";
 import { type Message, PRIORITIES, type Priority } from "../message.ts";
@@ -33,7 +33,7 @@ export class Lanes {
     if (first === null || dueAt(first) > now) return first && dueAt(first);
     const rows = await Array.fromAsync(this.#kv.list({ prefix }, { limit: MOVED_AT_ONCE }));
     const due = rows.filter((row) => dueAt(row) <= now);
-    for (const some of piecesOf(due, this.#kv.mostChecks)) {
+    for (const some of inBatches(due, this.#kv.mostChecks)) {
       const slots = await this.#kv.getMany(some.map((row) => messageKeys.message(row.value.messageId)));
       const change = new Change();
       for (const [i, { key, value: { chat } }] of some.entries()) {
@@ -55,7 +55,7 @@ export class Lanes {
    */
   async moveChat(chat: string, lane: Lane): Promise<void> {
     const rows = await Array.fromAsync(this.#kv.list({ prefix: messageKeys.queueOfChat(this.#lineId, chat) }));
-    for (const some of piecesOf(rows, this.#kv.mostChecks)) {
+    for (const some of inBatches(rows, this.#kv.mostChecks)) {
       await retryOnConflict(this.#kv, async () => {
         const slots = await this.#kv.getMany(some.map((row) => messageKeys.message(row.value.messageId)));
         const change = new Change();
@@ -108,7 +108,7 @@ export class Lanes {
 
   /** Moves rows of the queue to the same place in another lane. */
   async move(rows: readonly Row<QueueRow>[], lane: Lane): Promise<void> {
-    for (const some of piecesOf(rows, this.#kv.mostChecks)) {
+    for (const some of inBatches(rows, this.#kv.mostChecks)) {
       await changeRows(this.#kv, some, (left) => {
         const change = new Change();
         for (const row of left) {

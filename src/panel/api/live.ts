@@ -23,8 +23,8 @@ export function addLive(parts: Parts): void {
   const { guard } = parts;
   const tabs = new Tally("pages open", { inAll: Infinity, each: MOST_TABS, free: 0 });
 
-  function answer(c: ApiContext, party: string, open: (wake: () => void) => Promise<Source>): Promise<Response> {
-    const place = tabs.open(party);
+  function answer(c: ApiContext, name: string, open: (wake: () => void) => Promise<Source>): Promise<Response> {
+    const place = tabs.open(name);
     return streamAnswer(c, place, () => liveStream(parts, c, { place, open }));
   }
 

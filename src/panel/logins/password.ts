@@ -50,7 +50,7 @@ export function makePasswords(random: Random, { cost = COST.N, passes = COST.p }
 }
 
 /** Whoever asks from one network has one turn. */
-const turnOf = (address: string) => ({ party: subscriberOf(address) });
+const turnOf = (address: string) => ({ tenant: subscriberOf(address) });
 
 function encode(salt: Uint8Array, hash: Uint8Array, { N, r, p }: typeof COST): string {
   const text = (bytes: Uint8Array) => Buffer.from(bytes).toString("base64url");

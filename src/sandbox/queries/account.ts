@@ -13,7 +13,7 @@ import {
   textOf,
 } from "../world/stanza.ts";
 import type { QueryContext } from "../world/switchboard.ts";
-import type { Standing } from "../world/trust.ts";
+import type { Restrictions } from "../world/trust.ts";
 
 /** The handlers by namespace. */
 export const accountQueries = {
@@ -58,10 +58,12 @@ function answerBusiness(query: BinaryNode, { network: { directory } }: QueryCont
 
 /** GraphQL queries (`w:mex`), by the ids that the apps use. Null: the input is not known. */
 const MEX_QUERIES: Record<string, (input: unknown, context: QueryContext) => Record<string, unknown> | null> = {
-  "23983697327930364": (_, context) => ({ xwa2_fetch_account_reachout_timelock: timelockJson(standingOf(context)) }),
+  "23983697327930364": (_, context) => ({
+    xwa2_fetch_account_reachout_timelock: timelockJson(limitsOf(context)),
+  }),
   "27910975521856601": (input, context) => {
     if ((input as { type?: string }).type !== "INDIVIDUAL_NEW_CHAT_THREAD") return null;
-    return { xwa2_message_capping_info: cappingJson(standingOf(context)) };
+    return { xwa2_message_capping_info: cappingJson(limitsOf(context)) };
   },
   "9152604461510864": (input, { companion }) => {
     const { text, ephemeral_duration_sec } = input as { text?: unknown; ephemeral_duration_sec?: unknown };
@@ -80,8 +82,8 @@ const MEX_QUERIES: Record<string, (input: unknown, context: QueryContext) => Rec
   }),
 };
 
-function standingOf({ companion, network }: QueryContext): Standing {
-  return network.trust.standing(companion.account);
+function limitsOf({ companion, network }: QueryContext): Restrictions {
+  return network.trust.restrictions(companion.account);
 }
 
 function answerMex(query: BinaryNode, context: QueryContext): BinaryNode {

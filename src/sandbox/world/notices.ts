@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
 import { type Account, type Companion, type Endpoint, endpointsOf, jidOf, participantHash } from "./directory.ts";
 import { type Attributes, type BinaryNode, element, seconds, SERVER } from "./stanza.ts";
-import type { Standing } from "./trust.ts";
+import type { Restrictions } from "./trust.ts";
 
 export class Notices {
   #runtime: Runtime;
@@ -102,17 +102,17 @@ export class Notices {
   }
 
   /** Notifies the account's companions of a change to its restriction or cap. */
-  standing(account: Account, standing: Standing): void {
+  restrictions(account: Account, restrictions: Restrictions): void {
     const updates: Record<string, Record<string, unknown>> = {
-      NotificationUserReachoutTimelockUpdate: { xwa2_notify_account_reachout_timelock: timelockJson(standing) },
-      MessageCappingInfoNotification: { xwa2_notify_new_chat_messages_capping_info_update: cappingJson(standing) },
+      NotificationUserReachoutTimelockUpdate: { xwa2_notify_account_reachout_timelock: timelockJson(restrictions) },
+      MessageCappingInfoNotification: { xwa2_notify_new_chat_messages_capping_info_update: cappingJson(restrictions) },
     };
     for (const [name, data] of Object.entries(updates)) this.#tellMex([account], name, data);
   }
 }
 
 /** Returns the reach-out time lock in its GraphQL form; times are Unix seconds in strings. */
-export function timelockJson({ restrictedUntil }: Standing): Record<string, unknown> {
+export function timelockJson({ restrictedUntil }: Restrictions): Record<string, unknown> {
   return {
     is_active: restrictedUntil > 0,
     time_enforcement_ends: seconds(restrictedUntil),
@@ -121,7 +121,7 @@ export function timelockJson({ restrictedUntil }: Standing): Record<string, unkn
 }
 
 /** Returns the cap on new chats in its GraphQL form. */
-export function cappingJson({ cap, started }: Standing): Record<string, unknown> {
+export function cappingJson({ cap, started }: Restrictions): Record<string, unknown> {
   if (!cap) return { total_quota: 0, used_quota: 0, capping_status: "NONE" };
   return {
     total_quota: cap.limit,

@@ -32,7 +32,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
   const notices = new Notices(runtime);
   const trust = new Trust(runtime, {
     onToken: (issuer, holder, issued) => notices.token(issuer, holder, issued),
-    onStanding: (account) => notices.standing(account, trust.standing(account)),
+    onRestriction: (account) => notices.restrictions(account, trust.restrictions(account)),
   });
 
   /** Unlinks a companion: ends its session. Its address is not reused. */

@@ -19,7 +19,7 @@ interface NewChatCap {
 }
 
 /** An account's restriction and cap, as a query or a notification reports them. */
-export interface Standing {
+export interface Restrictions {
   /** Unix ms until which the account may start no chats; 0 if it is not restricted. */
   restrictedUntil: number;
   cap: NewChatCap | null;
@@ -59,7 +59,7 @@ interface ShownTokens {
 interface TrustEvents {
   /** Called when the account gave the holder a token, so that the holder's companions are notified. */
   onToken(issuer: Account, holder: Account, issued: IssuedToken): void;
-  onStanding(account: Account): void;
+  onRestriction(account: Account): void;
 }
 
 export class Trust {
@@ -121,24 +121,24 @@ export class Trust {
    */
   restrict(account: Account, until: number, { announced = true } = {}): void {
     this.#of(account).restrictedUntil = wholeSecond(until);
-    if (announced) this.#events.onStanding(account);
+    if (announced) this.#events.onRestriction(account);
   }
 
   capNewChats(account: Account, { limit, until }: NewChatCap): void {
     const trust = this.#of(account);
     trust.cap = { limit, until: wholeSecond(until) };
     trust.started.clear();
-    this.#events.onStanding(account);
+    this.#events.onRestriction(account);
   }
 
   /** Ends restriction and cap, if there are any. */
   lift(account: Account): void {
-    const { restrictedUntil, cap } = this.standing(account);
+    const { restrictedUntil, cap } = this.restrictions(account);
     Object.assign(this.#of(account), { restrictedUntil: 0, cap: null });
-    if (restrictedUntil || cap) this.#events.onStanding(account);
+    if (restrictedUntil || cap) this.#events.onRestriction(account);
   }
 
-  standing(account: Account): Standing {
+  restrictions(account: Account): Restrictions {
     const { restrictedUntil, cap, started } = this.#of(account);
     const now = this.#runtime.clock.now();
     const inForce = cap && cap.until > now ? cap : null;
@@ -151,7 +151,7 @@ export class Trust {
    */
   refusal(sender: Account, receiver: Account, { tctoken, cstoken, needsToken }: ShownTokens): string | null {
     if (sender === receiver) return null;
-    const { restrictedUntil, cap } = this.standing(sender);
+    const { restrictedUntil, cap } = this.restrictions(sender);
     const trust = this.#of(sender);
     const isWanted = this.isGiven(receiver, sender, tctoken);
     if (restrictedUntil) return isWanted ? null : NOT_WANTED;
@@ -160,7 +160,7 @@ export class Trust {
     if (trust.known.has(receiver) || trust.started.has(receiver)) return null;
     if (cap && trust.started.size >= cap.limit) return NOT_WANTED;
     trust.started.add(receiver);
-    if (cap) this.#events.onStanding(sender);
+    if (cap) this.#events.onRestriction(sender);
     return null;
   }
 

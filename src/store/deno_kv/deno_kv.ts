@@ -3,7 +3,7 @@
  * `openDenoKv` opens the complete store: this engine under group commit, background throttling and chunked values.
  */
 import type { ItemLimit } from "../../base/batcher.ts";
-import { piecesOf } from "../../base/batches.ts";
+import { inBatches } from "../../base/batches.ts";
 import { within } from "../../base/within.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
 import { makeFile, narrowExpiryIndex } from "./make_file.ts";
@@ -151,7 +151,7 @@ export function denoKvEngine({ writes, reads }: Connections, options: { runtime:
     get: read,
 
     async getMany<T>(wanted: readonly Key[]): Promise<Slot<T>[]> {
-      const parts = piecesOf(wanted, KEYS_A_READ).map((keys) => guarded(() => reads.getMany<unknown[]>(keys)));
+      const parts = inBatches(wanted, KEYS_A_READ).map((keys) => guarded(() => reads.getMany<unknown[]>(keys)));
       return (await Promise.all(parts)).flat().map((entry) => slotOf<T>(entry));
     },
 

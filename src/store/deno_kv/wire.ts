@@ -4,7 +4,7 @@
  * loses none.
  */
 import { Buffer } from "node:buffer";
-import { piecesOf } from "../../base/batches.ts";
+import { inBatches } from "../../base/batches.ts";
 import { Loop } from "../../base/single_flight.ts";
 import { type Clock, type Runtime, sleep } from "../../runtime.ts";
 import { deleteRange } from "../delete_range.ts";
@@ -69,7 +69,7 @@ export function denoKvWire(url: string, { runtime }: { runtime: Runtime }): Open
     return {
       async send(topics) {
         const change = new Change();
-        for (const some of piecesOf(topics, TOPICS_A_ROW)) {
+        for (const some of inBatches(topics, TOPICS_A_ROW)) {
           const row: RingRow = { from: self, topics: some };
           change.ordered(
             storeKeys.ringSequence(),

@@ -8,7 +8,7 @@
  */
 import { Buffer } from "node:buffer";
 import v8 from "node:v8";
-import { piecesOf } from "../../base/batches.ts";
+import { inBatches } from "../../base/batches.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../delete_range.ts";
 import {
@@ -79,7 +79,7 @@ export function withChunks(kv: Kv, { runtime: { clock } }: { runtime: Pick<Runti
   /** Writes the rows ahead, then commits. Starts over if a sweep removed the staging row as abandoned. */
   async function commitStaged(stageId: string, rows: readonly Mutation[], small: Change): Promise<string | null> {
     for (;;) {
-      for (const some of piecesOf(rows, CHUNKS_A_COMMIT)) {
+      for (const some of inBatches(rows, CHUNKS_A_COMMIT)) {
         const ahead = new Change().set(storeKeys.staging(stageId), clock.now());
         ahead.mutations.push(...some);
         await kv.commit(ahead);

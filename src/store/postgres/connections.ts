@@ -75,7 +75,7 @@ function openPool(
 
   let asksForMore = () => {};
 
-  function goOnWithThese(): void {
+  function continueWithThese(): void {
     pool.options.max = pool.totalCount;
     log.warn({ connections: pool.totalCount }, "PostgreSQL refuses further connections: the open ones are shared");
     asksForMore();
@@ -89,7 +89,7 @@ function openPool(
           return await pool.connect();
         } catch (error) {
           if (!lacksConnections(error) || pool.totalCount === 0) throw error;
-          goOnWithThese();
+          continueWithThese();
         }
       }
     },

@@ -1,6 +1,6 @@
 /** The link of a line as bytes that another gateway can take over: credentials, Signal keys and the journal. */
 import { Buffer } from "node:buffer";
-import { piecesOf } from "../../base/batches.ts";
+import { inBatches } from "../../base/batches.ts";
 import { OperatorError } from "../../errors.ts";
 import { deleteRange } from "../../store/delete_range.ts";
 import { Change, type Key } from "../../store/kv.ts";
@@ -52,9 +52,9 @@ export function makeLinkCopy({ kv, seal, runtime }: LinkCopyOptions): LinkCopy {
       const held = await readCreds({ kv, seal, lineId });
       if (held && isLinked(held)) return;
     }
-    for (const piece of piecesOf(rows, ROWS_A_COMMIT)) {
+    for (const batch of inBatches(rows, ROWS_A_COMMIT)) {
       const change = new Change().check(creds);
-      for (const [rest, value] of piece) {
+      for (const [rest, value] of batch) {
         const key: Key = [...networkKeys.waLine(lineId), ...rest];
         change.set(key, seal.seal(Buffer.from(value, "base64")));
       }

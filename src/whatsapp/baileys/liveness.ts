@@ -18,7 +18,7 @@ const LATEST_S = 8.64e12;
 /** After this many undecryptable messages in a row, the line's keys no longer match those of its senders. */
 const UNREADABLE_IN_A_ROW = 20;
 
-interface Vitals extends Pick<ConnectionHealth, "lastFrameAt" | "lastReceivedAt" | "lastSentAt" | "undecryptable"> {
+interface Observed extends Pick<ConnectionHealth, "lastFrameAt" | "lastReceivedAt" | "lastSentAt" | "undecryptable"> {
   /** When the network will refuse the announced version, Unix ms; null if it has not said. */
   versionExpiresAt: number | null;
 }
@@ -26,7 +26,7 @@ interface Vitals extends Pick<ConnectionHealth, "lastFrameAt" | "lastReceivedAt"
 export type Liveness = ReturnType<typeof watchLiveness>;
 
 export function watchLiveness(clock: Clock) {
-  const liveness: Vitals = {
+  const liveness: Observed = {
     lastFrameAt: null,
     lastReceivedAt: null,
     lastSentAt: null,

@@ -21,12 +21,12 @@ import { within } from "../../base/within.ts";
 import { repairSignatures } from "../../base/xeddsa.ts";
 import { makeAlone } from "./incoming/inbox.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
-import { type CountStray, makeCountStray } from "./incoming/stanzas.ts";
+import { type CountUnknown, makeCountUnknown } from "./incoming/stanzas.ts";
 import { numberIn } from "./jids.ts";
 import { keptLidOf, keptPhoneOf } from "./incoming/numbers.ts";
 import { eraseReceived, recall } from "./stored_messages.ts";
 import { makeMediaHost } from "./media_host.ts";
-import { containStrayRejections, silenceLibsignal } from "./repairs/containment.ts";
+import { containRejections, silenceLibsignal } from "./repairs/containment.ts";
 import { repairTokens } from "./stanza.ts";
 import { repairCurve, repairLogins, repairNoise } from "./repairs/handshake.ts";
 import { repairDerivation, repairGrowth, repairQueue, repairSenderKeys, repairTrials } from "./repairs/signal.ts";
@@ -57,7 +57,7 @@ interface BaileysNetworkOptions {
   /** Opens a line's own proxy. Throws EgressError. */
   openProxy?: (proxy: string) => Promise<Proxy>;
   /** Counts a stanza that has no handler, by tag and type. */
-  countStray?: CountStray;
+  countUnknown?: CountUnknown;
   /** Counts a message during which the process ended twice. */
   countSetAside?: () => void;
 }
@@ -79,7 +79,7 @@ interface LineMemory {
  * file from the settings can't be read.
  */
 export function baileysNetwork(options: BaileysNetworkOptions): Network {
-  const { runtime, kv, seal, whatsapp, openProxy = noProxies, countStray = () => {} } = options;
+  const { runtime, kv, seal, whatsapp, openProxy = noProxies, countUnknown = () => {} } = options;
   const { countSetAside = () => {} } = options;
   const { storeOf = () => kv } = options;
   const { clock, confirmed } = runtime;
@@ -118,8 +118,8 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     alone: makeAlone(clock),
     setAside: countSetAside,
     encounters,
-    countStray: makeCountStray((stanza) => {
-      countStray(stanza);
+    countUnknown: makeCountUnknown((stanza) => {
+      countUnknown(stanza);
       const { tag, type } = stanza;
       if (tag === "stream:error") encounters.note("unacknowledged", type);
       else encounters.note("unhandled", `${tag} ${type}`.trim());
@@ -191,7 +191,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
 /** Applies the repairs to Baileys and libsignal that hold for the whole process. */
 function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: BaileysNetworkOptions): void {
   silenceLibsignal();
-  containStrayRejections(log);
+  containRejections(log);
   repairTrials();
   repairGrowth();
   repairQueue();

@@ -27,7 +27,7 @@ import type { Journal, Leftovers } from "./incoming/journal.ts";
 import { findStored, sentIn } from "./stored_messages.ts";
 import { takeIncoming } from "./incoming/receiving.ts";
 import { makeFileFilter, makeSettings, type Settings, type WithFiles } from "./incoming/app_state.ts";
-import { type CountStray, takeStrays } from "./incoming/stanzas.ts";
+import { type CountUnknown, takeUnknownStanzas } from "./incoming/stanzas.ts";
 import { CodeExpired, CodeRefused } from "./linking/code.ts";
 import { Pairing, type PairingEvents } from "./linking/pairing.ts";
 import type { MediaHost } from "./media_host.ts";
@@ -91,7 +91,7 @@ export interface SocketGround {
   alone: Alone;
   /** Counts a journal entry that is set aside. */
   setAside(): void;
-  countStray: CountStray;
+  countUnknown: CountUnknown;
   encounters: Pick<Encounters, "note">;
 }
 
@@ -180,7 +180,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     isOver,
     runtime,
   });
-  takeStrays({ socket, creds: auth.creds, count: shared.countStray, log });
+  takeUnknownStanzas({ socket, creds: auth.creds, count: shared.countUnknown, log });
   socket.ws.on("CB:success", ({ attrs }: BinaryNode) => {
     if (Number(attrs.t) > 0) runtime.confirmed.confirm(Number(attrs.t) * 1000);
   });

@@ -56,7 +56,7 @@ Deno.test("pages of what may be long wait for their account's turn", async () =>
   await withApi(async (world) => {
     const sessionId = await world.linkedSession();
     const { reads } = world.services.budgets;
-    const place = await reads.enter({ party: world.account.id });
+    const place = await reads.enter({ tenant: world.account.id });
     const webhook = await (await world.call("POST", "/v1/webhooks", { json: { url: "https://hooks.test/" } })).json();
     const deliveries = `webhooks/${webhook.data.id}/deliveries`;
     const lists = ["events", "messages/history", "sessions", "bulks", "optouts", "erasures"];
@@ -77,7 +77,7 @@ Deno.test("pages of what may be long wait for their account's turn", async () =>
 Deno.test("of work on thousands of rows an account has one piece at a time", async () => {
   await withApi(async (world) => {
     const { jobs } = world.services.budgets;
-    const place = await jobs.enter({ party: world.account.id });
+    const place = await jobs.enter({ tenant: world.account.id });
     const asking = [
       world.call("DELETE", `/v1/bulks/${world.runtime.ids.next("blk")}`),
       world.call("POST", `/v1/webhooks/${world.runtime.ids.next("whk")}/redeliver`, {

@@ -4,7 +4,7 @@ import { ManualClock } from "../../support/runtime.ts";
 
 const MINUTE_MS = 60_000;
 
-Deno.test("each party has a window of its own, which begins with the first that is counted", async () => {
+Deno.test("each tenant has a window of its own, which begins with the first that is counted", async () => {
   const clock = new ManualClock();
   const windows = new Windows(clock, MINUTE_MS);
   windows.add("ana");
@@ -19,7 +19,7 @@ Deno.test("each party has a window of its own, which begins with the first that 
 
 Deno.test("who is forgiven begins anew, and others do not", () => {
   const windows = new Windows(new ManualClock(), MINUTE_MS);
-  for (const party of ["ana", "ana", "ben"]) windows.add(party);
+  for (const tenant of ["ana", "ana", "ben"]) windows.add(tenant);
   windows.forgive("ana");
   assert.deepEqual([windows.count("ana"), windows.count("ben")], [0, 1]);
 });

@@ -54,8 +54,8 @@ Deno.test("what is asked of a line that another process holds comes back, and le
   const s = await stage();
   const check = await after(s, 100, s.remote.connection("ses_1")!.checkNumber("34600000002"));
   assert.deepEqual(check, await s.world.supervisor.connection("ses_1")!.checkNumber("34600000002"));
-  const vitals = await after(s, 100, s.remote.vitals("ses_1"));
-  assert.equal(vitals.connectedSince, (await s.world.supervisor.vitals("ses_1")).connectedSince);
+  const health = await after(s, 100, s.remote.health("ses_1"));
+  assert.equal(health.connectedSince, (await s.world.supervisor.health("ses_1")).connectedSince);
   assert.equal(await s.rowsLeft(), 0);
   await s.stop();
 });
@@ -77,14 +77,14 @@ Deno.test("what is asked of another process is sealed", async () => {
 Deno.test("a ring that was lost costs a second, no answer", async () => {
   const s = await stage();
   s.world.bell.deaf = true;
-  assert.ok(await after(s, 2_500, s.remote.vitals("ses_1")));
+  assert.ok(await after(s, 2_500, s.remote.health("ses_1")));
   await s.stop();
 });
 
 Deno.test("where nobody holds the line the caller hears it within 10 s, and nothing is done later", async () => {
   const s = await stage();
   s.held.clear();
-  await assert.rejects(after(s, 10_000, s.remote.vitals("ses_1")), NetworkTimeout);
+  await assert.rejects(after(s, 10_000, s.remote.health("ses_1")), NetworkTimeout);
   assert.equal(await s.rowsLeft(), 0);
   await s.stop();
 });
@@ -119,7 +119,7 @@ Deno.test("what is no question to a line is refused", async () => {
 Deno.test("questions and answers that nobody came for are swept", async () => {
   const s = await stage();
   s.held.clear();
-  const lost = s.remote.vitals("ses_1").catch(() => {});
+  const lost = s.remote.health("ses_1").catch(() => {});
   await s.world.clock.advance(0);
   assert.equal(await s.rowsLeft(), 1);
   const now = s.world.clock.now();

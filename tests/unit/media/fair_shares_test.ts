@@ -1,20 +1,20 @@
-/** Files of several accounts are written in turn, a piece at a time. */
+/** Files of several accounts are written in turn, a chunk at a time. */
 import assert from "node:assert/strict";
 import type { MediaStore } from "../../../src/media/store.ts";
 import { withFairWrites } from "../../../src/media/fair_shares.ts";
 import { fakeMedia } from "../../support/fake_media.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
-/** A store whose pieces each take 10 ms to write, and what it wrote in which order. */
+/** A store whose chunks each take 10 ms to write, and what it wrote in which order. */
 function slowStore() {
   const { clock } = testRuntime();
   const written: string[] = [];
   const media = fakeMedia();
   async function* slowly(content: ReadableStream<Uint8Array>) {
-    for await (const piece of content) {
-      written.push(new TextDecoder().decode(piece));
+    for await (const chunk of content) {
+      written.push(new TextDecoder().decode(chunk));
       await new Promise<void>((resolve) => clock.after(10, resolve));
-      yield piece;
+      yield chunk;
     }
   }
   const slow: MediaStore = {
@@ -24,9 +24,9 @@ function slowStore() {
   return { clock, written, shared: withFairWrites(slow, clock) };
 }
 
-const file = (...pieces: string[]) => ReadableStream.from(pieces.map((piece) => new TextEncoder().encode(piece)));
+const file = (...chunks: string[]) => ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk)));
 
-Deno.test("a file waits for a piece of another account's files, not for their flood", async () => {
+Deno.test("a file waits for a chunk of another account's files, not for their flood", async () => {
   const { clock, written, shared } = slowStore();
   const of = (accountId: string) => ({ accountId, maxBytes: 100 });
   const flood = Array.from({ length: 10 }, (_, i) => shared.write(file(`flood ${i}`, "more"), of("loud")));
@@ -43,7 +43,7 @@ Deno.test("a file waits for a piece of another account's files, not for their fl
   for (const { size } of await Promise.all(flood)) assert.equal(size, 11);
 });
 
-Deno.test("an account's pieces rest for as long as they took", async () => {
+Deno.test("an account's chunks rest for as long as they took", async () => {
   const { clock, written, shared } = slowStore();
   const writing = shared.write(file("1", "2", "3"), { accountId: "loud", maxBytes: 100 });
   const seen: number[] = [];

@@ -76,7 +76,7 @@ export function makeDecryptedAhead({ lidMapping, decrypt }: AheadDeps) {
         for (const { ciphertext } of parts) leave(chat, ciphertext);
         return;
       }
-      const plaintext = turns.run({ party: chat }, () => attempt(stanza, ciphertext, type));
+      const plaintext = turns.run({ tenant: chat }, () => attempt(stanza, ciphertext, type));
       begun.set(ciphertext, plaintext);
       // The library may never come to it: a connection ends on it.
       plaintext.catch(() => {});

@@ -8,7 +8,7 @@ import { jidNormalizedUser, type proto, type SignalKeyStoreWithTransaction } fro
 import { buildMergedTcTokenIndexWrite } from "@whiskeysockets/baileys/lib/Utils/tc-token-utils.js";
 import type { ReadOutside } from "../../../inspect/inspector.ts";
 import type { ReadHistory } from "../../../inspect/inspection.ts";
-import { piecesOf } from "../../../base/batches.ts";
+import { inBatches } from "../../../base/batches.ts";
 import { errorName } from "../../../base/retry.ts";
 import type { Clock, Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
@@ -43,7 +43,7 @@ export async function takeHistory(
   try {
     const packed = await partOf(notification, { host, clock });
     const { tokens, salt } = await readOutside({ read: "history" }, packed);
-    for (const some of piecesOf(tokens, TOKENS_AT_ONCE)) {
+    for (const some of inBatches(tokens, TOKENS_AT_ONCE)) {
       await keepTokens(keys, some.map(({ chat, ...token }) => ({ chat: jidNormalizedUser(chat), ...token })));
     }
     if (salt) {

@@ -35,19 +35,19 @@ function rewritten(
   rewrite: (tag: number, value: Uint8Array) => [tag: number, value: Uint8Array],
 ): Uint8Array {
   const reader = bounded(bytes);
-  const pieces: Uint8Array[] = [];
+  const chunks: Uint8Array[] = [];
   while (reader.pos < reader.len) {
     const begin = reader.pos;
     const tag = reader.uint32();
     if ((tag & 7) === WITH_LENGTH) {
       const [newTag, value] = rewrite(tag, reader.bytes());
-      pieces.push(Writer.create().uint32(newTag).bytes(value).finish());
+      chunks.push(Writer.create().uint32(newTag).bytes(value).finish());
     } else {
       reader.skipType(tag & 7);
-      pieces.push(bytes.subarray(begin, reader.pos));
+      chunks.push(bytes.subarray(begin, reader.pos));
     }
   }
-  return Buffer.concat(pieces);
+  return Buffer.concat(chunks);
 }
 
 /** The tag of a field whose value has a length. */

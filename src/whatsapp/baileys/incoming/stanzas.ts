@@ -86,15 +86,15 @@ const MOST_PAIRS = 100;
 const NAME = /^[\w.:-]{0,60}$/;
 const LOGGED_EVERY_MS = 60 * 60_000;
 
-interface Stray {
+interface UnknownStanza {
   tag: string;
   type: string;
 }
 /** Counts a stanza that has no handler, or one that was never acknowledged (tag `stream:error`). */
-export type CountStray = (stanza: Stray) => void;
+export type CountUnknown = (stanza: UnknownStanza) => void;
 
 /** Shared by all lines. Limits the number of pairs of tag and type, and logs each pair once an hour. */
-export function makeCountStray(count: CountStray, { clock, log }: Pick<Runtime, "clock" | "log">): CountStray {
+export function makeCountUnknown(count: CountUnknown, { clock, log }: Pick<Runtime, "clock" | "log">): CountUnknown {
   const loggedAt = new Map<string, number>();
   return ({ tag: named, type: typed }) => {
     const [tag, type] = [named, typed].map((name) => NAME.test(name) ? name : "other") as [string, string];
@@ -114,15 +114,15 @@ export function makeCountStray(count: CountStray, { clock, log }: Pick<Runtime, 
   };
 }
 
-interface StraysOptions {
+interface UnknownOptions {
   socket: Pick<WASocket, "ws" | "sendNode" | "sendRawMessage">;
   creds: AuthenticationCreds;
-  count: CountStray;
+  count: CountUnknown;
   log: Log;
 }
 
 /** Must be called before any listener other than the library's is added. */
-export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
+export function takeUnknownStanzas({ socket, creds, count, log }: UnknownOptions): void {
   const { ws } = socket;
 
   function acknowledge(stanza: BinaryNode): void {
@@ -135,7 +135,7 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
   ws.on("frame", (stanza: BinaryNode | Uint8Array) => {
     if (stanza instanceof Uint8Array) return;
     const { tag, attrs } = stanza;
-    for (const stray of straysIn(stanza)) count(stray);
+    for (const unknown of unknownIn(stanza)) count(unknown);
     if (!TAGS.has(tag)) {
       acknowledge(stanza);
     } else if (tag === "notification" && !NOTIFICATIONS.has(attrs.type ?? "")) {
@@ -167,7 +167,7 @@ export function takeStrays({ socket, creds, count, log }: StraysOptions): void {
 }
 
 /** What of a stanza nobody handles, by name. */
-function straysIn(stanza: BinaryNode): Stray[] {
+function unknownIn(stanza: BinaryNode): UnknownStanza[] {
   const { tag, attrs: { type = "" } } = stanza;
   if (!TAGS.has(tag) || (tag === "notification" && !NOTIFICATIONS.has(type))) return [{ tag, type }];
   if (tag === "notification" && type === "mex") {

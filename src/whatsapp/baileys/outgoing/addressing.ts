@@ -14,7 +14,7 @@ import {
 import { RESTRICTED } from "./restrictions.ts";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
-import { piecesOf } from "../../../base/batches.ts";
+import { inBatches } from "../../../base/batches.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { AuthState } from "../auth_state.ts";
 import { expireAfter, isKept, networkKeys } from "../rows.ts";
@@ -175,7 +175,7 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
       const jids = new Map<string, string | null>();
       for (const number of numbers) jids.set(number, await known(number));
       const unknown = [...jids].flatMap(([number, jid]) => jid === null ? [number] : []);
-      for (const asked of piecesOf(unknown, ASKED_AT_ONCE)) {
+      for (const asked of inBatches(unknown, ASKED_AT_ONCE)) {
         const answer = new Map((await ask(asked)).map((jid) => [digitsOf(jid), jid]));
         const named = new Map(asked.flatMap((number) => answer.has(number) ? [[number, answer.get(number)!]] : []));
         await remember(named);

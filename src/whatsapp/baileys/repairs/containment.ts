@@ -44,7 +44,7 @@ function comesFromLibsignal(): boolean {
  * such as a query in progress when its socket drops. In Deno such a rejection would end the process, and every other
  * line with it (promise 5). All other rejections pass.
  */
-export function containStrayRejections(log: Log): void {
+export function containRejections(log: Log): void {
   if (contained) return;
   contained = true;
   globalThis.addEventListener("unhandledrejection", (event) => {

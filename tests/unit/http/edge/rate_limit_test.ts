@@ -1,4 +1,4 @@
-/** Past fifty refusals a second of one party each waits before it goes out. */
+/** Past fifty refusals a second of one tenant each waits before it goes out. */
 import assert from "node:assert/strict";
 import { makeHoldRefusal } from "../../../../src/http/edge/rate_limit.ts";
 import { settle, testRuntime } from "../../../support/runtime.ts";
@@ -7,7 +7,7 @@ Deno.test("the fifty-first refusal of a second waits, those of others and of the
   const { clock } = testRuntime();
   const hold = makeHoldRefusal(clock);
   let out = 0;
-  const refuse = (party: string) => void hold(party).then(() => out++);
+  const refuse = (tenant: string) => void hold(tenant).then(() => out++);
   for (let i = 0; i < 60; i++) refuse("a");
   refuse("b");
   await settle();

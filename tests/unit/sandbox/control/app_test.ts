@@ -65,7 +65,7 @@ onNetwork(
     assert.equal((await ask(`/faults/${LINE}`, { method: "DELETE" })).status, 200);
     const account = switchboard.directory.account(LINE)!;
     assert.equal(account.keyless.size, 0);
-    assert.deepEqual(switchboard.trust.standing(account), { restrictedUntil: 0, cap: null, started: 0 });
+    assert.deepEqual(switchboard.trust.restrictions(account), { restrictedUntil: 0, cap: null, started: 0 });
   },
 );
 

@@ -20,7 +20,7 @@ function scene() {
   const runtime = testRuntime();
   const directory = new Directory();
   const groups = new Groups();
-  const trust = new Trust(runtime, { onToken: () => {}, onStanding: () => {} });
+  const trust = new Trust(runtime, { onToken: () => {}, onRestriction: () => {} });
   const relay = new Relay({ directory, groups, trust, clock: runtime.clock });
   const arrived: { at: string; stanza: BinaryNode }[] = [];
 
@@ -246,10 +246,10 @@ Deno.test("a cap counts the chats that an account starts, and no others", () => 
   trust.issue(ben, line);
   trust.capNewChats(line, { limit: 1, until: runtime.clock.now() + 60_000 });
   assert.deepEqual(write("known", ben), {});
-  assert.equal(trust.standing(line).started, 0);
+  assert.equal(trust.restrictions(line).started, 0);
   assert.deepEqual(write("first", ana), {});
   assert.deepEqual(write("again", ana), {});
-  assert.equal(trust.standing(line).started, 1);
+  assert.equal(trust.restrictions(line).started, 1);
   trust.capNewChats(line, { limit: 0, until: runtime.clock.now() + 60_000 });
   assert.deepEqual(write("over", ana), { error: "463" });
 });
@@ -259,10 +259,10 @@ Deno.test("a restriction and a cap end at the second that is announced, not befo
   const until = Math.ceil(runtime.clock.now() / 1000) * 1000 + 8_001;
   trust.restrict(line, until);
   trust.capNewChats(line, { limit: 1, until });
-  const standing = trust.standing(line);
-  assert.deepEqual([standing.restrictedUntil, standing.cap?.until], [until + 999, until + 999]);
-  assert.equal(timelockJson(standing).time_enforcement_ends, `${(until + 999) / 1000}`);
-  assert.equal(cappingJson(standing).cycle_end_timestamp, `${(until + 999) / 1000}`);
+  const restrictions = trust.restrictions(line);
+  assert.deepEqual([restrictions.restrictedUntil, restrictions.cap?.until], [until + 999, until + 999]);
+  assert.equal(timelockJson(restrictions).time_enforcement_ends, `${(until + 999) / 1000}`);
+  assert.equal(cappingJson(restrictions).cycle_end_timestamp, `${(until + 999) / 1000}`);
 });
 
 Deno.test("a blocked sender's messages are accepted and dropped", () => {

@@ -16,7 +16,11 @@ import {
   makeNoiseHandler,
   NOISE_WA_HEADER,
 } from "@whiskeysockets/baileys";
-import { correctMessage, serializeFrames, takeStrays } from "../../../../src/whatsapp/baileys/incoming/stanzas.ts";
+import {
+  correctMessage,
+  serializeFrames,
+  takeUnknownStanzas,
+} from "../../../../src/whatsapp/baileys/incoming/stanzas.ts";
 import { testRuntime } from "../../../support/runtime.ts";
 import { quiet } from "../../../support/signal_peer.ts";
 
@@ -32,9 +36,9 @@ function listening() {
     ws,
     sendNode: (node: BinaryNode) => Promise.resolve(void sent.push(Promise.resolve(node))),
     sendRawMessage: (bytes: Uint8Array) => Promise.resolve(void sent.push(decodeBinaryNode(bytes as never))),
-  } as unknown as Parameters<typeof takeStrays>[0]["socket"];
-  const creds = { me: { id: "551:3@s.whatsapp.net" } } as Parameters<typeof takeStrays>[0]["creds"];
-  takeStrays({ socket, creds, count: () => {}, log: testRuntime().log });
+  } as unknown as Parameters<typeof takeUnknownStanzas>[0]["socket"];
+  const creds = { me: { id: "551:3@s.whatsapp.net" } } as Parameters<typeof takeUnknownStanzas>[0]["creds"];
+  takeUnknownStanzas({ socket, creds, count: () => {}, log: testRuntime().log });
   return { ws, seen, sent };
 }
 
