@@ -1,5 +1,6 @@
 /** `paloma listen`: prints events during development, from the stream or through a real webhook. */
 import type { Command } from "commander";
+import { EventSourceParserStream } from "eventsource-parser/stream";
 import { type Clock, sleep, systemClock } from "../runtime.ts";
 import { httpClient, type Json, reasonOf, refusal, unreachable } from "./client.ts";
 import { describeEvent } from "./describe_event.ts";
@@ -174,9 +175,10 @@ export async function* followEvents(options: FollowOptions): AsyncGenerator<Json
       const response = await ask(options, streamPath(options, after));
       if (!opened) options.opened();
       opened = true;
-      for await (const { id, data } of blocks(response)) {
+      const received = response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
+      for await (const { id, data } of received) {
         pauseMs = 0;
-        after = id;
+        after = id ?? after;
         yield JSON.parse(data);
       }
       if (!signal.aborted) options.broke("the gateway ended the stream", pauseMs);
@@ -207,18 +209,4 @@ async function ask({ baseUrl, apiKey, signal }: FollowOptions, path: string): Pr
   // Retries help with a gateway in trouble, but not with a wrong key.
   if (response.status >= 500) throw new Error(`it answered ${answer}`);
   throw new Exit(1, `The gateway answered ${answer}`);
-}
-
-/** Yields the events of a stream of server-sent events; skips comments and other fields. */
-async function* blocks(response: Response): AsyncGenerator<{ id: string; data: string }> {
-  let rest = "";
-  for await (const text of response.body!.pipeThrough(new TextDecoderStream())) {
-    const parts = (rest + text).split("\n\n");
-    rest = parts.pop()!;
-    for (const part of parts) {
-      const fields = new Map(part.split("\n").map((line) => [line.split(":", 1)[0]!, line.replace(/^[^:]*: ?/, "")]));
-      const [id, data] = [fields.get("id"), fields.get("data")];
-      if (id !== undefined && data !== undefined) yield { id, data };
-    }
-  }
 }
