@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { open, readFile } from "node:fs/promises";
 import { parseFile } from "music-metadata";
 import { OggOpusDecoder } from "ogg-opus-decoder";
-import { imageSize, thumbnail } from "./image.ts";
+import { imageSize, thumbnail } from "./thumbnail.ts";
 import { type FileFacts, type InspectRequest, OVER_MEMORY, type UntrustedFile } from "./inspection.ts";
 
 /** Images up to this size are read whole, for a preview; of larger ones only the beginning. */

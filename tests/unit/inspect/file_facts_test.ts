@@ -4,7 +4,7 @@ import { Buffer } from "node:buffer";
 import jpeg from "jpeg-js";
 import { PNG } from "pngjs";
 import { fileFacts } from "../../../src/inspect/file_facts.ts";
-import { imageSize, thumbnail } from "../../../src/inspect/image.ts";
+import { imageSize, thumbnail } from "../../../src/inspect/thumbnail.ts";
 import type { FileFacts, UntrustedFile } from "../../../src/inspect/inspection.ts";
 import { systemClock } from "../../../src/runtime.ts";
 import { voiceNote } from "../../support/sample_files.ts";

@@ -1,6 +1,6 @@
 /**
- * An image's width and height, from its first bytes, and a small preview. A camera's JPEG brings a preview of its own;
- * other images are scaled down only while that takes tenths of a second (docs/decisions/0008-thumbnails.md).
+ * An image's small preview, and the size that its first bytes give. A camera's JPEG brings a preview of its own; other
+ * images are scaled down only while that takes tenths of a second (docs/decisions/0008-thumbnails.md).
  */
 import { Buffer } from "node:buffer";
 import { imageDimensionsFromData } from "image-dimensions";
