@@ -16,7 +16,6 @@ import { endBody } from "../http/app.ts";
 import { MIB, parseJson, readBytes } from "../http/body/body.ts";
 import type { Line } from "../line/line.ts";
 import { accountEndpoints } from "./account.ts";
-import type { Kv } from "../store/kv.ts";
 import { type Emulation, makeEmulatedCheck } from "./emulation.ts";
 import { type Asked, type Endpoints, type OfPhone } from "./endpoint.ts";
 import { CloudError, errorBody, noAccount, noSuchPath, ofProblem, unknownPhone, wrongParameter } from "./errors.ts";
@@ -35,18 +34,12 @@ const PATH = /^\/cloud(?:\/v\d+(?:\.\d+)?(?=\/|$))?\/([^/]*)\/?(.*)$/s;
 /** Longer than the digits of any phone number. */
 const MEDIA_ID = /^\d{16,}$/;
 
-/** What the official API's emulation needs beside the services. */
-interface Emulated {
-  emulation: Emulation;
-  kv: Kv;
-}
-
-export function addCloud(app: Hono<ApiEnv>, services: Services, emulated: Emulated | null = null): void {
-  const { admission, budgets, lines, runtime: { clock } } = services;
+export function addCloud(app: Hono<ApiEnv>, services: Services, emulation: Emulation | null = null): void {
+  const { kv, admission, budgets, lines, runtime: { clock } } = services;
   const lineIds = new LRUCache<string, string>(atMost(MOST_REMEMBERED));
-  const check = emulated && makeEmulatedCheck({ ...emulated, clock });
+  const check = emulation && makeEmulatedCheck({ kv, emulation, clock });
   const ofPhone: OfPhone = { ...PHONE_ENDPOINTS, ...mediaOfPhone(services), ...sendingEndpoints(services, check) };
-  const ofAccount = { ...accountEndpoints(services, emulated?.emulation ?? null), ...SUBSCRIPTIONS };
+  const ofAccount = { ...accountEndpoints(services, emulation), ...SUBSCRIPTIONS };
   const ofMedia = mediaById(services);
   const ofNone = debugToken(services);
 

@@ -17,7 +17,7 @@ const MAX_BODY_BYTES = 102 * MIB;
 
 const Form = z.looseObject({ messaging_product: z.string().optional(), type: z.string().max(200).optional() });
 
-type MediaServices = Pick<Services, "uploads" | "media" | "diskShares" | "serveFile" | "baseUrl">;
+type MediaServices = Pick<Services, "uploads" | "media" | "diskShares" | "serveFile" | "links">;
 
 export function mediaOfPhone({ uploads, media, diskShares }: MediaServices): OfPhone {
   return {
@@ -53,13 +53,13 @@ function uploadError(error: unknown): unknown {
   return isOfFile ? new CloudError(131053, error.message) : ofProblem(error);
 }
 
-export function mediaById({ uploads, serveFile, baseUrl }: MediaServices) {
+export function mediaById({ uploads, serveFile, links }: MediaServices) {
   const ofMedia: OfMedia = {
     "GET ": {
       scope: "read",
       async handle({ caller: { account }, mediaId }) {
         const { mimetype, sha256, size } = await uploads.find(account.id, known(mediaId));
-        const url = `${baseUrl()}/cloud/media/${mediaId}`;
+        const url = `${links.base()}/cloud/media/${mediaId}`;
         return { messaging_product: "whatsapp", url, mime_type: mimetype, sha256, file_size: size, id: mediaId };
       },
     },

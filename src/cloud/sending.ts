@@ -1,7 +1,7 @@
 /** `POST /{phone}/messages`: sends, and marks received messages as read. */
 import { repeatable } from "../http/api/idempotency.ts";
 import type { Services } from "../http/api/services.ts";
-import { makeSends } from "../http/resources/sends/sends.ts";
+import { makeSends, type SendServices } from "../http/resources/sends/sends.ts";
 import { requireScope } from "../account/keys.ts";
 import type { Line } from "../line/line.ts";
 import { chatOf } from "../message/message.ts";
@@ -15,7 +15,10 @@ import { recipientOf, sendOf } from "./messages.ts";
 import { userIdOf } from "./user_id.ts";
 
 /** `check` refuses a send before it is accepted; it throws CloudError. */
-export function sendingEndpoints(services: Services, check: ReturnType<typeof makeEmulatedCheck> | null): OfPhone {
+export function sendingEndpoints(
+  services: SendServices & Pick<Services, "uploads">,
+  check: ReturnType<typeof makeEmulatedCheck> | null,
+): OfPhone {
   const { references, uploads, media, templates } = services;
   const sends = makeSends(services);
 

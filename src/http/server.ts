@@ -46,9 +46,13 @@ export function createApi(services: Services): Hono<ApiEnv> {
   return app;
 }
 
-function makeRouting({ paths, register }: ReturnType<typeof makeApp>, services: Services): Api {
-  const { admission, idempotency, budgets, runtime: { clock } } = services;
-
+function makeRouting(
+  { paths, register }: ReturnType<typeof makeApp>,
+  { admission, idempotency, budgets, runtime: { clock } }: Pick<
+    Services,
+    "admission" | "idempotency" | "budgets" | "runtime"
+  >,
+): Api {
   return {
     on(route, handle) {
       type Handled = Parameters<typeof handle>[0];

@@ -36,14 +36,11 @@ function anyProcess({ kv, bell, runtime, data: { seal } }: Context) {
 export function makeApiApp(context: Context, options: ApiOptions): Hono<ApiEnv> {
   const { config, data, kv, bell, emulation } = context;
   const { network, own } = options;
-  const { accounts, callers, seal } = data;
   const services = makeServices({
+    ...data,
     ...context,
     ...options,
     ...(own ? { ...own, claims: null } : anyProcess(context)),
-    seal,
-    accounts,
-    callers,
     recorder: recorderOn(context, { kv, network }),
     optOuts: optOutsOn(context, network),
     trustedProxies: config.trustedProxies,
@@ -52,11 +49,9 @@ export function makeApiApp(context: Context, options: ApiOptions): Hono<ApiEnv> 
   });
   const app = createApi(services);
   addMcp(app, services);
-  addCloud(app, services, emulation ? { emulation, kv } : null);
+  addCloud(app, services, emulation);
   addPanel(app, {
     ...services,
-    kv,
-    seal,
     plans: data.plans,
     queuedCount: context.queuedCount,
     passwords: makePasswords(context.runtime.random),

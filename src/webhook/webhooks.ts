@@ -54,7 +54,7 @@ interface WebhooksDeps {
   /** Null on data that only this process uses. */
   claims: Claims | null;
   /** Makes the secrets; by default, each webhook has its own. */
-  makeSecret?: typeof makeSecret;
+  makeSecret?: typeof makeSecret | undefined;
   /** The account's sessions, oldest first. */
   sessions: { list(accountId: string): Promise<readonly { id: string; name: string }[]> };
 }

@@ -88,88 +88,48 @@ export interface ServicesDeps {
 
 export type Services = ReturnType<typeof makeServices>;
 
+/** Makes the services; each is given what is there already, and resources state what they take of both. */
 export function makeServices(deps: ServicesDeps) {
-  const { kv, runtime, metrics, bell, seal, accounts, callers, events, recorder, optOuts, live, network } = deps;
-  const {
-    lookups,
-    webhookOwner: owner,
-    claims,
-    safeFetch,
-    media,
-    diskShares,
-    budgets,
-    trustedProxies,
-    probe,
-    stopping,
-    makeWebhookSecret,
-  } = deps;
-  const { clock } = runtime;
-  const idempotency = new Idempotency({ kv, runtime, seal, isShared: claims !== null });
+  const { kv, runtime, runtime: { clock }, callers, claims, network, media, links, names, webhookOwner: owner } = deps;
+  const idempotency = new Idempotency({ ...deps, isShared: claims !== null });
   const chats = new ChatIndex({ kv, network });
-  const history = new History(kv);
-  const keys = new AccountKeys({ kv, callers, runtime });
+  const keys = new AccountKeys(deps);
   const serveFile = makeServeFile({ media, runtime });
-  const clientAddress = makeClientAddress(trustedProxies);
-  const lines = makeLines({ kv, runtime, callers, bell, claims, live, seal, safeFetch, names: deps.names });
+  const clientAddress = makeClientAddress(deps.trustedProxies);
+  const lines = makeLines(deps);
+  const target = urlTarget(deps);
+  const makeSecret = deps.makeWebhookSecret;
   return {
-    runtime,
-    metrics,
-    accounts,
-    callers,
+    ...deps,
     keys,
     admission: makeAdmission({ callers, keys, clock, clientAddress }),
     idempotency,
     lines,
-    accept: deps.accepted(
-      makeAccept({ kv, runtime, idempotency, events, bell, sessionName: deps.names.of }),
-    ),
+    accept: deps.accepted(makeAccept({ ...deps, idempotency, sessionName: names.of })),
     replay: (request: RepeatableRequest) => findReplay({ kv, idempotency }, request),
-    optOuts,
-    erasures: new Erasures({ kv, runtime, bell }),
-    references: new References({ kv, network }),
-    history,
+    erasures: new Erasures(deps),
+    references: new References(deps),
+    history: new History(kv),
     filled: (messages: readonly Message[]) => filled(kv, messages),
     proposals: async (accountId: string, page: { page: number; limit: number }) =>
       await proposalsOf(kv, await lineIdsOf(kv, accountId), page),
-    templates: new Templates({ kv, runtime }),
-    verifications: new Verifications({ kv, runtime }),
+    templates: new Templates(deps),
+    verifications: new Verifications(deps),
     queued: new Queued({
-      kv,
+      ...deps,
       clock,
-      recorder,
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
-      bell,
     }),
-    amendments: new Amendments({ kv, runtime, bell, recorder, live }),
+    amendments: new Amendments(deps),
     tallyOf: makeTallyOf(kv),
     forecast: new Forecast({ kv, clock, callers }),
-    lookups,
     unread: new Unread({ kv, clock, chats }),
     chatHistory: new ChatHistory({ kv, chats }),
     quotaView: makeQuotaView({ kv, clock }),
-    media,
-    diskShares,
-    uploads: new Uploads({ kv, runtime }),
-    baseUrl: deps.links.base,
+    uploads: new Uploads(deps),
     serveFile,
-    serveMedia: makeServeMedia({ kv, serveFile, links: deps.links, runtime }),
-    events,
-    webhooks: new Webhooks({
-      kv,
-      events,
-      target: urlTarget({ safeFetch, runtime }),
-      seal,
-      runtime,
-      owner,
-      claims,
-      sessions: lines,
-      ...(makeWebhookSecret ? { makeSecret: makeWebhookSecret } : {}),
-    }),
-    deliveries: new DeliveryLog({ kv, clock, bell }),
-    budgets,
-    trustedProxies,
-    publicUrl: deps.publicUrl,
-    probe,
-    stopping,
+    serveMedia: makeServeMedia({ kv, serveFile, links, runtime }),
+    webhooks: new Webhooks({ ...deps, target, owner, sessions: lines, makeSecret }),
+    deliveries: new DeliveryLog({ ...deps, clock }),
   };
 }

@@ -93,7 +93,7 @@ const routes = routesOf("Account", {
 
 export const accountResource = { routes: Object.values(routes), add: addAccount };
 
-function addAccount(api: Api, { quotaView, accounts }: Services): void {
+function addAccount(api: Api, { quotaView, accounts }: Pick<Services, "quotaView" | "accounts">): void {
   api.on(routes.editAccount, async ({ caller, body: { optOutWords, country } }) => {
     const change = { ...(optOutWords && { optOutWords }), ...(country !== undefined && { country }) };
     const account = await accounts.update(caller.account.id, change);

@@ -49,7 +49,10 @@ const routes = routesOf("Messages", {
 
 export const bulkResource = { routes: Object.values(routes), add: addBulks };
 
-function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Services): void {
+function addBulks(
+  api: Api,
+  { history, queued: waiting, forecast, budgets }: Pick<Services, "history" | "queued" | "forecast" | "budgets">,
+): void {
   async function bulkOf(accountId: string, bulkId: string): Promise<z.infer<typeof Bulk>> {
     const { bulk, queued, sent, failed, etaAt } = await forecast.bulk(accountId, bulkId);
     const { sessionId, total, createdAt } = bulk;

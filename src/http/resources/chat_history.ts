@@ -143,7 +143,13 @@ export const chatHistoryResource = { routes: Object.values(routes), add: addChat
 /** How long the names of groups are cached, for those that are still unknown. */
 const NAMES_MAX_AGE_MS = 60_000;
 
-function addChatHistory(api: Api, { lines, lookups, chatHistory, budgets, runtime: { clock } }: Services): void {
+function addChatHistory(
+  api: Api,
+  { lines, lookups, chatHistory, budgets, runtime: { clock } }: Pick<
+    Services,
+    "lines" | "lookups" | "chatHistory" | "budgets" | "runtime"
+  >,
+): void {
   /**
    * Asks the network for the names of groups that have none yet, and keeps them. An unconnected line shows the groups
    * without.

@@ -42,7 +42,7 @@ const routes = routesOf("Chats", {
 
 export const chatResource = { routes: Object.values(routes), add: addChats };
 
-function addChats(api: Api, { lines, unread }: Services): void {
+function addChats(api: Api, { lines, unread }: Pick<Services, "lines" | "unread">): void {
   api.on(routes.setPresence, async ({ accountId, params: { id, chat }, body: { state } }) => {
     const { chats } = await lines.connection(accountId, id);
     await chats.show(jidOf(chat), state);

@@ -149,7 +149,7 @@ const routes = routesOf("Contacts", {
 
 export const contactResource = { routes: Object.values(routes), add: addContacts };
 
-function addContacts(api: Api, { lines, lookups }: Services): void {
+function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
   api.on(routes.checkNumber, async ({ accountId, params, body }) => {
     const connection = await lines.connection(accountId, params.id);
     const { number, username, pin } = body;

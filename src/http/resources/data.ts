@@ -63,7 +63,7 @@ const routes = routesOf("Account", {
 
 export const dataResource = { routes: Object.values(routes), add: addData };
 
-function addData(api: Api, { erasures, budgets }: Services): void {
+function addData(api: Api, { erasures, budgets }: Pick<Services, "erasures" | "budgets">): void {
   api.on(routes.eraseNumber, async ({ caller, params: { number } }) => {
     const erasure = await erasures.begin(caller.account.id, { name: number, keyId: caller.key?.id ?? null });
     return { status: erasure.doneAt === null ? 202 : 200, body: { data: shown(erasure) } };

@@ -73,7 +73,7 @@ const routes = routesOf("Webhooks", {
 
 export const deliveryResource = { routes: Object.values(routes), add: addDeliveries };
 
-function addDeliveries(api: Api, { deliveries, budgets }: Services): void {
+function addDeliveries(api: Api, { deliveries, budgets }: Pick<Services, "deliveries" | "budgets">): void {
   api.on(routes.listDeliveries, async ({ accountId, params, query: { status = null, before = null, limit } }) => {
     const asked = { status, before, limit };
     const page = await budgets.read(accountId, () => deliveries.page(accountId, params.id, asked));

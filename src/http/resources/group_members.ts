@@ -79,7 +79,7 @@ const routes = routesOf("Groups", {
 
 export const groupMemberResource = { routes: Object.values(routes), add: addGroupMembers };
 
-function addGroupMembers(api: Api, { lines, lookups }: Services): void {
+function addGroupMembers(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
   api.on(routes.changeParticipants, async ({ accountId, params: { id, gid }, body: { action, participants } }) => {
     const { groups } = await lines.connection(accountId, id);
     const results = await groups.changeMembers(gid, action, participants);

@@ -145,7 +145,10 @@ const routes = routesOf("Groups", {
 
 export const groupResource = { routes: Object.values(routes), add: addGroups };
 
-function addGroups(api: Api, { lines, lookups, amendments, references }: Services): void {
+function addGroups(
+  api: Api,
+  { lines, lookups, amendments, references }: Pick<Services, "lines" | "lookups" | "amendments" | "references">,
+): void {
   api.on(routes.listGroups, async ({ accountId, params: { id } }) => {
     const { groups } = await lines.connection(accountId, id);
     const ask = async () => (await groups.list()).map(groupOf);

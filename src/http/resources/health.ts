@@ -1,7 +1,6 @@
 /** The routes of `health.ts`, for the reference. */
 import { z } from "@hono/zod-openapi";
 import { type Api, routesOf } from "../api/route.ts";
-import type { Services } from "../api/services.ts";
 import { HEALTH_PATHS, makeHealth } from "../health.ts";
 
 const State = z.object({ status: z.enum(["ok", "stopping", "storage_unavailable"]) }).openapi("Health");
@@ -34,7 +33,7 @@ const routes = routesOf("Operations", {
 
 export const healthResource = { routes: Object.values(routes), add: addHealth };
 
-function addHealth(api: Api, services: Services): void {
+function addHealth(api: Api, services: Parameters<typeof makeHealth>[0]): void {
   const health = makeHealth(services);
   api.onOpen(routes.getHealth, health.healthz);
   api.onOpen(routes.getReadiness, health.readyz);

@@ -68,7 +68,7 @@ const routes = routesOf("Account", {
 
 export const keyResource = { routes: Object.values(routes), add: addKeys };
 
-function addKeys(api: Api, { keys, idempotency }: Services): void {
+function addKeys(api: Api, { keys, idempotency }: Pick<Services, "keys" | "idempotency">): void {
   api.on(routes.listKeys, async ({ caller }) => {
     forbidPages(caller);
     return ok({ data: (await keys.list(caller.account.id)).map(shown) });

@@ -231,9 +231,13 @@ const routes = routesOf("Messages", {
 
 export const messageResource = { routes: Object.values(routes), add: addMessages };
 
-function addMessages(api: Api, services: Services): void {
-  const { history, filled, proposals, queued, amendments, tallyOf, forecast, runtime, budgets } = services;
-
+function addMessages(
+  api: Api,
+  { history, filled, proposals, queued, amendments, tallyOf, forecast, runtime, budgets }: Pick<
+    Services,
+    "history" | "filled" | "proposals" | "queued" | "amendments" | "tallyOf" | "forecast" | "runtime" | "budgets"
+  >,
+): void {
   /** Resolves to the message with its life and, for a poll, its votes. */
   async function recordOf(kept: Message): Promise<z.infer<typeof MessageRecord>> {
     const [message] = await filled([kept]) as [Message];

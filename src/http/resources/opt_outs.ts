@@ -54,7 +54,7 @@ const routes = routesOf("Account", {
 
 export const optOutResource = { routes: Object.values(routes), add: addOptOuts };
 
-function addOptOuts(api: Api, { optOuts, budgets }: Services): void {
+function addOptOuts(api: Api, { optOuts, budgets }: Pick<Services, "optOuts" | "budgets">): void {
   api.on(routes.listOptOuts, async ({ accountId, query }) => {
     const { optOuts: found, total } = await budgets.read(accountId, () => optOuts.page(accountId, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });

@@ -74,7 +74,7 @@ const routes = routesOf("Sessions", {
 
 export const passkeyResource = { routes: Object.values(routes), add: addPasskey };
 
-function addPasskey(api: Api, { lines }: Services): void {
+function addPasskey(api: Api, { lines }: Pick<Services, "lines">): void {
   api.on(routes.getSessionPasskey, async ({ accountId, params }) => {
     return ok({ data: requestOf(await lines.passkey(accountId, params.id)) });
   });

@@ -59,7 +59,7 @@ const routes = routesOf("Sessions", {
 
 export const queueResource = { routes: Object.values(routes), add: addQueue };
 
-function addQueue(api: Api, { forecast, lines, budgets }: Services): void {
+function addQueue(api: Api, { forecast, lines, budgets }: Pick<Services, "forecast" | "lines" | "budgets">): void {
   api.on(routes.getQueue, async ({ accountId, params, query }) => {
     const queued = await budgets.read(accountId, () => forecast.queue(accountId, params.id, { limit: query.limit }));
     return ok({

@@ -59,7 +59,10 @@ const routes = routesOf("Sessions", {
 
 export const sessionHealthResource = { routes: Object.values(routes), add: addSessionHealth };
 
-function addSessionHealth(api: Api, { lines, forecast, budgets }: Services): void {
+function addSessionHealth(
+  api: Api,
+  { lines, forecast, budgets }: Pick<Services, "lines" | "forecast" | "budgets">,
+): void {
   api.on(routes.getSessionHealth, async ({ accountId, params }) => {
     const { connection, connectedSince, restriction } = await lines.health(accountId, params.id);
     const load = await budgets.read(accountId, () => forecast.load(accountId, params.id));

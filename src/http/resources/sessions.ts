@@ -175,7 +175,10 @@ const routes = routesOf("Sessions", {
 
 export const sessionResource = { routes: Object.values(routes), add: addSessions };
 
-function addSessions(api: Api, { lines, idempotency, budgets }: Services): void {
+function addSessions(
+  api: Api,
+  { lines, idempotency, budgets }: Pick<Services, "lines" | "idempotency" | "budgets">,
+): void {
   api.on(routes.listSessions, async ({ accountId }) => {
     return ok({ data: (await budgets.read(accountId, () => lines.list(accountId))).map(sessionOf) });
   });

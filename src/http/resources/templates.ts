@@ -117,7 +117,7 @@ const routes = routesOf("Templates", {
 
 export const templateResource = { routes: Object.values(routes), add: addTemplates };
 
-function addTemplates(api: Api, { templates }: Services): void {
+function addTemplates(api: Api, { templates }: Pick<Services, "templates">): void {
   api.on(routes.listTemplates, async ({ accountId, query: { page, limit } }) => {
     const { some, total } = await templates.page(accountId, { page, limit });
     return ok({ data: some.map(shown), pagination: { page, limit, total } });

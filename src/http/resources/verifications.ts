@@ -72,7 +72,7 @@ const routes = routesOf("Verifications", {
 
 export const verificationResource = { routes: Object.values(routes), add: addVerifications };
 
-function addVerifications(api: Api, { verifications, lines }: Services): void {
+function addVerifications(api: Api, { verifications, lines }: Pick<Services, "verifications" | "lines">): void {
   api.on(routes.createVerification, async ({ caller, body: { purpose, number, ttl, sessionId } = {} }) => {
     const { value: { id, phone } } = await lines.forSending(caller.account.id, sessionId ?? null);
     if (phone === null) throw new Problem("session_not_connected", "The session's number is not known yet.");

@@ -175,7 +175,7 @@ const routes = routesOf("Webhooks", {
 
 export const webhookResource = { routes: Object.values(routes), add: addWebhooks };
 
-function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
+function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, "webhooks" | "idempotency">): void {
   api.on(
     routes.listWebhooks,
     async ({ accountId }) => ok({ data: (await webhooks.list(accountId)).map(recordOf) }),

@@ -4,8 +4,6 @@ import type { Plans } from "../../account/plans.ts";
 import type { ApiEnv } from "../../http/api/route.ts";
 import type { Services } from "../../http/api/services.ts";
 import type { QueuedCount } from "../../message/history/counts.ts";
-import type { Kv } from "../../store/kv.ts";
-import type { Seal } from "../../store/seal.ts";
 import { makeAudit } from "../audit.ts";
 import { makeLinks } from "../logins/links.ts";
 import { makePasskeys } from "../logins/passkeys.ts";
@@ -19,8 +17,6 @@ import { addAct } from "./act.ts";
 import { makeGuard } from "./guard.ts";
 
 export interface PanelDeps extends Services {
-  kv: Kv;
-  seal: Seal;
   plans: Plans;
   queuedCount: QueuedCount;
   passwords: Passwords;
@@ -28,7 +24,6 @@ export interface PanelDeps extends Services {
   watchLine(lineId: string, look: () => void): () => void;
   /** Like `watchLine`, for all lines. */
   watchAllLines(look: () => void): () => void;
-  publicUrl: string | null;
   /** Runs a command of the command line. */
   run: RunCommand;
   /** The folder of the backups that are made here. */

@@ -37,9 +37,12 @@ type SendUpload = Upload<SendOptions & MannerFields> & { filename?: string };
 
 export type Sender = ReturnType<typeof makeSender>;
 
-export function makeSender(services: Services) {
-  const { lines, accept, replay, media, diskShares, metrics, references, runtime } = services;
-
+export function makeSender(
+  { lines, accept, replay, media, diskShares, metrics, references, runtime }: Pick<
+    Services,
+    "lines" | "accept" | "replay" | "media" | "diskShares" | "metrics" | "references" | "runtime"
+  >,
+) {
   /**
    * Resolves to the first result if the request is a repeated one, otherwise accepts it. `acceptNew` includes every check
    * that may by now refuse what was accepted at first.

@@ -53,7 +53,7 @@ const routes = routesOf("Messages", {
 
 export const statusPosts = { routes: Object.values(routes), add: addStatusPosts };
 
-function addStatusPosts(api: Api, sender: Sender, { media }: Services): void {
+function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
   api.on(routes.sendStatus, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, {
       part: "file",
