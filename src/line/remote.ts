@@ -8,18 +8,21 @@ import type { WrittenError } from "../cluster/rows.ts";
 import type { Service } from "../base/service.ts";
 import { CATALOGUE, Problem } from "../errors.ts";
 import { StoreError } from "../store/kv.ts";
-import {
-  type Connection,
-  NetworkRefusal,
-  NetworkTimeout,
-  PasskeyNotRequested,
-  PasskeyRefused,
-} from "../whatsapp/connection.ts";
+import { NetworkRefusal, NetworkTimeout, PasskeyNotRequested, PasskeyRefused } from "../whatsapp/connection.ts";
 import type { LiveConnection, LiveLines } from "./live.ts";
 import type { Supervisor } from "./supervisor.ts";
 
-/** The methods of a line's connection that other processes may call, by part. */
+interface Parts extends Pick<LiveConnection, "groups" | "contacts" | "chats"> {
+  line: Pick<LiveLines, "deliver" | "health">;
+  present: NonNullable<ReturnType<LiveLines["present"]>>;
+  connection: Pick<LiveConnection, "checkNumber">;
+}
+
+/** The methods that other processes may call, by part of a line. */
 const CALLABLE = {
+  line: ["deliver", "health"],
+  present: ["signPasskey", "confirmPasskey"],
+  connection: ["checkNumber"],
   groups: [
     "list",
     "get",
@@ -36,33 +39,27 @@ const CALLABLE = {
   ],
   contacts: ["find", "card", "block", "unblock", "blocklist", "profile", "changeProfile"],
   chats: ["show", "namesOf", "read"],
-} as const satisfies { [Part in "groups" | "contacts" | "chats"]: readonly (keyof Connection[Part])[] };
+} as const satisfies { [Part in keyof Parts]: readonly (keyof Parts[Part])[] };
 
-const ON_PRESENT = ["signPasskey", "confirmPasskey"] as const;
+type Called<Part extends keyof Parts> = Pick<Parts[Part], Extract<(typeof CALLABLE)[Part][number], keyof Parts[Part]>>;
 
 /** Returns the lines that `ask` can reach. */
 export function makeRemoteLines(ask: Ask): LiveLines {
-  const call = (lineId: string, method: string) => <Args extends unknown[], Result>(...args: Args) =>
-    awaitAnswer<Result>(ask(lineId, method, args));
-
-  function part<Name extends keyof typeof CALLABLE>(lineId: string, name: Name): LiveConnection[Name] {
-    const methods = CALLABLE[name].map((method) => [method, call(lineId, `${name}.${method}`)]);
-    return Object.fromEntries(methods);
+  function part<Part extends keyof Parts>(lineId: string, name: Part): Called<Part> {
+    const call = (method: string) => (...args: unknown[]) => awaitAnswer(ask(lineId, `${name}.${method}`, args));
+    return Object.fromEntries(CALLABLE[name].map((method) => [method, call(method)])) as Called<Part>;
   }
 
   return {
     connection: (lineId) => ({
-      checkNumber: call(lineId, "checkNumber"),
+      ...part(lineId, "connection"),
       groups: part(lineId, "groups"),
       contacts: part(lineId, "contacts"),
       chats: part(lineId, "chats"),
     }),
-    present: (lineId) => ({
-      signPasskey: call(lineId, "signPasskey"),
-      confirmPasskey: call(lineId, "confirmPasskey"),
-    }),
-    deliver: (lineId, message) => call(lineId, "deliver")(message),
-    health: (lineId) => call(lineId, "health")(),
+    present: (lineId) => part(lineId, "present"),
+    deliver: (lineId, message) => part(lineId, "line").deliver(lineId, message),
+    health: (lineId) => part(lineId, "line").health(lineId),
   };
 }
 
@@ -85,26 +82,24 @@ async function answer(
   lineId: string,
   { method, args }: { method: string; args: unknown[] },
 ): Promise<unknown> {
-  if (method === "health") return await supervisor.health(lineId);
-  if (method === "deliver") return await invoke(supervisor, method, [lineId, ...args]);
-  if (ON_PRESENT.some((known) => known === method)) {
+  const [part = "", member = ""] = method.split(".");
+  if (!isKeyOf(CALLABLE, part) || !CALLABLE[part].some((known) => known === member)) {
+    throw new Error(`nobody may ask a line for ${method}`);
+  }
+  // deno-lint-ignore no-explicit-any -- the table and the port define the methods and their arguments
+  return await (partOf(supervisor, lineId, part) as any)[member](...args);
+}
+
+function partOf(supervisor: Supervisor, lineId: string, part: keyof Parts): Parts[keyof Parts] {
+  if (part === "line") return supervisor;
+  if (part === "present") {
     const present = supervisor.present(lineId);
     if (!present) throw new PasskeyNotRequested();
-    return await invoke(present, method, args);
+    return present;
   }
   const connection = supervisor.connection(lineId);
   if (!connection) throw new Problem("session_not_connected", "The session is not connected.");
-  if (method === "checkNumber") return await invoke(connection, method, args);
-  const [name = "", member = ""] = method.split(".");
-  if (!isKeyOf(CALLABLE, name) || !CALLABLE[name].some((known) => known === member)) {
-    throw new Error(`nobody may ask a connection for ${method}`);
-  }
-  return await invoke(connection[name], member, args);
-}
-
-// deno-lint-ignore no-explicit-any -- the table and the port define the methods and their arguments
-function invoke(target: any, method: string, args: unknown[]): Promise<unknown> {
-  return target[method](...args);
+  return part === "connection" ? connection : connection[part];
 }
 
 const BY_NAME = { NetworkTimeout, PasskeyNotRequested, PasskeyRefused };
@@ -130,9 +125,9 @@ function deserialize({ name, message, code = null, retryAfterSeconds }: WrittenE
 }
 
 /** Awaits an answer and rethrows its error. The answer is not validated: the other process keeps to the same port. */
-async function awaitAnswer<Result>(answer: Promise<unknown>): Promise<Result> {
+async function awaitAnswer(answer: Promise<unknown>): Promise<unknown> {
   try {
-    return await answer as Result;
+    return await answer;
   } catch (error) {
     if (error instanceof CallTimeout) {
       throw new NetworkTimeout("The process that holds the session did not answer in time.", { cause: error });
