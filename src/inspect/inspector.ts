@@ -147,7 +147,7 @@ const PIECE_BYTES = 256 * 1024;
 async function send(to: WritableStream<Uint8Array<ArrayBuffer>>, bytes: Bytes): Promise<void> {
   const writer = to.getWriter();
   try {
-    // In pieces, because each is copied on this thread.
+    // In chunks, because each is copied on this thread.
     for (const part of bytes) {
       for (let at = 0; at < part.length; at += PIECE_BYTES) await writer.write(part.slice(at, at + PIECE_BYTES));
     }

@@ -11,7 +11,7 @@ const MAX_PREFIX = 256;
 const WHITE_SPACE = /[\t\n\r ]+/g;
 
 /**
- * Decodes base64 (RFC 4648, section 4) that arrives in pieces, with or without a `data:` prefix; refuses anything else.
+ * Decodes base64 (RFC 4648, section 4) that arrives in chunks, with or without a `data:` prefix; refuses anything else.
  * Line breaks, and blanks beside them, do not count.
  */
 export class Base64Decoder {
@@ -78,7 +78,7 @@ export class Base64Decoder {
     try {
       const { read, written } = bytes.setFromBase64(text, { lastChunkHandling });
       this.#padded ||= text.lastIndexOf("=", read - 1) >= 0;
-      // White space could be millions of characters, and what waits is looked at again with the next piece.
+      // White space could be millions of characters, and what waits is looked at again with the next chunk.
       this.#waiting = squeezed(text.slice(read) + whiteSpace);
       return bytes.subarray(0, written);
     } catch {

@@ -131,9 +131,9 @@ export class JsonScanner {
   }
 }
 
-/** Unescapes a string that arrives in pieces: PHP writes `\/`, .NET `\u002B`, MIME encoders `\r\n`. */
+/** Unescapes a string that arrives in chunks: PHP writes `\/`, .NET `\u002B`, MIME encoders `\r\n`. */
 class Unescaper {
-  /** The beginning of an escape that continues in the next piece. */
+  /** The beginning of an escape that continues in the next chunk. */
   #cut = "";
 
   get isCut(): boolean {

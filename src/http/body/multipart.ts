@@ -93,7 +93,7 @@ async function* partsOf(request: Request): AsyncGenerator<Part> {
   const boundary = parametersOf(request.headers.get("content-type") ?? "").get("boundary") ?? "";
   if (boundary === "" || boundary.length > MAX_BOUNDARY) throw notForm();
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
-  const form = new Pieces(chunksOf(request));
+  const form = new Chunks(chunksOf(request));
   try {
     await drop(form.until(delimiter));
     for (let count = 0; !await form.goesOn("--"); count++) {
@@ -109,8 +109,8 @@ async function* partsOf(request: Request): AsyncGenerator<Part> {
   }
 }
 
-/** A stream of bytes in pieces of any size, to be searched for delimiters. */
-class Pieces {
+/** A stream of bytes in chunks of any size, to be searched for delimiters. */
+class Chunks {
   readonly #source: AsyncGenerator<Uint8Array>;
   /** Bytes received but not consumed. Begins with a line break, because the first boundary may have none before it. */
   #held = Buffer.from("\r\n");
@@ -171,19 +171,19 @@ function indexOf(bytes: Uint8Array, sought: Uint8Array): number {
 
 /** Resolves to all bytes. Throws Problem validation_failed for `path` if there are more than `maxBytes`. */
 async function whole(
-  pieces: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array>,
   { path, maxBytes }: { path: string; maxBytes: number },
 ): Promise<Buffer> {
   const read = new GatheredBytes();
-  for await (const piece of pieces) {
-    if (read.size + piece.length > maxBytes) throw invalid(path, `has more than ${maxBytes} bytes`);
-    read.add(piece);
+  for await (const chunk of chunks) {
+    if (read.size + chunk.length > maxBytes) throw invalid(path, `has more than ${maxBytes} bytes`);
+    read.add(chunk);
   }
   return Buffer.from(read.all.buffer, 0, read.size);
 }
 
-async function drop(pieces: AsyncIterable<Uint8Array>): Promise<void> {
-  for await (const _ of pieces);
+async function drop(chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const _ of chunks);
 }
 
 function headersOf(head: Buffer): Omit<Part, "content"> {
@@ -234,7 +234,7 @@ async function* decoded(
   if (["", "7bit", "8bit", "binary"].includes(encoding)) return yield* content;
   if (!isKeyOf(DECODERS, encoding)) throw invalid(name, `has an unknown Content-Transfer-Encoding, "${encoding}"`);
   const decoder = new DECODERS[encoding](name);
-  for await (const piece of content) yield decoder.push(piece);
+  for await (const chunk of content) yield decoder.push(chunk);
   yield decoder.end();
 }
 

@@ -156,5 +156,5 @@ async function shown(response, tookMs) {
 
 /** Shows a stream as it comes, until the page is left or another request is made. */
 async function follow(response, pre) {
-  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) pre.append(piece);
+  for await (const chunk of response.body.pipeThrough(new TextDecoderStream())) pre.append(chunk);
 }

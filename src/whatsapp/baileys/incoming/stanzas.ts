@@ -202,8 +202,8 @@ function ackOf({ tag, attrs }: BinaryNode, me: string | undefined): BinaryNode {
 /**
  * Keeps incoming frames in order, so that a chat keeps its order (promise 4). Puts a queue before the library's
  * listener for received data, which must be the only one at that time. The library inflates a deflated frame in the
- * background and processes the next piece meanwhile, so a plain frame could overtake a deflated one. `failed` is called
- * for a piece that can't be read; the following ones are still read.
+ * background and processes the next chunk meanwhile, so a plain frame could overtake a deflated one. `failed` is called
+ * for a chunk that can't be read; the following ones are still read.
  */
 export function serializeFrames(
   ws: Pick<EventEmitter, "listeners" | "off" | "on">,

@@ -4,9 +4,9 @@ import { Problem } from "../../../../src/errors.ts";
 import { Base64Decoder } from "../../../../src/http/body/base64.ts";
 import { seededRandom } from "../../../support/runtime.ts";
 
-function decode(pieces: string[]): Buffer {
+function decode(chunks: string[]): Buffer {
   const decoder = new Base64Decoder("file");
-  return Buffer.concat([...pieces.map((piece) => decoder.push(Buffer.from(piece, "latin1"))), decoder.end()]);
+  return Buffer.concat([...chunks.map((chunk) => decoder.push(Buffer.from(chunk, "latin1"))), decoder.end()]);
 }
 
 Deno.test("base64 gives the same bytes wherever it is cut", () => {
@@ -56,9 +56,9 @@ Deno.test("what is not base64 is refused", () => {
     "é",
   ];
   for (const text of texts) {
-    for (const pieces of [[text], [...text]]) {
+    for (const chunks of [[text], [...text]]) {
       assert.throws(
-        () => decode(pieces),
+        () => decode(chunks),
         (error) => error instanceof Problem && error.code === "validation_failed",
         text,
       );
@@ -76,7 +76,7 @@ Deno.test("line breaks and the blanks beside them do not count", () => {
       "data:x/y; base64,\naGVsbG8=",
     ]
   ) {
-    for (const pieces of [[text], [...text]]) assert.equal(decode(pieces).toString(), "hello", JSON.stringify(text));
+    for (const chunks of [[text], [...text]]) assert.equal(decode(chunks).toString(), "hello", JSON.stringify(text));
   }
 });
 

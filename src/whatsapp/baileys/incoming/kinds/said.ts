@@ -1,4 +1,4 @@
-/** What a message says, and the few pieces from which the rows of the kinds are made. */
+/** What a message says, and the few parts from which the rows of the kinds are made. */
 import type { proto } from "@whiskeysockets/baileys";
 import type { IncomingType } from "../../../incoming.ts";
 import { writtenJid } from "../../jids.ts";
