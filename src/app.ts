@@ -45,6 +45,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { ROLES } = await loading;
   const { services, url, firstRunLink } = await ROLES[role](parts);
   await startServices(starting, services);
+  // Of a process that was killed: only what works with data elsewhere makes any.
+  if (config.store !== null || config.media !== null) {
+    const { removeLeftCopies } = await import("./data/copies.ts");
+    await removeLeftCopies(fileEngine).catch((err) => runtime.log.warn({ err }, "copies could not be removed"));
+  }
   runtime.log.info({ role, url: url(), data: placeOf(config) }, "the gateway is up");
 
   const running = starting.move();

@@ -72,7 +72,7 @@ export async function copyOptions(config: Config, runtime: Runtime): Promise<Cop
     // The keys of the restored lines may be older than what was sent with them.
     mark: (kv) => noteSetback(kv, runtime),
     openShared: store === null ? null : () => openStore(config, runtime),
-    files: media === null ? null : filesOfBucket(openBucket(media, runtime), runtime),
+    files: media === null ? null : filesOfBucket({ bucket: openBucket(media, runtime), runtime, engine: fileEngine }),
   };
 }
 
@@ -98,7 +98,8 @@ export async function openMedia(
   const { clock } = runtime;
   if (config.media !== null) {
     const [{ openBucket }, { makeBucketMediaStore }] = await loadBucket();
-    return withFairWrites(makeBucketMediaStore({ bucket: openBucket(config.media, runtime), kv, runtime }), clock);
+    const bucket = openBucket(config.media, runtime);
+    return withFairWrites(makeBucketMediaStore({ bucket, kv, runtime, engine: fileEngine }), clock);
   }
   if (role !== "serve") return withFairWrites(noMediaStore(), clock);
   const media = await openDiskMediaStore(join(config.dataDir, "media"), runtime);

@@ -6,7 +6,6 @@ import { join, relative } from "node:path";
 import { unlessMissing } from "../../src/base/files.ts";
 import { backup, restore } from "../../src/data/backup.ts";
 import type { DataPaths } from "../../src/data/data_folder.ts";
-import { openSealedFile } from "../../src/data/sealed_file.ts";
 import { systemRuntime } from "../../src/runtime.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles as engine } from "../../src/store/deno_kv/file_engine.ts";
@@ -76,11 +75,15 @@ const pathsIn = (folder: string): DataPaths => ({ store: join(folder, "store.db"
 /** One try in the folder: the data are in `data`, the backup is `b`, and what is restored in `fresh`. */
 async function work(name: Work, folder: string): Promise<void> {
   const [file, data, fresh] = [join(folder, "b"), pathsIn(join(folder, "data")), pathsIn(join(folder, "fresh"))];
-  if (name === "restore") return void await restore(file, fresh, { engine, runtime, mark: () => Promise.resolve() });
-  await backup(data, file, engine, { seal: name === "sealed backup" ? SEAL : null });
+  const seal = isSealed(name) ? SEAL : null;
+  if (isRestore(name)) await restore(file, fresh, { engine, runtime, seal, mark: () => Promise.resolve() });
+  else await backup(data, file, engine, { seal });
 }
 
-type Work = "backup" | "sealed backup" | "restore";
+const WORKS = ["backup", "sealed backup", "restore", "sealed restore"] as const;
+type Work = typeof WORKS[number];
+const isSealed = (name: Work) => name.startsWith("sealed");
+const isRestore = (name: Work) => name.endsWith("restore");
 
 async function prepare(name: Work, folder: string): Promise<void> {
   const data = pathsIn(join(folder, "data"));
@@ -92,17 +95,23 @@ async function prepare(name: Work, folder: string): Promise<void> {
     await Deno.mkdir(join(data.media, path, ".."), { recursive: true });
     await Deno.writeTextFile(join(data.media, path), `${SECRET} ${path}`);
   }
-  if (name === "restore") await backup(data, join(folder, "b"), engine);
+  await Deno.mkdir(join(folder, "tmp"));
+  if (isRestore(name)) await backup(data, join(folder, "b"), engine, { seal: isSealed(name) ? SEAL : null });
 }
 
-/** Files of the folder but the data, with whether a secret is readable in them. */
+const EMPTY = " (empty)";
+
+/** Files of the folder but the data, with whether they are empty, or a secret is readable in them. */
 async function leftIn(folder: string, at = folder): Promise<string[]> {
   const found: string[] = [];
   for await (const { name, isDirectory } of Deno.readDir(at)) {
     const path = join(at, name);
     if (path === join(folder, "data")) continue;
     if (isDirectory) found.push(...await leftIn(folder, path));
-    else found.push(relative(folder, path) + ((await Deno.readTextFile(path)).includes(SECRET) ? " (readable)" : ""));
+    else {
+      const text = await Deno.readTextFile(path);
+      found.push(relative(folder, path) + (text === "" ? EMPTY : text.includes(SECRET) ? " (readable)" : ""));
+    }
   }
   return found.sort();
 }
@@ -118,7 +127,8 @@ async function run(name: Work, fault: Fault, n: number): Promise<Outcome> {
   let isDone = true;
   if (fault === "killed") {
     const args = ["run", "-A", "--no-check", import.meta.filename!, name, folder, String(n)];
-    const { code, stdout } = await new Deno.Command(Deno.execPath(), { args, stderr: "null" }).output();
+    const env = { TMPDIR: join(folder, "tmp") };
+    const { code, stdout } = await new Deno.Command(Deno.execPath(), { args, env, stderr: "null" }).output();
     isDone = code === 0;
     calls = Number(new TextDecoder().decode(stdout) || 0);
   } else {
@@ -130,7 +140,7 @@ async function run(name: Work, fault: Fault, n: number): Promise<Outcome> {
   const after = (await leftIn(folder)).filter((path) => !before.includes(path));
   if (!isDone) {
     for (const path of after.filter((path) => !mayStay(path, name, fault))) count(`left of a failure: ${path}`);
-    if (fault === "killed" && name === "restore") await emptied(join(folder, "fresh"));
+    if (fault === "killed" && isRestore(name)) await emptied(join(folder, "fresh"));
     // Killed when it had its name already, it is whole.
     isDone = after.some((path) => /^b( |$)/.test(path)) || await work(name, folder).then(() => true, () => false);
   }
@@ -140,10 +150,11 @@ async function run(name: Work, fault: Fault, n: number): Promise<Outcome> {
 
 /** What was killed can take nothing away, and the next try does; readable is only what was not to be sealed. */
 function mayStay(path: string, name: Work, fault: Fault): boolean {
-  if (path === join("fresh", "gateway.lock")) return true;
+  if (path.startsWith(join("fresh", "gateway.lock"))) return true;
   if (fault !== "killed") return false;
-  if (name === "restore") return true;
-  return name === "sealed backup" ? /^b(\.part(\.open)?)?$/.test(path) : /^b(\.part)?( \(readable\))?$/.test(path);
+  if (isRestore(name)) return path.startsWith("fresh") || path.startsWith("tmp") && path.endsWith(EMPTY);
+  const named = path.replace(EMPTY, "");
+  return isSealed(name) ? /^b(\.part(\.open)?)?$/.test(named) : /^b(\.part)?( \(readable\))?$/.test(named);
 }
 
 /** As its operator does after a restore that was killed, who is told so. */
@@ -153,14 +164,12 @@ async function emptied(folder: string): Promise<void> {
 
 /** What the finished backup holds, by restoring it, and what else is there. */
 async function heldBy(name: Work, folder: string): Promise<Map<string, number>> {
-  const there = (await leftIn(folder)).filter((path) => !path.startsWith("fresh"));
+  const there = (await leftIn(folder)).filter((path) => !/^fresh|^tmp.* \(empty\)$/.test(path));
   const held = new Map(there.map((path): [string, number] => [path, 1]));
   const fresh = pathsIn(join(folder, "fresh"));
-  if (name !== "restore") {
-    const opened = join(folder, "opened");
-    if (name === "sealed backup") await openSealedFile(join(folder, "b"), opened, SEAL);
-    const file = name === "sealed backup" ? opened : join(folder, "b");
-    await restore(file, fresh, { engine, runtime, mark: () => Promise.resolve() });
+  if (!isRestore(name)) {
+    const seal = isSealed(name) ? SEAL : null;
+    await restore(join(folder, "b"), fresh, { engine, runtime, seal, mark: () => Promise.resolve() });
   }
   const kv = await openDenoKv(fresh.store, { runtime });
   held.set("rows", await rowsOf(kv));
@@ -173,7 +182,7 @@ async function rowsOf(kv: Kv): Promise<number> {
   return (await Array.fromAsync(kv.list({ prefix: prefix<string>("row") }))).length;
 }
 
-export const ON_DISK: readonly Trial[] = (["backup", "sealed backup", "restore"] as const).map((name) => ({
+export const ON_DISK: readonly Trial[] = WORKS.map((name) => ({
   name,
   faults: DISK_FAULTS,
   run: (fault, n) => run(name, fault, n),

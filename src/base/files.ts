@@ -43,16 +43,14 @@ export function isDiskFull(error: unknown): boolean {
   return error instanceof Error && "code" in error && (error.code === "ENOSPC" || error.code === "EDQUOT");
 }
 
-/** Runs with a temporary folder that only this user can read; it is removed afterwards, as by `temporarily`. */
-export async function throughTempFolder<T>(run: (path: string) => Promise<T>): Promise<T> {
-  return await temporarily(await Deno.makeTempDir({ prefix: "paloma-" }), run);
+/** Runs with a temporary file, which is removed afterwards, as by `removedAtExit`. */
+export async function temporarily<T>(path: string, run: (path: string) => Promise<T>): Promise<T> {
+  using _ = removedAtExit(path);
+  return await run(path);
 }
 
-/**
- * Runs with a temporary file or folder, which is removed afterwards, if it is there, with its contents: also if the
- * process exits in the meantime.
- */
-export async function temporarily<T>(path: string, run: (path: string) => Promise<T>): Promise<T> {
+/** Removes a file or folder, if it is there, with its contents: when it is disposed of, or else when the process exits. */
+export function removedAtExit(path: string): Disposable {
   const remove = () => {
     try {
       Deno.removeSync(path, { recursive: true });
@@ -61,10 +59,10 @@ export async function temporarily<T>(path: string, run: (path: string) => Promis
     }
   };
   addEventListener("unload", remove);
-  try {
-    return await run(path);
-  } finally {
-    removeEventListener("unload", remove);
-    remove();
-  }
+  return {
+    [Symbol.dispose]() {
+      removeEventListener("unload", remove);
+      remove();
+    },
+  };
 }

@@ -1,11 +1,10 @@
 /** `paloma backup`, `restore` and `rekey`: all data of a gateway, copied to a file, restored from it, or re-encrypted. */
 import { basename, dirname, join } from "node:path";
 import type { Command } from "commander";
-import { throughTempFolder } from "../base/files.ts";
 import { assertNew, type BackupSummary, noteBackup } from "../data/backup.ts";
 import { lockGateway } from "../data/data_folder.ts";
 import { backupName, BACKUPS_KEPT, backupTime } from "../data/kept_backups.ts";
-import { isSealedFile, openSealedFile } from "../data/sealed_file.ts";
+import { isSealedFile } from "../data/sealed_file.ts";
 import { systemClock, systemRandom } from "../runtime.ts";
 import { ROWS } from "../settings.ts";
 import { assertData, silentRuntime, withStore } from "./data.ts";
@@ -84,14 +83,8 @@ export function addBackupCommands(root: Command): void {
       void exitWhenAsked();
       const copy = await copyOptions(config, silentRuntime);
       const isSealed = await isSealedFile(file).catch(() => false);
-      const summary = isSealed
-        ? await throughTempFolder(async (folder) => {
-          const plain = join(folder, "open.backup");
-          const passphrase = await neededPassphrase(options);
-          await openSealedFile(file, plain, { passphrase, random: systemRandom });
-          return await restoreData(plain, config, copy);
-        })
-        : await restoreData(file, config, copy);
+      const seal = isSealed ? { passphrase: await neededPassphrase(options), random: systemRandom } : null;
+      const summary = await restoreData(file, config, { ...copy, seal });
       printResult(
         options,
         { file, ...summary },

@@ -5,7 +5,7 @@
  * The secret key is left out on purpose, so that a backup alone reveals no credential. A restore needs the same
  * PALOMA_SECRET_KEY, or the old folder's `secret.key` in the new one: no command opens the folder with another key.
  */
-import { exists, giveToOwner, syncFolder, temporarily, unlessMissing, writeAll } from "../base/files.ts";
+import { exists, giveToOwner, isDiskFull, syncFolder, temporarily, unlessMissing, writeAll } from "../base/files.ts";
 import { dirname, join, posix, relative, sep } from "node:path";
 import { OperatorError } from "../errors.ts";
 import type { Clock, Runtime } from "../runtime.ts";
@@ -13,7 +13,7 @@ import { ARCHIVE_FORMAT, type ArchiveReader, type ArchiveWriter, type FileEngine
 import { Change, type Kv, StoreError } from "../store/kv.ts";
 import { type DataPaths, inDataFolder, lockGateway } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
-import { type FileSeal, sealFile } from "./sealed_file.ts";
+import { type FileSeal, openSealedFile, sealFile } from "./sealed_file.ts";
 
 export interface BackupSummary {
   /** Rows of the store's tables. */
@@ -71,10 +71,10 @@ export async function backup(
   await assertNew(file);
   return await writeWhole(file, engine, async (unfinished) => {
     if (seal === null) return await fill(engine.createArchive(unfinished));
-    return await sealed(unfinished, seal, async (path, opened) => {
-      const archive = engine.createArchive(path);
-      await opened();
-      return await fill(archive);
+    return await withoutName(unfinished + OPEN, async (file, opened) => {
+      const summary = await fill(await opened(engine.createArchive));
+      await sealFile(file, unfinished, seal);
+      return summary;
     });
   });
 
@@ -95,22 +95,21 @@ export async function backup(
 }
 
 /**
- * Runs with the path of an empty file, and seals into `target` what is then in it. As soon as the file is open, `opened`
- * takes its name away, so that nothing unsealed is left on disk however the process ends.
+ * Runs with a new empty file. `opened` opens it once more by its path, and then takes the name away, so that nothing that is written to it is left on disk however the process ends.
  */
-async function sealed<T>(
-  target: string,
-  seal: FileSeal,
-  write: (path: string, opened: () => Promise<void>) => Promise<T>,
+async function withoutName<T>(
+  path: string,
+  run: (file: Deno.FsFile, opened: <Opened>(open: (path: string) => Opened) => Promise<Opened>) => Promise<T>,
 ): Promise<T> {
-  const path = target + OPEN;
   await unlessMissing(Deno.remove(path));
   return await temporarily(path, async () => {
     using file = await Deno.open(path, { createNew: true, read: true, write: true, mode: 0o600 });
-    // Windows removes no open file: there it is removed at the end.
-    const result = await write(path, () => Deno.remove(path).catch(() => {}));
-    await sealFile(file, target, seal);
-    return result;
+    return await run(file, async (open) => {
+      const opened = open(path);
+      // Windows removes no open file: there it is removed at the end.
+      await Deno.remove(path).catch(() => {});
+      return opened;
+    });
   });
 }
 
@@ -124,22 +123,42 @@ export interface RestoreOptions {
   runtime: Runtime;
   /** Records in the store that it was restored, before another process can open it. */
   mark: (kv: Kv) => Promise<void>;
+  /** With what the backup is sealed; null or absent for one that is not. */
+  seal?: FileSeal | null | undefined;
 }
 
 /**
- * Restores a backup into a data folder without store and media, while holding the folder's gateway lock. Throws
- * BackupError, AlreadyRunning, StoreError.
+ * Restores a backup into a data folder without store and media, while holding the folder's gateway lock. A sealed one is
+ * opened into a temporary file. Throws BackupError, SealedFileError, AlreadyRunning, StoreError.
  */
 export async function restore(file: string, data: DataPaths, options: RestoreOptions): Promise<BackupSummary> {
-  const { engine, runtime, mark } = options;
+  const { engine, seal } = options;
   const found = await unlessMissing(Deno.stat(file));
   if (!found) throw new BackupError(`there is no backup at ${file}`);
   if (!found.isFile) throw new BackupError(`${file} is not a backup of Paloma`);
   // Throws the system's error if the file may not be read.
   (await Deno.open(file)).close();
-  using archive = engine.openArchive(file);
-  if (archive === null) throw new BackupError(`${file} is not a backup of Paloma`);
-  if (archive.format > ARCHIVE_FORMAT) {
+  if (!seal) {
+    using archive = engine.openArchive(file);
+    return await restoreFrom(archive, { file, data, ...options });
+  }
+  const path = await Deno.makeTempFile({ prefix: "paloma-" });
+  return await withoutName(path, async (plain, opened) => {
+    using archive = await opened(engine.openArchive);
+    await openSealedFile(file, plain, seal).catch((error) => {
+      throw isDiskFull(error) ? new BackupError(`there is no space left for ${path}`) : error;
+    });
+    return await restoreFrom(archive, { file, data, ...options });
+  });
+}
+
+async function restoreFrom(
+  archive: ArchiveReader,
+  { file, data, engine, runtime, mark }: RestoreOptions & { file: string; data: DataPaths },
+): Promise<BackupSummary> {
+  const format = archive.format();
+  if (format === null) throw new BackupError(`${file} is not a backup of Paloma`);
+  if (format > ARCHIVE_FORMAT) {
     throw new BackupError(`${file} was made by a newer Paloma: restore it with that version`);
   }
   const lock = await lockGateway(dirname(data.store), engine);

@@ -3,7 +3,7 @@
  * whether it is the last, so that none can be removed, moved or cut off.
  */
 import { Buffer } from "node:buffer";
-import { isDiskFull, writeAll } from "../base/files.ts";
+import { writeAll } from "../base/files.ts";
 import { OperatorError } from "../errors.ts";
 import type { Random } from "../runtime.ts";
 import { makeSeal, passphraseKey, SealError } from "../store/seal.ts";
@@ -14,7 +14,7 @@ const FRAME_BYTES = 1024 * 1024;
 /** Size of a frame's head: its number, and 1 if it is the last frame. */
 const HEAD_BYTES = 5;
 
-/** A sealed file cannot be opened (another passphrase, or it was altered or cut off), or there is no space for one. */
+/** A sealed file cannot be opened (another passphrase, or it was altered or cut off). */
 class SealedFileError extends OperatorError {
   readonly code = "sealed_file_unusable";
   override name = "SealedFileError";
@@ -43,7 +43,7 @@ export async function sealFile(
   const salt = random.bytes(SALT_BYTES);
   const seal = makeSeal(keyOf(passphrase, salt), random);
   using target = await Deno.open(to, { write: true });
-  await write(target, Buffer.concat([MAGIC, salt]), to);
+  await writeAll(target, Buffer.concat([MAGIC, salt]));
   let next = await readUpTo(source, FRAME_BYTES);
   for (let number = 0;; number++) {
     const bytes = next;
@@ -56,25 +56,24 @@ export async function sealFile(
     const sealed = seal.seal(frame);
     const length = Buffer.alloc(4);
     length.writeUInt32BE(sealed.length);
-    await write(target, Buffer.concat([length, sealed]), to);
+    await writeAll(target, Buffer.concat([length, sealed]));
     if (last) return;
   }
 }
 
-/** Writes the unsealed contents to the new file `to`. Throws SealedFileError. */
+/** Writes the unsealed contents to a file. Throws SealedFileError. */
 export async function openSealedFile(
   from: string,
-  to: string,
+  target: Deno.FsFile,
   { passphrase, random, keyOf = passphraseKey }: FileSeal,
 ): Promise<void> {
   using source = await Deno.open(from);
   await readUpTo(source, MAGIC.length);
   const seal = makeSeal(keyOf(passphrase, await readUpTo(source, SALT_BYTES)), random);
-  using target = await Deno.open(to, { createNew: true, write: true, mode: 0o600 });
   for (let number = 0;; number++) {
     const plain = open(seal, await readFrame(source), from);
     if (plain.readUInt32BE() !== number) throw damaged(from);
-    await write(target, plain.subarray(HEAD_BYTES), to);
+    await writeAll(target, plain.subarray(HEAD_BYTES));
     if (plain[HEAD_BYTES - 1] === 1) return;
   }
 }
@@ -91,15 +90,6 @@ function open(seal: ReturnType<typeof makeSeal>, frame: Uint8Array, path: string
   } catch (error) {
     if (error instanceof SealError) throw damaged(path);
     throw error;
-  }
-}
-
-/** As `writeAll`; on a full disk names the file, since the system does not, and it may be on another than the data. */
-async function write(target: Deno.FsFile, bytes: Uint8Array, path: string): Promise<void> {
-  try {
-    await writeAll(target, bytes);
-  } catch (error) {
-    throw isDiskFull(error) ? new SealedFileError(`there is no space left for ${path}`) : error;
   }
 }
 

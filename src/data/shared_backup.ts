@@ -3,15 +3,14 @@
  * by way of a temporary folder: a backup of any engine can be restored into any other.
  */
 import { join } from "node:path";
-import { throughTempFolder } from "../base/files.ts";
 import { deleteRange } from "../store/delete_range.ts";
 import { Change, type Kv, type Mutation, type Row } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { writeMany } from "../store/limits.ts";
 import { backup, BackupError, type BackupSummary, restore, type RestoreOptions } from "./backup.ts";
+import { makeCopyFolder, removeLeftCopies } from "./copies.ts";
 import { assertSecret, type DataConfig, type DataPaths, pathsOf } from "./data_folder.ts";
 import { dataKeys } from "./rows.ts";
-import type { FileSeal } from "./sealed_file.ts";
 
 /** Files kept outside the data folder. */
 export interface FilesElsewhere {
@@ -29,11 +28,7 @@ export interface CopyOptions extends RestoreOptions {
 }
 
 /** As `backup`. A server without snapshots is read while others write to it. Throws what `backup` throws. */
-export async function backupData(
-  config: DataConfig,
-  file: string,
-  options: CopyOptions & { seal?: FileSeal | null },
-): Promise<BackupSummary> {
+export async function backupData(config: DataConfig, file: string, options: CopyOptions): Promise<BackupSummary> {
   const { engine, runtime, openShared, files, seal } = options;
   return await withPaths(config, options, async (paths) => {
     const inFolder = async (run: (kv: Kv) => Promise<void>) => {
@@ -108,17 +103,17 @@ async function claim(shared: Kv): Promise<void> {
 /** Runs with the folder's own paths, and with paths in a temporary folder for data that is kept elsewhere. */
 async function withPaths<T>(
   config: DataConfig,
-  { openShared, files }: CopyOptions,
+  { engine, openShared, files }: CopyOptions,
   run: (paths: DataPaths) => Promise<T>,
 ): Promise<T> {
   const data = pathsOf(config.dataDir);
   if (!openShared && !files) return await run(data);
-  return await throughTempFolder((folder) =>
-    run({
-      store: openShared ? join(folder, "paloma.db") : data.store,
-      media: files ? join(folder, "media") : data.media,
-    })
-  );
+  await removeLeftCopies(engine);
+  using copies = await makeCopyFolder(engine);
+  return await run({
+    store: openShared ? join(copies.path, "paloma.db") : data.store,
+    media: files ? join(copies.path, "media") : data.media,
+  });
 }
 
 async function copyRows(rows: AsyncIterable<Row<unknown>>, to: Kv): Promise<void> {

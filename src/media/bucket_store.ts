@@ -4,13 +4,14 @@
  * found without listing the bucket.
  */
 import { Buffer } from "node:buffer";
-import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { exists, unlessMissing } from "../base/files.ts";
+import { exists } from "../base/files.ts";
 import { GatheredBytes } from "../base/gathered_bytes.ts";
+import { makeCopyFolder } from "../data/copies.ts";
 import type { FilesElsewhere } from "../data/shared_backup.ts";
 import { notFound } from "../errors.ts";
 import type { Runtime } from "../runtime.ts";
+import type { FileEngine } from "../store/file_engine.ts";
 import { Change, isRow, type Kv, type Row } from "../store/kv.ts";
 import type { Bucket, UploadedPart } from "./s3.ts";
 import { openDiskMediaStore } from "./disk_store.ts";
@@ -23,8 +24,6 @@ const PART_BYTES = { min: 5 * 1024 ** 2, max: 8 * 1024 ** 2 };
 const LOOK_AFTER_MS = 24 * 3_600_000;
 /** Grace period after a file's end, because it may still be being downloaded. */
 const ENDED_MS = 3_600_000;
-/** Beginning of the names of files that are copied to the local disk, in the system's folder for temporary ones. */
-const COPY_PREFIX = "paloma-file-";
 /** Objects checked per run of the sweep. */
 const A_TURN = 1_000;
 
@@ -35,9 +34,14 @@ interface BucketMediaStore extends MediaStore {
   sweepOrphans(kv: Kv, signal: AbortSignal): Promise<number>;
 }
 
-export function makeBucketMediaStore(
-  { bucket, kv, runtime }: { bucket: Bucket; kv: Kv; runtime: Runtime },
-): BucketMediaStore {
+interface Options {
+  bucket: Bucket;
+  kv: Kv;
+  runtime: Runtime;
+  engine: Pick<FileEngine, "tryLock">;
+}
+
+export function makeBucketMediaStore({ bucket, kv, runtime, engine }: Options): BucketMediaStore {
   const { clock, confirmed, ids } = runtime;
 
   async function writeAs(fileId: string, content: ReadableStream<Uint8Array>, maxBytes: number) {
@@ -108,15 +112,11 @@ export function makeBucketMediaStore(
 
     async onDisk(fileId, signal) {
       const content = await read(fileId);
-      const path = await Deno.makeTempFile({ dir: tmpdir(), prefix: COPY_PREFIX });
-      const remove = () => Deno.remove(path).catch(() => {});
-      try {
-        await Deno.writeFile(path, content, { signal });
-        return { path, [Symbol.asyncDispose]: remove };
-      } catch (error) {
-        await remove();
-        throw error;
-      }
+      using copying = new DisposableStack();
+      const path = join(copying.use(await makeCopyFolder(engine)).path, fileId);
+      await Deno.writeFile(path, content, { signal });
+      const copied = copying.move();
+      return { path, [Symbol.asyncDispose]: () => Promise.resolve(copied.dispose()) };
     },
 
     remove: (fileId) => bucket.delete(fileId),
@@ -134,25 +134,13 @@ export function makeBucketMediaStore(
           throw error;
         }
       }
-      await removeCopies(confirmed.now() - LOOK_AFTER_MS);
       return removed;
     },
   };
 }
 
-/** Removes copies on the local disk that are older than `until`, Unix ms: a crash left them behind. */
-async function removeCopies(until: number): Promise<void> {
-  const folder = tmpdir();
-  for await (const { name } of Deno.readDir(folder)) {
-    if (!name.startsWith(COPY_PREFIX)) continue;
-    const path = join(folder, name);
-    const copy = await unlessMissing(Deno.stat(path));
-    if (copy?.mtime && copy.mtime.getTime() <= until) await Deno.remove(path).catch(() => {});
-  }
-}
-
 /** Converts the bucket's files to a folder in the layout of the disk store, and back, for backups. */
-export function filesOfBucket(bucket: Bucket, runtime: Runtime): FilesElsewhere {
+export function filesOfBucket({ bucket, runtime, engine }: Omit<Options, "kv">): FilesElsewhere {
   return {
     async save(kv, folder) {
       const disk = await openDiskMediaStore(folder, runtime);
@@ -168,7 +156,7 @@ export function filesOfBucket(bucket: Bucket, runtime: Runtime): FilesElsewhere 
       }
     },
     async load(kv, folder) {
-      const media = makeBucketMediaStore({ bucket, kv, runtime });
+      const media = makeBucketMediaStore({ bucket, kv, runtime, engine });
       const disk = await openDiskMediaStore(folder, runtime);
       for await (const files of disk.folders()) {
         for (const { path } of files) await media.writeAs(basename(path), (await Deno.open(path)).readable, Infinity);

@@ -20,8 +20,8 @@ export interface FileEngine {
   forget(path: string): Promise<unknown>;
   /** Begins an archive in the empty file at `path`. */
   createArchive(path: string): ArchiveWriter;
-  /** Opens an archive; null if the file is not one. */
-  openArchive(path: string): ArchiveReader | null;
+  /** Opens the file as an archive. Reads nothing yet: its content may come afterwards. */
+  openArchive(path: string): ArchiveReader;
   /** Translates a failure on one of these files: a StoreError, unless it was the caller's mistake. */
   storeError(error: unknown): unknown;
 }
@@ -50,8 +50,8 @@ export interface ArchiveWriter extends Disposable {
 }
 
 export interface ArchiveReader extends Disposable {
-  /** The version of the archive's format; readers know versions up to `ARCHIVE_FORMAT`. */
-  readonly format: number;
+  /** The version of the archive's format; readers know versions up to `ARCHIVE_FORMAT`. Null if it is no archive. */
+  format(): number | null;
   files(): readonly string[];
   readFile(name: string): Iterable<Uint8Array>;
   /** Writes the store into the empty file at `path` and returns its number of rows. Blocks the thread. */

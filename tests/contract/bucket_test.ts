@@ -14,6 +14,7 @@ import { keepFile, type MediaStore } from "../../src/media/store.ts";
 import { DiskShares } from "../../src/media/fair_shares.ts";
 import { sweepMedia } from "../../src/media/sweep.ts";
 import { systemClock } from "../../src/runtime.ts";
+import { denoKvFiles } from "../../src/store/deno_kv/file_engine.ts";
 import { Change, StoreError } from "../../src/store/kv.ts";
 import { MemoryKv } from "../support/memory_kv.ts";
 import { testRuntime } from "../support/runtime.ts";
@@ -76,7 +77,12 @@ async function losingAnswers(server: S3Server, passes: (answer: Buffer) => Buffe
 function stage({ config }: Pick<S3Server, "config">) {
   const runtime = testRuntime();
   const kv = new MemoryKv();
-  const media = makeBucketMediaStore({ bucket: openBucket(config, { clock: systemClock }), kv, runtime });
+  const media = makeBucketMediaStore({
+    bucket: openBucket(config, { clock: systemClock }),
+    kv,
+    runtime,
+    engine: denoKvFiles,
+  });
   return {
     runtime,
     kv,
@@ -244,7 +250,7 @@ if (s3Program() === null) {
       delete: (name) =>
         name === kept.fileId ? Promise.reject(new StoreError("unavailable", "it is locked")) : bucket.delete(name),
     };
-    const sweeping = makeBucketMediaStore({ bucket: refusing, kv, runtime });
+    const sweeping = makeBucketMediaStore({ bucket: refusing, kv, runtime, engine: denoKvFiles });
     await runtime.clock.advance(DAY_MS + 1);
     await assert.rejects(sweeping.sweepOrphans(kv, never), /it is locked/);
     assert.equal(await sweeping.sweepOrphans(kv, never), 1);
@@ -268,6 +274,7 @@ if (s3Program() === null) {
       bucket: openBucket(config, { clock: systemClock }),
       kv: new MemoryKv(),
       runtime: testRuntime(),
+      engine: denoKvFiles,
     });
     await assert.rejects(refused.write(streamOf(bytesOf(600)), MIB), isUnavailable);
   });

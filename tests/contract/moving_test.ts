@@ -7,6 +7,7 @@ import { openBucket } from "../../src/media/s3.ts";
 import { makeBucketMediaStore } from "../../src/media/bucket_store.ts";
 import { openDiskMediaStore } from "../../src/media/disk_store.ts";
 import { mediaKeys } from "../../src/media/rows.ts";
+import { denoKvFiles } from "../../src/store/deno_kv/file_engine.ts";
 import { Change } from "../../src/store/kv.ts";
 import { denoKvProgram, startDenoKv, TOKEN } from "../support/denokv.ts";
 import { startPostgres, WITHOUT_POSTGRES } from "../support/postgres.ts";
@@ -86,6 +87,7 @@ Deno.test({
       bucket: openBucket(s3.config, runtime),
       kv: { commit: () => Promise.resolve("1") } as never,
       runtime,
+      engine: denoKvFiles,
     });
     const kept = await bucket.read(id, { start: 0, length: written.size });
     assert.deepEqual(await new Response(kept).bytes(), content);

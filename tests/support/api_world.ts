@@ -51,6 +51,7 @@ import { makePasswords } from "../../src/panel/logins/password.ts";
 import { addPanel } from "../../src/panel/panel.ts";
 import { removePanelRows } from "../../src/panel/sweep.ts";
 import type { Service } from "../../src/base/service.ts";
+import { denoKvFiles } from "../../src/store/deno_kv/file_engine.ts";
 import { Change, type Kv } from "../../src/store/kv.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
@@ -172,7 +173,12 @@ export class ApiWorld implements ApiStage {
       new Accounts({ kv, seal, callers: new Callers({ kv, plans, clock: runtime.clock }), runtime });
     const disk = this.media = await openDiskMediaStore(this.#folder, runtime);
     const media = bucket
-      ? makeBucketMediaStore({ bucket: openBucket(BUCKET, { clock: runtime.clock, http: bucket.fetch }), kv, runtime })
+      ? makeBucketMediaStore({
+        bucket: openBucket(BUCKET, { clock: runtime.clock, http: bucket.fetch }),
+        kv,
+        runtime,
+        engine: denoKvFiles,
+      })
       : {
         ...disk,
         sweepOrphans: (kv: Kv, signal: AbortSignal) => sweepOrphans({ kv, media: disk, runtime }, { signal }),

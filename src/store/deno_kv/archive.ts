@@ -16,7 +16,10 @@ export function createArchive(path: string): ArchiveWriter {
   database.exec(`CREATE TABLE ${FILE_TABLE} (path TEXT, part INTEGER, bytes BLOB, PRIMARY KEY (path, part))`);
   const insert = database.prepare(`INSERT INTO ${FILE_TABLE} VALUES (?, ?, ?)`);
   return {
-    addStore: (store) => copyTables(database, store),
+    addStore(store) {
+      using source = new DatabaseSync(store, { readOnly: true });
+      return copyTables(database, source);
+    },
     async addFile(name, parts) {
       let number = 0;
       let size = 0;
@@ -33,15 +36,10 @@ export function createArchive(path: string): ArchiveWriter {
   };
 }
 
-export function openArchive(path: string): ArchiveReader | null {
+export function openArchive(path: string): ArchiveReader {
   const database = new DatabaseSync(path, { readOnly: true });
-  const format = formatOf(database);
-  if (format === null) {
-    database.close();
-    return null;
-  }
   return {
-    format,
+    format: () => formatOf(database),
     files() {
       const names = database.prepare(`SELECT DISTINCT path FROM ${FILE_TABLE} ORDER BY path`);
       return reading(path, () => names.all()).map((row) => String(row.path));
@@ -57,7 +55,7 @@ export function openArchive(path: string): ArchiveReader | null {
     writeStore(store) {
       const target = openTarget(store);
       try {
-        const rows = reading(path, () => copyTables(target, path));
+        const rows = reading(path, () => copyTables(target, database));
         target.exec("COMMIT");
         return rows;
       } finally {
@@ -95,11 +93,10 @@ function openTarget(path: string): DatabaseSync {
 }
 
 /**
- * Copies a snapshot of every table and index of the store at `path`; returns the number of rows. It copies row by row,
- * because ATTACH needs permissions that the executable does not have.
+ * Copies a snapshot of every table and index of a store; returns the number of rows. It copies row by row, because ATTACH
+ * needs permissions that the executable does not have.
  */
-function copyTables(target: DatabaseSync, path: string): number {
-  using source = new DatabaseSync(path, { readOnly: true });
+function copyTables(target: DatabaseSync, source: DatabaseSync): number {
   source.exec("BEGIN");
   const schema = source.prepare(
     "SELECT type, name, sql FROM sqlite_master " +
@@ -111,6 +108,7 @@ function copyTables(target: DatabaseSync, path: string): number {
     rows += copyRows(source, target, name);
   }
   for (const { sql } of schema.filter(({ type }) => type !== "table")) target.exec(sql);
+  source.exec("COMMIT");
   return rows;
 }
 

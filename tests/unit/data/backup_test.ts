@@ -4,7 +4,6 @@ import { AlreadyRunning, type DataPaths, lockGateway } from "../../../src/data/d
 import { systemRuntime } from "../../../src/runtime.ts";
 import { exists } from "../../../src/base/files.ts";
 import { backup as backupWith, BackupError, restore as restoreWith } from "../../../src/data/backup.ts";
-import { openSealedFile } from "../../../src/data/sealed_file.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
@@ -252,7 +251,7 @@ Deno.test("a backup or restore that finds no space names what it was writing: th
       message: `there is no space left for ${file}`,
     });
     await backup(data, file);
-    const noReader = (path: string) => Object.assign(denoKvFiles.openArchive(path)!, { writeStore: full });
+    const noReader = (path: string) => Object.assign(denoKvFiles.openArchive(path), { writeStore: full });
     const engine = { ...denoKvFiles, openArchive: noReader };
     await assert.rejects(restoreWith(file, fresh, { engine, runtime, mark: () => Promise.resolve() }), {
       name: "BackupError",
@@ -311,7 +310,7 @@ Deno.test("while a sealed backup is made, nothing that can be read has a name", 
     const secret = "a text that nobody is to find on disk";
     await withStore(data, (kv) => kv.commit(new Change().set(["row"], secret)));
     const seal = { passphrase: "correct horse battery", random: runtime.random };
-    const [file, opened] = [join(folder, "s.backup"), join(folder, "opened")];
+    const file = join(folder, "s.backup");
     const there: string[] = [];
     const files = async () => {
       for await (const { name, isFile } of Deno.readDir(folder)) {
@@ -324,7 +323,6 @@ Deno.test("while a sealed backup is made, nothing that can be read has a name", 
     assert.deepEqual(there, ["s.backup.part 0", "s.backup.part 0"]);
     assert.deepEqual(Array.from(Deno.readDirSync(folder), ({ name }) => name).sort(), ["data", "s.backup"]);
     assert.ok(!(await Deno.readTextFile(file)).includes(secret));
-    await openSealedFile(file, opened, seal);
-    await restore(opened, fresh);
+    await restoreWith(file, fresh, { engine: denoKvFiles, runtime, seal, mark: () => Promise.resolve() });
     await withStore(fresh, async (kv) => assert.equal((await kv.get(["row"])).value, secret));
   }));

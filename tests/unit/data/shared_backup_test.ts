@@ -98,7 +98,7 @@ function bucketOf(names: readonly string[]) {
     get: (name) => Promise.resolve(objects.has(name) ? new Blob([name]).stream() : null),
   };
   return {
-    files: filesOfBucket(bucket as Bucket, runtime),
+    files: filesOfBucket({ bucket: bucket as Bucket, runtime, engine }),
     async receives(kv: Kv, fileId: string) {
       objects.add(fileId);
       await kv.commit(new Change().set(key("file", fileId), { id: fileId, accountId: "acc_1" }));
@@ -211,13 +211,16 @@ Deno.test("a file that ends before it is read fails no backup, not even where th
       throw new StoreError("unavailable", "403 AccessDenied");
     },
   };
-  await filesOfBucket(reading as Bucket, runtime).save(kv, temp.path);
+  await filesOfBucket({ bucket: reading as Bucket, runtime, engine }).save(kv, temp.path);
   assert.ok(await exists(join(temp.path, "_2", "med_2")));
   await kv.commit(new Change().set(key("file", "med_3"), { id: "med_3" }));
   const refusing: Pick<Bucket, "get"> = {
     get: () => Promise.reject(new StoreError("unavailable", "403 AccessDenied")),
   };
-  await assert.rejects(filesOfBucket(refusing as Bucket, runtime).save(kv, temp.path), /AccessDenied/);
+  await assert.rejects(
+    filesOfBucket({ bucket: refusing as Bucket, runtime, engine }).save(kv, temp.path),
+    /AccessDenied/,
+  );
 });
 
 Deno.test("a backup of a data folder without a store makes none, with a bucket too", async () => {

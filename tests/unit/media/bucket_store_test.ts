@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { exists } from "../../../src/base/files.ts";
 import { type Bucket, openBucket } from "../../../src/media/s3.ts";
 import { makeBucketMediaStore } from "../../../src/media/bucket_store.ts";
+import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { Receiver } from "../../support/receiver.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -27,7 +27,7 @@ function keeping(): { bucket: Bucket; parts: Uint8Array[] } {
 
 Deno.test("a part is copied as it arrives, so that the pieces of one in tiny chunks need no memory", async () => {
   const { bucket, parts } = keeping();
-  const media = makeBucketMediaStore({ bucket, kv: new MemoryKv(), runtime: testRuntime() });
+  const media = makeBucketMediaStore({ bucket, kv: new MemoryKv(), runtime: testRuntime(), engine: denoKvFiles });
   const piece = new Uint8Array(1_000_000);
   let left = 20;
   const content = new ReadableStream<Uint8Array>({
@@ -62,23 +62,4 @@ Deno.test("a bucket that stops in the middle of a file is given up after half a 
   await clock.advance(30_000);
   await receiver.close();
   await rest;
-});
-
-Deno.test("a copy on the local disk that a crash left behind is removed a day later", async () => {
-  const runtime = testRuntime();
-  const media = makeBucketMediaStore({ bucket: keeping().bucket, kv: new MemoryKv(), runtime });
-  const copyFrom = async (at: number) => {
-    const path = await Deno.makeTempFile({ prefix: "paloma-file-" });
-    await Deno.utime(path, new Date(at), new Date(at));
-    return path;
-  };
-  const { clock } = runtime;
-  const left = await copyFrom(clock.now() - 24 * 3_600_000);
-  const used = await copyFrom(clock.now() - 23 * 3_600_000);
-  try {
-    await media.sweepOrphans(new MemoryKv(), new AbortController().signal);
-    assert.deepEqual([await exists(left), await exists(used)], [false, true]);
-  } finally {
-    await Deno.remove(used);
-  }
 });
