@@ -3,7 +3,6 @@
  * A call is executed at most once: the process that executes it deletes its row first, as does a caller that gives up.
  * Arguments and results are sealed, because they contain message contents and secrets used for linking.
  */
-import v8 from "node:v8";
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import { Loop } from "../base/single_flight.ts";
@@ -11,7 +10,7 @@ import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import { Change, type Key, type Kv, type Row } from "../store/kv.ts";
-import { serialise } from "../store/layers/row_format.ts";
+import { deserialise, serialise } from "../store/layers/row_format.ts";
 import type { Seal } from "../store/seal.ts";
 import { type AnswerRow, type CallRow, clusterKeys, type WrittenError } from "./rows.ts";
 
@@ -147,7 +146,7 @@ function sealed(seal: Pick<Seal, "seal">, value: unknown): Uint8Array {
 
 /** Throws SealError if the other side has another secret key. */
 function opened<T>(seal: Pick<Seal, "open">, bytes: Uint8Array): T {
-  return v8.deserialize(seal.open(bytes));
+  return deserialise(seal.open(bytes)) as T;
 }
 
 /** Deletes calls and answers that nobody collected; resolves to their number. */

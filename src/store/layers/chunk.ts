@@ -7,7 +7,6 @@
  * the row's commit checks and deletes. Either way the value becomes visible with that commit.
  */
 import { Buffer } from "node:buffer";
-import v8 from "node:v8";
 import { inBatches } from "../../base/batches.ts";
 import type { Clock, Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../delete_range.ts";
@@ -25,7 +24,7 @@ import {
   StoreError,
 } from "../kv.ts";
 import { instanceNumber } from "./order.ts";
-import { CHUNK_BYTES, decodeRow, encodeValue, type Head, headRow } from "./row_format.ts";
+import { CHUNK_BYTES, decodeRow, deserialise, encodeValue, type Head, headRow } from "./row_format.ts";
 import { type BlobRow, isOwnRow, storeKeys } from "./rows.ts";
 import { assertFits, COMMIT_LIMITS, isWithin, loadOf } from "../limits.ts";
 
@@ -189,7 +188,7 @@ async function readBlob(kv: Kv, head: Head): Promise<{ value: unknown } | null> 
     if (value === null) return null;
     chunks.push(value);
   }
-  return { value: v8.deserialize(Buffer.concat(chunks)) };
+  return { value: deserialise(Buffer.concat(chunks)) };
 }
 
 /** Returns a generator of stage ids that are unique across processes and restarts. */

@@ -1,16 +1,27 @@
 /**
- * The format of an engine's row for a value of any size. Most values are stored as they are. The others become bytes
- * with a tag in front: the given bytes, another serialised value, or a head that names the chunks of a large value.
+ * The format of an engine's row for a value of any size. Most values are stored as they are. The others become bytes:
+ * the serialised value, or a head that names the chunks of a large one.
+ *
+ * Values that survive JSON unchanged are serialised as JSON, which is fast and readable. What V8's deserialiser makes
+ * stays in memory until a full collection, and those come late: it is left for what nothing else can hold.
  */
 import v8 from "node:v8";
 import { Buffer } from "node:buffer";
+import { StoreError } from "../kv.ts";
 import { sizeBound } from "../limits.ts";
 
 /** Below Deno KV's 64 KiB a value. */
 export const CHUNK_BYTES = 60 * 1024;
-const SERIALISED = 1;
+/** Values nested deeper are left to V8's serialiser. */
+const DEEPEST = 32;
+
+/** First bytes, none of which begins JSON. Rows of earlier versions have `WRAPPED` before what V8 serialised. */
+const WRAPPED = 1;
 const HEAD = 2;
 const BYTES = 3;
+/** JSON in two bytes a character, where UTF-8 takes three for most of them: a commit holds no more than V8's two. */
+const WIDE = 4;
+const V8 = 0xff;
 
 /** Locates a large value. */
 export interface Head {
@@ -28,14 +39,10 @@ export function encodeValue(
 ): { kind: "row"; value: unknown; bytes: number } | { kind: "large"; bytes: Uint8Array } {
   const bound = ArrayBuffer.isView(value) ? Infinity : sizeBound(value);
   if (bound <= CHUNK_BYTES) return { kind: "row", value, bytes: bound };
-  if (value instanceof Uint8Array && value.length < CHUNK_BYTES) return taggedRow(BYTES, value);
   const bytes = serialise(value);
-  return bytes.length < CHUNK_BYTES ? taggedRow(SERIALISED, bytes) : { kind: "large", bytes };
-}
-
-function taggedRow(tag: number, body: Uint8Array): { kind: "row"; value: Uint8Array; bytes: number } {
-  const value = tagged(tag, body);
-  return { kind: "row", value, bytes: sizeBound(value) };
+  return bytes.length <= CHUNK_BYTES
+    ? { kind: "row", value: bytes, bytes: sizeBound(bytes) }
+    : { kind: "large", bytes };
 }
 
 /** Encodes the row of a large value. */
@@ -43,17 +50,14 @@ export function headRow(head: Head): Uint8Array {
   return tagged(HEAD, Buffer.from(JSON.stringify(head)));
 }
 
-/** Decodes a row into its value, or the head that locates it. */
+/** Decodes a row into its value, or the head that locates it. Throws as `deserialise` does. */
 export function decodeRow(row: unknown): { kind: "value"; value: unknown } | { kind: "head"; head: Head } {
   if (!(row instanceof Uint8Array)) return { kind: "value", value: row };
-  // A copy, not a view: Deno 2.6 reads byte arrays inside the value from the wrong place of a view (2.9 does not).
-  const body = row.slice(1);
-  if (row[0] === BYTES) return { kind: "value", value: body };
-  if (row[0] === SERIALISED) return { kind: "value", value: v8.deserialize(body) };
-  return { kind: "head", head: JSON.parse(Buffer.from(body).toString()) };
+  if (row[0] === HEAD) return { kind: "head", head: JSON.parse(Buffer.from(row.subarray(1)).toString()) };
+  return { kind: "value", value: deserialise(row[0] === WRAPPED ? row.subarray(1) : row) };
 }
 
-function tagged(tag: number, body: Uint8Array): Uint8Array {
+function tagged(tag: number, body: Uint8Array): Uint8Array<ArrayBuffer> {
   const row = new Uint8Array(body.length + 1);
   row[0] = tag;
   row.set(body, 1);
@@ -71,6 +75,12 @@ class Serialiser extends v8.DefaultSerializer {
 
 /** Serialises a value. Throws TypeError if part of it cannot be cloned. */
 export function serialise(value: unknown): Uint8Array<ArrayBuffer> {
+  if (value instanceof Uint8Array) return tagged(BYTES, value);
+  if (isJson(value, 0)) {
+    const text = JSON.stringify(value);
+    const bytes = new TextEncoder().encode(text);
+    return bytes.length <= 2 * text.length ? bytes : tagged(WIDE, Buffer.from(text, "utf16le"));
+  }
   const serialiser = new Serialiser();
   serialiser.writeHeader();
   try {
@@ -80,4 +90,30 @@ export function serialise(value: unknown): Uint8Array<ArrayBuffer> {
     throw new TypeError("the value cannot be stored: it holds something that cannot be cloned", { cause: error });
   }
   return new Uint8Array(serialiser.releaseBuffer());
+}
+
+/** Returns the value that was serialised. Throws StoreError if a newer build has written it. */
+export function deserialise(bytes: Uint8Array): unknown {
+  if (bytes[0] === BYTES) return new Uint8Array(bytes.subarray(1));
+  if (bytes[0] === WIDE) return JSON.parse(Buffer.from(bytes.subarray(1)).toString("utf16le"));
+  if (bytes[0] !== V8) return JSON.parse(new TextDecoder().decode(bytes));
+  try {
+    // A copy, because Deno 2.6 reads byte arrays inside a view from the wrong offset.
+    return v8.deserialize(new Uint8Array(bytes));
+  } catch (cause) {
+    throw new StoreError("unavailable", "a newer build of Paloma wrote this data: use that one", { cause });
+  }
+}
+
+function isJson(value: unknown, depth: number): boolean {
+  if (value === null || typeof value === "boolean" || typeof value === "string") return true;
+  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
+  if (typeof value !== "object" || depth > DEEPEST) return false;
+  if (Array.isArray(value)) {
+    return Object.keys(value).length === value.length && value.every((item) => isJson(item, depth + 1));
+  }
+  if (Object.getPrototypeOf(value) !== Object.prototype) return false;
+  return Object.entries(value).every(([name, member]) =>
+    name !== "toJSON" && name !== "__proto__" && isJson(member, depth + 1)
+  );
 }

@@ -3,11 +3,10 @@
  * written as bytes that only the secret key opens. Readers see the plain values. Rows written before the choice was
  * changed stay readable. Keys are never sealed.
  */
-import v8 from "node:v8";
 import { Change, type KeyPart, type Mutation, type Slot } from "../kv.ts";
 import type { Seal } from "../seal.ts";
 import type { ChunkedKv } from "./chunk.ts";
-import { serialise } from "./row_format.ts";
+import { deserialise, serialise } from "./row_format.ts";
 
 interface ContentsOptions {
   seal: Seal;
@@ -15,11 +14,6 @@ interface ContentsOptions {
   families: ReadonlySet<KeyPart>;
   /** Whether the account's contents are to be sealed; a promise only if the answer must be read from the store. */
   isChosen(accountId: string): boolean | Promise<boolean>;
-}
-
-/** What a row holds in place of its value. */
-interface SealedRow {
-  contents: Uint8Array<ArrayBuffer>;
 }
 
 export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: ContentsOptions): ChunkedKv {
@@ -49,13 +43,12 @@ export function withSealedContents(kv: ChunkedKv, { seal, families, isChosen }: 
   function sealed(mutation: Mutation, chosen: ReadonlySet<string>): Mutation {
     const accountId = accountOf(mutation);
     if (mutation.kind !== "set" || accountId === null || !chosen.has(accountId)) return mutation;
-    const value: SealedRow = { contents: seal.seal(serialise(mutation.value)) };
-    return { ...mutation, value };
+    return { ...mutation, value: seal.seal(serialise(mutation.value)) };
   }
 
   function opened<S extends Slot<unknown>>(slot: S): S {
-    if (!families.has(slot.key[0]!) || !isSealed(slot.value)) return slot;
-    return { ...slot, value: v8.deserialize(seal.open(slot.value.contents)) };
+    const sealed = families.has(slot.key[0]!) && contentsOf(slot.value);
+    return sealed ? { ...slot, value: deserialise(seal.open(sealed)) } : slot;
   }
 
   return {
@@ -88,6 +81,9 @@ export function accountNamedBy(value: unknown): string | null {
   return isNamed && typeof value.accountId === "string" ? value.accountId : null;
 }
 
-function isSealed(value: unknown): value is SealedRow {
-  return typeof value === "object" && value !== null && "contents" in value && value.contents instanceof Uint8Array;
+/** Returns what the row holds in place of its value; null if that is not sealed. Earlier versions wrote a record. */
+function contentsOf(value: unknown): Uint8Array | null {
+  if (value instanceof Uint8Array) return value;
+  const isSealed = typeof value === "object" && value !== null && "contents" in value;
+  return isSealed && value.contents instanceof Uint8Array ? value.contents : null;
 }

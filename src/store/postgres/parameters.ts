@@ -1,45 +1,8 @@
-/**
- * Encodes values as bytes, arrays of them as parameters, and changes as the parameters of one call of `paloma.commit`.
- * Values that survive JSON unchanged are JSON, which is fast and readable in the table; all others use V8's
- * serialisation, which begins with a byte that never begins JSON.
- */
+/** Encodes arrays of serialised values as parameters, and changes as the parameters of one call of `paloma.commit`. */
 import { Buffer } from "node:buffer";
-import v8 from "node:v8";
-import { type Change, type Mutation, StoreError } from "../kv.ts";
+import type { Change, Mutation } from "../kv.ts";
 import { keyBytes } from "../layers/key_bytes.ts";
 import { serialise } from "../layers/row_format.ts";
-
-const V8 = 0xff;
-/** Values nested deeper are left to V8's serialiser. */
-const DEEPEST = 32;
-
-/** Encodes a value. Throws TypeError if it cannot be cloned. */
-function valueBytes(value: unknown): Uint8Array {
-  return isJson(value, 0) ? Buffer.from(JSON.stringify(value)) : serialise(value);
-}
-
-export function valueOfBytes(bytes: Buffer): unknown {
-  if (bytes[0] !== V8) return JSON.parse(bytes.toString());
-  try {
-    // A copy, because Deno 2.6 reads byte arrays inside a view from the wrong offset.
-    return v8.deserialize(new Uint8Array(bytes));
-  } catch (cause) {
-    throw new StoreError("unavailable", "a newer build of Paloma wrote this data: use that one", { cause });
-  }
-}
-
-function isJson(value: unknown, depth: number): boolean {
-  if (value === null || typeof value === "boolean" || typeof value === "string") return true;
-  if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
-  if (typeof value !== "object" || depth > DEEPEST) return false;
-  if (Array.isArray(value)) {
-    return Object.keys(value).length === value.length && value.every((item) => isJson(item, depth + 1));
-  }
-  if (Object.getPrototypeOf(value) !== Object.prototype) return false;
-  return Object.entries(value).every(([name, member]) =>
-    name !== "toJSON" && name !== "__proto__" && isJson(member, depth + 1)
-  );
-}
 
 /** OIDs of the element types, the same in every database. */
 const TYPES = { bytea: 17, int8: 20, int4: 23 };
@@ -169,7 +132,7 @@ function after(before: Write | undefined, mutation: Mutation): Write {
     if (typeof mutation.value === "bigint") {
       return { kind: SET_COUNTER, value: null, counter: signed(mutation.value) };
     }
-    return { kind: SET_VALUE, value: valueBytes(mutation.value), counter: null };
+    return { kind: SET_VALUE, value: serialise(mutation.value), counter: null };
   }
   const amount = signed(mutation.amount);
   switch (before?.kind) {

@@ -23,10 +23,11 @@ import { withGroupCommit } from "../layers/group_commit.ts";
 import type { ChunkedKv } from "../layers/chunk.ts";
 import { keyBytes, keyOfBytes, rangeBytes } from "../layers/key_bytes.ts";
 import { inOrder } from "../layers/order.ts";
+import { deserialise } from "../layers/row_format.ts";
 import { isOwnRow } from "../layers/rows.ts";
 import { shareReads } from "../layers/shared_reads.ts";
 import { assertFits, type CommitLoad } from "../limits.ts";
-import { ArrayParameter, commitParameters, valueOfBytes } from "./parameters.ts";
+import { ArrayParameter, commitParameters } from "./parameters.ts";
 import { makeConnections } from "./connections.ts";
 import { prepareSchema } from "./schema.ts";
 import { guarded, isRace, storeError } from "./store_error.ts";
@@ -184,7 +185,7 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
 
 function slotOf<T>(key: Key, row: Found | undefined): Slot<T> {
   if (row === undefined) return { key, value: null, version: null };
-  const value = row.value === null ? BigInt(row.counter!) : valueOfBytes(row.value);
+  const value = row.value === null ? BigInt(row.counter!) : deserialise(row.value);
   return { key, value: value as T, version: row.version };
 }
 
