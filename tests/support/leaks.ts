@@ -91,25 +91,28 @@ class Search {
   }
 }
 
-/** The secret key of the data, its accounts' keys, and every private key, session and credential, opened. */
-export async function keyMaterial(config: DataConfig): Promise<Secret[]> {
+/**
+ * The secret key of the data, its accounts' keys, and every private key, session and credential, opened: of all lines, or
+ * of the one that is named.
+ */
+export async function keyMaterial(config: DataConfig, lineId?: string): Promise<Secret[]> {
   const data = await openData(config, silentRuntime());
-  const found = new Map<string, Secret>();
-  const add = (secret: Secret) => found.set(Buffer.from(secret).toString("base64"), secret);
+  const found: Secret[] = [];
   try {
-    add(data.key);
-    add(config.secretKey ?? (await Deno.readTextFile(join(config.dataDir, "secret.key"))).trim());
-    for (const { id } of await data.accounts.list()) add(await data.accounts.apiKey(id));
+    found.push(data.key);
+    found.push(config.secretKey ?? (await Deno.readTextFile(join(config.dataDir, "secret.key"))).trim());
+    for (const { id } of await data.accounts.list()) found.push(await data.accounts.apiKey(id));
     for await (const { value: line } of data.kv.list({ prefix: lineKeys.lines() })) {
+      if (lineId !== undefined && line.id !== lineId) continue;
       for await (const { value, key } of data.kv.list({ prefix: networkKeys.waLine(line.id) })) {
         if (!(value instanceof Uint8Array) || key.includes("sent") || key.includes("device-list")) continue;
-        for (const secret of binaries(new TextDecoder().decode(data.seal.open(value)))) add(secret);
+        found.push(...binaries(new TextDecoder().decode(data.seal.open(value))));
       }
     }
   } finally {
     data.close();
   }
-  return [...found.values()];
+  return found;
 }
 
 /** The binary values inside of encoded credentials, which are JSON with base64. */

@@ -1,4 +1,5 @@
 /** What a client saw or sent that no log may hold: remembered as it passes, to be searched for at the end of a test. */
+import { Buffer } from "node:buffer";
 import type { Client } from "../../src/cli/client.ts";
 import { readQr } from "../../src/sandbox/phone/linking.ts";
 import { keyMaterial, type Secret } from "./leaks.ts";
@@ -11,7 +12,8 @@ const FIELDS = new Set(["text", "caption", "apiKey", "secret", "pairingCode"]);
 const SHORTEST_TEXT = 8;
 
 export class Secrets implements Iterable<Secret> {
-  readonly #known = new Set<Secret>();
+  /** Each once, by what it is. */
+  readonly #known = new Map<string, Secret>();
   readonly #qrs = new Set<string>();
 
   [Symbol.iterator](): Iterator<Secret> {
@@ -19,7 +21,7 @@ export class Secrets implements Iterable<Secret> {
   }
 
   add(secret: Secret): void {
-    this.#known.add(secret);
+    this.#known.set(typeof secret === "string" ? `text ${secret}` : Buffer.from(secret).toString("base64"), secret);
   }
 
   /** Takes what is secret in a body, at every depth. A QR counts with each of its parts. */
@@ -35,9 +37,9 @@ export class Secrets implements Iterable<Secret> {
     }
   }
 
-  /** Takes every key that the data of a gateway in that environment holds now. */
-  async readData(env: Environment): Promise<void> {
-    for (const secret of await keyMaterial(dataConfigOf(env))) this.add(secret);
+  /** Takes every key that the data of a gateway in that environment holds now; of one line alone if it is named. */
+  async readData(env: Environment, lineId?: string): Promise<void> {
+    for (const secret of await keyMaterial(dataConfigOf(env), lineId)) this.add(secret);
   }
 
   #readQr(qr: string): void {

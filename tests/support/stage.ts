@@ -125,7 +125,7 @@ export async function openStageWith<G extends RunningGateway>(
       const { data } = await api.call("POST", "/sessions", { name: `line ${number}`, ...session });
       await linkByQr(systemClock, { api, control, sessionId: data._id, phone: number });
       // Now, for a log-out would drop them.
-      await secrets.readData(env);
+      await secrets.readData(env, data._id);
       return { sessionId: data._id, number };
     },
     async linkLine(number) {
