@@ -10,7 +10,7 @@ import { copyFolder, exportLines, makeLinkedFolder } from "./linked_folder.ts";
 import type { Connected } from "./lines.ts";
 import { type Bench, median } from "./measure.ts";
 import { openSite } from "./network.ts";
-import type { StoreCalls } from "./watch_load.ts";
+import { NO_CALLS, type StoreCalls } from "./watch_load.ts";
 
 /** Until the after-effects of a start are over: garbage collection, and the first run of every sweep. */
 const SETTLE_MS = 30_000;
@@ -58,7 +58,7 @@ async function resting(module: string, argument: unknown): Promise<Idle> {
 }
 
 /** The child's side: what this process does within the given milliseconds. */
-export async function rest(ms: number, storeCalls: () => StoreCalls = () => ({ reads: 0, flushes: 0 })): Promise<Idle> {
+export async function rest(ms: number, storeCalls: () => StoreCalls = () => NO_CALLS): Promise<Idle> {
   const callsBefore = storeCalls();
   const before = process.cpuUsage();
   await sleep(systemClock, ms);
@@ -68,6 +68,7 @@ export async function rest(ms: number, storeCalls: () => StoreCalls = () => ({ r
     cpuMs: (user + system) / 1000,
     reads: calls.reads - callsBefore.reads,
     flushes: calls.flushes - callsBefore.flushes,
+    rows: calls.rows - callsBefore.rows,
   };
 }
 

@@ -15,7 +15,7 @@ import { type Bench, median, percentile, type Result } from "./measure.ts";
 import { openSite, type Site } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 import { TEXT } from "./sends.ts";
-import type { GatewayUse } from "./watch_load.ts";
+import { type GatewayUse, useInWords } from "./watch_load.ts";
 
 const COUNT = 1_000;
 const PER_SECOND = 50;
@@ -61,7 +61,7 @@ export const receive: Bench = {
       measured.push(round);
       for (const [name, { bare, raw, gateway }] of Object.entries(round)) {
         report(`round ${i + 1}, ${name}: bare ${inWords(bare)}; with a raw commit ${inWords(raw)}`);
-        report(`round ${i + 1}, ${name}: gateway ${inWords(gateway)}, ${useInWords(gateway)}`);
+        report(`round ${i + 1}, ${name}: gateway ${inWords(gateway)}, ${useInWords(gateway, COUNT)}`);
       }
     }
     return (["paced", "burst"] as const).flatMap((pace) => conclude(pace, measured.map((round) => round[pace])));
@@ -109,12 +109,6 @@ function inWords({ usedMs, tookMs, p50, p99 }: Received): string {
   return `${(usedMs / COUNT).toFixed(2)} ms of processor a text, ${(COUNT / tookMs * 1000).toFixed(0)}/s, after ${
     p50.toFixed(1)
   } ms, p99 ${p99.toFixed(0)}`;
-}
-
-function useInWords({ reads, flushes, writtenBytes }: GatewayUse): string {
-  return `${(reads / COUNT).toFixed(1)} reads, ${(flushes / COUNT).toFixed(2)} flushes and ${
-    (writtenBytes / COUNT / 1024).toFixed(0)
-  } KiB to disk a text`;
 }
 
 async function measureBare(stage: Stage, path: string | null): Promise<Taken<BareUse>> {

@@ -2,10 +2,11 @@
 import process from "node:process";
 import { percentile } from "./measure.ts";
 
-/** Reads, and commits that the disk had to flush: several of ours may share one. */
+/** Reads, commits that the disk had to flush (several of ours may share one), and the rows that they wrote or deleted. */
 export interface StoreCalls {
   reads: number;
   flushes: number;
+  rows: number;
 }
 
 /** What the process has used when asked, since it was last asked. */
@@ -32,7 +33,17 @@ export interface GatewayLoad extends StoreCalls {
   peakBytes: number;
 }
 
+export const NO_CALLS: StoreCalls = { reads: 0, flushes: 0, rows: 0 };
+
 const LOOK_EVERY_MS = 10;
+
+/** Says what each of so many texts took of the store and the disk. */
+export function useInWords({ reads, rows, flushes, writtenBytes }: GatewayUse, texts: number): string {
+  const each = (count: number, digits: number) => (count / texts).toFixed(digits);
+  return `${each(reads, 1)} reads, ${each(rows, 1)} rows, ${each(flushes, 2)} flushes and ${
+    each(writtenBytes / 1024, 0)
+  } KiB to disk a text`;
+}
 
 /** The returned function answers for the time since its last call. */
 export function watchUse(storeCalls: () => StoreCalls): () => Promise<GatewayUse> {
@@ -81,6 +92,7 @@ function sample(storeCalls: () => StoreCalls): () => GatewayLoad {
       bytes: Deno.memoryUsage().rss,
       reads: calls.reads - before.reads,
       flushes: calls.flushes - before.flushes,
+      rows: calls.rows - before.rows,
     };
     before = calls;
     askedAt += load.usedMs;
@@ -113,7 +125,7 @@ function loopMs(): number {
 
 /** Counts from now on, in every store opened later; the function returns the counts so far. */
 export function countStoreCalls(): () => StoreCalls {
-  const calls: StoreCalls = { reads: 0, flushes: 0 };
+  const calls = { ...NO_CALLS };
   const { openKv } = Deno;
   const open = async (path?: string): Promise<Deno.Kv> => {
     const kv = await openKv(path);
@@ -131,8 +143,16 @@ export function countStoreCalls(): () => StoreCalls {
       list: counted(list as () => unknown),
       atomic() {
         const operation = atomic.call(kv);
-        const { commit } = operation;
+        const { commit, set, delete: remove, mutate } = operation;
+        const writing = <Given extends unknown[]>(call: (...given: Given) => unknown) => (...given: Given) => {
+          calls.rows++;
+          call.apply(operation, given);
+          return operation;
+        };
         return Object.assign(operation, {
+          set: writing(set as () => unknown),
+          delete: writing(remove),
+          mutate: writing(mutate),
           commit() {
             calls.flushes++;
             return commit.call(operation);

@@ -16,7 +16,7 @@ import { type Bench, median, medians, percentile, type Result } from "./measure.
 import { type NetworkReady, openSite, type Site } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 import { recipientOf, TEXT } from "./sends.ts";
-import type { GatewayUse, StoreCalls } from "./watch_load.ts";
+import { type GatewayUse, useInWords } from "./watch_load.ts";
 
 const COUNT = 1_000;
 const AT_ONCE = 16;
@@ -46,12 +46,14 @@ export interface Sent {
 }
 
 /** What else the gateway does for these messages, and how long its users wait, ms. */
-interface Way extends Sent, StoreCalls {
+interface Way extends Sent, GatewayUse {
   /** Of a request's answer, with all clients at once. */
   answerP50: number;
   answerP99: number;
   /** Whole milliseconds from a request to its frame at the network's server, one message at a time; null over many lines. */
   departureP50: number | null;
+  /** Of messages one at a time. */
+  alone: GatewayUse;
 }
 
 export const way: Bench = {
@@ -134,16 +136,14 @@ function inWords({ usedMs, tookMs }: Sent): string {
   return `${(usedMs / COUNT).toFixed(2)} ms of processor a message, ${(COUNT / tookMs * 1000).toFixed(0)}/s`;
 }
 
-function callsInWords({ reads, flushes }: StoreCalls, lines: number): string {
-  return `over ${lines} lines ${(reads / COUNT).toFixed(1)} reads and ${
-    (flushes / COUNT).toFixed(2)
-  } flushes a message`;
+function callsInWords(use: GatewayUse, lines: number): string {
+  return `over ${lines} lines ${useInWords(use, COUNT)}`;
 }
 
-function waitsInWords({ answerP50, answerP99, departureP50 }: Way): string {
+function waitsInWords({ answerP50, answerP99, departureP50, alone }: Way): string {
   return `answers after ${answerP50.toFixed(1)} ms, p99 ${
     answerP99.toFixed(1)
-  }, at the network after ${departureP50} ms`;
+  }, at the network after ${departureP50} ms; one at a time ${useInWords(alone, ALONE)}`;
 }
 
 async function measureBare(
@@ -202,19 +202,19 @@ async function measureGateway({ root, network, receiver, folder }: Stage, { over
   const began = performance.now();
   const answers = await send(COUNT, AT_ONCE);
   const tookMs = performance.now() - began;
-  const { usedMs, reads, flushes } = await gateway.ask<GatewayUse>("use" satisfies GatewayQuestion);
+  const use = await gateway.ask<GatewayUse>("use" satisfies GatewayQuestion);
 
   const departureP50 = over > 1 ? null : await departureAlone(network, () => send(1, 1));
+  const alone = await gateway.ask<GatewayUse>("use" satisfies GatewayQuestion);
   await gateway.stop();
   await Deno.remove(dataDir, { recursive: true });
   return {
-    usedMs,
+    ...use,
     tookMs,
-    reads,
-    flushes,
     answerP50: median(answers),
     answerP99: percentile(answers, 99),
     departureP50,
+    alone,
   };
 }
 

@@ -157,6 +157,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   const devices = makeDevices({ creds: auth.creds, clock, lidMapping: () => socket.signalRepository.lidMapping });
   const line = { kv, seal, lineId };
   const ahead = makeAhead();
+  const timers = makeDisappearingTimers(line);
   if (isLinked(auth.creds)) countLogin(auth.creds);
   const socket = makeWASocket({
     ...LINE_CONFIG,
@@ -221,7 +222,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     lineId,
     addressing,
     moves,
-    timers: makeDisappearingTimers(line),
+    timers,
     source: (of) => findStored({ kv, seal, lineId: of.lineId }, of.networkId),
     socket,
     recipients,
@@ -254,6 +255,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     socket,
     creds: auth.creds,
     groups,
+    timers,
     moves,
     async groupNow(id) {
       const { participants: _, ...group } = await talk.groups.get(id);

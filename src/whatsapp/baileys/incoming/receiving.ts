@@ -21,7 +21,7 @@ import type { Journal, JournalEntry, Leftovers, UndecryptedEntry } from "./journ
 import { incomingMedia } from "./media.ts";
 import { takeNotices } from "./notices.ts";
 import { makePhoneOf, type PhoneOf } from "./numbers.ts";
-import { makeDisappearingTimers } from "../disappearing.ts";
+import type { DisappearingTimers } from "../disappearing.ts";
 import { findOriginal } from "./message_secret.ts";
 import { takeReceipts } from "./receipts.ts";
 
@@ -32,6 +32,7 @@ interface ReceivingOptions extends LineRows {
   socket: WASocket;
   creds: AuthenticationCreds;
   groups: GroupCache;
+  timers: Pick<DisappearingTimers, "learn">;
   moves: Pick<Moves, "take">;
   /** The group in its current state. Throws if the network does not return it. */
   groupNow: (id: string) => Promise<GroupNow>;
@@ -81,7 +82,7 @@ export function takeIncoming(options: ReceivingOptions): Inbox {
       },
       clock,
       findOriginal: (networkId) => findOriginal(options, networkId),
-      timer: makeDisappearingTimers(options).learn,
+      timer: options.timers.learn,
       phoneOf,
       isLost: async (networkId) => inbox.waitsFor(networkId) || await journal.wasUndecrypted(networkId),
       isAdmin,
