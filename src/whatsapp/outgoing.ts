@@ -118,8 +118,11 @@ export type Prepared =
     keep(change: Change): void;
     /** Shows "typing" in the chat until the message arrives. Never throws. */
     type(): void;
-    /** Does in advance what can be done before `send`, which follows in a moment. Never throws. */
-    leavesNext(): void;
+    /**
+     * Does in advance what can be done before `send`, which follows in a moment. Resolves when the rows for that wait for
+     * the flush of the departure. Never rejects.
+     */
+    leavesNext(): Promise<void>;
     /** Sends it, once, under its network id, and waits for the server's ack. Never throws. */
     send(): Promise<SendOutcome>;
   }

@@ -199,7 +199,7 @@ export class FakeConnection implements Connection {
       kind: "ready",
       keep: () => {},
       type: () => void this.#network.typed.push({ networkId: message.networkId, at: clock.now() }),
-      leavesNext: () => {},
+      leavesNext: () => Promise.resolve(),
       send: () => this.#send(message),
     };
   }

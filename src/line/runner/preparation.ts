@@ -64,7 +64,7 @@ export class Preparation {
     const work = this.#work;
     if (!work) return;
     work.leavesNext = true;
-    if (work.ready?.kind === "ready") work.ready.leavesNext();
+    if (work.ready?.kind === "ready") void work.ready.leavesNext();
   }
 
   /**

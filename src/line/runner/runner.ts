@@ -286,8 +286,8 @@ export class Runner implements Service {
       this.#departures.backOff(now);
       return "now";
     }
-    // So that it is encrypted while the commit that marks it as on its way is flushed.
-    if (ready.kind === "ready") ready.leavesNext();
+    // So that one flush has the keys that encrypt it and the mark that it is on its way.
+    if (ready.kind === "ready") await ready.leavesNext();
     const chat = chatOf(message.to);
     // A retry of the same message does not start a chat.
     const startsChat = message.id !== pacing?.departing && newChats !== null && await this.#nextUp.isNew(chat);

@@ -42,6 +42,13 @@ const MOST_DECODED = 16;
 /** Types of the adapter's own rows, which are written within the library's transactions. */
 type OwnKeyType = "journal" | "undecryptable" | "nct-salt" | "new-lid";
 
+interface Lingering {
+  /** Until this resolves, the sessions start no flush. */
+  until: Promise<unknown>;
+  /** Called with each write, when it waits for a flush. */
+  waits(): void;
+}
+
 /** The data of one write: rows of the library and of the adapter. */
 export type KeyData = SignalDataSet & { [Type in OwnKeyType]?: { [id: string]: unknown } };
 
@@ -82,7 +89,7 @@ export class AuthState {
    */
   #writes = 0;
   #refusedReads = 0;
-  #lingerUntil: Promise<unknown> | undefined;
+  #lingering: Lingering | undefined;
   #closed = false;
 
   /** `stored`: the credentials of a completed link. */
@@ -134,13 +141,13 @@ export class AuthState {
     return UNCACHED.has(type) ? decode<T>(bytes) : this.#valueOf(`${type}/${id}`, bytes) as T;
   }
 
-  /** Runs `work`. Sessions written meanwhile may wait for another commit's flush, until `lingerUntil` resolves. */
-  async lingering(lingerUntil: Promise<unknown>, work: () => Promise<void>): Promise<void> {
-    this.#lingerUntil = lingerUntil;
+  /** Runs `work`. Sessions written meanwhile may wait for another commit's flush. */
+  async lingering(lingering: Lingering, work: () => Promise<unknown>): Promise<void> {
+    this.#lingering = lingering;
     try {
       await work();
     } finally {
-      if (this.#lingerUntil === lingerUntil) this.#lingerUntil = undefined;
+      if (this.#lingering === lingering) this.#lingering = undefined;
     }
   }
 
@@ -214,16 +221,17 @@ export class AuthState {
 
   async #write(data: Record<string, Record<string, unknown> | undefined>): Promise<void> {
     const { seal, lineId } = this.#line;
-    const lingerUntil = this.#lingerUntil;
-    const lingers = lingerUntil !== undefined && Object.keys(data).every((type) => type === "session");
-    const options = lingers ? { lingerUntil } : {};
+    const lingering = Object.keys(data).every((type) => type === "session") ? this.#lingering : undefined;
+    const options = lingering ? { lingerUntil: lingering.until } : {};
     let change = new Change();
     let size = 0;
     const known: [name: string, bytes: Uint8Array | null][] = [];
     const flush = async () => {
       if (change.mutations.length === 0) return;
       try {
-        await this.commit(change, options);
+        const committed = this.commit(change, options);
+        lingering?.waits();
+        await committed;
         for (const [name, bytes] of known) this.#cache.set(name, bytes ?? NONE);
       } catch (error) {
         // It is unknown whether this was written, so the store has to be read again.

@@ -224,3 +224,22 @@ Deno.test("forgetting a line drops all of its rows and none of another's", () =>
     for await (const row of kv.list({ prefix: networkKeys.waLine(lineId) })) assert.fail(`left: ${row.key.join("/")}`);
     assert.notEqual(await readCreds({ kv, seal, lineId: "ses_2" }), null);
   }));
+
+Deno.test("a session that waits for another commit's flush says so, and other keys do not wait", () =>
+  withStore(async (kv) => {
+    const auth = await openAuthState({ kv, seal, lineId });
+    const lingering: boolean[] = [];
+    const { commit } = kv;
+    kv.commit = (change, options) => {
+      lingering.push(options?.lingerUntil !== undefined);
+      return commit(change, options);
+    };
+    let waiting = 0;
+    await auth.lingering({ until: Promise.resolve(), waits: () => waiting++ }, async () => {
+      await auth.keys.set({ session: { "111.0": Buffer.from("new") } });
+      await auth.keys.set({ "lid-mapping": { "551": "900" } });
+    });
+    await auth.keys.set({ session: { "111.0": Buffer.from("newer") } });
+    assert.deepEqual(lingering, [true, false, false]);
+    assert.equal(waiting, 1);
+  }));

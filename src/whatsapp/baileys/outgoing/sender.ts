@@ -2,7 +2,7 @@
  * Prepares one message. Slow steps happen before the departure (promise 2), where failure is harmless because the
  * message certainly has not left. `relay.ts` then sends it.
  */
-import { isJidGroup, isLidUser, jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
+import { isJidGroup, isLidUser, jidDecode, jidNormalizedUser, type proto } from "@whiskeysockets/baileys";
 import { detached, errorName } from "../../../base/retry.ts";
 import type { Inspect } from "../../../inspect/inspector.ts";
 import { type Runtime, sleep } from "../../../runtime.ts";
@@ -35,6 +35,13 @@ interface SenderDeps extends RelayDeps {
   runtime: Pick<Runtime, "clock" | "random" | "log">;
 }
 
+interface Encryption {
+  /** Resolves when it is done, or has failed. */
+  encrypted: Promise<void>;
+  /** Resolves when a session of each person waits for a flush; those of their other devices follow that. */
+  waiting: Promise<void>;
+}
+
 /** The message was prepared for an address that is not the recipient's any more. */
 const MOVED: Unsent = { kind: "hold", detail: "The recipient's address has changed." };
 
@@ -65,7 +72,7 @@ export class Sender {
       const content = await encode(message, tools);
       const reached = await this.#reach(jid);
       const { promise: leaving, resolve: leaves } = Promise.withResolvers<void>();
-      let encrypted: Promise<void> | undefined;
+      let ahead: Encryption | undefined;
       return {
         kind: "ready",
         keep: (change) => {
@@ -73,12 +80,13 @@ export class Sender {
           keepSent(change, sent, { seal, lineId, now: runtime.clock.now() });
         },
         type: () => this.#type(jid),
-        leavesNext: () => {
-          if (reached && isOpen()) encrypted ??= this.#encryptAhead({ jid, reached }, content, leaving);
+        leavesNext: async () => {
+          if (reached && isOpen()) ahead ??= this.#encryptAhead({ jid, reached }, content, leaving);
+          await ahead?.waiting;
         },
         send: async () => {
           leaves();
-          await encrypted;
+          await ahead?.encrypted;
           if (isLidUser(jid) && await addressing.of(jid) !== jid) return MOVED;
           return await this.#relay.send({ jid, me: tools.me, audience }, message, content);
         },
@@ -149,23 +157,26 @@ export class Sender {
    * Encrypts what the library will ask for. If that fails, or the library asks for something else, it encrypts by
    * itself.
    */
-  async #encryptAhead(
+  #encryptAhead(
     { jid: destinationJid, reached: { theirs, own } }: { jid: string; reached: Reached },
     message: proto.IMessage,
     leaving: Promise<void>,
-  ): Promise<void> {
+  ): Encryption {
     const { ahead, auth, runtime } = this.#deps;
     const { messageContextInfo } = message;
     const toOwn = { deviceSentMessage: { destinationJid, message }, messageContextInfo };
-    // The commit of the departure includes the sessions of a message that was encrypted ahead.
-    const lingerUntil = Promise.race([leaving, sleep(runtime.clock, LINGER_MS)]);
-    try {
-      await auth.lingering(lingerUntil, async () => {
-        await Promise.all([ahead.encrypt(message, theirs), ahead.encrypt(toOwn, own)]);
-      });
-    } catch (error) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let people = new Set([...theirs, ...own].map((jid) => jidDecode(jid)!.user)).size;
+    // The flush of the departure includes the sessions of a message that was encrypted ahead.
+    const lingering = {
+      until: Promise.race([leaving, sleep(runtime.clock, LINGER_MS)]),
+      waits: () => --people > 0 || resolve(),
+    };
+    const encrypt = () => Promise.all([ahead.encrypt(message, theirs), ahead.encrypt(toOwn, own)]);
+    const encrypted = auth.lingering(lingering, encrypt).catch((error) => {
       runtime.log.debug({ error: errorName(error) }, "a message could not be encrypted in advance");
-    }
+    });
+    return { encrypted, waiting: Promise.race([promise, encrypted]) };
   }
 
   /** Shows "typing". Phones end it when the message arrives, or after some seconds. */
