@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { StoreError } from "../../../src/store/kv.ts";
-import { makeTimers } from "../../../src/whatsapp/baileys/timers.ts";
+import { makeDisappearingTimers } from "../../../src/whatsapp/baileys/disappearing.ts";
 import { failingKv } from "../../support/failing_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
 
@@ -19,7 +19,7 @@ Deno.test("a chat's timer is read once, and what a message says of it counts at 
     reads++;
     return get(key);
   };
-  const timers = makeTimers({ kv, lineId: "ses_1" });
+  const timers = makeDisappearingTimers({ kv, lineId: "ses_1" });
   assert.equal(await timers.of(ANA), null);
   assert.equal(await timers.of(ANA), null);
   await timers.learn([ANA, LID], DAY);
@@ -33,8 +33,8 @@ Deno.test("a chat's timer is read once, and what a message says of it counts at 
   await timers.learn([ANA], WEEK);
   await timers.learn([ANA], DAY);
   assert.equal(kv.commits.length, 2, "older news is ignored");
-  assert.deepEqual(await makeTimers({ kv, lineId: "ses_1" }).of(ANA), WEEK);
-  assert.deepEqual(await makeTimers({ kv, lineId: "ses_1" }).of(LID), DAY);
+  assert.deepEqual(await makeDisappearingTimers({ kv, lineId: "ses_1" }).of(ANA), WEEK);
+  assert.deepEqual(await makeDisappearingTimers({ kv, lineId: "ses_1" }).of(LID), DAY);
   kv.close();
 });
 
@@ -43,7 +43,7 @@ Deno.test("a timer that is learned while it is read is not forgotten again", asy
   const read = Promise.withResolvers<void>();
   const { get } = kv;
   let isSlow = true;
-  const timers = makeTimers({
+  const timers = makeDisappearingTimers({
     kv: {
       ...kv,
       async get(key) {
