@@ -149,9 +149,9 @@ async function rawDelays(stage: Stage): Promise<number[]> {
 async function openDurable(stage: Stage) {
   const { runtime, dataDir } = stage;
   const { kv, seal, close } = await openData({ dataDir, secretKey: null }, runtime);
-  const events = makeEventLog(kv, runtime);
-  const target = urlTarget({ safeFetch: client(stage), runtime });
   const bell = await openDenoKvBell({ runtime });
+  const events = makeEventLog({ kv, bell, runtime });
+  const target = urlTarget({ safeFetch: client(stage), runtime });
   const dispatcher = new Dispatcher({
     kv,
     events,

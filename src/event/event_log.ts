@@ -5,6 +5,7 @@ import { type Change, firstRow, type Kv } from "../store/kv.ts";
 import { atMost } from "../base/at_most.ts";
 import { Batcher } from "../base/batcher.ts";
 import { shareReads } from "../store/layers/shared_reads.ts";
+import type { Bell } from "../store/bell.ts";
 import { sizeBound } from "../store/limits.ts";
 import type { Runtime } from "../runtime.ts";
 import { invalid } from "../errors.ts";
@@ -35,6 +36,8 @@ interface EventPage {
   gap: boolean;
 }
 
+/** Prefix of the bell topics of new events; the account's id follows. */
+const EVENTS_TOPIC = "events/";
 /** Rows examined by one read, so that a filter without matches does not read the whole log in one request. */
 const SCAN_LIMIT = 2_048;
 /** Events per read of the store. */
@@ -56,10 +59,15 @@ export function orderOf(id: string, path = "after"): string {
   return id.slice(ID_PREFIX.length);
 }
 
+interface EventLogDeps {
+  kv: Kv;
+  bell: Pick<Bell, "ring" | "hear">;
+  runtime: Pick<Runtime, "clock">;
+}
+
 export type EventLog = ReturnType<typeof makeEventLog>;
 
-export function makeEventLog(kv: Kv, runtime: Runtime) {
-  const listeners = new Map<string, Set<() => void>>();
+export function makeEventLog({ kv, bell, runtime }: EventLogDeps) {
   const sharedGet = shareReads(kv);
   const readers = new LRUCache<string, Batcher<string | null, readonly LoggedEvent[]>>({
     ...atMost(MOST_READERS),
@@ -100,7 +108,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime) {
     },
 
     committed(accountId: string): void {
-      for (const wake of listeners.get(accountId) ?? []) wake();
+      bell.ring(EVENTS_TOPIC + accountId);
     },
 
     /** Reads events after the cursor, oldest first. Throws Problem validation_failed if the cursor is not an event id. */
@@ -144,13 +152,7 @@ export function makeEventLog(kv: Kv, runtime: Runtime) {
 
     /** Calls `wake` after each commit that appended for the account; returns the unsubscribe function. */
     subscribe(accountId: string, wake: () => void): () => void {
-      const wakes = listeners.get(accountId) ?? new Set();
-      listeners.set(accountId, wakes);
-      wakes.add(wake);
-      return () => {
-        wakes.delete(wake);
-        if (wakes.size === 0 && listeners.get(accountId) === wakes) listeners.delete(accountId);
-      };
+      return bell.hear(EVENTS_TOPIC + accountId, wake);
     },
   };
 }

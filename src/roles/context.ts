@@ -8,7 +8,7 @@ import type { Proxy } from "../egress/proxy.ts";
 import { readProxy } from "../egress/proxy_address.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { chatKeys } from "../chat/rows.ts";
-import { type EventLog, makeEventLog } from "../event/event_log.ts";
+import { makeEventLog } from "../event/event_log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { type Lookups, makeLookups } from "../line/lookups.ts";
 import { makeSessionNames } from "../line/line_row.ts";
@@ -32,8 +32,7 @@ export type Media = SharedMediaStore & SweptMedia;
 
 export type Context = ReturnType<typeof makeContext>;
 
-/** Topics on which a process informs others (promise 7): a ring may get lost without harm. */
-const EVENTS_TOPIC = "events/";
+/** Topic on which a process informs others (promise 7): a ring may get lost without harm. */
 const FORGET_TOPIC = "forget/";
 
 /** Row families that are read again moments after they were read or written, as a message is processed. */
@@ -113,9 +112,8 @@ export function makeContext(options: ContextOptions) {
       clock: runtime.clock,
       families: RECENT,
     });
-  const log = measuredEvents(makeEventLog(kv, runtime), metrics);
   const lookups = makeLookups(runtime);
-  const events = isShared ? relayedEvents(log, bell) : log;
+  const events = measuredEvents(makeEventLog({ kv, bell, runtime }), metrics);
   const names = makeSessionNames(kv, runtime.clock);
   const safeFetch = safeFetchOnDemand({ config, runtime });
   const openNetwork: OpenNetwork = (storeOf) =>
@@ -143,15 +141,6 @@ export function makeContext(options: ContextOptions) {
     openNetwork,
     queuedCount: makeQueuedCount(kv),
     names,
-  };
-}
-
-/** Returns an event log whose followers are also woken for events that other processes write. */
-function relayedEvents(events: EventLog, bell: Bell): EventLog {
-  return {
-    ...events,
-    committed: (accountId) => bell.ring(EVENTS_TOPIC + accountId),
-    subscribe: (accountId, wake) => bell.hear(EVENTS_TOPIC + accountId, wake),
   };
 }
 

@@ -23,8 +23,8 @@ export interface Bell {
    */
   ringAt(topic: string, atMs: number): void;
   /**
-   * Calls `wake`, which must return at once, for each topic that begins with `prefix`. Returns the unsubscribe
-   * function.
+   * Calls `wake`, which must return at once, for each topic that begins with `prefix`: a whole topic, or what ends in
+   * `/`; empty for all. Returns the unsubscribe function.
    */
   hear(prefix: string, wake: (topic: string) => void): () => void;
   /** Cancels all pending rings. Idempotent. */

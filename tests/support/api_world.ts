@@ -185,7 +185,8 @@ export class ApiWorld implements ApiStage {
       };
     this.kept = async () => bucket ? bucket.size : (await this.files()).length;
     const links = this.links = makeMediaLinks(() => "http://gateway.test", new Uint8Array(32));
-    const events = makeEventLog(kv, runtime);
+    const bell = testBell(runtime);
+    const events = makeEventLog({ kv, bell, runtime });
     const names = makeSessionNames(kv, runtime.clock);
     const recorder = new Recorder({
       kv,
@@ -197,7 +198,6 @@ export class ApiWorld implements ApiStage {
     });
     const lookups = makeLookups(runtime);
     const pausesOnly = aPlan();
-    const bell = testBell(runtime);
     const optOuts = new OptOuts({
       kv,
       clock: runtime.clock,

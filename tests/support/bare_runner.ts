@@ -1,13 +1,13 @@
 /** The product's runner of a line on a fake network, without the session that is around it. */
 import { chatsOn } from "./chats.ts";
 import type { Plan } from "../../src/account/plan.ts";
-import { makeEventLog } from "../../src/event/event_log.ts";
 import { Runner } from "../../src/line/runner/runner.ts";
 import { Recorder } from "../../src/message/record.ts";
 import type { Runtime } from "../../src/runtime.ts";
 import type { Bell } from "../../src/store/bell.ts";
 import type { Kv } from "../../src/store/kv.ts";
 import type { FakeNetwork } from "./fake_network.ts";
+import { testEvents } from "./bell.ts";
 
 interface Ground {
   kv: Kv;
@@ -21,7 +21,7 @@ const DEAF = { open() {}, closed() {} } as unknown as Parameters<FakeNetwork["op
 /** Starts runners of lines that are linked and online. */
 export function makeRunners({ kv, runtime, bell, network }: Ground) {
   const files = { onDisk: () => Promise.reject(new Error("no files here")), remove: () => Promise.resolve() };
-  const events = makeEventLog(kv, runtime);
+  const events = testEvents(kv, runtime);
   const recorder = new Recorder({
     kv,
     chats: chatsOn(kv),

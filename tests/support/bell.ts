@@ -1,7 +1,9 @@
 /** The bell on a queue that keeps the time of the test's clock: late as Deno KV's is, and deaf when told. */
 import type { Clock, Runtime } from "../../src/runtime.ts";
+import { type EventLog, makeEventLog } from "../../src/event/event_log.ts";
 import { denoKvBell } from "../../src/store/deno_kv/bell.ts";
 import type { Bell } from "../../src/store/bell.ts";
+import type { Kv } from "../../src/store/kv.ts";
 
 /** As late as Deno KV's queue in memory was measured to be. */
 const MOST_LATE_MS = 150;
@@ -52,4 +54,9 @@ export function testBell(runtime: Pick<Runtime, "clock" | "log" | "random">): Te
     hear: (prefix, wake) => bell.hear(prefix, (topic) => test.deaf || wake(topic)),
   };
   return test;
+}
+
+/** The event log of a process with a bell of its own. */
+export function testEvents(kv: Kv, runtime: Pick<Runtime, "clock" | "log" | "random">): EventLog {
+  return makeEventLog({ kv, bell: testBell(runtime), runtime });
 }

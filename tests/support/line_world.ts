@@ -90,7 +90,8 @@ export class World {
   /** A process on the disk as it is. */
   async boot(): Promise<void> {
     const kv = this.kv = new MemoryKv(this.disk);
-    const events = makeEventLog(kv, this.runtime);
+    this.bell = testBell(this.runtime);
+    const events = makeEventLog({ kv, bell: this.bell, runtime: this.runtime });
     const files = {
       onDisk: (...asked: Parameters<MediaStore["onDisk"]>) => this.onDisk(...asked),
       remove: (fileId: string) => Promise.resolve(void this.removedFiles.push(fileId)),
@@ -104,7 +105,6 @@ export class World {
       events,
       files,
     });
-    this.bell = testBell(this.runtime);
     this.optOuts = new OptOuts({
       kv,
       clock: this.clock,

@@ -10,7 +10,6 @@ import type { Message } from "../../src/message/message.ts";
 import { dequeue } from "../../src/message/queue/place.ts";
 import { messageKeys } from "../../src/message/rows.ts";
 import type { SendCommand } from "../../src/message/send_command.ts";
-import { makeEventLog } from "../../src/event/event_log.ts";
 import { History } from "../../src/message/history/history.ts";
 import { openDenoKv } from "../../src/store/deno_kv/deno_kv.ts";
 import { lineKeys } from "../../src/line/rows.ts";
@@ -18,6 +17,7 @@ import type { Runtime } from "../../src/runtime.ts";
 import { Change, type Key, type Kv } from "../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { type TestRuntime, testRuntime } from "./runtime.ts";
+import { testEvents } from "./bell.ts";
 
 export interface SendWorld<R extends Runtime = TestRuntime> {
   runtime: R;
@@ -47,7 +47,7 @@ export function sendWorld<R extends Runtime>(kv: Kv, runtime: R): SendWorld<R> {
       kv,
       runtime,
       idempotency,
-      events: makeEventLog(kv, runtime),
+      events: testEvents(kv, runtime),
       sessionName: () => Promise.resolve("line"),
       bell: { ring: (topic) => void woken.push(topic) },
     }),

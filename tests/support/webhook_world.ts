@@ -55,12 +55,12 @@ export class WebhookWorld {
   async boot(): Promise<void> {
     const { runtime } = this;
     const kv = this.kv = new MemoryKv(this.disk);
-    const events = this.events = makeEventLog(kv, runtime);
+    const bell = testBell(runtime);
+    const events = this.events = makeEventLog({ kv, bell, runtime });
     const seal = makeSeal(sealKey("a secret of the test"), runtime.random);
     const allow = readAllowList(["127.0.0.0/8"]);
     const safeFetch = makeSafeFetch({ clock: runtime.clock, allow, ...this.#options });
     const target = urlTarget({ safeFetch, runtime });
-    const bell = testBell(runtime);
     const dispatcher = this.dispatcher = new Dispatcher({
       kv,
       events,

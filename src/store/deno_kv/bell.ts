@@ -23,6 +23,8 @@ interface Ring {
   atMs: number;
 }
 
+type Hearers = Set<{ wake: (topic: string) => void }>;
+
 /** Opens a bell for this process. */
 export async function openDenoKvBell(options: { runtime: Pick<Runtime, "clock" | "log"> }): Promise<Bell> {
   return denoKvBell(await Deno.openKv(":memory:"), options);
@@ -31,19 +33,21 @@ export async function openDenoKvBell(options: { runtime: Pick<Runtime, "clock" |
 /** Returns a bell on a queue that nothing else uses. */
 export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "clock" | "log"> }): Bell {
   const { clock, log } = runtime;
-  const hearers = new Set<{ prefix: string; wake: (topic: string) => void }>();
+  /** By prefix: a ring must not ask each of ten thousand webhooks whether it is meant. */
+  const hearers = new Map<string, Hearers>();
   /** When each topic rings next. Any other delivery from the queue or a timer was superseded by an earlier ring. */
   const times = new Map<string, number>();
   /** Cancels the timer of a topic's near ring. */
   const near = new Map<string, () => void>();
 
   function ring(topic: string): void {
-    for (const { prefix, wake } of hearers) {
-      if (!topic.startsWith(prefix)) continue;
-      try {
-        wake(topic);
-      } catch (error) {
-        log.error({ err: error, topic }, "a hearer of the bell failed");
+    for (const { index } of topic.matchAll(/^|(?<=\/)|$/g)) {
+      for (const { wake } of hearers.get(topic.slice(0, index)) ?? []) {
+        try {
+          wake(topic);
+        } catch (error) {
+          log.error({ err: error, topic }, "a hearer of the bell failed");
+        }
       }
     }
   }
@@ -83,9 +87,12 @@ export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "
       wait({ topic, atMs });
     },
     hear(prefix, wake) {
-      const hearer = { prefix, wake };
-      hearers.add(hearer);
-      return () => hearers.delete(hearer);
+      const hearer = { wake };
+      const others: Hearers = hearers.get(prefix) ?? new Set();
+      hearers.set(prefix, others.add(hearer));
+      return () => {
+        if (others.delete(hearer) && others.size === 0) hearers.delete(prefix);
+      };
     },
     async close() {
       if (isClosed) return;

@@ -9,10 +9,10 @@ import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { dataKeys } from "../../../src/data/rows.ts";
 import { accountKeys } from "../../../src/account/rows.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import { Change, key, type Kv, prefix } from "../../../src/store/kv.ts";
 import { migrate, type Migration } from "../../../src/data/migrate.ts";
 import { testRuntime } from "../../support/runtime.ts";
+import { testEvents } from "../../support/bell.ts";
 
 async function withKv(run: (kv: Kv) => Promise<void>): Promise<void> {
   const native = await Deno.openKv(":memory:");
@@ -119,7 +119,7 @@ Deno.test("accounts of version 2 go on in their event order where the shared one
     assert.deepEqual(orders.map(({ value }) => value), [stood, stood + 5, stood]);
     assert.equal((await kv.get(shared)).value, null);
 
-    const log = makeEventLog(kv, runtime);
+    const log = testEvents(kv, runtime);
     const next = new Change();
     const event = { event: "session.qr", sessionId: "ses_1", sessionName: "a", data: { qr: "data:" } } as const;
     const appended = log.append(next, { ...event, accountId: "acc_1" });

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { chatsOn } from "../../support/chats.ts";
-import { testBell } from "../../support/bell.ts";
+import { testBell, testEvents } from "../../support/bell.ts";
 import { erasePeople } from "../../../src/erasure/erase.ts";
 import { Erasures } from "../../../src/erasure/erasures.ts";
 import { erasureKeys } from "../../../src/erasure/rows.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import { mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
 import type { Message } from "../../../src/message/message.ts";
@@ -21,7 +20,7 @@ const LID = "123456789012345@lid";
 
 /** An account that wrote to Ana and Ben, and heard of both: Ana's first message is still on its way. */
 async function aPast({ kv, runtime, accept }: SendWorld) {
-  const events = makeEventLog(kv, runtime);
+  const events = testEvents(kv, runtime);
   const removed: string[] = [];
   const files = { remove: (id: string) => Promise.resolve(void removed.push(id)) };
   const recorder = new Recorder({

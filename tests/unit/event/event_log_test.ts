@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Problem } from "../../../src/errors.ts";
 import { EVENT_NAMES, type EventName, type NewEvent } from "../../../src/event/event.ts";
-import { type EventQuery, makeEventLog } from "../../../src/event/event_log.ts";
+import { type EventQuery } from "../../../src/event/event_log.ts";
 import { plain } from "../../../src/event/plain_json.ts";
 import { envelopeSchema } from "../../../src/event/schema.ts";
 import { sweepEvents, sweepSurplus } from "../../../src/event/sweep.ts";
@@ -10,13 +10,14 @@ import { eventKeys } from "../../../src/event/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { ManualClock, testRuntime } from "../../support/runtime.ts";
+import { testEvents } from "../../support/bell.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
 async function stage() {
   const runtime = testRuntime();
   const kv = await openDenoKv(":memory:", { runtime });
-  const events = makeEventLog(kv, runtime);
+  const events = testEvents(kv, runtime);
   const forgotten: string[] = [];
   return {
     forgotten,
@@ -151,7 +152,7 @@ Deno.test("a reader is told of events that are removed while it asks", async () 
   const seen = await s.log(qr(1));
   await s.log(qr(2));
   const kv = { ...s.kv };
-  const events = makeEventLog(kv, s.runtime);
+  const events = testEvents(kv, s.runtime);
   kv.list = async function* (range, options) {
     kv.list = s.kv.list;
     await sweepEvents(s.kv, s.runtime, { keepMs: -1 });
@@ -415,7 +416,7 @@ Deno.test("an event that is too long keeps the names of the members it keeps", (
 
 Deno.test("reads at the same time are shared, for as many accounts as are remembered", async () => {
   const kv = new MemoryKv();
-  const { following } = makeEventLog(kv, testRuntime());
+  const { following } = testEvents(kv, testRuntime());
   let lists = 0;
   const list = kv.list.bind(kv);
   kv.list = (range, options) => {
@@ -437,7 +438,7 @@ Deno.test("a cursor is any id that an event can have had, after the clock was se
   const last = await s.log(qr(1));
   const later = `evt_${BigInt(last.slice(4)) + 10_000_000_000n}`;
   const now = s.runtime.clock.now();
-  const logAt = (at: number) => makeEventLog(s.kv, { ...s.runtime, clock: new ManualClock(at) });
+  const logAt = (at: number) => testEvents(s.kv, { ...s.runtime, clock: new ManualClock(at) });
   const refused = { code: "validation_failed" };
   await logAt(now - 3_600_000).checkCursor("acc_1", last);
   await assert.rejects(logAt(now - 3_600_000).checkCursor("acc_1", later), refused);

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import type { NewEvent } from "../../../src/event/event.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import { Tails } from "../../../src/event/tail.ts";
 import { Change, type Kv, type Range } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { settle, testRuntime } from "../../support/runtime.ts";
+import { testEvents } from "../../support/bell.ts";
 
 const about = { accountId: "acc_1", sessionId: "ses_1", sessionName: "one" };
 const qr: NewEvent = { ...about, event: "session.qr", data: { qr: "x" } };
@@ -19,7 +19,7 @@ async function flow(waiters: number) {
     ...store,
     list: <T>(range: Range<T>, options?: Parameters<Kv["list"]>[1]) => (reads++, store.list(range, options)),
   };
-  const events = makeEventLog(kv, runtime);
+  const events = testEvents(kv, runtime);
   const tails = new Tails(events, runtime.clock);
   const emitted: (string | null)[][] = Array.from({ length: waiters }, () => []);
   const query = { types: ["session.connected" as const], sessionId: null };
@@ -63,7 +63,7 @@ Deno.test("however many wait at the end of a log, it is read once, and wakes tho
 Deno.test("a wake-up that was lost costs some seconds", async () => {
   const runtime = testRuntime();
   const kv = new MemoryKv();
-  const events = makeEventLog(kv, runtime);
+  const events = testEvents(kv, runtime);
   const heard: (string | null)[] = [];
   const leave = new Tails(events, runtime.clock).subscribe(
     "acc_1",

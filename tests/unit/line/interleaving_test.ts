@@ -8,7 +8,6 @@ import assert from "node:assert/strict";
 import type { Caller } from "../../../src/account/account.ts";
 import { Idempotency } from "../../../src/account/idempotency.ts";
 import { Problem } from "../../../src/errors.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { Amendments } from "../../../src/line/amendments.ts";
 import { keepHeard, laneOf } from "../../../src/line/chats.ts";
@@ -29,7 +28,7 @@ import { Change, type Kv, StoreError } from "../../../src/store/kv.ts";
 import { NetworkRefusal } from "../../../src/whatsapp/connection.ts";
 import type { SendOutcome } from "../../../src/whatsapp/outgoing.ts";
 import { makeRunners } from "../../support/bare_runner.ts";
-import { testBell } from "../../support/bell.ts";
+import { testBell, testEvents } from "../../support/bell.ts";
 import { FakeNetwork } from "../../support/fake_network.ts";
 import { SEAL } from "../../support/line_world.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
@@ -146,7 +145,7 @@ async function run(seed: number): Promise<void> {
     const { kv, memory, runtime } = makeProcess();
     const sessionName = () => Promise.resolve("");
     const files = { remove: () => Promise.resolve() };
-    const events = makeEventLog(kv, runtime);
+    const events = testEvents(kv, runtime);
     const recorder = new Recorder({
       kv,
       chats: chatsOn(kv),

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { chatsOn } from "../../support/chats.ts";
 import type { EventData } from "../../../src/event/event.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { type Key, StoreError } from "../../../src/store/kv.ts";
 import type { CloseReason } from "../../../src/whatsapp/connection.ts";
@@ -9,6 +8,7 @@ import { ACCOUNT, connectedWorld, World } from "../../support/line_world.ts";
 import { isHeld } from "../../support/garbage.ts";
 import { settle } from "../../support/runtime.ts";
 import { until } from "../../support/until.ts";
+import { testEvents } from "../../support/bell.ts";
 
 /** A world with one new line that nobody has linked. */
 async function newWorld(pairingPhone: string | null = null): Promise<World> {
@@ -347,7 +347,7 @@ Deno.test("a deletion fails the whole queue, also if messages at its head are ca
     kv,
     chats: chatsOn(kv),
     runtime,
-    events: makeEventLog(kv, runtime),
+    events: testEvents(kv, runtime),
     sessionName: () => Promise.resolve(""),
     files: { remove: () => Promise.resolve() },
   });

@@ -5,7 +5,6 @@ import { Buffer } from "node:buffer";
 import { encodeWAMessage, proto } from "@whiskeysockets/baileys";
 import { serialize } from "node:v8";
 import type { LoggedEvent } from "../../../src/event/event.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import { sweepSurplus } from "../../../src/event/sweep.ts";
 import { forgetReceived } from "../../../src/line/chat_entries.ts";
 import { Receiver, type ReceiverDeps } from "../../../src/line/receiver.ts";
@@ -18,6 +17,7 @@ import { Journal } from "../../../src/whatsapp/baileys/incoming/journal.ts";
 import { eraseReceived, recall } from "../../../src/whatsapp/baileys/stored_messages.ts";
 import { LONG } from "../../support/long_messages.ts";
 import { testRuntime } from "../../support/runtime.ts";
+import { testEvents } from "../../support/bell.ts";
 
 const LINE = { id: "ses_1", accountId: "acc_1" };
 const FRIEND = "552@s.whatsapp.net";
@@ -36,7 +36,7 @@ async function withLine(
       kv,
       runtime,
       chats: chatsOn(kv),
-      events: makeEventLog(kv, runtime),
+      events: testEvents(kv, runtime),
       media: { take: () => Promise.resolve(null) },
       network: { recall: () => Promise.resolve(null) },
       lookups: { forget: () => {} },
@@ -74,7 +74,7 @@ const KINDS = ["text", "emoji", "escapes", "caption", "quote", "contacts", "pict
 
 Deno.test("a message of any size becomes one event, of each kind that can be long", () =>
   withLine(async (take, kv) => {
-    const events = makeEventLog(kv, testRuntime());
+    const events = testEvents(kv, testRuntime());
     for (const kind of KINDS) {
       for (const bytes of SIZES) await take(`${kind} ${bytes}`, LONG[kind]!(bytes));
     }

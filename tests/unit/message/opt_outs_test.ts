@@ -4,13 +4,12 @@ import assert from "node:assert/strict";
 import { optedOutAmong, OptOuts } from "../../../src/message/opt_outs.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 import { aBulk, aSend, type SendWorld, sendWorld, withSendWorld } from "../../support/send_world.ts";
-import { testBell } from "../../support/bell.ts";
+import { testBell, testEvents } from "../../support/bell.ts";
 
 const NUMBER = "34600000001";
 const OTHER = "34600000002";
@@ -22,7 +21,7 @@ function listOf(
   return new OptOuts({
     kv,
     clock: runtime.clock,
-    events: makeEventLog(kv, runtime),
+    events: testEvents(kv, runtime),
     recorder: { drop: () => Promise.reject(new Error("nothing waits here")) },
     linesOf: () => Promise.resolve([]),
     chats: { addressesOf: () => Promise.resolve([]) },
@@ -91,7 +90,7 @@ Deno.test("sends that are accepted while a number is put on the list: none after
 
 Deno.test("who opts out while a large bulk to them is being accepted ends none of its messages: it is refused as a whole", () =>
   withSendWorld(async ({ kv, runtime, history }) => {
-    const events = makeEventLog(kv, runtime);
+    const events = testEvents(kv, runtime);
     const sessionName = () => Promise.resolve("Support");
     const files = { remove: () => Promise.resolve() };
     const recorder = new Recorder({ kv, chats: chatsOn(kv), runtime, events, sessionName, files });

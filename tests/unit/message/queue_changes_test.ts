@@ -10,11 +10,10 @@ import { expireMessages } from "../../../src/message/queue/across_lines.ts";
 import { Queued } from "../../../src/message/queue_changes.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { ringQueue } from "../../../src/message/queue/place.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { aBulk, aSend, sendWorld, withSendWorld } from "../../support/send_world.ts";
-import { testBell } from "../../support/bell.ts";
+import { testBell, testEvents } from "../../support/bell.ts";
 
 const PAUSES = { delays: { minMs: 60_000, maxMs: 60_000 } };
 
@@ -190,7 +189,7 @@ Deno.test("a message that is put off in the moment it would expire does not", ()
     const { messages: [accepted] } = await accept(aSend({ ttlMs: 60_000 }));
     const { id } = accepted!;
     await runtime.clock.advance(60_000);
-    const events = makeEventLog(kv, runtime);
+    const events = testEvents(kv, runtime);
     const files = { remove: () => Promise.resolve() };
     const recorder = new Recorder({
       kv,

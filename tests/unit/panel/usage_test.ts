@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import { panelKeys } from "../../../src/panel/rows.ts";
 import { makeUsage } from "../../../src/panel/usage.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
+import { testEvents } from "../../support/bell.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 Deno.test("counts of days are kept for a year", async () => {
   const runtime = testRuntime();
   const kv = new MemoryKv();
-  const events = makeEventLog(kv, runtime);
+  const events = testEvents(kv, runtime);
   const usage = makeUsage({ kv, events });
   for (let day = 0; day < 400; day++) {
     const change = new Change();

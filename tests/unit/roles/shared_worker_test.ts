@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { readConfig } from "../../../src/config.ts";
 import { openDataFolder } from "../../../src/data/data_folder.ts";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
 import { withFairWrites } from "../../../src/media/fair_shares.ts";
 import { noMediaStore } from "../../../src/media/store.ts";
@@ -10,7 +9,7 @@ import { makeWorker } from "../../../src/roles/worker.ts";
 import { Change, type Key } from "../../../src/store/kv.ts";
 import { type ChunkedKv, withChunks } from "../../../src/store/layers/chunk.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
-import { testBell } from "../../support/bell.ts";
+import { testBell, testEvents } from "../../support/bell.ts";
 import { FakeNetwork } from "../../support/fake_network.ts";
 import { MemoryDisk, MemoryKv } from "../../support/memory_kv.ts";
 import { ManualClock, settle, testRuntime } from "../../support/runtime.ts";
@@ -78,7 +77,7 @@ async function startWorker(disk: MemoryDisk, { clock, seed }: { clock: ManualClo
 }
 
 async function logEvents(kv: ChunkedKv, runtime: ReturnType<typeof testRuntime>, count: number): Promise<void> {
-  const events = makeEventLog(kv, runtime);
+  const events = testEvents(kv, runtime);
   for (let i = 0; i < count; i++) {
     const change = new Change();
     const data = { qr: `data:${i}` };

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { makeEventLog } from "../../../src/event/event_log.ts";
 import type { Incoming } from "../../../src/whatsapp/incoming.ts";
 import { sweepVerifications } from "../../../src/verification/ends.ts";
 import { verificationKeys } from "../../../src/verification/rows.ts";
@@ -9,6 +8,7 @@ import { accountKeys } from "../../../src/account/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { plainIncoming } from "../../support/incoming.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
+import { testEvents } from "../../support/bell.ts";
 
 const NUMBER = "34600000009";
 const TTL_MS = 600_000;
@@ -42,7 +42,7 @@ async function told(world: World): Promise<unknown[]> {
 
 async function sweep(world: World, now = world.clock.now()): Promise<number> {
   const { kv, runtime } = world;
-  const deps = { kv, events: makeEventLog(kv, runtime), sessionName: () => Promise.resolve("line ses_1") };
+  const deps = { kv, events: testEvents(kv, runtime), sessionName: () => Promise.resolve("line ses_1") };
   return await sweepVerifications(deps, now, new AbortController().signal);
 }
 

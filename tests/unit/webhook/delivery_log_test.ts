@@ -1,7 +1,7 @@
 /** Long delivery logs against the limits of the real engine. */
 import assert from "node:assert/strict";
 import type { LoggedEvent } from "../../../src/event/event.ts";
-import { makeEventLog, orderOf } from "../../../src/event/event_log.ts";
+import { orderOf } from "../../../src/event/event_log.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
@@ -11,6 +11,7 @@ import { deliveryId, type WebhookRow } from "../../../src/webhook/webhook.ts";
 import { testRuntime } from "../../support/runtime.ts";
 import { ACCOUNT, textEvent } from "../../support/webhook_world.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
+import { testEvents } from "../../support/bell.ts";
 
 const EVENTS = 250;
 const WEBHOOK: WebhookRow = {
@@ -33,7 +34,7 @@ async function withTriedLog(play: (kv: Kv, events: LoggedEvent[]) => Promise<voi
   await using temp = await tempFolder();
   const runtime = testRuntime();
   const kv = await openDenoKv(`${temp.path}/kv.sqlite3`, { runtime });
-  const log = makeEventLog(kv, runtime);
+  const log = testEvents(kv, runtime);
   for (let i = 0; i < EVENTS; i++) {
     const change = new Change();
     log.append(change, textEvent(i));

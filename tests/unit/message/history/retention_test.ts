@@ -1,6 +1,5 @@
 /** How long messages are kept: what goes, what stays, and that pages and totals are right throughout. */
 import assert from "node:assert/strict";
-import { makeEventLog } from "../../../../src/event/event_log.ts";
 import { countEnd, finishBulks } from "../../../../src/message/bulk.ts";
 import { moveStatus } from "../../../../src/message/history/status_index.ts";
 import { removeHistory, sweepHistory } from "../../../../src/message/history/retention.ts";
@@ -8,6 +7,7 @@ import type { Message, MessageStatus } from "../../../../src/message/message.ts"
 import { messageKeys } from "../../../../src/message/rows.ts";
 import { Change, type Key } from "../../../../src/store/kv.ts";
 import { aBulk, aSend, keysUnder, type SendWorld, withSendWorld } from "../../../support/send_world.ts";
+import { testEvents } from "../../../support/bell.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const ACCOUNT = "acc_1";
@@ -24,7 +24,7 @@ async function end(world: SendWorld, some: readonly Message[], statusOf: (messag
 }
 
 async function reportBulks({ kv, runtime }: SendWorld): Promise<number> {
-  const events = makeEventLog(kv, runtime);
+  const events = testEvents(kv, runtime);
   return await finishBulks({ kv, events, sessionName: () => Promise.resolve("line") });
 }
 
@@ -117,7 +117,7 @@ Deno.test("a bulk stays until its end is reported, and then leaves nothing", () 
     await world.runtime.clock.advance(10 * DAY_MS);
     assert.equal(await swept(world, DAY_MS), 100);
     assert.equal(await reportBulks(world), 1);
-    const [finished] = await makeEventLog(world.kv, world.runtime).following(ACCOUNT, null);
+    const [finished] = await testEvents(world.kv, world.runtime).following(ACCOUNT, null);
     assert.deepEqual(finished?.data, { bulkId, total: 100, sent: 100, failed: 0 });
     assert.equal(await swept(world, DAY_MS), 2);
     for (const family of ["bulk", "bulk_of_account", "bulk_count", "open_bulk"]) {
