@@ -63,6 +63,14 @@ Deno.test("what the panel translates of the gateway's words the gateway says, in
   assert.deepEqual(said.filter((sentence) => !isSaid(sentence)), []);
 });
 
+Deno.test("a text of the gateway is held against its own sentence before a more general one", async () => {
+  const { said } = await served("es");
+  const literal = (part: string) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const patterns = said.map((sentence) => new RegExp(`^${sentence.split(/\{\w+\}/).map(literal).join(".+")}$`));
+  const taken = (text: string) => said[patterns.findIndex((pattern) => pattern.test(text))];
+  for (const sentence of said) assert.equal(taken(sentence.replaceAll(/\{\w+\}/g, "7")), sentence);
+});
+
 Deno.test("the document names all that its page loads: nobody waits for one round trip after another", async () => {
   const app = new Hono<ApiEnv>();
   let reader: Parameters<typeof addPages>[1] = () => Promise.resolve({ accountId: "acc_1" });
