@@ -2,7 +2,7 @@
  * The port to storage: an ordered map of keys to structured-clonable values with atomic, checked commits.
  *
  * Contract, kept by every engine and proved by `tests/contract/kv_test.ts`:
- * - Keys sort part by part: bytes < strings < bigints < numbers < booleans (Deno KV's order). A key is at most 2 KiB.
+ * - Keys sort part by part: strings < numbers (Deno KV's order). A key is at most 2 KiB.
  * - A value may have any size: engines split values above their own limit, atomically with the rest of the commit.
  * - A commit is durable when its promise resolves to a version, which every row that it set then has. It resolves to
  *   null, with nothing written, when a check failed. It rejects with `StoreError` when the engine failed; only for
@@ -18,7 +18,7 @@
  */
 import { retry, type RetryOptions } from "../base/retry.ts";
 
-export type KeyPart = Uint8Array | string | number | bigint | boolean;
+export type KeyPart = string | number;
 export type Key = readonly KeyPart[];
 
 declare const valueType: unique symbol;
@@ -38,13 +38,8 @@ export function prefix<T>(...parts: Key): PrefixOf<T> {
 /** Returns a string unique to the key, for use in maps and sets. */
 export function nameOfKey(key: Key): string {
   let name = "";
-  for (const part of key) name += nameOfPart(part);
+  for (const part of key) name += typeof part === "string" ? `s${part.length}:${part}` : `n${part};`;
   return name;
-}
-
-function nameOfPart(part: KeyPart): string {
-  if (typeof part === "string") return `s${part.length}:${part}`;
-  return part instanceof Uint8Array ? `b${part.join(",")};` : `${typeof part}${part};`;
 }
 
 /** What is stored at a key: the value and its version, or two nulls. */

@@ -2,7 +2,7 @@
  * Limits of one commit, and fast upper bounds of the space that keys and values take in the engine. Callers keep to
  * `COMMIT_LIMITS`; an engine with higher limits tells the layers above it.
  */
-import { Change, type CommitOptions, type Key, type KeyPart, type Kv, type Mutation } from "./kv.ts";
+import { Change, type CommitOptions, type Key, type Kv, type Mutation } from "./kv.ts";
 
 export interface CommitLoad {
   checks: number;
@@ -99,26 +99,11 @@ function sumOf(a: CommitLoad, b: CommitLoad): CommitLoad {
 /** Values nested deeper are measured by serialising them. */
 const DEEPEST = 64;
 
-/** Returns the bytes of the encoded key: a type byte and a terminator per part, with zero bytes escaped. */
+/** Returns the bytes of the encoded key: a type byte per part, and a terminator per text. */
 function keySize(key: Key): number {
   let size = 0;
-  for (const part of key) size += partSize(part);
+  for (const part of key) size += typeof part === "string" ? 2 + textSize(part) : 9;
   return size;
-}
-
-function partSize(part: KeyPart): number {
-  switch (typeof part) {
-    case "string":
-      return 2 + textSize(part);
-    case "number":
-      return 9;
-    case "bigint":
-      return 4 + bigintSize(part);
-    case "boolean":
-      return 1;
-    default:
-      return 2 + part.length + part.filter((byte) => byte === 0).length;
-  }
 }
 
 /** Size as UTF-8, with an escape byte for each zero. */
@@ -134,8 +119,6 @@ function textSize(text: string): number {
   return size;
 }
 
-const bigintSize = (value: bigint) => value.toString(16).length / 2 + 2;
-
 /**
  * Returns an upper bound of the value's serialised size in bytes. Infinity if only the serialiser can tell: for very
  * deep values, and for views of a larger buffer (the engine would store the whole buffer, pooled secrets included).
@@ -147,7 +130,7 @@ export function sizeBound(value: unknown, depth = 0): number {
     case "number":
       return 10;
     case "bigint":
-      return 8 + bigintSize(value);
+      return 10 + value.toString(16).length / 2;
     case "object":
       return value === null ? 1 : depth > DEEPEST ? Infinity : objectBound(value, depth + 1);
     default:

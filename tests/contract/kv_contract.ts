@@ -64,19 +64,13 @@ export function kvContract(engine: Engine): void {
 
   test("keys sort part by part, in the order of Deno KV", async ({ a, b }) => {
     const sorted: Key[] = [
-      ["k", new Uint8Array([0])],
-      ["k", new Uint8Array([1, 2])],
       ["k", ""],
       ["k", "a"],
       ["k", "a", 1],
       ["k", "ab"],
-      ["k", -1n],
-      ["k", 2n],
       ["k", -1.5],
       ["k", 2],
       ["k", 10],
-      ["k", false],
-      ["k", true],
     ];
     const change = new Change();
     for (const key of sorted.toReversed()) change.set(key, "x");

@@ -131,16 +131,12 @@ export class MemoryKv implements Kv {
   }
 }
 
-function idOf(key: Key): string {
-  return JSON.stringify(key, (_, part) => typeof part === "bigint" ? `${part}n` : part);
-}
+const idOf = (key: Key) => JSON.stringify(key);
 
-/** Bytes, strings, bigints, numbers, booleans: the order of the native engine. */
-const RANK: Readonly<Record<string, number>> = { object: 0, string: 1, bigint: 2, number: 3, boolean: 4 };
-
+/** Strings before numbers: the order of the native engine. */
 function compareParts(a: KeyPart, b: KeyPart): number {
-  const rank = RANK[typeof a]! - RANK[typeof b]!;
-  return rank !== 0 ? rank : a < b ? -1 : a > b ? 1 : 0;
+  if (typeof a !== typeof b) return typeof a === "string" ? -1 : 1;
+  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function compareKeys(a: Key, b: Key): number {

@@ -224,11 +224,8 @@ function hashOf(key: Key): number {
   for (const part of key) {
     if (typeof part === "string") {
       for (let i = 0; i < part.length; i++) hash = Math.imul(hash ^ part.charCodeAt(i), FNV_PRIME);
-    } else if (part instanceof Uint8Array) {
-      for (const byte of part) hash = Math.imul(hash ^ byte, FNV_PRIME);
     } else {
-      const number = Number(part);
-      hash = Math.imul(Math.imul(hash ^ number, FNV_PRIME) ^ (number / 2 ** 32), FNV_PRIME);
+      hash = Math.imul(Math.imul(hash ^ part, FNV_PRIME) ^ (part / 2 ** 32), FNV_PRIME);
     }
     hash = Math.imul(hash ^ 0x100, FNV_PRIME);
   }
