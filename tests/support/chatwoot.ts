@@ -4,6 +4,7 @@
  * webhooks at once, in no order, and marks a message as failed whose webhook was not taken. Its data outlive its server.
  */
 import { createHmac, randomBytes } from "node:crypto";
+import { freePort } from "./free_port.ts";
 
 // deno-lint-ignore no-explicit-any -- JSON as it goes over the wire
 type Json = any;
@@ -63,7 +64,7 @@ export class ChatwootDouble {
   readonly #inboxes: Json[] = [];
   #posts = 0;
   #ids = 100;
-  #port = 0;
+  readonly #port = freePort();
   #server: Deno.HttpServer<Deno.NetAddr> | null = null;
   #ending = new AbortController();
 
@@ -82,7 +83,6 @@ export class ChatwootDouble {
     this.#ending = new AbortController();
     const options = { hostname: "127.0.0.1", port: this.#port, signal: this.#ending.signal, onListen: () => {} };
     this.#server = Deno.serve(options, (request) => this.#answer(request));
-    this.#port = this.#server.addr.port;
   }
 
   /** Ends it with what it is doing; its data stay. */
