@@ -3,11 +3,12 @@
  * the rate of their plan. No request of the customer may be refused, and an idle tab costs next to nothing.
  * Needs Debian's Chromium. Everything is on this machine. Exits 0 when no answer was 429, else 1.
  */
-import { chromium, type Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import { asOperator, panelOf } from "../../tests/support/panel_pages.ts";
 import { openStage } from "../../tests/support/stage.ts";
 import { parsed, scriptCommand, whole } from "../command.ts";
+import { launchChromium } from "./chromium.ts";
 import { processorMs } from "../proc.ts";
 
 const command = scriptCommand("open_tabs", "Measures what open tabs of the panel cost an account's customers")
@@ -32,7 +33,7 @@ const SENT_A_MINUTE = 590;
 const wait = (seconds: number) => sleep(systemClock, seconds * 1000);
 const plan = { sessions: lines, requestsPerMinute: RATE, delayMinMs: 0, delayMaxMs: 0 };
 const stage = await openStage({ plan, env: { PALOMA_LOG_LEVEL: "warn" } });
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+const browser = await launchChromium();
 let refused = 0;
 const waiting: string[] = [];
 

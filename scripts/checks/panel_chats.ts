@@ -3,13 +3,13 @@
  * chat, and of the rest of it, scrolled back to its first message. Everything is on this machine; times want a quiet one.
  */
 import assert from "node:assert/strict";
-import { chromium } from "playwright-core";
 import { systemClock } from "../../src/runtime.ts";
 import { faultsOf } from "../../tests/support/axe.ts";
 import { fillChats, THE_LONG_ONE } from "../../tests/support/filled_chats.ts";
 import { accountPage, asOperator } from "../../tests/support/panel_pages.ts";
 import { openStage, withStage } from "../../tests/support/stage.ts";
 import { parsed, scriptCommand, whole } from "../command.ts";
+import { launchChromium } from "./chromium.ts";
 
 const command = scriptCommand(
   "panel_chats",
@@ -25,7 +25,7 @@ const LINE = "4915100000012";
 const WATCH = `new MutationObserver(() => {
   if (document.querySelector(".chat nav li a")) globalThis.rowsAt ??= Date.now();
 }).observe(document, { childList: true, subtree: true });`;
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+const browser = await launchChromium();
 try {
   await withStage(() => openStage({ env: { PALOMA_LOG_LEVEL: "warn" } }), async (stage) => {
     const { sessionId } = await stage.linkLine(LINE);

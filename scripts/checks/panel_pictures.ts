@@ -3,12 +3,13 @@
  * long a page takes until its first rows on a slow line. Needs Debian's Chromium. Everything is on this machine.
  */
 import { join } from "node:path";
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { systemClock } from "../../src/runtime.ts";
 import { furnish, open } from "../../tests/support/furnished_panel.ts";
 import { accountPage, asOperator, panelOf } from "../../tests/support/panel_pages.ts";
 import { openStage, type Stage } from "../../tests/support/stage.ts";
 import { parsed, scriptCommand } from "../command.ts";
+import { launchChromium } from "./chromium.ts";
 
 const command = scriptCommand("panel_pictures", "Takes pictures of every page of the panel")
   .argument("<folder>", "where the pictures go: LANGUAGE-THEME-WIDTH/NUMBER-PAGE.png")
@@ -129,7 +130,7 @@ async function firstRow(page: Page, url: string, first: string) {
 }
 
 const stage = await openStage({ env: { PALOMA_LOG_LEVEL: "warn" } });
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+const browser = await launchChromium();
 try {
   const pages = await furnish(stage);
   const context = await browser.newContext();

@@ -1,5 +1,4 @@
 /** How verifications end: by the message that holds the code, or by time. Each ends once, with its event. */
-import { isSameNumber } from "../base/number_forms.ts";
 import type { EventBody } from "../event/event.ts";
 import type { EventLog } from "../event/event_log.ts";
 import { isOfMany } from "../message/message.ts";
@@ -41,7 +40,7 @@ export async function verifiedBy(
   const failed = (reason: string): End => ({ status: "failed", reason, from });
   const end: End = isOver(row.value, now)
     ? { status: "expired", reason: EXPIRED, from: null }
-    : asked === null || (number !== null && isSameNumber(asked, number))
+    : asked === null || (number !== null && withoutPrefix(asked) === withoutPrefix(number))
     ? { status: "passed", reason: null, from }
     : failed(number === null ? "number_hidden" : "other_number");
   return ended(change, row, { end, now });
@@ -123,4 +122,15 @@ export async function eraseVerifications(
 /** Returns the keys of the rows by which a verification is found, besides its own. */
 export function keysBeside({ id, sessionId, code, expiresAt }: Verification): Key[] {
   return [verificationKeys.code(sessionId, code), verificationKeys.due(expiresAt, id)];
+}
+
+/** A mobile prefix that people write and the network does not, or the other way round: Mexico, Argentina, Brazil. */
+const MOBILE_PREFIXES: readonly (readonly [RegExp, string])[] = [
+  [/^521(\d{10})$/, "52$1"],
+  [/^549(\d{10})$/, "54$1"],
+  [/^(55\d{2})9(\d{8})$/, "$1$2"],
+];
+
+function withoutPrefix(digits: string): string {
+  return MOBILE_PREFIXES.reduce((number, [form, plain]) => number.replace(form, plain), digits);
 }

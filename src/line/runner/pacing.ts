@@ -121,8 +121,8 @@ export function newChatsOf(plan: Plan, pacing: Pacing | null, now: number): NewC
     plan.warmUp ? rampAt(pacing?.firstDepartureAt ?? now, now) : Infinity,
   );
   if (limit === Infinity) return null;
-  const { day, endsAt } = dayAt(plan.hours?.timeZone ?? "UTC", now);
-  return { used: pacing?.newChats?.day === day ? pacing.newChats.started : 0, limit, resetsAt: endsAt };
+  const { started, endsAt } = todayOf(plan, pacing, now);
+  return { used: started, limit, resetsAt: endsAt };
 }
 
 /** Returns what the line's pacing counts once the message has departed. `startsChat`: to a chat that counts as new. */
@@ -134,8 +134,14 @@ export function countsOf(
   // A retry does not count: it would use up the turn that belongs to the oldest message (`next_up.ts`).
   const counts = { departures: departures + (departing === messageId ? 0 : 1), firstDepartureAt };
   if (!startsChat) return newChats ? { ...counts, newChats } : counts;
-  const { day } = dayAt(plan.hours?.timeZone ?? "UTC", now);
-  return { ...counts, newChats: { day, started: (newChats?.day === day ? newChats.started : 0) + 1 } };
+  const { day, started } = todayOf(plan, before, now);
+  return { ...counts, newChats: { day, started: started + 1 } };
+}
+
+/** Returns the plan's day, when it ends, and the new chats started on it. */
+function todayOf({ hours }: Plan, pacing: Pacing | null, now: number) {
+  const today = dayAt(hours?.timeZone ?? "UTC", now);
+  return { ...today, started: pacing?.newChats?.day === today.day ? pacing.newChats.started : 0 };
 }
 
 function rampAt(firstDepartureAt: number, now: number): number {

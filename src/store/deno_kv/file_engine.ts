@@ -1,13 +1,21 @@
 /** The file engine of Deno KV, which is SQLite. */
 import { DatabaseSync } from "node:sqlite";
-import { unlessMissing } from "../../base/files.ts";
+import { existsSync } from "node:fs";
+import { exists, giveToOwner, unlessMissing } from "../../base/files.ts";
 import { type Clock, sleep } from "../../runtime.ts";
 import type { FileEngine, FileLock, FileWatch } from "../file_engine.ts";
 import { Change, StoreError } from "../kv.ts";
 import { storeKeys } from "../layers/rows.ts";
 import { createArchive, openArchive } from "./archive.ts";
 import { openDenoKv, storeError } from "./deno_kv.ts";
-import { isLogMissing, LOG, MARK, mark, unmark } from "./open_mark.ts";
+
+const LOG = "-wal";
+/**
+ * A mark beside a store's file as long as anybody has it open. SQLite removes its log when the last one closes, so a
+ * mark without a log says that the log was taken away after a kill, with what was committed last: the file alone looks
+ * like a whole, older store.
+ */
+const MARK = "-open";
 
 export const denoKvFiles: FileEngine = {
   async open(path, options) {
@@ -37,6 +45,27 @@ export const denoKvFiles: FileEngine = {
   openArchive,
   storeError,
 };
+
+/** Resolves to whether the store's log is missing. Asked before the file is opened, which begins another log. */
+async function isLogMissing(path: string): Promise<boolean> {
+  return await exists(path + MARK) && await exists(path) && !await exists(path + LOG);
+}
+
+/** Marks the store as open. Without the mark, on a full disk, a missing log would not be noticed. */
+async function mark(path: string): Promise<void> {
+  try {
+    (await Deno.open(path + MARK, { create: true, write: true, mode: 0o600 })).close();
+    await giveToOwner(path + MARK);
+  } catch {
+    // As said.
+  }
+}
+
+/** Removes the mark if this close was the last one. */
+function unmark(path: string): void {
+  if (existsSync(path + LOG) || !existsSync(path + MARK)) return;
+  Deno.removeSync(path + MARK);
+}
 
 /** Locks held by this process. They must stay reachable: a garbage-collected database releases its lock. */
 const held = new Set<DatabaseSync>();
