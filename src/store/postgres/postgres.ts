@@ -27,7 +27,7 @@ import { deserialise } from "../layers/row_format.ts";
 import { isOwnRow } from "../layers/rows.ts";
 import { shareReads } from "../layers/shared_reads.ts";
 import { assertFits, type CommitLoad } from "../limits.ts";
-import { ArrayParameter, commitParameters } from "./parameters.ts";
+import { commitParameters } from "./parameters.ts";
 import { makeConnections } from "./connections.ts";
 import { prepareSchema } from "./schema.ts";
 import { guarded, isRace, storeError } from "./store_error.ts";
@@ -92,9 +92,7 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
   async function getMany<T>(keys: readonly KeyOf<T>[]): Promise<Slot<T>[]> {
     if (keys.length === 0) return [];
     const names = keys.map((key) => keyBytes(key));
-    const wanted = new ArrayParameter("bytea");
-    for (const name of names) wanted.add(name);
-    const found = await select(`select ${COLUMNS} from paloma.row where key = any($1)`, [wanted.bytes()]);
+    const found = await select(`select ${COLUMNS} from paloma.row where key = any($1)`, [names]);
     const rows = new Map(found.map((row) => [nameOf(row.key), row]));
     return keys.map((key, i) => slotOf<T>(key, rows.get(nameOf(names[i]!))));
   }
@@ -149,7 +147,7 @@ function postgresKv(connections: ReturnType<typeof makeConnections>, { runtime }
     const values = commitParameters(changes);
     for (let race = 1;; race++) {
       try {
-        const [answer] = await connections.query<Answer>(COMMIT, values);
+        const [answer] = await connections.query<Answer>(COMMIT, [...values]);
         const failed = new Set(answer!.failed);
         return changes.map((_, i) => failed.has(i) ? null : answer!.version);
       } catch (error) {
