@@ -146,7 +146,7 @@ export class AcceptCommit {
     if (this.staged === null) enqueue(this.#change, this.#messages);
     // The same row may have been read twice.
     const proposals = this.#messages.filter(isProposed);
-    await this.#announce(proposals);
+    if (proposals.length > 0) await this.#announce(proposals);
     const preconditions = Map.groupBy(this.#preconditions, (row) => `${row.version} ${nameOfKey(row.key)}`);
     for (const [row] of preconditions.values()) this.#change.check(row!);
     const version = await this.#options.kv.commit(this.#change.check(this.#slot).set(key, ledger));
