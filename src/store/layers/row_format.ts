@@ -95,7 +95,9 @@ export function serialise(value: unknown): Uint8Array<ArrayBuffer> {
 /** Returns the value that was serialised. Throws StoreError if a newer build has written it. */
 export function deserialise(bytes: Uint8Array): unknown {
   if (bytes[0] === BYTES) return new Uint8Array(bytes.subarray(1));
-  if (bytes[0] === WIDE) return JSON.parse(Buffer.from(bytes.subarray(1)).toString("utf16le"));
+  if (bytes[0] === WIDE) {
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset + 1, bytes.length - 1).toString("utf16le"));
+  }
   if (bytes[0] !== V8) return JSON.parse(new TextDecoder().decode(bytes));
   try {
     // A copy, because Deno 2.6 reads byte arrays inside a view from the wrong offset.

@@ -11,6 +11,7 @@ import { atMost } from "../../../base/at_most.ts";
 import { FairSemaphore } from "../../../base/fair_semaphore.ts";
 import { withoutDevice } from "../../person.ts";
 import { StoreError } from "../../../store/kv.ts";
+import { LONGEST_CIPHERTEXT } from "./journal.ts";
 import { childrenOf, isMistaken, LONGEST_ID } from "../stanza.ts";
 
 /** Plaintexts that may wait for the library. */
@@ -72,7 +73,8 @@ export function makeDecryptedAhead({ lidMapping, decrypt }: AheadDeps) {
       const [part, another] = parts;
       if (part === undefined) return;
       const { type, ciphertext } = part;
-      if (another || (type !== "msg" && type !== "pkmsg") || !isPlain(stanza) || left.has(chat)) {
+      const isTooLong = ciphertext.length > LONGEST_CIPHERTEXT;
+      if (another || isTooLong || (type !== "msg" && type !== "pkmsg") || !isPlain(stanza) || left.has(chat)) {
         for (const { ciphertext } of parts) leave(chat, ciphertext);
         return;
       }

@@ -22,7 +22,14 @@ import type { AuthState } from "../auth_state.ts";
 import { boundNames, isolate, makeAlone } from "../repairs/isolation.ts";
 import { bounded, MOST_READS, unlessTooMany } from "./bounded.ts";
 import { type DecryptedAhead, makeDecryptedAhead } from "./decrypted_ahead.ts";
-import { type Journal, type JournalEntry, NOTHING, type StanzaPart, type UndecryptedEntry } from "./journal.ts";
+import {
+  type Journal,
+  type JournalEntry,
+  LONGEST_CIPHERTEXT,
+  NOTHING,
+  type StanzaPart,
+  type UndecryptedEntry,
+} from "./journal.ts";
 
 interface DecryptionDeps {
   journal: Journal;
@@ -62,8 +69,14 @@ export class Decryption {
     const stanza = [attrs.from, attrs.participant ?? "", attrs.id].join("|");
     for (const { tag, content: ciphertext } of content) {
       if (tag !== "enc" || !(ciphertext instanceof Uint8Array)) continue;
-      const digest = createHash("sha256").update(ciphertext).digest("base64url").slice(0, 16);
-      this.#parts.set(ciphertext, { part: `${stanza}|${digest}`, stanza, attrs: { ...attrs } });
+      const hashed = createHash("sha256").update(ciphertext.subarray(0, LONGEST_CIPHERTEXT));
+      const part = `${stanza}|${hashed.digest("base64url").slice(0, 16)}`;
+      this.#parts.set(ciphertext, {
+        part,
+        stanza,
+        attrs: { ...attrs },
+        ...(isTooLong(ciphertext) && { isTooLong: true }),
+      });
     }
     this.#ahead?.begin(message);
     if (!isUnreadable(content)) return;
@@ -148,8 +161,10 @@ export class Decryption {
   async #decryptAndKeep(ciphertext: Uint8Array, transaction: Transaction, opening: Opening): Promise<Uint8Array> {
     const { journal } = this.#deps;
     const part = this.#parts.get(ciphertext);
-    if (!part) return await transaction(opening.decrypt);
+    if (!part) return isTooLong(ciphertext) ? NOTHING : await transaction(opening.decrypt);
     try {
+      const again = part.isTooLong && await journal.recall(part);
+      if (again) return again;
       return await this.#open(part, transaction, opening);
     } catch (error) {
       try {
@@ -165,12 +180,15 @@ export class Decryption {
     }
   }
 
-  /** Decrypts and writes the plaintext to the journal in one transaction. */
+  /**
+   * Decrypts and writes the plaintext to the journal in one transaction. What is too long is not decrypted, which would
+   * hold the thread: Signal derives its key when the next message comes, and keeps it.
+   */
   async #open(part: StanzaPart, transaction: Transaction, { store, decrypt, learn }: Opening): Promise<Uint8Array> {
     const { journal } = this.#deps;
     let entry: JournalEntry | undefined;
     await transaction(async () => {
-      const plaintext = await decrypt();
+      const plaintext = part.isTooLong ? NOTHING : await decrypt();
       await learn?.(plaintext, part.attrs);
       entry = journal.entryOf(part, plaintext);
       await journal.keep(entry, store);
@@ -189,6 +207,8 @@ export class Decryption {
     }
   }
 }
+
+const isTooLong = (ciphertext: Uint8Array) => ciphertext.length > LONGEST_CIPHERTEXT;
 
 /**
  * Returns what the library gets to read. Not what has too many members for it, nor what the owner's phone resends: the

@@ -23,6 +23,8 @@ export interface StanzaPart {
   /** The same for each delivery of the stanza and for the sender's second attempt. */
   stanza: string;
   attrs: Record<string, string>;
+  /** Longer than any app's, and not read: the plaintext is `NOTHING`. */
+  isTooLong?: true;
 }
 
 /** A decrypted part of a message stanza that has not been handed over. */
@@ -31,8 +33,6 @@ export interface JournalEntry extends StanzaPart {
   sequence: number;
   /** The decrypted bytes: an encoded message with its padding. */
   plaintext: Uint8Array;
-  /** In which case the plaintext is `NOTHING`. */
-  isTooLong?: true;
   /** How often it was begun to hand it over, as far as that was counted. */
   attempts?: number;
 }
@@ -68,6 +68,8 @@ export const NOTHING = Uint8Array.of(1);
 
 /** No app's message has more than a megabyte. A frame holds 16 MB, which would take a second to write. */
 const LONGEST = 1.25 * 1024 * 1024;
+/** With what Signal adds: a header, and before the first answer the sender's keys. */
+export const LONGEST_CIPHERTEXT = LONGEST + 1024;
 
 /** The library types only its own rows, but its transaction carries any. */
 function rowsOf({ plaintext, ...entry }: JournalEntry): KeyData {

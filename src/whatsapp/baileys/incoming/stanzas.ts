@@ -14,6 +14,7 @@
  * - `<success>` logs in a linked line. Before that, the library would take the line for connected without a number.
  */
 import type { EventEmitter } from "node:events";
+import { setImmediate } from "node:timers/promises";
 import {
   type AuthenticationCreds,
   type BinaryNode,
@@ -199,6 +200,9 @@ function ackOf({ tag, attrs }: BinaryNode, me: string | undefined): BinaryNode {
   };
 }
 
+/** Some milliseconds to decrypt. */
+const LONG_FRAME = 512 * 1024;
+
 /**
  * Keeps incoming frames in order, so that a chat keeps its order (promise 4). Puts a queue before the library's
  * listener for received data, which must be the only one at that time. The library inflates a deflated frame in the
@@ -213,7 +217,13 @@ export function serializeFrames(
   const [receive] = ws.listeners("message");
   ws.off("message", receive!);
   const queue = new PQueue({ concurrency: 1 });
-  ws.on("message", (data: Uint8Array) => void queue.add(() => run(async () => await receive!(data))).catch(failed));
+  ws.on("message", (data: Uint8Array) => {
+    const read = async () => {
+      if (data.length > LONG_FRAME) await setImmediate();
+      await run(async () => await receive!(data));
+    };
+    void queue.add(read).catch(failed);
+  });
 }
 
 /** Corrects what the library would take wrongly in a message. Must be called before the library sees it. */

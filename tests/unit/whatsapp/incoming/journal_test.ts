@@ -473,3 +473,25 @@ Deno.test("the library reads nothing of what the owner's phone resends, or of wh
     const kept = proto.Message.decode(unpadRandomMax16(decrypted[0]!.plaintext));
     assert.equal(kept.protocolMessage?.peerDataOperationRequestResponseMessage?.peerDataOperationResult?.length, 1);
   }));
+
+Deno.test("what is longer than any app sends is not decrypted: it is kept once, and the next message is read", () =>
+  withLine(async (kv, send) => {
+    const { receive, decrypted, repository } = await boot(kv);
+    const longest = "x".repeat(1.24 * 1024 ** 2);
+    assert.equal(await receive(await send(longest)), longest);
+    const long = await send("x".repeat(1.26 * 1024 ** 2));
+    assert.equal(await receive(long), "");
+    const commit = kv.commits.filter(writesJournal).at(-1)!;
+    assert.ok(!commit.mutations.some(({ key }) => key.includes("session")), "no step of the ratchet");
+    assert.equal(await receive(again(long)), "");
+    assert.equal(await receive(await send("after it")), "after it");
+    assert.deepEqual(decrypted.map(({ attrs, isTooLong = false }) => [attrs.id, isTooLong]), [
+      ["M1", false],
+      ["M2", true],
+      ["M3", false],
+    ]);
+    const unkept = await send("x".repeat(1.26 * 1024 ** 2));
+    const [{ attrs, content }] = unkept.content as [BinaryNode];
+    const status = { jid: FRIEND, type: attrs.type as "msg", ciphertext: content as Uint8Array };
+    assert.deepEqual(await repository.decryptMessage(status), Uint8Array.of(1), "nor where nothing is kept");
+  }));

@@ -96,6 +96,20 @@ Deno.test("a deflated frame is not overtaken by the plain one behind it", async 
   assert.deepEqual(read, ["deflated", "plain"]);
 });
 
+Deno.test("long frames that came together have a turn of the loop each", async () => {
+  const ws = new EventEmitter();
+  const seen: string[] = [];
+  ws.on("message", () => void seen.push("frame"));
+  serializeFrames(ws, (work) => work(), (error) => assert.fail(String(error)));
+  for (let i = 0; i < 3; i++) ws.emit("message", new Uint8Array(1024 ** 2));
+  for (let turn = 0; turn < 10; turn++) {
+    await new Promise(setImmediate);
+    seen.push("turn");
+  }
+  const turns = seen.join(" ").split("frame").slice(1, -1);
+  assert.ok(turns.length === 2 && turns.every((between) => between.includes("turn")), seen.join(" "));
+});
+
 Deno.test("what cannot be read is reported, and the frame behind it is read", async () => {
   const { ws, read, frame } = await reader();
   const failures: unknown[] = [];
