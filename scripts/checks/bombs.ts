@@ -8,11 +8,12 @@
 import { Buffer } from "node:buffer";
 import { createServer } from "node:http";
 import { constants, deflateRawSync } from "node:zlib";
-import { proto } from "@whiskeysockets/baileys";
+import { type BinaryNode, encodeBinaryNode, proto } from "@whiskeysockets/baileys";
 import { openData } from "../../src/engines.ts";
 import { listenOn } from "../../src/base/listening.ts";
 import { httpClient, linkByQr } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
+import { element } from "../../src/sandbox/world/stanza.ts";
 import { sendFile } from "../../src/sandbox/phone/attachment.ts";
 import { palomaArguments, type RunningGateway, startProgram } from "../../tests/support/gateway_process.ts";
 import { type LinkedLine, openStageWith, type Stage } from "../../tests/support/stage.ts";
@@ -24,6 +25,7 @@ import { percentile } from "../bench/measure.ts";
 import type { GatewayLoad } from "../bench/watch_load.ts";
 
 const [LINE, ANA, ONE, OTHER] = ["4915560000041", "4917560000041", "4915560000042", "4915560000043"] as const;
+const ANA_JID = `${ANA}@s.whatsapp.net`;
 const MOST_HELD_MS = 100;
 const MOST_GROWN_MB = 150;
 const MOST_SLOWER = 2;
@@ -104,6 +106,37 @@ const BOMBS: Record<string, (times: number, world: World) => Promise<{ bytes: nu
         bytes: mentionedJid.length * 2,
         explode: () => network.phone(ANA)!.sendMessage({ to: number, message }),
       };
+    },
+    /** A stranger's receipt for many messages; the network sends one for each. */
+    receipts: (times, world) => {
+      const items = Array.from({ length: 500 * times }, (_, i) => element("item", { id: `3EB0${i}` }));
+      const attrs = { from: ANA_JID, id: "3EB0", type: "read" };
+      return stanzas("receipt", { attrs, content: [element("list", {}, items)] }, world);
+    },
+    /** A group of many members that a stranger has made, and the line is in. */
+    group: (times, world) => {
+      const participants = Array.from(
+        { length: 200 * times },
+        (_, i) => element("participant", { jid: `${i + 1}@lid` }),
+      );
+      const attrs = { creation: "1", creator: ANA_JID, id: "120363", s_t: "1", subject: "many" };
+      const create = element("create", { type: "new" }, [element("group", attrs, participants)]);
+      const from = { from: "120363@g.us", type: "w:gp2", participant: ANA_JID };
+      return stanzas("notification", { attrs: from, content: [create] }, world);
+    },
+    /** A stanza that nobody knows, of empty children. */
+    children: (times, world) => {
+      const content = Array.from({ length: 2_000 * times }, () => element("item"));
+      return stanzas("notification", { attrs: { from: "s.whatsapp.net", type: "unknown" }, content }, world);
+    },
+    /** The same in people that the line has blocked. */
+    blocked: (times, world) => {
+      const items = Array.from(
+        { length: 500 * times },
+        (_, i) => element("item", { action: "block", jid: `${i + 1}@lid` }),
+      );
+      const attrs = { from: "s.whatsapp.net", type: "account_sync" };
+      return stanzas("notification", { attrs, content: [element("blocklist", {}, items)] }, world);
     },
   };
 
@@ -231,6 +264,17 @@ function loadsFrom({ log }: Watched, since: number): Promise<GatewayLoad[]> {
     // The first may be of the time before.
     return lines.length > 1 && lines.map((line) => JSON.parse(line) as GatewayLoad);
   }, "the gateway's load");
+}
+
+/** A stanza that the network hands to the line's companion, each time under another id where it gives none. */
+function stanzas(tag: string, { attrs, content }: Omit<BinaryNode, "tag">, { network, line: { number } }: World) {
+  const { companions } = network.switchboard.directory.account(number)!;
+  const put = () => {
+    const all = { id: crypto.randomUUID(), t: String(Math.floor(Date.now() / 1000)), ...attrs };
+    for (const { mailbox } of companions.values()) mailbox.put({ tag, attrs: all, content });
+    return Promise.resolve();
+  };
+  return Promise.resolve({ bytes: encodeBinaryNode({ tag, attrs, content }).length, explode: put });
 }
 
 /** A part of a history that inflates to 200 MB, so many times: one packed block of it again and again. */
