@@ -31,6 +31,11 @@ const STATUS: ReadonlyMap<string, Receipt["status"]> = new Map([
  * the next.
  */
 const KEPT_MS = 10_000;
+/**
+ * Of one stanza: the people of four messages to the largest group. A stranger's receipt with 50,000 ids took gigabytes,
+ * was never kept in time, and so came again.
+ */
+const MOST_ENTRIES = 4_096;
 
 /** Types of receipts by which another device of the owner tells what was read there. */
 const READ_BY_OWNER: ReadonlySet<string> = new Set(["read", "read-self", "played", "played-self"]);
@@ -56,6 +61,7 @@ interface ReceiptsOptions {
 export function takeReceipts({ socket, creds, receive, readByOwner, isOver, broken, runtime }: ReceiptsOptions): void {
   const { clock, log } = runtime;
   socket.ws.prependListener("CB:receipt", (stanza: BinaryNode) => {
+    shorten(stanza);
     const receipts = creds.me ? receiptsOf(stanza, ownJids(creds), clock.now()) : [];
     const reading = creds.me ? ownReadingOf(stanza, ownJids(creds)) : null;
     if ((receipts.length === 0 && !reading) || isOver()) return;
@@ -75,6 +81,16 @@ export function takeReceipts({ socket, creds, receive, readByOwner, isOver, brok
     });
     void detached(turn, (failure) => log.warn(failure, "a receipt could not be kept"));
   });
+}
+
+/** Removes the entries of a stanza beyond the bound, for us and for the library. */
+function shorten({ content }: BinaryNode): void {
+  let left = MOST_ENTRIES;
+  for (const list of Array.isArray(content) ? content : []) {
+    if (!Array.isArray(list.content)) continue;
+    list.content = list.content.slice(0, left);
+    left -= list.content.length;
+  }
 }
 
 /** Returns what a receipt stanza says about messages that the line sent. Empty if it is about anything else. */

@@ -1,6 +1,7 @@
 /** What a receipt stanza says of messages that the line sent, and that its ack waits until that is kept. */
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
+import type { BinaryNode } from "@whiskeysockets/baileys";
 import PQueue from "p-queue";
 import { StoreError } from "../../../../src/store/kv.ts";
 import { ownReadingOf, receiptsOf, takeReceipts } from "../../../../src/whatsapp/baileys/incoming/receipts.ts";
@@ -124,7 +125,7 @@ for (const [title, attrs] of NOT_OURS) {
 }
 
 /** A socket whose library acknowledges a receipt when it has the lock, and a receiver that does as it is told. */
-function scene(receive: () => Promise<void>) {
+function scene(receive: () => Promise<void>, content?: BinaryNode[]) {
   const runtime = testRuntime();
   const seen: string[] = [];
   const ws = new EventEmitter();
@@ -140,9 +141,20 @@ function scene(receive: () => Promise<void>) {
     broken: () => void seen.push("cut"),
     runtime,
   });
-  ws.emit("CB:receipt", { tag: "receipt", attrs: { id: "A", from: "552@s.whatsapp.net" } });
+  ws.emit("CB:receipt", { tag: "receipt", attrs: { id: "A", from: "552@s.whatsapp.net" }, content });
   return { runtime, seen };
 }
+
+Deno.test("of a receipt for more messages than anybody reads at once, the first are kept, and it is acknowledged", async () => {
+  const items = Array.from({ length: 50_000 }, (_, i) => ({ tag: "item", attrs: { id: `M${i}` } }));
+  const content = [items.slice(0, 3_000), items].map((content) => ({ tag: "list", attrs: {}, content }));
+  let kept = 0;
+  const { seen } = scene(() => Promise.resolve(void kept++), content);
+  await settle();
+  assert.equal(kept, 1 + 3_000, "the id of the stanza, and its first list");
+  assert.deepEqual(seen, ["ack"]);
+  assert.deepEqual(content.map((list) => list.content.length), [3_000, 1_096], "nor has the library more");
+});
 
 Deno.test("a receipt is acknowledged when it is kept", async () => {
   const kept = Promise.withResolvers<void>();
