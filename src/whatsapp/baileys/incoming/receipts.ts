@@ -32,10 +32,10 @@ const STATUS: ReadonlyMap<string, Receipt["status"]> = new Map([
  */
 const KEPT_MS = 10_000;
 /**
- * Of one stanza: the people of four messages to the largest group. A stranger's receipt with 50,000 ids took gigabytes,
+ * Of one stanza: the people of two messages to the largest group. A stranger's receipt with 50,000 ids took gigabytes,
  * was never kept in time, and so came again.
  */
-const MOST_ENTRIES = 4_096;
+const MOST_ENTRIES = 2_048;
 
 /** Types of receipts by which another device of the owner tells what was read there. */
 const READ_BY_OWNER: ReadonlySet<string> = new Set(["read", "read-self", "played", "played-self"]);

@@ -147,13 +147,13 @@ function scene(receive: () => Promise<void>, content?: BinaryNode[]) {
 
 Deno.test("of a receipt for more messages than anybody reads at once, the first are kept, and it is acknowledged", async () => {
   const items = Array.from({ length: 50_000 }, (_, i) => ({ tag: "item", attrs: { id: `M${i}` } }));
-  const content = [items.slice(0, 3_000), items].map((content) => ({ tag: "list", attrs: {}, content }));
+  const content = [items.slice(0, 1_500), items].map((content) => ({ tag: "list", attrs: {}, content }));
   let kept = 0;
   const { seen } = scene(() => Promise.resolve(void kept++), content);
   await settle();
-  assert.equal(kept, 1 + 3_000, "the id of the stanza, and its first list");
+  assert.equal(kept, 1 + 1_500, "the id of the stanza, and its first list");
   assert.deepEqual(seen, ["ack"]);
-  assert.deepEqual(content.map((list) => list.content.length), [3_000, 1_096], "nor has the library more");
+  assert.deepEqual(content.map((list) => list.content.length), [1_500, 548], "nor has the library more");
 });
 
 Deno.test("a receipt is acknowledged when it is kept", async () => {
