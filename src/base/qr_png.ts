@@ -16,7 +16,5 @@ export function readQrPng(dataUrl: string): string | null {
 
 function readAnew(dataUrl: string): string | null {
   const { data, width, height } = PNG.sync.read(Buffer.from(dataUrl.slice(PNG_DATA_URL.length), "base64"));
-  // The gateway's are dark on light.
-  const options = { inversionAttempts: "dontInvert" } as const;
-  return jsqr.default(new Uint8ClampedArray(data), width, height, options)?.data ?? null;
+  return jsqr.default(new Uint8ClampedArray(data), width, height)?.data ?? null;
 }

@@ -41,6 +41,8 @@ export interface WorldOptions {
   delays?: { minMs: number; maxMs: number };
   seed?: number;
   sessions?: number;
+  /** Whether other processes write too, so that this one looks every two seconds: true, unless days have to pass. */
+  isShared?: boolean;
 }
 
 /** What is sealed here is as it was. */
@@ -71,8 +73,10 @@ export class World {
   optOutWords: string[] = [];
   /** May be changed at any time. */
   plan: Plan;
+  readonly #isShared: boolean;
 
-  constructor({ delays = { minMs: 0, maxMs: 0 }, seed = 1, sessions = 10 }: WorldOptions = {}) {
+  constructor({ delays = { minMs: 0, maxMs: 0 }, seed = 1, sessions = 10, isShared = true }: WorldOptions = {}) {
+    this.#isShared = isShared;
     this.runtime = testRuntime(seed);
     this.network = new FakeNetwork(this.runtime.clock);
     this.plan = aPlan({ sessions, delayMinMs: delays.minMs, delayMaxMs: delays.maxMs });
@@ -138,7 +142,7 @@ export class World {
       hasChanged: () => seen !== (seen = this.disk.commits),
       clock: this.clock,
     });
-    await changes.start();
+    if (this.#isShared) await changes.start();
     this.supervisor = new Supervisor({
       kv,
       runtime: this.runtime,

@@ -12,7 +12,7 @@ import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-const PACED = { delays: { minMs: 10_000, maxMs: 10_000 } };
+const PACED = { delays: { minMs: 10_000, maxMs: 10_000 }, isShared: false };
 
 const PATIENT = { expiresAt: Infinity };
 
