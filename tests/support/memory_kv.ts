@@ -39,11 +39,11 @@ export class MemoryDisk {
     keys.splice(placeOf(keys, row.key), 1);
   }
 
-  /** The rows below the prefix, in order. */
-  below({ prefix, start, end }: Range<unknown>): Stored[] {
+  /** The rows below the prefix, in order; the first so many. */
+  below({ prefix, start, end }: Range<unknown>, most = Infinity): Stored[] {
     const found: Stored[] = [];
     const keys = prefix.length === 0 ? [...this.#families.values()].flat().sort(compareKeys) : this.#family(prefix);
-    for (let at = placeOf(keys, start ?? prefix); at < keys.length; at++) {
+    for (let at = placeOf(keys, start ?? prefix); at < keys.length && found.length < most; at++) {
       const key = keys[at]!;
       if (end && compareKeys(key, end) >= 0 || !prefix.every((part, i) => compareParts(part, key[i]!) === 0)) break;
       if (key.length > prefix.length) found.push(this.rows.get(idOf(key))!);
@@ -87,18 +87,20 @@ export class MemoryKv implements Kv {
 
   list = <T>(range: Range<T>, options?: ListOptions): AsyncIterable<Row<T>> => this.#list(range, options);
 
-  async *#list<T>(range: Range<T>, options: ListOptions = {}): AsyncIterable<Row<T>> {
-    const rows = await this.#run(() => this.disk.below(range));
-    if (options.reverse) rows.reverse();
-    for (const { key, value, version } of rows.slice(0, options.limit)) {
-      yield { key, value: structuredClone(value) as T, version };
+  async *#list<T>(range: Range<T>, { reverse, limit }: ListOptions = {}): AsyncIterable<Row<T>> {
+    const rows = await this.#run(() => this.disk.below(range, reverse ? Infinity : limit));
+    if (reverse) rows.reverse();
+    for (const { key, value, version } of rows.slice(0, limit)) {
+      yield { key, value: copyOf(value) as T, version };
     }
   }
 
   commit = (change: Change): Promise<string | null> =>
     this.#run(() => {
       if (this.commitsLeft-- <= 0) throw new StoreError("unavailable", "the process has crashed");
-      if (change.checks.some(({ key, version }) => this.#slot(key).version !== version)) return null;
+      if (
+        change.checks.some(({ key, version }) => (this.disk.rows.get(idOf(key))?.version ?? null) !== version)
+      ) return null;
       const version = String(++this.disk.commits).padStart(12, "0");
       const place = () => String(++this.disk.orders).padStart(12, "0");
       // All sequences share their places here, so what stands between two may be another's.
@@ -108,7 +110,7 @@ export class MemoryKv implements Kv {
         if (mutation.kind === "delete") this.disk.delete(id);
         else {
           const before = (this.disk.rows.get(id)?.value ?? 0n) as bigint;
-          const value = mutation.kind === "set" ? structuredClone(mutation.value) : before + mutation.amount;
+          const value = mutation.kind === "set" ? copyOf(mutation.value) : before + mutation.amount;
           this.disk.set(id, { key: mutation.key, value, version });
         }
       }
@@ -120,7 +122,7 @@ export class MemoryKv implements Kv {
 
   #slot<T>(key: Key): Slot<T> {
     const stored = this.disk.rows.get(idOf(key));
-    return { key, value: stored ? structuredClone(stored.value) as T : null, version: stored?.version ?? null };
+    return { key, value: stored ? copyOf(stored.value) as T : null, version: stored?.version ?? null };
   }
 
   async #run<T>(work: () => T): Promise<T> {
@@ -129,6 +131,11 @@ export class MemoryKv implements Kv {
     if (this.commitsLeft < 0) throw new StoreError("unavailable", "the process has crashed");
     return work();
   }
+}
+
+/** What is not an object cannot be changed by who gets it. */
+function copyOf(value: unknown): unknown {
+  return typeof value === "string" || typeof value === "number" ? value : structuredClone(value);
 }
 
 const idOf = (key: Key) => JSON.stringify(key);
