@@ -77,7 +77,10 @@ export function makeInbox({ journal, context, receive, alone, setAside, runtime 
       await opened.promise;
       await untilStored(work, { clock, signal: ended.signal, onRetry });
     });
-    void detached(turn, (failure) => log.error(failure, "an incoming message stays in the journal"));
+    void detached(turn, (failure) => {
+      // At the end of the connection that is what the journal is for.
+      log[ended.signal.aborted ? "debug" : "error"](failure, "an incoming message stays in the journal");
+    });
   }
 
   function onRetry(error: unknown): void {

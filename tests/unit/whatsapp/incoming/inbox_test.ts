@@ -337,6 +337,20 @@ Deno.test("after close nothing is handed over, and what is under way is waited f
   assert.deepEqual(done, ["part of under way"]);
 });
 
+Deno.test("what the end of the connection leaves in the journal alarms nobody", async () => {
+  const asked = Promise.withResolvers<void>();
+  const { inbox, done, runtime } = scene(() => asked.promise);
+  inbox.open();
+  inbox.decrypted(entry("one"));
+  await settle();
+  const closed = inbox.close();
+  asked.reject(new StoreError("unavailable", "the connection is closed"));
+  await closed;
+  assert.deepEqual(done, []);
+  const said = runtime.lines.map(({ level, msg }) => ({ level, msg }));
+  assert.deepEqual(said, [{ level: 20, msg: "an incoming message stays in the journal" }]);
+});
+
 Deno.test("messages that the owner's phone resends although nothing was lost are refused", async () => {
   const { inbox, received, done } = scene();
   inbox.open();
