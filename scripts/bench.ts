@@ -13,6 +13,7 @@ import { lines } from "./bench/lines.ts";
 import { machines } from "./bench/machines.ts";
 import { neighbours } from "./bench/neighbours.ts";
 import { type Bench, type BenchOptions, rowOf } from "./bench/measure.ts";
+import { programs } from "./bench/programs.ts";
 import { queue } from "./bench/queue.ts";
 import { receive } from "./bench/receive.ts";
 import { retention } from "./bench/retention.ts";
@@ -39,6 +40,7 @@ const BENCHES: readonly Bench[] = [
   receive,
   crowd,
   start,
+  programs,
   postgres,
   machines,
 ];

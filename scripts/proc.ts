@@ -11,6 +11,15 @@ export async function processorMs(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
+/** What the process caused to be written to the disk, pages of files whole; 0 where the system does not tell. */
+export function writtenBytes(pid: number | "self"): number {
+  try {
+    return Number(/^write_bytes: (\d+)$/m.exec(Deno.readTextFileSync(`/proc/${pid}/io`))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}
+
 /** Resident memory in bytes: now (`VmRSS`), or at its peak (`VmHWM`). */
 export async function residentBytes(pid: number, field: "VmRSS" | "VmHWM" = "VmRSS"): Promise<number> {
   const status = await Deno.readTextFile(`/proc/${pid}/status`);

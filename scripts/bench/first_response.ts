@@ -64,7 +64,7 @@ export async function firstResponse({ command, args, restMs }: ServerStart): Pro
   }
 }
 
-async function answers(url: string): Promise<boolean> {
+export async function answers(url: string): Promise<boolean> {
   try {
     const response = await fetch(url);
     await response.body?.cancel();

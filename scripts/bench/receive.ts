@@ -8,13 +8,13 @@ import { httpClient, until } from "../../src/cli/client.ts";
 import { sleep, systemClock } from "../../src/runtime.ts";
 import type { BareReceiver, BareUse } from "./bare_receiver.ts";
 import { type Child, startChild, wallClock } from "./child.ts";
-import type { GatewayQuestion, GatewayReady } from "./gateway.ts";
 import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder, newPhones } from "./linked_folder.ts";
 import { readBareLines } from "./bare_lines.ts";
 import { type Bench, median, percentile, type Result } from "./measure.ts";
 import { openSite, type Site } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 import { TEXT } from "./sends.ts";
+import { serveCounted } from "./served.ts";
 import { type GatewayUse, useInWords } from "./watch_load.ts";
 
 const COUNT = 1_000;
@@ -53,7 +53,7 @@ export const receive: Bench = {
     for (let i = 0; i < rounds; i++) {
       const bare = await measureBare(stage, null);
       const raw = await measureBare(stage, join(site.root, `raw-${i}.db`));
-      const gateway = await measureGateway(stage);
+      const gateway = await measureReceiving(stage);
       const round: Round = {
         paced: { bare: bare.paced, raw: raw.paced, gateway: gateway.paced },
         burst: { bare: bare.burst, raw: raw.burst, gateway: gateway.burst },
@@ -123,13 +123,13 @@ async function measureBare(stage: Stage, path: string | null): Promise<Taken<Bar
   return taken;
 }
 
-async function measureGateway(stage: Stage): Promise<Taken<GatewayUse>> {
+export async function measureReceiving(stage: Stage, serve = serveCounted): Promise<Taken<GatewayUse>> {
   const { root, receiver, folder } = stage;
   const dataDir = await copyFolder(folder, root);
   const settings = { ...folder.settings, PALOMA_DATA_DIR: dataDir, PALOMA_OUTBOUND_ALLOW: "127.0.0.1" };
-  const gateway = await startChild<GatewayReady>("./gateway.ts", settings);
+  const gateway = await serve(settings);
   const { apiKey, sessionIds: [sessionId] } = folder.accounts[0]!;
-  const api = httpClient(`${gateway.ready.url}/v1`, { "x-api-key": apiKey });
+  const api = httpClient(`${gateway.url}/v1`, { "x-api-key": apiKey });
   await api.call("POST", "/webhooks", { url: receiver.ready.url, events: ["message.received"] });
   await until(systemClock, async () => {
     const { data } = await api.call("GET", `/sessions/${sessionId}/status`);
@@ -137,7 +137,7 @@ async function measureGateway(stage: Stage): Promise<Taken<GatewayUse>> {
   }, { what: "the line to connect" });
   let after = "";
   const taken = await takeAll(stage, {
-    use: () => gateway.ask<GatewayUse>("use" satisfies GatewayQuestion),
+    use: gateway.use,
     async textsOf(at) {
       const texts = new Map<string, number>();
       while (texts.size < Object.keys(at).length) {

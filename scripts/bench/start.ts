@@ -14,10 +14,7 @@ export const start: Bench = {
   name: "start",
   about: "the first 200 of a new gateway and its memory without lines, against bare Hono with a store",
   async run({ rounds, report }) {
-    const subjects: Record<string, { command: string; args: string[] }> = {
-      source: source("../../main.ts", "serve"),
-      ...(await isThere(EXECUTABLE) ? { executable: { command: EXECUTABLE, args: ["serve"] } } : {}),
-    };
+    const subjects = await serverPrograms();
     const bare = source("./bare_start.ts");
     // The first start of a program fills the runtime's caches.
     for (const each of [bare, ...Object.values(subjects)]) await firstResponse({ ...each, restMs: 0 });
@@ -57,7 +54,20 @@ function conclude(name: string, rounds: readonly { subject: FirstResponse; raw: 
   ];
 }
 
-function source(module: string, ...args: string[]): { command: string; args: string[] } {
+interface Program {
+  command: string;
+  args: string[];
+}
+
+/** How the gateway is served: from source and, where it is there, by the executable. */
+export async function serverPrograms(): Promise<{ source: Program; executable?: Program }> {
+  return {
+    source: source("../../main.ts", "serve"),
+    ...(await isThere(EXECUTABLE) ? { executable: { command: EXECUTABLE, args: ["serve"] } } : {}),
+  };
+}
+
+function source(module: string, ...args: string[]): Program {
   return { command: Deno.execPath(), args: ["run", "--allow-all", "--no-check", pathOf(module), ...args] };
 }
 

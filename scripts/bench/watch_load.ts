@@ -1,5 +1,6 @@
 /** What a gateway's process is under: how late its event loop comes, its processor time, its memory, what it asks of its store. */
 import process from "node:process";
+import { writtenBytes } from "../proc.ts";
 import { percentile } from "./measure.ts";
 
 /** Reads, commits that the disk had to flush (several of ours may share one), and the rows that they wrote or deleted. */
@@ -47,14 +48,18 @@ export function useInWords({ reads, rows, flushes, writtenBytes }: GatewayUse, t
 
 /** The returned function answers for the time since its last call. */
 export function watchUse(storeCalls: () => StoreCalls): () => Promise<GatewayUse> {
-  const look = (): GatewayUse => ({ usedMs: usedMs(), writtenBytes: writtenBytes(), ...storeCalls() });
+  const look = () => ({ usedMs: usedMs(), writtenBytes: writtenBytes("self"), ...storeCalls() });
+  return sinceLast(() => Promise.resolve(look()));
+}
+
+/** The returned function answers for the time since its last call. */
+export function sinceLast(look: () => Promise<GatewayUse>): () => Promise<GatewayUse> {
   let before = look();
-  return () => {
-    const now = look();
+  return async () => {
+    const [then, now] = [await before, await look()];
+    before = Promise.resolve(now);
     const names = Object.keys(now) as (keyof GatewayUse)[];
-    const used = Object.fromEntries(names.map((name) => [name, now[name] - before[name]]));
-    before = now;
-    return Promise.resolve(used as Record<keyof GatewayUse, number>);
+    return Object.fromEntries(names.map((name) => [name, now[name] - then[name]])) as Record<keyof GatewayUse, number>;
   };
 }
 
@@ -100,15 +105,6 @@ function sample(storeCalls: () => StoreCalls): () => GatewayLoad {
     lateMs = [];
     return load;
   };
-}
-
-/** Source: `/proc/[pid]/io` of Linux. */
-function writtenBytes(): number {
-  try {
-    return Number(/^write_bytes: (\d+)$/m.exec(Deno.readTextFileSync("/proc/self/io"))?.[1] ?? 0);
-  } catch {
-    return 0;
-  }
 }
 
 /** Processor time of the process so far. */

@@ -10,12 +10,12 @@ import { httpClient, until } from "../../src/cli/client.ts";
 import { systemClock } from "../../src/runtime.ts";
 import type { BareSender } from "./bare_sender.ts";
 import { type Child, startChild } from "./child.ts";
-import type { GatewayQuestion, GatewayReady } from "./gateway.ts";
 import { copyFolder, exportLines, type LinkedFolder, makeLinkedFolder, newPhones } from "./linked_folder.ts";
 import { type Bench, median, medians, percentile, type Result } from "./measure.ts";
 import { type NetworkReady, openSite, type Site } from "./network.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
 import { recipientOf, TEXT } from "./sends.ts";
+import { type Serve, serveCounted } from "./served.ts";
 import { type GatewayUse, useInWords } from "./watch_load.ts";
 
 const COUNT = 1_000;
@@ -71,7 +71,7 @@ export const way: Bench = {
         bare: await measureBare(stage, { path: null, inTurn: false }),
         raw: await measureBare(stage, { path: join(site.root, `raw-${i}.db`), inTurn: false }),
         turn: await measureBare(stage, { path: join(site.root, `turn-${i}.db`), inTurn: true }),
-        gateway: await measureGateway(stage, { over: 1 }),
+        gateway: await measureSending(stage, { over: 1 }),
       };
       measured.push(round);
       const shown = Object.entries(round).map(([name, sent]) => `${name} ${inWords(sent)}`);
@@ -81,7 +81,7 @@ export const way: Bench = {
     }
     const many = await makeLinkedFolder(site, { accounts: 1, lines });
     for (const over of new Set([Math.min(10, lines), lines])) {
-      report(callsInWords(await measureGateway({ ...stage, folder: many }, { over }), over));
+      report(callsInWords(await measureSending({ ...stage, folder: many }, { over }), over));
     }
     return conclude(measured);
   },
@@ -164,12 +164,15 @@ async function measureBare(
 }
 
 /** `over`: how many of the folder's lines the texts are spread over. */
-async function measureGateway({ root, network, receiver, folder }: Stage, { over }: { over: number }): Promise<Way> {
+export async function measureSending(
+  { root, network, receiver, folder }: Stage,
+  { over, serve = serveCounted }: { over: number; serve?: Serve },
+): Promise<Way> {
   const dataDir = await copyFolder(folder, root);
   const settings = { ...folder.settings, PALOMA_DATA_DIR: dataDir, PALOMA_OUTBOUND_ALLOW: "127.0.0.1" };
-  const gateway = await startChild<GatewayReady>("./gateway.ts", settings);
+  const gateway = await serve(settings);
   const { apiKey, sessionIds } = folder.accounts[0]!;
-  const api = httpClient(`${gateway.ready.url}/v1`, { "x-api-key": apiKey });
+  const api = httpClient(`${gateway.url}/v1`, { "x-api-key": apiKey });
   await api.call("POST", "/webhooks", { url: receiver.ready.url, events: ["message.sent"] });
   for (const sessionId of sessionIds) {
     await until(systemClock, async () => {
@@ -198,14 +201,14 @@ async function measureGateway({ root, network, receiver, folder }: Stage, { over
     return answers;
   }
   await send(Math.max(WARM, over * RECIPIENTS), AT_ONCE);
-  await gateway.ask<GatewayUse>("use" satisfies GatewayQuestion);
+  await gateway.use();
   const began = performance.now();
   const answers = await send(COUNT, AT_ONCE);
   const tookMs = performance.now() - began;
-  const use = await gateway.ask<GatewayUse>("use" satisfies GatewayQuestion);
+  const use = await gateway.use();
 
   const departureP50 = over > 1 ? null : await departureAlone(network, () => send(1, 1));
-  const alone = await gateway.ask<GatewayUse>("use" satisfies GatewayQuestion);
+  const alone = await gateway.use();
   await gateway.stop();
   await Deno.remove(dataDir, { recursive: true });
   return {

@@ -1,0 +1,47 @@
+/** The gateway that a bench measures: as a process of the bench that counts the calls of its store, or as users run it. */
+import { until } from "../../src/cli/client.ts";
+import { systemClock } from "../../src/runtime.ts";
+import type { SettingValues } from "../../src/settings.ts";
+import { freePort } from "../../tests/support/free_port.ts";
+import { processorMs, writtenBytes } from "../proc.ts";
+import { startChild } from "./child.ts";
+import { answers } from "./first_response.ts";
+import type { GatewayQuestion, GatewayReady } from "./gateway.ts";
+import { type GatewayUse, NO_CALLS, sinceLast } from "./watch_load.ts";
+
+export interface Served {
+  /** `http://HOST:PORT` */
+  url: string;
+  /** What it has used since it was last asked. */
+  use(): Promise<GatewayUse>;
+  stop(): Promise<void>;
+}
+
+/** Starts a gateway with these settings, on their data folder. */
+export type Serve = (settings: SettingValues) => Promise<Served>;
+
+export const serveCounted: Serve = async (settings) => {
+  const { ready: { url }, ask, stop } = await startChild<GatewayReady>("./gateway.ts", settings);
+  return { url, use: () => ask<GatewayUse>("use" satisfies GatewayQuestion), stop };
+};
+
+/** Runs `serve` of the program. Nobody counts the calls of its store. */
+export function serveBy({ command, args }: { command: string; args: readonly string[] }): Serve {
+  return async (settings) => {
+    const port = freePort();
+    const env = { PALOMA_LOG_LEVEL: "warn", ...settings, PALOMA_PORT: String(port) };
+    const child = new Deno.Command(command, { args: [...args], env, stdout: "null" }).spawn();
+    const url = `http://127.0.0.1:${port}`;
+    await until(systemClock, async () => await answers(`${url}/healthz`) || null, { what: "the gateway" });
+    const { pid } = child;
+    const look = async () => ({ ...NO_CALLS, usedMs: await processorMs(pid), writtenBytes: writtenBytes(pid) });
+    return {
+      url,
+      use: sinceLast(look),
+      async stop() {
+        child.kill("SIGTERM");
+        await child.status;
+      },
+    };
+  };
+}
