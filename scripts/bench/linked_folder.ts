@@ -43,15 +43,7 @@ export async function makeLinkedFolder(
   options: LinkedFolderOptions,
 ): Promise<LinkedFolder> {
   const dataDir = await Deno.makeTempDir({ dir: root, prefix: "data-" });
-  const ca = join(root, "ca.pem");
-  await Deno.writeTextFile(ca, network.ready.caPem);
-  const settings: SettingValues = {
-    PALOMA_WHATSAPP_URL: network.ready.url,
-    PALOMA_WHATSAPP_ROOT_KEY: network.ready.rootKey,
-    PALOMA_WHATSAPP_MEDIA_URL: network.ready.mediaUrl,
-    PALOMA_WHATSAPP_CA: ca,
-    ...options.settings,
-  };
+  const settings = { ...await settingsFor({ root, network }), ...options.settings };
   const config = readConfig({ PALOMA_PORT: "0", PALOMA_DATA_DIR: dataDir, ...settings });
   const gateway = await startGateway({ config, runtime: systemRuntime(makeLog("error")) });
   const control = httpClient(network.ready.controlUrl);
@@ -69,6 +61,20 @@ export async function makeLinkedFolder(
   }
   await gateway.stop();
   return { dataDir, settings, accounts };
+}
+
+/** The settings of a gateway on the simulated network. */
+export async function settingsFor(
+  { root, network: { ready } }: Pick<Site, "root" | "network">,
+): Promise<SettingValues> {
+  const ca = join(root, "ca.pem");
+  await Deno.writeTextFile(ca, ready.caPem);
+  return {
+    PALOMA_WHATSAPP_URL: ready.url,
+    PALOMA_WHATSAPP_ROOT_KEY: ready.rootKey,
+    PALOMA_WHATSAPP_MEDIA_URL: ready.mediaUrl,
+    PALOMA_WHATSAPP_CA: ca,
+  };
 }
 
 /** A copy to measure on; `count`: with the first account's first lines only. */
@@ -126,7 +132,7 @@ async function newPhone(control: Client): Promise<string> {
   return number;
 }
 
-async function linkLine({ api, control }: { api: Client; control: Client }): Promise<string> {
+export async function linkLine({ api, control }: { api: Client; control: Client }): Promise<string> {
   const phone = await newPhone(control);
   const { data } = await api.call("POST", "/sessions", { name: `line of ${phone}` });
   await linkByQr(systemClock, { api, control, sessionId: data._id, phone });

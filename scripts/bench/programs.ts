@@ -1,11 +1,10 @@
 /** Receiving and sending by the executable, `dist/paloma`, beside the source, both as users run them and in turn. */
 import { startChild } from "./child.ts";
-import { exportLines, makeLinkedFolder } from "./linked_folder.ts";
 import { type Bench, median, type Result } from "./measure.ts";
 import { openSite } from "./network.ts";
 import { measureReceiving } from "./receive.ts";
 import type { ReceiverReady } from "./receiver.ts";
-import { serveBy } from "./served.ts";
+import { linkedFolderBy, serveBy } from "./served.ts";
 import { serverPrograms } from "./start.ts";
 import { measureSending } from "./way.ts";
 
@@ -23,11 +22,10 @@ export const programs: Bench = {
     }
     await using site = await openSite();
     await using receiver = await startChild<ReceiverReady>("./receiver.ts", null);
-    const folder = await makeLinkedFolder(site, { accounts: 1, lines: 1 });
-    await exportLines(folder, site.root);
-    const stage = { ...site, receiver, folder };
-    async function rowsOf(program: typeof source): Promise<Record<string, number>> {
-      const serve = serveBy(program);
+    const folders = { source: await linkedFolderBy(source, site), executable: await linkedFolderBy(executable, site) };
+    async function rowsOf(name: keyof typeof folders): Promise<Record<string, number>> {
+      const serve = serveBy({ source, executable }[name]!);
+      const stage = { ...site, receiver, folder: folders[name] };
       const { paced, burst } = await measureReceiving(stage, serve);
       const sent = await measureSending(stage, { over: 1, serve });
       return {
@@ -44,7 +42,7 @@ export const programs: Bench = {
     }
     const measured: Record<"source" | "executable", Record<string, number>>[] = [];
     for (let i = 0; i < rounds; i++) {
-      const round = { source: await rowsOf(source), executable: await rowsOf(executable) };
+      const round = { source: await rowsOf("source"), executable: await rowsOf("executable") };
       measured.push(round);
       report(
         `round ${i + 1}: ${JSON.stringify(round, (_, value) => typeof value === "number" ? Math.round(value) : value)}`,

@@ -116,6 +116,7 @@ async function measureBare(stage: Stage, path: string | null): Promise<Taken<Bar
   const given: BareReceiver = { network: network.ready, folder: root, url: receiver.ready.url, path };
   const bare = await startChild<true>("./bare_receiver.ts", given);
   const taken = await takeAll(stage, {
+    line: (await readBareLines(root, 1))[0]!.creds.me!.id.split(":")[0]!,
     use: () => bare.ask<BareUse>(null),
     textsOf: (at) => Promise.resolve(new Map(Object.entries(at))),
   });
@@ -131,12 +132,13 @@ export async function measureReceiving(stage: Stage, serve = serveCounted): Prom
   const { apiKey, sessionIds: [sessionId] } = folder.accounts[0]!;
   const api = httpClient(`${gateway.url}/v1`, { "x-api-key": apiKey });
   await api.call("POST", "/webhooks", { url: receiver.ready.url, events: ["message.received"] });
-  await until(systemClock, async () => {
+  const line = await until(systemClock, async () => {
     const { data } = await api.call("GET", `/sessions/${sessionId}/status`);
-    return data.status === "connected" || null;
+    return data.status === "connected" ? data.phone as string : null;
   }, { what: "the line to connect" });
   let after = "";
   const taken = await takeAll(stage, {
+    line,
     use: gateway.use,
     async textsOf(at) {
       const texts = new Map<string, number>();
@@ -156,6 +158,8 @@ export async function measureReceiving(stage: Stage, serve = serveCounted): Prom
 type Taken<Use> = Record<keyof typeof PACES, Received & Use>;
 
 interface Subject<Use> {
+  /** The number of the line that they write to. */
+  line: string;
   /** What the process has used since it was last asked. */
   use(): Promise<Use>;
   /** When each text came, by the deliveries' ids. */
@@ -163,10 +167,9 @@ interface Subject<Use> {
 }
 
 async function takeAll<Use extends BareUse>(
-  { network, receiver, root }: Stage,
-  { use, textsOf }: Subject<Use>,
+  { network, receiver }: Stage,
+  { line, use, textsOf }: Subject<Use>,
 ): Promise<Taken<Use>> {
-  const line = (await readBareLines(root, 1))[0]!.creds.me!.id.split(":")[0]!;
   const control = httpClient(network.ready.controlUrl);
   const friends = await newPhones(network, FRIENDS);
   /** Lets phones write; resolves to how long each text took. */

@@ -54,7 +54,8 @@ function conclude(name: string, rounds: readonly { subject: FirstResponse; raw: 
   ];
 }
 
-interface Program {
+/** A server: its command, with `serve` as the last argument. */
+export interface Program {
   command: string;
   args: string[];
 }
