@@ -33,6 +33,7 @@ async function handedOver(left: Options["left"]): Promise<(string | null)[]> {
     cause: { own: <T>(work: () => T) => work() },
     groups: {},
     moves: {},
+    timers: {},
     events: { message: ({ text }: Incoming) => texts.push(text) },
     isOpen: () => true,
     isOver: () => false,
