@@ -6,6 +6,7 @@
 import PQueue from "p-queue";
 import type { Service } from "../base/service.ts";
 import { Loop } from "../base/single_flight.ts";
+import { timeLimit } from "../base/within.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { deleteKeys } from "../store/delete_range.ts";
@@ -18,8 +19,6 @@ import { type AnswerRow, type CallRow, clusterKeys, type WrittenError } from "./
 const ANSWER_WITHIN_MS = 9_000;
 /** Polling interval, in case a ring is lost. */
 const LOOK_EVERY_MS = 1_000;
-/** Age at which calls and answers that nobody collected are swept. */
-const KEPT_MS = 60_000;
 
 const CALL_TOPIC = "call/";
 const ANSWER_TOPIC = "answer/";
@@ -53,14 +52,14 @@ export function makeAsk({ kv, bell, seal, runtime: { clock, ids } }: CallOptions
     const callId = ids.network();
     const call = clusterKeys.call(thing, callId);
     const answer = clusterKeys.answer(caller, callId);
-    const over = clock.now() + ANSWER_WITHIN_MS;
+    using limit = timeLimit(clock, ANSWER_WITHIN_MS);
     let rung = new AbortController();
     const deafen = bell.hear(`${ANSWER_TOPIC}${caller}/${callId}`, () => rung.abort());
     try {
-      await kv.commit(new Change().set(call, { caller, method, args: sealed(seal, args), askedAt: clock.now() }));
+      await kv.commit(new Change().set(call, { caller, method, args: sealed(seal, args) }));
       bell.ring(CALL_TOPIC + thing);
-      for (let left = ANSWER_WITHIN_MS; left > 0; left = over - clock.now()) {
-        await sleep(clock, Math.min(left, LOOK_EVERY_MS), rung.signal);
+      while (!limit.isOver) {
+        await sleep(clock, LOOK_EVERY_MS, AbortSignal.any([limit.signal, rung.signal]));
         rung = new AbortController();
         const { value } = await kv.get(answer);
         if (value === null) continue;
@@ -93,9 +92,9 @@ export function makeAnswers(options: AnswerOptions): Service {
   async function answerTo(thing: string, { method, args }: CallRow): Promise<AnswerRow> {
     try {
       const value = await answer(thing, method, opened<unknown[]>(seal, args));
-      return { ok: true, value: sealed(seal, value), at: clock.now() };
+      return { ok: true, value: sealed(seal, value) };
     } catch (error) {
-      return { ok: false, error: written(error), at: clock.now() };
+      return { ok: false, error: written(error) };
     }
   }
 
@@ -149,15 +148,25 @@ function opened<T>(seal: Pick<Seal, "open">, bytes: Uint8Array): T {
   return deserialise(seal.open(bytes)) as T;
 }
 
-/** Deletes calls and answers that nobody collected; resolves to their number. */
-export async function sweepCalls(kv: Kv, now: number): Promise<number> {
-  async function* abandoned(): AsyncGenerator<Key> {
-    for await (const { key, value } of kv.list({ prefix: clusterKeys.calls() })) {
-      if (now - value.askedAt > KEPT_MS) yield key;
+/**
+ * Returns a sweep, for once a minute, of calls and answers that nobody collects: those that were there at its last run.
+ * Their ages would be told by the clocks of other machines. It resolves to their number.
+ */
+export function makeSweepCalls(kv: Kv): () => Promise<number> {
+  let before = new Set<string>();
+  return async () => {
+    const there = new Set<string>();
+    async function* abandoned(): AsyncGenerator<Key> {
+      for (const prefix of [clusterKeys.calls(), clusterKeys.answers()]) {
+        for await (const { key } of kv.list<unknown>({ prefix })) {
+          const name = key.join();
+          if (before.has(name)) yield key;
+          else there.add(name);
+        }
+      }
     }
-    for await (const { key, value } of kv.list({ prefix: clusterKeys.answers() })) {
-      if (now - value.at > KEPT_MS) yield key;
-    }
-  }
-  return await deleteKeys(kv, abandoned());
+    const removed = await deleteKeys(kv, abandoned());
+    before = there;
+    return removed;
+  };
 }

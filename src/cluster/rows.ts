@@ -31,8 +31,6 @@ export interface CallRow {
   method: string;
   /** The argument list, serialised and sealed. */
   args: Uint8Array;
-  /** Unix ms. */
-  askedAt: number;
 }
 
 /** A serialised error, which the caller can recreate. */
@@ -45,8 +43,8 @@ export interface WrittenError {
 
 export type AnswerRow =
   /** `value` is serialised and sealed. */
-  | { ok: true; value: Uint8Array; at: number }
-  | { ok: false; error: WrittenError; at: number };
+  | { ok: true; value: Uint8Array }
+  | { ok: false; error: WrittenError };
 
 export const clusterKeys = {
   /** A process that may hold leases, as long as it renews this row. */

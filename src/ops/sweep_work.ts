@@ -2,7 +2,7 @@
 import { sweepAnswers } from "../account/idempotency.ts";
 import { ChatIndex } from "../chat/chat_index.ts";
 import { makeSweepChats } from "../chat/sweep.ts";
-import { sweepCalls } from "../cluster/calls.ts";
+import { makeSweepCalls } from "../cluster/calls.ts";
 import { erasePeople } from "../erasure/erase.ts";
 import type { EventLog } from "../event/event_log.ts";
 import type { LoggedEvent } from "../event/event.ts";
@@ -97,7 +97,7 @@ export function sweepWork(options: SweepContext) {
     "history filters": (signal) => indexHistories(kv, signal),
     "history": (signal) => sweepHistory({ kv, runtime }, { keepMs: historyDays * DAY_MS, signal }),
     "bulks that were never accepted": makeSweepStaged(kv),
-    "questions between processes": () => sweepCalls(kv, now()),
+    "questions between processes": makeSweepCalls(kv),
     "network rows": () => network.sweep(),
     "events": (signal) => sweepEvents(kv, runtime, { signal, keepMs: eventDays * DAY_MS, release }),
     "events without room": (signal) =>

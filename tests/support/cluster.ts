@@ -8,6 +8,7 @@ import type { Bell } from "../../src/store/bell.ts";
 import { Change, key, type Kv } from "../../src/store/kv.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
 import { ManualClock, testRuntime } from "./runtime.ts";
+import { SkewedClock } from "./skewed_clock.ts";
 
 /** Between two first connects of one worker, and how long the network takes over one. */
 const STAGGER_MS = 15;
@@ -54,12 +55,15 @@ export class SimulatedWorker {
   #frozen: (() => void)[] | null = null;
   #opening = new Map<string, () => void>();
   #readyAt = 0;
+  readonly clock: SkewedClock;
 
-  constructor(readonly name: string, readonly cluster: Cluster) {
+  /** `aheadMs`: how wrong its clock is. */
+  constructor(readonly name: string, readonly cluster: Cluster, aheadMs: number) {
+    this.clock = new SkewedClock(cluster.clock, aheadMs);
     this.kv = new MemoryKv(cluster.disk);
     const real = testRuntime(cluster.seed++, cluster.clock);
     const clock = {
-      now: () => cluster.clock.now(),
+      now: () => this.clock.now(),
       after: (delayMs: number, run: () => void) => cluster.clock.after(delayMs, () => this.#run(run)),
     };
     const bell: Bell = {
@@ -174,8 +178,8 @@ export class Cluster {
   }
 
   /** A new worker, or one that is started again in the place of that name. */
-  async join(name = `w${this.#named++}`): Promise<SimulatedWorker> {
-    const worker = new SimulatedWorker(name, this);
+  async join(name = `w${this.#named++}`, aheadMs = 0): Promise<SimulatedWorker> {
+    const worker = new SimulatedWorker(name, this, aheadMs);
     this.workers.add(worker);
     await worker.member.start();
     return worker;

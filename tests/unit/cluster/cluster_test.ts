@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { Change, StoreError } from "../../../src/store/kv.ts";
 import { Cluster, written } from "../../support/cluster.ts";
+import { WRONG_CLOCKS } from "../../support/skewed_clock.ts";
 
 /** Workers that hold all lines evenly. */
 async function settled({ workers, lines }: { workers: number; lines: number }) {
@@ -156,3 +157,33 @@ Deno.test("where the store has lost its last commits, each line soon has one soc
     assert.ok(cluster.setbacks > 0 || lostMs < 1_000, `${lostMs}: nobody has found out`);
   }
 });
+
+for (const [name, ms] of WRONG_CLOCKS) {
+  Deno.test(`a worker whose clock is set ${name} takes no line of others and loses none of its own`, async () => {
+    const { cluster, workers } = await settled({ workers: 3, lines: 9 });
+    const owned = () => workers.map(({ open }) => [...open]);
+    const before = owned();
+    workers[0]!.clock.jump(ms);
+    await cluster.clock.advance(20_000);
+    assert.deepEqual(owned(), before);
+    workers[0]!.clock.jump(-ms);
+    await cluster.clock.advance(20_000);
+    assert.deepEqual(owned(), before);
+    assert.ok(await cluster.canWrite());
+  });
+
+  Deno.test(`a worker that begins with a clock that is ${name} shares the lines, and a dead one is noticed in time`, async () => {
+    const { cluster, workers } = await settled({ workers: 2, lines: 9 });
+    const wrong = await cluster.join("wrong", ms);
+    await cluster.until(() => cluster.isEven, 30_000);
+    assert.equal(wrong.open.size, 3);
+    workers[0]!.kill();
+    // Nobody but the wrong one and one other can notice it.
+    const took = await cluster.until(() => cluster.isEven, 20_000);
+    assert.ok(took > 4_000 && took < 10_000, `${took} ms`);
+    wrong.kill();
+    const other = await cluster.until(() => cluster.isEven, 20_000);
+    assert.ok(other > 4_000 && other < 10_000, `${other} ms`);
+    assert.equal(cluster.doubled, 0);
+  });
+}

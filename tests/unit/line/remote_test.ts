@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import v8 from "node:v8";
-import { makeAsk, sweepCalls } from "../../../src/cluster/calls.ts";
+import { makeAsk, makeSweepCalls } from "../../../src/cluster/calls.ts";
 import { clusterKeys } from "../../../src/cluster/rows.ts";
 import { makeLineAnswers, makeRemoteLines } from "../../../src/line/remote.ts";
 import { NetworkRefusal, NetworkTimeout } from "../../../src/whatsapp/connection.ts";
 import { Problem } from "../../../src/errors.ts";
 import { connectedWorld } from "../../support/line_world.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
+import { SkewedClock, WRONG_CLOCKS } from "../../support/skewed_clock.ts";
 import { systemRandom } from "../../../src/runtime.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import { makeSeal, sealKey } from "../../../src/store/seal.ts";
@@ -15,7 +16,7 @@ import { makeSeal, sealKey } from "../../../src/store/seal.ts";
 const SEAL = makeSeal(sealKey("a secret of the tests"), systemRandom);
 
 /** A line that a worker holds, as an API in another process sees it. */
-async function stage() {
+async function stage(aheadMs = 0) {
   const world = await connectedWorld();
   const { runtime, bell, supervisor } = world;
   const held = new Set(["ses_1"]);
@@ -29,7 +30,8 @@ async function stage() {
   });
   await answers.start();
   const kv = new MemoryKv(world.disk);
-  const remote = makeRemoteLines(makeAsk({ kv, bell, seal: SEAL, runtime }));
+  const asking = { ...runtime, clock: new SkewedClock(world.clock, aheadMs) };
+  const remote = makeRemoteLines(makeAsk({ kv, bell, seal: SEAL, runtime: asking }));
   const rowsLeft = async () => {
     const prefixes = [clusterKeys.calls(), clusterKeys.answers()];
     const rows = await Promise.all(prefixes.map((prefix) => Array.fromAsync(kv.list<unknown>({ prefix }))));
@@ -40,7 +42,8 @@ async function stage() {
     await world.clock.advance(10_000);
     await stopping;
   };
-  return { world, held, kv, remote, rowsLeft, stop };
+  const sweep = makeSweepCalls(kv);
+  return { world, sweep, asking, held, kv, remote, rowsLeft, stop };
 }
 
 /** What the promise comes to while time passes. */
@@ -122,10 +125,29 @@ Deno.test("questions and answers that nobody came for are swept", async () => {
   const lost = s.remote.health("ses_1").catch(() => {});
   await s.world.clock.advance(0);
   assert.equal(await s.rowsLeft(), 1);
-  const now = s.world.clock.now();
-  assert.equal(await sweepCalls(s.kv, now + 30_000), 0);
-  assert.equal(await sweepCalls(s.kv, now + 61_000), 1);
+  const { sweep } = s;
+  assert.deepEqual([await sweep(), await sweep(), await sweep()], [0, 1, 0]);
   await s.world.clock.advance(10_000);
   await lost;
   await s.stop();
 });
+
+for (const [name, ms] of WRONG_CLOCKS) {
+  for (const when of ["before it asks", "while it waits"]) {
+    Deno.test(`a question is answered though the clock of who asks is set ${name} ${when}`, async () => {
+      const s = await stage(when === "before it asks" ? ms : 0);
+      s.held.clear();
+      const health = s.remote.health("ses_1");
+      health.catch(() => {});
+      await s.world.clock.advance(1_500);
+      if (when === "while it waits") s.asking.clock.jump(ms);
+      // Another process's.
+      await s.world.clock.during(s.sweep());
+      await s.world.clock.advance(1_500);
+      s.held.add("ses_1");
+      await after(s, 2_500, health);
+      assert.equal(await s.rowsLeft(), 0);
+      await s.stop();
+    });
+  }
+}
