@@ -32,14 +32,20 @@ export function breakDisk(fault: Fault, n: number, die = () => Deno.kill(Deno.pi
     mend: () => mends.forEach((mend) => mend()),
     begin: () => void (isDead = false),
   };
-  const broken = (name: string) => {
+  let isFull = true;
+  calls.makeRoom = () => void (isFull = false);
+  const broken = (name: string, given: unknown[]) => {
+    if (fault === "full") {
+      if (writes(name, given) && ++calls.count >= n && n > 0 && isFull) throw failure("ENOSPC", name);
+      return;
+    }
     // The dead tidy nothing up.
     if (!isDead && (++calls.count !== n || fault === "short")) return;
     if (!isDead && (fault === "killed" || fault === "dies")) {
       isDead = true;
       die();
     }
-    throw Object.assign(new Error(`${fault}: ${name} was broken`), { code: fault });
+    throw failure(fault, name);
   };
   const mends = [...replaced(Deno, CALLS, broken), ...replaced(Deno.FsFile.prototype, FILE_CALLS, broken)];
   const { write } = Deno.FsFile.prototype;
@@ -52,14 +58,24 @@ export function breakDisk(fault: Fault, n: number, die = () => Deno.kill(Deno.pi
   return calls;
 }
 
+const failure = (code: string, name: string) => Object.assign(new Error(`${code}: ${name} was broken`), { code });
+
+/** Whether the call needs room. */
+function writes(name: string, [, options]: unknown[]): boolean {
+  const { create, createNew } = (options ?? {}) as Deno.OpenOptions;
+  return name === "write" || name === "mkdir" || name === "open" && (create || createNew) === true;
+}
+
+type Before = (name: string, given: unknown[]) => void;
+
 // deno-lint-ignore no-explicit-any
-function replaced(of: any, names: readonly string[], before: (name: string) => void): (() => void)[] {
+function replaced(of: any, names: readonly string[], before: Before): (() => void)[] {
   return names.map((name) => {
     const own = of[name];
     of[name] = function (...given: unknown[]) {
       // As a promise rejects, where it is one.
       try {
-        before(name);
+        before(name, given);
       } catch (error) {
         if (name === "readDir") throw error;
         return Promise.reject(error);

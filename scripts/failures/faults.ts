@@ -15,8 +15,10 @@ import { settle } from "../../tests/support/runtime.ts";
 export const FAULTS = ["refused", "unknown", "late", "ends"] as const;
 /** `unreachable`: the request does not get there. `unanswered`: it does, and its answer is lost. `torn`: so is the end of its body. */
 export const WEB_FAULTS = ["unreachable", "unanswered", "torn"] as const;
-/** What the system answers; `killed`: the process is. */
-export const DISK_FAULTS = ["ENOSPC", "EIO", "killed"] as const;
+/** What the system answers; `killed`: the process is. `full`: from the call on nothing can be written, until there is room again. */
+export const DISK_FAULTS = ["ENOSPC", "EIO", "killed", "full"] as const;
+/** The store's, and that of a full disk under it. */
+export const STORE_FAULTS = [...FAULTS, "full"] as const;
 type WebFault = typeof WEB_FAULTS[number];
 export type DiskFault = typeof DISK_FAULTS[number];
 /** `short`: a write takes half of its bytes. `dies`: the process does, after the call. */
@@ -28,10 +30,12 @@ export function isOfWeb(fault: Fault): fault is WebFault {
 }
 
 export interface Calls {
-  /** How many there were; of commits alone for `unknown` and `ends`. */
+  /** How many there were; of commits alone for `unknown` and `ends`, of writes for `full`. */
   count: number;
   /** Ends the fault. */
   mend(): void;
+  /** There is room again on a full disk. */
+  makeRoom?(): void;
   /** Another process begins, after one that died in the middle of a call. */
   begin?(): void;
 }
@@ -58,6 +62,15 @@ export function breakCall(kv: MemoryKv, fault: Fault, n: number): Calls {
       const version = await commit(change);
       if (isBroken) throw error();
       return version;
+    };
+    return calls;
+  }
+  if (fault === "full") {
+    let isFull = true;
+    calls.makeRoom = () => void (isFull = false);
+    kv.commit = async (change: Change) => {
+      if (++calls.count >= n && n > 0 && isFull) throw new StoreError("full", `there is no room from call ${n} on`);
+      return await commit(change);
     };
     return calls;
   }

@@ -23,6 +23,10 @@ export interface Journey {
   breaks?(world: ApiWorld, fault: Fault, n: number, bucket?: BucketHere): Calls | null;
   /** Those that it is tried with; all of the store's if left out. */
   faults?: readonly Fault[];
+  /** What may be left in another number, by names of the census. */
+  varies?(fault: Fault): RegExp | null;
+  /** When files that are left are over; two days if left out. */
+  overAfterMs?: number;
 }
 
 /** Something that is done while calls break. */
@@ -42,6 +46,9 @@ export interface Outcome {
   /** What is left, as numbers to be compared. */
   left: ReadonlyMap<string, number>;
 }
+
+/** Of a journey whose tries each leave a file of their own. */
+export const OWN_FILES = /^(rows of (file|upload)\w*|files)$/;
 
 /** The other side of requests; `seen`: what it was asked, each once. */
 export interface Web extends Pick<SafeFetch, "fetch"> {

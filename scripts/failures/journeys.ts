@@ -2,11 +2,13 @@
 import { ANSWERS } from "./answers.ts";
 import { ANA, call, isDone, type Journey, pausedLine, receive, waiting } from "./journey.ts";
 import { FILES } from "./files.ts";
+import { STORE_FAULTS } from "./faults.ts";
 import { OTHERS } from "./others.ts";
 
 export const JOURNEYS: readonly Journey[] = [
   {
     name: "accept a text",
+    faults: STORE_FAULTS,
     prepare: pausedLine,
     act: async (world, sessionId) =>
       isDone(
@@ -17,6 +19,7 @@ export const JOURNEYS: readonly Journey[] = [
   },
   {
     name: "accept a bulk",
+    faults: STORE_FAULTS,
     prepare: pausedLine,
     async act(world, sessionId) {
       const messages = [ANA, "491555000002", "491555000003"].map((to) => ({ to, text: "hello" }));
@@ -39,6 +42,7 @@ export const JOURNEYS: readonly Journey[] = [
   },
   {
     name: "send",
+    faults: STORE_FAULTS,
     async prepare(world) {
       await waiting(world);
       return (await world.services.lines.list(world.account.id))[0]!.id;
@@ -49,6 +53,7 @@ export const JOURNEYS: readonly Journey[] = [
   },
   {
     name: "receive a text",
+    faults: STORE_FAULTS,
     prepare: (world) => world.linkedSession(),
     act: (world, sessionId) => receive(world, sessionId),
   },
