@@ -1,20 +1,25 @@
 /** A bucket in this process that answers the S3 calls of `src/media/s3.ts`, and can break the n-th of them. */
 import { Buffer } from "node:buffer";
+import { ManualClock } from "../../tests/support/runtime.ts";
 import type { Calls, Fault } from "./faults.ts";
 
 /** As often as one call is tried: all of these fail. */
 const TRIES = 3;
+/** When uploads began: with the world. */
+const BEGUN = new Date(new ManualClock().wall()).toISOString();
 const NEVER = new Promise<never>(() => {});
 
 export class BucketHere {
   readonly #objects = new Map<string, Uint8Array>();
   readonly #uploads = new Map<string, Map<number, Uint8Array>>();
+  /** Of uploads. */
+  readonly #names = new Map<string, string>();
   #next = 1;
   #broken: (answer: () => Promise<Response>) => Promise<Response> = (answer) => answer();
 
-  /** Objects, and uploads with parts that were neither finished nor given up: one without any takes no room. */
+  /** Objects, and uploads that were neither finished nor given up. */
   get size(): number {
-    return this.#objects.size + [...this.#uploads.values()].filter((parts) => parts.size > 0).length;
+    return this.#objects.size + this.#uploads.size;
   }
 
   readonly fetch = async (request: Request): Promise<Response> => {
@@ -61,6 +66,7 @@ export class BucketHere {
       case "POST":
         if (!upload) {
           this.#uploads.set(String(this.#next), new Map());
+          this.#names.set(String(this.#next), name);
           return new Response(`<UploadId>${this.#next++}</UploadId>`);
         }
         this.#objects.set(name, Buffer.concat([...upload].sort(([a], [b]) => a - b).map(([, part]) => part)));
@@ -74,6 +80,14 @@ export class BucketHere {
         if (upload) this.#uploads.delete(uploadId!);
         else this.#objects.delete(name);
         return new Response(null, { status: 204 });
+    }
+    if (method === "GET" && query.has("uploads")) {
+      const keyOf = (id: string) => this.#names.get(id)!.split("/").at(-1);
+      return new Response(
+        [...this.#uploads.keys()].map((id) =>
+          `<Upload><Key>${keyOf(id)}</Key><UploadId>${id}</UploadId><Initiated>${BEGUN}</Initiated></Upload>`
+        ).join(""),
+      );
     }
     const object = this.#objects.get(name);
     return new Response(method === "HEAD" ? null : object as BodyInit ?? "", { status: object ? 200 : 404 });

@@ -83,7 +83,7 @@ async function run(
     await settle();
     // A sweep of the gateway does it.
     await world.sweeps["quota of cancelled messages"]();
-    const left = await censusOf(world, web);
+    const left = await censusOf(world, { web, isOnDisk: !bucket });
     const ignored = varies?.(fault);
     if (ignored) { for (const name of left.keys()) if (ignored.test(name)) left.delete(name); }
     if (breaks) left.set("files that nobody needs", await leftovers(world, overAfterMs));
@@ -140,7 +140,10 @@ const TOLD_AGAIN = "session.connected";
 const NOT_COUNTED = new Set(["event", "event_bytes", "account_key_used", "erasure_done", "file_object"]);
 
 /** Rows by family, the sums of counters, statuses, events, and what the network was given. */
-async function censusOf(world: ApiWorld, web?: Web): Promise<Map<string, number>> {
+async function censusOf(
+  world: ApiWorld,
+  { web, isOnDisk }: { web: Web | undefined; isOnDisk: boolean },
+): Promise<Map<string, number>> {
   const { kv: { disk }, network } = world;
   const census = new Map<string, number>();
   const count = (name: string, amount = 1) => census.set(name, (census.get(name) ?? 0) + amount);
@@ -157,7 +160,7 @@ async function censusOf(world: ApiWorld, web?: Web): Promise<Map<string, number>
   // Those without a row are removed a day later.
   const onDisk = new Set((await world.files()).map((path) => basename(path)));
   for (const { key: [family, id] } of disk.rows.values()) {
-    if (family === "file") count(onDisk.has(String(id)) ? "files" : "lost files");
+    if (family === "file" && isOnDisk) count(onDisk.has(String(id)) ? "files" : "lost files");
   }
   if (web) count("requests that the web saw", web.seen.size);
   return census;

@@ -88,6 +88,14 @@ export function makeBucketMediaStore({ bucket, kv, runtime, engine }: Options): 
     return false;
   }
 
+  /** An upload's beginning may be answered when nobody listens any more: then no row has its id. */
+  async function abortForgotten(): Promise<void> {
+    for (const { name, uploadId, begunAt } of await bucket.unfinished()) {
+      const isOurs = name.startsWith("med_");
+      if (isOurs && confirmed.now() - begunAt >= LOOK_AFTER_MS) await bucket.abort(name, uploadId);
+    }
+  }
+
   return {
     assertPlace() {},
     write: (content, maxBytes) => writeAs(ids.next("med"), content, maxBytes),
@@ -134,6 +142,7 @@ export function makeBucketMediaStore({ bucket, kv, runtime, engine }: Options): 
           throw error;
         }
       }
+      await abortForgotten();
       return removed;
     },
   };

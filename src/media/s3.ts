@@ -17,6 +17,13 @@ export interface UploadedPart {
   etag: string;
 }
 
+interface UnfinishedUpload {
+  name: string;
+  uploadId: string;
+  /** Unix ms. */
+  begunAt: number;
+}
+
 export type Bucket = ReturnType<typeof openBucket>;
 
 /** All methods throw StoreError if the server fails or does not answer. `http` makes the requests. */
@@ -122,6 +129,17 @@ export function openBucket(
       throw new StoreError("unavailable", "the bucket could not put an upload together");
     },
 
+    /** Lists uploads in parts, at most a thousand, that were neither finished nor aborted; none if the key may not. */
+    async unfinished(): Promise<UnfinishedUpload[]> {
+      const url = `${base}/?prefix=${encodeURIComponent(config.prefix)}&uploads=`;
+      const text = await call("GET", url, { statuses: [200, 403, 405, 501] }, (answer) => answer.text());
+      return text.split("<Upload>").slice(1).map((upload) => ({
+        name: inside(upload, /<Key>([^<]+)<\/Key>/).slice(config.prefix.length),
+        uploadId: inside(upload, /<UploadId>([^<]+)<\/UploadId>/),
+        begunAt: Date.parse(inside(upload, /<Initiated>([^<]+)<\/Initiated>/)),
+      }));
+    },
+
     /** Aborts an upload and removes its parts; a missing upload is not an error. */
     async abort(name: string, uploadId: string): Promise<void> {
       const query = `uploadId=${encodeURIComponent(uploadId)}`;
@@ -147,6 +165,10 @@ function flowing(content: ReadableStream<Uint8Array<ArrayBuffer>>, clock: Clock)
     },
     cancel: (reason) => reader.cancel(reason),
   }, { highWaterMark: 0 });
+}
+
+function inside(text: string, element: RegExp): string {
+  return element.exec(text)?.[1] ?? "";
 }
 
 interface Call {

@@ -239,6 +239,19 @@ if (s3Program() === null) {
     assert.deepEqual(await Array.fromAsync(kv.list({ prefix: mediaKeys.objects() })), []);
   });
 
+  Deno.test("an upload whose beginning was answered too late is aborted a day later", async () => {
+    const { media, kv, runtime: { clock, confirmed } } = stage(server);
+    await openBucket(server.config, { clock: systemClock }).begin("med_forgotten");
+    // The server tells the real time.
+    clock.jump(Date.now() - clock.wall());
+    confirmed.confirm(clock.wall());
+    await media.sweepOrphans(kv, never);
+    assert.equal(server.unfinished(), 1);
+    await clock.advance(DAY_MS + 60_000);
+    await media.sweepOrphans(kv, never);
+    assert.equal(server.unfinished(), 0);
+  });
+
   Deno.test("an object that the server does not delete stands in the way of no other", async () => {
     const { media, kv, runtime } = stage(server);
     const kept = await media.write(streamOf(bytesOf(600)), MIB);

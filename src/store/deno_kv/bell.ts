@@ -2,8 +2,8 @@
  * The bell on Deno KV's queue, in an in-memory database of its own: a full disk would end a process whose queue is on
  * that disk (docs/decisions/0005-bell-on-a-queue-in-memory.md). A crash loses all pending rings, as the port allows.
  *
- * The queue delivers up to 150 ms late. Each ring is therefore enqueued to arrive early, and waits out the rest of its
- * time on the runtime's clock.
+ * The queue delivers up to 150 ms late. Each ring is therefore enqueued to arrive early, and has a timer on the runtime's
+ * clock.
  */
 import type { Runtime } from "../../runtime.ts";
 import type { Bell } from "../bell.ts";
@@ -37,8 +37,8 @@ export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "
   const hearers = new Map<string, Hearers>();
   /** When each topic rings next. Any other delivery from the queue or a timer was superseded by an earlier ring. */
   const times = new Map<string, number>();
-  /** Cancels the timer of a topic's near ring. */
-  const near = new Map<string, () => void>();
+  /** Cancels the timer of a topic's ring. */
+  const timers = new Map<string, () => void>();
 
   function ring(topic: string): void {
     for (const { index } of topic.matchAll(/^|(?<=\/)|$/g)) {
@@ -54,16 +54,14 @@ export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "
 
   function wait(next: Ring): void {
     const leftMs = next.atMs - clock.now();
-    if (leftMs <= LEAD_MS) return waitOnClock(next, leftMs);
+    // The queue goes by the system's clock: after that is set back it would be late by as much.
+    timers.get(next.topic)?.();
+    timers.set(next.topic, clock.after(leftMs, () => due(next)));
+    if (leftMs <= LEAD_MS) return;
     queue.enqueue(next, { delay: Math.min(leftMs - LEAD_MS, LONGEST_DELAY_MS) }).catch((error) => {
       // Only a closed queue refuses. Sweeps make up for the lost ring.
       log.warn({ err: error, topic: next.topic }, "a ring could not be set");
     });
-  }
-
-  function waitOnClock(next: Ring, leftMs: number): void {
-    near.get(next.topic)?.();
-    near.set(next.topic, clock.after(leftMs, () => due(next)));
   }
 
   /** Called when a ring's time has come, or nearly so. */
@@ -71,7 +69,8 @@ export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "
     if (times.get(topic) !== atMs) return;
     if (atMs > clock.now()) return wait({ topic, atMs });
     times.delete(topic);
-    near.delete(topic);
+    timers.get(topic)?.();
+    timers.delete(topic);
     ring(topic);
   }
 
@@ -98,8 +97,8 @@ export function denoKvBell(queue: Queue, { runtime }: { runtime: Pick<Runtime, "
       if (isClosed) return;
       isClosed = true;
       times.clear();
-      for (const cancel of near.values()) cancel();
-      near.clear();
+      for (const cancel of timers.values()) cancel();
+      timers.clear();
       queue.close();
       await listening;
     },

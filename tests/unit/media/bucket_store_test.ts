@@ -21,6 +21,7 @@ function keeping(): { bucket: Bucket; parts: Uint8Array[] } {
     get: no,
     delete: no,
     abort: no,
+    unfinished: no,
   };
   return { bucket, parts };
 }

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { denoKvBell } from "../../../src/store/deno_kv/bell.ts";
 import { openNative } from "../../../src/store/deno_kv/deno_kv.ts";
 import { denoKvFiles } from "../../../src/store/deno_kv/file_engine.ts";
 import { watchChanges } from "../../../src/store/bell.ts";
-import { testRuntime } from "../../support/runtime.ts";
+import { type ManualClock, testRuntime } from "../../support/runtime.ts";
+import { WRONG_CLOCKS } from "../../support/skewed_clock.ts";
 import { tempFolder } from "../../support/temp_folder.ts";
 
 Deno.test("whoever hears of changes is called after one, within 2 s, and not without", async () => {
@@ -53,3 +55,45 @@ Deno.test("the watch of a file sees commits of every connection, and nothing in 
     other.close();
   }
 });
+
+/** Delivers by the system's time, as Deno KV's does. */
+function systemQueue(clock: ManualClock): Parameters<typeof denoKvBell>[0] {
+  const waiting: { at: number; value: unknown }[] = [];
+  return {
+    enqueue(value, { delay = 0 } = {}) {
+      waiting.push({ at: clock.wall() + delay, value });
+      return Promise.resolve({ ok: true, versionstamp: "0" });
+    },
+    listenQueue(deliver) {
+      const look = () => {
+        for (const next of waiting.splice(0)) next.at <= clock.wall() ? deliver(next.value) : waiting.push(next);
+        clock.after(100, look);
+      };
+      look();
+      return Promise.resolve();
+    },
+    close() {},
+  };
+}
+
+for (const [name, ms] of WRONG_CLOCKS) {
+  Deno.test(`a ring comes once and in time though the clock is set ${name} before it`, async () => {
+    const runtime = testRuntime();
+    const { clock } = runtime;
+    const bell = denoKvBell(systemQueue(clock), { runtime });
+    let rings = 0;
+    bell.hear("line/", () => rings++);
+    bell.ringAt("line/1", clock.now() + 10_000);
+    await clock.advance(5_000);
+    clock.jump(ms);
+    await clock.advance(300);
+    assert.equal(rings, ms > 0 ? 1 : 0);
+    await clock.advance(4_500);
+    assert.equal(rings, ms > 0 ? 1 : 0);
+    await clock.advance(500);
+    assert.equal(rings, 1);
+    await clock.advance(60_000);
+    assert.equal(rings, 1);
+    await bell.close();
+  });
+}
