@@ -36,8 +36,9 @@ export async function makeCopyFolder(locks: Locks): Promise<Disposable & { reado
 export async function removeLeftCopies(locks: Locks): Promise<void> {
   for await (const { name } of Deno.readDir(tmpdir())) {
     const path = join(tmpdir(), name);
-    if (!name.startsWith(PREFIX) || own.has(path) || !await exists(join(path, LOCK))) continue;
-    // Another user's folder is not ours.
+    if (!name.startsWith(PREFIX) || own.has(path)) continue;
+    // In another user's folder the lock may be a link to a file of ours.
+    if ((await Deno.lstat(path).catch(() => null))?.uid !== Deno.uid() || !await exists(join(path, LOCK))) continue;
     const lock = await locks.tryLock(join(path, LOCK)).catch(() => null);
     if (lock === null) continue;
     await Deno.remove(path, { recursive: true }).catch(() => {});
