@@ -143,21 +143,30 @@ export interface LineSocket {
   version: WebVersion;
 }
 
-/** Starts to connect. */
+/**
+ * Starts to connect, in three stages, each of which takes what the one before has made: the library on our store, what
+ * sees each frame before the library does, and the parts that work on the connection.
+ */
 export function openSocket(shared: SocketGround, options: SocketOptions, owner: Owner): LineSocket {
-  const { kv, seal } = shared;
-  const { lineId, auth, version, journal, left, cause, liveness, way: { proxy, mediaHost } } = options;
-  const { events, isOpen, isOver } = owner;
-  const { clock } = shared.runtime;
-  const log = shared.runtime.log.child({ lineId });
-  const runtime = { ...shared.runtime, log };
-  const names = makeNames();
+  const log = shared.runtime.log.child({ lineId: options.lineId });
+  const opening = { shared, options, owner, runtime: { ...shared.runtime, log } };
+  return openParts(opening, comeBefore(opening, openLibrary(opening)));
+}
 
+interface Opening {
+  shared: SocketGround;
+  options: SocketOptions;
+  owner: Owner;
+  /** With the line's log. */
+  runtime: Runtime;
+}
+
+function openLibrary({ shared, options, owner, runtime }: Opening) {
+  const { auth, cause, decryption, version, way: { proxy } } = options;
+  const { clock, log } = runtime;
   const groups = makeGroupCache(() => socket, runtime);
   const devices = makeDevices({ creds: auth.creds, clock, lidMapping: () => socket.signalRepository.lidMapping });
-  const line = { kv, seal, lineId };
   const ahead = makeAhead();
-  const timers = makeDisappearingTimers(line);
   if (isLinked(auth.creds)) countLogin(auth.creds);
   const socket = makeWASocket({
     ...LINE_CONFIG,
@@ -167,17 +176,29 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     version: version.version,
     logger: quietLogger(log),
     makeSignalRepository: (...args) =>
-      ahead.around(reportRefusals(options.decryption.makeSignalRepository(...args), cause, owner.broken)),
+      ahead.around(reportRefusals(decryption.makeSignalRepository(...args), cause, owner.broken)),
     cachedGroupMetadata: groups.cached,
     userDevicesCache: devices.cache,
   });
   keepTrustedTokens(socket.authState.keys);
+  return { socket, groups, devices, ahead };
+}
+
+/** Nothing is received before this has returned: the library connects in a later turn of the loop. */
+function comeBefore(
+  { shared, options, owner: { events, isOver }, runtime }: Opening,
+  library: ReturnType<typeof openLibrary>,
+) {
+  const { socket, groups, devices } = library;
+  const { kv, seal } = shared;
+  const { accountId, auth, lineId, liveness, way: { mediaHost } } = options;
+  const { log } = runtime;
   announceNames(socket, log);
   takeRetryReceipts({
     socket,
     groups,
     me: () => ownJids(auth.creds),
-    sentIn: (key) => sentIn(key, { line, keys: auth.keys }),
+    sentIn: (key) => sentIn(key, { line: { kv, seal, lineId }, keys: auth.keys }),
     isOver,
     runtime,
   });
@@ -185,7 +206,7 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
   socket.ws.on("CB:success", ({ attrs }: BinaryNode) => {
     if (Number(attrs.t) > 0) runtime.confirmed.confirm(Number(attrs.t) * 1000);
   });
-  const readOutside = shared.readOutside(options.accountId);
+  const readOutside = shared.readOutside(accountId);
   const settings = makeSettings({
     auth,
     host: mediaHost,
@@ -205,7 +226,19 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     if (frame instanceof Uint8Array) return;
     for (const watch of watches) watch(frame);
   });
+  return { ...library, readOutside, settings, backlog, files, told };
+}
 
+function openParts(
+  { shared, options, owner, runtime }: Opening,
+  { socket, groups, devices, ahead, readOutside, settings, backlog, files, told }: ReturnType<typeof comeBefore>,
+): LineSocket {
+  const { kv, seal } = shared;
+  const { lineId, auth, version, journal, left, cause, liveness, pairingPhone, way: { proxy, mediaHost } } = options;
+  const { events, isOpen, isOver } = owner;
+  const { clock, log } = runtime;
+  const names = makeNames();
+  const timers = makeDisappearingTimers({ kv, lineId });
   const recipients = makeRecipients({ socket, kv, auth, lineId, runtime });
   const restrictions = makeRestrictions({
     socket,
@@ -281,7 +314,6 @@ export function openSocket(shared: SocketGround, options: SocketOptions, owner: 
     broken: owner.broken,
     runtime,
   });
-  const { pairingPhone } = options;
   const link = { socket, auth, browser: BROWSER, runtime, pairingPhone };
   const pairing = new Pairing(link, linkingEvents(owner, auth, log));
   return { socket, auth, settings, sender, recipients, inbox, talk, pairing, restrictions, presence, backlog, version };
