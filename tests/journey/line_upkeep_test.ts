@@ -18,7 +18,8 @@ onStage("one-time keys that many new contacts have used up are refilled by fifty
   const { keys, id: device } = companionOf(stage);
   while (keys.preKeyCount > 4) switchboard.takeKeys({ account: accountOf(stage, LINE), device });
   await until(() => keys.preKeyCount > 4, "new keys");
-  assert.equal(keys.preKeyCount, 54);
+  // The owner's phone may write to the line, and take one of them, at any moment.
+  assert.ok(keys.preKeyCount > 50 && keys.preKeyCount <= 54, String(keys.preKeyCount));
 });
 
 onStage("the account's name is announced without showing the owner as online", async (stage) => {
