@@ -95,7 +95,8 @@ export async function backup(
 }
 
 /**
- * Runs with a new empty file. `opened` opens it once more by its path, and then takes the name away, so that nothing that is written to it is left on disk however the process ends.
+ * Runs with a new empty file. `opened` opens it once more by its path, and then takes the name away, so that nothing
+ * that is written to it is left on disk however the process ends.
  */
 async function withoutName<T>(
   path: string,

@@ -141,7 +141,7 @@ function described({ path, size, mimetype, kind }: UntrustedFile): UntrustedFile
   return { path, size, mimetype, kind };
 }
 
-const PIECE_BYTES = 256 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 /** Never rejects: the process may have ended before it has read them. */
 async function send(to: WritableStream<Uint8Array<ArrayBuffer>>, bytes: Bytes): Promise<void> {
@@ -149,7 +149,7 @@ async function send(to: WritableStream<Uint8Array<ArrayBuffer>>, bytes: Bytes): 
   try {
     // In chunks, because each is copied on this thread.
     for (const part of bytes) {
-      for (let at = 0; at < part.length; at += PIECE_BYTES) await writer.write(part.slice(at, at + PIECE_BYTES));
+      for (let at = 0; at < part.length; at += CHUNK_BYTES) await writer.write(part.slice(at, at + CHUNK_BYTES));
     }
     await writer.close();
   } catch {

@@ -98,8 +98,8 @@ export function openBucket(
     /** Begins an upload in parts of at least 5 MiB, except the last; resolves to the upload's id. */
     async begin(name: string): Promise<string> {
       const text = await call("POST", urlOf(name, "uploads="), { statuses: [200] }, (answer) => answer.text());
-      const [, id] = /<UploadId>([^<]+)<\/UploadId>/.exec(text) ?? [];
-      if (id === undefined) throw new StoreError("unavailable", "the bucket began no upload");
+      const id = inside(text, UPLOAD_ID);
+      if (id === "") throw new StoreError("unavailable", "the bucket began no upload");
       return id;
     },
 
@@ -135,7 +135,7 @@ export function openBucket(
       const text = await call("GET", url, { statuses: [200, 403, 405, 501] }, (answer) => answer.text());
       return text.split("<Upload>").slice(1).map((upload) => ({
         name: inside(upload, /<Key>([^<]+)<\/Key>/).slice(config.prefix.length),
-        uploadId: inside(upload, /<UploadId>([^<]+)<\/UploadId>/),
+        uploadId: inside(upload, UPLOAD_ID),
         begunAt: Date.parse(inside(upload, /<Initiated>([^<]+)<\/Initiated>/)),
       }));
     },
@@ -167,6 +167,9 @@ function flowing(content: ReadableStream<Uint8Array<ArrayBuffer>>, clock: Clock)
   }, { highWaterMark: 0 });
 }
 
+const UPLOAD_ID = /<UploadId>([^<]+)<\/UploadId>/;
+
+/** Returns what the first such element holds; empty if there is none. */
 function inside(text: string, element: RegExp): string {
   return element.exec(text)?.[1] ?? "";
 }
@@ -187,7 +190,7 @@ class BucketError extends Error {
   readonly status: number;
 
   constructor(status: number, text: string) {
-    const [, code] = /<Code>([^<]{1,80})<\/Code>/.exec(text) ?? [];
+    const code = inside(text, /<Code>([^<]{1,80})<\/Code>/);
     super(code ? `${status} ${code}` : String(status));
     this.status = status;
   }
