@@ -18,8 +18,8 @@ import { type ProxyAddress, shownProxy } from "./proxy_address.ts";
 import { secured, type Tunnel, TunnelAgent } from "./tunnel_agent.ts";
 
 export interface Proxy {
-  /** Agent for a WebSocket. */
-  readonly agent: Agent;
+  /** Returns an agent for the WebSocket to the URL. */
+  agentFor(url: URL): Agent;
   /** Connects to the URL's host, with TLS for https. Throws EgressError. */
   connect(url: URL, caCerts: string[]): Promise<ByteConnection>;
   /** Why the last connection through the proxy failed, in one sentence; null if it succeeded. */
@@ -40,7 +40,7 @@ export async function makeProxy(proxy: ProxyAddress, address: string, clock: Clo
     }
   };
   return {
-    agent: new TunnelAgent(tunnel, clock),
+    agentFor: (url) => new TunnelAgent(tunnel, url, clock),
     failure: () => failure,
     async connect(url, caCerts) {
       const host = hostOf(url);

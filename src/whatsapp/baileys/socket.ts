@@ -1,6 +1,13 @@
 /** Builds the socket of one connection and connects the parts that work on it. Each part has its own file. */
 import type { Agent } from "node:https";
-import { type BinaryNode, Browsers, makeWASocket, type SocketConfig, type WASocket } from "@whiskeysockets/baileys";
+import {
+  type BinaryNode,
+  Browsers,
+  DEFAULT_CONNECTION_CONFIG,
+  makeWASocket,
+  type SocketConfig,
+  type WASocket,
+} from "@whiskeysockets/baileys";
 import type { Proxy } from "../../egress/proxy.ts";
 import { directAgent } from "../../egress/tunnel_agent.ts";
 import type { Inspect, ReadOutside } from "../../inspect/inspector.ts";
@@ -167,11 +174,12 @@ function openLibrary({ shared, options, owner, runtime }: Opening) {
   const groups = makeGroupCache(() => socket, runtime);
   const devices = makeDevices({ creds: auth.creds, clock, lidMapping: () => socket.signalRepository.lidMapping });
   const ahead = makeAhead();
+  const url = new URL(shared.url ?? DEFAULT_CONNECTION_CONFIG.waWebSocketUrl);
   if (isLinked(auth.creds)) countLogin(auth.creds);
   const socket = makeWASocket({
     ...LINE_CONFIG,
-    ...(shared.url === null ? {} : { waWebSocketUrl: shared.url }),
-    agent: (proxy?.agent ?? directAgent(clock)) as Agent,
+    waWebSocketUrl: url,
+    agent: (proxy?.agentFor(url) ?? directAgent(url, clock)) as Agent,
     auth,
     version: version.version,
     logger: quietLogger(log),

@@ -14,7 +14,8 @@ Deno.test({
     const server = createServer();
     const sockets = new WebSocketServer({ server });
     const port = await listenOn(server);
-    const client = new WebSocket(`ws://127.0.0.1:${port}`, { agent: directAgent(systemClock) });
+    const url = new URL(`ws://127.0.0.1:${port}`);
+    const client = new WebSocket(url, { agent: directAgent(url, systemClock) });
     await once(client, "open");
     assert.equal(noDelayTo(port), 1);
     client.terminate();
@@ -24,7 +25,8 @@ Deno.test({
 });
 
 Deno.test("a connection that is refused says so", async () => {
-  const refused = new WebSocket("ws://127.0.0.1:9", { agent: directAgent(systemClock) });
+  const url = new URL("ws://127.0.0.1:9");
+  const refused = new WebSocket(url, { agent: directAgent(url, systemClock) });
   const [error] = await once(refused, "error");
   assert.match(error.message, /connect ECONNREFUSED/);
 });
