@@ -23,6 +23,11 @@ const PERMISSIONS = [
   isForLinux ? "--allow-run=/proc/self/exe" : "--allow-run",
   "--no-prompt",
 ];
+/**
+ * For a small server: 55 to 115 MB less after work, for 8 % more processor time to accept (docs/benchmarks.md). V8
+ * collects garbage when the heap has grown by so many percent, and when so many MB of new objects have been made.
+ */
+const V8_FLAGS = "--heap-growing-percent=30,--max-semi-space-size=8";
 /** What `src/shipped.ts` finds. */
 const SHIPPED = ["src/panel/web", "src/http/docs/web", "docs", "ops"];
 /** The compiler resolves the imports of the pages too, which are browsers' business: these find nothing. */
@@ -58,6 +63,7 @@ await run(Deno.env.get("COMPILE_DENO") ?? Deno.execPath(), [
   "--unstable-kv",
   "--import-map",
   `data:application/json,${JSON.stringify({ imports: Object.fromEntries(PAGE_LIBRARIES) })}`,
+  `--v8-flags=${V8_FLAGS}`,
   ...PERMISSIONS,
   ...(Deno.args.includes("--output") ? [] : ["--output", output]),
   ...Deno.args,
