@@ -4,15 +4,15 @@
  */
 import type { FairSemaphore } from "../base/fair_semaphore.ts";
 import { retry } from "../base/retry.ts";
+import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/event_log.ts";
 import { eventKeys } from "../event/rows.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { type Kv, STORE_PAUSE_MS } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import type { Target } from "./target.ts";
+import type { AttemptOutcome, Target } from "./target.ts";
 import type { Formats } from "./format.ts";
-import type { Ended } from "./delivery_writer.ts";
-import { type Opened, opened, type WebhookRow } from "./webhook.ts";
+import { type Delivery, type Opened, opened, type WebhookRow } from "./webhook.ts";
 
 /** Pause after a failed attempt, so that an endpoint that refuses at once is not called in a tight loop. */
 const FAILING_REST_MS = 250;
@@ -32,6 +32,18 @@ export interface AttemptsContext {
   runtime: Runtime;
   places: Places;
   formats: Formats;
+}
+
+/** An attempt that has ended and has not been written yet. */
+export interface Ended {
+  event: LoggedEvent;
+  /** The delivery before this attempt; null for a first attempt. */
+  previous: Delivery | null;
+  /** Number of the attempt in its series, from 1. */
+  number: number;
+  /** Time in the key of the due-attempt row that it came from, Unix ms; null for an attempt straight from the log. */
+  dueAt: number | null;
+  outcome: Exclude<AttemptOutcome, { kind: "stopped" }>;
 }
 
 /** An attempt that is due. */

@@ -2,38 +2,21 @@
  * Writes the outcomes of a webhook's deliveries in batches: attempts that end during one commit are written by the
  * next, so that a busy webhook needs few commits.
  */
-import type { LoggedEvent } from "../event/event.ts";
 import { orderOf } from "../event/event_log.ts";
 import { type Runtime, sleep } from "../runtime.ts";
 import { webhookKeys } from "./rows.ts";
 import { Change, LINGER_MS, STORE_PAUSE_MS } from "../store/kv.ts";
 import { retry } from "../base/retry.ts";
 import { singleFlight } from "../base/single_flight.ts";
-import type { AttemptOutcome } from "./target.ts";
+import type { Ended } from "./attempts.ts";
 import { type DeliveryContext, failingEvent, isNewlyFailing } from "./failing.ts";
+import { nextAttemptAt } from "./retries.ts";
 import { type Delivery, newDelivery, type WebhookProgress, type WebhookRow } from "./webhook.ts";
-
-/** Pauses before the second, third and fourth attempt (spec: up to 3 retries, exponential). */
-const RETRY_DELAYS_MS = [5_000, 25_000, 120_000] as const;
-/** Each pause varies by this much, so that a recovering receiver is not hit by all retries at once. */
-const JITTER = 0.1;
 
 /** Outcomes per commit; each takes at most five mutations. */
 const BATCH = 100;
 /** Most attempts recorded per delivery, over all redeliveries; the newest are kept. */
 const ATTEMPTS_KEPT = 20;
-
-/** An attempt that has ended and has not been written yet. */
-export interface Ended {
-  event: LoggedEvent;
-  /** The delivery before this attempt; null for a first attempt. */
-  previous: Delivery | null;
-  /** Number of the attempt in its series, from 1. */
-  number: number;
-  /** Time in the key of the due-attempt row that it came from, Unix ms; null for an attempt straight from the log. */
-  dueAt: number | null;
-  outcome: Exclude<AttemptOutcome, { kind: "stopped" }>;
-}
 
 interface DeliveryWriterOptions {
   webhook: () => WebhookRow;
@@ -149,16 +132,4 @@ function count(progress: WebhookProgress, delivery: Delivery, now: number): void
     progress.failedInARow++;
     progress.failingSince ??= now;
   }
-}
-
-/** Returns when the attempt after the `number`th of a series is due, Unix ms; null if that was the last. */
-function nextAttemptAt(
-  number: number,
-  { retryAfterMs, runtime }: { retryAfterMs: number | null; runtime: Runtime },
-): number | null {
-  const delayMs = RETRY_DELAYS_MS[number - 1];
-  if (delayMs === undefined) return null;
-  const spread = Math.round(delayMs * JITTER);
-  const pauseMs = delayMs + runtime.random.between(-spread, spread);
-  return runtime.clock.now() + Math.max(pauseMs, retryAfterMs ?? 0);
 }

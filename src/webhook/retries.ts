@@ -1,5 +1,5 @@
 /** The scheduled attempts of one webhook, retries and redeliveries, made when they are due. */
-import type { Clock } from "../runtime.ts";
+import type { Clock, Runtime } from "../runtime.ts";
 import { RETRY_AFTER_MAX_MS } from "./target.ts";
 import { eventKeys } from "../event/rows.ts";
 import { webhookKeys } from "./rows.ts";
@@ -8,6 +8,11 @@ import { singleFlight } from "../base/single_flight.ts";
 import type { Due, Fate } from "./attempts.ts";
 import { givenUp } from "./sweep.ts";
 import type { Delivery, WebhookRow } from "./webhook.ts";
+
+/** Pauses before the second, third and fourth attempt (spec: up to 3 retries, exponential). */
+const RETRY_DELAYS_MS = [5_000, 25_000, 120_000] as const;
+/** Each pause varies by this much, so that a recovering receiver is not hit by all retries at once. */
+const JITTER = 0.1;
 
 /**
  * Concurrent scheduled attempts, separate from first attempts, so that a burst of failures does not delay new events.
@@ -97,4 +102,16 @@ export function makeRetries({ kv, clock }: { kv: Kv; clock: Clock }, options: Re
       takeUp();
     },
   };
+}
+
+/** Returns when the attempt after the `number`th of a series is due, Unix ms; null if that was the last. */
+export function nextAttemptAt(
+  number: number,
+  { retryAfterMs, runtime }: { retryAfterMs: number | null; runtime: Runtime },
+): number | null {
+  const delayMs = RETRY_DELAYS_MS[number - 1];
+  if (delayMs === undefined) return null;
+  const spread = Math.round(delayMs * JITTER);
+  const pauseMs = delayMs + runtime.random.between(-spread, spread);
+  return runtime.clock.now() + Math.max(pauseMs, retryAfterMs ?? 0);
 }

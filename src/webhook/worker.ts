@@ -14,10 +14,10 @@ import type { Service } from "../base/service.ts";
 import { WEBHOOK_TOPIC, webhookKeys } from "./rows.ts";
 import type { Bell } from "../store/bell.ts";
 import { STORE_PAUSE_MS } from "../store/kv.ts";
-import { Attempts, type AttemptsContext, type Due } from "./attempts.ts";
+import { Attempts, type AttemptsContext, type Due, type Ended } from "./attempts.ts";
 import { type DeliveryContext, reasonToGiveUp, switchOff } from "./failing.ts";
 import { makeLogCursor } from "./log_cursor.ts";
-import { type Ended, makeDeliveryWriter } from "./delivery_writer.ts";
+import { makeDeliveryWriter } from "./delivery_writer.ts";
 import { makeRetries } from "./retries.ts";
 import type { WebhookProgress, WebhookRow } from "./webhook.ts";
 
