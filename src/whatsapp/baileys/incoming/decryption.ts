@@ -19,7 +19,7 @@ import {
 } from "@whiskeysockets/baileys";
 import { StoreError } from "../../../store/kv.ts";
 import type { AuthState } from "../auth_state.ts";
-import { boundNames, isolate, makeAlone } from "../repairs/isolation.ts";
+import { boundNames, isolate, makeIsolation } from "../repairs/isolation.ts";
 import { bounded, MOST_READS, unlessTooMany } from "./bounded.ts";
 import { type DecryptedAhead, makeDecryptedAhead } from "./decrypted_ahead.ts";
 import {
@@ -95,7 +95,7 @@ export class Decryption {
     // The library passes its store with transactions, although the type does not say so.
     const store = state.keys as SignalKeyStoreWithTransaction;
     const { auth } = this.#deps;
-    const alone = makeAlone(store, repository.lidMapping, () => auth.refusedReads);
+    const alone = makeIsolation(store, repository.lidMapping, () => auth.refusedReads);
     /** Sender keys handled along with their message, until the library processes them. */
     const handled = new Set<string>();
 

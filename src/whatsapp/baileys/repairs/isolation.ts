@@ -29,17 +29,17 @@ const INDEX = "__index";
 const MOST_NAMES = 10_000;
 
 /** Runs `work` in a separate transaction, one at a time for each peer or group. Throws StoreError if a read failed. */
-type Alone = <T>(jid: string, work: () => Promise<T>) => Promise<T>;
+type Isolation = <T>(jid: string, work: () => Promise<T>) => Promise<T>;
 
 /**
  * Must be called outside any transaction, because all work runs in the context of that call. `refusedReads` returns the
  * number of reads that the store has refused so far.
  */
-export function makeAlone(
+export function makeIsolation(
   store: Pick<SignalKeyStoreWithTransaction, "transaction">,
   lidMapping: Pick<SignalRepositoryWithLIDStore["lidMapping"], "getLIDForPN">,
   refusedReads: () => number,
-): Alone {
+): Isolation {
   // The library finds its transaction through the asynchronous context. This leaves that context.
   const outside = AsyncLocalStorage.snapshot();
   /** A peer's number and LID share sessions, which are stored under the LID once it is known. */
@@ -66,7 +66,7 @@ export function makeAlone(
  * Wraps the repository so that each change of a session or of the line's sender keys runs alone. Decryption is wrapped
  * by `incoming/decryption.ts`.
  */
-export function isolate(repository: SignalRepositoryWithLIDStore, alone: Alone): SignalRepositoryWithLIDStore {
+export function isolate(repository: SignalRepositoryWithLIDStore, alone: Isolation): SignalRepositoryWithLIDStore {
   return {
     ...repository,
     encryptMessage: (message) => alone(message.jid, () => repository.encryptMessage(message)),

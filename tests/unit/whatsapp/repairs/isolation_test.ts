@@ -6,7 +6,7 @@ import { LIDMappingStore } from "@whiskeysockets/baileys/lib/Signal/lid-mapping.
 import { MessageRetryManager } from "@whiskeysockets/baileys/lib/Utils/message-retry-manager.js";
 import pino from "pino";
 import { StoreError } from "../../../../src/store/kv.ts";
-import { boundNames, keepTrustedTokens, makeAlone } from "../../../../src/whatsapp/baileys/repairs/isolation.ts";
+import { boundNames, keepTrustedTokens, makeIsolation } from "../../../../src/whatsapp/baileys/repairs/isolation.ts";
 import { settle } from "../../../support/runtime.ts";
 import { memoryKeys, withTransactions } from "../../../support/signal_peer.ts";
 import { keepNoRecent } from "../../../../src/whatsapp/baileys/outgoing/relay.ts";
@@ -26,7 +26,7 @@ function aloneWith(lids: Record<string, string> = {}) {
   } as SignalKeyStore);
   const refused = { reads: 0 };
   const lidMapping = { getLIDForPN: (pn: string) => Promise.resolve(lids[pn] ?? null) };
-  const alone = makeAlone(store, lidMapping, () => refused.reads);
+  const alone = makeIsolation(store, lidMapping, () => refused.reads);
   return { store, alone, commits, refused };
 }
 
@@ -87,7 +87,7 @@ Deno.test("a work that fails leaves nothing behind, and the next one runs", asyn
 
 Deno.test("a number whose LID cannot be asked for has its turn by number", async () => {
   const { store } = aloneWith();
-  const alone = makeAlone(store, { getLIDForPN: () => Promise.reject(new Error("not connected")) }, () => 0);
+  const alone = makeIsolation(store, { getLIDForPN: () => Promise.reject(new Error("not connected")) }, () => 0);
   assert.equal(await alone(PHONE, () => Promise.resolve("done")), "done");
 });
 
@@ -110,7 +110,7 @@ Deno.test("nothing is written where the LID behind a number could not be read: i
       return Promise.reject(new StoreError("unavailable", "the store is away"));
     },
   };
-  const alone = makeAlone(store, lidMapping, () => refused.reads);
+  const alone = makeIsolation(store, lidMapping, () => refused.reads);
   await assert.rejects(alone(PHONE, async () => await store.set(row("a session under the number"))), StoreError);
   assert.deepEqual(commits, []);
 });
