@@ -11,7 +11,6 @@ import { filled } from "../message/templates/filled.ts";
 import { deleteUnchanged } from "../store/delete_range.ts";
 import { firstRow, type Kv, type Row } from "../store/kv.ts";
 import type { Incoming } from "../whatsapp/incoming.ts";
-import { chatsOf } from "./chats.ts";
 
 /** How long after their departure a text without a quote answers choices. */
 const OPEN_MS = 7 * 24 * 3_600_000;
@@ -22,20 +21,28 @@ type Asked = Message & { content: ChoicesContent };
 
 export type Answer = EventData<"choice.made">;
 
+interface AnswersDeps {
+  kv: Kv;
+  now: number;
+  /** Resolves to all addresses by which the line may have asked the sender. */
+  addresses: () => Promise<readonly string[]>;
+}
+
 /** Returns the answer that the message is, as its event tells it; null if it is none. */
 export async function answerIn(
-  { kv, now }: { kv: Kv; now: number },
+  deps: AnswersDeps,
   lineId: string,
   incoming: Incoming,
 ): Promise<Answer | null> {
-  const found = await chosenIn({ kv, now }, lineId, incoming);
+  const found = await chosenIn(deps, lineId, incoming);
   if (!found) return null;
   const { asked: { id: messageId, networkId }, option: { id, label }, how } = found;
   const { chat, number } = incoming;
   return { messageId, networkId, chat, number, id, label, how };
 }
 
-async function chosenIn({ kv, now }: { kv: Kv; now: number }, lineId: string, incoming: Incoming) {
+async function chosenIn(deps: AnswersDeps, lineId: string, incoming: Incoming) {
+  const { kv } = deps;
   const { fromMe, change, text, type, quoted, details, undecryptable } = incoming;
   if (fromMe || undecryptable) return null;
   if (change) {
@@ -47,9 +54,7 @@ async function chosenIn({ kv, now }: { kv: Kv; now: number }, lineId: string, in
   const tapped = typeof details?.selectedId === "string" ? details.selectedId : null;
   if (tapped === null && (text === null || !TEXTS.has(type))) return null;
   // A message that is quoted is the one that is answered, or what is said is about something else.
-  const asked = quoted
-    ? await askedBy(kv, lineId, quoted.messageId)
-    : await newestOpen(kv, lineId, { chats: chatsOf(incoming), now });
+  const asked = quoted ? await askedBy(kv, lineId, quoted.messageId) : await newestOpen(deps, lineId);
   const option = asked && (tapped === null ? chosenBy(text ?? "", asked.content.options) : byId(asked, tapped));
   return asked && option ? { asked, option, how: tapped === null ? "text" as const : "tap" as const } : null;
 }
@@ -66,15 +71,11 @@ async function askedBy(kv: Kv, lineId: string, networkId: string): Promise<Asked
   return messageId === null ? null : await read(kv, messageId);
 }
 
-async function newestOpen(
-  kv: Kv,
-  lineId: string,
-  { chats, now }: { chats: readonly string[]; now: number },
-): Promise<Asked | null> {
+async function newestOpen({ kv, now, addresses }: AnswersDeps, lineId: string): Promise<Asked | null> {
   // Most lines have none, which the store's memory knows.
   if (!await firstRow(kv, { prefix: messageKeys.choicesAskedOnLine(lineId) })) return null;
   const rows: Row<string>[] = [];
-  for (const chat of chats) {
+  for (const chat of await addresses()) {
     const range = { prefix: messageKeys.choicesAskedOf(lineId, chat) };
     rows.push(...await Array.fromAsync(kv.list(range, { limit: LOOKED_AT, reverse: true })));
   }

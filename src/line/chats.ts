@@ -48,6 +48,16 @@ export function keepKnown(change: Change, lineId: string, { chat, at }: { chat: 
   change.set(lineKeys.knownChat(lineId, chat), at);
 }
 
+/** Keeps for a new `@lid` of a person when the old one wrote. */
+export async function keepMoved(kv: Kv, lineId: string, { old, lid }: { old: string; lid: string }): Promise<void> {
+  const change = new Change();
+  for (const keyOf of [lineKeys.heard, lineKeys.knownChat]) {
+    const [before, now] = await kv.getMany([keyOf(lineId, old), keyOf(lineId, lid)]);
+    if (before!.value !== null && now!.value === null) change.check(now!).set(now!.key, before!.value);
+  }
+  await kv.commit(change);
+}
+
 /** Forgets all chats of the line, with whom it has written and who has written to it. */
 export async function forgetChats(kv: Kv, lineId: string): Promise<void> {
   await deleteRange(kv, { prefix: lineKeys.heardOfLine(lineId) });

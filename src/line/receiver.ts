@@ -12,7 +12,7 @@
  */
 import { Batcher, type Settled } from "../base/batcher.ts";
 import { KeyedQueue } from "../base/keyed_queue.ts";
-import type { ChatIndex, Known } from "../chat/chat_index.ts";
+import type { ChatIndex, InLine, Known } from "../chat/chat_index.ts";
 import type { EventBody, EventData } from "../event/event.ts";
 import type { EventLog } from "../event/event_log.ts";
 import type { MediaIngest } from "../media/ingest.ts";
@@ -32,7 +32,7 @@ import type { Network } from "../whatsapp/network.ts";
 import { type Answer, answerIn } from "./answers.ts";
 import { amendSent } from "./amendments.ts";
 import { indexIncoming, placeOf } from "./chat_entries.ts";
-import { chatsOf, keepHeard, writtenAt } from "./chats.ts";
+import { chatsOf, keepHeard, keepMoved, writtenAt } from "./chats.ts";
 import type { Lookups } from "./lookups.ts";
 import { lineKeys, type SeenRow } from "./rows.ts";
 import { isNews, MAX_MESSAGE_AGE_MS, mayChange, ME, seenRow } from "./seen.ts";
@@ -187,7 +187,7 @@ export class Receiver {
   async #cancelByReply(message: Incoming): Promise<void> {
     const isReply = message.change ? message.change.kind === "vote" : message.type !== "reactionMessage";
     if (message.fromMe || !isReply) return;
-    await cancelByReply(this.#deps, this.#line, chatsOf(message));
+    await cancelByReply(this.#deps, this.#line, () => this.#addressesOf(message));
   }
 
   async #amendSent({ change }: Incoming): Promise<void> {
@@ -234,11 +234,11 @@ export class Receiver {
     const sessionName = await this.#deps.sessionName(lineId);
     const now = runtime.clock.now();
     const change = new Change().check(before);
-    const answer = await answerIn({ kv, now }, lineId, message);
+    const answer = await answerIn({ kv, now, addresses: () => this.#addressesOf(message) }, lineId, message);
     const body = message.change
       ? await this.#changeBody(message, message.change, change)
       : messageBody(message, { taken, answer });
-    const at = await indexIncoming(this.#deps, change, { lineId, accountId }, {
+    const at = await indexIncoming(this.#deps, change, this.#inLine, {
       message,
       data: body.data,
       before,
@@ -282,19 +282,32 @@ export class Receiver {
     }
   }
 
+  get #inLine(): InLine {
+    return { lineId: this.#line.id, accountId: this.#line.accountId };
+  }
+
+  /** Resolves to all addresses of the sender, or of the group. */
+  async #addressesOf(message: Incoming): Promise<string[]> {
+    const known = await this.#deps.chats.addressesOf(this.#inLine, chatOf(message.chat));
+    return [...new Set([...chatsOf(message), ...known])];
+  }
+
   async #noteOf(chat: string, known: Known): Promise<void> {
-    await this.#deps.chats.note({ lineId: this.#line.id, accountId: this.#line.accountId }, chatOf(chat), known);
+    await this.#deps.chats.note(this.#inLine, chatOf(chat), known);
   }
 
   async #keepPerson({ chat, username, lid }: Extract<Notice, { kind: "person" }>): Promise<void> {
-    if (lid) await this.#deps.optOuts.moved(this.#line.accountId, { old: chat, lid });
+    if (lid) {
+      await this.#deps.optOuts.moved(this.#line.accountId, { old: chat, lid });
+      await keepMoved(this.#deps.kv, this.#line.id, { old: chat, lid });
+    }
     await this.#noteOf(chat, { ...(username === undefined ? {} : { username }), ...(lid ? { lid } : {}) });
   }
 
   /** Counts as read what the owner has read on the phone. */
   async #keepReading({ chat, networkIds }: Extract<Notice, { kind: "read" }>): Promise<void> {
     const { chats } = this.#deps;
-    const line = { lineId: this.#line.id, accountId: this.#line.accountId };
+    const line = this.#inLine;
     const places = await Promise.all(networkIds.map((id) => placeOf(this.#deps, line, { chat, id })));
     const newest = Math.max(...places.map((place) => place?.order ?? 0));
     if (newest > 0) await chats.read(line, chatOf(chat), newest);

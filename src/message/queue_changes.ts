@@ -27,17 +27,17 @@ interface QueuedDeps extends CancelDeps {
   laneOf(lineId: string, chat: string): Promise<Lane>;
 }
 
-/** Cancels what waits for these chats of the line and is to be cancelled by a reply. */
+/** Cancels what waits for these addresses and is to be cancelled by a reply. */
 export async function cancelByReply(
   { kv, recorder, bell }: CancelDeps,
   { id: lineId, accountId }: { id: string; accountId: string },
-  chats: readonly string[],
+  addresses: () => Promise<readonly string[]>,
 ): Promise<void> {
   // Most lines have none, which the store's memory knows.
   if (!await firstRow(kv, { prefix: messageKeys.replyCancelsOnLine(lineId) })) return;
   const queue = new LineQueue(kv, lineId);
   const ids: string[] = [];
-  for (const chat of chats) {
+  for (const chat of await addresses()) {
     for await (const row of kv.list({ prefix: messageKeys.replyCancelsOfChat(lineId, chat) })) {
       if (await queue.counts(row)) ids.push(row.value.messageId);
     }

@@ -104,3 +104,30 @@ onStage(
     await assert.rejects(stage.api.call("POST", "/messages/send/text", json), /recipient_opted_out/);
   },
 );
+
+onStage("somebody with an unknown number goes on after a move with what was begun before", async (stage) => {
+  await stage.control.call("POST", "/phones", { number: ANA, name: "Ana", hidesNumber: true });
+  const line = await stage.linkLine(LINE);
+  const says = (text: string) =>
+    stage.control.call("POST", `/phones/${ANA}/messages`, { to: LINE, text, hideNumber: true });
+  const { id: said } = await says("hello");
+  await stage.event(line, ({ event, data }) => event === "message.received" && data.messageId === said);
+  const old = lidOf(stage);
+  const send = async (kind: string, json: Json): Promise<string> =>
+    (await stage.api.call("POST", `/messages/send/${kind}`, { sessionId: line.sessionId, to: old, ...json })).messageId;
+  const asked = await send("choices", {
+    text: "Which?",
+    options: [{ id: "a", label: "Red" }, { id: "b", label: "Blue" }],
+  });
+  await stage.status(asked, "sent");
+  const sendAt = new Date(Date.now() + 86_400_000).toISOString();
+  const due = await send("text", { text: "due", sendAt, cancelOnReply: true });
+  await move(stage, true);
+  const chat = async () => (await stage.api.call("GET", `/sessions/${line.sessionId}/chats/${old}`)).data;
+  await until(async () => (await chat()).lid === lidOf(stage), "the new address");
+
+  await says("blue");
+  const chosen = await stage.event(line, ({ event, data }) => event === "choice.made" && data.messageId === asked);
+  assert.equal(chosen.data.id, "b");
+  assert.equal((await stage.status(due, "failed")).error.code, "cancelled_by_reply");
+});

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { Chats, keepHeard, keepKnown, makeSweepKnown, newAmong, sweepHeard } from "../../../src/line/chats.ts";
+import {
+  Chats,
+  keepHeard,
+  keepKnown,
+  keepMoved,
+  laneOf,
+  makeSweepKnown,
+  newAmong,
+  sweepHeard,
+} from "../../../src/line/chats.ts";
 import { lineKeys } from "../../../src/line/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { FakeNetwork } from "../../support/fake_network.ts";
@@ -47,6 +56,20 @@ Deno.test("a chat in which nobody has written for a year is new again, and the l
   assert.deepEqual(await newAmong(kv, "ses_2", [ana]), new Set(), "an older gateway did not note since when");
   assert.equal(await sweep(START + 465 * DAY_MS), 2);
   assert.deepEqual(network.erased.slice(1), [`ses_1 keys of 123456789012345,${ben}`, `ses_1 keys of ${cleo}`].sort());
+});
+
+Deno.test("somebody who has moved is as well known at the new address, and what came from there counts", async () => {
+  const kv = new MemoryKv();
+  const [first, second, third] = ["123456789012345@lid", "223456789012345@lid", "323456789012345@lid"];
+  const heard = new Change();
+  keepHeard(heard, "ses_1", { chats: [first], at: START });
+  keepHeard(heard, "ses_1", { chats: [third], at: START + DAY_MS });
+  await kv.commit(heard);
+  await keepMoved(kv, "ses_1", { old: first, lid: second });
+  await keepMoved(kv, "ses_1", { old: second, lid: third });
+  assert.deepEqual(await newAmong(kv, "ses_1", [second]), new Set());
+  assert.equal(await laneOf(kv, "ses_1", { chat: second, now: START }), "reply");
+  assert.equal((await kv.get(lineKeys.heard("ses_1", third))).value, START + DAY_MS);
 });
 
 Deno.test("that a chat was read is forgotten once nothing of it can be unread", async () => {
