@@ -168,27 +168,34 @@ export function Dialog({ title, close, children }) {
   `;
 }
 
-/** A button that first says what would be lost. */
-export function Ask({ title, text, button, run, kind = "danger", children, disabled }) {
-  const [open, setOpen] = useState(false);
-  const [work, busy, error] = useWork({ quiet: true });
-  const go = () =>
-    work(async () => {
-      await run();
-      setOpen(false);
-    });
+/** A dialog with a form, which may be cancelled. The other properties are those of `Form`. */
+export function FormDialog({ title, close, ...form }) {
   return html`
-    <button type="button" class=${kind} disabled=${disabled} onClick=${() => setOpen(true)}>${children}</button>
-    ${open && html`
-      <${Dialog} title=${title} close=${() => setOpen(false)}>
-        <div class="stack tight">${text}</div>
-        <div role="alert">${error && html`<p class="note bad">${error.message}</p>`}</div>
-        <div class="row end">
-          <button type="button" onClick=${() => setOpen(false)}>${t("Cancel")}</button>
-          <button type="button" class="primary danger" aria-disabled=${busy} onClick=${go}>${button}</button>
-        </div>
-        </${Dialog}>
-    `}
+    <${Dialog} title=${title} close=${close}>
+      <${Form} cancel=${close} ...${form} />
+      </${Dialog}>
+  `;
+}
+
+/** A button that opens a dialog with a form, which closes once it is submitted. */
+export function FormButton({ kind, label, disabled, submit, ...dialog }) {
+  const [open, setOpen] = useState(false);
+  const close = () => setOpen(false);
+  const done = async (values) => {
+    await submit(values);
+    close();
+  };
+  return html`
+    <button type="button" class=${kind} disabled=${disabled} onClick=${() => setOpen(true)}>${label}</button>
+    ${open && html`<${FormDialog} close=${close} submit=${done} ...${dialog} />`}
+  `;
+}
+
+/** A button that first says what would be lost. */
+export function Ask({ text, run, kind = "danger", children, ...dialog }) {
+  return html`
+    <${FormButton} kind=${kind} label=${children} submit=${run} danger ...${dialog}>${() =>
+      html`<div class="stack tight">${text}</div>`}</${FormButton}>
   `;
 }
 
@@ -227,21 +234,31 @@ export function Head({ title, text, back, children }) {
 }
 
 /** An empty state, which says what can be done. */
-export function Empty({ title, children }) {
-  return html`<div class="empty"><strong>${title}</strong>${children}</div>`;
+export function Empty({ title, text, children }) {
+  return html`<div class="empty"><strong>${title}</strong>${text && html`<p>${text}</p>`}${children}</div>`;
 }
 
 export function Badge({ kind = "", children }) {
   return html`<span class=${`badge ${kind}`}>${children}</span>`;
 }
 
+/** The cell of a column with the time of this name. */
+export const timeAt = (name) => (row) => html`<${Time} at=${row[name]} />`;
+
 export function Time({ at }) {
   if (at === null || at === undefined) return html`<span class="soft">–</span>`;
   return html`<time class="nowrap" dateTime=${new Date(at).toISOString()} title=${exactly(at)}>${when(at)}</time>`;
 }
 
-/** A table whose rows become cards on a phone. `columns`: `[name, cell(row), class?]`. */
-export function Table({ columns, rows, caption, keyOf = (row) => row.id }) {
+/**
+ * A table whose rows become cards on a phone. `columns`: `[name, cell(row), class?]`. `empty`: `[title, text?, action?]`,
+ * which stands there if there are no rows.
+ */
+export function Table({ columns, rows, caption, keyOf = (row) => row.id, empty }) {
+  if (rows.length === 0 && empty) {
+    const [title, text, action] = empty;
+    return html`<${Empty} title=${title} text=${text}>${action}</${Empty}>`;
+  }
   return html`
     <div class="scroll" tabindex="0" role="region" aria-label=${caption}>
       <table class="cards">
@@ -276,11 +293,11 @@ export function Pager({ text = "", newer = null, older = null }) {
   `;
 }
 
-/** `Pager` by page numbers; `next` is null on the last page. */
-export function Pages({ page, next, text }) {
+/** `Pager` of what the API lists by page numbers: the answer's `pagination`. */
+export function Pages({ page, limit, total, text }) {
   return html`
     <${Pager} text=${text} newer=${page > 1 ? { page: page > 2 ? page - 1 : "" } : null}
-      older=${next && { page: next }} />
+      older=${page * limit < total ? { page: page + 1 } : null} />
   `;
 }
 

@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useLines, useLoad, useNames } from "../live.js";
 import { href } from "../router.js";
-import { Ask, Card, Dialog, Empty, Field, Form, Head, Loaded, Pages, Table, Time, toast, Work } from "../ui.js";
+import { Ask, Card, Field, FormDialog, Head, Loaded, Pages, Table, Time, toast, Work } from "../ui.js";
 import { chatName, kindWord } from "../words.js";
 
 const LIMIT = 50;
@@ -34,14 +34,9 @@ export function Approvals({ account, query }) {
       <${Head} title=${t("Approvals")} text=${t("Messages that a key proposed. They leave once you approve them.")} />
       <${Card}>
         <${Loaded} state=${proposals}>${({ data: rows, pagination }) =>
-          pagination.total === 0
-            ? html`
-              <${Empty} title=${t("Nothing to approve")}>
-                <p>${t("Messages of keys that may only propose wait here.")}</p>
-                </${Empty}>
-            `
-            : html`
-              <${Table} caption=${t("Approvals")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
+          html`
+            <${Table} caption=${t("Approvals")} rows=${rows} keyOf=${(row) => row.messageId}
+              empty=${[t("Nothing to approve"), t("Messages of keys that may only propose wait here.")]} columns=${[
                 [t("To"), (row) =>
                   html`<a class="main" href=${href(`/accounts/${account}/messages/${row.messageId}`)}>${
                     chatName(row.to, names)
@@ -63,19 +58,15 @@ export function Approvals({ account, query }) {
                       `}
                       <${Ask} kind="small danger" title=${t("Refuse the message?")} button=${t(
                         "Refuse",
-                      )} text=${html`<p>${
-                        t(
-                          "It is never sent, and its quota is returned.",
-                        )
-                      }</p>`} run=${() =>
+                      )} text=${t("It is never sent, and its quota is returned.")} run=${() =>
                         decide("DELETE", row.messageId, t("Refused."))}>${t("Refuse")}</${Ask}>
                       <${Work} kind="small primary" run=${() =>
                         decide("POST", `${row.messageId}/approve`, t("Approved."))}>${t("Approve")}</${Work}>
                     </div>
                   `, "end"],
               ]} />
-              <${Pages} page=${page} next=${page * LIMIT < pagination.total ? page + 1 : null} />
-            `}</${Loaded}></${Card}>
+            <${Pages} ...${pagination} />
+          `}</${Loaded}></${Card}>
       ${edited && html`
         <${Edit} account=${account} message=${edited} close=${() => setEdited(null)} reload=${proposals.reload} />
       `}
@@ -90,11 +81,10 @@ function Edit({ account, message: { messageId, text }, close, reload }) {
     close();
   };
   return html`
-    <${Dialog} title=${t("Edit the message")} close=${close}>
-      <${Form} submit=${save} button=${t("Save")} cancel=${close}>${(wrong) =>
-        html`
-          <${Field} as="textarea" label=${t("Text")} name="text" rows="6" required defaultValue=${text}
-            wrong=${wrong("text")} />
-        `}</${Form}></${Dialog}>
+    <${FormDialog} title=${t("Edit the message")} close=${close} submit=${save} button=${t("Save")}>${(wrong) =>
+      html`
+        <${Field} as="textarea" label=${t("Text")} name="text" rows="6" required defaultValue=${text}
+          wrong=${wrong("text")} />
+      `}</${FormDialog}>
   `;
 }

@@ -4,7 +4,7 @@ import { html } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useApi, useEvery, useLines, useLoad } from "../live.js";
 import { href } from "../router.js";
-import { Ask, Badge, Card, Empty, Head, Loaded, Pages, Table, Time, toast } from "../ui.js";
+import { Ask, Badge, Card, Head, Loaded, Pages, Table, Time, timeAt, toast } from "../ui.js";
 
 const LIMIT = 20;
 const POLL_MS = 5_000;
@@ -21,36 +21,30 @@ export function Bulks({ account, query }) {
       <${Head} title=${t("Bulks")} text=${t("Many messages submitted at once, sent one after another.")}>
         <a class="button primary" href=${href(`/accounts/${account}/bulks/new`)}>${t("New bulk")}</a></${Head}>
       <${Card}>
-        <${Loaded} state=${bulks}>${({ data: rows, pagination: { total } }) =>
-          html`${
-            total === 0
-              ? html`
-                <${Empty} title=${t("No bulks yet")}>
-                  <p>${t(
-                    "Drop a CSV file on “New bulk”. What your systems send with POST /v1/messages/send/bulk appears here, too.",
-                  )}</p>
-                  </${Empty}>
-              `
-              : html`<${Table} caption=${t("Bulks")} rows=${rows} keyOf=${(row) => row.bulkId} columns=${[
-                [t("Messages"), (row) =>
-                  html`<a class="main" href=${href(`/accounts/${account}/bulks/${row.bulkId}`)}>${
-                    t("Bulk of {n}", { n: number(row.total) })
-                  }</a>`],
-                [t("Progress"), (row) => html`<${Progress} ...${row} />`],
-                [t("Sent"), (row) =>
-                  number(row.sent)],
-                [t("Failed"), (row) =>
-                  row.failed > 0 ? html`<${Badge} kind="bad">${number(row.failed)}</${Badge}>` : "0"],
-                [t("Estimated end"), (row) =>
-                  html`<${Done} ...${row} />`],
-                [t("Line"), (row) =>
-                  html`<span class="clip">${nameOf(row.sessionId)}</span>`],
-                [t("Accepted"), (row) => html`<${Time} at=${row.createdAt} />`],
-              ]} />`
-          }
-          <${Pages} page=${page} next=${page * LIMIT < total ? page + 1 : null} text=${
-            t("{n} in total", { n: number(total) })
-          } />`}</${Loaded}>
+        <${Loaded} state=${bulks}>${({ data: rows, pagination }) =>
+          html`
+            <${Table} caption=${t("Bulks")} rows=${rows} keyOf=${(row) => row.bulkId} empty=${[
+              t("No bulks yet"),
+              t("Drop a CSV file on “New bulk”. What your systems send with POST /v1/messages/send/bulk appears here, too."),
+            ]} columns=${[
+              [t("Messages"), (row) =>
+                html`<a class="main" href=${href(`/accounts/${account}/bulks/${row.bulkId}`)}>${
+                  t("Bulk of {n}", { n: number(row.total) })
+                }</a>`],
+              [t("Progress"), (row) =>
+                html`<${Progress} ...${row} />`],
+              [t("Sent"), (row) =>
+                number(row.sent)],
+              [
+                t("Failed"),
+                (row) => row.failed > 0 ? html`<${Badge} kind="bad">${number(row.failed)}</${Badge}>` : "0",
+              ],
+              [t("Estimated end"), (row) => html`<${Done} ...${row} />`],
+              [t("Line"), (row) => html`<span class="clip">${nameOf(row.sessionId)}</span>`],
+              [t("Accepted"), timeAt("createdAt")],
+            ]} />
+            <${Pages} ...${pagination} text=${t("{n} in total", { n: number(pagination.total) })} />
+          `}</${Loaded}>
       </${Card}>
     </div>
   `;
@@ -73,9 +67,9 @@ export function Bulk({ account, bulk: id }) {
         })}>
             ${queued > 0 && html`
               <${Ask} title=${t("Cancel the waiting messages?")} button=${t("Cancel waiting messages")} run=${cancel}
-                text=${html`<p>${
-                  t("{n} messages will not be sent and no longer count towards the quota.", { n: number(queued) })
-                }</p>`}>${t("Cancel waiting messages")}</${Ask}>
+                text=${t("{n} messages will not be sent and no longer count towards the quota.", {
+                  n: number(queued),
+                })}>${t("Cancel waiting messages")}</${Ask}>
             `}
           </${Head}>
           <${Card} pad title=${t("Progress")}><div class="stack">

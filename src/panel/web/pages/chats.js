@@ -71,10 +71,8 @@ function OfLine({ account, line, chat, about }) {
     rows.length === 0 && !next && wanted.q === "" && wanted.only === "" && !chat
       ? html`
         <${Card}>
-          <${Empty} title=${t("No chats yet")}>
-            <p>${t("Chats appear once a message is sent or received.")}</p>
-            </${Empty}>
-            </${Card}>
+          <${Empty} title=${t("No chats yet")} text=${t("Chats appear once a message is sent or received.")} />
+          </${Card}>
       `
       : html`<div class=${`card chat ${chat ? "open" : ""}`}>
         <${List} chats=${rows} more=${next && chats.more} wanted=${wanted} want=${setWanted} open=${chat}

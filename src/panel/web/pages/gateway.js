@@ -5,7 +5,7 @@ import { bytes, number, said, t, when } from "../i18n.js";
 import { useAttention, useData, useEvery } from "../live.js";
 import { Attention } from "../attention.js";
 import { href } from "../router.js";
-import { Card, Empty, Head, Loaded, Table, Time, toast, Work } from "../ui.js";
+import { Card, Head, Loaded, Table, Time, timeAt, toast, Work } from "../ui.js";
 import { AccountTable, NewAccount } from "./gateway_accounts.js";
 
 /** Queues, memory and disk change without an event. */
@@ -74,41 +74,37 @@ export function Deliveries() {
         "Events that could not be delivered after all retries.",
       )} />
       <${Loaded} state=${failed}>${(rows) =>
-        html`<${Card}>${
-          rows.length === 0
-            ? html`
-              <${Empty} title=${t("No failed deliveries")}>
-                <p>${t("Every event was delivered or is being retried.")}</p>
-                </${Empty}>
-            `
-            : html`<${Table} caption=${t("Failed deliveries")} rows=${rows} keyOf=${(row) =>
-              row.webhookId + row.id} columns=${[
-              [t("Event"), (row) =>
-                html`<a class="main mono" href=${
-                  href(`/accounts/${row.accountId}/webhooks/${row.webhookId}?status=failed`)
-                }>${row.event}</a>`],
-              [
-                t("Account"),
-                (row) => html`<a class="break" href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`,
-              ],
-              [t("Address"), (row) =>
-                html`<span class="clip">${row.url}</span>`],
-              [t("Last answer"), (row) =>
-                html`<span class="small break">${
-                  row.attempts.at(-1)?.status ?? said(row.attempts.at(-1)?.error) ?? "–"
-                }</span>`],
-              [t("Time"), (row) =>
-                html`<${Time} at=${row.createdAt} />`],
-              ["", (row) =>
-                html`
-                  <${Work} kind="small" run=${async () => {
-                    await api(row.accountId, "POST", `/webhooks/${row.webhookId}/deliveries/${row.id}/redeliver`);
-                    toast(t("Redelivery scheduled."));
-                    await failed.reload();
-                  }}>${t("Redeliver")}</${Work}>
-                `, "end"],
-            ]} />`
-        }</${Card}>`}</${Loaded}>
+        html`
+          <${Card}>
+            <${Table} caption=${t("Failed deliveries")} rows=${rows} keyOf=${(row) => row.webhookId + row.id}
+              empty=${[t("No failed deliveries"), t("Every event was delivered or is being retried.")]} columns=${[
+                [t("Event"), (row) =>
+                  html`<a class="main mono" href=${
+                    href(`/accounts/${row.accountId}/webhooks/${row.webhookId}?status=failed`)
+                  }>${row.event}</a>`],
+                [
+                  t("Account"),
+                  (row) =>
+                    html`<a class="break" href=${href(`/accounts/${row.accountId}`)}>${row.accountName}</a>`,
+                ],
+                [t("Address"), (row) =>
+                  html`<span class="clip">${row.url}</span>`],
+                [t("Last answer"), (row) =>
+                  html`<span class="small break">${
+                    row.attempts.at(-1)?.status ?? said(row.attempts.at(-1)?.error) ?? "–"
+                  }</span>`],
+                [t("Time"), timeAt("createdAt")],
+                ["", (row) =>
+                  html`
+                    <${Work} kind="small" run=${async () => {
+                      await api(row.accountId, "POST", `/webhooks/${row.webhookId}/deliveries/${row.id}/redeliver`);
+                      toast(t("Redelivery scheduled."));
+                      await failed.reload();
+                    }}>${t("Redeliver")}</${Work}>
+                  `, "end"],
+              ]} />
+            </${Card}>
+        `}</${Loaded}>
       </div>
   `;
 }

@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useData } from "../live.js";
 import { go, href, useDialog } from "../router.js";
-import { Ask, Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Select, Table, Time } from "../ui.js";
+import { Ask, Badge, Card, Empty, Field, FormButton, FormDialog, Head, Loaded, Select, Table, Time } from "../ui.js";
 import { planWords } from "../words.js";
 
 export function Accounts() {
@@ -28,9 +28,9 @@ export function AccountTable({ rows, reload }) {
   const now = Date.now();
   if (rows.length === 0) {
     return html`
-      <${Empty} title=${t("No accounts yet")}>
-        <p>${t("An account has its own API key, lines and plan. Create the first one.")}</p>
-        </${Empty}>
+      <${Empty} title=${t("No accounts yet")} text=${t(
+        "An account has its own API key, lines and plan. Create the first one.",
+      )} />
     `;
   }
   const use = (used, limit) => limit === null ? number(used) : `${number(used)} / ${number(limit)}`;
@@ -81,18 +81,18 @@ export function NewAccount() {
   return html`<button type="button" class="primary" onClick=${() => setOpen(true)}>${t("New account")}</button>
     ${
     open && html`
-      <${Dialog} title=${t("New account")} close=${() => setOpen(false)}>
-        <${Form} submit=${create} button=${t("Create")} cancel=${() => setOpen(false)}>${(wrong) =>
-          html`
-            <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
-            <${PlanField} wrong=${wrong("plan")} />
-          `}</${Form}></${Dialog}>
+      <${FormDialog} title=${t("New account")} close=${() => setOpen(false)} submit=${create} button=${t("Create")}>${(
+        wrong,
+      ) =>
+        html`
+          <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
+          <${PlanField} wrong=${wrong("plan")} />
+        `}</${FormDialog}>
     `
   }`;
 }
 
 function Change({ row, reload }) {
-  const [open, setOpen] = useState(false);
   const patch = async (body) => {
     await call("PATCH", `/operator/accounts/${row.id}`, { body });
     await reload();
@@ -102,43 +102,30 @@ function Change({ row, reload }) {
     // The end may have a time of day, which the form does not show.
     const expiresAt = ends === "" ? null : Date.parse(`${ends}T00:00:00Z`);
     await patch({ name, plan, ...(ends !== day && { expiresAt }) });
-    setOpen(false);
   };
-  return html`<span class="row end"><button type="button" class="small" onClick=${() => setOpen(true)}>${
-    t("Edit")
-  }</button>
+  return html`<span class="row end">
+    <${FormButton} kind="small" label=${t("Edit")} title=${row.name} submit=${save} button=${t("Save")}>${(wrong) =>
+    html`
+      <${Field} label=${t("Name")} name="name" required maxlength="100" defaultValue=${row.name}
+        wrong=${wrong("name")} />
+      <${PlanField} value=${row.plan} wrong=${wrong("plan")} />
+      <${Field} label=${t("Subscription ends")} type="date" max="9999-12-31" name="ends" defaultValue=${day}
+        hint=${t("At midnight UTC. Leave empty for no end.")} wrong=${wrong("expiresAt")} />
+    `}</${FormButton}>
     ${
     row.active
       ? html`
         <${Ask} kind="small" title=${t("Deactivate {name}?", { name: row.name })} button=${t(
           "Deactivate",
         )} run=${() => patch({ active: false })}
-          text=${html`<p>${
-            t("Its key stops working immediately. Its lines stay linked, and queued messages are still sent.")
-          }</p>`}>${t("Deactivate")}</${Ask}>
+          text=${t(
+            "Its key stops working immediately. Its lines stay linked, and queued messages are still sent.",
+          )}>${t("Deactivate")}</${Ask}>
       `
       : html`
         <${Ask} kind="small" title=${t("Activate {name}?", { name: row.name })} button=${t("Activate")} run=${() =>
           patch({ active: true })}
-          text=${html`<p>${t("Its key works again immediately.")}</p>`}>${t("Activate")}</${Ask}>
+          text=${t("Its key works again immediately.")}>${t("Activate")}</${Ask}>
       `
-  }
-    ${
-    open && html`
-      <${Dialog} title=${row.name} close=${() => setOpen(false)}>
-        <${Form} submit=${save} button=${t("Save")} cancel=${() => setOpen(false)}>${(wrong) =>
-          html`
-            <${Field} label=${t("Name")} name="name" required maxlength="100" defaultValue=${row.name} wrong=${wrong(
-              "name",
-            )} />
-            <${PlanField} value=${row.plan} wrong=${wrong("plan")} />
-            <${Field} label=${t(
-              "Subscription ends",
-            )} type="date" max="9999-12-31" name="ends" defaultValue=${day} hint=${t(
-              "At midnight UTC. Leave empty for no end.",
-            )}
-              wrong=${wrong("expiresAt")} />
-          `}</${Form}></${Dialog}>
-    `
   }</span>`;
 }

@@ -3,7 +3,7 @@ import { call } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useData, useLoad } from "../live.js";
-import { Card, Empty, Head, Loaded, Table, Time } from "../ui.js";
+import { Card, Head, Loaded, Table, timeAt } from "../ui.js";
 
 const PAGE = 50;
 
@@ -98,33 +98,30 @@ export function AuditLog() {
       <${Head} title=${t("Audit log")} text=${t(
         "Actions in the panel and of commands, newest first. Kept for one year.",
       )} />
-      <${Loaded} state=${log}>${({ rows, isWhole }) => {
-        return html`<${Card}>${
-          rows.length === 0
-            ? html`<${Empty} title=${t("No entries yet")} />`
-            : html`<${Table} caption=${t("Audit log")} rows=${rows} columns=${[
-              [t("Action"), (row) => html`<span class="break">${actionWord(row.action)}</span>`],
-              [t("User"), (row) =>
-                html`<span class="break">${row.login ?? (row.address === "" ? t("command line") : "–")}</span>`],
-              [t("Account"), (row) =>
-                row.accountId
-                  ? html`<span class="break">${nameOf(row.accountId)}</span>`
-                  : html`<span class="soft">${t("Gateway")}</span>`],
-              [t("Address"), (row) =>
-                html`<span class="mono">${row.address || "–"}</span>`],
-              [t("Time"), (row) =>
-                html`<${Time} at=${row.at} />`],
-            ]} />`
-        }
+      <${Loaded} state=${log}>${({ rows, isWhole }) =>
+        html`<${Card}>
+          <${Table} caption=${t("Audit log")} rows=${rows} empty=${[t("No entries yet")]}
+            columns=${[
+          [t("Action"), (row) => html`<span class="break">${actionWord(row.action)}</span>`],
+          [t("User"), (row) =>
+            html`<span class="break">${row.login ?? (row.address === "" ? t("command line") : "–")}</span>`],
+          [t("Account"), (row) =>
+            row.accountId
+              ? html`<span class="break">${nameOf(row.accountId)}</span>`
+              : html`<span class="soft">${t("Gateway")}</span>`],
+          [t("Address"), (row) =>
+            html`<span class="mono">${row.address || "–"}</span>`],
+          [t("Time"), timeAt("at")],
+        ]} />
       ${
           !isWhole &&
           html`
-            <footer class="pager"><button type="button" onClick=${() => setPages(pages + 1)}>${t(
-              "Older",
-            )}</button></footer>
+            <footer class="pager"><button type="button" onClick=${() =>
+              setPages(pages + 1)}>${t(
+                "Older",
+              )}</button></footer>
           `
-        }</${Card}>`;
-      }}</${Loaded}>
+        }</${Card}>`}</${Loaded}>
       </div>
   `;
 }

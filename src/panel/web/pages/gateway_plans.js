@@ -3,7 +3,7 @@ import { call, CallError } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useData } from "../live.js";
-import { Card, Dialog, Field, Form, Head, Loaded, Select, Table } from "../ui.js";
+import { Card, Field, FormDialog, Head, Loaded, Select, Table } from "../ui.js";
 import { planWords, weekdays } from "../words.js";
 
 const NEW = {
@@ -82,45 +82,44 @@ function Edit({ plan, others, close, reload }) {
         wrong=${wrong(name)} />
     `;
   return html`
-    <${Dialog} title=${plan.name || t("New plan")} close=${close}>
-      <${Form} submit=${save} button=${t("Save")} cancel=${close}>${(wrong) =>
-        html`
-          ${!plan.name &&
-            html`<${Field} label=${t("Name")} name="name" required pattern="[a-z0-9][a-z0-9_\\-]*" hint=${
-              t("Lowercase letters, digits, - and _.")
-            } wrong=${wrong("name")} />`}
-          <${Field} label=${t("Lines")} name="sessions" type="number" min="0" required defaultValue=${plan.sessions}
-            wrong=${wrong("sessions")} />
-          <div class="grid">${limit("daily", t("Messages per day"), wrong)}${limit(
-            "monthly",
-            t("Messages per month"),
-            wrong,
-          )}
-            <${Field} label=${t(
-              "Minimum pause (seconds)",
-            )} name="delayMinMs" type="number" step="any" min="0" required defaultValue=${plan.delayMinMs /
-              1000} wrong=${wrong(
-                "delayMinMs",
-              )} />
-            <${Field} label=${t(
-              "Maximum pause (seconds)",
-            )} name="delayMaxMs" type="number" step="any" min="0" required defaultValue=${plan.delayMaxMs /
-              1000} wrong=${wrong(
-                "delayMaxMs",
-              )} /></div>
-          ${limit("requestsPerMinute", t("Requests per minute"), wrong)}
-          <${Hours} hours=${plan.hours} wrong=${wrong("hours")} />
-          <div class="grid">${limit("newChatsDaily", t("New chats per line and day"), wrong)}
-            <${Field} label=${t(
-              "Show “typing” for (seconds)",
-            )} name="typingMs" type="number" step="any" min="0" required max="20" defaultValue=${plan.typingMs /
-              1000} wrong=${wrong(
-                "typingMs",
-              )} /></div>
-          <label class="check"><input type="checkbox" name="warmUp" defaultChecked=${plan.warmUp} /> ${t(
-            "Warm-up: fewer new chats in a line's first four weeks",
-          )}</label>
-        `}</${Form}></${Dialog}>
+    <${FormDialog} title=${plan.name || t("New plan")} close=${close} submit=${save} button=${t("Save")}>${(wrong) =>
+      html`
+        ${!plan.name &&
+          html`<${Field} label=${t("Name")} name="name" required pattern="[a-z0-9][a-z0-9_\\-]*" hint=${
+            t("Lowercase letters, digits, - and _.")
+          } wrong=${wrong("name")} />`}
+        <${Field} label=${t("Lines")} name="sessions" type="number" min="0" required defaultValue=${plan.sessions}
+          wrong=${wrong("sessions")} />
+        <div class="grid">${limit("daily", t("Messages per day"), wrong)}${limit(
+          "monthly",
+          t("Messages per month"),
+          wrong,
+        )}
+          <${Field} label=${t(
+            "Minimum pause (seconds)",
+          )} name="delayMinMs" type="number" step="any" min="0" required defaultValue=${plan.delayMinMs /
+            1000} wrong=${wrong(
+              "delayMinMs",
+            )} />
+          <${Field} label=${t(
+            "Maximum pause (seconds)",
+          )} name="delayMaxMs" type="number" step="any" min="0" required defaultValue=${plan.delayMaxMs /
+            1000} wrong=${wrong(
+              "delayMaxMs",
+            )} /></div>
+        ${limit("requestsPerMinute", t("Requests per minute"), wrong)}
+        <${Hours} hours=${plan.hours} wrong=${wrong("hours")} />
+        <div class="grid">${limit("newChatsDaily", t("New chats per line and day"), wrong)}
+          <${Field} label=${t(
+            "Show “typing” for (seconds)",
+          )} name="typingMs" type="number" step="any" min="0" required max="20" defaultValue=${plan.typingMs /
+            1000} wrong=${wrong(
+              "typingMs",
+            )} /></div>
+        <label class="check"><input type="checkbox" name="warmUp" defaultChecked=${plan.warmUp} /> ${t(
+          "Warm-up: fewer new chats in a line's first four weeks",
+        )}</label>
+      `}</${FormDialog}>
   `;
 }
 

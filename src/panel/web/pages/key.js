@@ -8,14 +8,14 @@ import {
   Ask,
   Card,
   Dialog,
-  Empty,
   Field,
   Form,
+  FormDialog,
   Head,
   Loaded,
   Secret,
   Table,
-  Time,
+  timeAt,
   toast,
   usePost,
   Work,
@@ -50,7 +50,7 @@ export function Key({ account }) {
           ${fresh &&
             html`<p class="note good" role="status">${t("This key works now. The previous one no longer does.")}</p>`}
           <div class="row"><${Ask} title=${t("Create a new key?")} button=${t("Create new key")} run=${regenerate}
-              text=${html`<p>${t("The current key stops working immediately, everywhere.")}</p>`}>${t(
+              text=${t("The current key stops working immediately, everywhere.")}>${t(
                 "Regenerate key",
               )}</${Ask}>${key &&
                 html`<button type="button" onClick=${() => setKey(null)}>${t("Hide")}</button>`}</div>
@@ -123,30 +123,28 @@ function FurtherKeys({ account }) {
     <${Card} title=${t("Additional keys")} actions=${html`<button type="button" class="small" onClick=${() =>
       setAdding(true)}>${t("Add a key")}</button>`}>
       <${Loaded} state=${keys}>${(rows) =>
-        rows.length === 0
-          ? html`
-            <${Empty} title=${t("No additional keys")}>
-              <p>${t("For parts of your system that need fewer permissions, such as only sending.")}</p>
-              </${Empty}>
-          `
-          : html`<${Table} caption=${t("Additional keys")} rows=${rows} columns=${[
-            [t("Name"), (row) => html`<strong class="break">${row.name}</strong>`],
-            [t("Permissions"), (row) => row.scopes.map(scopeWord).join(", ")],
-            [t("Allowed from"), (row) =>
+        html`<${Table} caption=${t("Additional keys")} rows=${rows} empty=${[
+          t("No additional keys"),
+          t("For parts of your system that need fewer permissions, such as only sending."),
+        ]} columns=${[
+          [t("Name"), (row) => html`<strong class="break">${row.name}</strong>`],
+          [t("Permissions"), (row) => row.scopes.map(scopeWord).join(", ")],
+          [
+            t("Allowed from"),
+            (row) =>
               html`<span class="break">${
                 [...row.allowedIps, ...row.allowedDomains].join(", ") || t("anywhere")
-              }</span>`],
-            [t("Last used"), (row) =>
-              html`<${Time} at=${row.lastUsedAt} />`],
-            [t("Created"), (row) =>
-              html`<${Time} at=${row.createdAt} />`],
-            ["", (row) =>
-              html`
-                <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.name })} button=${t("Remove")}
-                  text=${html`<p>${t("It stops working immediately, everywhere.")}</p>`}
-                  run=${remove(row.id)}>${t("Remove")}</${Ask}>
-              `, "end"],
-          ]} />`}</${Loaded}>
+              }</span>`,
+          ],
+          [t("Last used"), timeAt("lastUsedAt")],
+          [t("Created"), timeAt("createdAt")],
+          ["", (row) =>
+            html`
+              <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.name })} button=${t("Remove")}
+                text=${t("It stops working immediately, everywhere.")}
+                run=${remove(row.id)}>${t("Remove")}</${Ask}>
+            `, "end"],
+        ]} />`}</${Loaded}>
       ${adding && html`<${NewKey} account=${account} reload=${keys.reload} close=${() => setAdding(false)} />`}
       </${Card}>
   `;
@@ -174,23 +172,22 @@ function NewKey({ account, reload, close }) {
     `;
   }
   return html`
-    <${Dialog} title=${t("Add a key")} close=${close}>
-      <${Form} submit=${submit} button=${t("Add")} cancel=${close}>${(wrong) =>
-        html`
-          <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
-          <fieldset>
-            <legend>${t("Permissions")}</legend>
-            ${["send", "read", "manage", "propose"].map((scope) =>
-              html`
-                <label class="check"
-                  key=${scope}><input type="checkbox" name=${scope} defaultChecked=${scope ===
-                    "send"} />${scopeWord(scope)}</label>
-              `
-            )}
-            ${wrong("scopes") && html`<span class="wrong">${wrong("scopes")}</span>`}
-          </fieldset>
-          ${placeFields(wrong)}
-        `}</${Form}></${Dialog}>
+    <${FormDialog} title=${t("Add a key")} close=${close} submit=${submit} button=${t("Add")}>${(wrong) =>
+      html`
+        <${Field} label=${t("Name")} name="name" required maxlength="100" wrong=${wrong("name")} />
+        <fieldset>
+          <legend>${t("Permissions")}</legend>
+          ${["send", "read", "manage", "propose"].map((scope) =>
+            html`
+              <label class="check"
+                key=${scope}><input type="checkbox" name=${scope} defaultChecked=${scope ===
+                  "send"} />${scopeWord(scope)}</label>
+            `
+          )}
+          ${wrong("scopes") && html`<span class="wrong">${wrong("scopes")}</span>`}
+        </fieldset>
+        ${placeFields(wrong)}
+      `}</${FormDialog}>
   `;
 }
 

@@ -10,14 +10,14 @@ import {
   Badge,
   Card,
   Dialog,
-  Empty,
   Field,
-  Form,
+  FormButton,
   Head,
   Loaded,
   OneTimeLink,
   Table,
   Time,
+  timeAt,
   toast,
   Work,
 } from "../ui.js";
@@ -134,7 +134,6 @@ function Passkey({ account, line }) {
 }
 
 function Actions({ account, line, linked, waits, reload }) {
-  const [renaming, setRenaming] = useState(false);
   const one = `/sessions/${line._id}`;
   const command = (verb) => async () => {
     await api(account, "POST", `${one}/${verb}`);
@@ -151,7 +150,6 @@ function Actions({ account, line, linked, waits, reload }) {
   const rename = async ({ name }) => {
     await api(account, "PATCH", one, { body: { name } });
     await reload();
-    setRenaming(false);
   };
   const remove = async () => {
     const removed = api(account, "DELETE", one);
@@ -172,7 +170,11 @@ function Actions({ account, line, linked, waits, reload }) {
           ? t("Link again")
           : t("Reconnect")}</${Work}>
       `}
-    <button type="button" onClick=${() => setRenaming(true)}>${t("Rename")}</button>
+    <${FormButton} label=${t("Rename")} title=${t("Rename")} submit=${rename} button=${t("Save")}>${(wrong) =>
+      html`
+        <${Field} label=${t("Name")} name="name" required maxlength="100" defaultValue=${line.name}
+          wrong=${wrong("name")} />
+      `}</${FormButton}>
     ${linked && html`
       <${Ask} title=${t("Log out “{name}”?", { name: line.name })} button=${t("Log out")} run=${command("logout")}
         text=${html`<p>${
@@ -184,13 +186,6 @@ function Actions({ account, line, linked, waits, reload }) {
     }</p>${lost}`}>${t(
       "Delete",
     )}</${Ask}>
-    ${renaming && html`
-      <${Dialog} title=${t("Rename")} close=${() => setRenaming(false)}>
-        <${Form} submit=${rename} button=${t("Save")} cancel=${() => setRenaming(false)}>${(wrong) =>
-          html`<${Field} label=${t("Name")} name="name" required maxlength="100" defaultValue=${line.name} wrong=${
-            wrong("name")
-          } />`}</${Form}></${Dialog}>
-    `}
   `;
 }
 
@@ -267,15 +262,12 @@ function Queue({ account, line, queue, health }) {
       ${paused &&
         html`<p class="note warn inset">${t("The queue is paused. Nothing is sent until you resume it.")}</p>`}
       <${Loaded} state=${queue}>${(rows) =>
-        rows.length === 0
-          ? html`
-            <${Empty} title=${t("The queue is empty")}>
-              <p>${t("Messages are sent one by one, with the pauses of the plan.")}</p>
-              </${Empty}>
-          `
-          : html`
-            <${Table} caption=${t("Queue")} rows=${all ? rows : rows.slice(0, FIRST_ROWS)} keyOf=${(row) =>
-              row.messageId} columns=${[
+        html`
+          <${Table} caption=${t("Queue")} rows=${all ? rows : rows.slice(0, FIRST_ROWS)} keyOf=${(row) => row.messageId}
+            empty=${[
+              t("The queue is empty"),
+              t("Messages are sent one by one, with the pauses of the plan."),
+            ]} columns=${[
               [t("To"), (row) =>
                 html`<span class="break"><span class="soft">${row.position}.</span> <a class="main" href=${
                   href(`/accounts/${account}/messages/${row.messageId}`)
@@ -289,19 +281,19 @@ function Queue({ account, line, queue, health }) {
               [t("Priority"), (row) =>
                 priorityWord(row.priority)],
               [t("Waiting for"), (row) => html`<span class="soft">${waitWord(row.waitsFor)}</span>`],
-              [t("Estimated send time"), (row) => html`<${Time} at=${row.estimatedDeparture} />`],
+              [t("Estimated send time"), timeAt("estimatedDeparture")],
               ["", (row) =>
                 row.status === "queued"
                   ? html`<${Work} kind="small danger" run=${() =>
                     cancel(row.messageId)}>${t("Cancel")}</${Work}>`
                   : "", "end"],
             ]} />
-            ${!all && rows.length > FIRST_ROWS && html`<footer class="pager"><button type="button" onClick=${() =>
-              setAll(true)}>${t("Show {n} more", { n: number(rows.length - FIRST_ROWS) })}</button></footer>`}
-            ${all && waiting > rows.length &&
-              html`<footer class="pager"><a class="button" href=${
-                href(`/accounts/${account}/messages?sessionId=${line._id}&status=queued`)
-              }>${t("See all {n} messages", { n: number(waiting) })}</a></footer>`}
-          `}</${Loaded}></${Card}>
+          ${!all && rows.length > FIRST_ROWS && html`<footer class="pager"><button type="button" onClick=${() =>
+            setAll(true)}>${t("Show {n} more", { n: number(rows.length - FIRST_ROWS) })}</button></footer>`}
+          ${all && waiting > rows.length &&
+            html`<footer class="pager"><a class="button" href=${
+              href(`/accounts/${account}/messages?sessionId=${line._id}&status=queued`)
+            }>${t("See all {n} messages", { n: number(waiting) })}</a></footer>`}
+        `}</${Loaded}></${Card}>
   `;
 }

@@ -3,7 +3,7 @@ import { html, useState } from "../html.js";
 import { said, t } from "../i18n.js";
 import { useData, useLines } from "../live.js";
 import { go, href, useDialog } from "../router.js";
-import { Card, Dialog, Empty, Field, Form, Head, Loaded, Table, Time, usePost } from "../ui.js";
+import { Card, Field, FormDialog, Head, Loaded, Table, timeAt, usePost } from "../ui.js";
 import { byTrouble, LineState, phone } from "../words.js";
 
 export function Lines({ account }) {
@@ -17,23 +17,27 @@ export function Lines({ account }) {
         "The WhatsApp numbers that send and receive your messages.",
       )}>${add}</${Head}>
         <${Loaded} state=${lines}>${(rows) =>
-          html`<${Card}>${
-            rows.length === 0
-              ? html`<${Empty} title=${t("No lines yet")}><p>${
-                t("Link a WhatsApp number by scanning a QR code with its phone, as with WhatsApp Web.")
-              }</p>${add}</${Empty}>`
-              : html`<${Table} caption=${t("Lines")} rows=${rows} keyOf=${(row) => row._id} columns=${[
+          html`
+            <${Card}>
+              <${Table} caption=${t("Lines")} rows=${rows} keyOf=${(row) => row._id} empty=${[
+                t("No lines yet"),
+                t("Link a WhatsApp number by scanning a QR code with its phone, as with WhatsApp Web."),
+                add,
+              ]} columns=${[
                 [t("Name"), (row) => html`<a class="main break" href=${href(to(row))}>${row.name}</a>`],
                 [t("Status"), (row) => html`<${LineState} line=${row} />`, "state"],
                 [t("Number"), (row) =>
                   row.phone
                     ? html`<span class="nowrap">${phone(row.phone)}</span>`
                     : html`<span class="soft">–</span>`],
-                [t("Reason"), (row) =>
-                  row.reason ? html`<span class="soft small break">${said(row.reason)}</span>` : ""],
-                [t("Last used"), (row) => html`<${Time} at=${row.lastUsed} />`],
-              ]} />`
-          }</${Card}>`}</${Loaded}>
+                [
+                  t("Reason"),
+                  (row) => row.reason ? html`<span class="soft small break">${said(row.reason)}</span>` : "",
+                ],
+                [t("Last used"), timeAt("lastUsed")],
+              ]} />
+              </${Card}>
+          `}</${Loaded}>
         ${adding && html`<${NewLine} account=${account} close=${() => setAdding(false)} />`}
       </div>
   `;
@@ -48,31 +52,29 @@ function NewLine({ account, close }) {
     go(`/accounts/${account}/lines/${data._id}`);
   };
   return html`
-    <${Dialog} title=${t("Link a line")} close=${close}>
-      <${Form} submit=${create} button=${t("Link")} cancel=${close}>${(wrong) =>
-        html`
-          <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Office")} hint=${t(
-            "Only for you: shown in lists and in events.",
-          )}
-            wrong=${wrong("name")} />
-          <fieldset>
-            <legend>${t("Link with")}</legend>
-            <div class="choice">
-              <label><input type="radio" name="how" value="qr" checked=${how === "qr"} onChange=${() =>
-                setHow("qr")} />${t("QR code")}</label>
-              <label><input type="radio" name="how" value="code" checked=${how === "code"} onChange=${() =>
-                setHow("code")} />${t("Pairing code")}</label>
-            </div>
-          </fieldset>
-          ${how === "code" && html`
-            <${Field} label=${t(
-              "Phone number",
-            )} name="number" inputmode="tel" required placeholder="447700900123" autocomplete="tel"
-              hint=${t("With the country code.")}
-              wrong=${wrong("pairingPhone")} />
-          `}
-        `}</${Form}>
-      </${Dialog}>
+    <${FormDialog} title=${t("Link a line")} close=${close} submit=${create} button=${t("Link")}>${(wrong) =>
+      html`
+        <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Office")} hint=${t(
+          "Only for you: shown in lists and in events.",
+        )}
+          wrong=${wrong("name")} />
+        <fieldset>
+          <legend>${t("Link with")}</legend>
+          <div class="choice">
+            <label><input type="radio" name="how" value="qr" checked=${how === "qr"} onChange=${() =>
+              setHow("qr")} />${t("QR code")}</label>
+            <label><input type="radio" name="how" value="code" checked=${how === "code"} onChange=${() =>
+              setHow("code")} />${t("Pairing code")}</label>
+          </div>
+        </fieldset>
+        ${how === "code" && html`
+          <${Field} label=${t(
+            "Phone number",
+          )} name="number" inputmode="tel" required placeholder="447700900123" autocomplete="tel"
+            hint=${t("With the country code.")}
+            wrong=${wrong("pairingPhone")} />
+        `}
+      `}</${FormDialog}>
   `;
 }
 
@@ -82,14 +84,12 @@ export function AllLines() {
     <div class="stack">
       <${Head} title=${t("All lines")} text=${t("The lines of all accounts, those with problems first.")} />
       <${Loaded} state=${lines}>${(rows) =>
-        html`<${Card}>${
-          rows.length === 0
-            ? html`
-              <${Empty} title=${t("No lines yet")}>
-                <p>${t("Lines are linked on each account's pages.")}</p>
-                </${Empty}>
-            `
-            : html`<${Table} caption=${t("All lines")} rows=${byTrouble(rows)} columns=${[
+        html`
+          <${Card}>
+            <${Table} caption=${t("All lines")} rows=${byTrouble(rows)} empty=${[
+              t("No lines yet"),
+              t("Lines are linked on each account's pages."),
+            ]} columns=${[
               [
                 t("Name"),
                 (row) =>
@@ -104,9 +104,10 @@ export function AllLines() {
               [t("Status"), (row) => html`<${LineState} line=${row} />`, "state"],
               [t("Number"), (row) => row.phone ? html`<span class="nowrap">${phone(row.phone)}</span>` : "–"],
               [t("Reason"), (row) => row.reason ? html`<span class="soft small break">${said(row.reason)}</span>` : ""],
-              [t("Last used"), (row) => html`<${Time} at=${row.lastUsed} />`],
-            ]} />`
-        }</${Card}>`}</${Loaded}>
+              [t("Last used"), timeAt("lastUsed")],
+            ]} />
+            </${Card}>
+        `}</${Loaded}>
       </div>
   `;
 }

@@ -3,7 +3,7 @@ import { apiUrl, call } from "../api.js";
 import { html, useEffect, useState } from "../html.js";
 import { bytes, t, when } from "../i18n.js";
 import { useData, useEvery } from "../live.js";
-import { Badge, Card, Empty, Head, Loaded, Select, Table, Time, toast, Work } from "../ui.js";
+import { Badge, Card, Head, Loaded, Select, Table, Time, timeAt, toast, Work } from "../ui.js";
 
 const POLL_MS = 2_000;
 const LOG_POLL_MS = 10_000;
@@ -50,7 +50,7 @@ function Backups() {
           ${backups.length > 0 && html`
             <${Table} caption=${t("Backups")} rows=${backups} keyOf=${(row) => row.name} columns=${[
               [t("Name"), (row) => html`<span class="mono break">${row.name}</span>`],
-              [t("Time"), (row) => html`<${Time} at=${row.at} />`],
+              [t("Time"), timeAt("at")],
               [t("Size"), (row) => bytes(row.bytes)],
               ["", (row) =>
                 html`<a class="button small" href=${apiUrl(`/operator/backups/${row.name}`)} download=${row.name}>${
@@ -112,8 +112,8 @@ function Log() {
       ]} />
     `}>
       <${Loaded} state=${state}>${(entries) =>
-        entries.length === 0 ? html`<${Empty} title=${t("Nothing was logged")} />` : html`
-          <${Table} caption=${t("Log")} rows=${entries} keyOf=${(row) =>
+        html`
+          <${Table} caption=${t("Log")} empty=${[t("Nothing was logged")]} rows=${entries} keyOf=${(row) =>
             row.time + row.msg + (row.requestId ?? "")} columns=${[
             [t("Time"), ({ time }) => html`<${Time} at=${time} />`],
             [

@@ -5,7 +5,24 @@ import { language, LANGUAGES, setLanguage, t } from "../i18n.js";
 import { useData } from "../live.js";
 import { addPasskey, canPasskey } from "../passkeys.js";
 import { setTheme, theme, THEMES } from "../theme.js";
-import { Ask, Badge, Card, Dialog, Field, Form, Head, Loaded, Secret, Select, Table, Time, toast } from "../ui.js";
+import {
+  Ask,
+  Badge,
+  Card,
+  Dialog,
+  Field,
+  Form,
+  FormButton,
+  FormDialog,
+  Head,
+  Loaded,
+  Secret,
+  Select,
+  Table,
+  Time,
+  timeAt,
+  toast,
+} from "../ui.js";
 
 export function Me() {
   const me = useData("/me");
@@ -73,77 +90,64 @@ function Password() {
 }
 
 function Second({ data, reload }) {
-  const [open, setOpen] = useState(null);
-  const close = () => setOpen(null);
-  return html`<${Card} title=${t("Security")}>
-    <ul class="steps">
-      <li><div class="grow"><strong>${t("Authenticator app")}</strong><br /><span class="soft small">${
-    t("A six-digit code, asked for after the password.")
-  }</span></div>
-        ${
-    data.totp
-      ? html`
-        <${Badge}
-          kind="good">${t("on")}</${Badge}><button type="button" class="small danger" onClick=${() =>
-            setOpen("totp-off")}>${t("Remove")}</button>
-      `
-      : html`<button type="button" class="small" onClick=${() => setOpen("totp")}>${t("Set up")}</button>`
-  }</li>
-      ${
-    data.passkeys.map((key) =>
-      html`
-        <li key=${key.id}>
-          <div
-            class="grow"><strong class="break">${key.name}</strong><br /><span class="soft small">${t(
-              "Passkey, last used:",
-            )} <${Time} at=${key.lastUsedAt} /></span></div>
-          <${Ask} kind="small danger" title=${t("Remove this passkey?")} button=${t("Remove")} text=${html`<p>${
-            t("It can no longer be used to sign in.")
-          }</p>`}
-            run=${async () => {
-              await call("DELETE", `/me/passkeys/${encodeURIComponent(key.id)}`);
-              await reload();
-            }}>${t("Remove")}</${Ask}></li>
-      `
-    )
-  }
-      <li><div class="grow"><strong>${t("Passkey")}</strong><br /><span class="soft small">${
-    canPasskey()
-      ? t("Sign in with your fingerprint, face or device PIN.")
-      : t("Passkeys need HTTPS (or localhost) and a host name: browsers do not accept them for IP addresses.")
-  }</span></div>
-        <button type="button" class="small" disabled=${!canPasskey()} onClick=${() => setOpen("passkey")}>${
-    t("Add a passkey")
-  }</button></li>
-    </ul>
-    ${open === "totp" && html`<${Totp} close=${close} reload=${reload} />`}
-    ${
-    open === "totp-off" && html`
-      <${Dialog} title=${t("Remove the authenticator app?")} close=${close}>
-        <${Form} danger button=${t("Remove")} cancel=${close} submit=${async ({ password }) => {
-          await call("POST", "/me/totp/remove", { body: { password } });
-          close();
-          await reload();
-        }}>${(wrong) => html`<${Proof} wrong=${wrong} />`}</${Form}></${Dialog}>
-    `
-  }
-    ${
-    open === "passkey" && html`
-      <${Dialog} title=${t("Add a passkey")} close=${close}>
-        <${Form} button=${t("Add")} cancel=${close} submit=${async ({ name, password }) => {
-          await addPasskey(name, password);
-          close();
-          await reload();
-        }}>${(wrong) =>
+  const [isAdding, setAdding] = useState(false);
+  const removeTotp = async ({ password }) => {
+    await call("POST", "/me/totp/remove", { body: { password } });
+    await reload();
+  };
+  const add = async ({ name, password }) => {
+    await addPasskey(name, password);
+    await reload();
+  };
+  const remove = (key) => async () => {
+    await call("DELETE", `/me/passkeys/${encodeURIComponent(key.id)}`);
+    await reload();
+  };
+  return html`
+    <${Card} title=${t("Security")}>
+      <ul class="steps">
+        <${Factor} name=${t("Authenticator app")} text=${t("A six-digit code, asked for after the password.")}>
+          ${data.totp
+            ? html`
+              <${Badge} kind="good">${t("on")}</${Badge}>
+              <${FormButton} kind="small danger" label=${t("Remove")} title=${t("Remove the authenticator app?")}
+                submit=${removeTotp} danger button=${t("Remove")}>${(wrong) =>
+                  html`<${Proof} wrong=${wrong} />`}</${FormButton}>
+            `
+            : html`<button type="button" class="small" onClick=${() => setAdding(true)}>${t("Set up")}</button>`}
+        </${Factor}>
+        ${data.passkeys.map((key) =>
           html`
-            <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Laptop")} wrong=${wrong(
-              "name",
-            )} />
-            <${Proof} wrong=${wrong} />
-          `}</${Form}></${Dialog}>
-    `
-  }
-  </${Card}>`;
+            <${Factor} key=${key.id} name=${key.name}
+              text=${html`${t("Passkey, last used:")} <${Time} at=${key.lastUsedAt} />`}>
+              <${Ask} kind="small danger" title=${t("Remove this passkey?")} button=${t("Remove")}
+                text=${t("It can no longer be used to sign in.")} run=${remove(key)}>${t("Remove")}</${Ask}>
+            </${Factor}>
+          `
+        )}
+        <${Factor} name=${t("Passkey")} text=${canPasskey()
+          ? t("Sign in with your fingerprint, face or device PIN.")
+          : t("Passkeys need HTTPS (or localhost) and a host name: browsers do not accept them for IP addresses.")}>
+          <${FormButton} kind="small" label=${t("Add a passkey")} disabled=${!canPasskey()} title=${t("Add a passkey")}
+            submit=${add} button=${t("Add")}>${(wrong) =>
+              html`
+                <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Laptop")}
+                  wrong=${wrong("name")} />
+                <${Proof} wrong=${wrong} />
+              `}</${FormButton}>
+        </${Factor}>
+      </ul>
+      ${isAdding && html`<${Totp} close=${() => setAdding(false)} reload=${reload} />`}
+    </${Card}>
+  `;
+}
+
+/** One of the ways to prove who signs in, with its action. */
+function Factor({ name, text, children }) {
+  return html`
+    <li><div class="grow"><strong class="break">${name}</strong><br /><span class="soft small">${text}</span></div>
+      ${children}</li>
+  `;
 }
 
 /** Tells password managers whose password is asked for. */
@@ -161,11 +165,10 @@ function Totp({ close, reload }) {
   const [made, setMade] = useState(null);
   if (!made) {
     return html`
-      <${Dialog} title=${t("Set up an authenticator app")} close=${close}>
-        <${Form} button=${t("Continue")} cancel=${close}
-          submit=${async ({ password }) => setMade((await call("POST", "/me/totp", { body: { password } })).data)}>${(
-            wrong,
-          ) => html`<${Proof} wrong=${wrong} />`}</${Form}></${Dialog}>
+      <${FormDialog} title=${t("Set up an authenticator app")} close=${close} button=${t("Continue")}
+        submit=${async ({ password }) => setMade((await call("POST", "/me/totp", { body: { password } })).data)}>${(
+          wrong,
+        ) => html`<${Proof} wrong=${wrong} />`}</${FormDialog}>
     `;
   }
   return html`<${Dialog} key="code" title=${t("Set up an authenticator app")} close=${close}>
@@ -196,12 +199,12 @@ function SignIns({ data, reload }) {
             }</span>`,
         ],
         [t("Address"), (row) => html`<span class="mono">${row.address}</span>`],
-        [t("Last active"), (row) => html`<${Time} at=${row.seenAt} />`],
+        [t("Last active"), timeAt("seenAt")],
         ["", (row) =>
           !row.current && html`
-            <${Ask} kind="small danger" title=${t("Sign this browser out?")} button=${t("Sign out")} text=${html`<p>${
-              browser(row.userAgent)
-            }</p>`}
+            <${Ask} kind="small danger" title=${t("Sign this browser out?")} button=${t("Sign out")} text=${browser(
+              row.userAgent,
+            )}
               run=${async () => {
                 await call("DELETE", `/me/sign-ins/${row.id}`);
                 await reload();

@@ -7,7 +7,6 @@ import { go, href, setQuery } from "../router.js";
 import {
   Badge,
   Card,
-  Empty,
   Field,
   Head,
   Loaded,
@@ -16,6 +15,7 @@ import {
   Select,
   Table,
   Time,
+  timeAt,
   toast,
   usePost,
   Work,
@@ -49,8 +49,7 @@ export function Messages({ account, query }) {
     async () => {
       if (q !== "") return await search(account, { ...Object.fromEntries(filters), q }, page);
       const found = await api(account, "GET", `/messages/history?${filters}&page=${page}&limit=${LIMIT}`);
-      const { total } = found.pagination;
-      return { rows: found.data, next: Number(page) * LIMIT < total ? Number(page) + 1 : null, total };
+      return { rows: found.data, ...found.pagination };
     },
     [account, JSON.stringify(query)],
     q === "" ? ["messages"] : [],
@@ -89,19 +88,21 @@ export function Messages({ account, query }) {
                 "Show all messages",
               )}</button></p>
           `}
-          <${Loaded} state=${messages}>${({ rows, next, total }) =>
+          <${Loaded} state=${messages}>${({ rows, next, ...pagination }) =>
             html`
-              ${rows.length === 0
-                ? html`<${Empty} title=${filtered ? t("No matches") : t("No messages yet")}>${
-                  filtered
-                    ? html`<p>${
-                      q !== "" && next
-                        ? t("Older messages have not been searched yet.")
-                        : t("Try fewer words or other dates.")
-                    }</p>`
-                    : html`<a class="button" href=${href(`/accounts/${account}/send`)}>${t("Send a message")}</a>`
-                }</${Empty}>`
-                : html`<${Table} caption=${t("Messages")} rows=${rows} keyOf=${(row) => row.messageId} columns=${[
+              <${Table} caption=${t("Messages")} rows=${rows} keyOf=${(row) => row.messageId} empty=${filtered
+                ? [
+                  t("No matches"),
+                  q !== "" && next
+                    ? t("Older messages have not been searched yet.")
+                    : t("Try fewer words or other dates."),
+                ]
+                : [
+                  t("No messages yet"),
+                  null,
+                  html`<a class="button" href=${href(`/accounts/${account}/send`)}>${t("Send a message")}</a>`,
+                ]}
+                columns=${[
                   [t("To"), (row) =>
                     html`<a class="main" href=${href(`/accounts/${account}/messages/${row.messageId}`)}>${
                       row.erasedAt ? html`<em class="soft">${t("erased")}</em>` : chatName(row.to, names)
@@ -118,11 +119,10 @@ export function Messages({ account, query }) {
                     ? []
                     : [[t("Line"), (row) =>
                       html`<span class="clip">${nameOf(row.sessionId)}</span>`]]),
-                  [t("Accepted"), (row) =>
-                    html`<${Time} at=${row.createdAt} />`, "bare"],
-                ]} />`}
+                  [t("Accepted"), timeAt("createdAt"), "bare"],
+                ]} />
               ${q === ""
-                ? html`<${Pages} page=${Number(page)} next=${next} text=${t("{n} in total", { n: number(total) })} />`
+                ? html`<${Pages} ...${pagination} text=${t("{n} in total", { n: number(pagination.total) })} />`
                 : html`<${Pager} newer=${page === "1" ? null : { page: "" }} older=${next && { page: next }} />`}
             `}</${Loaded}>
         </${Card}>

@@ -3,7 +3,7 @@ import { api } from "../api.js";
 import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useApi, useLoad } from "../live.js";
-import { Ask, Card, Dialog, Empty, Field, Form, Head, Loaded, Pages, Table, Time, toast } from "../ui.js";
+import { Ask, Card, Dialog, Field, Form, Head, Loaded, Pages, Table, timeAt, toast } from "../ui.js";
 import { phone } from "../words.js";
 
 const LIMIT = 50;
@@ -14,11 +14,7 @@ export function OptOuts({ account, query }) {
     "messages",
   ]);
   const add = async ({ number }, form) => {
-    await api(
-      account,
-      "PUT",
-      `/optouts/${named(number)}`,
-    );
+    await api(account, "PUT", `/optouts/${encodeURIComponent(number)}`);
     form.reset();
     await outs.reload();
   };
@@ -28,30 +24,27 @@ export function OptOuts({ account, query }) {
       <div class="two">
         <${Card} title=${t("Numbers")}>
           <${Loaded} state=${outs}>${({ data: rows, pagination }) =>
-            pagination.total === 0
-              ? html`
-                <${Empty} title=${t("No opt-outs")}>
-                  <p>${t("Anyone who sends one of your opt-out words is added automatically.")}</p>
-                  </${Empty}>
-              `
-              : html`
-                <${Table} caption=${t("Opt-outs")} rows=${rows} keyOf=${(row) => row.number} columns=${[
-                  [t("Number"), (row) => phone(row.number)],
-                  [t("Word"), (row) => row.word ?? html`<span class="soft">${t("added manually")}</span>`],
-                  [t("Time"), (row) => html`<${Time} at=${row.createdAt} />`],
-                  ["", (row) =>
-                    html`
-                      <${Ask} kind="small danger" title=${t("Remove {name}?", { name: phone(row.number) })} button=${t(
-                        "Remove",
-                      )} text=${html`<p>${t("You can send messages to this number again.")}</p>`}
-                        run=${async () => {
-                          await api(account, "DELETE", `/optouts/${encodeURIComponent(row.number)}`);
-                          await outs.reload();
-                        }}>${t("Remove")}</${Ask}>
-                    `, "end"],
-                ]} />
-                <${Pages} page=${page} next=${page * LIMIT < pagination.total ? page + 1 : null} />
-              `}</${Loaded}></${Card}>
+            html`
+              <${Table} caption=${t("Opt-outs")} rows=${rows} keyOf=${(row) => row.number} empty=${[
+                t("No opt-outs"),
+                t("Anyone who sends one of your opt-out words is added automatically."),
+              ]} columns=${[
+                [t("Number"), (row) => phone(row.number)],
+                [t("Word"), (row) => row.word ?? html`<span class="soft">${t("added manually")}</span>`],
+                [t("Time"), timeAt("createdAt")],
+                ["", (row) =>
+                  html`
+                    <${Ask} kind="small danger" title=${t("Remove {name}?", { name: phone(row.number) })} button=${t(
+                      "Remove",
+                    )} text=${t("You can send messages to this number again.")}
+                      run=${async () => {
+                        await api(account, "DELETE", `/optouts/${encodeURIComponent(row.number)}`);
+                        await outs.reload();
+                      }}>${t("Remove")}</${Ask}>
+                  `, "end"],
+              ]} />
+              <${Pages} ...${pagination} />
+            `}</${Loaded}></${Card}>
           <div class="stack">
             <${Card} title=${t("Add a number")} pad><${Form} submit=${add} button=${t("Add")}>${(wrong) =>
               html`
@@ -67,15 +60,13 @@ export function OptOuts({ account, query }) {
   `;
 }
 
-/** Returns a number in the form for a path. */
-const named = (number) => encodeURIComponent(number);
-
 function Erase({ account }) {
   /** The number to be confirmed, and its form; null if none is. */
   const [asked, setAsked] = useState(null);
   const close = () => setAsked(null);
   const erase = async () => {
-    const { data: { status, messages, events, files } } = await api(account, "DELETE", `/data/${named(asked.erased)}`);
+    const below = `/data/${encodeURIComponent(asked.erased)}`;
+    const { data: { status, messages, events, files } } = await api(account, "DELETE", below);
     toast(
       status === "done"
         ? t("Erased: {messages} messages, {events} events, {files} files.", {

@@ -4,7 +4,21 @@ import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useData } from "../live.js";
 import { useDialog } from "../router.js";
-import { Ask, Badge, Card, Dialog, Field, Form, Head, Loaded, OneTimeLink, Select, Table, Time, Work } from "../ui.js";
+import {
+  Ask,
+  Badge,
+  Card,
+  Dialog,
+  Field,
+  Form,
+  Head,
+  Loaded,
+  OneTimeLink,
+  Select,
+  Table,
+  timeAt,
+  Work,
+} from "../ui.js";
 
 const roleWord = (role) => role === "agent" ? t("Answers chats") : t("Manages everything");
 
@@ -19,41 +33,40 @@ function PeopleList({ below, title, text, invite, hasRoles = false }) {
       <${Head} title=${title} text=${text}>
         <button type="button" class="primary" onClick=${() => setInviting(true)}>${invite}</button></${Head}>
         <${Loaded} state=${people}>${(rows) =>
-          html`<${Card}>${
-            rows.length === 0
-              ? html`<div class="empty"><strong>${t("No one yet")}</strong><p>${
-                t("Create a link and send it to them. With it they choose a username and a password.")
-              }</p></div>`
-              : html`<${Table} caption=${title} rows=${rows} columns=${[
+          html`
+            <${Card}>
+              <${Table} caption=${title} rows=${rows} empty=${[
+                t("No one yet"),
+                t("Create a link and send it to them. With it they choose a username and a password."),
+              ]} columns=${[
                 [t("Username"), (row) =>
                   html`<strong>${row.login}</strong> ${row.name && html`<span class="soft">${row.name}</span>`} ${
                     row.you && html`<${Badge}>${t("you")}</${Badge}>`
                   }`],
                 ...(hasRoles ? [role] : []),
-                [t("Last sign-in"), (row) =>
-                  html`<${Time} at=${row.lastSignInAt} />`],
-                [t("Created"), (row) =>
-                  html`<${Time} at=${row.createdAt} />`],
+                [t("Last sign-in"), timeAt("lastSignInAt")],
+                [t("Created"), timeAt("createdAt")],
                 ["", (row) =>
                   !row.you && html`
                     <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.login })} button=${t(
                       "Remove",
-                    )} text=${html`<p>${t("They are signed out everywhere immediately.")}</p>`}
+                    )} text=${t("They are signed out everywhere immediately.")}
                       run=${async () => {
                         await call("DELETE", `${below}/people/${row.id}`);
                         await people.reload();
                       }}>${t("Remove")}</${Ask}>
                   `, "end"],
-              ]} />`
-          }</${Card}>`}</${Loaded}>
+              ]} />
+              </${Card}>
+          `}</${Loaded}>
         ${invitations.data?.length > 0 && html`
           <${Card} title=${t("Open invitations")}>
             <${Table} caption=${t("Open invitations")} rows=${invitations.data}
               columns=${[
                 [t("For"), (row) => html`<strong>${row.name ?? t("no name")}</strong>`],
                 ...(hasRoles ? [role] : []),
-                [t("Created"), (row) => html`<${Time} at=${row.createdAt} />`],
-                [t("Valid until"), (row) => html`<${Time} at=${row.expiresAt} />`],
+                [t("Created"), timeAt("createdAt")],
+                [t("Valid until"), timeAt("expiresAt")],
                 ["", (row) =>
                   html`
                     <${Work} kind="small" run=${async () => {

@@ -71,9 +71,7 @@ export function Send({ account }) {
                 `}</${Form}></${Card}>
                   <${Card} title=${t("Result")}>${sent.length === 0
                     ? html`
-                      <${Empty} title=${t("Nothing sent yet")}>
-                        <p>${t("Follow the status of your message here.")}</p>
-                        </${Empty}>
+                      <${Empty} title=${t("Nothing sent yet")} text=${t("Follow the status of your message here.")} />
                     `
                     : html`<ul class="steps">${
                       sent.map((id) => html`<${Sent} key=${id} account=${account} id=${id} />`)

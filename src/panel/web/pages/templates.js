@@ -3,7 +3,7 @@ import { api, isAgent } from "../api.js";
 import { html, useState } from "../html.js";
 import { t } from "../i18n.js";
 import { useLoad } from "../live.js";
-import { Ask, Card, Empty, Field, Form, Head, Loaded, Pages, Table, toast } from "../ui.js";
+import { Ask, Card, Field, Form, Head, Loaded, Pages, Table, toast } from "../ui.js";
 
 const LIMIT = 50;
 /** A variable in a text, as the gateway reads it. */
@@ -34,25 +34,26 @@ export function Templates({ account, query }) {
       `}
       <${Card}>
         <${Loaded} state=${templates}>${({ data: rows, pagination }) =>
-          rows.length === 0 ? html`<${Empty} title=${t("No templates yet")} />` : html`
-            <${Table} caption=${t("Templates")} rows=${rows} keyOf=${(row) => `${row.name} ${row.language}`} columns=${[
-              [t("Name"), (row) => html`<strong class="break">${row.name}</strong>`],
-              [t("Language"), (row) => row.language],
-              [t("Text"), (row) => html`<span class="clip">${row.text}</span>`],
-              ["", (row) =>
-                !isAgent() && html`
-                  <div class="row end">
-                    <button type="button" class="small" onClick=${() => setWritten(row)}>${t("Edit")}</button>
-                    <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.name })} button=${t("Remove")}
-                      text=${html`<p>${t("Messages that were accepted before are still sent.")}</p>`}
-                      run=${async () => {
-                        await api(account, "DELETE", named(row));
-                        await done(t("Removed."));
-                      }}>${t("Remove")}</${Ask}>
-                  </div>
-                `, "end"],
-            ]} />
-            <${Pages} page=${page} next=${page * LIMIT < pagination.total ? page + 1 : null} />
+          html`
+            <${Table} caption=${t("Templates")} rows=${rows} keyOf=${(row) => `${row.name} ${row.language}`}
+              empty=${[t("No templates yet")]} columns=${[
+                [t("Name"), (row) => html`<strong class="break">${row.name}</strong>`],
+                [t("Language"), (row) => row.language],
+                [t("Text"), (row) => html`<span class="clip">${row.text}</span>`],
+                ["", (row) =>
+                  !isAgent() && html`
+                    <div class="row end">
+                      <button type="button" class="small" onClick=${() => setWritten(row)}>${t("Edit")}</button>
+                      <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.name })} button=${t("Remove")}
+                        text=${t("Messages that were accepted before are still sent.")}
+                        run=${async () => {
+                          await api(account, "DELETE", named(row));
+                          await done(t("Removed."));
+                        }}>${t("Remove")}</${Ask}>
+                    </div>
+                  `, "end"],
+              ]} />
+            <${Pages} ...${pagination} />
           `}</${Loaded}></${Card}>
     </div>
   `;

@@ -11,7 +11,7 @@ import {
   Dialog,
   Empty,
   Field,
-  Form,
+  FormButton,
   Head,
   Loaded,
   Pager,
@@ -37,7 +37,6 @@ export function Webhook({ account, webhook: id, query }) {
     ["deliveries"],
   );
   useEvery(POLL_MS, deliveries.reload, deliveries.data?.data.some(({ status }) => status === "pending") ?? false);
-  const [editing, setEditing] = useState(false);
   const [secret, setSecret] = useState(null);
   const change = async (body) => {
     await api(account, "PUT", one, { body });
@@ -57,16 +56,23 @@ export function Webhook({ account, webhook: id, query }) {
             <${Work} run=${() => change({ active: !data.active })}>${data.active
               ? t("Turn off")
               : t("Turn on")}</${Work}>
-            <button type="button" onClick=${() => setEditing(true)}>${t("Edit")}</button>
-            <${Ask} title=${t("Create a new secret?")} button=${t("Create new secret")} kind="" text=${html`<p>${
-              t("The current secret also keeps signing for a day, so that you have time to switch.")
-            }</p>`}
+            <${FormButton} label=${t("Edit")} title=${t("Edit")} button=${t("Save")} submit=${(values) =>
+              change({ url: values.url, events: chosenEvents(values), ...delivery(values) })}>${(wrong) =>
+              html`
+                <${Field} label=${t("Address")} name="url" type="url" required defaultValue=${data.url}
+                  wrong=${wrong("url")} />
+                <${EventChoice} chosen=${data.events} wrong=${wrong("events")} />
+                <${DeliveryFields} webhook=${data} wrong=${wrong} />
+              `}</${FormButton}>
+            <${Ask} title=${t("Create a new secret?")} button=${t("Create new secret")} kind="" text=${t(
+              "The current secret also keeps signing for a day, so that you have time to switch.",
+            )}
               run=${async () => setSecret((await api(account, "POST", `${one}/rotate-secret`)).data.secret)}>${t(
                 "New secret",
               )}</${Ask}>
-            <${Ask} title=${t("Delete this webhook?")} button=${t("Delete")} text=${html`<p>${
-              t("Its delivery log and any waiting events are deleted.")
-            }</p>`}
+            <${Ask} title=${t("Delete this webhook?")} button=${t("Delete")} text=${t(
+              "Its delivery log and any waiting events are deleted.",
+            )}
               run=${async () => {
                 await api(account, "DELETE", one);
                 go(`/accounts/${account}/webhooks`);
@@ -97,9 +103,9 @@ export function Webhook({ account, webhook: id, query }) {
             <${Loaded} state=${deliveries}>${({ data: rows, next }) =>
               rows.length === 0
                 ? (query.status ? html`<${Empty} title=${t("No matches")} />` : html`
-                  <${Empty} title=${t("No deliveries yet")}>
-                    <p>${t("Every event appears here with all its attempts.")}</p>
-                    </${Empty}>
+                  <${Empty} title=${t("No deliveries yet")} text=${t(
+                    "Every event appears here with all its attempts.",
+                  )} />
                 `)
                 : html`
                   <ul class="steps">${rows.map((row) =>
@@ -112,20 +118,6 @@ export function Webhook({ account, webhook: id, query }) {
                   <${Pager} older=${next && { before: next }} />
                 `}</${Loaded}>
           </${Card}>
-          ${editing && html`
-            <${Dialog} title=${t("Edit")} close=${() => setEditing(false)}>
-              <${Form} button=${t("Save")} cancel=${() => setEditing(false)} submit=${async (values) => {
-                await change({ url: values.url, events: chosenEvents(values), ...delivery(values) });
-                setEditing(false);
-              }}>${(wrong) =>
-                html`
-                  <${Field} label=${t("Address")} name="url" type="url" required defaultValue=${data.url} wrong=${wrong(
-                    "url",
-                  )} />
-                  <${EventChoice} chosen=${data.events} wrong=${wrong("events")} />
-                  <${DeliveryFields} webhook=${data} wrong=${wrong} />
-                `}</${Form}></${Dialog}>
-          `}
           ${secret && html`
             <${Dialog} title=${t("Save this secret")} close=${() => setSecret(null)}>
               <p>${t("Use it to verify that a request comes from this gateway. It is shown only once.")}</p>
@@ -137,26 +129,19 @@ export function Webhook({ account, webhook: id, query }) {
 }
 
 function Again({ account, id, reload }) {
-  const [open, setOpen] = useState(false);
   const submit = async ({ since }) => {
     const body = { since: new Date(since).toISOString() };
     const { data } = await api(account, "POST", `/webhooks/${id}/redeliver`, { body });
     toast(t("{n} redeliveries scheduled.", { n: data.scheduled }));
-    setOpen(false);
     await reload();
   };
-  return html`<button type="button" class="small" onClick=${() => setOpen(true)}>${t("Redeliver since…")}</button>
-    ${
-    open && html`
-      <${Dialog} title=${t("Redeliver")} close=${() => setOpen(false)}>
-        <${Form} submit=${submit} button=${t("Redeliver")} cancel=${() => setOpen(false)}>${(wrong) =>
-          html`
-            <${Field} label=${t("Events since")} name="since" type="datetime-local" required wrong=${wrong(
-              "since",
-            )} />
-          `}</${Form}></${Dialog}>
-    `
-  }`;
+  return html`
+    <${FormButton} kind="small" label=${t("Redeliver since…")} title=${t("Redeliver")} submit=${submit}
+      button=${t("Redeliver")}>${(wrong) =>
+        html`
+          <${Field} label=${t("Events since")} name="since" type="datetime-local" required wrong=${wrong("since")} />
+        `}</${FormButton}>
+  `;
 }
 
 function Delivery({ account, row, again }) {

@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
 import { useApi } from "../live.js";
 import { go, href, useDialog } from "../router.js";
-import { Badge, Card, Dialog, Empty, Field, Form, Head, Loaded, Secret, Select, Table, Time, usePost } from "../ui.js";
+import { Badge, Card, Dialog, Field, FormDialog, Head, Loaded, Secret, Select, Table, timeAt, usePost } from "../ui.js";
 import { webhookKind, webhookWord } from "../words.js";
 
 export function Webhooks({ account }) {
@@ -19,12 +19,13 @@ export function Webhooks({ account }) {
         "Each event is sent to your URL, signed, and retried if your server is down.",
       )}>${add}</${Head}>
         <${Loaded} state=${webhooks}>${(rows) =>
-          html`<${Card}>${
-            rows.length === 0
-              ? html`<${Empty} title=${t("No webhooks yet")}><p>${
-                t("Add your URL to be notified when a message is sent, delivered, read or received.")
-              }</p>${add}</${Empty}>`
-              : html`<${Table} caption=${t("Webhooks")} rows=${rows} columns=${[
+          html`
+            <${Card}>
+              <${Table} caption=${t("Webhooks")} rows=${rows} empty=${[
+                t("No webhooks yet"),
+                t("Add your URL to be notified when a message is sent, delivered, read or received."),
+                add,
+              ]} columns=${[
                 [t("Address"), (row) =>
                   html`<a class="main break" href=${href(`/accounts/${account}/webhooks/${row.id}`)}>${row.url}</a>`],
                 [t("Status"), (row) =>
@@ -35,10 +36,10 @@ export function Webhooks({ account }) {
                     )
                     ? t("all")
                     : tn("1 event", "{n} events", row.events.length)],
-                [t("Created"), (row) =>
-                  html`<${Time} at=${row.createdAt} />`],
-              ]} />`
-          }</${Card}>`}</${Loaded}>
+                [t("Created"), timeAt("createdAt")],
+              ]} />
+              </${Card}>
+          `}</${Loaded}>
         ${adding && html`<${NewWebhook} account=${account} close=${() => setAdding(false)} />`}
       </div>
   `;
@@ -77,14 +78,13 @@ function NewWebhook({ account, close }) {
     `;
   }
   return html`
-    <${Dialog} title=${t("Add a webhook")} close=${close}>
-      <${Form} submit=${submit} button=${t("Add")} cancel=${close}>${(wrong) =>
-        html`
-          <${Field} label=${t("Address")} name="url" type="url" required placeholder="https://example.com/paloma"
-            wrong=${wrong("url")} />
-          <${EventChoice} wrong=${wrong("events")} />
-          <${DeliveryFields} wrong=${wrong} />
-        `}</${Form}></${Dialog}>
+    <${FormDialog} title=${t("Add a webhook")} close=${close} submit=${submit} button=${t("Add")}>${(wrong) =>
+      html`
+        <${Field} label=${t("Address")} name="url" type="url" required placeholder="https://example.com/paloma"
+          wrong=${wrong("url")} />
+        <${EventChoice} wrong=${wrong("events")} />
+        <${DeliveryFields} wrong=${wrong} />
+      `}</${FormDialog}>
   `;
 }
 
