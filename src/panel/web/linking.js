@@ -38,7 +38,7 @@ export function Linking({ status, qr, pairingCode, reason: why, again }) {
     ${
     qr
       ? html`<img class="qr" src=${qr} alt=${t("QR code to scan")} width="264" height="264" />`
-      : html`<div class="hold" role="status">${t("Waiting for WhatsApp…")}</div>`
+      : html`<div class="qr hold" role="status">${t("Waiting for WhatsApp…")}</div>`
   }
     <ol><li>${open}</li><li>${t("Tap “Link a device” and point the camera here.")}</li>
       <li>${t("Hold it there until the line is connected. The QR code may change meanwhile.")}</li></ol>

@@ -285,7 +285,7 @@ export function Table({ columns, rows, caption, keyOf = (row) => row.id, empty }
  */
 export function Pager({ text = "", newer = null, older = null }) {
   return html`
-    <footer class="pager">
+    <footer class="row end pager">
       ${text && html`<span class="soft">${text}</span>`}
       ${newer && html`<a class="button" href=${href(withQuery(newer))}>${t("Newer")}</a>`}
       ${older && html`<a class="button" href=${href(withQuery(older))}>${t("Older")}</a>`}
@@ -347,7 +347,7 @@ function Copy({ text, label }) {
 
 /** A secret or a link, with a button to copy it. */
 export function Secret({ text }) {
-  return html`<div class="secret"><code>${text}</code><${Copy} text=${text} /></div>`;
+  return html`<div class="row secret"><code>${text}</code><${Copy} text=${text} /></div>`;
 }
 
 /** Replaces the page of a one-time link that is no longer valid. */

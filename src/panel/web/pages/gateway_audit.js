@@ -116,7 +116,7 @@ export function AuditLog() {
       ${
           !isWhole &&
           html`
-            <footer class="pager"><button type="button" onClick=${() =>
+            <footer class="row end pager"><button type="button" onClick=${() =>
               setPages(pages + 1)}>${t(
                 "Older",
               )}</button></footer>

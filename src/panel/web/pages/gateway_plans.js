@@ -144,7 +144,7 @@ function Hours({ hours, wrong }) {
       <label class="check"><input type="checkbox" name="restricted" checked=${isOn} onChange=${({ target }) =>
         setOn(target.checked)} /> ${t("Send only at certain hours")}</label>
       ${isOn && html`
-        <div class="choice">${weekdays().map(([day, word]) =>
+        <div class="row choice">${weekdays().map(([day, word]) =>
           html`<label key=${day}><input type="checkbox" name=${day} defaultChecked=${
             days.includes(day)
           } />${word}</label>`

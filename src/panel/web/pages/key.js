@@ -41,7 +41,7 @@ export function Key({ account }) {
         <div class="stack">
           ${key ? html`<${Secret} text=${key} />` : html`
             <div
-              class="secret"><code aria-label=${t(
+              class="row secret"><code aria-label=${t(
                 "The key is hidden",
               )}>pk_••••••••••••••••••••••••</code><${Work} kind="primary" run=${show}>${t(
                 "Show the key",

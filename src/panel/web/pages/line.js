@@ -288,10 +288,10 @@ function Queue({ account, line, queue, health }) {
                     cancel(row.messageId)}>${t("Cancel")}</${Work}>`
                   : "", "end"],
             ]} />
-          ${!all && rows.length > FIRST_ROWS && html`<footer class="pager"><button type="button" onClick=${() =>
+          ${!all && rows.length > FIRST_ROWS && html`<footer class="row end pager"><button type="button" onClick=${() =>
             setAll(true)}>${t("Show {n} more", { n: number(rows.length - FIRST_ROWS) })}</button></footer>`}
           ${all && waiting > rows.length &&
-            html`<footer class="pager"><a class="button" href=${
+            html`<footer class="row end pager"><a class="button" href=${
               href(`/accounts/${account}/messages?sessionId=${line._id}&status=queued`)
             }>${t("See all {n} messages", { n: number(waiting) })}</a></footer>`}
         `}</${Loaded}></${Card}>

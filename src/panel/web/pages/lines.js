@@ -60,7 +60,7 @@ function NewLine({ account, close }) {
           wrong=${wrong("name")} />
         <fieldset>
           <legend>${t("Link with")}</legend>
-          <div class="choice">
+          <div class="row choice">
             <label><input type="radio" name="how" value="qr" checked=${how === "qr"} onChange=${() =>
               setHow("qr")} />${t("QR code")}</label>
             <label><input type="radio" name="how" value="code" checked=${how === "code"} onChange=${() =>

@@ -250,7 +250,7 @@ function Recipients({ found, error, faults, columns, to, setTo, good }) {
           ]} />
       `}
       ${left.length > FAULTS_SHOWN && html`
-        <footer class="pager"><span class="soft">${t("and {n} more", {
+        <footer class="row end pager"><span class="soft">${t("and {n} more", {
           n: number(left.length - FAULTS_SHOWN),
         })}</span></footer>
       `}

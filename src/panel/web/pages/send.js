@@ -54,7 +54,7 @@ export function Send({ account }) {
                     wrong=${wrong("to") ?? wrong("number")} />
                   <fieldset>
                     <legend>${t("Type")}</legend>
-                    <div class="choice">
+                    <div class="row choice">
                     <label><input type="radio" name="kind" checked=${kind === "text"} onChange=${() =>
                       setKind("text")} />${t("Text")}</label>
                     <label><input type="radio" name="kind" checked=${kind === "file"} onChange=${() =>
