@@ -36,7 +36,8 @@ export function Approvals({ account, query }) {
         <${Loaded} state=${proposals}>${({ data: rows, pagination }) =>
           html`
             <${Table} caption=${t("Approvals")} rows=${rows} keyOf=${(row) => row.messageId}
-              empty=${[t("Nothing to approve"), t("Messages of keys that may only propose wait here.")]} columns=${[
+              empty=${pagination.total === 0 &&
+                [t("Nothing to approve"), t("Messages of keys that may only propose wait here.")]} columns=${[
                 [t("To"), (row) =>
                   html`<a class="main" href=${href(`/accounts/${account}/messages/${row.messageId}`)}>${
                     chatName(row.to, names)

@@ -23,10 +23,11 @@ export function Bulks({ account, query }) {
       <${Card}>
         <${Loaded} state=${bulks}>${({ data: rows, pagination }) =>
           html`
-            <${Table} caption=${t("Bulks")} rows=${rows} keyOf=${(row) => row.bulkId} empty=${[
-              t("No bulks yet"),
-              t("Drop a CSV file on “New bulk”. What your systems send with POST /v1/messages/send/bulk appears here, too."),
-            ]} columns=${[
+            <${Table} caption=${t("Bulks")} rows=${rows} keyOf=${(row) => row.bulkId} empty=${pagination.total === 0 &&
+              [
+                t("No bulks yet"),
+                t("Drop a CSV file on “New bulk”. What your systems send with POST /v1/messages/send/bulk appears here, too."),
+              ]} columns=${[
               [t("Messages"), (row) =>
                 html`<a class="main" href=${href(`/accounts/${account}/bulks/${row.bulkId}`)}>${
                   t("Bulk of {n}", { n: number(row.total) })

@@ -25,7 +25,8 @@ export function OptOuts({ account, query }) {
         <${Card} title=${t("Numbers")}>
           <${Loaded} state=${outs}>${({ data: rows, pagination }) =>
             html`
-              <${Table} caption=${t("Opt-outs")} rows=${rows} keyOf=${(row) => row.number} empty=${[
+              <${Table} caption=${t("Opt-outs")} rows=${rows} keyOf=${(row) =>
+                row.number} empty=${pagination.total === 0 && [
                 t("No opt-outs"),
                 t("Anyone who sends one of your opt-out words is added automatically."),
               ]} columns=${[
