@@ -52,7 +52,6 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: Parts): void 
     const { accountId, id, linked } = await lineOf(token);
     const { status } = await lines.linking(accountId, id);
     if (!linked && AT_REST.includes(status)) await lines.want(accountId, id, "connected");
-    return { data: {} };
   });
 
   // Somebody who has only the phone cannot scan its own screen: they link by a code. Null: by QR again.
@@ -61,19 +60,16 @@ export function addCustomerLink({ guard, lines, links, panelUrl }: Parts): void 
     const { accountId, id, wanted } = await lineOf(token);
     await lines.update(accountId, id, { pairingPhone: phone });
     if (wanted !== "connected") await lines.want(accountId, id, "connected");
-    return { data: {} };
   });
 
   const signBody = z.strictObject({ token: Token, assertion: Assertion });
   guard.open({ method: "POST", path: "/link-line/passkey", body: signBody }, async ({ body }) => {
     const { accountId, id } = await lineOf(body.token);
     await lines.signPasskey(accountId, id, assertionOf(body.assertion));
-    return { data: {} };
   });
 
   guard.open({ method: "POST", path: "/link-line/passkey/confirm", body: Body }, async ({ body: { token } }) => {
     const { accountId, id } = await lineOf(token);
     await lines.confirmPasskey(accountId, id);
-    return { data: {} };
   });
 }

@@ -134,6 +134,5 @@ export function addEntry(parts: Parts): void {
     await signIns.end(visitor.person.id, visitor.signInId);
     guard.setToken(c, null);
     await did("signed_out");
-    return { data: {} };
   });
 }

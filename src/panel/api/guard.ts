@@ -67,7 +67,7 @@ interface PanelRoute<Body> {
   agents?: true;
 }
 
-/** Adds routes. A handler returns the JSON of the answer, or a Response, which is passed on. */
+/** Adds routes. A handler returns the JSON of the answer, nothing for no data, or a Response, which is passed on. */
 export interface Guard {
   open<Body = undefined>(route: PanelRoute<Body>, handle: Handle<Asked<Body>>): void;
   /** Adds a route for everybody who is signed in. */
@@ -165,7 +165,7 @@ export function makeGuard(deps: GuardDeps): Guard {
         const param = (name: string) => params[name] ?? "";
         const query = (name: string) => c.req.query(name) || null;
         const answer = await handle({ c, body: body as Body, param, query, address: clientAddress(c), ...found });
-        return send(c, answer instanceof Response ? answer : ok(answer));
+        return send(c, answer instanceof Response ? answer : ok(answer ?? { data: {} }));
       } catch (error) {
         return refuse(c, error);
       }

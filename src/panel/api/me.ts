@@ -45,13 +45,11 @@ export function addMe(parts: Parts): void {
     await people.update(person.id, (person) => ({ ...person, passwordHash }));
     await signIns.endOthers(person.id, signInId);
     await asked.did("password_changed");
-    return { data: {} };
   });
 
   guard.person({ method: "DELETE", path: "/me/sign-ins/:id" }, async ({ visitor, param, did }) => {
     await signIns.end(visitor.person.id, param("id"));
     await did("sign_in_ended");
-    return { data: {} };
   });
 
   addSecondFactors(parts, checkPassword);
@@ -82,14 +80,12 @@ function addSecondFactors(parts: Parts, checkPassword: CheckPassword): void {
       throw invalid("code", "Wrong code. Check that the phone's clock is right.");
     }
     await did("totp_added");
-    return { data: {} };
   });
 
   guard.person({ method: "POST", path: "/me/totp/remove", body: Proof }, async (asked) => {
     await checkPassword(asked, asked.body.password);
     await people.update(asked.visitor.person.id, (person) => ({ ...person, totp: null }));
     await asked.did("totp_removed");
-    return { data: {} };
   });
 
   guard.person({ method: "POST", path: "/me/passkeys/options", body: Proof }, async (asked) => {
@@ -101,7 +97,6 @@ function addSecondFactors(parts: Parts, checkPassword: CheckPassword): void {
   guard.person({ method: "POST", path: "/me/passkeys", body: NewPasskey }, async ({ c, visitor, body, did }) => {
     await passkeys.register(guard.origin(c), visitor.person, body);
     await did("passkey_added");
-    return { data: {} };
   });
 
   guard.person({ method: "DELETE", path: "/me/passkeys/:id" }, async ({ visitor, param, did }) => {
@@ -112,6 +107,5 @@ function addSecondFactors(parts: Parts, checkPassword: CheckPassword): void {
       return { ...person, passkeys: left };
     });
     await did("passkey_removed");
-    return { data: {} };
   });
 }

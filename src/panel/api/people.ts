@@ -45,7 +45,6 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
     if (param("id") === visitor.person.id) throw invalid("id", "You cannot remove yourself. Ask another operator.");
     await remove(null, param("id"), visitor.person);
     await did("operator_removed", null);
-    return { data: {} };
   });
 
   guard.operator({ method: "GET", path: "/operator/invitations" }, () => invitations(null));
@@ -60,7 +59,6 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
   guard.operator({ method: "DELETE", path: "/operator/invitations/:id" }, async ({ param, did }) => {
     await links.withdraw(param("id"), null);
     await did("invitation_withdrawn", null);
-    return { data: {} };
   });
 
   const MEMBERS = "/accounts/:accountId/people";
@@ -69,7 +67,6 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
   guard.account({ method: "DELETE", path: `${MEMBERS}/:id` }, async ({ account, visitor, param, did }) => {
     await remove(account.id, param("id"), visitor.person);
     await did("person_removed");
-    return { data: {} };
   });
 
   const INVITATIONS = "/accounts/:accountId/invitations";
@@ -86,6 +83,5 @@ export function addPeople({ guard, people, links, panelUrl }: Parts): void {
   guard.account({ method: "DELETE", path: `${INVITATIONS}/:id` }, async ({ account, param, did }) => {
     await links.withdraw(param("id"), account.id);
     await did("invitation_withdrawn");
-    return { data: {} };
   });
 }
