@@ -5,6 +5,9 @@ import { readNumber } from "../../base/phone_number.ts";
 import { HOLDS, type WaitsFor as Waits } from "../../line/waiting.ts";
 import type { IdPrefix } from "../../runtime.ts";
 
+/** Documentation of optional fields. They have no example, because the reference's form sends the examples. */
+export const rare = (description: string) => ({ description, example: undefined });
+
 /** Returns the envelope of most answers: `{ data }`. */
 export function data(description: string, schema: z.ZodType): { description: string; schema: z.ZodType } {
   return { description, schema: z.object({ data: schema }) };

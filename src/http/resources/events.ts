@@ -7,7 +7,7 @@ import { Tails } from "../../event/tail.ts";
 import { feedEventOf, FeedStream } from "./event_stream.ts";
 import { streamAnswer } from "../api/answer.ts";
 import { type Api, ok, routesOf } from "../api/route.ts";
-import { queryInt, Timestamp } from "../api/schemas.ts";
+import { queryInt, rare, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const NAMES = keysOf(EVENT_SCHEMAS);
@@ -21,10 +21,7 @@ export const EVENTS = NAMES.map((name) => ({ name, title: pascal(name) })).map((
     id: z.string().optional().describe(
       "Id of the event. In the feed and the stream; a webhook has it in its `webhook-id` header.",
     ),
-    createdAt: Timestamp.optional().openapi({
-      description: "ISO 8601, UTC. In the feed and the stream.",
-      example: undefined,
-    }),
+    createdAt: Timestamp.optional().openapi(rare("ISO 8601, UTC. In the feed and the stream.")),
     ...envelopeSchema(name).shape,
   }).openapi(`${title}Event`),
 }));

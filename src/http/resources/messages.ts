@@ -17,6 +17,7 @@ import {
   pageOf,
   pageQuery,
   Pagination,
+  rare,
   Recipient,
   Timestamp,
   WaitsFor,
@@ -65,10 +66,9 @@ const HistoryItem = z.object({
     "Present only if the recipient's data was erased: then `to` is empty and the content is gone.",
   ),
   waitsFor: WaitsFor.optional(),
-  proposedBy: z.string().optional().openapi({
-    description: "Name of the key that proposed the message; absent if it needed no approval.",
-    example: undefined,
-  }),
+  proposedBy: z.string().optional().openapi(
+    rare("Name of the key that proposed the message; absent if it needed no approval."),
+  ),
 }).openapi("HistoryItem");
 
 const HistoryPagination = z.object({
@@ -123,25 +123,19 @@ const routes = routesOf("Messages", {
       status: MessageState.optional(),
       from: z.iso.date().optional().openapi({ description: "First UTC day, inclusive.", example: "2026-01-01" }),
       to: z.iso.date().optional().openapi({ description: "Last UTC day, inclusive.", example: "2026-01-31" }),
-      sessionId: idOf("session", "ses").optional().openapi({
-        description: "Only messages sent by this session.",
-        example: undefined,
-      }),
-      recipient: Recipient.optional().openapi({
-        description: "Only messages to this recipient, as given in `to`. A number and its `@s.whatsapp.net` JID are " +
-          "the same recipient.",
-        example: undefined,
-      }),
+      sessionId: idOf("session", "ses").optional().openapi(rare("Only messages sent by this session.")),
+      recipient: Recipient.optional().openapi(
+        rare(
+          "Only messages to this recipient, as given in `to`. A number and its `@s.whatsapp.net` JID are " +
+            "the same recipient.",
+        ),
+      ),
       type: MessageType.optional(),
-      tag: Tag.optional().openapi({ description: "Only messages with this tag.", example: undefined }),
-      bulkId: idOf("bulk", "blk").optional().openapi({
-        description: "Only messages of this bulk.",
-        example: undefined,
-      }),
-      before: idOf("message", "msg").optional().openapi({
-        description: "Only messages accepted before this one: `next` of the previous page.",
-        example: undefined,
-      }),
+      tag: Tag.optional().openapi(rare("Only messages with this tag.")),
+      bulkId: idOf("bulk", "blk").optional().openapi(rare("Only messages of this bulk.")),
+      before: idOf("message", "msg").optional().openapi(
+        rare("Only messages accepted before this one: `next` of the previous page."),
+      ),
     }),
     answers: { 200: pageOf(HistoryItem, HistoryPagination) },
     problems: ["not_found"],

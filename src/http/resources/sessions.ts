@@ -13,6 +13,7 @@ import {
   oneLine,
   orNull,
   PhoneNumber,
+  rare,
   Timestamp,
 } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -54,11 +55,9 @@ const Name = oneLine(
   z.string().min(1, { abort: true }).max(100).regex(/\S/, "must have a visible character"),
 ).openapi({ example: "Support line" });
 
-const Proxy = z.string().min(1).max(512).nullish().openapi({
-  description: "Proxy for all traffic of the session: `socks5://user:password@host:port`, `http://…` or `https://…`; " +
-    "null for none.",
-  example: undefined,
-});
+const Proxy = z.string().min(1).max(512).nullish().openapi(rare(
+  "Proxy for all traffic of the session: `socks5://user:password@host:port`, `http://…` or `https://…`; null for none.",
+));
 
 const LinkingResult = z.object({
   status: SessionStatus,
@@ -74,11 +73,10 @@ const LinkingResult = z.object({
 
 const SessionCreation = z.strictObject({
   name: Name,
-  pairingPhone: PhoneNumber.nullish().openapi({
-    description: "Phone number. If given, the session is linked by pairing code instead of QR.",
-    // No example, because the reference's form would send it, and a user who tries the form expects a QR.
-    example: undefined,
-  }),
+  // Whoever tries the form expects a QR.
+  pairingPhone: PhoneNumber.nullish().openapi(
+    rare("Phone number. If given, the session is linked by pairing code instead of QR."),
+  ),
   proxy: Proxy,
 }).openapi("SessionCreation");
 

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { choicesFault } from "../../message/kinds/choices.ts";
 import type { Template as Made } from "../../message/templates/template.ts";
 import { type Api, created, ok, routesOf } from "../api/route.ts";
-import { data, isoTime, pageOf, pageQuery, Timestamp } from "../api/schemas.ts";
+import { data, isoTime, pageOf, pageQuery, rare, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Footer, Options, optionsOf } from "./sends/choices.ts";
 import { label, Text } from "./sends/fields.ts";
@@ -16,12 +16,9 @@ const texts = {
     description: "The text. `{{name}}`, or `{{1}}`, is a variable.",
     example: "Hello {{name}}, invoice {{number}} is due on {{date}}.",
   }),
-  header: label(255).nullish().meta({ description: "Heading, shown in bold.", example: undefined }),
+  header: label(255).nullish().meta(rare("Heading, shown in bold.")),
   footer: Footer.nullish(),
-  options: Options.nullish().openapi({
-    description: "Options to choose from: the template is then sent as choices.",
-    example: undefined,
-  }),
+  options: Options.nullish().openapi(rare("Options to choose from: the template is then sent as choices.")),
 };
 
 type Texts = z.infer<z.ZodObject<typeof texts>>;
@@ -59,10 +56,7 @@ const Template = z.object({
 const ofOne = {
   params: z.object({ name: TemplateName }),
   query: z.object({
-    language: Language.optional().openapi({
-      description: "Language of the template. Defaults to the one that was made first.",
-      example: undefined,
-    }),
+    language: Language.optional().openapi(rare("Language of the template. Defaults to the one that was made first.")),
   }),
 };
 
@@ -106,10 +100,7 @@ const routes = routesOf("Templates", {
     summary: "Delete a template",
     description: "Without a language, in all its languages. Messages that were accepted before are sent nevertheless.",
     query: z.object({
-      language: Language.optional().openapi({
-        description: "Language of the template. Defaults to all.",
-        example: undefined,
-      }),
+      language: Language.optional().openapi(rare("Language of the template. Defaults to all.")),
     }),
     answers: { 200: data("The deleted templates", z.array(Template)) },
   },

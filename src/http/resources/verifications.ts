@@ -4,7 +4,7 @@ import { Problem } from "../../errors.ts";
 import { qrDataUrl } from "../../line/line_row.ts";
 import { type Verification as Kept, VERIFICATION_STATUSES } from "../../verification/rows.ts";
 import { type Api, created, ok, routesOf } from "../api/route.ts";
-import { data, idOf, idParams, isoTime, oneLine, PhoneNumber, Timestamp } from "../api/schemas.ts";
+import { data, idOf, idParams, isoTime, oneLine, PhoneNumber, rare, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const DEFAULT_TTL_SECONDS = 600;
@@ -22,10 +22,9 @@ const VerificationCreation = z.strictObject({
     description: `Seconds until it expires. Defaults to ${DEFAULT_TTL_SECONDS}.`,
     example: DEFAULT_TTL_SECONDS,
   }),
-  sessionId: idOf("session", "ses").nullish().openapi({
-    description: "The session that receives the code. Defaults to the oldest connected one.",
-    example: undefined,
-  }),
+  sessionId: idOf("session", "ses").nullish().openapi(
+    rare("The session that receives the code. Defaults to the oldest connected one."),
+  ),
 }).openapi("VerificationCreation");
 
 const Verification = z.object({

@@ -6,7 +6,7 @@ import { CHATS, type ShownWebhook } from "../../webhook/webhook.ts";
 import type { MadeWebhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, routesOf } from "../api/route.ts";
-import { data, idOf, idParams, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import { data, idOf, idParams, isoTime, isoTimeOrNull, rare, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { given } from "./network_queries.ts";
 
@@ -87,13 +87,13 @@ const events = EventNames.min(1).max(100).transform(unique);
 
 const WebhookCreation = z.strictObject({
   url,
-  format: Format.nullish().openapi({ description: "Defaults to `paloma`.", example: undefined }),
-  verifyToken: z.string().min(1).max(512).nullish().openapi({
-    description:
+  format: Format.nullish().openapi(rare("Defaults to `paloma`.")),
+  verifyToken: z.string().min(1).max(512).nullish().openapi(
+    rare(
       "Of the format `cloud`, which needs it: at creation and when the URL is changed, the target is asked " +
-      "`GET ?hub.mode=subscribe&hub.verify_token=…&hub.challenge=…`, and must answer with the challenge.",
-    example: undefined,
-  }),
+        "`GET ?hub.mode=subscribe&hub.verify_token=…&hub.challenge=…`, and must answer with the challenge.",
+    ),
+  ),
   events: events.nullish().describe(
     "Events to subscribe to. Defaults to all except `presence.updated`; in the format `cloud`, to those " +
       "that it can tell.",

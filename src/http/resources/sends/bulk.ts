@@ -4,7 +4,7 @@ import { quotaHeadersOf } from "../../../account/quota.ts";
 import { makeYieldPoint } from "../../../base/batches.ts";
 import { remoteContent } from "../../../message/kinds/file.ts";
 import { type Api, routesOf } from "../../api/route.ts";
-import { Addressee } from "../../api/schemas.ts";
+import { Addressee, rare } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { MIB } from "../../body/body.ts";
 import {
@@ -30,8 +30,8 @@ const BulkItem = z.strictObject({
   to: Addressee,
   text: Text.nullish().openapi({ example: "Hello 👋" }),
   fileUrl: FileUrl.nullish(),
-  caption: Caption.nullish().openapi({ description: "Caption of the file.", example: undefined }),
-  template: templated.template.nullish().openapi({ description: "Name of a template.", example: undefined }),
+  caption: Caption.nullish().openapi(rare("Caption of the file.")),
+  template: templated.template.nullish().openapi(rare("Name of a template.")),
   language: templated.language,
   variables: templated.variables.openapi({ example: undefined }),
   ...manner,

@@ -9,6 +9,7 @@ import {
   type ChoiceStyle,
   styleFor,
 } from "../../../message/kinds/choices.ts";
+import { rare } from "../../api/schemas.ts";
 import { isGroup } from "../../../whatsapp/chats.ts";
 import { label, Text } from "./fields.ts";
 
@@ -24,16 +25,13 @@ const Option = z.strictObject({
 }).openapi("ChoiceOption");
 
 export const Options = z.array(Option).min(1).max(MAX_OPTIONS);
-export const Footer = label(1_024).meta({ description: "Small print below.", example: undefined });
+export const Footer = label(1_024).meta(rare("Small print below."));
 
 export const choiceFields = {
   text: Text.meta({ example: "How would you like your order?" }),
   footer: Footer.nullish(),
   options: Options,
-  style: z.enum(["auto", ...CHOICE_STYLES]).openapi("ChoiceStyle").nullish().meta({
-    description: "Defaults to `auto`.",
-    example: undefined,
-  }),
+  style: z.enum(["auto", ...CHOICE_STYLES]).openapi("ChoiceStyle").nullish().meta(rare("Defaults to `auto`.")),
 };
 
 /** Returns the options as they are stored. */

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { MAX_TYPING_MS } from "../../../account/plan.ts";
 import { invalid } from "../../../errors.ts";
 import { PRIORITIES } from "../../../message/message.ts";
-import { idOf, oneLine, Person } from "../../api/schemas.ts";
+import { idOf, oneLine, Person, rare } from "../../api/schemas.ts";
 
 /** The size of the largest group. */
 const MAX_MENTIONS = 1_024;
@@ -18,8 +18,6 @@ const Session = z.string().min(1).max(100).openapi({
 });
 export const sessionId = Session.nullish();
 
-/** Documentation of optional fields. They have no example, because the reference's form sends the examples. */
-const rare = (description: string) => ({ description, example: undefined });
 const TTL = rare("Seconds the message may wait before it fails as `expired`. Defaults to 24 hours.");
 const REPLY_TO = rare(
   "Message in the same chat to reply to: `msg_…`, or the `messageId` of an event. Without `sessionId`, the reply is " +

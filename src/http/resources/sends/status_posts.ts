@@ -4,7 +4,7 @@ import { safeFilename } from "../../../media/filename.ts";
 import { fileContent, remoteContent, type StatusContent } from "../../../message/kinds/file.ts";
 import { STATUS_CHAT } from "../../../whatsapp/outgoing.ts";
 import { type Api, routesOf } from "../../api/route.ts";
-import { PhoneNumber } from "../../api/schemas.ts";
+import { PhoneNumber, rare } from "../../api/schemas.ts";
 import type { Services } from "../../api/services.ts";
 import { readJsonUpload } from "../../body/json_upload.ts";
 import { Caption, FileUrl, manner, options, sessionId, single, Text } from "./fields.ts";
@@ -19,11 +19,8 @@ const StatusMessage = z.strictObject({
   text: Text.nullish().openapi({ example: "We are open today" }),
   file: base64.nullish().openapi({ example: undefined }),
   fileUrl: FileUrl.nullish(),
-  filename: filename.nullish().openapi({
-    description: "Required with `file`. The extension decides the type.",
-    example: undefined,
-  }),
-  caption: Caption.nullish().openapi({ description: "Caption of an image or video.", example: undefined }),
+  filename: filename.nullish().openapi(rare("Required with `file`. The extension decides the type.")),
+  caption: Caption.nullish().openapi(rare("Caption of an image or video.")),
   audience: z.array(PhoneNumber).min(1).max(MAX_AUDIENCE).describe(
     "Numbers that can see the status. Numbers that are not on WhatsApp are skipped.",
   ),

@@ -7,7 +7,7 @@ import { contentFrom } from "../../../message/templates/filled.ts";
 import { checkVariables, type Template, type Variables } from "../../../message/templates/template.ts";
 import type { Templates } from "../../../message/templates/templates.ts";
 import { route } from "../../api/route.ts";
-import { Addressee } from "../../api/schemas.ts";
+import { Addressee, rare } from "../../api/schemas.ts";
 import { styleOf } from "./choices.ts";
 import { label, manner, MAX_TEXT, options, sessionId, single } from "./fields.ts";
 
@@ -39,12 +39,12 @@ const VariableValues = z.preprocess(
 /** What a message takes from a template. */
 export const templated = {
   template: TemplateName,
-  language: Language.nullish().openapi({
-    description:
+  language: Language.nullish().openapi(
+    rare(
       "Language of the recipient. Without a template in it, the one in its main language is sent (`es` for " +
-      "`es_MX`), or else the one that was made first.",
-    example: undefined,
-  }),
+        "`es_MX`), or else the one that was made first.",
+    ),
+  ),
   variables: VariableValues,
 };
 
