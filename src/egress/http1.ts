@@ -270,7 +270,7 @@ class ByteReader {
       if (end >= 0) {
         const line = this.#held.subarray(0, end > 0 && this.#held[end - 1] === 13 ? end - 1 : end);
         this.#held = this.#held.subarray(end + 1);
-        return String.fromCharCode(...line);
+        return Buffer.from(line.buffer, line.byteOffset, line.length).toString("latin1");
       }
       searched = this.#held.length;
       if (searched > MAX_HEAD_BYTES) throw new BadResponse("the answer has a line without end");

@@ -119,8 +119,10 @@ function withText(encoded: Uint8Array, text: string): Uint8Array {
   return proto.Message.encode({ ...message, messageContextInfo }).finish();
 }
 
-function sealed(seal: Seal, original: SealedOriginal): Uint8Array {
-  return seal.seal(Buffer.from(JSON.stringify(original, BufferJSON.replacer)));
+function sealed(seal: Seal, { message, ...original }: SealedOriginal): Uint8Array {
+  // As the library's replacer writes it, which first makes an array of all bytes of a Buffer.
+  const data = Buffer.from(message.buffer, message.byteOffset, message.byteLength).toString("base64");
+  return seal.seal(Buffer.from(JSON.stringify({ ...original, message: { type: "Buffer", data } })));
 }
 
 /** Returns the id of an index row: those of one moment lie together, where ids alone would each touch another page. */
