@@ -4,6 +4,7 @@
  * process and not a worker thread, because nothing stops a thread that runs in a loop: `Worker.terminate()` returns, and
  * the loop goes on (docs/decisions/0015).
  */
+import { setPriority } from "node:os";
 import type { Clock } from "../runtime.ts";
 import { timeLimit } from "../base/within.ts";
 import { FairSemaphore } from "../base/fair_semaphore.ts";
@@ -52,7 +53,7 @@ export function makeInspector(
   async function inOwnProcess(file: UntrustedFile | Uint8Array, signal: AbortSignal): Promise<FileFacts | null> {
     using limit = timeLimit(clock, runMs, signal);
     const bytes = file instanceof Uint8Array ? [file] : [];
-    const text = await ask(requestFor(file, memoryBytes), bytes, limit.signal);
+    const text = await ask(requestFor(file, memoryBytes), bytes, { signal: limit.signal, nice: 0 });
     if (text === null) return limit.signal.aborted ? null : {};
     return readFacts(text);
   }
@@ -68,8 +69,9 @@ export function makeInspector(
   };
 }
 
-/** A part of the history or a file of settings, which nobody waits for. */
-const OUTSIDE_RUN_MS = 10_000;
+/** A part of the history or a file of settings, which nobody waits for: messages come first. */
+const OUTSIDE_NICE = 5;
+const OUTSIDE_RUN_MS = 20_000;
 /** Turns are waited for this long: an account that floods waits for itself alone. */
 const OUTSIDE_WITHIN_MS = 120_000;
 
@@ -95,7 +97,7 @@ export function makeReadOutside(
     return await turns.run({ tenant, signal: turn.signal }, async () => {
       using limit = timeLimit(clock, runMs);
       const request: InspectRequest = { file: null, outside, memoryBytes };
-      const text = await ask(JSON.stringify(request), bytes, limit.signal);
+      const text = await ask(JSON.stringify(request), bytes, { signal: limit.signal, nice: OUTSIDE_NICE });
       if (text === null) throw new RangeError("it can't be read within the bounds");
       return JSON.parse(text);
     });
@@ -103,9 +105,14 @@ export function makeReadOutside(
 }
 
 /** Resolves to what a process of its own prints; null if it fails or the signal aborts, which kills it. */
-async function ask(request: string, bytes: Bytes, signal: AbortSignal): Promise<string | null> {
+async function ask(
+  request: string,
+  bytes: Bytes,
+  { signal, nice }: { signal: AbortSignal; nice: number },
+): Promise<string | null> {
   if (signal.aborted) return null;
   const child = command(request).spawn();
+  if (nice > 0) yieldToOthers(child, nice);
   const sending = send(child.stdin, bytes);
   const kill = () => {
     try {
@@ -139,6 +146,14 @@ function requestFor(file: UntrustedFile | Uint8Array, memoryBytes: number): stri
 /** Only what the process needs: arguments can be seen by other users of the machine. */
 function described({ path, size, mimetype, kind }: UntrustedFile): UntrustedFile {
   return { path, size, mimetype, kind };
+}
+
+function yieldToOthers({ pid }: Deno.ChildProcess, nice: number): void {
+  try {
+    setPriority(pid, nice);
+  } catch {
+    // It has ended meanwhile, or the gateway itself is as low.
+  }
 }
 
 const CHUNK_BYTES = 256 * 1024;

@@ -1,6 +1,7 @@
 /** Untrusted files are read in a process of their own, which is ended when it passes its bounds. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
+import { getPriority } from "node:os";
 import { deflateSync } from "node:zlib";
 import { PNG } from "pngjs";
 import type { UntrustedFile } from "../../../src/inspect/inspection.ts";
@@ -104,3 +105,39 @@ Deno.test("an account whose lines bring much waits for itself, and another's tur
   await Promise.all([read("acc_1"), read("acc_1"), read("acc_1"), read("acc_2")]);
   assert.ok(ended.indexOf("acc_2") < 2, ended.join(" "));
 });
+
+Deno.test(
+  "what nobody waits for is read behind other work of the machine",
+  { ignore: Deno.build.os !== "linux" },
+  async () => {
+    const bytes = [deflateSync(new Uint8Array(0))];
+    let seen: number[] = [];
+    // Iterated once the process runs, which then waits for them.
+    const watched = Object.assign([...bytes], {
+      [Symbol.iterator]: () => {
+        seen = niceOfChildren();
+        return bytes.values();
+      },
+    });
+    await makeReadOutside({ clock: new ManualClock() })("acc_1")({ read: "history" }, watched);
+    assert.ok(seen.includes(Math.max(5, getPriority())), seen.join(" "));
+  },
+);
+
+/** Other tests of this process may have children too, which may end meanwhile. */
+function niceOfChildren(): number[] {
+  const threads = [...Deno.readDirSync("/proc/self/task")].map(({ name }) => `/proc/self/task/${name}/children`);
+  return threads.flatMap((path) => textOf(path).split(" ").filter(Boolean)).map((pid) => {
+    const stat = textOf(`/proc/${pid}/stat`);
+    // After the name in brackets: field 19 of proc(5).
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]);
+  });
+}
+
+function textOf(path: string): string {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch {
+    return "";
+  }
+}
