@@ -350,6 +350,19 @@ export function Secret({ text }) {
   return html`<div class="row secret"><code>${text}</code><${Copy} text=${text} /></div>`;
 }
 
+/** A dialog with a secret that is shown this once. */
+export function SecretDialog({ title, text, secret, close }) {
+  return html`
+    <${Dialog} title=${title} close=${close}>
+      <p>${text}</p>
+      <${Secret} text=${secret} />
+      <div class="row end">
+        <button type="button" class="primary" onClick=${close}>${t("Done, I saved it")}</button>
+      </div>
+      </${Dialog}>
+  `;
+}
+
 /** Replaces the page of a one-time link that is no longer valid. */
 export function LinkOver() {
   return html`

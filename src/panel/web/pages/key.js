@@ -14,6 +14,7 @@ import {
   Head,
   Loaded,
   Secret,
+  SecretDialog,
   Table,
   timeAt,
   toast,
@@ -162,13 +163,7 @@ function NewKey({ account, reload, close }) {
   };
   if (made) {
     return html`
-      <${Dialog} key="made" title=${t("Save this key")} close=${close}>
-        <p>${t("It is shown only once.")}</p>
-        <${Secret} text=${made} />
-        <div class="row end"><button type="button" class="primary" onClick=${close}>${t(
-          "Done, I saved it",
-        )}</button></div>
-        </${Dialog}>
+      <${SecretDialog} title=${t("Save this key")} text=${t("It is shown only once.")} secret=${made} close=${close} />
     `;
   }
   return html`

@@ -4,25 +4,9 @@ import { html, useState } from "../html.js";
 import { said, t, when } from "../i18n.js";
 import { useApi, useData, useEvery, useLoad } from "../live.js";
 import { go, setQuery } from "../router.js";
-import {
-  Ask,
-  Badge,
-  Card,
-  Dialog,
-  Empty,
-  Field,
-  FormButton,
-  Head,
-  Loaded,
-  Pager,
-  Secret,
-  Select,
-  Time,
-  toast,
-  Work,
-} from "../ui.js";
+import { Ask, Badge, Card, Empty, Field, FormButton, Head, Loaded, Pager, Select, Time, toast, Work } from "../ui.js";
 import { deliveryKind, deliveryWord, webhookKind, webhookWord } from "../words.js";
-import { chosenEvents, delivery, DeliveryFields, EventChoice } from "./webhooks.js";
+import { chosenEvents, delivery, DeliveryFields, EventChoice, NewSecret } from "./webhooks.js";
 
 const DELIVERY_STATES = ["pending", "delivered", "failed"];
 const POLL_MS = 5_000;
@@ -118,12 +102,7 @@ export function Webhook({ account, webhook: id, query }) {
                   <${Pager} older=${next && { before: next }} />
                 `}</${Loaded}>
           </${Card}>
-          ${secret && html`
-            <${Dialog} title=${t("Save this secret")} close=${() => setSecret(null)}>
-              <p>${t("Use it to verify that a request comes from this gateway. It is shown only once.")}</p>
-              <${Secret} text=${secret} />
-              </${Dialog}>
-          `}
+          ${secret && html`<${NewSecret} secret=${secret} close=${() => setSecret(null)} />`}
         </div>
     `}</${Loaded}>`;
 }

@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { t, tn } from "../i18n.js";
 import { useApi } from "../live.js";
 import { go, href, useDialog } from "../router.js";
-import { Badge, Card, Dialog, Field, FormDialog, Head, Loaded, Secret, Select, Table, timeAt, usePost } from "../ui.js";
+import { Badge, Card, Field, FormDialog, Head, Loaded, SecretDialog, Select, Table, timeAt, usePost } from "../ui.js";
 import { webhookKind, webhookWord } from "../words.js";
 
 export function Webhooks({ account }) {
@@ -68,13 +68,7 @@ function NewWebhook({ account, close }) {
   if (made) {
     const leave = () => go(`/accounts/${account}/webhooks/${made.id}`);
     return html`
-      <${Dialog} key="made" title=${t("Save this secret")} close=${leave}>
-        <p>${t("Use it to verify that a request comes from this gateway. It is shown only once.")}</p>
-        <${Secret} text=${made.secret} />
-        <div class="row end"><button type="button" class="primary" onClick=${leave}>${t(
-          "Done, I saved it",
-        )}</button></div>
-        </${Dialog}>
+      <${NewSecret} secret=${made.secret} close=${leave} />
     `;
   }
   return html`
@@ -86,6 +80,12 @@ function NewWebhook({ account, close }) {
         <${DeliveryFields} wrong=${wrong} />
       `}</${FormDialog}>
   `;
+}
+
+/** The secret of a webhook: a new one's, or the one that replaces it. */
+export function NewSecret({ secret, close }) {
+  const text = t("Use it to verify that a request comes from this gateway. It is shown only once.");
+  return html`<${SecretDialog} title=${t("Save this secret")} text=${text} secret=${secret} close=${close} />`;
 }
 
 /** What `DeliveryFields` change. Header values are never shown, so an empty field leaves them as they are. */
