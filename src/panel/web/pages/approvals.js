@@ -57,10 +57,9 @@ export function Approvals({ account, query }) {
                         <button type="button" class="small" onClick=${() =>
                           setEdited(row)}>${t("Edit")}</button>
                       `}
-                      <${Ask} kind="small danger" title=${t("Refuse the message?")} button=${t(
-                        "Refuse",
-                      )} text=${t("It is never sent, and its quota is returned.")} run=${() =>
-                        decide("DELETE", row.messageId, t("Refused."))}>${t("Refuse")}</${Ask}>
+                      <${Ask} kind="small danger" title=${t("Refuse the message?")}
+                        button=${t("Refuse")} text=${t("It is never sent, and its quota is returned.")} run=${() =>
+                          decide("DELETE", row.messageId, t("Refused."))}>${t("Refuse")}</${Ask}>
                       <${Work} kind="small primary" run=${() =>
                         decide("POST", `${row.messageId}/approve`, t("Approved."))}>${t("Approve")}</${Work}>
                     </div>

@@ -63,9 +63,8 @@ export function Events({ account }) {
             const shown = events.filter(({ event }) => type === "" || event === type);
             return shown.length === 0
               ? html`
-                <${Empty} title=${t("Waiting for events…")} text=${t(
-                  "Send a message, or write to one of your lines from a phone.",
-                )} />
+                <${Empty} title=${t("Waiting for events…")}
+                  text=${t("Send a message, or write to one of your lines from a phone.")} />
               `
               : html`<ul class="steps">${
                 shown.map((event) =>

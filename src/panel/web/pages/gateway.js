@@ -70,9 +70,8 @@ export function Deliveries() {
   const failed = useData("/operator/deliveries");
   return html`
     <div class="stack">
-      <${Head} title=${t("Failed deliveries")} text=${t(
-        "Events that could not be delivered after all retries.",
-      )} />
+      <${Head} title=${t("Failed deliveries")}
+        text=${t("Events that could not be delivered after all retries.")} />
       <${Loaded} state=${failed}>${(rows) =>
         html`
           <${Card}>

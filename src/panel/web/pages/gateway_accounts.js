@@ -28,9 +28,8 @@ export function AccountTable({ rows, reload }) {
   const now = Date.now();
   if (rows.length === 0) {
     return html`
-      <${Empty} title=${t("No accounts yet")} text=${t(
-        "An account has its own API key, lines and plan. Create the first one.",
-      )} />
+      <${Empty} title=${t("No accounts yet")}
+        text=${t("An account has its own API key, lines and plan. Create the first one.")} />
     `;
   }
   const use = (used, limit) => limit === null ? number(used) : `${number(used)} / ${number(limit)}`;
@@ -115,9 +114,8 @@ function Change({ row, reload }) {
     ${
     row.active
       ? html`
-        <${Ask} kind="small" title=${t("Deactivate {name}?", { name: row.name })} button=${t(
-          "Deactivate",
-        )} run=${() => patch({ active: false })}
+        <${Ask} kind="small" title=${t("Deactivate {name}?", { name: row.name })}
+          button=${t("Deactivate")} run=${() => patch({ active: false })}
           text=${t(
             "Its key stops working immediately. Its lines stay linked, and queued messages are still sent.",
           )}>${t("Deactivate")}</${Ask}>

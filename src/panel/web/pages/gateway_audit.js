@@ -95,9 +95,8 @@ export function AuditLog() {
   const nameOf = (id) => accounts.data?.accounts.find((account) => account.id === id)?.name ?? id;
   return html`
     <div class="stack">
-      <${Head} title=${t("Audit log")} text=${t(
-        "Actions in the panel and of commands, newest first. Kept for one year.",
-      )} />
+      <${Head} title=${t("Audit log")}
+        text=${t("Actions in the panel and of commands, newest first. Kept for one year.")} />
       <${Loaded} state=${log}>${({ rows, isWhole }) =>
         html`<${Card}>
           <${Table} caption=${t("Audit log")} rows=${rows} empty=${[t("No entries yet")]}

@@ -27,9 +27,8 @@ export function Plans() {
   const limit = (value) => value === null ? html`<span class="soft">${t("no limit")}</span>` : number(value);
   return html`
     <div class="stack">
-      <${Head} title=${t("Plans")} text=${t(
-        "The limits of an account: lines, messages, and pauses between messages.",
-      )}>
+      <${Head} title=${t("Plans")}
+        text=${t("The limits of an account: lines, messages, and pauses between messages.")}>
           <button type="button" class="primary" onClick=${() => setEdited(NEW)}>${t("New plan")}</button></${Head}>
         <${Loaded} state=${plans}>${(rows) =>
           html`
@@ -76,9 +75,8 @@ function Edit({ plan, others, close, reload }) {
   };
   const limit = (name, label, wrong) =>
     html`
-      <${Field} label=${label} name=${name} type="number" min="0" defaultValue=${plan[name] ?? ""} hint=${t(
-        "Leave empty for no limit.",
-      )}
+      <${Field} label=${label} name=${name} type="number" min="0" defaultValue=${plan[name] ?? ""}
+        hint=${t("Leave empty for no limit.")}
         wrong=${wrong(name)} />
     `;
   return html`
@@ -95,27 +93,27 @@ function Edit({ plan, others, close, reload }) {
           t("Messages per month"),
           wrong,
         )}
-          <${Field} label=${t(
-            "Minimum pause (seconds)",
-          )} name="delayMinMs" type="number" step="any" min="0" required defaultValue=${plan.delayMinMs /
-            1000} wrong=${wrong(
-              "delayMinMs",
-            )} />
-          <${Field} label=${t(
-            "Maximum pause (seconds)",
-          )} name="delayMaxMs" type="number" step="any" min="0" required defaultValue=${plan.delayMaxMs /
-            1000} wrong=${wrong(
-              "delayMaxMs",
-            )} /></div>
+          <${Field}
+            label=${t(
+              "Minimum pause (seconds)",
+            )} name="delayMinMs" type="number" step="any" min="0" required defaultValue=${plan.delayMinMs /
+              1000}
+              wrong=${wrong("delayMinMs")} />
+          <${Field}
+            label=${t(
+              "Maximum pause (seconds)",
+            )} name="delayMaxMs" type="number" step="any" min="0" required defaultValue=${plan.delayMaxMs /
+              1000}
+              wrong=${wrong("delayMaxMs")} /></div>
         ${limit("requestsPerMinute", t("Requests per minute"), wrong)}
         <${Hours} hours=${plan.hours} wrong=${wrong("hours")} />
         <div class="grid">${limit("newChatsDaily", t("New chats per line and day"), wrong)}
-          <${Field} label=${t(
-            "Show “typing” for (seconds)",
-          )} name="typingMs" type="number" step="any" min="0" required max="20" defaultValue=${plan.typingMs /
-            1000} wrong=${wrong(
-              "typingMs",
-            )} /></div>
+          <${Field}
+            label=${t(
+              "Show “typing” for (seconds)",
+            )} name="typingMs" type="number" step="any" min="0" required max="20" defaultValue=${plan.typingMs /
+              1000}
+              wrong=${wrong("typingMs")} /></div>
         <label class="check"><input type="checkbox" name="warmUp" defaultChecked=${plan.warmUp} /> ${t(
           "Warm-up: fewer new chats in a line's first four weeks",
         )}</label>

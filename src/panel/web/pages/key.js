@@ -42,11 +42,12 @@ export function Key({ account }) {
         <div class="stack">
           ${key ? html`<${Secret} text=${key} />` : html`
             <div
-              class="row secret"><code aria-label=${t(
-                "The key is hidden",
-              )}>pk_••••••••••••••••••••••••</code><${Work} kind="primary" run=${show}>${t(
-                "Show the key",
-              )}</${Work}></div>
+              class="row secret"><code
+                aria-label=${t(
+                  "The key is hidden",
+                )}>pk_••••••••••••••••••••••••</code><${Work} kind="primary" run=${show}>${t(
+                  "Show the key",
+                )}</${Work}></div>
           `}
           ${fresh &&
             html`<p class="note good" role="status">${t("This key works now. The previous one no longer does.")}</p>`}
@@ -189,9 +190,8 @@ function NewKey({ account, reload, close }) {
 /** The fields of a form for where a key may be used, filled with the current values. */
 function placeFields(wrong, { allowedIps = [], allowedDomains = [] } = {}) {
   return html`
-    <${Field} as="textarea" label=${t("Allowed IP addresses")} hint=${t(
-      "IP addresses or CIDR ranges, one per line. Leave empty to allow any.",
-    )}
+    <${Field} as="textarea" label=${t("Allowed IP addresses")}
+      hint=${t("IP addresses or CIDR ranges, one per line. Leave empty to allow any.")}
       name="allowedIps" rows="3" spellcheck="false" placeholder="203.0.113.0/24" defaultValue=${allowedIps.join("\n")}
       wrong=${wrong("allowedIps")} />
     <${Field} as="textarea" label=${t("Allowed web domains")}

@@ -13,9 +13,8 @@ export function Lines({ account }) {
   const to = ({ _id }) => `/accounts/${account}/lines/${_id}`;
   return html`
     <div class="stack">
-      <${Head} title=${t("Lines")} text=${t(
-        "The WhatsApp numbers that send and receive your messages.",
-      )}>${add}</${Head}>
+      <${Head} title=${t("Lines")}
+        text=${t("The WhatsApp numbers that send and receive your messages.")}>${add}</${Head}>
         <${Loaded} state=${lines}>${(rows) =>
           html`
             <${Card}>
@@ -54,9 +53,8 @@ function NewLine({ account, close }) {
   return html`
     <${FormDialog} title=${t("Link a line")} close=${close} submit=${create} button=${t("Link")}>${(wrong) =>
       html`
-        <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Office")} hint=${t(
-          "Only for you: shown in lists and in events.",
-        )}
+        <${Field} label=${t("Name")} name="name" required maxlength="100" placeholder=${t("Office")}
+          hint=${t("Only for you: shown in lists and in events.")}
           wrong=${wrong("name")} />
         <fieldset>
           <legend>${t("Link with")}</legend>
@@ -68,9 +66,10 @@ function NewLine({ account, close }) {
           </div>
         </fieldset>
         ${how === "code" && html`
-          <${Field} label=${t(
-            "Phone number",
-          )} name="number" inputmode="tel" required placeholder="447700900123" autocomplete="tel"
+          <${Field}
+            label=${t(
+              "Phone number",
+            )} name="number" inputmode="tel" required placeholder="447700900123" autocomplete="tel"
             hint=${t("With the country code.")}
             wrong=${wrong("pairingPhone")} />
         `}

@@ -74,9 +74,8 @@ function Way({ byCode, link }) {
     <${Form} submit=${({ phone }) => link(phone).then(() => setAsking(false))} button=${t("Get a code")}
       cancel=${() => setAsking(false)}>${(wrong) =>
         html`
-          <${Field} label=${t("Your WhatsApp number")} name="phone" type="tel" required autocomplete="tel" hint=${t(
-            "With country code, like 447700900123.",
-          )}
+          <${Field} label=${t("Your WhatsApp number")} name="phone" type="tel" required autocomplete="tel"
+            hint=${t("With country code, like 447700900123.")}
             wrong=${wrong("phone")} />
         `}</${Form}>
   `;

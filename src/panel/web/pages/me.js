@@ -77,13 +77,13 @@ function Password() {
       <${Form} submit=${change} button=${t("Change password")}>${(wrong) =>
         html`
           <${Whose} />
-          <${Field} label=${t(
-            "Current password",
-          )} name="present" type="password" autocomplete="current-password" required
+          <${Field}
+            label=${t("Current password")} name="present" type="password" autocomplete="current-password" required
             wrong=${wrong("present")} />
-          <${Field} label=${t(
-            "New password",
-          )} name="password" type="password" autocomplete="new-password" minlength="10" required
+          <${Field}
+            label=${t(
+              "New password",
+            )} name="password" type="password" autocomplete="new-password" minlength="10" required
             wrong=${wrong("password")} />
         `}</${Form}></${Card}>
   `;

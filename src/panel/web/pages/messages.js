@@ -154,9 +154,8 @@ function Search({ value }) {
   return html`
     <div class="wide">
       <${Field} label=${t("Search")} type="search" value=${typed ?? value} onInput=${({ target }) =>
-        setTyped(target.value)} placeholder=${t(
-          "name, number, text, file, ID",
-        )} />
+        setTyped(target.value)}
+        placeholder=${t("name, number, text, file, ID")} />
     </div>
   `;
 }

@@ -35,9 +35,8 @@ export function OptOuts({ account, query }) {
                 [t("Time"), timeAt("createdAt")],
                 ["", (row) =>
                   html`
-                    <${Ask} kind="small danger" title=${t("Remove {name}?", { name: phone(row.number) })} button=${t(
-                      "Remove",
-                    )} text=${t("You can send messages to this number again.")}
+                    <${Ask} kind="small danger" title=${t("Remove {name}?", { name: phone(row.number) })}
+                      button=${t("Remove")} text=${t("You can send messages to this number again.")}
                       run=${async () => {
                         await api(account, "DELETE", `/optouts/${encodeURIComponent(row.number)}`);
                         await outs.reload();
@@ -49,9 +48,10 @@ export function OptOuts({ account, query }) {
           <div class="stack">
             <${Card} title=${t("Add a number")} pad><${Form} submit=${add} button=${t("Add")}>${(wrong) =>
               html`
-                <${Field} label=${t(
-                  "Number",
-                )} name="number" inputmode="tel" required placeholder="447700900123" wrong=${wrong("number")} />
+                <${Field}
+                  label=${t("Number")} name="number" inputmode="tel" required placeholder="447700900123" wrong=${wrong(
+                    "number",
+                  )} />
               `}</${Form}></${Card}>
             <${Words} account=${account} />
             <${Erase} account=${account} />
@@ -87,14 +87,12 @@ function Erase({ account }) {
         <p class="soft">${t(
           "Permanently erases everything stored about a number. Messages remain as empty records, and an opt-out remains.",
         )}</p>
-        <${Form} submit=${({ erased }, form) => setAsked({ erased, form })} button=${t(
-          "Erase permanently",
-        )} danger>${() =>
-          html`
-            <${Field} label=${t(
-              "Number",
-            )} name="erased" inputmode="tel" required placeholder="447700900123" />
-          `}</${Form}>
+        <${Form} submit=${({ erased }, form) => setAsked({ erased, form })}
+          button=${t("Erase permanently")} danger>${() =>
+            html`
+              <${Field}
+                label=${t("Number")} name="erased" inputmode="tel" required placeholder="447700900123" />
+            `}</${Form}>
       </div>
       ${asked !== null && html`
         <${Dialog} title=${t("Erase all data of {name}?", { name: phone(asked.erased) })} close=${close}>
@@ -118,9 +116,8 @@ function Words({ account }) {
       <${Loaded} state=${about}>${({ optOutWords = [] }) =>
         html`<${Form} submit=${save} button=${t("Save")}>${(wrong) =>
           html`
-            <${Field} as="textarea" label=${t("Words that opt the sender out")} name="words" rows="3" hint=${t(
-              "One per line.",
-            )} defaultValue=${optOutWords.join("\n")}
+            <${Field} as="textarea" label=${t("Words that opt the sender out")} name="words" rows="3"
+              hint=${t("One per line.")} defaultValue=${optOutWords.join("\n")}
               wrong=${wrong("optOutWords")} />
           `}</${Form}>`}</${Loaded}></${Card}>
   `;

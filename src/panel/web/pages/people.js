@@ -48,9 +48,8 @@ function PeopleList({ below, title, text, invite, hasRoles = false }) {
                 [t("Created"), timeAt("createdAt")],
                 ["", (row) =>
                   !row.you && html`
-                    <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.login })} button=${t(
-                      "Remove",
-                    )} text=${t("They are signed out everywhere immediately.")}
+                    <${Ask} kind="small danger" title=${t("Remove {name}?", { name: row.login })}
+                      button=${t("Remove")} text=${t("They are signed out everywhere immediately.")}
                       run=${async () => {
                         await call("DELETE", `${below}/people/${row.id}`);
                         await people.reload();

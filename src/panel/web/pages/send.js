@@ -48,9 +48,8 @@ export function Send({ account }) {
                 html`
                   <${Select} label=${t("Line")} name="sessionId" wrong=${wrong("sessionId")}
                     options=${linked.map(({ _id, name, phone: of }) => [_id, `${name} (${phone(of)})`])} />
-                  <${Field} label=${t("To")} name="to" required inputmode="tel" placeholder="447700900123" hint=${t(
-                    "Number with country code, or a group's JID.",
-                  )}
+                  <${Field} label=${t("To")} name="to" required inputmode="tel" placeholder="447700900123"
+                    hint=${t("Number with country code, or a group's JID.")}
                     wrong=${wrong("to") ?? wrong("number")} />
                   <fieldset>
                     <legend>${t("Type")}</legend>
@@ -95,9 +94,8 @@ function HomeCountry({ account }) {
       <${Loaded} state=${about}>${({ country }) =>
         html`<${Form} submit=${save} button=${t("Save")}>${(wrong) =>
           html`
-            <${Field} label=${t("Country")} name="country" maxlength="2" defaultValue=${country ?? ""} hint=${t(
-              "Two letters, like DE. It completes numbers that begin with 0; empty: they are refused.",
-            )}
+            <${Field} label=${t("Country")} name="country" maxlength="2" defaultValue=${country ?? ""}
+              hint=${t("Two letters, like DE. It completes numbers that begin with 0; empty: they are refused.")}
               wrong=${wrong("country")} />
           `}</${Form}>`}</${Loaded}></${Card}>
   `;

@@ -51,15 +51,17 @@ export function SignIn({ query }) {
           }</p>`}
         <${Form} submit=${signIn} button=${t("Sign in")}>${(wrong) =>
           html`
-            <${Field} label=${t(
-              "Username",
-            )} name="login" autocomplete="username" autocapitalize="none" required wrong=${wrong("login")} />
+            <${Field}
+              label=${t("Username")} name="login" autocomplete="username" autocapitalize="none" required wrong=${wrong(
+                "login",
+              )} />
             <${Field} label=${t("Password")} name="password" type="password" autocomplete="current-password" required
               wrong=${wrong("password")} />
             ${second && html`
-              <${Field} label=${t(
-                "Code of your authenticator app",
-              )} name="code" inputmode="numeric" autocomplete="one-time-code" required
+              <${Field}
+                label=${t(
+                  "Code of your authenticator app",
+                )} name="code" inputmode="numeric" autocomplete="one-time-code" required
                 wrong=${wrong("code")} />
             `}
           `}</${Form}>
@@ -95,13 +97,15 @@ export function Welcome() {
             html`
               <${Field} label=${t("Username")} name="login" autocomplete="username" autocapitalize="none" required
                 hint=${t("A name or an e-mail address.")} wrong=${wrong("login")} />
-              <${Field} label=${t(
-                "Password",
-              )} name="password" type="password" autocomplete="new-password" required minlength="10"
+              <${Field}
+                label=${t(
+                  "Password",
+                )} name="password" type="password" autocomplete="new-password" required minlength="10"
                 hint=${t("At least 10 characters. A sentence is easy to remember.")} wrong=${wrong("password")} />
-              <${Field} label=${t(
-                "Repeat password",
-              )} name="again" type="password" autocomplete="new-password" required wrong=${wrong("again")} />
+              <${Field}
+                label=${t(
+                  "Repeat password",
+                )} name="again" type="password" autocomplete="new-password" required wrong=${wrong("again")} />
             `}</${Form}>
         </div></div>
     `}</${Loaded}>`;

@@ -48,15 +48,13 @@ export function Webhook({ account, webhook: id, query }) {
                 <${EventChoice} chosen=${data.events} wrong=${wrong("events")} />
                 <${DeliveryFields} webhook=${data} wrong=${wrong} />
               `}</${FormButton}>
-            <${Ask} title=${t("Create a new secret?")} button=${t("Create new secret")} kind="" text=${t(
-              "The current secret also keeps signing for a day, so that you have time to switch.",
-            )}
+            <${Ask} title=${t("Create a new secret?")} button=${t("Create new secret")} kind=""
+              text=${t("The current secret also keeps signing for a day, so that you have time to switch.")}
               run=${async () => setSecret((await api(account, "POST", `${one}/rotate-secret`)).data.secret)}>${t(
                 "New secret",
               )}</${Ask}>
-            <${Ask} title=${t("Delete this webhook?")} button=${t("Delete")} text=${t(
-              "Its delivery log and any waiting events are deleted.",
-            )}
+            <${Ask} title=${t("Delete this webhook?")} button=${t("Delete")}
+              text=${t("Its delivery log and any waiting events are deleted.")}
               run=${async () => {
                 await api(account, "DELETE", one);
                 go(`/accounts/${account}/webhooks`);
@@ -76,9 +74,10 @@ export function Webhook({ account, webhook: id, query }) {
             html`<p class="note">${
               t("Both the old and the new secret sign until {time}.", { time: when(data.previousSecretUntil) })
             }</p>`}
-          <${Card} title=${t(
-            "Deliveries",
-          )} actions=${html`<${Again} account=${account} id=${id} reload=${deliveries.reload} />`}>
+          <${Card}
+            title=${t(
+              "Deliveries",
+            )} actions=${html`<${Again} account=${account} id=${id} reload=${deliveries.reload} />`}>
             <div class="filters"><${Select} label=${t("Status")} value=${query.status ?? ""} onChange=${({ target }) =>
               setQuery({ status: target.value, before: "" })} options=${[
               ["", t("all")],
@@ -87,9 +86,8 @@ export function Webhook({ account, webhook: id, query }) {
             <${Loaded} state=${deliveries}>${({ data: rows, next }) =>
               rows.length === 0
                 ? (query.status ? html`<${Empty} title=${t("No matches")} />` : html`
-                  <${Empty} title=${t("No deliveries yet")} text=${t(
-                    "Every event appears here with all its attempts.",
-                  )} />
+                  <${Empty} title=${t("No deliveries yet")}
+                    text=${t("Every event appears here with all its attempts.")} />
                 `)
                 : html`
                   <ul class="steps">${rows.map((row) =>

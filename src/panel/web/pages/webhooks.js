@@ -15,9 +15,8 @@ export function Webhooks({ account }) {
   }</button>`;
   return html`
     <div class="stack">
-      <${Head} title=${t("Webhooks")} text=${t(
-        "Each event is sent to your URL, signed, and retried if your server is down.",
-      )}>${add}</${Head}>
+      <${Head} title=${t("Webhooks")}
+        text=${t("Each event is sent to your URL, signed, and retried if your server is down.")}>${add}</${Head}>
         <${Loaded} state=${webhooks}>${(rows) =>
           html`
             <${Card}>
