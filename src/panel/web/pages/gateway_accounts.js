@@ -4,7 +4,7 @@ import { html, useState } from "../html.js";
 import { number, t } from "../i18n.js";
 import { useData } from "../live.js";
 import { go, href, useDialog } from "../router.js";
-import { Ask, Badge, Card, Empty, Field, FormButton, FormDialog, Head, Loaded, Select, Table, Time } from "../ui.js";
+import { Ask, Badge, Card, Field, FormButton, FormDialog, Head, Loaded, Select, Table, Time } from "../ui.js";
 import { planWords } from "../words.js";
 
 export function Accounts() {
@@ -26,14 +26,9 @@ export function Accounts() {
 
 export function AccountTable({ rows, reload }) {
   const now = Date.now();
-  if (rows.length === 0) {
-    return html`
-      <${Empty} title=${t("No accounts yet")}
-        text=${t("An account has its own API key, lines and plan. Create the first one.")} />
-    `;
-  }
   const use = (used, limit) => limit === null ? number(used) : `${number(used)} / ${number(limit)}`;
-  return html`<${Table} caption=${t("Accounts")} rows=${rows} columns=${[
+  const empty = [t("No accounts yet"), t("An account has its own API key, lines and plan. Create the first one.")];
+  return html`<${Table} caption=${t("Accounts")} rows=${rows} empty=${empty} columns=${[
     [t("Name"), (row) => html`<a class="main break" href=${href(`/accounts/${row.id}`)}>${row.name}</a>`],
     [t("Plan"), (row) => row.plan],
     [

@@ -76,44 +76,35 @@ function Edit({ plan, others, close, reload }) {
   const limit = (name, label, wrong) =>
     html`
       <${Field} label=${label} name=${name} type="number" min="0" defaultValue=${plan[name] ?? ""}
-        hint=${t("Leave empty for no limit.")}
-        wrong=${wrong(name)} />
+        hint=${t("Leave empty for no limit.")} wrong=${wrong(name)} />
+    `;
+  const seconds = (name, label, wrong, most) =>
+    html`
+      <${Field} label=${label} name=${name} type="number" step="any" min="0" max=${most} required
+        defaultValue=${plan[name] / 1000} wrong=${wrong(name)} />
     `;
   return html`
     <${FormDialog} title=${plan.name || t("New plan")} close=${close} submit=${save} button=${t("Save")}>${(wrong) =>
       html`
         ${!plan.name &&
-          html`<${Field} label=${t("Name")} name="name" required pattern="[a-z0-9][a-z0-9_\\-]*" hint=${
-            t("Lowercase letters, digits, - and _.")
-          } wrong=${wrong("name")} />`}
+          html`
+            <${Field} label=${t("Name")} name="name" required pattern="[a-z0-9][a-z0-9_\\-]*"
+              hint=${t("Lowercase letters, digits, - and _.")} wrong=${wrong("name")} />
+          `}
         <${Field} label=${t("Lines")} name="sessions" type="number" min="0" required defaultValue=${plan.sessions}
           wrong=${wrong("sessions")} />
-        <div class="grid">${limit("daily", t("Messages per day"), wrong)}${limit(
-          "monthly",
-          t("Messages per month"),
-          wrong,
-        )}
-          <${Field}
-            label=${t(
-              "Minimum pause (seconds)",
-            )} name="delayMinMs" type="number" step="any" min="0" required defaultValue=${plan.delayMinMs /
-              1000}
-              wrong=${wrong("delayMinMs")} />
-          <${Field}
-            label=${t(
-              "Maximum pause (seconds)",
-            )} name="delayMaxMs" type="number" step="any" min="0" required defaultValue=${plan.delayMaxMs /
-              1000}
-              wrong=${wrong("delayMaxMs")} /></div>
+        <div class="grid">
+          ${limit("daily", t("Messages per day"), wrong)}
+          ${limit("monthly", t("Messages per month"), wrong)}
+          ${seconds("delayMinMs", t("Minimum pause (seconds)"), wrong)}
+          ${seconds("delayMaxMs", t("Maximum pause (seconds)"), wrong)}
+        </div>
         ${limit("requestsPerMinute", t("Requests per minute"), wrong)}
         <${Hours} hours=${plan.hours} wrong=${wrong("hours")} />
-        <div class="grid">${limit("newChatsDaily", t("New chats per line and day"), wrong)}
-          <${Field}
-            label=${t(
-              "Show “typing” for (seconds)",
-            )} name="typingMs" type="number" step="any" min="0" required max="20" defaultValue=${plan.typingMs /
-              1000}
-              wrong=${wrong("typingMs")} /></div>
+        <div class="grid">
+          ${limit("newChatsDaily", t("New chats per line and day"), wrong)}
+          ${seconds("typingMs", t("Show “typing” for (seconds)"), wrong, 20)}
+        </div>
         <label class="check"><input type="checkbox" name="warmUp" defaultChecked=${plan.warmUp} /> ${t(
           "Warm-up: fewer new chats in a line's first four weeks",
         )}</label>
