@@ -37,6 +37,8 @@ interface Appended {
   name?: string | null;
   /** Their username, if the message tells it. */
   username?: string | undefined;
+  /** Called, before anything is written, if these turn out to be one person's. */
+  joined?(addresses: readonly string[]): Promise<void>;
   /** How many messages of the chat are unread with this one. */
   unread(before: number): number;
 }
@@ -52,10 +54,11 @@ export class ChatIndex {
   async append(
     change: Change,
     line: InLine,
-    { address, row, now, number = null, name = null, username, unread }: Appended,
+    { address, row, now, number = null, name = null, username, joined, unread }: Appended,
   ): Promise<number> {
     const chat = await this.open(line, { address, number });
     const { record } = chat;
+    if (chat.isJoin) await joined?.(chat.addresses);
     const order = chat.nextOrder(now);
     change.set(chatKeys.message(line.lineId, address, order), row);
     chat.write(change, {
@@ -86,10 +89,9 @@ export class ChatIndex {
     return lid === null ? chat : await OpenChat.read(kv, lineId, { accountId, address, other: lid });
   }
 
-  /** Resolves to all addresses of the person that the line knows: number, LID, and those that came before. */
+  /** Resolves to all addresses of the person that the line knows. */
   async addressesOf(line: InLine, address: string): Promise<string[]> {
-    const { record: { number, lid, parts } } = await this.open(line, { address });
-    return [number, lid, ...parts].filter((each) => each !== null);
+    return (await this.open(line, { address })).addresses;
   }
 
   /** Resolves to the chat's record; null if there is no such chat. */

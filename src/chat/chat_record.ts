@@ -49,6 +49,19 @@ export class OpenChat {
     return new OpenChat(lineId, named, { places, records });
   }
 
+  /** Whether a number and a `@lid` turn out here to be one person's. */
+  get isJoin(): boolean {
+    const { number, lid } = this.record;
+    return number !== null && lid !== null &&
+      (this.#records.length > 1 || this.#places.some(({ value }) => value === null));
+  }
+
+  /** All addresses of the person that the line knows: number, LID, and those that came before. */
+  get addresses(): string[] {
+    const { number, lid, parts } = this.record;
+    return [...new Set([number, lid, ...parts])].filter((each) => each !== null);
+  }
+
   /** Returns the order of a message that is kept at `now`, Unix ms: after all others of the chat. */
   nextOrder(now: number): number {
     return Math.max(now * 1000, this.record.last + 1);

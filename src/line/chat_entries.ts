@@ -3,6 +3,7 @@ import { type ChatIndex, type InLine, type MessagePlace, reacted } from "../chat
 import { chatKeys, type ChatRow, isSent, ME, type Said } from "../chat/rows.ts";
 import { type EventBody, type EventData, isChatEvent, type LoggedEvent } from "../event/event.ts";
 import { chatOf, type Message, orderInChat } from "../message/message.ts";
+import type { OptOuts } from "../message/opt_outs.ts";
 import { messageKeys } from "../message/rows.ts";
 import { deleteKeys } from "../store/delete_range.ts";
 import type { Change, Key, Kv, Slot } from "../store/kv.ts";
@@ -15,6 +16,10 @@ import { orderOfSeen } from "./seen.ts";
 interface EntriesDeps {
   kv: Kv;
   chats: ChatIndex;
+}
+
+interface IncomingDeps extends EntriesDeps {
+  optOuts: Pick<OptOuts, "known">;
 }
 
 interface Entered {
@@ -30,7 +35,7 @@ interface Entered {
  * its place in the chat.
  */
 export async function indexIncoming(
-  deps: EntriesDeps,
+  deps: IncomingDeps,
   change: Change,
   line: InLine,
   { message, data, before, now }: Entered,
@@ -65,6 +70,7 @@ export async function indexIncoming(
     number: isOther ? number : null,
     name: isOther ? pushName : null,
     username: isOther ? username : undefined,
+    joined: (addresses) => deps.optOuts.known(line.accountId, addresses),
     unread: (before) => fromMe ? 0 : before + 1,
   });
   return order / 1000;

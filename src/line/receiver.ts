@@ -45,7 +45,7 @@ export interface ReceiverDeps extends CancelDeps {
   media: MediaIngest;
   network: Pick<Network, "recall">;
   lookups: Pick<Lookups, "forget">;
-  optOuts: Pick<OptOuts, "heard" | "moved">;
+  optOuts: Pick<OptOuts, "heard" | "known">;
   sessionName: SessionName;
 }
 
@@ -298,7 +298,7 @@ export class Receiver {
 
   async #keepPerson({ chat, username, lid }: Extract<Notice, { kind: "person" }>): Promise<void> {
     if (lid) {
-      await this.#deps.optOuts.moved(this.#line.accountId, { old: chat, lid });
+      await this.#deps.optOuts.known(this.#line.accountId, [chat, lid]);
       await keepMoved(this.#deps.kv, this.#line.id, { old: chat, lid });
     }
     await this.#noteOf(chat, { ...(username === undefined ? {} : { username }), ...(lid ? { lid } : {}) });

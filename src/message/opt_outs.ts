@@ -109,10 +109,11 @@ export class OptOuts {
     });
   }
 
-  /** Keeps an entry of somebody who has another `@lid` than before. */
-  async moved(accountId: string, { old, lid }: { old: string; lid: string }): Promise<void> {
-    const { value: number } = await this.#deps.kv.get(messageKeys.optedOutChat(accountId, old));
-    if (number !== null) await this.#add(accountId, { number, word: null, chats: [lid] });
+  /** Extends the entry of one of these addresses to all of them: they are one person's. */
+  async known(accountId: string, chats: readonly string[]): Promise<void> {
+    const listed = await this.#deps.kv.getMany(chats.map((chat) => messageKeys.optedOutChat(accountId, chat)));
+    const number = listed.find(({ value }) => value !== null)?.value;
+    if (number) await this.#add(accountId, { number, word: null, chats });
   }
 
   /**

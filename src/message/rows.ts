@@ -75,7 +75,7 @@ export interface OptOut {
   word: string | null;
   createdAt: number;
   /** All chats of the person: the number, and known `@lid`s. */
-  chats: string[];
+  chats: readonly string[];
 }
 
 export const messageKeys = {

@@ -42,7 +42,7 @@ async function withLine(
       lookups: { forget: () => {} },
       recorder: { cancel: () => Promise.resolve([]), withdraw: () => Promise.resolve([]) },
       bell: { ring() {} },
-      optOuts: { heard: () => Promise.resolve(), moved: () => Promise.resolve() },
+      optOuts: { heard: () => Promise.resolve(), known: () => Promise.resolve() },
       sessionName: () => Promise.resolve("front desk"),
     };
     const receiver = new Receiver(deps, LINE, () => Promise.resolve());

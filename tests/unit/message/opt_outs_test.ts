@@ -208,6 +208,25 @@ Deno.test("who writes a word from a number, or is listed by LID, is not written 
   await world.supervisor.stop();
 });
 
+Deno.test("an entry covers the other name of its person from the message on that tells it", async () => {
+  const world = await connectedWorld();
+  world.optOutWords = ["STOP"];
+  const sendAt = world.clock.now() + 3_600_000;
+  const waits = await world.accept("ses_1", { to: NUMBER, sendAt });
+  await hears(world, { chat: "77@lid", number: null, text: "STOP" });
+  assert.equal((await world.message(waits.id)).status, "queued", "nobody knows yet");
+  world.network.numbers.set("77@lid", NUMBER);
+  await hears(world, { chat: `${NUMBER}@s.whatsapp.net`, number: NUMBER, text: "by the way" });
+  assert.equal((await world.message(waits.id)).error?.code, "recipient_opted_out");
+  await world.optOuts.add(ACCOUNT, OTHER);
+  await hears(world, { chat: "88@lid", number: OTHER, text: "a first word" });
+  const names = [NUMBER, "77@lid", OTHER, "88@lid"];
+  assert.deepEqual(await optedOutAmong(world.kv, ACCOUNT, names), new Set(names));
+  assert.equal((await world.optOuts.page(ACCOUNT, ALL)).total, 2, "one person, one entry");
+  assert.equal((await world.events("recipient.opted_out")).length, 1);
+  await world.supervisor.stop();
+});
+
 Deno.test("of two entries for one person, listed before anybody knew, each is whole without the other", async () => {
   const world = await connectedWorld();
   for (const name of ["77@lid", NUMBER]) await world.optOuts.add(ACCOUNT, name);
