@@ -45,7 +45,8 @@ export function addOperatorPages(parts: Parts): void {
   }));
 
   const Name = z.string().max(100);
-  const NewAccount = z.strictObject({ name: Name, plan: z.string().max(40) });
+  // The form may be sent before it has its plans to choose from.
+  const NewAccount = z.strictObject({ name: Name, plan: z.string().max(40).default(DEFAULT_PLAN) });
   guard.operator({ method: "POST", path: "/operator/accounts", body: NewAccount }, async ({ body, did }) => {
     const { account } = await accounts.create(body);
     await did("account_created", account.id);

@@ -1,5 +1,7 @@
 /** What people of an account see and do in the panel, and that it is never another's. */
 import assert from "node:assert/strict";
+import { DEFAULT_PLANS } from "../../../src/account/plan.ts";
+import { Plans } from "../../../src/account/plans.ts";
 import { noteBackup } from "../../../src/data/backup.ts";
 import { StoreError } from "../../../src/store/kv.ts";
 import { type ApiWorld, withApi } from "../../support/api_world.ts";
@@ -54,6 +56,14 @@ Deno.test("the audit log has nobody's number, also not that of whoever made a gr
       const [{ action }] = await root.get("/operator/audit");
       assert.equal(action, `POST /v1/sessions/${sessionId}/chats/…/read`);
     }
+  }));
+
+Deno.test("an account whose form came before its list of plans gets the default one", () =>
+  withApi(async (world) => {
+    for (const plan of DEFAULT_PLANS) await new Plans(world.kv).set(plan);
+    const root = await joined(world, "root", null);
+    const { status, body } = await root.ask("POST", "/operator/accounts", { name: "Bakery" });
+    assert.deepEqual([status, body.data?.plan], [200, "free"], JSON.stringify(body));
   }));
 
 Deno.test("a list of recipients is checked by the rules of sends, and nothing is sent", () =>
