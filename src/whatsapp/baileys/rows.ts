@@ -129,3 +129,8 @@ async function* ended(kv: Kv, today: number): AsyncGenerator<Key> {
 function endDay(days: number, at: number): number {
   return Math.floor(at / DAY_MS) + days + 1;
 }
+
+/** Returns the same bytes as no Buffer: the library's JSON makes an array of all bytes of one first. */
+export function plainBytes({ buffer, byteOffset, byteLength }: Uint8Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
+}

@@ -10,7 +10,7 @@ import type { ForwardableKind } from "../outgoing.ts";
 import { deleteKeys } from "../../store/delete_range.ts";
 import type { Change, Key } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
-import { expireAfter, type LineRows, networkKeys, POLL_KEPT_DAYS } from "./rows.ts";
+import { expireAfter, type LineRows, networkKeys, plainBytes, POLL_KEPT_DAYS } from "./rows.ts";
 import { pollIn, unwrapped } from "./incoming/content.ts";
 import { keptNamesOf } from "./incoming/numbers.ts";
 import { messageIn } from "./incoming/plaintext.ts";
@@ -119,10 +119,9 @@ function withText(encoded: Uint8Array, text: string): Uint8Array {
   return proto.Message.encode({ ...message, messageContextInfo }).finish();
 }
 
-function sealed(seal: Seal, { message, ...original }: SealedOriginal): Uint8Array {
-  // As the library's replacer writes it, which first makes an array of all bytes of a Buffer.
-  const data = Buffer.from(message.buffer, message.byteOffset, message.byteLength).toString("base64");
-  return seal.seal(Buffer.from(JSON.stringify({ ...original, message: { type: "Buffer", data } })));
+function sealed(seal: Seal, original: SealedOriginal): Uint8Array {
+  const plain = { ...original, message: plainBytes(original.message) };
+  return seal.seal(Buffer.from(JSON.stringify(plain, BufferJSON.replacer)));
 }
 
 /** Returns the id of an index row: those of one moment lie together, where ids alone would each touch another page. */

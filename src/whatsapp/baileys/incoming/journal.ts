@@ -13,7 +13,7 @@ import { Change } from "../../../store/kv.ts";
 import type { Settle } from "../../connection.ts";
 import type { Incoming } from "../../incoming.ts";
 import { type AuthState, encode, type KeyData } from "../auth_state.ts";
-import { expireAfter, type LineRows, networkKeys } from "../rows.ts";
+import { expireAfter, type LineRows, networkKeys, plainBytes } from "../rows.ts";
 import { changeOriginal, findSealed, keepOriginal, type SealedOriginal } from "../stored_messages.ts";
 
 /** A part of a message stanza. Most stanzas have one. */
@@ -73,9 +73,7 @@ export const LONGEST_CIPHERTEXT = LONGEST + 1024;
 
 /** The library types only its own rows, but its transaction carries any. */
 function rowsOf({ plaintext, ...entry }: JournalEntry): KeyData {
-  // No Buffer: as JSON that would be an array of its bytes first.
-  const bytes = new Uint8Array(plaintext.buffer, plaintext.byteOffset, plaintext.byteLength);
-  return { journal: { [entry.part]: { ...entry, plaintext: bytes } } };
+  return { journal: { [entry.part]: { ...entry, plaintext: plainBytes(plaintext) } } };
 }
 
 /** The journal of a line. If the store fails, its methods reject with StoreError. */
