@@ -1,6 +1,7 @@
 /** The panel in a browser, as people go through it. */
 import type { Buffer } from "node:buffer";
 import type { Locator, Page } from "playwright-core";
+import { PNG_DATA_URL, readQrPng } from "../../src/base/qr_png.ts";
 import { runCommand } from "./gateway_process.ts";
 import { type BrowserOptions, inBrowser, type Visit } from "./browser.ts";
 import { openStage, type Stage, withStage } from "./stage.ts";
@@ -65,8 +66,10 @@ export async function scanFrom(
     if (!source || source === shown) return null;
     const pixels = await drawn(picture).catch(() => null);
     if (!pixels || await picture.getAttribute("src", { timeout: 1_000 }).catch(() => null) !== source) return null;
+    const qr = `${PNG_DATA_URL}${pixels.toString("base64")}`;
+    // Where the page moved between measuring and drawing, the picture is cut: a camera looks again.
+    if (!readQrPng(qr)) return null;
     shown = source;
-    const qr = `data:image/png;base64,${pixels.toString("base64")}`;
     await stage.control.call("POST", `/phones/${number}/scan`, { qr });
     return null;
   }, "the page to show the line connected");

@@ -37,7 +37,7 @@ export function Linking({ status, qr, pairingCode, reason: why, again }) {
   return html`${before}<div class="linking">
     ${
     qr
-      ? html`<img class="qr" src=${qr} alt=${t("QR code to scan")} width="264" height="264" />`
+      ? html`<img class="qr" src=${qr} alt=${t("QR code to scan")} width="231" height="231" />`
       : html`<div class="qr hold" role="status">${t("Waiting for WhatsApp…")}</div>`
   }
     <ol><li>${open}</li><li>${t("Tap “Link a device” and point the camera here.")}</li>

@@ -175,7 +175,7 @@ function Totp({ close, reload }) {
     <p>${t("Scan this with the app or type in the secret, then enter the code that the app shows.")}</p>
     <img class="qr" src=${made.qr} alt=${
     t("QR code for the app")
-  } width="220" height="220" /><${Secret} text=${made.secret} />
+  } width="231" height="231" /><${Secret} text=${made.secret} />
     <${Form} button=${t("Turn on")} cancel=${close} submit=${async ({ code }) => {
     await call("POST", "/me/totp/confirm", { body: { code } });
     close();
