@@ -4,7 +4,6 @@ import type { Outgoing, Prepared } from "../outgoing.ts";
 import type { Cause } from "./incoming/cause.ts";
 import type { LineSocket } from "./socket.ts";
 import { ping } from "./liveness.ts";
-import { shownVersion } from "./web_version.ts";
 import { type LifeOptions, type Shared, SocketLife } from "./socket_life.ts";
 
 interface LineConnection extends Connection {
@@ -54,7 +53,7 @@ export function connectLine(shared: Shared, options: LifeOptions, events: Connec
       const [pingMs, newChats] = life.open
         ? await Promise.all([ping(life.open.socket, shared.runtime.clock), life.open.restrictions.newChats()])
         : [null, null];
-      const webVersion = shownVersion(life.parts?.version ?? shared.versions.known(), versionExpiresAt);
+      const webVersion = { ...life.parts?.version ?? shared.versions.known(), expiresAt: versionExpiresAt };
       return { lastFrameAt, lastReceivedAt, lastSentAt, pingMs, newChats, undecryptable, webVersion };
     },
     async signPasskey(assertion) {

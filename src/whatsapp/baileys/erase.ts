@@ -48,11 +48,10 @@ export async function eraseTraces(
   for (const { key, value } of rows) {
     if (!isTheirs(key, value)) continue;
     change.delete(key);
-    const [kind, id] = key.slice(2).map(String);
-    if (kind === "seen") change.delete(expiryOf({ lineId, kind, id: id!, days: SEEN_DAYS, now: Number(value) }));
+    const [, , kind] = key;
+    if (kind === "seen") change.delete(expiryOf(key, { days: SEEN_DAYS, now: Number(value) }));
     if (kind === "recipient") {
-      const { at: now } = value as { at: number };
-      change.delete(expiryOf({ lineId, kind, id: id!, days: RECIPIENT_DAYS, now }));
+      change.delete(expiryOf(key, { days: RECIPIENT_DAYS, now: (value as { at: number }).at }));
     }
   }
   if (change.mutations.length > 0) await kv.commit(change);

@@ -30,7 +30,7 @@ import { containRejections, silenceLibsignal } from "./repairs/containment.ts";
 import { repairTokens } from "./stanza.ts";
 import { repairCurve, repairLogins, repairNoise } from "./repairs/handshake.ts";
 import { repairDerivation, repairGrowth, repairQueue, repairSenderKeys, repairTrials } from "./repairs/signal.ts";
-import { makeWebVersions, shownVersion } from "./web_version.ts";
+import { makeWebVersions } from "./web_version.ts";
 
 /**
  * Received messages are on disk within this time, unless a file is slow. A log-out waits no longer: the rest follows
@@ -182,7 +182,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
     eraseReceived: (lineId, messages) => eraseReceived({ kv, seal, lineId }, messages),
     webVersion() {
       const last = versions.last();
-      return last && shownVersion(last, null);
+      return last && { ...last, expiresAt: null };
     },
     sweep: async () => await sweepExpired(kv, confirmed.now()) + await sweepEncounters(kv, confirmed.now()),
   };

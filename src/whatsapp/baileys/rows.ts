@@ -75,16 +75,12 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 export const POLL_KEPT_DAYS = 90;
 
 interface Ending {
-  lineId: string;
-  kind: string;
-  id: string;
   /** The row is kept at least this long. At most `POLL_KEPT_DAYS`. */
   days: number;
+  /** When the row is written, Unix ms. */
   now: number;
-}
-
-interface Expiring extends Ending {
-  row: Key;
+  /** The id of the index row, if it is not the row's. */
+  id?: string;
 }
 
 /** Whether a row written at time `at` and kept for `days` days is still there. Rows expire by whole days. */
@@ -92,14 +88,15 @@ export function isKept({ days, at }: { days: number; at: number }, now: number):
   return Math.floor(now / DAY_MS) < endDay(days, at);
 }
 
-/** Returns the key of the index row that says when the row expires. `now` is when the row was written. */
-export function expiryOf({ lineId, kind, id, days, now }: Ending): KeyOf<Key> {
-  return networkKeys.waExpiry(endDay(days, now), lineId, kind, id);
+/** Returns the key of the index row that says when a row of a line expires. */
+export function expiryOf(row: Key, { days, now, id }: Ending): KeyOf<Key> {
+  const [, lineId = "", kind = "", rowId = ""] = row.map(String);
+  return networkKeys.waExpiry(endDay(days, now), lineId, kind, id ?? rowId);
 }
 
 /** Adds to the change an index row by which the sweep deletes `row` after `days` days. */
-export function expireAfter(change: Change, { row, ...ending }: Expiring): Change {
-  return change.set(expiryOf(ending), row);
+export function expireAfter(change: Change, row: Key, ending: Ending): Change {
+  return change.set(expiryOf(row, ending), row);
 }
 
 /** Deletes the index rows of a line whose own rows are gone: they contain the names of senders. */

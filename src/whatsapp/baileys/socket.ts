@@ -53,7 +53,7 @@ import { quietLogger } from "./repairs/containment.ts";
 import { keepTrustedTokens } from "./repairs/isolation.ts";
 import { makeDisappearingTimers } from "./disappearing.ts";
 import type { Liveness } from "./liveness.ts";
-import type { WebVersion } from "./web_version.ts";
+import { partsOf, type WebVersion } from "./web_version.ts";
 
 /** The library's ping interval. An answer is a frame, and a frame proves that the other end is alive. */
 const PING_MS = 20_000;
@@ -181,7 +181,7 @@ function openLibrary({ shared, options, owner, runtime }: Opening) {
     waWebSocketUrl: url,
     agent: (proxy?.agentFor(url) ?? directAgent(url, clock)) as Agent,
     auth,
-    version: version.version,
+    version: partsOf(version.version),
     logger: quietLogger(log),
     makeSignalRepository: (...args) =>
       ahead.around(reportRefusals(decryption.makeSignalRepository(...args), cause, owner.broken)),

@@ -127,7 +127,7 @@ export class SocketLife {
     await renewKeys({ kv, seal, lineId, runtime: { clock } });
     const auth = await openAuthState({ kv, seal, lineId });
     const version = await this.#shared.versions.now(way.proxy);
-    this.#shared.encounters.note("version", `${version.version.join(".")} (${version.source})`);
+    this.#shared.encounters.note("version", `${version.version} (${version.source})`);
     if (this.isOver) return await auth.close();
     const liveness = this.signs;
     const journal = new Journal({ kv, seal, lineId }, auth, clock);

@@ -91,8 +91,7 @@ export function keepOriginal(
   };
   const row = networkKeys.waReceived(lineId, id);
   const days = type === "pollCreationMessage" ? POLL_KEPT_DAYS : RECEIVED_DAYS;
-  expireAfter(change, { row, lineId, kind: "received", id: inTurn(id, now), days, now })
-    .set(row, sealed(seal, original));
+  expireAfter(change, row, { days, now, id: inTurn(id, now) }).set(row, sealed(seal, original));
 }
 
 /** Applies a received edit or deletion to the stored original. `edited` is the original of an edited message. */
@@ -189,7 +188,7 @@ export function keepSent(
 ): void {
   const row = networkKeys.waSent(lineId, id);
   const days = pollIn(message) ? POLL_KEPT_DAYS : SENT_DAYS;
-  expireAfter(change, { row, lineId, kind: "sent", id: inTurn(id, now), days, now })
+  expireAfter(change, row, { days, now, id: inTurn(id, now) })
     .set(row, seal.seal(proto.Message.encode(inEnvelope(chat, message)).finish()));
 }
 

@@ -32,21 +32,10 @@ const HEADERS = {
 };
 
 /** The announced version and its source. */
-export interface WebVersion {
-  version: WAVersion;
-  /** `setting`, `built in`, or the host that it was fetched from. */
-  source: string;
-  /** When it was fetched, or released if it is built in, or set: the start of the process. Unix ms. */
-  since: number;
-}
-
-/** Converts it to the port's form. `expiresAt`: when the network will refuse it, Unix ms; null if it does not say. */
-export function shownVersion(announced: WebVersion, expiresAt: number | null): AnnouncedVersion {
-  return { ...announced, version: announced.version.join("."), expiresAt };
-}
+export type WebVersion = Omit<AnnouncedVersion, "expiresAt">;
 
 const PINNED: WebVersion = {
-  version: versionOf(PINNED_VERSION.version),
+  version: PINNED_VERSION.version,
   source: "built in",
   since: Date.parse(PINNED_VERSION.releasedAt),
 };
@@ -60,7 +49,7 @@ interface WebVersionsOptions {
 export function makeWebVersions({ whatsapp, kv, runtime: { clock, log } }: WebVersionsOptions) {
   const set: WebVersion | null = whatsapp.version === null
     ? null
-    : { version: versionOf(whatsapp.version), source: "setting", since: clock.now() };
+    : { version: whatsapp.version, source: "setting", since: clock.now() };
   const page = new URL("/sw.js", whatsapp.url?.replace(/^ws/, "http") ?? REAL_NETWORK);
   let fetching: { until: number; done: Promise<FetchedVersion | null> } | null = null;
   let last: WebVersion | null = null;
@@ -106,8 +95,8 @@ export function makeWebVersions({ whatsapp, kv, runtime: { clock, log } }: WebVe
         fetching = { until: clock.now() + KEPT_MS, done: fetchVersion(via) };
       }
       const fetched = await fetching.done;
-      const newer = fetched && compare(versionOf(fetched.version), PINNED.version) >= 0;
-      return last = newer ? { version: versionOf(fetched.version), source: fetched.host, since: fetched.at } : PINNED;
+      const newer = fetched && fetched.version.localeCompare(PINNED.version, "en", { numeric: true }) >= 0;
+      return last = newer ? { version: fetched.version, source: fetched.host, since: fetched.at } : PINNED;
     },
     /** Returns the version given out last; null before the first. */
     last: () => last,
@@ -118,12 +107,8 @@ export function makeWebVersions({ whatsapp, kv, runtime: { clock, log } }: WebVe
   };
 }
 
-function versionOf(text: string): WAVersion {
-  const [major = 0, minor = 0, patch = 0] = text.split(".").map(Number);
+/** Returns the version in the library's form. */
+export function partsOf(version: string): WAVersion {
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
   return [major, minor, patch];
-}
-
-function compare(one: WAVersion, other: WAVersion): number {
-  const differing = one.findIndex((part, at) => part !== other[at]);
-  return differing < 0 ? 0 : one[differing]! - other[differing]!;
 }

@@ -192,10 +192,9 @@ export class Journal {
   }
 
   #markSeen(change: Change, part: string): void {
-    const { lineId } = this.#line;
     const now = this.#clock.now();
-    const row = networkKeys.waSeen(lineId, part);
-    expireAfter(change, { row, lineId, kind: "seen", id: part, days: SEEN_DAYS, now }).set(row, now);
+    const row = networkKeys.waSeen(this.#line.lineId, part);
+    expireAfter(change, row, { days: SEEN_DAYS, now }).set(row, now);
   }
 
   /** Sets the entry aside in a commit of its own. */
@@ -217,9 +216,8 @@ export class Journal {
     const { lineId } = this.#line;
     const now = this.#clock.now();
     const change = new Change().delete(networkKeys.waKey(lineId, "undecryptable", stanza));
-    const id = attrs.id ?? "";
-    const row = networkKeys.waAsked(lineId, id);
-    expireAfter(change, { row, lineId, kind: "asked", id, days: SEEN_DAYS, now }).set(row, now);
+    const row = networkKeys.waAsked(lineId, attrs.id ?? "");
+    expireAfter(change, row, { days: SEEN_DAYS, now }).set(row, now);
     await this.#auth.commit(change);
   }
 
@@ -241,10 +239,8 @@ export class Journal {
   /** Adds to the change that the entry is kept aside, for a report of the fault, and never handed over. */
   setAside(change: Change, entry: JournalEntry): void {
     const { seal, lineId } = this.#line;
-    const { part: id } = entry;
-    const row = networkKeys.waAside(lineId, id);
-    expireAfter(change, { row, lineId, kind: "aside", id, days: SEEN_DAYS, now: this.#clock.now() })
-      .set(row, seal.seal(encode(entry)));
+    const row = networkKeys.waAside(lineId, entry.part);
+    expireAfter(change, row, { days: SEEN_DAYS, now: this.#clock.now() }).set(row, seal.seal(encode(entry)));
     this.settle(change, entry, null);
   }
 }

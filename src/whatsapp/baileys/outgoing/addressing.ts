@@ -132,8 +132,7 @@ export function makeRecipients({ socket, kv, auth, lineId, runtime }: Recipients
     const change = new Change();
     for (const [number, jid] of jids) {
       const row = networkKeys.waRecipient(lineId, number);
-      const ending = { lineId, kind: "recipient", id: number, days: RECIPIENT_DAYS, now };
-      expireAfter(change, { ...ending, row }).set(row, { jid, at: now });
+      expireAfter(change, row, { days: RECIPIENT_DAYS, now }).set(row, { jid, at: now });
     }
     await auth.commit(change);
     for (const [number, jid] of jids) remembered.set(number, { jid, at: now });
