@@ -15,6 +15,7 @@ import {
   type ApiContext,
   type ApiEnv,
   type ApiRequest,
+  ok,
   type Route,
   scopeOf,
 } from "./api/route.ts";
@@ -48,12 +49,9 @@ export function createApi(services: Services): Hono<ApiEnv> {
 
 function makeRouting(
   { paths, register }: ReturnType<typeof makeApp>,
-  { admission, idempotency, budgets, runtime: { clock } }: Pick<
-    Services,
-    "admission" | "idempotency" | "budgets" | "runtime"
-  >,
+  { admission, idempotency, budgets, runtime: { clock } }: Services,
 ): Api {
-  return {
+  const api: Api = {
     on(route, handle) {
       type Handled = Parameters<typeof handle>[0];
       const form = route.access === "key_or_bearer" ? "bearer" : "header";
@@ -94,6 +92,10 @@ function makeRouting(
       });
     },
 
+    answer(route, make, shown = (made) => made) {
+      api.on(route, async (request) => ok({ data: await shown(await make(request)) }));
+    },
+
     onOpen(route, handle) {
       register(route, async (c) => {
         const parameters = readParameters(c, route, paths);
@@ -101,6 +103,7 @@ function makeRouting(
       });
     },
   };
+  return api;
 }
 
 /** Throws Problem not_found (or method_not_allowed) for invalid path parameters, validation_failed for the query. */

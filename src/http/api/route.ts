@@ -180,6 +180,12 @@ export interface Api {
     route: Route<Params, Query, Body>,
     handle: (request: ApiRequest<Params, Query, Body>) => Promise<Answer | Response>,
   ): void;
+  /** As `on`, for a handler that resolves to the `data` of a 200, which `shown` brings into the form of the API. */
+  answer<Params, Query, Body, Made>(
+    route: Route<Params, Query, Body>,
+    make: (request: ApiRequest<Params, Query, Body>) => Promise<Made>,
+    shown?: (made: Made) => unknown,
+  ): void;
   /** For routes with access `open`. */
   onOpen<Params, Query>(
     route: Route<Params, Query, undefined>,

@@ -4,7 +4,7 @@ import type { Caller } from "../../account/account.ts";
 import { WEEKDAYS } from "../../account/hours.ts";
 import { isCountry } from "../../base/phone_number.ts";
 import type { QuotaView } from "../../message/history/counts.ts";
-import { type Api, ok, routesOf } from "../api/route.ts";
+import { type Api, routesOf } from "../api/route.ts";
 import { data, idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -93,14 +93,14 @@ const routes = routesOf("Account", {
 
 export const accountResource = { routes: Object.values(routes), add: addAccount };
 
-function addAccount(api: Api, { quotaView, accounts }: Pick<Services, "quotaView" | "accounts">): void {
-  api.on(routes.editAccount, async ({ caller, body: { optOutWords, country } }) => {
+function addAccount(api: Api, { quotaView, accounts }: Services): void {
+  api.answer(routes.editAccount, async ({ caller, body: { optOutWords, country } }) => {
     const change = { ...(optOutWords && { optOutWords }), ...(country !== undefined && { country }) };
     const account = await accounts.update(caller.account.id, change);
-    return ok({ data: recordOf({ ...caller, account }, await quotaView(caller)) });
+    return recordOf({ ...caller, account }, await quotaView(caller));
   });
 
-  api.on(routes.getAccount, async ({ caller }) => ok({ data: recordOf(caller, await quotaView(caller)) }));
+  api.answer(routes.getAccount, async ({ caller }) => recordOf(caller, await quotaView(caller)));
 }
 
 function recordOf(

@@ -49,10 +49,7 @@ const routes = routesOf("Messages", {
 
 export const bulkResource = { routes: Object.values(routes), add: addBulks };
 
-function addBulks(
-  api: Api,
-  { history, queued: waiting, forecast, budgets }: Pick<Services, "history" | "queued" | "forecast" | "budgets">,
-): void {
+function addBulks(api: Api, { history, queued: waiting, forecast, budgets }: Services): void {
   async function bulkOf(accountId: string, bulkId: string): Promise<z.infer<typeof Bulk>> {
     const { bulk, queued, sent, failed, etaAt } = await forecast.bulk(accountId, bulkId);
     const { sessionId, total, createdAt } = bulk;
@@ -68,13 +65,11 @@ function addBulks(
     });
   });
 
-  api.on(routes.getBulk, async ({ accountId, params: { id } }) => {
-    return ok({ data: await budgets.read(accountId, () => bulkOf(accountId, id)) });
-  });
+  api.answer(routes.getBulk, ({ accountId, params: { id } }) => budgets.read(accountId, () => bulkOf(accountId, id)));
 
-  api.on(routes.cancelBulk, async ({ accountId, params: { id } }) => {
+  api.answer(routes.cancelBulk, async ({ accountId, params: { id } }) => {
     await budgets.job(accountId, () => waiting.cancelBulk(accountId, id));
-    return ok({ data: await bulkOf(accountId, id) });
+    return await bulkOf(accountId, id);
   });
 }
 

@@ -143,13 +143,7 @@ export const chatHistoryResource = { routes: Object.values(routes), add: addChat
 /** How long the names of groups are cached, for those that are still unknown. */
 const NAMES_MAX_AGE_MS = 60_000;
 
-function addChatHistory(
-  api: Api,
-  { lines, lookups, chatHistory, budgets, runtime: { clock } }: Pick<
-    Services,
-    "lines" | "lookups" | "chatHistory" | "budgets" | "runtime"
-  >,
-): void {
+function addChatHistory(api: Api, { lines, lookups, chatHistory, budgets, runtime: { clock } }: Services): void {
   /**
    * Asks the network for the names of groups that have none yet, and keeps them. An unconnected line shows the groups
    * without.
@@ -183,10 +177,10 @@ function addChatHistory(
     return ok({ data: named.map((chat) => shownChat(chat, line)), next });
   });
 
-  api.on(routes.getChat, async ({ accountId, params: { id, chat } }) => {
+  api.answer(routes.getChat, async ({ accountId, params: { id, chat } }) => {
     const line = await lineOf(accountId, id);
     const [named] = await withGroupNames([await chatHistory.get(line, chat)], line);
-    return ok({ data: shownChat(named!, line) });
+    return shownChat(named!, line);
   });
 
   api.on(

@@ -1,6 +1,6 @@
 /** Presence and read receipts, which a line shows to the other side of a chat. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, routesOf } from "../api/route.ts";
+import { type Api, routesOf } from "../api/route.ts";
 import { data, Recipient } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { ofSession } from "./network_queries.ts";
@@ -42,19 +42,19 @@ const routes = routesOf("Chats", {
 
 export const chatResource = { routes: Object.values(routes), add: addChats };
 
-function addChats(api: Api, { lines, unread }: Pick<Services, "lines" | "unread">): void {
-  api.on(routes.setPresence, async ({ accountId, params: { id, chat }, body: { state } }) => {
+function addChats(api: Api, { lines, unread }: Services): void {
+  api.answer(routes.setPresence, async ({ accountId, params: { id, chat }, body: { state } }) => {
     const { chats } = await lines.connection(accountId, id);
     await chats.show(jidOf(chat), state);
-    return ok({ data: { chat, state } });
+    return { chat, state };
   });
 
-  api.on(routes.readChat, async ({ accountId, params: { id, chat }, body }) => {
+  api.answer(routes.readChat, async ({ accountId, params: { id, chat }, body }) => {
     const { chats } = await lines.connection(accountId, id);
     const read = await unread.of(id, { chats: await chats.namesOf(jidOf(chat)), networkId: body?.messageId ?? null });
     await chats.read(read.messages);
     await read.done();
-    return ok({ data: { chat, messageIds: read.messages.map(({ networkId }) => networkId) } });
+    return { chat, messageIds: read.messages.map(({ networkId }) => networkId) };
   });
 }
 

@@ -1,7 +1,7 @@
 /** Information of the network about other numbers (spec, "Sessions"), the blocklist, and the line's own profile. */
 import { z } from "@hono/zod-openapi";
 import { invalid, Problem } from "../../errors.ts";
-import { type Api, ok, routesOf } from "../api/route.ts";
+import { type Api, routesOf } from "../api/route.ts";
 import { data, PhoneNumber, Username } from "../api/schemas.ts";
 import type { LiveConnection } from "../../line/live.ts";
 import type { Services } from "../api/services.ts";
@@ -149,15 +149,15 @@ const routes = routesOf("Contacts", {
 
 export const contactResource = { routes: Object.values(routes), add: addContacts };
 
-function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
-  api.on(routes.checkNumber, async ({ accountId, params, body }) => {
+function addContacts(api: Api, { lines, lookups }: Services): void {
+  api.answer(routes.checkNumber, async ({ accountId, params, body }) => {
     const connection = await lines.connection(accountId, params.id);
     const { number, username, pin } = body;
     if (number != null) {
       const { exists, jid } = await connection.checkNumber(number);
-      return ok({ data: { exists, jid } });
+      return { exists, jid };
     }
-    return ok({ data: await findUsername(connection, { username: username!, pin, path: "username" }) });
+    return await findUsername(connection, { username: username!, pin, path: "username" });
   });
 
   api.on(routes.getContact, async ({ accountId, params: { id, number } }) => {
@@ -167,13 +167,13 @@ function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "loo
   });
 
   for (const [declared, blocked] of [[routes.blockContact, true], [routes.unblockContact, false]] as const) {
-    api.on(declared, async ({ accountId, params: { id, number } }) => {
+    api.answer(declared, async ({ accountId, params: { id, number } }) => {
       const { phone } = await lines.get(accountId, id);
       if (blocked && number === phone) throw invalid("number", "is the line's own");
       const { contacts } = await lines.connection(accountId, id);
       await (blocked ? contacts.block(number) : contacts.unblock(number));
       lookups.forget(id, "blocklist");
-      return ok({ data: { number, blocked } });
+      return { number, blocked };
     });
   }
 
@@ -189,7 +189,7 @@ function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "loo
     return await keptAnswer(lookups, { lineId: id, about: "profile", maxAgeMs: OWN_MAX_AGE_MS, ask });
   });
 
-  api.on(routes.changeProfile, async ({ accountId, params: { id }, body: { picture, ...fields } }) => {
+  api.answer(routes.changeProfile, async ({ accountId, params: { id }, body: { picture, ...fields } }) => {
     const jpeg = jpegOf(picture);
     const { contacts } = await lines.connection(accountId, id);
     try {
@@ -198,7 +198,7 @@ function addContacts(api: Api, { lines, lookups }: Pick<Services, "lines" | "loo
       // If the network refuses a field, those before it have been changed.
       lookups.forget(id, "profile");
     }
-    return ok({ data: bothNames(await contacts.profile()) });
+    return bothNames(await contacts.profile());
   });
 }
 

@@ -63,7 +63,7 @@ const routes = routesOf("Account", {
 
 export const dataResource = { routes: Object.values(routes), add: addData };
 
-function addData(api: Api, { erasures, budgets }: Pick<Services, "erasures" | "budgets">): void {
+function addData(api: Api, { erasures, budgets }: Services): void {
   api.on(routes.eraseNumber, async ({ caller, params: { number } }) => {
     const erasure = await erasures.begin(caller.account.id, { name: number, keyId: caller.key?.id ?? null });
     return { status: erasure.doneAt === null ? 202 : 200, body: { data: shown(erasure) } };
@@ -72,9 +72,7 @@ function addData(api: Api, { erasures, budgets }: Pick<Services, "erasures" | "b
     const { erasures: found, total } = await budgets.read(accountId, () => erasures.page(accountId, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });
   });
-  api.on(routes.getErasure, async ({ accountId, params: { id } }) => {
-    return ok({ data: shown(await erasures.get(accountId, id)) });
-  });
+  api.answer(routes.getErasure, ({ accountId, params: { id } }) => erasures.get(accountId, id), shown);
 }
 
 function shown({ id, messages, events, files, keyId, askedAt, doneAt }: ErasureRecord): z.infer<typeof Erasure> {

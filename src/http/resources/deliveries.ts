@@ -73,21 +73,21 @@ const routes = routesOf("Webhooks", {
 
 export const deliveryResource = { routes: Object.values(routes), add: addDeliveries };
 
-function addDeliveries(api: Api, { deliveries, budgets }: Pick<Services, "deliveries" | "budgets">): void {
+function addDeliveries(api: Api, { deliveries, budgets }: Services): void {
   api.on(routes.listDeliveries, async ({ accountId, params, query: { status = null, before = null, limit } }) => {
     const asked = { status, before, limit };
     const page = await budgets.read(accountId, () => deliveries.page(accountId, params.id, asked));
     return ok({ data: page.deliveries.map(deliveryOf), next: page.next });
   });
 
-  api.on(routes.redeliver, async ({ accountId, params }) => {
-    return ok({ data: deliveryOf(await deliveries.redeliver(accountId, params.id, params.deliveryId)) });
+  api.answer(routes.redeliver, async ({ accountId, params }) => {
+    return deliveryOf(await deliveries.redeliver(accountId, params.id, params.deliveryId));
   });
 
-  api.on(routes.redeliverSince, async ({ accountId, params, body }) => {
+  api.answer(routes.redeliverSince, async ({ accountId, params, body }) => {
     const since = Date.parse(body.since);
     const { scheduled } = await budgets.job(accountId, () => deliveries.redeliverSince(accountId, params.id, since));
-    return ok({ data: { scheduled } });
+    return { scheduled };
   });
 }
 

@@ -84,7 +84,7 @@ const routes = routesOf("Events", {
 
 export const eventResource = { routes: Object.values(routes), add: addEvents };
 
-function addEvents(api: Api, services: Pick<Services, "events" | "runtime" | "stopping" | "budgets">): void {
+function addEvents(api: Api, services: Services): void {
   const { events, budgets, runtime } = services;
   const tails = new Tails(events, runtime.clock);
   const cursorOf = async (accountId: string, after: string | null, path = "after") => {

@@ -1,6 +1,6 @@
 /** Members of a group: participants, the invite link, requests to join. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, routesOf } from "../api/route.ts";
+import { type Api, routesOf } from "../api/route.ts";
 import { data, GroupJid } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { forgetGroup, MemberResult, memberResultOf, people } from "./groups.ts";
@@ -79,12 +79,12 @@ const routes = routesOf("Groups", {
 
 export const groupMemberResource = { routes: Object.values(routes), add: addGroupMembers };
 
-function addGroupMembers(api: Api, { lines, lookups }: Pick<Services, "lines" | "lookups">): void {
-  api.on(routes.changeParticipants, async ({ accountId, params: { id, gid }, body: { action, participants } }) => {
+function addGroupMembers(api: Api, { lines, lookups }: Services): void {
+  api.answer(routes.changeParticipants, async ({ accountId, params: { id, gid }, body: { action, participants } }) => {
     const { groups } = await lines.connection(accountId, id);
     const results = await groups.changeMembers(gid, action, participants);
     forgetGroup(lookups, id, gid);
-    return ok({ data: results.map(memberResultOf) });
+    return results.map(memberResultOf);
   });
 
   api.on(routes.getInvite, async ({ accountId, params: { id, gid } }) => {
@@ -93,18 +93,18 @@ function addGroupMembers(api: Api, { lines, lookups }: Pick<Services, "lines" | 
     return await keptAnswer(lookups, { lineId: id, about: `group ${gid} invite`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(routes.revokeInvite, async ({ accountId, params: { id, gid } }) => {
+  api.answer(routes.revokeInvite, async ({ accountId, params: { id, gid } }) => {
     const { groups } = await lines.connection(accountId, id);
     const invite = await groups.renewInvite(gid);
     lookups.forget(id, `group ${gid} invite`);
-    return ok({ data: { invite } });
+    return { invite };
   });
 
-  api.on(routes.joinGroup, async ({ accountId, params: { id }, body: { invite } }) => {
+  api.answer(routes.joinGroup, async ({ accountId, params: { id }, body: { invite } }) => {
     const { groups } = await lines.connection(accountId, id);
     const joined = await groups.join(invite);
     forgetGroup(lookups, id, joined.id);
-    return ok({ data: joined });
+    return joined;
   });
 
   api.on(routes.listRequests, async ({ accountId, params: { id, gid } }) => {
@@ -113,10 +113,10 @@ function addGroupMembers(api: Api, { lines, lookups }: Pick<Services, "lines" | 
     return await keptAnswer(lookups, { lineId: id, about: `group ${gid} requests`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(routes.answerRequests, async ({ accountId, params: { id, gid }, body: { action, participants } }) => {
+  api.answer(routes.answerRequests, async ({ accountId, params: { id, gid }, body: { action, participants } }) => {
     const { groups } = await lines.connection(accountId, id);
     const results = await groups.answerRequests(gid, action, participants);
     forgetGroup(lookups, id, gid);
-    return ok({ data: results.map(memberResultOf) });
+    return results.map(memberResultOf);
   });
 }

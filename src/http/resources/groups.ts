@@ -6,7 +6,7 @@ import type {
   MemberResult as PortMemberResult,
   WholeGroup as PortWholeGroup,
 } from "../../whatsapp/chats.ts";
-import { type Api, created, ok, routesOf } from "../api/route.ts";
+import { type Api, created, routesOf } from "../api/route.ts";
 import { data, GroupJid, isoTime, Person, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { changes, Jpeg, jpegOf, kept, keptAnswer, ofGroup, ofSession } from "./network_queries.ts";
@@ -145,10 +145,7 @@ const routes = routesOf("Groups", {
 
 export const groupResource = { routes: Object.values(routes), add: addGroups };
 
-function addGroups(
-  api: Api,
-  { lines, lookups, amendments, references }: Pick<Services, "lines" | "lookups" | "amendments" | "references">,
-): void {
+function addGroups(api: Api, { lines, lookups, amendments, references }: Services): void {
   api.on(routes.listGroups, async ({ accountId, params: { id } }) => {
     const { groups } = await lines.connection(accountId, id);
     const ask = async () => (await groups.list()).map(groupOf);
@@ -168,7 +165,7 @@ function addGroups(
     return await keptAnswer(lookups, { lineId: id, about: `group ${gid}`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
-  api.on(routes.changeGroup, async ({ accountId, params: { id, gid }, body: { picture, ...settings } }) => {
+  api.answer(routes.changeGroup, async ({ accountId, params: { id, gid }, body: { picture, ...settings } }) => {
     const jpeg = jpegOf(picture);
     const { groups } = await lines.connection(accountId, id);
     try {
@@ -177,21 +174,21 @@ function addGroups(
     } finally {
       forgetGroup(lookups, id, gid);
     }
-    return ok({ data: wholeGroupOf(await groups.get(gid)) });
+    return wholeGroupOf(await groups.get(gid));
   });
 
-  api.on(routes.leaveGroup, async ({ accountId, params: { id, gid } }) => {
+  api.answer(routes.leaveGroup, async ({ accountId, params: { id, gid } }) => {
     const { groups } = await lines.connection(accountId, id);
     await groups.leave(gid);
     forgetGroup(lookups, id, gid);
-    return ok({ data: { id: gid } });
+    return { id: gid };
   });
 
-  api.on(routes.deleteGroupMessage, async ({ accountId, params: { id, gid, messageId } }) => {
+  api.answer(routes.deleteGroupMessage, async ({ accountId, params: { id, gid, messageId } }) => {
     await lines.connection(accountId, id);
     const referred = await references.find(accountId, messageId, { sessionId: id });
     await amendments.revokeInGroup({ lineId: id, gid }, referred);
-    return ok({ data: { group: gid, messageId } });
+    return { group: gid, messageId };
   });
 }
 

@@ -4,7 +4,7 @@ import { type Caller, SCOPES } from "../../account/account.ts";
 import { type AccountKey, isForPages, type MadeKey, requireScope } from "../../account/keys.ts";
 import { Problem } from "../../errors.ts";
 import { madeOnce } from "../api/idempotency.ts";
-import { type Api, created, ok, routesOf } from "../api/route.ts";
+import { type Api, created, routesOf } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, isoTimeOrNull, oneLine, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { places } from "./account.ts";
@@ -68,10 +68,10 @@ const routes = routesOf("Account", {
 
 export const keyResource = { routes: Object.values(routes), add: addKeys };
 
-function addKeys(api: Api, { keys, idempotency }: Pick<Services, "keys" | "idempotency">): void {
-  api.on(routes.listKeys, async ({ caller }) => {
+function addKeys(api: Api, { keys, idempotency }: Services): void {
+  api.answer(routes.listKeys, async ({ caller }) => {
     forbidPages(caller);
-    return ok({ data: (await keys.list(caller.account.id)).map(shown) });
+    return (await keys.list(caller.account.id)).map(shown);
   });
 
   api.on(routes.createKey, async ({ caller, body: { name, scopes, allowedIps, allowedDomains }, repeat }) => {
@@ -85,9 +85,9 @@ function addKeys(api: Api, { keys, idempotency }: Pick<Services, "keys" | "idemp
     });
   });
 
-  api.on(routes.deleteKey, async ({ caller, params: { id } }) => {
+  api.answer(routes.deleteKey, async ({ caller, params: { id } }) => {
     forbidPages(caller);
-    return ok({ data: shown(await keys.remove(caller.account.id, id)) });
+    return shown(await keys.remove(caller.account.id, id));
   });
 }
 

@@ -31,7 +31,7 @@ const routes = routesOf("Files", {
 
 export const mediaResource = { routes: Object.values(routes), add: addMedia };
 
-function addMedia(api: Api, { serveMedia }: Pick<Services, "serveMedia">): void {
+function addMedia(api: Api, { serveMedia }: Services): void {
   api.onOpen(routes.getMedia, ({ c, params, query }) => {
     const method = c.req.method === "HEAD" ? "HEAD" : "GET";
     const header = (name: string) => c.req.header(name) ?? null;

@@ -227,10 +227,7 @@ export const messageResource = { routes: Object.values(routes), add: addMessages
 
 function addMessages(
   api: Api,
-  { history, filled, proposals, queued, amendments, tallyOf, forecast, runtime, budgets }: Pick<
-    Services,
-    "history" | "filled" | "proposals" | "queued" | "amendments" | "tallyOf" | "forecast" | "runtime" | "budgets"
-  >,
+  { history, filled, proposals, queued, amendments, tallyOf, forecast, runtime, budgets }: Services,
 ): void {
   /** Resolves to the message with its life and, for a poll, its votes. */
   async function recordOf(kept: Message): Promise<z.infer<typeof MessageRecord>> {
@@ -275,46 +272,41 @@ function addMessages(
     return ok({ data: shown, pagination: { ...query, total } });
   });
 
-  api.on(routes.approveMessage, async ({ accountId, params }) => {
-    return ok({ data: await recordOf(await queued.approve(accountId, params.id)) });
-  });
+  api.answer(routes.approveMessage, ({ accountId, params }) => queued.approve(accountId, params.id), recordOf);
+  api.answer(routes.getMessage, ({ accountId, params }) => history.get(accountId, params.id), recordOf);
 
-  api.on(routes.getMessage, async ({ accountId, params }) => {
-    return ok({ data: await recordOf(await history.get(accountId, params.id)) });
-  });
-
-  api.on(routes.editMessage, async ({ caller, params, body }) => {
+  api.answer(routes.editMessage, async ({ caller, params, body }) => {
     const { id: accountId } = caller.account;
     const may = mayChangeOf(caller);
     if (typeof body.text === "string") {
-      return ok({ data: await recordOf(await amendments.edit(accountId, params.id, body.text, may)) });
+      return await recordOf(await amendments.edit(accountId, params.id, body.text, may));
     }
     const sendAt = sendTimeOf(body.sendAt, runtime.clock.now()) ?? undefined;
     const priority = body.priority ?? undefined;
-    return ok({ data: await recordOf(await queued.reschedule(accountId, params.id, { sendAt, priority }, may)) });
+    return await recordOf(await queued.reschedule(accountId, params.id, { sendAt, priority }, may));
   });
 
-  api.on(routes.revokeMessage, async ({ caller, params }) => {
-    return ok({ data: await recordOf(await amendments.revoke(caller.account.id, params.id, mayChangeOf(caller))) });
+  api.answer(routes.revokeMessage, async ({ caller, params }) => {
+    return await recordOf(await amendments.revoke(caller.account.id, params.id, mayChangeOf(caller)));
   });
 
-  api.on(routes.cancelMessages, async ({ caller, accountId, query: { tag } }) => {
+  api.answer(routes.cancelMessages, async ({ caller, accountId, query: { tag } }) => {
     const cancelTagged = async () =>
       await queued.cancelAll(accountId, await history.waitingWith(accountId, tag), mayChangeOf(caller));
-    return ok({ data: { cancelled: await budgets.job(accountId, cancelTagged) } });
+    return { cancelled: await budgets.job(accountId, cancelTagged) };
   });
 
-  api.on(routes.cancelMessage, async ({ caller, accountId, params: { id } }) => {
+  api.answer(routes.cancelMessage, async ({ caller, accountId, params: { id } }) => {
     const may = mayChangeOf(caller);
     if (id.startsWith("msg_")) {
       const [cancelled] = await filled([await queued.cancel(accountId, id, may)]) as [Message];
-      return ok({ data: itemOf(cancelled) });
+      return itemOf(cancelled);
     }
     const cancelled = await budgets.job(accountId, () => queued.cancelBulk(accountId, id, may));
     if (cancelled.length === 0 && proposes(caller)) throw scopeMissing("send");
     if (cancelled.length === 0) throw new Problem("not_cancellable", "None of the bulk's messages is queued any more.");
     const messageIds = cancelled.map((message) => message.id);
-    return ok({ data: { bulkId: id, cancelled: messageIds.length, messageIds } });
+    return { bulkId: id, cancelled: messageIds.length, messageIds };
   });
 }
 

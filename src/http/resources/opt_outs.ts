@@ -54,20 +54,14 @@ const routes = routesOf("Account", {
 
 export const optOutResource = { routes: Object.values(routes), add: addOptOuts };
 
-function addOptOuts(api: Api, { optOuts, budgets }: Pick<Services, "optOuts" | "budgets">): void {
+function addOptOuts(api: Api, { optOuts, budgets }: Services): void {
   api.on(routes.listOptOuts, async ({ accountId, query }) => {
     const { optOuts: found, total } = await budgets.read(accountId, () => optOuts.page(accountId, query));
     return ok({ data: found.map(shown), pagination: { ...query, total } });
   });
-  api.on(routes.getOptOut, async ({ accountId, params: { number } }) => {
-    return ok({ data: shown(await optOuts.get(accountId, number)) });
-  });
-  api.on(routes.putOptOut, async ({ accountId, params: { number } }) => {
-    return ok({ data: shown(await optOuts.add(accountId, number)) });
-  });
-  api.on(routes.deleteOptOut, async ({ accountId, params: { number } }) => {
-    return ok({ data: shown(await optOuts.remove(accountId, number)) });
-  });
+  api.answer(routes.getOptOut, ({ accountId, params: { number } }) => optOuts.get(accountId, number), shown);
+  api.answer(routes.putOptOut, ({ accountId, params: { number } }) => optOuts.add(accountId, number), shown);
+  api.answer(routes.deleteOptOut, ({ accountId, params: { number } }) => optOuts.remove(accountId, number), shown);
 }
 
 function shown({ number, word, createdAt }: OptOut): z.infer<typeof Record> {

@@ -1,7 +1,7 @@
 /** The passkey of an account that is being linked: the challenge to sign, and its signature. */
 import { z } from "@hono/zod-openapi";
 import type { PasskeyAssertion, PasskeyRequest } from "../../whatsapp/connection.ts";
-import { type Api, ok, routesOf } from "../api/route.ts";
+import { type Api, routesOf } from "../api/route.ts";
 import { data, idParams, isoTime, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Session, sessionOf } from "./sessions.ts";
@@ -74,17 +74,15 @@ const routes = routesOf("Sessions", {
 
 export const passkeyResource = { routes: Object.values(routes), add: addPasskey };
 
-function addPasskey(api: Api, { lines }: Pick<Services, "lines">): void {
-  api.on(routes.getSessionPasskey, async ({ accountId, params }) => {
-    return ok({ data: requestOf(await lines.passkey(accountId, params.id)) });
+function addPasskey(api: Api, { lines }: Services): void {
+  api.answer(routes.getSessionPasskey, ({ accountId, params }) => lines.passkey(accountId, params.id), requestOf);
+
+  api.answer(routes.signSessionPasskey, async ({ accountId, params, body: { assertion } }) => {
+    return sessionOf(await lines.signPasskey(accountId, params.id, assertionOf(assertion)));
   });
 
-  api.on(routes.signSessionPasskey, async ({ accountId, params, body: { assertion } }) => {
-    return ok({ data: sessionOf(await lines.signPasskey(accountId, params.id, assertionOf(assertion))) });
-  });
-
-  api.on(routes.confirmSessionPasskey, async ({ accountId, params }) => {
-    return ok({ data: sessionOf(await lines.confirmPasskey(accountId, params.id)) });
+  api.answer(routes.confirmSessionPasskey, async ({ accountId, params }) => {
+    return sessionOf(await lines.confirmPasskey(accountId, params.id));
   });
 }
 

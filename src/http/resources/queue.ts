@@ -1,7 +1,7 @@
 /** The queue of a line: what waits, and holding it. */
 import { z } from "@hono/zod-openapi";
 import { PRIORITIES } from "../../message/message.ts";
-import { type Api, ok, routesOf } from "../api/route.ts";
+import { type Api, routesOf } from "../api/route.ts";
 import {
   data,
   idOf,
@@ -59,25 +59,21 @@ const routes = routesOf("Sessions", {
 
 export const queueResource = { routes: Object.values(routes), add: addQueue };
 
-function addQueue(api: Api, { forecast, lines, budgets }: Pick<Services, "forecast" | "lines" | "budgets">): void {
-  api.on(routes.getQueue, async ({ accountId, params, query }) => {
+function addQueue(api: Api, { forecast, lines, budgets }: Services): void {
+  api.answer(routes.getQueue, async ({ accountId, params, query }) => {
     const queued = await budgets.read(accountId, () => forecast.queue(accountId, params.id, { limit: query.limit }));
-    return ok({
-      data: queued.map(({ message, place, estimatedDepartureAt, waitsFor }) => ({
-        messageId: message.id,
-        to: message.to,
-        status: message.status,
-        position: place,
-        priority: message.priority,
-        estimatedDeparture: isoTimeOrNull(estimatedDepartureAt),
-        waitsFor: waitsFor && waitsForOf(waitsFor),
-      })),
-    });
+    return queued.map(({ message, place, estimatedDepartureAt, waitsFor }) => ({
+      messageId: message.id,
+      to: message.to,
+      status: message.status,
+      position: place,
+      priority: message.priority,
+      estimatedDeparture: isoTimeOrNull(estimatedDepartureAt),
+      waitsFor: waitsFor && waitsForOf(waitsFor),
+    }));
   });
 
   for (const [declared, isPaused] of [[routes.pauseQueue, true], [routes.resumeQueue, false]] as const) {
-    api.on(declared, async ({ accountId, params }) => {
-      return ok({ data: sessionOf(await lines.pauseQueue(accountId, params.id, isPaused)) });
-    });
+    api.answer(declared, ({ accountId, params }) => lines.pauseQueue(accountId, params.id, isPaused), sessionOf);
   }
 }

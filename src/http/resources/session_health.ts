@@ -1,6 +1,6 @@
 /** The health of a line: its traffic with the network, its limits and its queue. */
 import { z } from "@hono/zod-openapi";
-import { type Api, ok, routesOf } from "../api/route.ts";
+import { type Api, routesOf } from "../api/route.ts";
 import { data, idParams, isoTime, isoTimeOrNull, orNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Restriction, restrictionOf } from "./sessions.ts";
@@ -59,32 +59,27 @@ const routes = routesOf("Sessions", {
 
 export const sessionHealthResource = { routes: Object.values(routes), add: addSessionHealth };
 
-function addSessionHealth(
-  api: Api,
-  { lines, forecast, budgets }: Pick<Services, "lines" | "forecast" | "budgets">,
-): void {
-  api.on(routes.getSessionHealth, async ({ accountId, params }) => {
+function addSessionHealth(api: Api, { lines, forecast, budgets }: Services): void {
+  api.answer(routes.getSessionHealth, async ({ accountId, params }) => {
     const { connection, connectedSince, restriction } = await lines.health(accountId, params.id);
     const load = await budgets.read(accountId, () => forecast.load(accountId, params.id));
     const { newChats: ofPlan, waitsFor, ...queue } = load;
     const { newChats } = connection ?? {};
-    return ok({
-      data: {
-        connectedSince: isoTimeOrNull(connectedSince),
-        lastFrameAt: isoTimeOrNull(connection?.lastFrameAt ?? null),
-        lastReceivedAt: isoTimeOrNull(connection?.lastReceivedAt ?? null),
-        lastSentAt: isoTimeOrNull(connection?.lastSentAt ?? null),
-        pingMs: connection?.pingMs ?? null,
-        restriction: restriction && restrictionOf(restriction),
-        newChats: newChats ? { ...newChats, resetsAt: isoTimeOrNull(newChats.resetsAt) } : null,
-        planNewChats: ofPlan && { ...ofPlan, resetsAt: isoTime(ofPlan.resetsAt) },
-        queue: { ...queue, waitsFor: waitsFor && waitsForOf(waitsFor) },
-        undecryptable: connection?.undecryptable ?? 0,
-        webVersion: connection?.webVersion.version ?? null,
-        webVersionSource: connection?.webVersion.source ?? null,
-        webVersionSince: isoTimeOrNull(connection?.webVersion.since ?? null),
-        webVersionExpiresAt: isoTimeOrNull(connection?.webVersion.expiresAt ?? null),
-      },
-    });
+    return {
+      connectedSince: isoTimeOrNull(connectedSince),
+      lastFrameAt: isoTimeOrNull(connection?.lastFrameAt ?? null),
+      lastReceivedAt: isoTimeOrNull(connection?.lastReceivedAt ?? null),
+      lastSentAt: isoTimeOrNull(connection?.lastSentAt ?? null),
+      pingMs: connection?.pingMs ?? null,
+      restriction: restriction && restrictionOf(restriction),
+      newChats: newChats ? { ...newChats, resetsAt: isoTimeOrNull(newChats.resetsAt) } : null,
+      planNewChats: ofPlan && { ...ofPlan, resetsAt: isoTime(ofPlan.resetsAt) },
+      queue: { ...queue, waitsFor: waitsFor && waitsForOf(waitsFor) },
+      undecryptable: connection?.undecryptable ?? 0,
+      webVersion: connection?.webVersion.version ?? null,
+      webVersionSource: connection?.webVersion.source ?? null,
+      webVersionSince: isoTimeOrNull(connection?.webVersion.since ?? null),
+      webVersionExpiresAt: isoTimeOrNull(connection?.webVersion.expiresAt ?? null),
+    };
   });
 }

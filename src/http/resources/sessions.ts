@@ -173,12 +173,9 @@ const routes = routesOf("Sessions", {
 
 export const sessionResource = { routes: Object.values(routes), add: addSessions };
 
-function addSessions(
-  api: Api,
-  { lines, idempotency, budgets }: Pick<Services, "lines" | "idempotency" | "budgets">,
-): void {
-  api.on(routes.listSessions, async ({ accountId }) => {
-    return ok({ data: (await budgets.read(accountId, () => lines.list(accountId))).map(sessionOf) });
+function addSessions(api: Api, { lines, idempotency, budgets }: Services): void {
+  api.answer(routes.listSessions, async ({ accountId }) => {
+    return (await budgets.read(accountId, () => lines.list(accountId))).map(sessionOf);
   });
 
   api.on(routes.createSession, async ({ accountId, body: { name, pairingPhone, proxy }, repeat }) => {
@@ -189,9 +186,9 @@ function addSessions(
     });
   });
 
-  api.on(routes.updateSession, async ({ accountId, params, body: { name, proxy } }) => {
+  api.answer(routes.updateSession, async ({ accountId, params, body: { name, proxy } }) => {
     const line = await lines.update(accountId, params.id, { name: name ?? undefined, proxy });
-    return ok({ data: sessionOf(line) });
+    return sessionOf(line);
   });
 
   api.on(routes.getSessionQr, async ({ accountId, params }) => {
@@ -208,7 +205,7 @@ function addSessions(
     [routes.deleteSession, (...of) => lines.want(...of, "deleted")],
   ];
   for (const [route, act] of answeredByLine) {
-    api.on(route, async ({ accountId, params }) => ok({ data: sessionOf(await act(accountId, params.id)) }));
+    api.answer(route, ({ accountId, params }) => act(accountId, params.id), sessionOf);
   }
 }
 

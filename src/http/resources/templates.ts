@@ -108,7 +108,7 @@ const routes = routesOf("Templates", {
 
 export const templateResource = { routes: Object.values(routes), add: addTemplates };
 
-function addTemplates(api: Api, { templates }: Pick<Services, "templates">): void {
+function addTemplates(api: Api, { templates }: Services): void {
   api.on(routes.listTemplates, async ({ accountId, query: { page, limit } }) => {
     const { some, total } = await templates.page(accountId, { page, limit });
     return ok({ data: some.map(shown), pagination: { page, limit, total } });
@@ -119,16 +119,16 @@ function addTemplates(api: Api, { templates }: Pick<Services, "templates">): voi
     return created({ data: shown(await templates.create(caller, { ...named, ...bodyOf(given) })) });
   });
 
-  api.on(routes.getTemplate, async ({ accountId, params: { name }, query: { language = null } }) => {
-    return ok({ data: shown(await templates.get(accountId, name, language)) });
+  api.answer(routes.getTemplate, async ({ accountId, params: { name }, query: { language = null } }) => {
+    return shown(await templates.get(accountId, name, language));
   });
 
-  api.on(routes.putTemplate, async ({ accountId, params: { name }, query: { language = null }, body }) => {
-    return ok({ data: shown(await templates.replace(accountId, name, language, bodyOf(body))) });
+  api.answer(routes.putTemplate, async ({ accountId, params: { name }, query: { language = null }, body }) => {
+    return shown(await templates.replace(accountId, name, language, bodyOf(body)));
   });
 
-  api.on(routes.deleteTemplate, async ({ accountId, params: { name }, query: { language = null } }) => {
-    return ok({ data: (await templates.remove(accountId, name, language)).map(shown) });
+  api.answer(routes.deleteTemplate, async ({ accountId, params: { name }, query: { language = null } }) => {
+    return (await templates.remove(accountId, name, language)).map(shown);
   });
 }
 

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { Problem } from "../../errors.ts";
 import { qrDataUrl } from "../../line/line_row.ts";
 import { type Verification as Kept, VERIFICATION_STATUSES } from "../../verification/rows.ts";
-import { type Api, created, ok, routesOf } from "../api/route.ts";
+import { type Api, created, routesOf } from "../api/route.ts";
 import { data, idOf, idParams, isoTime, oneLine, PhoneNumber, rare, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
@@ -71,7 +71,7 @@ const routes = routesOf("Verifications", {
 
 export const verificationResource = { routes: Object.values(routes), add: addVerifications };
 
-function addVerifications(api: Api, { verifications, lines }: Pick<Services, "verifications" | "lines">): void {
+function addVerifications(api: Api, { verifications, lines }: Services): void {
   api.on(routes.createVerification, async ({ caller, body: { purpose, number, ttl, sessionId } = {} }) => {
     const { value: { id, phone } } = await lines.forSending(caller.account.id, sessionId ?? null);
     if (phone === null) throw new Problem("session_not_connected", "The session's number is not known yet.");
@@ -85,9 +85,7 @@ function addVerifications(api: Api, { verifications, lines }: Pick<Services, "ve
     return created({ data: await shown(opened) });
   });
 
-  api.on(routes.getVerification, async ({ accountId, params: { id } }) => {
-    return ok({ data: await shown(await verifications.get(accountId, id)) });
-  });
+  api.answer(routes.getVerification, ({ accountId, params: { id } }) => verifications.get(accountId, id), shown);
 }
 
 async function shown(kept: Kept): Promise<z.infer<typeof Verification>> {

@@ -175,7 +175,7 @@ const routes = routesOf("Webhooks", {
 
 export const webhookResource = { routes: Object.values(routes), add: addWebhooks };
 
-function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, "webhooks" | "idempotency">): void {
+function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
   api.on(
     routes.listWebhooks,
     async ({ accountId }) => ok({ data: (await webhooks.list(accountId)).map(recordOf) }),
@@ -199,26 +199,22 @@ function addWebhooks(api: Api, { webhooks, idempotency }: Pick<Services, "webhoo
     });
   });
 
-  api.on(routes.getWebhook, async ({ accountId, params }) => {
-    return ok({ data: recordOf(await webhooks.get(accountId, params.id)) });
+  api.answer(routes.getWebhook, ({ accountId, params }) => webhooks.get(accountId, params.id), recordOf);
+
+  api.answer(routes.updateWebhook, async ({ accountId, params, body }) => {
+    return recordOf(await webhooks.update(accountId, params.id, given(body)));
   });
 
-  api.on(routes.updateWebhook, async ({ accountId, params, body }) => {
-    return ok({ data: recordOf(await webhooks.update(accountId, params.id, given(body))) });
-  });
+  api.answer(routes.deleteWebhook, ({ accountId, params }) => webhooks.remove(accountId, params.id), recordOf);
 
-  api.on(routes.deleteWebhook, async ({ accountId, params }) => {
-    return ok({ data: recordOf(await webhooks.remove(accountId, params.id)) });
-  });
-
-  api.on(routes.testWebhook, async ({ accountId, params }) => {
+  api.answer(routes.testWebhook, async ({ accountId, params }) => {
     const { eventId } = await webhooks.test(accountId, params.id);
-    return ok({ data: { eventId } });
+    return { eventId };
   });
 
-  api.on(routes.rotateWebhookSecret, async ({ accountId, params }) => {
+  api.answer(routes.rotateWebhookSecret, async ({ accountId, params }) => {
     const { webhook, secret } = await webhooks.rotateSecret(accountId, params.id);
-    return ok({ data: { ...recordOf(webhook), secret } });
+    return { ...recordOf(webhook), secret };
   });
 }
 
