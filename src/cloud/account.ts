@@ -16,7 +16,7 @@ const CATEGORIES = ["UTILITY", "MARKETING", "AUTHENTICATION"];
 
 /** `emulation` tells the status of templates; on a linked line all are approved. */
 export function accountEndpoints(
-  { lines, templates }: Pick<Services, "lines" | "templates">,
+  { lines, templates }: Services,
   emulation: Pick<Emulation, "templateStatus"> | null,
 ): OfAccount {
   const shown = (template: Template): Fields => {

@@ -1,8 +1,7 @@
 /** Media: uploads that are sent later by their id, and downloads of these and of received files. */
 import { z } from "@hono/zod-openapi";
-import { MIB } from "../http/body/body.ts";
 import { readFormUpload } from "../http/body/multipart.ts";
-import { checkContentType, checkLength } from "../http/body/body.ts";
+import { checkContentType, checkLength, MIB } from "../http/body/body.ts";
 import type { Services } from "../http/api/services.ts";
 import { extensionFor, UNKNOWN_TYPE } from "../base/file_types.ts";
 import { safeFilename, safeMimetype } from "../media/filename.ts";
@@ -17,9 +16,7 @@ const MAX_BODY_BYTES = 102 * MIB;
 
 const Form = z.looseObject({ messaging_product: z.string().optional(), type: z.string().max(200).optional() });
 
-type MediaServices = Pick<Services, "uploads" | "media" | "diskShares" | "serveFile" | "links">;
-
-export function mediaOfPhone({ uploads, media, diskShares }: MediaServices): OfPhone {
+export function mediaOfPhone({ uploads, media, diskShares }: Services): OfPhone {
   return {
     "POST media": {
       scope: "send",
@@ -53,7 +50,7 @@ function uploadError(error: unknown): unknown {
   return isOfFile ? new CloudError(131053, error.message) : ofProblem(error);
 }
 
-export function mediaById({ uploads, serveFile, links }: MediaServices) {
+export function mediaById({ uploads, serveFile, links }: Services) {
   const ofMedia: OfMedia = {
     "GET ": {
       scope: "read",

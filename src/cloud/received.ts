@@ -4,10 +4,8 @@ import type { FileRecord } from "../media/rows.ts";
 import type { Message } from "../message/message.ts";
 import type { IncomingType } from "../whatsapp/incoming.ts";
 import { errorInEvent } from "./errors.ts";
+import type { Fields } from "./fields.ts";
 import { mediaIdOf } from "./media_id.ts";
-
-/** Members of a body. */
-export type Fields = Record<string, unknown>;
 
 type Received = EventData<"message.received">;
 

@@ -1,7 +1,7 @@
 /** `POST /{phone}/messages`: sends, and marks received messages as read. */
 import { repeatable } from "../http/api/idempotency.ts";
 import type { Services } from "../http/api/services.ts";
-import { makeSends, type SendServices } from "../http/resources/sends/sends.ts";
+import { makeSends } from "../http/resources/sends/sends.ts";
 import { requireScope } from "../account/keys.ts";
 import type { Line } from "../line/line.ts";
 import { chatOf } from "../message/message.ts";
@@ -16,7 +16,7 @@ import { userIdOf } from "./user_id.ts";
 
 /** `check` refuses a send before it is accepted; it throws CloudError. */
 export function sendingEndpoints(
-  services: SendServices & Pick<Services, "uploads">,
+  services: Services,
   check: ReturnType<typeof makeEmulatedCheck> | null,
 ): OfPhone {
   const { references, uploads, media, templates } = services;

@@ -4,7 +4,7 @@ import type { Services } from "../http/api/services.ts";
 import type { OfAccount } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
 
-export function debugToken({ callers, keys }: Pick<Services, "callers" | "keys">): OfAccount {
+export function debugToken({ callers, keys }: Services): OfAccount {
   return {
     "GET debug_token": {
       scope: null,

@@ -11,7 +11,8 @@ import { messageKeys } from "../message/rows.ts";
 import type { Kv } from "../store/kv.ts";
 import { isGroup } from "../whatsapp/chats.ts";
 import type { Format } from "../webhook/format.ts";
-import { chosen, contentOf, contextOf, type Fields, type Known, referralOf } from "./received.ts";
+import type { Fields } from "./fields.ts";
+import { chosen, contentOf, contextOf, type Known, referralOf } from "./received.ts";
 import { type Status, statusOf } from "./statuses.ts";
 import { userIdOf } from "./user_id.ts";
 

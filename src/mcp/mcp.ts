@@ -9,7 +9,7 @@ import type { ApiContext, ApiEnv } from "../http/api/route.ts";
 import type { Services } from "../http/api/services.ts";
 
 /** Adds the route, which takes the key as `x-api-key` or as a bearer. */
-export function addMcp(app: Hono<ApiEnv>, { admission }: Pick<Services, "admission">): void {
+export function addMcp(app: Hono<ApiEnv>, { admission }: Services): void {
   const server = onDemand(async () => (await import("./server.ts")).makeMcpServer(app));
   app.all("/mcp", async (c: ApiContext) => {
     c.set("route", "/mcp");

@@ -166,7 +166,7 @@ function assertBounded(bytes: Uint8Array): void {
         break;
       case OPEN_LIST:
       case OPEN_OBJECT:
-        if (++depth > MAX_DEPTH) throw unbounded(`is nested deeper than ${MAX_DEPTH} levels`);
+        if (++depth > MAX_DEPTH) throw badBody(`is nested deeper than ${MAX_DEPTH} levels`);
         commas[depth] = bytes[at] === OPEN_OBJECT ? 0 : -1;
         break;
       case CLOSE_LIST:
@@ -174,15 +174,16 @@ function assertBounded(bytes: Uint8Array): void {
         if (depth > 0) depth--;
         break;
       case COMMA:
-        if (++values === MAX_VALUES) throw unbounded(`has more than ${MAX_VALUES} values`);
+        if (++values === MAX_VALUES) throw badBody(`has more than ${MAX_VALUES} values`);
         if (commas[depth]! >= 0 && ++commas[depth]! === MAX_MEMBERS) {
-          throw unbounded(`has an object of more than ${MAX_MEMBERS} members`);
+          throw badBody(`has an object of more than ${MAX_MEMBERS} members`);
         }
     }
   }
 }
 
-function unbounded(message: string): Problem {
+/** Returns the refusal of a body as a whole. */
+export function badBody(message: string): Problem {
   return new Problem("validation_failed", `The body ${message}.`, { errors: [{ path: "body", message }] });
 }
 

@@ -3,14 +3,14 @@
  * What a part codes, in its names or as a whole, is decoded; what cannot be is refused, so that nobody receives codes.
  */
 import { Buffer } from "node:buffer";
-import { invalid, Problem } from "../../errors.ts";
+import { invalid, type Problem } from "../../errors.ts";
 import { percentDecoded } from "../../base/addresses.ts";
 import { essence, UNKNOWN_TYPE } from "../../base/file_types.ts";
 import { GatheredBytes } from "../../base/gathered_bytes.ts";
 import { decodedParameter, inCharset, parametersOf, Undecodable } from "../../base/header_parameters.ts";
 import type { StoredFile } from "../../media/store.ts";
 import { Base64Decoder } from "./base64.ts";
-import { chunksOf } from "./body.ts";
+import { badBody, chunksOf } from "./body.ts";
 import type { Upload, UploadOptions } from "./json_upload.ts";
 import { QuotedPrintableDecoder } from "./quoted_printable.ts";
 import { isKeyOf } from "../../base/typed_keys.ts";
@@ -250,6 +250,5 @@ function textOf(bytes: Uint8Array, { name, type }: { name: string; type: string 
 }
 
 function notForm(): Problem {
-  const message = "is not complete multipart/form-data";
-  return new Problem("validation_failed", `The body ${message}.`, { errors: [{ path: "body", message }] });
+  return badBody("is not complete multipart/form-data");
 }

@@ -69,7 +69,7 @@ const routes = routesOf("Messages", {
 
 export const bulk = { routes: Object.values(routes), add: addBulk };
 
-function addBulk(api: Api, sender: Sender, { templates, runtime }: Pick<Services, "templates" | "runtime">): void {
+function addBulk(api: Api, sender: Sender, { templates, runtime }: Services): void {
   api.on(routes.sendBulk, async ({ caller, body, repeat }) => {
     const accepted = await sender.once(repeat, async () => {
       const fromTemplate = makeContentOf(templates, caller.account.id);

@@ -38,10 +38,7 @@ type SendUpload = Upload<SendOptions & MannerFields> & { filename?: string };
 export type Sender = ReturnType<typeof makeSender>;
 
 export function makeSender(
-  { lines, accept, replay, media, diskShares, metrics, references, runtime }: Pick<
-    Services,
-    "lines" | "accept" | "replay" | "media" | "diskShares" | "metrics" | "references" | "runtime"
-  >,
+  { lines, accept, replay, media, diskShares, metrics, references, runtime }: Services,
 ) {
   /**
    * Resolves to the first result if the request is a repeated one, otherwise accepts it. `acceptNew` includes every check

@@ -125,7 +125,7 @@ function kindRequest<Fields extends z.ZodRawShape>(
 interface JsonSend {
   route: Route<undefined, undefined, Body>;
   /** Returns the message, and the session that sends it if that is not the body's. Throws Problem. */
-  messageOf(body: Body, asked: { caller: Caller; services: SendServices }): Message | Promise<Message>;
+  messageOf(body: Body, asked: { caller: Caller; services: Services }): Message | Promise<Message>;
 }
 
 type Body = SendOptions & MannerFields;
@@ -134,7 +134,7 @@ type Message = Pick<Item, "to" | "content"> & { sessionId?: string | null };
 /** Returns the send, with the parameter type of `messageOf` inferred from the route. */
 function jsonSend<B extends Body>(
   route: Route<undefined, undefined, B>,
-  messageOf: (body: B, asked: { caller: Caller; services: SendServices }) => Message | Promise<Message>,
+  messageOf: (body: B, asked: { caller: Caller; services: Services }) => Message | Promise<Message>,
 ): JsonSend {
   return { route, messageOf } as unknown as JsonSend;
 }
@@ -215,12 +215,9 @@ const REFERRING = {
 
 const JSON_SENDS: Readonly<Record<string, JsonSend>> = { ...KIND_SENDS, ...REFERRING };
 
-/** What sending takes. */
-export type SendServices = Parameters<typeof makeSender>[0] & Pick<Services, "templates">;
-
 interface Sends {
   routes: readonly Route[];
-  add(api: Api, sender: Sender, services: SendServices): void;
+  add(api: Api, sender: Sender, services: Services): void;
 }
 
 /** Sends that do not fit the table. */
@@ -231,7 +228,7 @@ export const sendResource = {
   add: addSends,
 };
 
-function addSends(api: Api, services: SendServices): void {
+function addSends(api: Api, services: Services): void {
   const sender = makeSender(services);
   const accept = makeAcceptJson(sender, services);
   for (const send of Object.values(JSON_SENDS)) {
@@ -248,7 +245,7 @@ interface Request<Given> {
   checkLine?: Outgoing["checkLine"];
 }
 
-function makeAcceptJson(sender: Sender, services: SendServices) {
+function makeAcceptJson(sender: Sender, services: Services) {
   return ({ messageOf }: JsonSend, { caller, body, cloud, ...outgoing }: Request<Body>): Promise<Accepted> =>
     sender.once(outgoing.repeat, async () => {
       const { sessionId, ...message } = await messageOf(body, { caller, services });
@@ -264,7 +261,7 @@ const Addressed = z.strictObject({ sessionId, to: Addressee, ...manner, ...optio
  * Makes what sends for another interface than `/v1`: a kind with the fields of its route's body, or a content that is
  * made already with those that all bodies have. Both resolve once the message is on disk, and throw Problem, StoreError.
  */
-export function makeSends(services: SendServices) {
+export function makeSends(services: Services) {
   const sender = makeSender(services);
   const accept = makeAcceptJson(sender, services);
   return {

@@ -50,7 +50,7 @@ const routes = routesOf("Messages", {
 
 export const statusPosts = { routes: Object.values(routes), add: addStatusPosts };
 
-function addStatusPosts(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
+function addStatusPosts(api: Api, sender: Sender, { media }: Services): void {
   api.on(routes.sendStatus, async ({ c, caller }) => {
     const upload = await readJsonUpload(c.req.raw, {
       part: "file",

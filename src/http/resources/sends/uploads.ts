@@ -156,7 +156,7 @@ const FILES_OF_KIND = [
 
 export const uploads = { routes: Object.values(routes), add: addUploads };
 
-function addUploads(api: Api, sender: Sender, { media }: Pick<Services, "media">): void {
+function addUploads(api: Api, sender: Sender, { media }: Services): void {
   const form = ({ account }: Caller) => ({ part: "file", media, accountId: account.id, maxBytes: MAX_FORM_FILE_BYTES });
   const document = (caller: Caller) => ({ ...form(caller), maxBytes: MAX_DOCUMENT_BYTES });
 
