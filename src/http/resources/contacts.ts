@@ -5,7 +5,7 @@ import { type Api, routesOf } from "../api/route.ts";
 import { data, PhoneNumber, Username } from "../api/schemas.ts";
 import type { LiveConnection } from "../../line/live.ts";
 import type { Services } from "../api/services.ts";
-import { changes, Jpeg, jpegOf, kept, keptAnswer, ofSession } from "./network_queries.ts";
+import { changes, Jpeg, jpegOf, kept, makeKept, ofSession } from "./network_queries.ts";
 
 /** How long answers of the network are cached. */
 const CARD_MAX_AGE_MS = 10 * 60_000;
@@ -149,7 +149,18 @@ const routes = routesOf("Contacts", {
 
 export const contactResource = { routes: Object.values(routes), add: addContacts };
 
-function addContacts(api: Api, { lines, lookups }: Services): void {
+function addContacts(api: Api, services: Services): void {
+  const { lines, lookups } = services;
+  const keepsCard = makeKept(api, services, CARD_MAX_AGE_MS);
+  keepsCard(
+    routes.getContact,
+    ({ number }) => `contact ${number}`,
+    ({ contacts }, { number }) => contacts.card(number),
+  );
+  const keepsOwn = makeKept(api, services, OWN_MAX_AGE_MS);
+  keepsOwn(routes.getBlocklist, () => "blocklist", ({ contacts }) => contacts.blocklist());
+  keepsOwn(routes.getProfile, () => "profile", async ({ contacts }) => bothNames(await contacts.profile()));
+
   api.answer(routes.checkNumber, async ({ accountId, params, body }) => {
     const connection = await lines.connection(accountId, params.id);
     const { number, username, pin } = body;
@@ -158,12 +169,6 @@ function addContacts(api: Api, { lines, lookups }: Services): void {
       return { exists, jid };
     }
     return await findUsername(connection, { username: username!, pin, path: "username" });
-  });
-
-  api.on(routes.getContact, async ({ accountId, params: { id, number } }) => {
-    const { contacts } = await lines.connection(accountId, id);
-    const ask = () => contacts.card(number);
-    return await keptAnswer(lookups, { lineId: id, about: `contact ${number}`, maxAgeMs: CARD_MAX_AGE_MS, ask });
   });
 
   for (const [declared, blocked] of [[routes.blockContact, true], [routes.unblockContact, false]] as const) {
@@ -176,18 +181,6 @@ function addContacts(api: Api, { lines, lookups }: Services): void {
       return { number, blocked };
     });
   }
-
-  api.on(routes.getBlocklist, async ({ accountId, params: { id } }) => {
-    const { contacts } = await lines.connection(accountId, id);
-    const ask = () => contacts.blocklist();
-    return await keptAnswer(lookups, { lineId: id, about: "blocklist", maxAgeMs: OWN_MAX_AGE_MS, ask });
-  });
-
-  api.on(routes.getProfile, async ({ accountId, params: { id } }) => {
-    const { contacts } = await lines.connection(accountId, id);
-    const ask = async () => bothNames(await contacts.profile());
-    return await keptAnswer(lookups, { lineId: id, about: "profile", maxAgeMs: OWN_MAX_AGE_MS, ask });
-  });
 
   api.answer(routes.changeProfile, async ({ accountId, params: { id }, body: { picture, ...fields } }) => {
     const jpeg = jpegOf(picture);

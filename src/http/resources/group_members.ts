@@ -4,9 +4,10 @@ import { type Api, routesOf } from "../api/route.ts";
 import { data, GroupJid } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { forgetGroup, MemberResult, memberResultOf, people } from "./groups.ts";
-import { kept, keptAnswer, ofGroup, ofSession } from "./network_queries.ts";
+import { kept, makeKept, ofGroup, ofSession } from "./network_queries.ts";
 
 const MAX_AGE_MS = 15_000;
+const aboutInvite = ({ gid }: { gid: string }) => `group ${gid} invite`;
 /** Most participants in one request to the network. */
 const AT_ONCE = 1_023;
 
@@ -79,7 +80,12 @@ const routes = routesOf("Groups", {
 
 export const groupMemberResource = { routes: Object.values(routes), add: addGroupMembers };
 
-function addGroupMembers(api: Api, { lines, lookups }: Services): void {
+function addGroupMembers(api: Api, services: Services): void {
+  const { lines, lookups } = services;
+  const keeps = makeKept(api, services, MAX_AGE_MS);
+  keeps(routes.getInvite, aboutInvite, async ({ groups }, { gid }) => ({ invite: await groups.invite(gid) }));
+  keeps(routes.listRequests, ({ gid }) => `group ${gid} requests`, ({ groups }, { gid }) => groups.requests(gid));
+
   api.answer(routes.changeParticipants, async ({ accountId, params: { id, gid }, body: { action, participants } }) => {
     const { groups } = await lines.connection(accountId, id);
     const results = await groups.changeMembers(gid, action, participants);
@@ -87,16 +93,10 @@ function addGroupMembers(api: Api, { lines, lookups }: Services): void {
     return results.map(memberResultOf);
   });
 
-  api.on(routes.getInvite, async ({ accountId, params: { id, gid } }) => {
-    const { groups } = await lines.connection(accountId, id);
-    const ask = async () => ({ invite: await groups.invite(gid) });
-    return await keptAnswer(lookups, { lineId: id, about: `group ${gid} invite`, maxAgeMs: MAX_AGE_MS, ask });
-  });
-
   api.answer(routes.revokeInvite, async ({ accountId, params: { id, gid } }) => {
     const { groups } = await lines.connection(accountId, id);
     const invite = await groups.renewInvite(gid);
-    lookups.forget(id, `group ${gid} invite`);
+    lookups.forget(id, aboutInvite({ gid }));
     return { invite };
   });
 
@@ -105,12 +105,6 @@ function addGroupMembers(api: Api, { lines, lookups }: Services): void {
     const joined = await groups.join(invite);
     forgetGroup(lookups, id, joined.id);
     return joined;
-  });
-
-  api.on(routes.listRequests, async ({ accountId, params: { id, gid } }) => {
-    const { groups } = await lines.connection(accountId, id);
-    const ask = () => groups.requests(gid);
-    return await keptAnswer(lookups, { lineId: id, about: `group ${gid} requests`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
   api.answer(routes.answerRequests, async ({ accountId, params: { id, gid }, body: { action, participants } }) => {

@@ -9,7 +9,7 @@ import type {
 import { type Api, created, routesOf } from "../api/route.ts";
 import { data, GroupJid, isoTime, Person, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
-import { changes, Jpeg, jpegOf, kept, keptAnswer, ofGroup, ofSession } from "./network_queries.ts";
+import { changes, Jpeg, jpegOf, kept, makeKept, ofGroup, ofSession } from "./network_queries.ts";
 import { MessageReference } from "./sends/fields.ts";
 
 /** How long answers of the network are cached. Changes of groups invalidate them. */
@@ -145,24 +145,21 @@ const routes = routesOf("Groups", {
 
 export const groupResource = { routes: Object.values(routes), add: addGroups };
 
-function addGroups(api: Api, { lines, lookups, amendments, references }: Services): void {
-  api.on(routes.listGroups, async ({ accountId, params: { id } }) => {
-    const { groups } = await lines.connection(accountId, id);
-    const ask = async () => (await groups.list()).map(groupOf);
-    return await keptAnswer(lookups, { lineId: id, about: "groups", maxAgeMs: MAX_AGE_MS, ask });
-  });
+function addGroups(api: Api, services: Services): void {
+  const { lines, lookups, amendments, references } = services;
+  const keeps = makeKept(api, services, MAX_AGE_MS);
+  keeps(routes.listGroups, () => "groups", async ({ groups }) => (await groups.list()).map(groupOf));
+  keeps(
+    routes.getGroup,
+    ({ gid }) => `group ${gid}`,
+    async ({ groups }, { gid }) => wholeGroupOf(await groups.get(gid)),
+  );
 
   api.on(routes.createGroup, async ({ accountId, params: { id }, body }) => {
     const { groups } = await lines.connection(accountId, id);
     const { group, results } = await groups.create(body.name, body.participants);
     lookups.forget(id, "groups");
     return created({ data: { ...wholeGroupOf(group), results: results.map(memberResultOf) } });
-  });
-
-  api.on(routes.getGroup, async ({ accountId, params: { id, gid } }) => {
-    const { groups } = await lines.connection(accountId, id);
-    const ask = async () => wholeGroupOf(await groups.get(gid));
-    return await keptAnswer(lookups, { lineId: id, about: `group ${gid}`, maxAgeMs: MAX_AGE_MS, ask });
   });
 
   api.answer(routes.changeGroup, async ({ accountId, params: { id, gid }, body: { picture, ...settings } }) => {

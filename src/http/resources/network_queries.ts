@@ -2,9 +2,10 @@
 import { Buffer } from "node:buffer";
 import { z } from "@hono/zod-openapi";
 import { invalid, type ProblemCode } from "../../errors.ts";
-import type { Lookups } from "../../line/lookups.ts";
-import { type Answer, ok } from "../api/route.ts";
+import type { LiveConnection } from "../../line/live.ts";
+import { type Api, ok, type Route } from "../api/route.ts";
 import { GroupJid, idParams } from "../api/schemas.ts";
+import type { Services } from "../api/services.ts";
 
 const MOST_PICTURE_BYTES = 1024 * 1024;
 
@@ -21,7 +22,7 @@ const problems: ProblemCode[] = [
 export const ofSession = { params: idParams("session", "ses"), problems };
 export const ofGroup = { ...ofSession, params: ofSession.params.extend({ gid: GroupJid }) };
 
-/** Returns the declarations of a route whose answer is cached (`keptAnswer`). */
+/** Returns the declarations of a route whose answer is cached (`makeKept`). */
 export function kept(description: string, data: z.ZodType) {
   const headers = { age: "Age of a cached answer, in seconds." };
   return {
@@ -30,13 +31,22 @@ export function kept(description: string, data: z.ZodType) {
   };
 }
 
-/** Answers from the cache, or with a new answer. Throws as `Lookups.answer` does. */
-export async function keptAnswer(
-  lookups: Pick<Lookups, "answer">,
-  question: Parameters<Lookups["answer"]>[0],
-): Promise<Answer> {
-  const { value, ageSeconds } = await lookups.answer(question);
-  return ok({ data: value }, { age: String(ageSeconds) });
+/**
+ * Returns what attaches the handler of such a route, which asks the line of the path: about what, and how. Answers are
+ * cached for `maxAgeMs`. Throws as `Lookups.answer` does.
+ */
+export function makeKept(api: Api, { lines, lookups }: Services, maxAgeMs: number) {
+  return <Params extends { id: string }>(
+    route: Route<Params, undefined, undefined>,
+    about: (params: Params) => string,
+    ask: (connection: LiveConnection, params: Params) => Promise<unknown>,
+  ): void =>
+    api.on(route, async ({ accountId, params }) => {
+      const connection = await lines.connection(accountId, params.id);
+      const question = { lineId: params.id, about: about(params), maxAgeMs, ask: () => ask(connection, params) };
+      const { value, ageSeconds } = await lookups.answer(question);
+      return ok({ data: value }, { age: String(ageSeconds) });
+    });
 }
 
 /** Returns the schema of a body of changes. Each may be omitted or null, but not all. */
