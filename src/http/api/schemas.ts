@@ -148,6 +148,23 @@ export function isoTimeOrNull(at: number | null): string | null {
   return at === null ? null : isoTime(at);
 }
 
+type IsoTimes<Times> = { [Name in keyof Times]: Times[Name] extends number ? string : string | null };
+
+/** Returns the times, Unix ms, as ISO 8601 UTC. */
+export function isoTimes<Times extends Record<string, number | null>>(times: Times): IsoTimes<Times> {
+  return Object.fromEntries(Object.entries(times).map(([name, at]) => [name, isoTimeOrNull(at)])) as IsoTimes<Times>;
+}
+
+/** Returns the record in the form of the schema: the fields of `own`, and the record's for all others. */
+export function shownAs<Schema extends z.ZodObject, Own extends Partial<z.infer<Schema>>>(
+  { shape }: Schema,
+  record: Omit<z.infer<Schema>, keyof Own>,
+  own: Own,
+): z.infer<Schema> {
+  const all: Record<string, unknown> = { ...record, ...own };
+  return Object.fromEntries(Object.keys(shape).map((name) => [name, all[name]])) as z.infer<Schema>;
+}
+
 /** What a message, or a whole queue, waits for besides its turn. */
 export const WaitsFor = z.object({
   kind: z.enum(HOLDS).describe(

@@ -5,7 +5,7 @@ import { WEEKDAYS } from "../../account/hours.ts";
 import { isCountry } from "../../base/phone_number.ts";
 import type { QuotaView } from "../../message/history/counts.ts";
 import { type Api, routesOf } from "../api/route.ts";
-import { data, idOf, isoTime, isoTimeOrNull, Timestamp } from "../api/schemas.ts";
+import { data, idOf, isoTimes, shownAs, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const limit = (what: string) => z.int().nullable().describe(`${what}. Null for no limit.`);
@@ -107,18 +107,6 @@ function recordOf(
   { account, plan }: Caller,
   { used, remaining }: Awaited<ReturnType<QuotaView>>,
 ): z.infer<typeof AccountRecord> {
-  const { id, name, allowedIps, allowedDomains, optOutWords, country, expiresAt, createdAt } = account;
-  return {
-    id,
-    name,
-    plan,
-    used,
-    remaining,
-    allowedIps,
-    allowedDomains,
-    expiresAt: isoTimeOrNull(expiresAt),
-    createdAt: isoTime(createdAt),
-    optOutWords,
-    country,
-  };
+  const { expiresAt, createdAt } = account;
+  return shownAs(AccountRecord, account, { plan, used, remaining, ...isoTimes({ expiresAt, createdAt }) });
 }

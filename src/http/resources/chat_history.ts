@@ -8,7 +8,17 @@ import { attachmentOf, detailsOf, type OutgoingContent, previewOf, typeOf } from
 import type { Message } from "../../message/message.ts";
 import { isGroup } from "../../whatsapp/chats.ts";
 import { type Api, ok, routesOf } from "../api/route.ts";
-import { data, idParams, isoTime, isoTimeOrNull, orNull, queryInt, Recipient, Timestamp } from "../api/schemas.ts";
+import {
+  data,
+  idParams,
+  isoTime,
+  isoTimeOrNull,
+  isoTimes,
+  orNull,
+  queryInt,
+  Recipient,
+  Timestamp,
+} from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { MessageError } from "./messages.ts";
 
@@ -245,9 +255,7 @@ function shownSaid(said: Said, now: number): Shown {
     quoted: quoted ?? null,
     status: null,
     error: null,
-    timestamp: isoTime(timestamp * 1000),
-    editedAt: isoTimeOrNull(editedAt),
-    deletedAt: isoTimeOrNull(deletedAt),
+    ...isoTimes({ timestamp: timestamp * 1000, editedAt, deletedAt }),
   };
 }
 

@@ -2,17 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import type { ErasureRecord } from "../../erasure/rows.ts";
 import { type Api, ok, routesOf } from "../api/route.ts";
-import {
-  data,
-  idOf,
-  idParams,
-  isoTime,
-  isoTimeOrNull,
-  NumberOrLid,
-  pageOf,
-  pageQuery,
-  Timestamp,
-} from "../api/schemas.ts";
+import { data, idOf, idParams, isoTimes, NumberOrLid, pageOf, pageQuery, shownAs, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const Erasure = z.object({
@@ -75,7 +65,7 @@ function addData(api: Api, { erasures, budgets }: Services): void {
   api.answer(routes.getErasure, ({ accountId, params: { id } }) => erasures.get(accountId, id), shown);
 }
 
-function shown({ id, messages, events, files, keyId, askedAt, doneAt }: ErasureRecord): z.infer<typeof Erasure> {
-  const status = doneAt === null ? "running" : "done";
-  return { id, status, messages, events, files, keyId, askedAt: isoTime(askedAt), doneAt: isoTimeOrNull(doneAt) };
+function shown(erasure: ErasureRecord): z.infer<typeof Erasure> {
+  const { askedAt, doneAt } = erasure;
+  return shownAs(Erasure, erasure, { status: doneAt === null ? "running" : "done", ...isoTimes({ askedAt, doneAt }) });
 }

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { EVENT_NAMES } from "../../event/event.ts";
 import { type Delivery, DELIVERY_STATUSES } from "../../webhook/webhook.ts";
 import { type Api, ok, routesOf } from "../api/route.ts";
-import { data, idParams, isoTime, isoTimeOrNull, queryInt, Timestamp } from "../api/schemas.ts";
+import { data, idParams, isoTime, isoTimes, queryInt, shownAs, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const deliveryId = z.string().regex(/^dlv_[0-9a-z]{11,80}$/, "is not the id of a delivery").openapi({
@@ -92,14 +92,7 @@ function addDeliveries(api: Api, { deliveries, budgets }: Services): void {
 }
 
 function deliveryOf(delivery: Delivery): z.infer<typeof DeliveryRecord> {
-  const { id, eventId, event, status, attempts, createdAt, nextAttemptAt } = delivery;
-  return {
-    id,
-    eventId,
-    event,
-    status,
-    attempts: attempts.map((attempt) => ({ ...attempt, at: isoTime(attempt.at) })),
-    createdAt: isoTime(createdAt),
-    nextAttemptAt: isoTimeOrNull(nextAttemptAt),
-  };
+  const { createdAt, nextAttemptAt } = delivery;
+  const attempts = delivery.attempts.map((attempt) => ({ ...attempt, at: isoTime(attempt.at) }));
+  return shownAs(DeliveryRecord, delivery, { attempts, ...isoTimes({ createdAt, nextAttemptAt }) });
 }

@@ -7,7 +7,7 @@ import type {
   WholeGroup as PortWholeGroup,
 } from "../../whatsapp/chats.ts";
 import { type Api, created, routesOf } from "../api/route.ts";
-import { data, GroupJid, isoTime, Person, Timestamp } from "../api/schemas.ts";
+import { data, GroupJid, isoTime, Person, shownAs, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { changes, Jpeg, jpegOf, kept, makeKept, ofGroup, ofSession } from "./network_queries.ts";
 import { MessageReference } from "./sends/fields.ts";
@@ -195,13 +195,12 @@ export function forgetGroup(lookups: Lookups, lineId: string, gid: string): void
   lookups.forget(lineId, `group ${gid}`);
 }
 
-function groupOf({ id, name, description, size, isAdmin, createdAt, community }: PortGroup) {
-  return { id, name, description, size, isAdmin, createdAt: isoTime(createdAt), ...(community && { community }) };
+function groupOf(group: PortGroup): z.infer<typeof Group> {
+  return shownAs(Group, group, { createdAt: isoTime(group.createdAt) });
 }
 
-function wholeGroupOf(group: PortWholeGroup) {
-  const { announce, locked, ephemeral, participants } = group;
-  return { ...groupOf(group), announce, locked, ephemeral, participants };
+function wholeGroupOf(group: PortWholeGroup): z.infer<typeof WholeGroup> {
+  return shownAs(WholeGroup, group, { createdAt: isoTime(group.createdAt) });
 }
 
 export function memberResultOf({ number, error }: PortMemberResult): z.infer<typeof MemberResult> {

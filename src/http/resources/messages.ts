@@ -13,12 +13,14 @@ import {
   idParams,
   isoTime,
   isoTimeOrNull,
+  isoTimes,
   orNull,
   pageOf,
   pageQuery,
   Pagination,
   rare,
   Recipient,
+  shownAs,
   Timestamp,
   WaitsFor,
   waitsForOf,
@@ -315,25 +317,15 @@ const NOTHING = { text: null, caption: null, filename: null, details: null };
 
 /** Returns a message in the form of the history. */
 function itemOf(message: Message, waitsFor?: Waits): z.infer<typeof HistoryItem> {
-  const { id, jobId, sessionId, to, content, status, error, erasedAt } = message;
-  return {
+  const { id, content, manner, proposal, sendAt, createdAt, sentAt, deliveredAt, readAt, erasedAt } = message;
+  return shownAs(HistoryItem, message, {
     messageId: id,
-    jobId,
-    sessionId,
-    to,
     type: typeOf(content),
     ...(erasedAt === undefined ? { ...previewOf(content), details: detailsOf(content) } : NOTHING),
-    status,
-    error,
-    priority: message.priority,
-    tags: [...message.manner?.tags ?? []],
-    sendAt: isoTimeOrNull(message.sendAt),
-    createdAt: isoTime(message.createdAt),
-    sentAt: isoTimeOrNull(message.sentAt),
-    deliveredAt: isoTimeOrNull(message.deliveredAt),
-    readAt: isoTimeOrNull(message.readAt),
-    ...(erasedAt === undefined ? {} : { erasedAt: isoTime(erasedAt) }),
-    ...(waitsFor ? { waitsFor: waitsForOf(waitsFor) } : {}),
-    ...(message.proposal ? { proposedBy: message.proposal.by } : {}),
-  };
+    tags: [...manner?.tags ?? []],
+    ...isoTimes({ sendAt, createdAt, sentAt, deliveredAt, readAt }),
+    erasedAt: erasedAt === undefined ? undefined : isoTime(erasedAt),
+    waitsFor: waitsFor && waitsForOf(waitsFor),
+    proposedBy: proposal?.by,
+  });
 }

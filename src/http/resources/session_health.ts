@@ -1,7 +1,17 @@
 /** The health of a line: its traffic with the network, its limits and its queue. */
 import { z } from "@hono/zod-openapi";
 import { type Api, routesOf } from "../api/route.ts";
-import { data, idParams, isoTime, isoTimeOrNull, orNull, Timestamp, WaitsFor, waitsForOf } from "../api/schemas.ts";
+import {
+  data,
+  idParams,
+  isoTime,
+  isoTimeOrNull,
+  isoTimes,
+  orNull,
+  Timestamp,
+  WaitsFor,
+  waitsForOf,
+} from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Restriction, restrictionOf } from "./sessions.ts";
 
@@ -64,12 +74,9 @@ function addSessionHealth(api: Api, { lines, forecast, budgets }: Services): voi
     const { connection, connectedSince, restriction } = await lines.health(accountId, params.id);
     const load = await budgets.read(accountId, () => forecast.load(accountId, params.id));
     const { newChats: ofPlan, waitsFor, ...queue } = load;
-    const { newChats } = connection ?? {};
+    const { newChats, lastFrameAt = null, lastReceivedAt = null, lastSentAt = null } = connection ?? {};
     return {
-      connectedSince: isoTimeOrNull(connectedSince),
-      lastFrameAt: isoTimeOrNull(connection?.lastFrameAt ?? null),
-      lastReceivedAt: isoTimeOrNull(connection?.lastReceivedAt ?? null),
-      lastSentAt: isoTimeOrNull(connection?.lastSentAt ?? null),
+      ...isoTimes({ connectedSince, lastFrameAt, lastReceivedAt, lastSentAt }),
       pingMs: connection?.pingMs ?? null,
       restriction: restriction && restrictionOf(restriction),
       newChats: newChats ? { ...newChats, resetsAt: isoTimeOrNull(newChats.resetsAt) } : null,

@@ -10,10 +10,12 @@ import {
   idParams,
   isoTime,
   isoTimeOrNull,
+  isoTimes,
   oneLine,
   orNull,
   PhoneNumber,
   rare,
+  shownAs,
   Timestamp,
 } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
@@ -215,18 +217,12 @@ export function restrictionOf({ kind, until }: RestrictionOfLine): z.infer<typeo
 
 /** Returns a line in the form of the API. */
 export function sessionOf(line: Line): z.infer<typeof Session> {
-  const { id, name, status, phone, lastUsed, createdAt, passkey, restriction, proxy, reason } = line;
-  return {
+  const { id, lastUsed, createdAt, passkey, restriction, proxy } = line;
+  return shownAs(Session, line, {
     _id: id,
-    name,
-    status,
-    phone,
-    lastUsed: isoTime(lastUsed),
-    createdAt: isoTime(createdAt),
-    id,
+    ...isoTimes({ lastUsed, createdAt }),
     passkey: passkey && { stage: passkey.stage, expiresAt: isoTime(passkey.expiresAt) },
     restriction: restriction && restrictionOf(restriction),
     proxy: proxy?.shown ?? null,
-    reason,
-  };
+  });
 }

@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { choicesFault } from "../../message/kinds/choices.ts";
 import type { Template as Made } from "../../message/templates/template.ts";
 import { type Api, created, ok, routesOf } from "../api/route.ts";
-import { data, isoTime, pageOf, pageQuery, rare, Timestamp } from "../api/schemas.ts";
+import { data, isoTimes, pageOf, pageQuery, rare, shownAs, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { Footer, Options, optionsOf } from "./sends/choices.ts";
 import { label, Text } from "./sends/fields.ts";
@@ -137,9 +137,7 @@ export function bodyOf({ text, header, footer, options }: Texts) {
   return { text, header: header ?? null, footer: footer ?? null, options: optionsOf(options ?? []) };
 }
 
-function shown(
-  { name, language, text, header, footer, options, variables, createdAt, updatedAt }: Made,
-): z.infer<typeof Template> {
-  const times = { createdAt: isoTime(createdAt), updatedAt: isoTime(updatedAt) };
-  return { name, language, text, header, footer, options, variables, ...times };
+function shown(template: Made): z.infer<typeof Template> {
+  const { createdAt, updatedAt } = template;
+  return shownAs(Template, template, isoTimes({ createdAt, updatedAt }));
 }

@@ -4,7 +4,7 @@ import { Problem } from "../../errors.ts";
 import { qrDataUrl } from "../../line/line_row.ts";
 import { type Verification as Kept, VERIFICATION_STATUSES } from "../../verification/rows.ts";
 import { type Api, created, routesOf } from "../api/route.ts";
-import { data, idOf, idParams, isoTime, oneLine, PhoneNumber, rare, Timestamp } from "../api/schemas.ts";
+import { data, idOf, idParams, isoTimes, oneLine, PhoneNumber, rare, shownAs, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 
 const DEFAULT_TTL_SECONDS = 600;
@@ -89,21 +89,15 @@ function addVerifications(api: Api, { verifications, lines }: Services): void {
 }
 
 async function shown(kept: Kept): Promise<z.infer<typeof Verification>> {
-  const { id, sessionId, status, code, purpose, phone, asked, from, reason, createdAt, expiresAt } = kept;
+  const { code, purpose, phone, asked, from, createdAt, expiresAt } = kept;
   const text = purpose === null ? code : `${purpose}: ${code}`;
   const link = `https://wa.me/${phone}?text=${encodeURIComponent(text)}`;
-  return {
-    id,
-    sessionId,
-    status,
-    code,
+  return shownAs(Verification, kept, {
     text,
     link,
     qr: await qrDataUrl(link),
     number: from ? from.number : asked,
     chat: from?.chat ?? null,
-    reason,
-    createdAt: isoTime(createdAt),
-    expiresAt: isoTime(expiresAt),
-  };
+    ...isoTimes({ createdAt, expiresAt }),
+  });
 }

@@ -6,7 +6,7 @@ import { CHATS, type ShownWebhook } from "../../webhook/webhook.ts";
 import type { MadeWebhook } from "../../webhook/webhooks.ts";
 import { madeOnce } from "../api/idempotency.ts";
 import { type Api, created, ok, routesOf } from "../api/route.ts";
-import { data, idOf, idParams, isoTime, isoTimeOrNull, rare, Timestamp } from "../api/schemas.ts";
+import { data, idOf, idParams, isoTimes, rare, shownAs, Timestamp } from "../api/schemas.ts";
 import type { Services } from "../api/services.ts";
 import { given } from "./network_queries.ts";
 
@@ -219,22 +219,16 @@ function addWebhooks(api: Api, { webhooks, idempotency }: Services): void {
 }
 
 function recordOf(webhook: ShownWebhook): z.infer<typeof WebhookRecord> {
-  const { id, url, events, sessionId, active, switchedOff, createdAt, updatedAt } = webhook;
-  return {
-    id,
-    url,
-    format: webhook.format ?? "paloma",
+  const { format = "paloma", events, chats = "all", headerNames = [] } = webhook;
+  const { failingSince, previousSecretUntil, createdAt, updatedAt } = webhook;
+  const times = isoTimes({ failingSince, previousSecretUntil, createdAt, updatedAt });
+  return shownAs(WebhookRecord, webhook, {
+    format,
     events: [...events],
-    sessionId,
-    chats: webhook.chats ?? "all",
-    headerNames: [...webhook.headerNames ?? []],
-    active,
-    switchedOff,
-    failingSince: isoTimeOrNull(webhook.failingSince),
-    previousSecretUntil: isoTimeOrNull(webhook.previousSecretUntil),
-    createdAt: isoTime(createdAt),
-    updatedAt: isoTime(updatedAt),
-  };
+    chats,
+    headerNames: [...headerNames],
+    ...times,
+  });
 }
 
 function unique(names: EventName[]): EventName[] {
