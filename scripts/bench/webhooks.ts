@@ -20,7 +20,7 @@ import { urlTarget } from "../../src/webhook/url_target.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import { palomaFormat } from "../../src/webhook/format.ts";
 import { makeSecret } from "../../src/webhook/signature.ts";
-import { Webhooks } from "../../src/webhook/webhooks.ts";
+import { makeWebhooks } from "../../src/webhook/webhooks.ts";
 import { type Child, startChild, wallClock } from "./child.ts";
 import { type Bench, type BenchOptions, median, percentile, type Result } from "./measure.ts";
 import type { Arrivals, ArrivalsWanted, ReceiverReady } from "./receiver.ts";
@@ -163,7 +163,7 @@ async function openDurable(stage: Stage) {
     holder: soleHolder(kv, WEBHOOK),
   });
   const sessions = { list: () => Promise.resolve([SESSION]) };
-  const hooks = new Webhooks({ kv, events, target, seal, runtime, owner: dispatcher, claims: null, sessions });
+  const hooks = makeWebhooks({ kv, events, target, seal, runtime, owner: dispatcher, claims: null, sessions });
   const { url } = stage.receiver.ready;
   const { webhook } = await hooks.create(ACCOUNT, { url, events: ["message.received"], sessionId: null });
   return {

@@ -21,19 +21,14 @@ interface UploadsDeps {
   runtime: Pick<Runtime, "clock">;
 }
 
-export class Uploads {
-  readonly #deps: UploadsDeps;
+export type Uploads = ReturnType<typeof makeUploads>;
 
-  constructor(deps: UploadsDeps) {
-    this.#deps = deps;
-  }
-
+export function makeUploads({ kv, runtime: { clock } }: UploadsDeps) {
   /** Keeps a stored file for 30 days. */
-  async keep(
+  async function keep(
     { fileId: id, size, sha256 }: StoredFile,
     { lineId, ...of }: Pick<FileRecord, "accountId" | "mimetype" | "filename"> & { lineId: string },
   ): Promise<void> {
-    const { kv, runtime: { clock } } = this.#deps;
     const usableUntil = clock.now() + KEPT_MS;
     const expiresAt = usableUntil + NEEDED_MS;
     const change = new Change();
@@ -43,31 +38,31 @@ export class Uploads {
   }
 
   /** Returns the account's file. Throws Problem not_found for an upload or a received file that is gone. */
-  async find(accountId: string, fileId: string): Promise<FileRecord> {
-    return (await this.#row(accountId, fileId)).value;
+  async function find(accountId: string, fileId: string): Promise<FileRecord> {
+    return (await rowOf(accountId, fileId)).value;
   }
 
   /** Deletes the file. Throws Problem not_found. */
-  async remove(accountId: string, fileId: string): Promise<void> {
-    const { kv, runtime: { clock } } = this.#deps;
+  async function remove(accountId: string, fileId: string): Promise<void> {
     await retryOnConflict(kv, async () => {
       const change = new Change();
-      retire(change, await this.#row(accountId, fileId), clock.now());
+      retire(change, await rowOf(accountId, fileId), clock.now());
       return { change, result: null };
     });
   }
 
-  async #row(accountId: string, fileId: string): Promise<Row<FileRecord>> {
-    const { kv, runtime: { clock } } = this.#deps;
+  async function rowOf(accountId: string, fileId: string): Promise<Row<FileRecord>> {
     const slot = await kv.get(mediaKeys.file(fileId));
     // A message's own file has no expiry: it is found by nobody else.
     const usableUntil = slot.value?.upload?.usableUntil ?? slot.value?.expiresAt ?? 0;
     if (!isRow(slot) || slot.value.accountId !== accountId || clock.now() >= usableUntil) throw notFound("media");
     return slot;
   }
+
+  return { keep, find, remove };
 }
 
-/** Deletes the files that were uploaded for the line, as `Uploads.remove` does. */
+/** Deletes the files that were uploaded for the line, as `remove` of `Uploads` does. */
 export async function removeUploads(kv: Kv, lineId: string, now: number): Promise<void> {
   for await (const { key } of kv.list({ prefix: mediaKeys.uploads(lineId) })) {
     await retryOnConflict(kv, async () => {

@@ -37,19 +37,14 @@ interface OptOutDeps {
   bell: Pick<Bell, "ring">;
 }
 
-export class OptOuts {
-  readonly #deps: OptOutDeps;
+export type OptOuts = ReturnType<typeof makeOptOuts>;
 
-  constructor(deps: OptOutDeps) {
-    this.#deps = deps;
-  }
-
+export function makeOptOuts({ kv, clock, events, recorder, linesOf, chats, wordsOf, bell }: OptOutDeps) {
   /** Returns a page of the list, in the order of numbers. */
-  async page(
+  async function page(
     accountId: string,
     { page, limit }: { page: number; limit: number },
   ): Promise<{ optOuts: OptOut[]; total: number }> {
-    const { kv } = this.#deps;
     const total = (await kv.get(messageKeys.ledger(accountId))).value?.optOuts ?? 0;
     const rows = kv.list({ prefix: messageKeys.optOuts(accountId) }, { limit: page * limit });
     const optOuts: OptOut[] = [];
@@ -59,8 +54,8 @@ export class OptOuts {
   }
 
   /** Finds an entry by number or `@lid`. Throws Problem not_found if the person is not on the list. */
-  async get(accountId: string, number: string): Promise<OptOut> {
-    const { value } = await this.#slotOf(accountId, number);
+  async function get(accountId: string, number: string): Promise<OptOut> {
+    const { value } = await slotOf(accountId, number);
     if (value === null) throw notFound("opt-out");
     return value;
   }
@@ -69,17 +64,16 @@ export class OptOuts {
    * Adds a number or `@lid` to the list, together with the other one if a line of the account knows it, and fails the
    * messages that wait for that person. An existing entry stays, and gets the other name if it is new.
    */
-  async add(accountId: string, number: string): Promise<OptOut> {
-    return await this.#add(accountId, { number, word: null, chats: await this.#chatsOf(accountId, number) });
+  async function add(accountId: string, number: string): Promise<OptOut> {
+    return await enter(accountId, { number, word: null, chats: await chatsOf(accountId, number) });
   }
 
   /** Removes an entry, by number or `@lid`, and resolves to it. Throws Problem not_found. */
-  remove(accountId: string, number: string): Promise<OptOut> {
-    const { kv } = this.#deps;
+  function remove(accountId: string, number: string): Promise<OptOut> {
     return retryOnConflict(kv, async () => {
       const [ledger, slot] = await Promise.all([
         kv.get(messageKeys.ledger(accountId)),
-        this.#slotOf(accountId, number),
+        slotOf(accountId, number),
       ]);
       if (slot.value === null || ledger.value === null) throw notFound("opt-out");
       const change = new Change().check(ledger).check(slot).delete(slot.key);
@@ -90,45 +84,43 @@ export class OptOuts {
   }
 
   /** Adds the sender of an incoming message that is one of the account's words, with the event. Ignores groups. */
-  async heard(
+  async function heard(
     { text, chat: jid, number: digits, participant, fromMe }: Pick<
       Incoming,
       "text" | "chat" | "number" | "participant" | "fromMe"
     >,
     to: Pick<NewEvent, "accountId" | "sessionId" | "sessionName">,
   ): Promise<void> {
-    const { wordsOf, events } = this.#deps;
     if (fromMe || participant !== null || text === null || text.length > LONGEST_WORD) return;
     const said = wordOf(text);
     const word = (await wordsOf(to.accountId)).find((word) => wordOf(word) === said);
     if (word === undefined) return;
     const number = digits ?? chatOf(jid);
-    const chats = [...new Set([...await this.#chatsOf(to.accountId, number), chatOf(jid)])];
-    await this.#add(to.accountId, { number, word, chats }, (change) => {
+    const chats = [...new Set([...await chatsOf(to.accountId, number), chatOf(jid)])];
+    await enter(to.accountId, { number, word, chats }, (change) => {
       events.append(change, { ...to, event: "recipient.opted_out", data: { number, word } });
     });
   }
 
   /** Extends the entry of one of these addresses to all of them: they are one person's. */
-  async known(accountId: string, chats: readonly string[]): Promise<void> {
-    const listed = await this.#deps.kv.getMany(chats.map((chat) => messageKeys.optedOutChat(accountId, chat)));
+  async function known(accountId: string, chats: readonly string[]): Promise<void> {
+    const listed = await kv.getMany(chats.map((chat) => messageKeys.optedOutChat(accountId, chat)));
     const number = listed.find(({ value }) => value !== null)?.value;
-    if (number) await this.#add(accountId, { number, word: null, chats });
+    if (number) await enter(accountId, { number, word: null, chats });
   }
 
   /**
    * Adds an entry, or adds new `chats` of the person to the existing one, and fails the messages that wait for them.
    */
-  async #add(
+  async function enter(
     accountId: string,
     wanted: Pick<OptOut, "number" | "word" | "chats">,
     alongside: (change: Change) => void = () => {},
   ): Promise<OptOut> {
-    const { kv, clock, events } = this.#deps;
     const { optOut, isNew } = await retryOnConflict(kv, async () => {
       const [ledger, slot, listed] = await Promise.all([
         kv.get(messageKeys.ledger(accountId)),
-        this.#slotOf(accountId, wanted.number),
+        slotOf(accountId, wanted.number),
         kv.getMany(wanted.chats.map((chat) => messageKeys.optedOutChat(accountId, chat))),
       ]);
       const before = slot.value;
@@ -149,13 +141,12 @@ export class OptOuts {
       return { change, result: { optOut, isNew: !before } };
     });
     if (isNew) events.committed(accountId);
-    await this.#endWaiting(accountId, new Set(optOut.chats));
+    await endWaiting(accountId, new Set(optOut.chats));
     return optOut;
   }
 
   /** Fails waiting messages to these chats. Should a crash interrupt this, the runner drops the rest at their turn. */
-  async #endWaiting(accountId: string, chats: ReadonlySet<string>): Promise<void> {
-    const { linesOf, kv, recorder, bell } = this.#deps;
+  async function endWaiting(accountId: string, chats: ReadonlySet<string>): Promise<void> {
     for (const lineId of await linesOf(accountId)) {
       const ids = await new LineQueue(kv, lineId).idsFor(chats);
       for (const id of ids) await recorder.drop(id, OPTED_OUT);
@@ -164,19 +155,19 @@ export class OptOuts {
   }
 
   /** Reads the entry that covers the number or `@lid`; an empty slot for a new entry if there is none. */
-  async #slotOf(accountId: string, number: string): Promise<Slot<OptOut>> {
-    const { kv } = this.#deps;
+  async function slotOf(accountId: string, number: string): Promise<Slot<OptOut>> {
     const { value } = await kv.get(messageKeys.optedOutChat(accountId, number));
     return await kv.get(messageKeys.optOut(accountId, value ?? number));
   }
 
   /** Returns the names, number and `@lid`s old and new, under which the account's lines may write to the person. */
-  async #chatsOf(accountId: string, number: string): Promise<string[]> {
-    const { linesOf, chats } = this.#deps;
+  async function chatsOf(accountId: string, number: string): Promise<string[]> {
     const lines = await linesOf(accountId);
     const known = await Promise.all(lines.map((lineId) => chats.addressesOf({ lineId, accountId }, number)));
     return [...new Set([number, ...known.flat()])];
   }
+
+  return { page, get, add, remove, heard, known };
 }
 
 /** Longer texts are not compared with the opt-out words. */

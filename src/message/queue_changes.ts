@@ -79,31 +79,28 @@ async function afterCancel(
   return cancelled;
 }
 
+export type Queued = ReturnType<typeof makeQueued>;
+
 /**
  * Cancels, reschedules and approves. Every method throws Problem not_found for an unknown id, also for another
  * account's, and scope_missing for a message that `may` excludes.
  */
-export class Queued {
-  readonly #deps: QueuedDeps;
-
-  constructor(deps: QueuedDeps) {
-    this.#deps = deps;
-  }
+export function makeQueued(deps: QueuedDeps) {
+  const { kv, recorder, bell, clock, laneOf } = deps;
 
   /** Cancels the message. Throws Problem not_cancellable if it may have left or has ended. */
-  async cancel(accountId: string, messageId: string, may = MAY_CHANGE_ALL): Promise<Message> {
-    assertMayChange(may, (await ownMessage(this.#deps.kv, accountId, messageId)).value);
-    const [cancelled] = await cancelQueued(this.#deps, accountId, [messageId], may);
+  async function cancel(accountId: string, messageId: string, may = MAY_CHANGE_ALL): Promise<Message> {
+    assertMayChange(may, (await ownMessage(kv, accountId, messageId)).value);
+    const [cancelled] = await cancelQueued(deps, accountId, [messageId], may);
     if (!cancelled) throw new Problem("not_cancellable", "It was already handed to the network, or has ended.");
     return cancelled;
   }
 
   /** Cancels the messages of the bulk that still wait, and resolves to them; there may be none. */
-  async cancelBulk(accountId: string, bulkId: string, may = MAY_CHANGE_ALL): Promise<Message[]> {
-    const { kv } = this.#deps;
+  async function cancelBulk(accountId: string, bulkId: string, may = MAY_CHANGE_ALL): Promise<Message[]> {
     const bulk = await ownBulk(kv, accountId, bulkId);
     // From the end, away from the messages that the line sends in the meantime.
-    const cancelled = await cancelQueued(this.#deps, accountId, (await messageIdsOf(kv, bulk)).reverse(), may);
+    const cancelled = await cancelQueued(deps, accountId, (await messageIdsOf(kv, bulk)).reverse(), may);
     return cancelled.reverse();
   }
 
@@ -111,22 +108,21 @@ export class Queued {
    * Cancels those of these messages of the account, oldest first, that still wait; resolves to their number. One on its
    * way is not counted: it is sent, or cancelled if it comes back.
    */
-  async cancelAll(accountId: string, messageIds: readonly string[], may = MAY_CHANGE_ALL): Promise<number> {
-    const withdrawn = await this.#deps.recorder.withdraw(messageIds.toReversed(), CANCELLED, may);
-    return (await afterCancel(this.#deps, accountId, withdrawn)).length;
+  async function cancelAll(accountId: string, messageIds: readonly string[], may = MAY_CHANGE_ALL): Promise<number> {
+    const withdrawn = await recorder.withdraw(messageIds.toReversed(), CANCELLED, may);
+    return (await afterCancel(deps, accountId, withdrawn)).length;
   }
 
   /**
    * Moves the message to a new time or priority, and resolves to it. Its time to live then counts from the new time.
    * Throws Problem not_editable if it may have left or has ended.
    */
-  async reschedule(
+  async function reschedule(
     accountId: string,
     messageId: string,
     place: NewPlace,
     may = MAY_CHANGE_ALL,
   ): Promise<Message> {
-    const { kv, bell, laneOf } = this.#deps;
     const moved = await retryOnConflict(kv, async () => {
       const slot = await ownMessage(kv, accountId, messageId);
       const before = slot.value;
@@ -151,8 +147,7 @@ export class Queued {
    * Approves a proposed message, which takes the place in the queue or the schedule that it got at its accept, and
    * resolves to it. Throws Problem not_waiting_for_approval.
    */
-  async approve(accountId: string, messageId: string): Promise<Message> {
-    const { kv, clock, bell, laneOf } = this.#deps;
+  async function approve(accountId: string, messageId: string): Promise<Message> {
     const approved = await retryOnConflict(kv, async () => {
       const slot = await ownMessage(kv, accountId, messageId);
       const before = slot.value;
@@ -170,6 +165,8 @@ export class Queued {
     ringQueue(bell, approved.sessionId);
     return approved;
   }
+
+  return { cancel, cancelBulk, cancelAll, reschedule, approve };
 }
 
 function at(message: Message, { sendAt, priority = message.priority }: NewPlace): Message {

@@ -4,7 +4,7 @@
  */
 import { ChatIndex } from "../chat/chat_index.ts";
 import { lineIdsOf } from "../line/account_lines.ts";
-import { OptOuts } from "../message/opt_outs.ts";
+import { makeOptOuts, type OptOuts } from "../message/opt_outs.ts";
 import { Recorder } from "../message/record.ts";
 import { measuredMoves } from "../ops/metrics.ts";
 import type { Kv } from "../store/kv.ts";
@@ -36,7 +36,7 @@ export function recorderOn(
 
 export function optOutsOn(context: Context, network: Pick<Network, "lidOf" | "numberOf">): OptOuts {
   const { kv, runtime, bell, events, data: { callers } } = context;
-  return new OptOuts({
+  return makeOptOuts({
     kv,
     clock: runtime.clock,
     events,

@@ -37,24 +37,19 @@ interface DeliveryLogDeps {
   bell: Pick<Bell, "ring">;
 }
 
+export type DeliveryLog = ReturnType<typeof makeDeliveryLog>;
+
 /** All methods throw Problem not_found for an unknown webhook, including another account's. */
-export class DeliveryLog {
-  readonly #deps: DeliveryLogDeps;
-
-  constructor(deps: DeliveryLogDeps) {
-    this.#deps = deps;
-  }
-
+export function makeDeliveryLog({ kv, clock, bell }: DeliveryLogDeps) {
   /**
    * Reads a page, newest event first; `next` is the `before` of the following page, null at the end. Throws Problem
    * validation_failed if `before` is not a delivery id of this webhook.
    */
-  async page(
+  async function page(
     accountId: string,
     webhookId: string,
     { status, before, limit }: DeliveryQuery,
   ): Promise<{ deliveries: Delivery[]; next: string | null }> {
-    const { kv } = this.#deps;
     const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
     const prefix = webhookKeys.deliveries(webhookId);
     const end = before === null ? null : orderOfDelivery(webhookId, before);
@@ -77,8 +72,7 @@ export class DeliveryLog {
    * Schedules a new series of attempts, due at once. Throws Problem not_found for an unknown delivery or a removed
    * event.
    */
-  async redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery> {
-    const { kv, clock, bell } = this.#deps;
+  async function redeliver(accountId: string, webhookId: string, deliveryId: string): Promise<Delivery> {
     const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
     const order = orderOfDelivery(webhookId, deliveryId);
     if (order === null) throw notFound("delivery");
@@ -97,8 +91,7 @@ export class DeliveryLog {
    * Schedules a new series for every subscribed event since the time (Unix ms), delivered or not, except those whose
    * first attempt is still to come. Not atomic: repeated after a crash, it starts over.
    */
-  async redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }> {
-    const { kv, clock, bell } = this.#deps;
+  async function redeliverSince(accountId: string, webhookId: string, since: number): Promise<{ scheduled: number }> {
     const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(webhookId));
     if (!progress) throw notFound("webhook");
@@ -119,6 +112,8 @@ export class DeliveryLog {
     bell.ring(WEBHOOK_TOPIC + webhookId);
     return { scheduled };
   }
+
+  return { page, redeliver, redeliverSince };
 }
 
 /** Returns the delivery as shown: what waits for its webhook to be switched on has no next attempt at a known time. */

@@ -59,33 +59,30 @@ interface WebhooksDeps {
   sessions: { list(accountId: string): Promise<readonly { id: string; name: string }[]> };
 }
 
+export type Webhooks = ReturnType<typeof makeWebhooks>;
+
 /** All methods throw Problem not_found for an unknown webhook, including another account's. */
-export class Webhooks {
-  readonly #deps: WebhooksDeps;
+export function makeWebhooks({ kv, events, target, seal, runtime, owner, claims, sessions, ...deps }: WebhooksDeps) {
+  const { clock, ids, random } = runtime;
   /**
    * Serialises creations by account: concurrent ones would conflict and re-read all of its webhooks again and again.
    */
-  readonly #creations = new KeyedQueue();
-
-  constructor(deps: WebhooksDeps) {
-    this.#deps = deps;
-  }
+  const creations = new KeyedQueue();
 
   /** Lists the account's webhooks, oldest first. */
-  async list(accountId: string): Promise<ShownWebhook[]> {
-    return await Promise.all((await this.#rowsOf(accountId)).map((row) => this.#shown(row)));
+  async function list(accountId: string): Promise<ShownWebhook[]> {
+    return await Promise.all((await rowsOf(accountId)).map((row) => shown(row)));
   }
 
-  async get(accountId: string, webhookId: string): Promise<ShownWebhook> {
-    return await this.#shown((await existingWebhook(this.#deps.kv, accountId, webhookId)).value);
+  async function get(accountId: string, webhookId: string): Promise<ShownWebhook> {
+    return await shown((await existingWebhook(kv, accountId, webhookId)).value);
   }
 
   /**
    * Creates a webhook. Throws Problem validation_failed for a forbidden target and one that fails the handshake of its
    * format, not_found for an unknown session.
    */
-  async create(accountId: string, wanted: NewWebhook): Promise<MadeWebhook> {
-    const { kv, runtime, owner, target } = this.#deps;
+  async function create(accountId: string, wanted: NewWebhook): Promise<MadeWebhook> {
     const { url, sessionId, most = Infinity, format = "paloma", verifyToken = null, commitWith } = wanted;
     if ((verifyToken !== null) !== (format === "cloud")) throw invalid("verifyToken", "belongs to the format cloud");
     const events = checkedEvents(
@@ -94,19 +91,19 @@ export class Webhooks {
     );
     const chats = wanted.chats ?? (format === "cloud" ? "direct" : undefined);
     await target.vet(url);
-    if (sessionId !== null && !(await this.#findSession(accountId, sessionId))) throw notFound("session");
+    if (sessionId !== null && !(await findSession(accountId, sessionId))) throw notFound("session");
     if (verifyToken !== null) await target.verify(url, verifyToken);
-    const { secret, sealed } = this.#sealedSecret();
-    const now = runtime.clock.now();
+    const { secret, sealed } = sealedSecret();
+    const now = clock.now();
     const row: WebhookRow = {
-      id: runtime.ids.next("whk"),
+      id: ids.next("whk"),
       accountId,
       url,
       ...(format === "paloma" ? {} : { format }),
       events,
       sessionId,
       ...(chats === undefined ? {} : { chats }),
-      ...this.#sealedHeaders(wanted.headers ?? {}),
+      ...sealedHeaders(wanted.headers ?? {}),
       active: true,
       switchedOff: null,
       previousSecretUntil: null,
@@ -114,36 +111,35 @@ export class Webhooks {
       updatedAt: now,
       secret: sealed,
       previousSecret: null,
-      ...(verifyToken === null ? {} : { verifyToken: this.#sealed(verifyToken) }),
+      ...(verifyToken === null ? {} : { verifyToken: sealedText(verifyToken) }),
     };
     const creation = async () => {
-      const change = await this.#creationOf(row, most);
+      const change = await creationOf(row, most);
       const result = { webhook: shownWebhook(row, { failingSince: null, now }), secret };
       commitWith?.(change, result);
       return { change, result };
     };
-    const made = await this.#creations.add(accountId, () => retryOnConflict(kv, creation));
+    const made = await creations.add(accountId, () => retryOnConflict(kv, creation));
     owner.changed(row);
     return made;
   }
 
   /** Changes a webhook. Throws Problem validation_failed as `create` does. */
-  async update(
+  async function update(
     accountId: string,
     webhookId: string,
     wanted: Partial<Pick<Webhook, "url" | "events" | "active" | "chats"> & Pick<NewWebhook, "headers">>,
   ): Promise<ShownWebhook> {
-    const { value: existing } = await existingWebhook(this.#deps.kv, accountId, webhookId);
+    const { value: existing } = await existingWebhook(kv, accountId, webhookId);
     const { format = "paloma" } = existing;
     const events = wanted.events && checkedEvents(wanted.events, format);
     if (wanted.url !== undefined) {
-      const { seal, target } = this.#deps;
       await target.vet(wanted.url);
       const { verifyToken } = existing;
       if (verifyToken) await target.verify(wanted.url, new TextDecoder().decode(seal.open(verifyToken)));
     }
-    const headers = wanted.headers && this.#sealedHeaders(wanted.headers);
-    const row = await this.#change(accountId, webhookId, (before) => ({
+    const headers = wanted.headers && sealedHeaders(wanted.headers);
+    const row = await rewrite(accountId, webhookId, (before) => ({
       ...(wanted.chats === undefined ? {} : { chats: wanted.chats }),
       ...headers,
       url: wanted.url ?? before.url,
@@ -151,17 +147,16 @@ export class Webhooks {
       active: wanted.active ?? before.active,
       switchedOff: wanted.active === true ? null : before.switchedOff,
     }));
-    return await this.#shown(row);
+    return await shown(row);
   }
 
   /** Removes a webhook with its pending deliveries and its delivery log. Resolves to the last record. */
-  async remove(accountId: string, webhookId: string): Promise<ShownWebhook> {
-    const { kv, owner, claims } = this.#deps;
+  async function remove(accountId: string, webhookId: string): Promise<ShownWebhook> {
     const last = await retryOnConflict(kv, async () => {
       const slot = await existingWebhook(kv, accountId, webhookId);
       const change = new Change().check(slot).delete(slot.key);
       await claims?.withdraw(change, WEBHOOK, WEBHOOK.nameOf(slot.value));
-      return { change, result: await this.#shown(slot.value) };
+      return { change, result: await shown(slot.value) };
     });
     await owner.removed(webhookId);
     await purgeWebhook(kv, webhookId);
@@ -169,58 +164,55 @@ export class Webhooks {
   }
 
   /** Creates a new secret; the previous one also signs until `previousSecretUntil`. */
-  async rotateSecret(accountId: string, webhookId: string): Promise<MadeWebhook> {
-    const { secret, sealed } = this.#sealedSecret();
-    const row = await this.#change(accountId, webhookId, (before) => ({
+  async function rotateSecret(accountId: string, webhookId: string): Promise<MadeWebhook> {
+    const { secret, sealed } = sealedSecret();
+    const row = await rewrite(accountId, webhookId, (before) => ({
       secret: sealed,
       previousSecret: before.secret,
-      previousSecretUntil: this.#deps.runtime.clock.now() + SECRET_OVERLAP_MS,
+      previousSecretUntil: clock.now() + SECRET_OVERLAP_MS,
     }));
-    return { webhook: await this.#shown(row), secret };
+    return { webhook: await shown(row), secret };
   }
 
   /** Sends `webhook.test` to this webhook only, regardless of its subscription. Resolves to the event's id. */
-  async test(accountId: string, webhookId: string): Promise<{ eventId: string }> {
-    const { kv, runtime, events } = this.#deps;
+  async function test(accountId: string, webhookId: string): Promise<{ eventId: string }> {
     const { value: webhook } = await existingWebhook(kv, accountId, webhookId);
-    const session = await this.#findSession(accountId, webhook.sessionId);
+    const session = await findSession(accountId, webhook.sessionId);
     const change = new Change();
     const appended = events.append(change, {
       event: "webhook.test",
       accountId,
       sessionId: session?.id ?? webhook.sessionId ?? "",
       sessionName: session?.name ?? "",
-      data: { webhookId, at: new Date(runtime.clock.now()).toISOString() },
+      data: { webhookId, at: new Date(clock.now()).toISOString() },
     });
     await kv.commit(change);
     events.committed(accountId);
     return { eventId: appended.id! };
   }
 
-  async #shown(row: WebhookRow): Promise<ShownWebhook> {
-    const { kv, runtime: { clock } } = this.#deps;
+  async function shown(row: WebhookRow): Promise<ShownWebhook> {
     const { value: progress } = await kv.get(webhookKeys.webhookProgress(row.id));
     return shownWebhook(row, { failingSince: progress?.failingSince ?? null, now: clock.now() });
   }
 
-  async #rowsOf(accountId: string): Promise<WebhookRow[]> {
-    const listed = this.#deps.kv.list({ prefix: webhookKeys.webhooksOfAccount(accountId) });
+  async function rowsOf(accountId: string): Promise<WebhookRow[]> {
+    const listed = kv.list({ prefix: webhookKeys.webhooksOfAccount(accountId) });
     const rows = await Array.fromAsync(listed, ({ value }) => value);
     return rows.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
   }
 
   /** Resolves to the given session, or the account's oldest; null if there is none. */
-  async #findSession(accountId: string, sessionId: string | null) {
-    const sessions = await this.#deps.sessions.list(accountId);
-    return sessions.find(({ id }) => sessionId === null || id === sessionId) ?? null;
+  async function findSession(accountId: string, sessionId: string | null) {
+    const all = await sessions.list(accountId);
+    return all.find(({ id }) => sessionId === null || id === sessionId) ?? null;
   }
 
   /** Builds the commit that creates the webhook. Throws Problem validation_failed if the account has too many. */
-  async #creationOf(row: WebhookRow, most: number): Promise<Change> {
-    const { kv, claims } = this.#deps;
+  async function creationOf(row: WebhookRow, most: number): Promise<Change> {
     const { id, accountId } = row;
     const made = await kv.get(webhookKeys.webhooksMade(accountId));
-    if ((await this.#rowsOf(accountId)).length >= most) {
+    if ((await rowsOf(accountId)).length >= most) {
       throw invalid("url", `the plan allows ${most} webhooks`);
     }
     const change = new Change().check(made).set(webhookKeys.webhooksMade(accountId), (made.value ?? 0) + 1)
@@ -236,12 +228,11 @@ export class Webhooks {
   }
 
   /** Writes the changed row and passes it to the worker. */
-  async #change(
+  async function rewrite(
     accountId: string,
     webhookId: string,
     alter: (row: WebhookRow) => Partial<WebhookRow>,
   ): Promise<WebhookRow> {
-    const { kv, runtime: { clock }, owner } = this.#deps;
     const row = await retryOnConflict(kv, async () => {
       const slot = await existingWebhook(kv, accountId, webhookId);
       const updatedAt = changedAt(slot.value, clock.now());
@@ -252,22 +243,25 @@ export class Webhooks {
     return row;
   }
 
-  #sealedSecret(): { secret: string; sealed: Uint8Array } {
-    const { runtime } = this.#deps;
-    const secret = (this.#deps.makeSecret ?? makeSecret)(runtime.random);
-    return { secret, sealed: this.#sealed(secret) };
+  function sealedSecret(): { secret: string; sealed: Uint8Array } {
+    const secret = (deps.makeSecret ?? makeSecret)(random);
+    return { secret, sealed: sealedText(secret) };
   }
 
-  #sealed(text: string): Uint8Array {
-    return this.#deps.seal.seal(new TextEncoder().encode(text));
+  function sealedText(text: string): Uint8Array {
+    return seal.seal(new TextEncoder().encode(text));
   }
 
   /** Returns the part of the row that holds the headers, with their values sealed: they may be passwords. */
-  #sealedHeaders(headers: Readonly<Record<string, string>>): Required<Pick<WebhookRow, "headers" | "headerNames">> {
+  function sealedHeaders(
+    headers: Readonly<Record<string, string>>,
+  ): Required<Pick<WebhookRow, "headers" | "headerNames">> {
     const lower = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
-    const sealed = this.#sealed(JSON.stringify(Object.fromEntries(lower)));
+    const sealed = sealedText(JSON.stringify(Object.fromEntries(lower)));
     return { headerNames: lower.map(([name]) => name), headers: sealed };
   }
+
+  return { list, get, create, update, remove, rotateSecret, test };
 }
 
 /** Resolves to the webhook's row. Throws Problem not_found, also for another account's webhook. */

@@ -38,7 +38,7 @@ import { DiskShares, withFairWrites } from "../../src/media/fair_shares.ts";
 import { makeMediaIngest } from "../../src/media/ingest.ts";
 import { sweepOrphans } from "../../src/media/sweep.ts";
 import { makeFetchAttachment } from "../../src/message/fetch_attachment.ts";
-import { OptOuts } from "../../src/message/opt_outs.ts";
+import { makeOptOuts } from "../../src/message/opt_outs.ts";
 import type { Message } from "../../src/message/message.ts";
 import { makeQueuedCount } from "../../src/message/history/counts.ts";
 import { Recorder } from "../../src/message/record.ts";
@@ -200,7 +200,7 @@ export class ApiWorld implements ApiStage {
     });
     const lookups = makeLookups(runtime);
     const pausesOnly = aPlan();
-    const optOuts = new OptOuts({
+    const optOuts = makeOptOuts({
       kv,
       clock: runtime.clock,
       events,

@@ -12,13 +12,13 @@ import type { MediaIngest } from "../../src/media/ingest.ts";
 import type { MediaStore } from "../../src/media/store.ts";
 import { laneOf } from "../../src/line/chats.ts";
 import { Forecast } from "../../src/line/forecast.ts";
-import { Queued } from "../../src/message/queue_changes.ts";
+import { makeQueued, type Queued } from "../../src/message/queue_changes.ts";
 import type { OutgoingContent } from "../../src/message/content.ts";
 import type { Message } from "../../src/message/message.ts";
 import type { FetchAttachment } from "../../src/message/fetch_attachment.ts";
 import { EMPTY_LEDGER, lastPositionOf } from "../../src/message/history/ledger.ts";
 import { enqueue, positionAt, ringQueue } from "../../src/message/queue/place.ts";
-import { OptOuts } from "../../src/message/opt_outs.ts";
+import { makeOptOuts, type OptOuts } from "../../src/message/opt_outs.ts";
 import { Recorder } from "../../src/message/record.ts";
 import { type Line, newLine } from "../../src/line/line.ts";
 import { makeLines } from "../../src/line/lines.ts";
@@ -109,7 +109,7 @@ export class World {
       events,
       files,
     });
-    this.optOuts = new OptOuts({
+    this.optOuts = makeOptOuts({
       kv,
       clock: this.clock,
       events,
@@ -163,7 +163,7 @@ export class World {
       safeFetch: { vetProxy: () => Promise.resolve() },
       names,
     });
-    this.queued = new Queued({
+    this.queued = makeQueued({
       clock: this.clock,
       kv,
       recorder,

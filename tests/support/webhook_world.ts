@@ -12,8 +12,8 @@ import { urlTarget } from "../../src/webhook/url_target.ts";
 import { Dispatcher } from "../../src/webhook/dispatcher.ts";
 import type { Delivery } from "../../src/webhook/webhook.ts";
 import { formatsOn } from "../../src/cloud/formats.ts";
-import { Webhooks } from "../../src/webhook/webhooks.ts";
-import { DeliveryLog } from "../../src/webhook/delivery_log.ts";
+import { makeWebhooks, type Webhooks } from "../../src/webhook/webhooks.ts";
+import { type DeliveryLog, makeDeliveryLog } from "../../src/webhook/delivery_log.ts";
 import { testBell } from "./bell.ts";
 import { MemoryDisk, MemoryKv } from "./memory_kv.ts";
 import { type Answer, Receiver } from "./receiver.ts";
@@ -72,8 +72,8 @@ export class WebhookWorld {
       holder: soleHolder(kv, WEBHOOK),
     });
     const sessions = { list: () => Promise.resolve([SESSION]) };
-    this.webhooks = new Webhooks({ kv, events, target, seal, runtime, owner: dispatcher, claims: null, sessions });
-    this.deliveryLog = new DeliveryLog({ kv, clock: runtime.clock, bell });
+    this.webhooks = makeWebhooks({ kv, events, target, seal, runtime, owner: dispatcher, claims: null, sessions });
+    this.deliveryLog = makeDeliveryLog({ kv, clock: runtime.clock, bell });
     await dispatcher.start();
   }
 

@@ -20,17 +20,17 @@ import { Unread } from "../../line/seen.ts";
 import type { DiskShares, SharedMediaStore } from "../../media/fair_shares.ts";
 import type { MediaLinks } from "../../media/signed_link.ts";
 import { makeServeFile, makeServeMedia } from "../../media/serve.ts";
-import { Uploads } from "../../media/uploads.ts";
+import { makeUploads } from "../../media/uploads.ts";
 import { type Accept, makeAccept } from "../../message/accept.ts";
 import { lineIdsOf } from "../../line/account_lines.ts";
 import { proposalsOf } from "../../message/proposals.ts";
 import { makeQuotaView } from "../../message/history/counts.ts";
 import { History } from "../../message/history/history.ts";
 import type { OptOuts } from "../../message/opt_outs.ts";
-import { Queued } from "../../message/queue_changes.ts";
+import { makeQueued } from "../../message/queue_changes.ts";
 import { makeTallyOf } from "../../message/receipts.ts";
 import type { Recorder } from "../../message/record.ts";
-import { Templates } from "../../message/templates/templates.ts";
+import { makeTemplates } from "../../message/templates/templates.ts";
 import { filled } from "../../message/templates/filled.ts";
 import type { Message } from "../../message/message.ts";
 import { findReplay } from "../../message/send_command.ts";
@@ -41,10 +41,10 @@ import type { Bell } from "../../store/bell.ts";
 import type { Kv } from "../../store/kv.ts";
 import type { Seal } from "../../store/seal.ts";
 import { Verifications } from "../../verification/verifications.ts";
-import { DeliveryLog } from "../../webhook/delivery_log.ts";
+import { makeDeliveryLog } from "../../webhook/delivery_log.ts";
 import type { WebhookOwner } from "../../webhook/dispatcher.ts";
 import { urlTarget } from "../../webhook/url_target.ts";
-import { Webhooks } from "../../webhook/webhooks.ts";
+import { makeWebhooks } from "../../webhook/webhooks.ts";
 import type { Network } from "../../whatsapp/network.ts";
 import { makeAdmission, makeClientAddress } from "../edge/auth.ts";
 import type { Budgets } from "../edge/budgets.ts";
@@ -113,9 +113,9 @@ export function makeServices(deps: ServicesDeps) {
     filled: (messages: readonly Message[]) => filled(kv, messages),
     proposals: async (accountId: string, page: { page: number; limit: number }) =>
       await proposalsOf(kv, await lineIdsOf(kv, accountId), page),
-    templates: new Templates(deps),
+    templates: makeTemplates(deps),
     verifications: new Verifications(deps),
-    queued: new Queued({
+    queued: makeQueued({
       ...deps,
       clock,
       laneOf: (lineId, chat) => laneOf(kv, lineId, { chat, now: clock.now() }),
@@ -126,10 +126,10 @@ export function makeServices(deps: ServicesDeps) {
     unread: new Unread({ kv, clock, chats }),
     chatHistory: new ChatHistory({ kv, chats }),
     quotaView: makeQuotaView({ kv, clock }),
-    uploads: new Uploads(deps),
+    uploads: makeUploads(deps),
     serveFile,
     serveMedia: makeServeMedia({ kv, serveFile, links, runtime }),
-    webhooks: new Webhooks({ ...deps, target, owner, sessions: lines, makeSecret }),
-    deliveries: new DeliveryLog({ ...deps, clock }),
+    webhooks: makeWebhooks({ ...deps, target, owner, sessions: lines, makeSecret }),
+    deliveries: makeDeliveryLog({ ...deps, clock }),
   };
 }

@@ -12,47 +12,42 @@ interface TemplatesDeps {
   runtime: Pick<Runtime, "clock" | "ids">;
 }
 
+export type Templates = ReturnType<typeof makeTemplates>;
+
 /** Every method that names a template throws Problem not_found if there is none. */
-export class Templates {
-  readonly #deps: TemplatesDeps;
-
-  constructor(deps: TemplatesDeps) {
-    this.#deps = deps;
-  }
-
+export function makeTemplates({ kv, runtime: { clock, ids } }: TemplatesDeps) {
   /** Returns a page of the account's templates by name, those of one name oldest first, and how many it has. */
-  async page(
+  async function page(
     accountId: string,
     { page, limit }: { page: number; limit: number },
   ): Promise<{ some: Template[]; total: number }> {
-    const rows = await Array.fromAsync(this.#deps.kv.list({ prefix: messageKeys.templates(accountId) }));
+    const rows = await Array.fromAsync(kv.list({ prefix: messageKeys.templates(accountId) }));
     const inOrder = rows.map(({ value }) => value)
       .sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : a.createdAt - b.createdAt);
-    return { some: await this.#whole(accountId, inOrder.slice((page - 1) * limit, page * limit)), total: rows.length };
+    return { some: await whole(accountId, inOrder.slice((page - 1) * limit, page * limit)), total: rows.length };
   }
 
   /** Returns the template in this language; in the one that was made first, if none is named. */
-  async get(accountId: string, name: string, language: string | null): Promise<Template> {
-    return (await this.#whole(accountId, [(await this.#row(accountId, name, language)).value]))[0]!;
+  async function get(accountId: string, name: string, language: string | null): Promise<Template> {
+    return (await whole(accountId, [(await find(accountId, name, language)).value]))[0]!;
   }
 
   /** Returns the template for a reader of this language: in it, else in its main language, else in the first made. */
-  async for(accountId: string, name: string, language: string | null): Promise<Template> {
-    const rows = await this.#named(accountId, name);
+  async function forReader(accountId: string, name: string, language: string | null): Promise<Template> {
+    const rows = await named(accountId, name);
     const main = language && mainOf(language);
     const row = rows.find(({ value }) => value.language === language) ??
       rows.find(({ value }) => value.language.toLowerCase() === main) ??
       rows.find(({ value }) => mainOf(value.language) === main) ?? rows[0];
     if (!row) throw notFound("template");
-    return (await this.#whole(accountId, [row.value]))[0]!;
+    return (await whole(accountId, [row.value]))[0]!;
   }
 
   /** Creates a template. Throws Problem template_exists, limit_reached. */
-  async create(
+  async function create(
     { account: { id: accountId }, plan }: { account: { id: string }; plan: Pick<Plan, "templates"> },
     { name, language, category, ...body }: TemplateBody & Pick<TemplateRow, "name" | "language" | "category">,
   ): Promise<Template> {
-    const { kv, runtime: { clock } } = this.#deps;
     return await retryOnConflict(kv, async () => {
       const [slot, made] = await Promise.all([
         kv.get(messageKeys.template(accountId, name, language)),
@@ -65,7 +60,7 @@ export class Templates {
       }
       const at = clock.now();
       const change = new Change().check(slot).check(made).set(made.key, (made.value ?? 0) + 1);
-      const versionId = this.#version(change, accountId, body);
+      const versionId = addVersion(change, accountId, body);
       const of = category === undefined ? {} : { category };
       const row = { accountId, name, language, versionId, createdAt: at, updatedAt: at, ...of };
       return { change: change.set(slot.key, row), result: shown(row, body) };
@@ -73,67 +68,69 @@ export class Templates {
   }
 
   /** Replaces the texts of a template. */
-  async replace(accountId: string, name: string, language: string | null, body: TemplateBody): Promise<Template> {
-    const { kv, runtime: { clock } } = this.#deps;
+  async function replace(
+    accountId: string,
+    name: string,
+    language: string | null,
+    body: TemplateBody,
+  ): Promise<Template> {
     return await retryOnConflict(kv, async () => {
-      const slot = await this.#row(accountId, name, language);
+      const slot = await find(accountId, name, language);
       const change = new Change().check(slot);
-      await this.#retire(change, slot.value);
-      const versionId = this.#version(change, accountId, body);
+      await retire(change, slot.value);
+      const versionId = addVersion(change, accountId, body);
       const row = { ...slot.value, versionId, updatedAt: clock.now() };
       return { change: change.set(slot.key, row), result: shown(row, body) };
     });
   }
 
   /** Deletes a template in one language, or in all if none is named; resolves to what was deleted. */
-  async remove(accountId: string, name: string, language: string | null): Promise<Template[]> {
-    const { kv } = this.#deps;
+  async function remove(accountId: string, name: string, language: string | null): Promise<Template[]> {
     return await retryOnConflict(kv, async () => {
-      const rows = language === null
-        ? await this.#named(accountId, name)
-        : [await this.#row(accountId, name, language)];
+      const rows = language === null ? await named(accountId, name) : [await find(accountId, name, language)];
       if (rows.length === 0) throw notFound("template");
-      const result = await this.#whole(accountId, rows.map(({ value }) => value));
+      const result = await whole(accountId, rows.map(({ value }) => value));
       const change = new Change();
       for (const row of rows) {
         change.check(row).delete(row.key);
-        await this.#retire(change, row.value);
+        await retire(change, row.value);
       }
       return { change, result };
     });
   }
 
   /** Resolves to the templates of this name, oldest first. */
-  async #named(accountId: string, name: string): Promise<Row<TemplateRow>[]> {
-    const rows = await Array.fromAsync(this.#deps.kv.list({ prefix: messageKeys.templatesNamed(accountId, name) }));
+  async function named(accountId: string, name: string): Promise<Row<TemplateRow>[]> {
+    const rows = await Array.fromAsync(kv.list({ prefix: messageKeys.templatesNamed(accountId, name) }));
     return rows.sort((a, b) => a.value.createdAt - b.value.createdAt);
   }
 
-  async #row(accountId: string, name: string, language: string | null): Promise<Row<TemplateRow>> {
+  async function find(accountId: string, name: string, language: string | null): Promise<Row<TemplateRow>> {
     const slot = language === null
-      ? (await this.#named(accountId, name))[0]
-      : await this.#deps.kv.get(messageKeys.template(accountId, name, language));
+      ? (await named(accountId, name))[0]
+      : await kv.get(messageKeys.template(accountId, name, language));
     if (!slot || !isRow(slot)) throw notFound("template");
     return slot;
   }
 
-  async #whole(accountId: string, rows: readonly TemplateRow[]): Promise<Template[]> {
+  async function whole(accountId: string, rows: readonly TemplateRow[]): Promise<Template[]> {
     const keys = rows.map(({ versionId }) => messageKeys.templateVersion(accountId, versionId));
-    const slots = await this.#deps.kv.getMany(keys);
+    const slots = await kv.getMany(keys);
     return rows.flatMap((row, i) => slots[i]!.value ? shown(row, slots[i]!.value) : []);
   }
 
-  #version(change: Change, accountId: string, { text, header, footer, options }: TemplateBody): string {
-    const id = this.#deps.runtime.ids.next("tpl");
+  function addVersion(change: Change, accountId: string, { text, header, footer, options }: TemplateBody): string {
+    const id = ids.next("tpl");
     change.set(messageKeys.templateVersion(accountId, id), { id, accountId, text, header, footer, options });
     return id;
   }
 
-  async #retire(change: Change, { accountId, versionId }: TemplateRow): Promise<void> {
-    const { kv, runtime: { clock } } = this.#deps;
+  async function retire(change: Change, { accountId, versionId }: TemplateRow): Promise<void> {
     const slot = await kv.get(messageKeys.templateVersion(accountId, versionId));
     if (isRow(slot)) change.check(slot).set(slot.key, { ...slot.value, retiredAt: clock.now() });
   }
+
+  return { page, get, for: forReader, create, replace, remove };
 }
 
 function shown(row: TemplateRow, { text, header, footer, options }: TemplateBody): Template {

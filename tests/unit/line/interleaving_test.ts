@@ -19,7 +19,7 @@ import { finishBulks, makeSweepStaged } from "../../../src/message/bulk.ts";
 import { makeQueuedCount, settleAllRefunds } from "../../../src/message/history/counts.ts";
 import { hasEnded, isProposed, type Message, PRIORITIES } from "../../../src/message/message.ts";
 import { expireMessages } from "../../../src/message/queue/across_lines.ts";
-import { Queued } from "../../../src/message/queue_changes.ts";
+import { makeQueued } from "../../../src/message/queue_changes.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { type Ledger, messageKeys } from "../../../src/message/rows.ts";
 import type { SendCommand } from "../../../src/message/send_command.ts";
@@ -165,7 +165,7 @@ async function run(seed: number): Promise<void> {
       events,
       accept: makeAccept({ ...deps, events, sessionName, idempotency }),
       amendments: new Amendments({ ...deps, live }),
-      queued: new Queued({ ...deps, clock: runtime.clock, laneOf: laneOfChat }),
+      queued: makeQueued({ ...deps, clock: runtime.clock, laneOf: laneOfChat }),
     };
   }
 

@@ -6,7 +6,7 @@ import { DiskShares } from "../../../src/media/fair_shares.ts";
 import { type FileRecord, mediaKeys } from "../../../src/media/rows.ts";
 import { keepFile } from "../../../src/media/store.ts";
 import { sweepMedia, sweepOrphans } from "../../../src/media/sweep.ts";
-import { removeUploads, Uploads } from "../../../src/media/uploads.ts";
+import { makeUploads, removeUploads } from "../../../src/media/uploads.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { MemoryKv } from "../../support/memory_kv.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -29,7 +29,7 @@ async function stage() {
   const runtime = testRuntime();
   const kv = new MemoryKv();
   const media = await openDiskMediaStore(join(folder, "media"), runtime);
-  const uploads = new Uploads({ kv, runtime });
+  const uploads = makeUploads({ kv, runtime });
   const shares = new DiskShares();
   const stored = () => media.write(new Blob(["a cat"]).stream(), 1_000);
   return {

@@ -1,7 +1,7 @@
 /** Who is never written to again: how they come on the list, what it refuses, and that nothing slips by. */
 import { chatsOn } from "../../support/chats.ts";
 import assert from "node:assert/strict";
-import { optedOutAmong, OptOuts } from "../../../src/message/opt_outs.ts";
+import { makeOptOuts, optedOutAmong } from "../../../src/message/opt_outs.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { eventKeys } from "../../../src/event/rows.ts";
@@ -16,9 +16,9 @@ const OTHER = "34600000002";
 
 function listOf(
   { kv, runtime }: Pick<SendWorld, "kv" | "runtime">,
-  others: Partial<ConstructorParameters<typeof OptOuts>[0]> = {},
+  others: Partial<Parameters<typeof makeOptOuts>[0]> = {},
 ) {
-  return new OptOuts({
+  return makeOptOuts({
     kv,
     clock: runtime.clock,
     events: testEvents(kv, runtime),

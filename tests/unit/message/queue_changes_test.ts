@@ -7,7 +7,7 @@ import { EMPTY_LEDGER } from "../../../src/message/history/ledger.ts";
 import { giveBack, settleAllRefunds, settleRefunds } from "../../../src/message/history/counts.ts";
 import { utcDay } from "../../../src/account/quota.ts";
 import { expireMessages } from "../../../src/message/queue/across_lines.ts";
-import { Queued } from "../../../src/message/queue_changes.ts";
+import { makeQueued } from "../../../src/message/queue_changes.ts";
 import { Recorder } from "../../../src/message/record.ts";
 import { ringQueue } from "../../../src/message/queue/place.ts";
 import { ACCOUNT, connectedWorld, type World } from "../../support/line_world.ts";
@@ -168,7 +168,7 @@ Deno.test("a message of a bulk that is put off, and back, does not keep the othe
     const { messages } = await accept(aBulk(3, { sendAt, ttlMs: 60_000 }));
     const nothing = () => Promise.reject(new Error("nothing is cancelled"));
     const recorder = { cancel: nothing, withdraw: nothing };
-    const queued = new Queued({
+    const queued = makeQueued({
       kv,
       clock: runtime.clock,
       recorder,
@@ -200,7 +200,7 @@ Deno.test("a message that is put off in the moment it would expire does not", ()
       sessionName: () => Promise.resolve(""),
     });
     const laneOf = () => Promise.resolve("cold" as const);
-    const queued = new Queued({ kv, clock: runtime.clock, recorder, laneOf, bell: testBell(runtime) });
+    const queued = makeQueued({ kv, clock: runtime.clock, recorder, laneOf, bell: testBell(runtime) });
     const slow: Kv = {
       ...kv,
       async getMany(keys) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EndedStretches, StatusReader } from "../../../src/message/history/status_index.ts";
 import { type Message, MESSAGE_STATUSES, NEXT_STATUS } from "../../../src/message/message.ts";
-import { Queued } from "../../../src/message/queue_changes.ts";
+import { makeQueued } from "../../../src/message/queue_changes.ts";
 import { messageKeys } from "../../../src/message/rows.ts";
 import { Change } from "../../../src/store/kv.ts";
 import { ACCOUNT, connectedWorld } from "../../support/line_world.ts";
@@ -105,7 +105,7 @@ Deno.test("a message that is moved to a later time at the moment of its departur
   // Another process moves it, and its ring is lost.
   const none = () => Promise.resolve([]);
   const recorder = { cancel: none, withdraw: none };
-  const elsewhere = new Queued({
+  const elsewhere = makeQueued({
     kv: world.kv,
     clock: world.clock,
     recorder,

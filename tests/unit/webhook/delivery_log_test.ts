@@ -5,7 +5,7 @@ import { orderOf } from "../../../src/event/event_log.ts";
 import { openDenoKv } from "../../../src/store/deno_kv/deno_kv.ts";
 import { webhookKeys } from "../../../src/webhook/rows.ts";
 import { Change, type Kv } from "../../../src/store/kv.ts";
-import { DeliveryLog } from "../../../src/webhook/delivery_log.ts";
+import { makeDeliveryLog } from "../../../src/webhook/delivery_log.ts";
 import { releaseEvents } from "../../../src/webhook/sweep.ts";
 import { deliveryId, type WebhookRow } from "../../../src/webhook/webhook.ts";
 import { testRuntime } from "../../support/runtime.ts";
@@ -74,7 +74,7 @@ async function withTriedLog(play: (kv: Kv, events: LoggedEvent[]) => Promise<voi
 
 Deno.test("a long log of deliveries that were tried often is delivered again as a whole", () =>
   withTriedLog(async (kv) => {
-    const log = new DeliveryLog({ kv, clock: testRuntime().clock, bell: { ring() {} } });
+    const log = makeDeliveryLog({ kv, clock: testRuntime().clock, bell: { ring() {} } });
     assert.deepEqual(await log.redeliverSince(ACCOUNT, WEBHOOK.id, 0), { scheduled: EVENTS });
     const due = await Array.fromAsync(kv.list({ prefix: webhookKeys.dueAttempts(WEBHOOK.id) }));
     assert.equal(due.length, EVENTS);

@@ -4,7 +4,7 @@ import { removeAllStaged } from "../../../../src/message/bulk.ts";
 import { completeChats } from "../../../../src/message/queue/chat_order.ts";
 import { Lanes } from "../../../../src/message/queue/lanes.ts";
 import { LineQueue } from "../../../../src/message/queue/queue.ts";
-import { Queued } from "../../../../src/message/queue_changes.ts";
+import { makeQueued, type Queued } from "../../../../src/message/queue_changes.ts";
 import { messageKeys } from "../../../../src/message/rows.ts";
 import { type Kv, StoreError } from "../../../../src/store/kv.ts";
 import { MemoryDisk, MemoryKv } from "../../../support/memory_kv.ts";
@@ -25,7 +25,7 @@ const LINE = aLine().id;
 function queuedOf({ kv, runtime }: SendWorld): Queued {
   const nothing = () => Promise.reject(new Error("nothing is cancelled"));
   const recorder = { cancel: nothing, withdraw: nothing };
-  return new Queued({
+  return makeQueued({
     kv,
     clock: runtime.clock,
     bell: testBell(runtime),
