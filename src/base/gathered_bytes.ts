@@ -1,3 +1,13 @@
+/** Reads the first bytes of the content, at most `limit`, and cancels the rest. */
+export async function firstBytes(content: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array<ArrayBuffer>> {
+  const first = new GatheredBytes();
+  for await (const chunk of content) {
+    first.add(chunk);
+    if (first.size >= limit) break;
+  }
+  return first.all.slice(0, limit);
+}
+
 /**
  * Bytes that arrive in chunks, in one array. A list of the chunks could take a thousand times the memory: a client may
  * send each byte as a chunk of its own.

@@ -3,10 +3,9 @@
  * says when to check whether it is still needed. The row is written before the object, so that leftovers of a crash are
  * found without listing the bucket.
  */
-import { Buffer } from "node:buffer";
 import { basename, join } from "node:path";
 import { exists } from "../base/files.ts";
-import { GatheredBytes } from "../base/gathered_bytes.ts";
+import { firstBytes, GatheredBytes } from "../base/gathered_bytes.ts";
 import { makeCopyFolder } from "../data/copies.ts";
 import type { FilesElsewhere } from "../data/shared_backup.ts";
 import { notFound } from "../errors.ts";
@@ -102,18 +101,7 @@ export function makeBucketMediaStore({ bucket, kv, runtime, engine }: Options): 
 
     writeAs,
 
-    async head(fileId, length) {
-      const reader = (await read(fileId)).getReader();
-      const chunks: Uint8Array[] = [];
-      for (let left = length; left > 0;) {
-        const { value, done } = await reader.read();
-        if (done) break;
-        chunks.push(value);
-        left -= value.length;
-      }
-      await reader.cancel();
-      return new Uint8Array(Buffer.concat(chunks).subarray(0, length));
-    },
+    head: async (fileId, length) => await firstBytes(await read(fileId), length),
 
     // S3 does not support ranges of zero bytes.
     read: (fileId, part) => read(fileId, part.length === 0 ? undefined : part),

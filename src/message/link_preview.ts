@@ -1,7 +1,7 @@
 /**
  * Makes the preview of the first link in a text. Fetches through `SafeFetch`, so that no private address is reached.
  */
-import { GatheredBytes } from "../base/gathered_bytes.ts";
+import { firstBytes } from "../base/gathered_bytes.ts";
 import { within } from "../base/within.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import type { Clock } from "../runtime.ts";
@@ -92,15 +92,6 @@ function textOf({ type, bytes }: { type: string; bytes: Uint8Array }): string {
     // An unknown encoding.
     return new TextDecoder().decode(bytes);
   }
-}
-
-async function firstBytes(body: ReadableStream<Uint8Array>, limit: number): Promise<Uint8Array> {
-  const first = new GatheredBytes();
-  for await (const chunk of body) {
-    first.add(chunk);
-    if (first.size >= limit) break;
-  }
-  return first.all.slice(0, limit);
 }
 
 interface Head {

@@ -44,7 +44,7 @@ export async function readJsonUpload<Fields>(
   try {
     while (await scanner.findMember()) {
       if (file) throw invalid(part, "is given twice");
-      file = await media.write(decoded(scanner, decoder), { accountId, maxBytes });
+      file = await media.write(ReadableStream.from(decoded(scanner, decoder)), { accountId, maxBytes });
       if (file.size === 0) throw invalid(part, "is empty");
     }
     return { fields: validate(schema, parseJson(scanner.rest())), file, mimetype: decoder.mimetype };
@@ -55,15 +55,9 @@ export async function readJsonUpload<Fields>(
   }
 }
 
-function decoded(scanner: JsonScanner, decoder: Base64Decoder): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    async pull(controller) {
-      const text = await scanner.readString();
-      const bytes = text === null ? decoder.end() : decoder.push(text);
-      if (bytes.length > 0) controller.enqueue(bytes);
-      if (text === null) controller.close();
-      // The stream does not pull again by itself if nothing was enqueued.
-      else if (bytes.length === 0) await this.pull!(controller);
-    },
-  }, { highWaterMark: 0 });
+async function* decoded(scanner: JsonScanner, decoder: Base64Decoder): AsyncGenerator<Uint8Array> {
+  for (let text = await scanner.readString(); text !== null; text = await scanner.readString()) {
+    yield decoder.push(text);
+  }
+  yield decoder.end();
 }

@@ -39,7 +39,7 @@ export const choices: Kind<ChoicesContent> = {
       case "poll":
         return {
           kind: "poll",
-          question: pollQuestion(text, footer),
+          question: joined(text, footer),
           options: options.map(({ label }) => label),
           multiple: false,
         };
@@ -79,12 +79,8 @@ export function choicesFault(content: Omit<ChoicesContent, "kind">): FieldError 
 
 function pollFault({ text, footer, options }: Pick<ChoicesContent, "text" | "footer" | "options">): FieldError | null {
   if (options.length < POLL_FEWEST) return { path: "options", message: "of a poll must be at least two" };
-  if (pollQuestion(text, footer).length <= POLL_QUESTION) return null;
+  if (joined(text, footer).length <= POLL_QUESTION) return null;
   return { path: "text", message: `of a poll has, with its footer, at most ${POLL_QUESTION} characters` };
-}
-
-function pollQuestion(text: string, footer: string | null): string {
-  return joined(text, footer);
 }
 
 /** Returns the option that a text names: by its number, or by its label without regard to case and accents. */
