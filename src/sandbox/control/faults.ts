@@ -3,7 +3,7 @@ import { Hono } from "@hono/hono";
 import { z } from "zod";
 import { invalid, notFound } from "../../errors.ts";
 import type { Account } from "../world/directory.ts";
-import { STREAM_FAULTS, TIMED_FAULTS } from "../world/faults.ts";
+import { COUNTED_FAULTS, STREAM_FAULTS, TIMED_FAULTS } from "../world/faults.ts";
 import { STATUS_FORMS, type Switchboard } from "../world/switchboard.ts";
 import { body, number } from "./request.ts";
 
@@ -26,7 +26,6 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.enum(TIMED_FAULTS), seconds }),
   z.strictObject({ ...line, kind: z.literal("slow_upload"), seconds, count }),
   z.strictObject({ ...line, kind: z.literal("nack"), count, error: error.default(DEFAULT_NACK) }),
-  z.strictObject({ ...line, kind: z.literal("duplicate"), count }),
   z.strictObject({ ...line, kind: z.literal("status_post"), count, form: z.enum(STATUS_FORMS) }),
   /** `backoff`: seconds. */
   z.strictObject({
@@ -42,31 +41,17 @@ export const fault = z.discriminatedUnion("kind", [
   z.strictObject({ ...line, kind: z.literal("restrict"), until: z.int().min(0), announced: z.boolean().optional() }),
   /** Caps the new chats that the account may start until then. */
   z.strictObject({ ...line, kind: z.literal("cap_new_chats"), limit: z.int().min(0), until: z.int().min(0) }),
-  z.strictObject({ ...line, kind: z.literal("early_success"), count }),
   /** Lets the account's companions address people in this way only: by number before its chats migrate to LIDs. */
   z.strictObject({ ...line, kind: z.literal("demand_addressing"), form: z.enum(["lid", "pn"]) }),
   /** When the network will refuse the version of the web client, Unix ms. */
   z.strictObject({ ...line, kind: z.literal("client_expiration"), at: z.int().min(0) }),
   z.strictObject({ ...line, kind: z.literal("cloud_error"), count, code: z.int().positive() }),
   z.strictObject({ ...line, kind: z.literal("webhook_late"), count, seconds }),
-  z.strictObject({ ...line, kind: z.enum(["webhook_twice", "webhook_lost", "bad_signature"]), count }),
   /** Gives the account another LID; with `announced`, whoever knows its devices is told. */
   z.strictObject({ ...line, kind: z.literal("refresh_lid"), announced: z.boolean().default(false) }),
   /** Changes the salt of the account's tokens, announced through the shared settings. */
   z.strictObject({ ...line, kind: z.literal("new_salt") }),
-  z.strictObject({
-    ...line,
-    kind: z.enum([
-      "demand_token",
-      "deaf",
-      "garble",
-      "no_offline_end",
-      "refuse_finish",
-      "manual_refresh",
-      "no_continuation",
-    ]),
-    count,
-  }),
+  z.strictObject({ ...line, kind: z.enum(COUNTED_FAULTS), count }),
 ]);
 
 export function faultRoutes(network: Switchboard): Hono {
@@ -105,6 +90,7 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
     case "hold_acks":
       return faults.hold(number, asked.kind, asked.seconds * 1000);
     case "slow_upload":
+    case "webhook_late":
       return faults.add(number, asked.kind, asked.seconds * 1000, asked.count);
     case "refuse_code": {
       const backoff = asked.backoff === undefined ? {} : { backoff: String(asked.backoff) };
@@ -112,24 +98,9 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
     }
     case "cloud_error":
       return faults.add(number, asked.kind, asked.code, asked.count);
-    case "webhook_late":
-      return faults.add(number, asked.kind, asked.seconds * 1000, asked.count);
     case "nack":
     case "refuse_login":
       return faults.add(number, asked.kind, String(asked.error), asked.count);
-    case "webhook_twice":
-    case "webhook_lost":
-    case "bad_signature":
-    case "duplicate":
-    case "early_success":
-    case "demand_token":
-    case "deaf":
-    case "garble":
-    case "no_offline_end":
-    case "refuse_finish":
-    case "manual_refresh":
-    case "no_continuation":
-      return faults.add(number, asked.kind, true, asked.count);
     case "status_post":
       for (let i = 0; i < asked.count; i++) network.postStatus(account, asked.form);
       return;
@@ -158,7 +129,13 @@ function causeFault(network: Switchboard, account: Account, asked: z.infer<typeo
     case "new_salt":
       network.trust.renewSalt(account);
       return account.phone?.shareSalt();
-    default:
+    case "drop":
+    case "replace":
+    case "logout":
+    case "restart":
+    case "unavailable":
       return network.breakSessions(account, asked);
+    default:
+      return faults.add(number, asked.kind, true, asked.count);
   }
 }

@@ -141,43 +141,46 @@ const MEDIA_TYPES: [keyof proto.IMessage, string][] = [
 const EDIT = "1";
 const SENDER_REVOKE = "7";
 
+/** A message of the inbox that the phone answers, and whether it hides its number in that chat. */
+export interface Addressed extends Received {
+  key: proto.IMessageKey;
+  hideNumber: boolean;
+}
+
+/** A message about another; `edit` is the stanza's attribute if it changes that one. */
+export interface Composed {
+  message: proto.IMessage;
+  edit?: string | undefined;
+}
+
 /**
  * Composes a vote on a poll. The voter's address has the form (number or LID) in which the poll arrived, or is the LID
  * if the voter hides the number. Throws Problem validation_failed.
  */
 export function composeVote(
-  { item, stanza, content }: Received,
-  { options, hidesNumberIn }: { options: readonly string[]; hidesNumberIn: (chat: string) => boolean },
+  { item, stanza, content, key, hideNumber }: Addressed,
+  options: readonly string[],
   { runtime, self }: PhoneContext,
-): { to: string; message: proto.IMessage; hideNumber: boolean } {
+): Composed {
   const { poll, secret } = content;
   if (!poll || !secret) throw invalid("id", "is not a poll");
   const unknown = options.find((name) => !poll.options.includes(name));
   if (unknown !== undefined) throw invalid("options", `"${unknown}" is not an option of the poll`);
   if (!poll.multiple && options.length > 1) throw invalid("options", "may name only one option of this poll");
   const creator = jidNormalizedUser(stanza.attrs.participant ?? stanza.attrs.from);
-  const key = keyOf({ item, stanza });
-  const hideNumber = hidesNumberIn(key.remoteJid!);
   const voter = hideNumber || isLid(creator) ? self.lid : self.jid;
   const vote = encryptVote({ pollId: item.id, secret, creator, voter, options }, runtime.random);
   const senderTimestampMs = runtime.clock.now();
-  return {
-    to: key.remoteJid!,
-    hideNumber,
-    message: { pollUpdateMessage: { pollCreationMessageKey: key, vote, senderTimestampMs } },
-  };
+  return { message: { pollUpdateMessage: { pollCreationMessageKey: key, vote, senderTimestampMs } } };
 }
 
 /** Composes the tap on an option of a message. Throws Problem validation_failed. */
-export function composeTap(received: Received, choice: string): { to: string; message: proto.IMessage } {
-  const { item, content } = received;
+export function composeTap({ item, content, key }: Addressed, choice: string): Composed {
   const options = content.buttons ?? content.list;
   if (!options) throw invalid("id", "is not a message with options to tap");
   const option = options.find(({ id }) => id === choice);
   if (!option) throw invalid("choice", `"${choice}" is not the id of an option`);
-  const key = keyOf(received);
   return {
-    to: key.remoteJid!,
     message: {
       interactiveResponseMessage: {
         body: { text: option.label },
@@ -196,15 +199,12 @@ export function composeTap(received: Received, choice: string): { to: string; me
   };
 }
 
-export function composeReaction(
-  received: Received,
-  text: string,
-  { runtime }: PhoneContext,
-): { to: string; message: proto.IMessage; edit?: string } {
-  const key = keyOf(received);
+export function composeReaction({ key }: Addressed, text: string, { runtime }: PhoneContext): Composed {
   const senderTimestampMs = runtime.clock.now();
-  const edit = text === "" ? SENDER_REVOKE : undefined;
-  return { to: key.remoteJid!, message: { reactionMessage: { key, text, senderTimestampMs } }, edit };
+  return {
+    message: { reactionMessage: { key, text, senderTimestampMs } },
+    edit: text === "" ? SENDER_REVOKE : undefined,
+  };
 }
 
 /** `original` seals the edit, as today's apps do; null leaves it plain. */
@@ -215,7 +215,7 @@ export function composeEdit(
     original: Pick<Edited, "author"> & { message: proto.IMessage } | null;
   },
   { runtime }: PhoneContext,
-) {
+): Composed {
   const protocolMessage = {
     key,
     type: proto.Message.ProtocolMessage.Type.MESSAGE_EDIT,
@@ -230,13 +230,13 @@ export function composeEdit(
   };
 }
 
-export function composeRevocation(key: proto.IMessageKey) {
+export function composeRevocation(key: proto.IMessageKey): Composed {
   const protocolMessage = { key, type: proto.Message.ProtocolMessage.Type.REVOKE };
   return { message: { protocolMessage }, edit: SENDER_REVOKE };
 }
 
 /** Returns the key by which the phone refers to a received message in its chat. */
-function keyOf({ item, stanza }: Pick<Received, "item" | "stanza">): proto.IMessageKey {
+export function keyOf({ item, stanza }: Received): proto.IMessageKey {
   const { from, participant } = stanza.attrs;
   const remoteJid = isGroup(from) ? from : item.fromMe ? item.chat : jidNormalizedUser(from);
   const author = isGroup(from) ? jidNormalizedUser(participant) : undefined;

@@ -3,7 +3,7 @@ import { proto } from "@whiskeysockets/baileys";
 import { invalid } from "../../errors.ts";
 import { readBundle } from "../world/key_store.ts";
 import { type BinaryNode, child, element, isGroup, isLid, messageId, seconds } from "../world/stanza.ts";
-import { wireType } from "./compose.ts";
+import { type Composed, wireType } from "./compose.ts";
 import { devicesOf, isOwn, lidForm, membersOf, type PhoneContext, readersOf } from "./context.ts";
 import { pad, signalAddress } from "./signal.ts";
 
@@ -18,17 +18,11 @@ const REFUSALS: Readonly<Record<string, string>> = {
   "463": ": the account may start no chat now",
 };
 
-interface Sent {
+/** A message that this phone sent. */
+export interface Sent extends Composed {
   chat: string;
   /** The phone's jid, or its LID if the number was hidden. */
   from: string;
-  message: proto.IMessage;
-  /** The stanza's `edit` attribute, for a change to an earlier message. */
-  edit?: string;
-}
-
-/** A message that this phone sent. */
-export interface Own extends Sent {
   hideNumber: boolean;
 }
 
@@ -58,11 +52,11 @@ export class Outbox {
   async send(
     to: string,
     message: proto.IMessage,
-    options: { hideNumber?: boolean; edit?: string } = {},
+    { hideNumber = false, edit }: { hideNumber?: boolean | undefined; edit?: string | undefined } = {},
   ): Promise<string> {
     const { runtime, uplink, self } = this.#phone;
     const id = messageId(runtime.random);
-    const sent: Sent = { chat: to, from: options.hideNumber ? self.lid : self.jid, message, edit: options.edit };
+    const sent: Sent = { chat: to, from: hideNumber ? self.lid : self.jid, hideNumber, message, edit };
     const { content, holders } = isGroup(to) ? await this.#forGroup(sent) : await this.#forUser(sent);
     const refused = uplink.submit(self, this.#stanza(id, sent, { to, content }));
     if (refused) throw invalid("to", `is refused by the network (${refused})${REFUSALS[refused] ?? ""}`);
@@ -70,7 +64,7 @@ export class Outbox {
     if (holders) this.#keyHolders.set(holdersKey(sent), holders);
     this.#remember(id, sent);
     // An edit has the same address form as the original, which may be old, so it does not show the chat's current form.
-    if (!options.edit) this.#noteHidden(sent);
+    if (!edit) this.#noteHidden(sent);
     return id;
   }
 
@@ -88,12 +82,9 @@ export class Outbox {
     return this.#hidden.has(lidForm(this.#phone.uplink, chat));
   }
 
-  /**
-   * Returns the chat and the address form of a message that this phone sent; null if it is unknown or no longer kept.
-   */
-  find(id: string): Own | null {
-    const sent = this.#sent.get(id);
-    return sent ? { ...sent, hideNumber: sent.from === this.#phone.self.lid } : null;
+  /** Returns a message that this phone sent; null if it is unknown or no longer kept. */
+  find(id: string): Sent | null {
+    return this.#sent.get(id) ?? null;
   }
 
   /** Answers a retry receipt: encrypts the message for that device only, in a new session. */
@@ -193,10 +184,10 @@ export class Outbox {
     return held ? [element("tctoken", { t: seconds(held.at) }, held.token)] : [];
   }
 
-  #noteHidden({ chat, from }: Sent): void {
-    const { uplink, self } = this.#phone;
-    if (from === self.lid) this.#hidden.add(lidForm(uplink, chat));
-    else this.#hidden.delete(lidForm(uplink, chat));
+  #noteHidden({ chat, hideNumber }: Sent): void {
+    const key = lidForm(this.#phone.uplink, chat);
+    if (hideNumber) this.#hidden.add(key);
+    else this.#hidden.delete(key);
   }
 
   #remember(id: string, sent: Sent): void {

@@ -10,19 +10,22 @@ import { type BinaryNode, isGroup, messageId } from "../world/stanza.ts";
 import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
 import { Passkey } from "./authenticator.ts";
 import {
+  type Addressed,
   compose,
+  type Composed,
   composeEdit,
   composeReaction,
   composeRevocation,
   composeTap,
   composeVote,
+  keyOf,
   type PhoneMessage,
 } from "./compose.ts";
 import { chatJid, chatWithOthers, type PhoneContext } from "./context.ts";
 import { Inbox, type InboxItem } from "./inbox.ts";
 import { makeKeys, refill } from "./keys.ts";
 import { Linker } from "./linking.ts";
-import { Outbox, type Own } from "./outbox.ts";
+import { Outbox, type Sent } from "./outbox.ts";
 import type { PasskeyState } from "./passkey_exchange.ts";
 import { Receiver } from "./receiver.ts";
 import { SenderKeys, SignalSessions } from "./signal.ts";
@@ -138,27 +141,26 @@ export class Phone implements Device {
 
   /** Votes on a poll in the inbox, by the names of options. Throws Problem not_found or validation_failed. */
   vote(messageId: string, options: readonly string[]): Promise<{ id: string }> {
-    return this.#inTurn(() => {
-      const received = this.#inbox.message(messageId);
-      const hidesNumberIn = (chat: string) => this.#outbox.hidesNumberIn(chat);
-      const { message, to, hideNumber } = composeVote(received, { options, hidesNumberIn }, this.#context);
-      return this.#outbox.send(to, message, { hideNumber });
-    });
+    return this.#answer(messageId, (received) => composeVote(received, options, this.#context));
   }
 
   /** Taps an option of a message in the inbox, by its id. Throws Problem not_found or validation_failed. */
   tap(messageId: string, choice: string): Promise<{ id: string }> {
-    return this.#inTurn(() => {
-      const { message, to } = composeTap(this.#inbox.message(messageId), choice);
-      return this.#outbox.send(to, message, { hideNumber: this.#outbox.hidesNumberIn(to) });
-    });
+    return this.#answer(messageId, (received) => composeTap(received, choice));
   }
 
   /** Reacts to a message in the inbox; an empty emoji removes the reaction. Throws Problem not_found. */
   react(messageId: string, emoji: string): Promise<{ id: string }> {
+    return this.#answer(messageId, (received) => composeReaction(received, emoji, this.#context));
+  }
+
+  #answer(messageId: string, make: (received: Addressed) => Composed): Promise<{ id: string }> {
     return this.#inTurn(() => {
-      const { message, to, edit } = composeReaction(this.#inbox.message(messageId), emoji, this.#context);
-      return this.#outbox.send(to, message, { hideNumber: this.#outbox.hidesNumberIn(to), edit });
+      const received = this.#inbox.message(messageId);
+      const key = keyOf(received);
+      const hideNumber = this.#outbox.hidesNumberIn(key.remoteJid!);
+      const { message, edit } = make({ ...received, key, hideNumber });
+      return this.#outbox.send(key.remoteJid!, message, { hideNumber, edit });
     });
   }
 
@@ -177,7 +179,7 @@ export class Phone implements Device {
 
   #changeOwn(
     id: string,
-    make: (key: proto.IMessageKey, sent: Own) => { message: proto.IMessage; edit: string },
+    make: (key: proto.IMessageKey, sent: Sent) => Composed,
   ): Promise<{ id: string }> {
     return this.#inTurn(() => {
       const sent = this.#outbox.find(id);

@@ -8,47 +8,58 @@ import { type AddressForm, type BinaryNode, child, childrenOf, makeJid, parseJid
 import type { Device, PasskeyCredential } from "./uplink.ts";
 
 /** The account of a phone number. */
-export interface Account {
+export class Account {
   readonly number: string;
   name: string;
   /** By which others find and see the account without its number. `pin`: whoever looks it up has to know it. */
-  username: { name: string; pin: string | null } | null;
+  username: { name: string; pin: string | null } | null = null;
   /** The network tells nobody the number behind the account's LID. */
-  hidesNumber: boolean;
+  hidesNumber = false;
   /** The owner's "about" text. */
-  about: string;
+  about = "";
   /** URL of the profile picture on the media host; null if there is none. */
-  picture: string | null;
+  picture: string | null = null;
   /** Accounts whose messages do not reach this one, except in groups. They are not notified. */
-  readonly blocked: Set<Account>;
-  /** Privacy settings: values by name. */
-  readonly privacy: Map<string, string>;
+  readonly blocked = new Set<Account>();
+  /** Privacy settings: values by name. At first everything is open to everybody. */
+  readonly privacy = new Map(
+    ["readreceipts", "profile", "status", "online", "last", "groupadd", "calladd", "messages"].map((
+      name,
+    ) => [name, "all"]),
+  );
   /** Changes to the settings shared by the account's devices: encoded SyncdPatches by collection, oldest first. */
-  readonly settings: Map<string, Uint8Array[]>;
+  readonly settings = new Map<string, Uint8Array[]>();
   /** The business profile; null for an account that is not a business. */
-  business: BusinessProfile | null;
+  business: BusinessProfile | null = null;
   /** Addresses by number and by LID, without a device. */
   readonly jid: string;
   lid: string;
   /** Device 0; null until the phone is created. */
-  phone: Device | null;
-  phoneKeys: KeyStore | null;
+  phone: Device | null = null;
+  phoneKeys: KeyStore | null = null;
   /** The passkey required to link a companion; null if none is required. */
-  passkey: AccountPasskey | null;
+  passkey: AccountPasskey | null = null;
   /** Devices whose keys the network has lost, as happens on the real network. */
-  readonly keyless: Set<number>;
+  readonly keyless = new Set<number>();
   /** The only way in which the network lets the account's companions address people; null for any. */
-  addressing: AddressForm | null;
+  addressing: AddressForm | null = null;
   /** When the network will refuse the version of its companions, Unix ms; null if it does not say. */
-  clientExpiration: number | null;
+  clientExpiration: number | null = null;
   /** Identifies the passkey exchange in progress; an account has at most one. */
-  passkeyExchange: object | null;
+  passkeyExchange: object | null = null;
   /** Linked devices by device id. */
-  readonly companions: Map<number, Companion>;
+  readonly companions = new Map<number, Companion>();
   /** Id of the next companion. Never reused, so that the address of an unlinked companion stays unused. */
-  nextDeviceId: number;
+  nextDeviceId = FIRST_DEVICE_ID;
   /** Accounts that queried this one's devices and are therefore notified of changes. */
-  readonly watchers: Set<Account>;
+  readonly watchers = new Set<Account>();
+
+  constructor(number: string, lid: string, name: string) {
+    this.number = number;
+    this.name = name;
+    this.jid = makeJid(number, "s.whatsapp.net");
+    this.lid = makeJid(lid, "lid");
+  }
 }
 
 /** The business profile as filled in by its owner; absent fields are not shown. */
@@ -114,18 +125,6 @@ export interface Endpoint {
 /** Device id of an account's first companion. */
 export const FIRST_DEVICE_ID = 1;
 
-/** Privacy settings of a new account: everything is open to everybody. */
-const FRESH_PRIVACY = {
-  readreceipts: "all",
-  profile: "all",
-  status: "all",
-  online: "all",
-  last: "all",
-  groupadd: "all",
-  calladd: "all",
-  messages: "all",
-};
-
 export class Directory {
   #byNumber = new Map<string, Account>();
   #byLid = new Map<string, Account>();
@@ -141,30 +140,7 @@ export class Directory {
   /** Opens an account with a unique LID. The number must not be in use. */
   open(number: string, options: { name: string; random: Random }): Account {
     const lid = this.#freeLid(options.random);
-    const account: Account = {
-      number,
-      name: options.name,
-      username: null,
-      hidesNumber: false,
-      about: "",
-      picture: null,
-      blocked: new Set(),
-      privacy: new Map(Object.entries(FRESH_PRIVACY)),
-      settings: new Map(),
-      business: null,
-      jid: makeJid(number, "s.whatsapp.net"),
-      lid: makeJid(lid, "lid"),
-      phone: null,
-      phoneKeys: null,
-      passkey: null,
-      keyless: new Set(),
-      addressing: null,
-      clientExpiration: null,
-      passkeyExchange: null,
-      companions: new Map(),
-      nextDeviceId: FIRST_DEVICE_ID,
-      watchers: new Set(),
-    };
+    const account = new Account(number, lid, options.name);
     this.#byNumber.set(number, account);
     this.#byLid.set(lid, account);
     return account;

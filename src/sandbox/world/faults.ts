@@ -10,43 +10,47 @@ export const TIMED_FAULTS = ["silence", "hold_acks"] as const;
 export type StreamFault = (typeof STREAM_FAULTS)[number];
 type TimedFault = (typeof TIMED_FAULTS)[number];
 
-/** Faults that affect the next few events of a kind. The type is that of a queued entry. */
-interface CountedFaults {
+/** Faults that affect the next few events of a kind. */
+export const COUNTED_FAULTS = [
+  /** Delivers an incoming message twice. */
+  "duplicate",
+  /** Sends `<success>` to a companion before the phone has accepted it. */
+  "early_success",
+  /** Of the emulated Cloud API, see `cloud/emulation.ts`. */
+  "webhook_twice",
+  "webhook_lost",
+  "bad_signature",
+  /** Refuses a message to a person unless it carries a token of that chat (`tctoken`) or one made for it (`cstoken`). */
+  "demand_token",
+  /** Announces waiting stanzas at login, but delivers none. */
+  "deaf",
+  /** Delivers a message with a ciphertext that cannot be decrypted. */
+  "garble",
+  /** Delivers what waits at login, but never says that this was all. */
+  "no_offline_end",
+  /** Refuses a companion's answer to the phone on which its code was entered. */
+  "refuse_finish",
+  /** When a code expires, says that a person has to ask for the next one. */
+  "manual_refresh",
+  /** Takes a passkey's signature that comes with a handoff proof, but never asks the phone. */
+  "no_continuation",
+] as const;
+
+/** Those of them that say more than that they happen. The type is that of a queued entry. */
+interface DetailedFaults {
   /** Refuses an outgoing message with this code. */
   nack: string;
-  /** Delivers an incoming message twice. */
-  duplicate: true;
-  /** Announces waiting stanzas at login, but delivers none. */
-  deaf: true;
-  /** Delivers what waits at login, but never says that this was all. */
-  no_offline_end: true;
-  /** Delivers a message with a ciphertext that cannot be decrypted. */
-  garble: true;
-  /**
-   * Refuses a message to a person unless it carries a token of that chat (`tctoken`) or one made for it (`cstoken`).
-   */
-  demand_token: true;
   /** Delays the answer to an upload by this time, ms. */
   slow_upload: number;
   /** Refuses to link a companion by code, with this error code, and in seconds when to ask again. */
   refuse_code: { code: string; backoff?: string };
-  /** When a code expires, says that a person has to ask for the next one. */
-  manual_refresh: true;
-  /** Refuses a companion's answer to the phone on which its code was entered. */
-  refuse_finish: true;
-  /** Takes a passkey's signature that comes with a handoff proof, but never asks the phone. */
-  no_continuation: true;
   /** Refuses a login with this reason. */
   refuse_login: string;
-  /** Sends `<success>` to a companion before the phone has accepted it. */
-  early_success: true;
-  /** Of the emulated Cloud API, see `cloud/emulation.ts`. */
+  /** Of the emulated Cloud API, as above. */
   cloud_error: number;
   webhook_late: number;
-  webhook_twice: true;
-  webhook_lost: true;
-  bad_signature: true;
 }
+type CountedFaults = DetailedFaults & Record<(typeof COUNTED_FAULTS)[number], true>;
 type CountedFault = keyof CountedFaults;
 
 interface LineFaults {

@@ -41,35 +41,17 @@ export class GroupChanges {
   change(group: Group, actor: Account, action: MemberAction, accounts: readonly Account[]): MemberResult[] | null {
     if (!group.participants.includes(actor)) return null;
     if (!group.admins.has(actor) && (action !== "add" || group.locked)) return null;
-    const before = group.participants;
     const results = accounts.map((account): MemberResult => {
       const error = refusalOf(group, action, account);
-      if (error) return { account, error };
-      this.#apply(group, action, account);
-      return { account };
+      return error ? { account, error } : { account };
     });
-    const done = results.filter(({ error }) => !error).map(({ account }) => account);
-    if (done.length) this.#tellMembers(group, { actor, action, accounts: done, before });
-    if (action === "remove") this.#keepAdmin(group);
+    const allowed = results.filter(({ error }) => !error).map(({ account }) => account);
+    if (allowed.length) this.#apply(group, actor, action, allowed);
     return results;
   }
 
   leave(group: Group, account: Account): void {
-    if (refusalOf(group, "leave", account)) return;
-    const before = group.participants;
-    this.#apply(group, "remove", account);
-    this.#tellMembers(group, { actor: account, action: "remove", accounts: [account], before });
-    this.#keepAdmin(group);
-  }
-
-  /**
-   * When the last admin has left, the network promotes a member: here the one who has been in the group the longest.
-   */
-  #keepAdmin(group: Group): void {
-    const [heir] = group.participants;
-    if (!heir || group.admins.size > 0) return;
-    this.#apply(group, "promote", heir);
-    this.#tellMembers(group, { actor: heir, action: "promote", accounts: [heir], before: group.participants });
+    if (!refusalOf(group, "leave", account)) this.#apply(group, account, "remove", [account]);
   }
 
   /** Changes the group's settings and notifies its members with `notice`; returns false if the actor may not. */
@@ -104,7 +86,7 @@ export class GroupChanges {
       this.#tell(group.admins, group, account, request);
       return { group, waits: true };
     }
-    this.#admit(group, account, account);
+    this.#apply(group, account, "add", [account]);
     return { group, waits: false };
   }
 
@@ -113,42 +95,33 @@ export class GroupChanges {
     if (!group.admins.has(actor)) return null;
     return accounts.map((account) => {
       if (!group.requests.delete(account)) return { account, error: NOT_FOUND };
-      if (approve) this.#admit(group, actor, account);
+      if (approve) this.#apply(group, actor, "add", [account]);
       return { account };
     });
   }
 
-  #admit(group: Group, actor: Account, account: Account): void {
+  /**
+   * Makes a change that is allowed, and notifies old and new members, including those who were removed. When the last
+   * admin has left, the network promotes a member: here the one who has been in the group the longest.
+   */
+  #apply(group: Group, actor: Account, action: MemberAction, accounts: readonly Account[]): void {
     const before = group.participants;
-    this.#apply(group, "add", account);
-    this.#tellMembers(group, { actor, action: "add", accounts: [account], before });
-  }
-
-  #apply(group: Group, action: MemberAction, account: Account): void {
-    if (action === "add") {
-      group.requests.delete(account);
-      group.participants = [...group.participants, account];
+    for (const account of accounts) {
+      if (action === "add") {
+        group.requests.delete(account);
+        group.participants = [...group.participants, account];
+      }
+      if (action === "remove") {
+        group.participants = group.participants.filter((other) => other !== account);
+        if (account === group.superadmin) group.superadmin = null;
+      }
+      if (action === "promote") group.admins.add(account);
+      if (action === "remove" || action === "demote") group.admins.delete(account);
     }
-    if (action === "remove") {
-      group.participants = group.participants.filter((other) => other !== account);
-      if (account === group.superadmin) group.superadmin = null;
-    }
-    if (action === "promote") group.admins.add(account);
-    if (action === "remove" || action === "demote") group.admins.delete(account);
-  }
-
-  /** Notifies old and new members, including those who were removed. */
-  #tellMembers(
-    group: Group,
-    { actor, action, accounts, before }: {
-      actor: Account;
-      action: MemberAction;
-      accounts: readonly Account[];
-      before: readonly Account[];
-    },
-  ): void {
     const nodes = accounts.map((account) => participantNode(group, account));
     this.#tell(new Set([...before, ...group.participants]), group, actor, element(action, {}, nodes));
+    const [heir] = group.participants;
+    if (action === "remove" && heir && group.admins.size === 0) this.#apply(group, heir, "promote", [heir]);
   }
 
   #tell(accounts: Iterable<Account>, group: Group, actor: Account, node: BinaryNode): void {
