@@ -3,7 +3,7 @@ import { type Account, deliver, type Endpoint, endpointsOf, jidOf } from "../wor
 import { addressIn } from "../world/groups.ts";
 import { KeyStore } from "../world/key_store.ts";
 import { relayReceipt } from "../world/receipts.ts";
-import { element, formOf, isLid, parseJid, seconds } from "../world/stanza.ts";
+import { element, formOf, isLid, seconds } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import type { Device, LinkAnswer, PhoneUplink } from "../world/uplink.ts";
 import type { RefBook } from "./linking/ref_book.ts";
@@ -114,11 +114,11 @@ export function createUplink(network: Switchboard, refs: RefBook): PhoneUplink {
       network.beginSettings(accountOf(phone), name, patch);
     },
 
-    codeRequest: (phone) => refs.awaitingCode(parseJid(phone.jid)?.user ?? "")?.codeRequest ?? null,
+    codeRequest: (phone) => refs.codeFor(accountOf(phone).number)?.request ?? null,
 
     answerCode(ref, hello) {
-      const companion = refs.find(ref);
-      return companion?.codeRequest?.ref === ref ? companion.exchangeCode(hello) : Promise.resolve(null);
+      const code = refs.find(ref)?.code;
+      return code?.request?.ref === ref ? code.exchange(hello) : Promise.resolve(null);
     },
   };
 }

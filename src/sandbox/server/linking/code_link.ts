@@ -30,15 +30,18 @@ interface CodeLinkOptions {
   network: Switchboard;
   /** How long a companion's code is valid before it is asked for another. */
   codeLifetimeMs: number;
-  /** Returns a new ref by which the phone of this account finds the companion; earlier refs become invalid. */
-  expectCode(account: Account): string;
-  withdrawCode(): void;
+  /** Returns a new ref by which the phone of this account finds the companion. */
+  issueRef(account: Account): string;
+  forgetRef(ref: string): void;
 }
+
+/** With the number on whose phone the code is to be entered. */
+type AddressedRequest = CodeRequest & { number: string };
 
 export class CodeLink {
   #socket: CompanionSocket;
   #options: CodeLinkOptions;
-  #request: (CodeRequest & { number: string }) | null = null;
+  #request: AddressedRequest | null = null;
   #finish: ((finish: CompanionFinish | null) => void) | null = null;
   #cancelExpiry: () => void = () => {};
 
@@ -48,7 +51,7 @@ export class CodeLink {
   }
 
   /** The companion's last companion_hello; null if it asked for no code or its code has expired. */
-  get request(): CodeRequest | null {
+  get request(): AddressedRequest | null {
     return this.#request;
   }
 
@@ -86,7 +89,7 @@ export class CodeLink {
   }
 
   #takeHello(query: BinaryNode, link: BinaryNode): void {
-    const { network, codeLifetimeMs, expectCode } = this.#options;
+    const { network, codeLifetimeMs, issueRef, forgetRef } = this.#options;
     const account = network.directory.resolve(link.attrs.jid)?.account;
     if (!account) return this.#socket.send(refusal(query, "404"));
     const refused = network.faults.take(account.number, "refuse_code");
@@ -97,13 +100,11 @@ export class CodeLink {
     // A zero byte in WhatsApp Web, the digit in older clients.
     const nonce = bytesOf(child(link, "link_code_pairing_nonce"));
     const isWhole = wrappedEphemeral.length === WRAPPED_KEY_BYTES && authKey.length === 32 && nonce.length === 1;
-    if (!isWhole || !isNamed) {
-      return this.#socket.send(refusal(query, "400"));
-    }
-    this.#finish?.(null);
-    const ref = expectCode(account);
+    if (!isWhole || !isNamed) return this.#socket.send(refusal(query, "400"));
+    if (this.#request) forgetRef(this.#request.ref);
+    this.close();
+    const ref = issueRef(account);
     this.#request = { ref, wrappedEphemeral, number: account.number };
-    this.#cancelExpiry();
     this.#cancelExpiry = network.runtime.clock.after(codeLifetimeMs, () => this.#expire());
     this.#socket.send(result(query, [
       element("link_code_companion_reg", { stage: "companion_hello" }, [
@@ -116,7 +117,7 @@ export class CodeLink {
   #expire(): void {
     const request = this.#request;
     if (!request) return;
-    this.#options.withdrawCode();
+    this.#options.forgetRef(request.ref);
     this.#request = null;
     const isManual = this.#options.network.faults.take(request.number, "manual_refresh");
     this.#notify(

@@ -1,8 +1,9 @@
 /** Maps each ref (the first part of a QR, or the id of a code exchange) to the companion that waits with it. */
 import { Buffer } from "node:buffer";
 import type { Random } from "../../../runtime.ts";
-import type { CodeRequest, CompanionFinish, LinkAnswer, PasskeyPrimary, PrimaryHello } from "../../world/uplink.ts";
 import type { Account } from "../../world/directory.ts";
+import type { LinkAnswer, PasskeyPrimary } from "../../world/uplink.ts";
+import type { CodeLink } from "./code_link.ts";
 
 /**
  * Number of refs kept for companions that are already linked, so that a phone that scans such a QR again is answered
@@ -18,10 +19,7 @@ export interface LinkOffer {
 
 /** A companion that waits for a phone to accept it. */
 export interface WaitingCompanion {
-  /** Its last companion_hello; null if it asked for no code or its code has expired. */
-  readonly codeRequest: CodeRequest | null;
-  /** Relays primary_hello to the companion; resolves to companion_finish, or to null if it does not answer. */
-  exchangeCode(hello: PrimaryHello): Promise<CompanionFinish | null>;
+  readonly code: CodeLink;
   /** Called when a phone accepted the companion by one of its refs. */
   take(account: Account, ref: string, offer: LinkOffer): LinkAnswer;
 }
@@ -34,8 +32,6 @@ interface LinkedCompanion {
 
 export class RefBook {
   #waiting = new Map<string, WaitingCompanion>();
-  /** The number that each companion's code is for, and the ref of that exchange; the newest last. */
-  #codes = new Map<WaitingCompanion, { number: string; ref: string }>();
   #linked = new Map<string, LinkedCompanion>();
   #random: Random;
 
@@ -43,34 +39,22 @@ export class RefBook {
     this.#random = random;
   }
 
-  /** Issues new refs for a companion. */
-  issue(companion: WaitingCompanion, count: number): string[] {
-    return Array.from({ length: count }, () => {
-      const ref = `2@${Buffer.from(this.#random.bytes(96)).toString("base64")}`;
-      this.#waiting.set(ref, companion);
-      return ref;
-    });
+  /** Issues a new ref for a companion. */
+  issue(companion: WaitingCompanion): string {
+    const ref = `2@${Buffer.from(this.#random.bytes(96)).toString("base64")}`;
+    this.#waiting.set(ref, companion);
+    return ref;
   }
 
   find(ref: string): WaitingCompanion | null {
     return this.#waiting.get(ref) ?? null;
   }
 
-  /**
-   * Registers that a companion waits for its code to be entered on a number's phone; returns the ref of the exchange.
-   * The companion's earlier code becomes invalid.
-   */
-  expectCode(companion: WaitingCompanion, number: string): string {
-    this.withdrawCode(companion);
-    const ref = this.issue(companion, 1)[0]!;
-    this.#codes.set(companion, { number, ref });
-    return ref;
-  }
-
-  /** Returns the newest companion that waits for a code to be entered on the number's phone. */
-  awaitingCode(number: string): WaitingCompanion | null {
-    const [companion] = [...this.#codes].findLast(([, code]) => code.number === number) ?? [];
-    return companion ?? null;
+  /** Returns the newest code that waits to be entered on the number's phone. */
+  codeFor(number: string): CodeLink | null {
+    const isAwaited = ([ref, { code: { request } }]: [string, WaitingCompanion]) =>
+      request?.ref === ref && request.number === number;
+    return [...this.#waiting].findLast(isAwaited)?.[1].code ?? null;
   }
 
   /** Records that this number has linked the companion, or waits only for its proof. */
@@ -85,17 +69,13 @@ export class RefBook {
     return linked?.number === number ? linked.deviceJid : null;
   }
 
-  /** Invalidates the companion's code. */
-  withdrawCode(companion: WaitingCompanion): void {
-    const code = this.#codes.get(companion);
-    if (!code) return;
-    this.#codes.delete(companion);
-    this.#waiting.delete(code.ref);
+  /** Invalidates a ref. */
+  forget(ref: string): void {
+    this.#waiting.delete(ref);
   }
 
   /** Removes a companion that disconnected. */
   withdraw(companion: WaitingCompanion): void {
-    this.withdrawCode(companion);
     for (const [ref, waiting] of this.#waiting) if (waiting === companion) this.#waiting.delete(ref);
   }
 }

@@ -11,7 +11,7 @@ import { streamError } from "../../world/faults.ts";
 import type { KeyBundle } from "../../world/key_store.ts";
 import { type BinaryNode, bytesOf, child, element, refusal, result, seconds, SERVER } from "../../world/stanza.ts";
 import type { Switchboard } from "../../world/switchboard.ts";
-import type { CodeRequest, CompanionFinish, LinkAnswer, PrimaryHello } from "../../world/uplink.ts";
+import type { LinkAnswer } from "../../world/uplink.ts";
 import type { CompanionSocket, SocketOwner } from "../companion_socket.ts";
 import { CodeLink } from "./code_link.ts";
 import { PasskeyLink } from "./passkey_link.ts";
@@ -53,7 +53,7 @@ interface Pending {
 }
 
 export class Registration implements SocketOwner, WaitingCompanion {
-  #code: CodeLink;
+  readonly code: CodeLink;
   #passkey: PasskeyLink;
   #socket: CompanionSocket;
   #request: RegistrationRequest;
@@ -68,19 +68,19 @@ export class Registration implements SocketOwner, WaitingCompanion {
     this.#options = options;
     this.#refreshStage = options.refresh ? "due" : "none";
     const { network, refs, codeLifetimeMs, passkeyLifetimeMs } = options;
-    this.#code = new CodeLink(socket, {
+    this.code = new CodeLink(socket, {
       network,
       codeLifetimeMs,
-      expectCode: (account) => {
+      issueRef: (account) => {
         this.#passkey.endUnlessOf(account);
-        return refs.expectCode(this, account.number);
+        return refs.issue(this);
       },
-      withdrawCode: () => refs.withdrawCode(this),
+      forgetRef: (ref) => refs.forget(ref),
     });
     this.#passkey = new PasskeyLink(socket, {
       network,
       lifetimeMs: passkeyLifetimeMs,
-      issueRef: () => refs.issue(this, 1)[0]!,
+      issueRef: () => refs.issue(this),
       onSigned: (account, signedIdentity) => {
         refs.remember(this, { number: account.number, deviceJid: this.#accept(account, signedIdentity) });
       },
@@ -90,7 +90,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
   /** Sends the refs for the QR codes. */
   start(): void {
     const { network, refs } = this.#options;
-    const nodes = refs.issue(this, REFS).map((ref) => element("ref", {}, Buffer.from(ref)));
+    const nodes = Array.from({ length: REFS }, () => element("ref", {}, Buffer.from(refs.issue(this))));
     this.#socket.send(
       element("iq", { from: SERVER, id: network.notices.stanzaId(), type: "set", xmlns: "md" }, [
         element("pair-device", {}, nodes),
@@ -107,7 +107,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
     if (stanza.tag !== "iq") return;
     if (stanza.attrs.type === "result" || stanza.attrs.type === "error") return this.#takeProof(stanza);
     const link = child(stanza, "link_code_companion_reg");
-    if (link) return this.#code.answer(stanza, link);
+    if (link) return this.code.answer(stanza, link);
     if (this.#passkey.take(stanza)) return;
     if (stanza.attrs.xmlns === "w:p") return this.#socket.send(result(stanza));
     this.#socket.send(refusal(stanza, "401"));
@@ -117,16 +117,8 @@ export class Registration implements SocketOwner, WaitingCompanion {
     this.#pending?.cancelTimeout();
     this.#pending?.settle(false);
     this.#options.refs.withdraw(this);
-    this.#code.close();
+    this.code.close();
     this.#passkey.close();
-  }
-
-  get codeRequest(): CodeRequest | null {
-    return this.#code.request;
-  }
-
-  exchangeCode(hello: PrimaryHello): Promise<CompanionFinish | null> {
-    return this.#code.exchange(hello);
   }
 
   /**
@@ -144,7 +136,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
       this.#passkey.demand(account, primary);
       return { kind: "passkey" };
     }
-    if (this.codeRequest?.ref !== ref) {
+    if (this.code.request?.ref !== ref) {
       if (this.#refreshStage === "due") this.#askRefresh();
       // Without the ack the network assumes that the companion cannot refresh, and never links it.
       if (this.#refreshStage === "asked") return { kind: "refresh" };
@@ -170,7 +162,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
       cancelTimeout: network.runtime.clock.after(PROOF_TIMEOUT_MS, () => this.#socket.cut()),
       settle: linking.resolve,
     };
-    this.#code.close();
+    this.code.close();
     const isChatDbLidMigrated = account.addressing !== "pn";
     const attributes = {
       from: SERVER,
