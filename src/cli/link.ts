@@ -35,7 +35,8 @@ export function addLinkCommand(root: Command): void {
       "x-api-key": await keyOf(options),
     });
     const session = await sessionNamed(api, { name, pairingPhone: options.number });
-    const connected = await Promise.race([untilLinked(api, session._id, options), interrupted()]);
+    const interrupted = untilAsked().then(() => null);
+    const connected = await Promise.race([untilLinked(api, session._id, options), interrupted]);
     if (connected === null) {
       // One that was never linked counts against the plan, and nobody would miss it.
       if (session.phone === null) await api.call("DELETE", `/sessions/${session._id}`);
@@ -47,11 +48,6 @@ export function addLinkCommand(root: Command): void {
       () => `Linked: ${name} is ${connected.phone ?? "connected"}   session ${connected._id}`,
     );
   });
-}
-
-async function interrupted(): Promise<null> {
-  await untilAsked();
-  return null;
 }
 
 /** Resolves to a session of that name to link: an unlinked one, or else a new one; for a number always a new one. */

@@ -2,7 +2,7 @@
  * Assembles the simulated WhatsApp network: a server that speaks the protocol over a real WebSocket and TLS with any
  * client, and phones in this process. Its state is in memory and outlives a gateway that is killed.
  */
-import { Buffer } from "node:buffer";
+import { serveLocally } from "../base/listening.ts";
 import { repairSignatures } from "../base/xeddsa.ts";
 import { invalid } from "../errors.ts";
 import type { Clock, Runtime } from "../runtime.ts";
@@ -12,6 +12,7 @@ import { startMedia } from "./media/host.ts";
 import { Phone } from "./phone/phone.ts";
 import { openGate } from "./server/gate.ts";
 import { RefBook } from "./server/linking/ref_book.ts";
+import type { RegistrationOptions } from "./server/linking/registration.ts";
 import { createNoiseIdentity } from "./server/noise.ts";
 import { createUplink } from "./server/uplink.ts";
 import type { Account } from "./world/directory.ts";
@@ -23,7 +24,7 @@ const CODE_LIFETIME_MS = 180_000;
 /** As long as WhatsApp Web gives for a signature. */
 const PASSKEY_LIFETIME_MS = 600_000;
 
-interface NetworkOptions {
+interface NetworkOptions extends Partial<Pick<RegistrationOptions, "codeLifetimeMs" | "passkeyLifetimeMs">> {
   runtime: Runtime;
   /** Port of the WebSocket; 0, the default, chooses a free one. */
   port?: number;
@@ -31,10 +32,6 @@ interface NetworkOptions {
   controlPort?: number;
   /** Whether linking includes the refresh stage (`companion_reg_refresh`); true by default. */
   refresh?: boolean;
-  /** How long a pairing code is valid, after which the companion gets `refresh_code`. */
-  codeLifetimeMs?: number;
-  /** How long the owner has to sign with a passkey. */
-  passkeyLifetimeMs?: number;
 }
 
 /** A running network with its control API. */
@@ -69,8 +66,9 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
     const gate = await openGate({ port, identity, options: registration });
     started.push(gate);
     const telephony = switchOnPhones(phones, createUplink(switchboard, refs), switchboard);
-    const parts = {
+    const network: ControlledNetwork = {
       url: gate.url,
+      rootKey: identity.rootPublic.toHex(),
       mediaUrl: media.url,
       caPem: media.caPem,
       switchboard,
@@ -78,11 +76,9 @@ export async function startNetwork(options: NetworkOptions): Promise<SandboxNetw
       templates: new Map(),
       ...telephony,
     };
-    const rootKey = Buffer.from(identity.rootPublic).toString("hex");
-    const network: ControlledNetwork = { ...parts, rootKey };
-    const control = openControl(network, options.controlPort ?? 0);
+    const control = serveLocally({ port: options.controlPort }, controlApp(network).fetch);
     started.push(control);
-    return { ...network, controlUrl: control.url, close };
+    return { ...network, controlUrl: `http://${control.address}`, close };
   } catch (error) {
     await close();
     throw error;
@@ -133,20 +129,6 @@ function clockUntil(signal: AbortSignal, clock: Clock): Clock {
       });
       waiting.add(over);
       return over;
-    },
-  };
-}
-
-function openControl(network: ControlledNetwork, port: number): { url: string; close(): Promise<void> } {
-  const stop = new AbortController();
-  const options = { hostname: "127.0.0.1", port, signal: stop.signal, onListen: () => {} };
-  const server = Deno.serve(options, controlApp(network).fetch);
-  return {
-    url: `http://127.0.0.1:${server.addr.port}`,
-    close: async () => {
-      // Aborts, because a graceful shutdown would wait for a hanging client.
-      stop.abort();
-      await server.finished;
     },
   };
 }

@@ -10,34 +10,7 @@ import type { Account } from "../world/directory.ts";
 import { type BinaryNode, element } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
 import type { LinkAnswer } from "../world/uplink.ts";
-import { body, type ControlledNetwork, number } from "./request.ts";
-
-/** The network's rules for usernames: letters, digits, dots and underscores, at least one letter, single dots within. */
-const username = z.string().regex(/^(?=.*[a-z])(?!\.)(?!.*\.\.)(?!.*\.$)[a-z0-9_.]{3,35}$/i);
-const usernamePin = z.string().regex(/^([0-9]{4}|[A-Z0-9]{6})$/);
-
-const newPhone = z.strictObject({
-  number,
-  name: z.string().min(1).max(100).optional(),
-  business: z.strictObject({
-    description: z.string().max(500),
-    category: z.string().max(100),
-    address: z.string().max(200),
-    email: z.string().max(100),
-    website: z.string().max(200),
-  }).partial().optional(),
-  passkey: z.boolean().optional(),
-  passkeyOptions: z.enum(["notification", "query"]).optional(),
-  username: username.optional(),
-  usernamePin: usernamePin.optional(),
-  hidesNumber: z.boolean().optional(),
-}).refine(({ passkey, passkeyOptions }) => passkey || !passkeyOptions, {
-  path: ["passkeyOptions"],
-  message: "is for phones with a passkey",
-}).refine(({ username, usernamePin }) => username || !usernamePin, {
-  path: ["usernamePin"],
-  message: "is for phones with a username",
-});
+import { body, type ControlledNetwork, newPhone, number, username } from "./request.ts";
 
 const filled = z.string().min(1);
 const addressed = { to: filled, hideNumber: z.boolean().optional() };

@@ -5,6 +5,7 @@
 import "reflect-metadata"; // which @peculiar/x509 needs before it is loaded
 import * as x509 from "@peculiar/x509";
 import { Buffer } from "node:buffer";
+import { serveLocally } from "../../base/listening.ts";
 import type { Runtime } from "../../runtime.ts";
 import { FileShelf } from "./shelf.ts";
 import type { MediaAccess } from "../world/uplink.ts";
@@ -33,25 +34,17 @@ export async function startMedia(
   const folder = await Deno.makeTempDir({ prefix: "paloma-sandbox-media-" });
   const files = new FileShelf(folder, runtime);
   const auth = Buffer.from(runtime.random.bytes(24)).toString("base64url");
-  const stop = new AbortController();
   // Profile pictures by path: unencrypted, and available to everybody who knows the URL.
   const pictures = new Map<string, Uint8Array>();
-  const server = Deno.serve(
-    {
-      hostname: "127.0.0.1",
-      port: 0,
-      cert: certPem,
-      key: keyPem,
-      signal: stop.signal,
-      onListen: () => {},
-      onError(error) {
-        runtime.log.warn({ err: error }, "the sandbox's media host failed");
-        return new Response(null, { status: 500 });
-      },
-    },
+  const onError = (error: unknown) => {
+    runtime.log.warn({ err: error }, "the sandbox's media host failed");
+    return new Response(null, { status: 500 });
+  };
+  const server = serveLocally(
+    { cert: certPem, key: keyPem, onError },
     (request) => answer(request, { files, auth, pictures, taken }),
   );
-  const address = `127.0.0.1:${server.addr.port}`;
+  const { address } = server;
   return {
     url: `https://${address}`,
     host: address,
@@ -65,9 +58,7 @@ export async function startMedia(
     paths: () => files.paths(),
     remove: (directPath) => files.remove(directPath),
     close: async () => {
-      // Aborts, because a graceful shutdown would wait for a hanging client.
-      stop.abort();
-      await server.finished;
+      await server.close();
       await Deno.remove(folder, { recursive: true });
     },
   };

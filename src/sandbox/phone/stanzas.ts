@@ -25,14 +25,8 @@ export function deliveryReceipt(message: BinaryNode, { self, own }: { self: Devi
 export function readReceipt(message: BinaryNode, { self, clock }: { self: Device; clock: Clock }): BinaryNode {
   const { id, from = "", participant } = message.attrs;
   const to = participant ? from : jidNormalizedUser(from);
-  return element("receipt", {
-    id,
-    to,
-    from: ownForm(self, message),
-    participant,
-    type: "read",
-    t: seconds(clock.now()),
-  });
+  const t = seconds(clock.now());
+  return element("receipt", { id, to, from: ownForm(self, message), participant, type: "read", t });
 }
 
 /** Returns a request to the sender to encrypt a message again, for a session made from the enclosed keys. */

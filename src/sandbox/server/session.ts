@@ -84,12 +84,12 @@ class Session implements CompanionSession, SocketOwner {
   }
 
   end(reason: BinaryNode): void {
-    this.#close();
+    this.onClose();
     this.#socket.end(reason);
   }
 
   cut(): void {
-    this.#close();
+    this.onClose();
     this.#socket.cut();
   }
 
@@ -98,10 +98,6 @@ class Session implements CompanionSession, SocketOwner {
   }
 
   onClose(): void {
-    this.#close();
-  }
-
-  #close(): void {
     if (this.#closed) return;
     this.#closed = true;
     if (this.#companion.session !== this) return;

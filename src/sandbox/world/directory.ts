@@ -63,7 +63,7 @@ export class Account {
 }
 
 /** The business profile as filled in by its owner; absent fields are not shown. */
-export interface BusinessProfile {
+interface BusinessProfile {
   description?: string;
   category?: string;
   address?: string;
