@@ -10,13 +10,15 @@ export function describeEvent({ event, sessionName, data }: Json): string {
 }
 
 function summary(event: string, data: Json): string {
+  const who = data?.number ?? "somebody";
+  const said = data?.text === null ? "" : `: ${data.text}`;
   switch (event) {
     case "message.received":
     case "message.echo": {
-      const who = event === "message.echo" ? `to ${data.from}` : `from ${data.number ?? data.from}`;
+      const whose = event === "message.echo" ? `to ${data.from}` : `from ${data.number ?? data.from}`;
       const where = isGroup(data.from) && event === "message.received" ? ` in ${data.from}` : "";
       const file = data.media ? ` [${data.media.filename}, ${data.media.size} bytes]` : "";
-      return `${who}${where}, ${data.details?.kind ?? data.type}${data.text === null ? "" : `: ${data.text}`}${file}`;
+      return `${whose}${where}, ${data.details?.kind ?? data.type}${said}${file}`;
     }
     case "message.sent":
       return `${data.messageId} to ${data.to}`;
@@ -25,19 +27,17 @@ function summary(event: string, data: Json): string {
     case "message.failed":
       return `${data.messageId} to ${data.to}: ${data.error.code}, ${data.error.message}`;
     case "message.proposed":
-      return `${data.messageId} to ${data.to} by ${data.by}${data.text === null ? "" : `: ${data.text}`}`;
+      return `${data.messageId} to ${data.to} by ${data.by}${said}`;
     case "message.edited":
-      return `${data.messageId} in ${data.chat} by ${data.number ?? "somebody"}${
-        data.text === null ? "" : `: ${data.text}`
-      }`;
+      return `${data.messageId} in ${data.chat} by ${who}${said}`;
     case "message.deleted":
-      return `${data.messageId} in ${data.chat} by ${data.number ?? "somebody"}`;
+      return `${data.messageId} in ${data.chat} by ${who}`;
     case "poll.vote":
-      return `${data.number ?? "somebody"} in ${data.chat}, ${data.messageId ?? data.networkId}: ${
+      return `${who} in ${data.chat}, ${data.messageId ?? data.networkId}: ${
         data.options.join(", ") || "nothing any more"
       }`;
     case "choice.made":
-      return `${data.number ?? "somebody"} in ${data.chat}, ${data.messageId}: ${data.label}`;
+      return `${who} in ${data.chat}, ${data.messageId}: ${data.label}`;
     case "verification.passed":
       return `${data.number ?? data.chat} has ${data.id}`;
     case "verification.failed":
@@ -45,7 +45,7 @@ function summary(event: string, data: Json): string {
     case "call.received":
       return `${data.video ? "video call" : "call"} from ${data.number ?? data.chat}`;
     case "presence.updated":
-      return `${data.number ?? "somebody"} in ${data.chat}: ${data.state}`;
+      return `${who} in ${data.chat}: ${data.state}`;
     case "group.updated":
       return `${data.group.id}${data.group.name ? `, ${data.group.name}` : ""}`;
     case "group.participants":

@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { WebSocketServer } from "ws";
 import { listenOn } from "../../base/listening.ts";
 import type { Companion } from "../world/directory.ts";
-import { streamError } from "../world/faults.ts";
+import { breakOff } from "../world/faults.ts";
 import type { KeyBundle } from "../world/key_store.ts";
 import { element, uintOf } from "../world/stanza.ts";
 import type { Switchboard } from "../world/switchboard.ts";
@@ -75,16 +75,14 @@ function admit(finish: ClientFinish, socket: CompanionSocket, options: Registrat
 
 /** Ends the connection if a stream fault was queued for the line; returns null if none was. */
 function meetFault(companion: Companion, socket: CompanionSocket, network: Switchboard): SocketOwner | null {
-  const fault = network.faults.takePending(companion.account.number);
+  const fault = network.faults.take(companion.account.number, "stream");
   if (!fault) return null;
   if (fault === "unavailable") return refuse(socket, 503);
   if (fault === "logout") {
     network.removeCompanion(companion);
     return refuse(socket, 401);
   }
-  const error = streamError(fault);
-  if (error) socket.end(error);
-  else socket.cut();
+  breakOff(socket, fault);
   return endedOwner;
 }
 

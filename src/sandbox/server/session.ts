@@ -28,7 +28,7 @@ const ROUTING_INFO = Uint8Array.of(0x08, 0x02, 0x08, 0x05);
  */
 export function openSession(companion: Companion, socket: CompanionSocket, network: Switchboard): SocketOwner {
   const session = new Session(companion, socket, network);
-  companion.session?.end(streamError("replace")!);
+  companion.session?.end(streamError("replace"));
   companion.session = session;
   session.welcome();
   return session;

@@ -38,6 +38,8 @@ export const COUNTED_FAULTS = [
 
 /** Those of them that say more than that they happen. The type is that of a queued entry. */
 interface DetailedFaults {
+  /** Ends a new connection. */
+  stream: StreamFault;
   /** Refuses an outgoing message with this code. */
   nack: string;
   /** Delays the answer to an upload by this time, ms. */
@@ -53,15 +55,13 @@ interface DetailedFaults {
 type CountedFaults = DetailedFaults & Record<(typeof COUNTED_FAULTS)[number], true>;
 type CountedFault = keyof CountedFaults;
 
-interface LineFaults {
-  /** Stream faults for future connections. */
-  pending: StreamFault[];
+class LineFaults {
   /** Unix ms until which each timed fault holds. */
-  until: Record<TimedFault, number>;
+  readonly until: Record<TimedFault, number> = { silence: 0, hold_acks: 0 };
   /** Callbacks that end the waits in progress. */
-  waiting: Set<() => void>;
+  readonly waiting = new Set<() => void>();
   /** Queued entries of counted faults, in the order in which they were set. */
-  counted: { [Kind in CountedFault]?: CountedFaults[Kind][] };
+  readonly counted: { [Kind in CountedFault]?: CountedFaults[Kind][] } = {};
 }
 
 export class Faults {
@@ -70,16 +70,6 @@ export class Faults {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-  }
-
-  /** Applies a stream fault to the line's next `count` connections. */
-  await(line: string, kind: StreamFault, count = 1): void {
-    this.#of(line).pending.push(...Array.from({ length: count }, () => kind));
-  }
-
-  /** Removes and returns the stream fault for the line's new connection; null if there is none. */
-  takePending(line: string): StreamFault | null {
-    return this.#lines.get(line)?.pending.shift() ?? null;
   }
 
   /** Starts a timed fault; never shortens one that already holds. */
@@ -146,20 +136,21 @@ export class Faults {
   }
 
   #of(line: string): LineFaults {
-    let faults = this.#lines.get(line);
-    if (!faults) {
-      faults = { pending: [], until: { silence: 0, hold_acks: 0 }, waiting: new Set(), counted: {} };
-      this.#lines.set(line, faults);
-    }
+    const faults = this.#lines.get(line) ?? new LineFaults();
+    this.#lines.set(line, faults);
     return faults;
   }
 }
 
-/** Returns the stream error that ends the connection; null for `drop`, which sends none. */
-export function streamError(kind: StreamFault): BinaryNode | null {
+/** Ends a connection with the fault's stream error, or without one (`drop`). */
+export function breakOff(connection: { end(last: BinaryNode): void; cut(): void }, kind: StreamFault): void {
+  if (kind === "drop") connection.cut();
+  else connection.end(streamError(kind));
+}
+
+/** Returns the stream error that ends the connection. */
+export function streamError(kind: Exclude<StreamFault, "drop">): BinaryNode {
   switch (kind) {
-    case "drop":
-      return null;
     case "replace":
       return element("stream:error", {}, [element("conflict", { type: "replaced" })]);
     case "logout":

@@ -3,7 +3,7 @@ import { proto } from "@whiskeysockets/baileys";
 import { Buffer } from "node:buffer";
 import type { Runtime } from "../../runtime.ts";
 import { type Account, type Companion, Directory, type Endpoint } from "./directory.ts";
-import { Faults, streamError, type StreamFault } from "./faults.ts";
+import { breakOff, Faults, streamError, type StreamFault } from "./faults.ts";
 import { GroupChanges } from "./group_changes.ts";
 import { Groups } from "./groups.ts";
 import type { KeyBundle } from "./key_store.ts";
@@ -38,7 +38,7 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
   /** Unlinks a companion: ends its session. Its address is not reused. */
   function removeCompanion(companion: Companion): void {
     companion.account.companions.delete(companion.id);
-    companion.session?.end(streamError("logout")!);
+    companion.session?.end(streamError("logout"));
     notices.devices(companion, "remove");
   }
 
@@ -92,12 +92,10 @@ export function createSwitchboard({ runtime, media }: { runtime: Runtime; media:
     /** Ends the account's open sessions with the fault, and later connections too: `count` times in all. */
     breakSessions(account: Account, { kind, count = 1 }: { kind: StreamFault; count?: number }): void {
       const open = [...account.companions.values()].filter(({ session }) => session !== null);
-      faults.await(account.number, kind, open.length === 0 ? count : count - 1);
-      const error = streamError(kind);
+      faults.add(account.number, "stream", kind, open.length === 0 ? count : count - 1);
       for (const companion of open) {
         if (kind === "logout") removeCompanion(companion);
-        else if (error) companion.session?.end(error);
-        else companion.session?.cut();
+        else breakOff(companion.session!, kind);
       }
     },
 

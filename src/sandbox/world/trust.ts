@@ -40,10 +40,8 @@ interface AccountTrust {
   cap: NewChatCap | null;
   /** Accounts to which this one wrote first, since the cap began. */
   started: Set<Account>;
-  /** Accounts that gave this one a token; chats with them are not new. */
-  known: Set<Account>;
-  /** Tokens given by this account, by the account that may write to it. */
-  issued: Map<Account, IssuedToken>;
+  /** Tokens given to this account, by who gave them; chats with those are not new. */
+  held: Map<Account, IssuedToken>;
   /** The salt from which the account makes tokens for chats without a `tctoken`. */
   salt: Uint8Array;
 }
@@ -78,31 +76,27 @@ export class Trust {
    */
   issue(issuer: Account, holder: Account, { hideNumber = false } = {}): void {
     if (issuer === holder || holder.blocked.has(issuer)) return;
-    const { issued } = this.#of(issuer);
-    const given = issued.get(holder);
+    const { held } = this.#of(holder);
+    const given = held.get(issuer);
     if (given) {
       given.hidden &&= hideNumber;
       return;
     }
     const { random, clock } = this.#runtime;
     const token = { token: random.bytes(TOKEN_BYTES), at: clock.now(), hidden: hideNumber };
-    issued.set(holder, token);
-    this.#of(holder).known.add(issuer);
+    held.set(issuer, token);
     this.#events.onToken(issuer, holder, token);
   }
 
   /** Whether the issuer gave the holder this token. */
   isGiven(issuer: Account, holder: Account, token: Uint8Array): boolean {
-    const given = this.#of(issuer).issued.get(holder);
+    const given = this.#of(holder).held.get(issuer);
     return given !== undefined && Buffer.from(given.token).equals(token);
   }
 
   /** Returns the tokens that others gave this holder. */
   tokensFor(holder: Account): (IssuedToken & { issuer: Account })[] {
-    return [...this.#accounts].flatMap(([issuer, { issued }]) => {
-      const given = issued.get(holder);
-      return given ? [{ issuer, ...given }] : [];
-    });
+    return [...this.#of(holder).held].map(([issuer, given]) => ({ issuer, ...given }));
   }
 
   /** Returns the account's own salt, which its phone shares with its companions. */
@@ -157,7 +151,7 @@ export class Trust {
     if (restrictedUntil) return isWanted ? null : NOT_WANTED;
     const made = createHmac("sha256", trust.salt).update(receiver.lid).digest();
     if (needsToken && !isWanted && !made.equals(cstoken)) return NOT_WANTED;
-    if (trust.known.has(receiver) || trust.started.has(receiver)) return null;
+    if (trust.held.has(receiver) || trust.started.has(receiver)) return null;
     if (cap && trust.started.size >= cap.limit) return NOT_WANTED;
     trust.started.add(receiver);
     if (cap) this.#events.onRestriction(sender);
@@ -168,7 +162,7 @@ export class Trust {
     let trust = this.#accounts.get(account);
     if (!trust) {
       const salt = this.#runtime.random.bytes(SALT_BYTES);
-      trust = { restrictedUntil: 0, cap: null, started: new Set(), known: new Set(), issued: new Map(), salt };
+      trust = { restrictedUntil: 0, cap: null, started: new Set(), held: new Map(), salt };
       this.#accounts.set(account, trust);
     }
     return trust;

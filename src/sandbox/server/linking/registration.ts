@@ -212,7 +212,7 @@ export class Registration implements SocketOwner, WaitingCompanion {
       linkedAt: network.runtime.clock.now(),
     }));
     pending.settle(true);
-    this.#socket.end(streamError("restart")!);
+    this.#socket.end(streamError("restart"));
   }
 }
 

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import { Faults, streamError } from "../../../../src/sandbox/world/faults.ts";
+import { breakOff, Faults, streamError } from "../../../../src/sandbox/world/faults.ts";
 import { ManualClock, settle } from "../../../support/runtime.ts";
 
 const LINE = "4915100000001";
 
 Deno.test("a pending stream fault applies to its line only, once, in the order in which it was set", () => {
   const faults = new Faults(new ManualClock());
-  faults.await(LINE, "drop");
-  faults.await(LINE, "unavailable");
-  assert.equal(faults.takePending("4915100000002"), null);
-  assert.deepEqual([1, 2, 3].map(() => faults.takePending(LINE)), ["drop", "unavailable", null]);
+  faults.add(LINE, "stream", "drop");
+  faults.add(LINE, "stream", "unavailable");
+  assert.equal(faults.take("4915100000002", "stream"), null);
+  assert.deepEqual([1, 2, 3].map(() => faults.take(LINE, "stream")), ["drop", "unavailable", null]);
 });
 
 Deno.test("a timed fault ends by itself, and a later, shorter one does not shorten it", async () => {
@@ -37,12 +37,12 @@ Deno.test("lifting ends a line's faults at once, and no other line's", async () 
     faults.add(line, "slow_upload", 5_000);
     void faults.upload(line).then(() => ended.push(`an upload of ${line}`));
   }
-  faults.await(LINE, "unavailable", 3);
+  faults.add(LINE, "stream", "unavailable", 3);
   faults.add(LINE, "nack", "463", 2);
-  assert.equal(faults.takePending(LINE), "unavailable");
+  assert.equal(faults.take(LINE, "stream"), "unavailable");
   faults.lift(LINE);
   await settle();
-  assert.deepEqual([ended, faults.takePending(LINE), faults.take(LINE, "nack")], [
+  assert.deepEqual([ended, faults.take(LINE, "stream"), faults.take(LINE, "nack")], [
     [LINE, `an upload of ${LINE}`],
     null,
     null,
@@ -69,9 +69,11 @@ Deno.test("slow uploads are used up one upload at a time, each with its own dela
 });
 
 Deno.test("each stream fault sends the real network's stream error", () => {
-  assert.equal(streamError("drop"), null);
-  assert.equal(streamError("restart")!.attrs.code, "515");
-  assert.equal(streamError("unavailable")!.attrs.code, "503");
-  assert.equal(streamError("logout")!.attrs.code, "401");
-  assert.deepEqual(streamError("replace")!.content, [{ tag: "conflict", attrs: { type: "replaced" } }]);
+  const done: string[] = [];
+  breakOff({ end: ({ tag }) => done.push(tag), cut: () => done.push("cut") }, "drop");
+  assert.deepEqual(done, ["cut"]);
+  assert.equal(streamError("restart").attrs.code, "515");
+  assert.equal(streamError("unavailable").attrs.code, "503");
+  assert.equal(streamError("logout").attrs.code, "401");
+  assert.deepEqual(streamError("replace").content, [{ tag: "conflict", attrs: { type: "replaced" } }]);
 });
