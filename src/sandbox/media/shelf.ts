@@ -14,15 +14,11 @@ const TOTAL_MAX_BYTES = 2 * 1024 * 1024 * 1024;
 /** The path prefix of downloads, as on the real host. */
 const DOWNLOAD_PREFIX = "/v/t62.7118-24/";
 
-interface ShelvedFile {
-  size: number;
-  location: string;
-}
-
 export class FileShelf {
   #folder: string;
   #runtime: Runtime;
-  #files = new Map<string, ShelvedFile>();
+  /** The sizes of the files by name, the oldest first. */
+  #sizes = new Map<string, number>();
   #bytes = 0;
 
   constructor(folder: string, runtime: Runtime) {
@@ -31,7 +27,7 @@ export class FileShelf {
   }
 
   paths(): string[] {
-    return [...this.#files.keys()].map(directPath);
+    return [...this.#sizes.keys()].map(directPath);
   }
 
   /** Streams a file to disk. As on the real host, the token must be the SHA-256 of the content. */
@@ -67,7 +63,7 @@ export class FileShelf {
       await Deno.remove(location);
       return wrong;
     }
-    this.#files.set(name, { size, location });
+    this.#sizes.set(name, size);
     this.#bytes += size;
     for (const oldest of this.paths()) {
       if (this.#bytes <= TOTAL_MAX_BYTES) break;
@@ -78,28 +74,29 @@ export class FileShelf {
 
   async remove(directPath: string): Promise<boolean> {
     const name = nameIn(directPath);
-    const file = this.#files.get(name);
-    if (!file) return false;
-    this.#files.delete(name);
-    this.#bytes -= file.size;
-    await Deno.remove(file.location);
+    const size = this.#sizes.get(name);
+    if (size === undefined) return false;
+    this.#sizes.delete(name);
+    this.#bytes -= size;
+    await Deno.remove(join(this.#folder, name));
     return true;
   }
 
   /** Returns the file, or the requested range of it; null if the file does not exist or has been removed. */
   async serve(directPath: string, range: string | null): Promise<Response | null> {
-    const stored = this.#files.get(nameIn(directPath));
-    if (!stored) return null;
-    const asked = range === null ? { start: 0, end: stored.size - 1 } : readRange(range, stored.size);
-    if (!asked) return new Response(null, { status: 416, headers: { "content-range": `bytes */${stored.size}` } });
-    const file = await Deno.open(stored.location);
+    const name = nameIn(directPath);
+    const size = this.#sizes.get(name);
+    if (size === undefined) return null;
+    const asked = range === null ? { start: 0, end: size - 1 } : readRange(range, size);
+    if (!asked) return new Response(null, { status: 416, headers: { "content-range": `bytes */${size}` } });
+    const file = await Deno.open(join(this.#folder, name));
     await file.seek(asked.start, Deno.SeekMode.Start);
     const headers = new Headers({
       "content-type": "application/octet-stream",
       "content-length": String(asked.end - asked.start + 1),
       "accept-ranges": "bytes",
     });
-    if (range !== null) headers.set("content-range", `bytes ${asked.start}-${asked.end}/${stored.size}`);
+    if (range !== null) headers.set("content-range", `bytes ${asked.start}-${asked.end}/${size}`);
     // Streams a whole file from disk, outside this process's heap.
     const body = range === null ? file.readable : file.readable.pipeThrough(firstBytes(asked.end - asked.start + 1));
     return new Response(body, { status: range === null ? 200 : 206, headers });
