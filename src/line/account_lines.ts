@@ -138,7 +138,7 @@ interface RegisterDeps {
   claims: Claims | null;
 }
 
-interface NewEntry extends Pick<Line, "name" | "pairingPhone" | "proxy"> {
+export interface NewEntry extends Pick<Line, "name" | "pairingPhone" | "proxy"> {
   /** Adds what must be written in the same commit as the line. Called again for each retry of the commit. */
   commitWith?: ((change: Change, line: Line) => void) | undefined;
 }

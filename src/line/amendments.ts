@@ -53,7 +53,8 @@ export class Amendments {
       kind: "text",
       text,
     };
-    const changed = await this.#rewrite(
+    const changed = await rewrite(
+      this.#deps.kv,
       messageId,
       (m) => isWaiting(m) && may(m) ? { ...m, content, revision: (m.revision ?? 0) + 1 } : null,
     );
@@ -128,20 +129,9 @@ export class Amendments {
 
   /** Records a change that the network made. Throws Problem not_found if retention has removed the message since. */
   async #record(messageId: string, next: (message: Message) => Message): Promise<Message> {
-    const recorded = await this.#rewrite(messageId, next);
+    const recorded = await rewrite(this.#deps.kv, messageId, next);
     if (!recorded) throw notFound("message");
     return recorded;
-  }
-
-  /** Rewrites the row. Resolves to null, and changes nothing, if the row is missing or `next` returns null for it. */
-  #rewrite(messageId: string, next: (message: Message) => Message | null): Promise<Message | null> {
-    const { kv } = this.#deps;
-    return retryOnConflict<Message | null>(kv, async () => {
-      const slot = await kv.get(messageKeys.message(messageId));
-      const result = slot.value && next(slot.value);
-      const change = new Change().check(slot);
-      return { change: result ? change.set(messageKeys.message(messageId), result) : change, result };
-    });
   }
 
   /** Sends the edit or revocation and waits for the server's acknowledgement. */
@@ -165,15 +155,21 @@ export async function amendSent(
   if (happened.kind === "vote") return;
   const { value: messageId } = await kv.get(messageKeys.messageOfNetworkId(lineId, happened.target));
   if (messageId === null) return;
-  await retryOnConflict(kv, async () => {
-    const slot = await kv.get(messageKeys.message(messageId));
-    const change = new Change().check(slot);
-    const { value: message } = slot;
-    if (message === null || isErased(message)) return { change, result: null };
-    const amended = happened.kind === "deleted"
+  await rewrite(kv, messageId, (message) => {
+    if (isErased(message)) return null;
+    return happened.kind === "deleted"
       ? { ...message, revokedAt: message.revokedAt ?? now }
       : { ...message, content: reworded(message.content, happened.text), editedAt: now };
-    return { change: change.set(messageKeys.message(messageId), amended), result: null };
+  });
+}
+
+/** Rewrites the row. Resolves to null, and changes nothing, if the row is missing or `next` returns null for it. */
+function rewrite(kv: Kv, messageId: string, next: (message: Message) => Message | null): Promise<Message | null> {
+  return retryOnConflict<Message | null>(kv, async () => {
+    const slot = await kv.get(messageKeys.message(messageId));
+    const result = slot.value && next(slot.value);
+    const change = new Change().check(slot);
+    return { change: result ? change.set(messageKeys.message(messageId), result) : change, result };
   });
 }
 

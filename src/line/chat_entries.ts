@@ -59,8 +59,9 @@ export async function indexIncoming(
   }
   const row = saidIn(data as EventData<"message.received">, { accountId: line.accountId, isOwn: fromMe });
   const address = chatOf(chat);
+  // A message that was only reported as undecryptable.
   const replaced = before.value === null ? null : { part: address, order: orderOfSeen(before.value) };
-  if (replaced && await replace(deps, change, line, replaced, row)) return replaced.order / 1000;
+  if (replaced && await rewrite(deps, change, line, replaced, () => row)) return replaced.order / 1000;
   const { number, pushName, username } = message;
   const isOther = !fromMe && !isGroup(chat);
   const order = await deps.chats.append(change, line, {
@@ -143,21 +144,19 @@ async function mark(
   next: (row: ChatRow) => ChatRow,
 ): Promise<void> {
   const place = await placeOf(deps, line, of);
-  if (!place) return;
-  const slot = await deps.kv.get(chatKeys.message(line.lineId, place.part, place.order));
-  if (slot.value) change.check(slot).set(slot.key, next(slot.value));
+  if (place) await rewrite(deps, change, line, place, next);
 }
 
-/** Replaces the row of a message that was only reported as undecryptable; resolves to whether there is one. */
-async function replace(
+/** Rewrites the row at this place; resolves to whether there is one. */
+async function rewrite(
   { kv }: EntriesDeps,
   change: Change,
   { lineId }: InLine,
   { part, order }: MessagePlace,
-  row: Said,
+  next: (row: ChatRow) => ChatRow,
 ): Promise<boolean> {
   const slot = await kv.get(chatKeys.message(lineId, part, order));
-  if (slot.value) change.check(slot).set(slot.key, row);
+  if (slot.value) change.check(slot).set(slot.key, next(slot.value));
   return slot.value !== null;
 }
 

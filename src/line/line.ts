@@ -43,53 +43,32 @@ export const LINE_TRIGGERS = [
 ] as const;
 export type LineTrigger = (typeof LINE_TRIGGERS)[number];
 
+/** What all statuses have in common in which a link is begun or completed. */
+const WHILE_LINKING = {
+  booted: "initializing",
+  linking: "initializing",
+  passkey: "initializing",
+  linked: "initializing",
+  opened: "connected",
+  reopening: "initializing",
+  link_expired: "disconnected",
+  refused: "disconnected",
+  paused: "disconnected",
+  logged_out: "logged_out",
+} as const satisfies Partial<Record<LineTrigger, LineStatus>>;
+
 /** The next status by status and trigger. A trigger that is not listed for a status does not change the line. */
 export const LINE_TRANSITIONS: Readonly<Record<LineStatus, Readonly<Partial<Record<LineTrigger, LineStatus>>>>> = {
   initializing: {
-    booted: "initializing",
-    linking: "initializing",
+    ...WHILE_LINKING,
     qr: "qr",
     code: "pairing",
-    passkey: "initializing",
-    linked: "initializing",
-    opened: "connected",
     dropped: "disconnected",
-    reopening: "initializing",
     replaced: "disconnected",
-    link_expired: "disconnected",
-    refused: "disconnected",
     noted: "initializing",
-    paused: "disconnected",
-    logged_out: "logged_out",
   },
-  qr: {
-    booted: "initializing",
-    linking: "initializing",
-    qr: "qr",
-    passkey: "initializing",
-    linked: "initializing",
-    opened: "connected",
-    reopening: "initializing",
-    link_expired: "disconnected",
-    refused: "disconnected",
-    noted: "qr",
-    paused: "disconnected",
-    logged_out: "logged_out",
-  },
-  pairing: {
-    booted: "initializing",
-    linking: "initializing",
-    code: "pairing",
-    passkey: "initializing",
-    linked: "initializing",
-    opened: "connected",
-    reopening: "initializing",
-    link_expired: "disconnected",
-    refused: "disconnected",
-    noted: "pairing",
-    paused: "disconnected",
-    logged_out: "logged_out",
-  },
+  qr: { ...WHILE_LINKING, qr: "qr", noted: "qr" },
+  pairing: { ...WHILE_LINKING, code: "pairing", noted: "pairing" },
   connected: {
     booted: "initializing",
     dropped: "disconnected",

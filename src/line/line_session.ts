@@ -254,14 +254,12 @@ export class LineSession implements Service {
   async #linked({ phone }: OwnIdentity): Promise<void> {
     this.#attempts.reset();
     this.#backOff.reset();
-    const changed = await this.#meetNumber(phone);
-    await this.#row.change("linked", { linked: true, phone, ...changed, ...NOTHING_TO_LINK, reason: null });
+    await this.#hasNumber("linked", phone);
   }
 
   async #opened({ phone }: OwnIdentity, connection: Connection): Promise<void> {
     this.#attempts.reset();
-    const changed = await this.#meetNumber(phone);
-    await this.#row.change("opened", { linked: true, phone, ...changed, ...NOTHING_TO_LINK, reason: null });
+    await this.#hasNumber("opened", phone);
     // The connection may have ended during the write.
     if (this.connection.holds(connection)) this.runner.use({ kind: "open", connection });
   }
@@ -315,13 +313,15 @@ export class LineSession implements Service {
 
   // Actions
 
-  /** Forgets the line's last number if this is another one; resolves to what that changes in the row, with `phone`. */
-  async #meetNumber(phone: string): Promise<Pick<Line, "numberSince">> {
+  /** Writes that the line is linked to this number; forgets its last one if that was another. */
+  async #hasNumber(trigger: "linked" | "opened", phone: string): Promise<void> {
     const before = (await this.#row.read())?.phone ?? phone;
-    if (before === phone) return {};
-    await this.#row.untilDone(() => this.runner.forgetNumber());
-    this.#deps.lookups.forget(this.lineId, "");
-    return { numberSince: this.#deps.runtime.clock.now() };
+    if (before !== phone) {
+      await this.#row.untilDone(() => this.runner.forgetNumber());
+      this.#deps.lookups.forget(this.lineId, "");
+    }
+    const changed = before === phone ? {} : { numberSince: this.#deps.runtime.clock.now() };
+    await this.#row.change(trigger, { linked: true, phone, ...changed, ...NOTHING_TO_LINK, reason: null });
   }
 
   async #open(line: Line): Promise<void> {

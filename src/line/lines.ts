@@ -10,7 +10,7 @@ import type { Runtime } from "../runtime.ts";
 import type { Bell } from "../store/bell.ts";
 import { Change, type Kv, retryOnConflict } from "../store/kv.ts";
 import type { Seal } from "../store/seal.ts";
-import { LineRegister, makeAccountLines, makeSendingLine } from "./account_lines.ts";
+import { LineRegister, makeAccountLines, makeSendingLine, type NewEntry } from "./account_lines.ts";
 import { ringQueue } from "../message/queue/place.ts";
 import {
   DELETED_REASON,
@@ -26,13 +26,9 @@ import { makeLinking } from "./linking.ts";
 import { CHANGED_TOPIC, type LiveConnection, type LiveLines, ringWanted } from "./live.ts";
 import { lineKeys } from "./rows.ts";
 
-interface NewLineOptions {
-  name: string;
-  pairingPhone: string | null;
+interface NewLineOptions extends Omit<NewEntry, "proxy"> {
   /** `socks5://user:password@host:port`, `http://…` or `https://…`; null or undefined for none. */
   proxy?: string | null;
-  /** Adds what must be written in the same commit as the line. Called again for each retry of the commit. */
-  commitWith?: (change: Change, line: Line) => void;
 }
 
 interface LinesDeps {
@@ -96,16 +92,16 @@ export function makeLines({ kv, runtime, callers, bell, claims, live, seal, safe
     }
   }
 
-  /** Builds the commit that begins the next generation. */
-  async function nextGeneration(accountId: string, lineId: string, wanted: Wanted) {
+  /** Builds the commit that rewrites the line's row. */
+  async function rewritten(accountId: string, lineId: string, next: (line: Line) => Line) {
     const slot = await row(accountId, lineId);
-    const result: Line = { ...slot.value, wanted, generation: slot.value.generation + 1 };
+    const result = next(slot.value);
     sending.changed(lineId);
     return { change: new Change().check(slot).set(lineKeys.line(lineId), result), result };
   }
 
   async function bringAbout(accountId: string, lineId: string, wanted: Wanted): Promise<Line> {
-    const next = () => nextGeneration(accountId, lineId, wanted);
+    const next = () => rewritten(accountId, lineId, (line) => ({ ...line, wanted, generation: line.generation + 1 }));
     const written = wanted === "deleted" ? await register.remove(accountId, next) : await retryOnConflict(kv, next);
     ringWanted(bell, written);
     return await until(written, (now) => isReached(now, written));
@@ -124,12 +120,8 @@ export function makeLines({ kv, runtime, callers, bell, claims, live, seal, safe
     },
 
     /** Creates a line. Throws Problem session_limit_reached if the plan allows no more (checked in the same commit). */
-    async create(
-      accountId: string,
-      { name, pairingPhone, proxy: address = null, commitWith }: NewLineOptions,
-    ): Promise<Line> {
-      const proxy = await proxyOf(address);
-      const line = await register.create(accountId, { name, pairingPhone, proxy, commitWith });
+    async create(accountId: string, { proxy = null, ...entry }: NewLineOptions): Promise<Line> {
+      const line = await register.create(accountId, { ...entry, proxy: await proxyOf(proxy) });
       ringWanted(bell, line);
       return line;
     },
@@ -165,21 +157,19 @@ export function makeLines({ kv, runtime, callers, bell, claims, live, seal, safe
       { name, proxy, pairingPhone }: { name?: string; proxy?: string | null; pairingPhone?: string | null },
     ): Promise<Line> {
       const asked = proxy === undefined ? null : { proxy: await proxyOf(proxy) };
-      const line = await retryOnConflict<Line>(kv, async () => {
-        const slot = await row(accountId, lineId);
-        const another = openedProxy(slot.value, seal) === proxy ? null : asked;
-        const byAnother = pairingPhone !== undefined && pairingPhone !== slot.value.pairingPhone;
-        const comesUpAnew = (another !== null || byAnother) && slot.value.wanted === "connected";
-        const line: Line = {
-          ...slot.value,
+      const next = (line: Line): Line => {
+        const another = openedProxy(line, seal) === proxy ? null : asked;
+        const byAnother = pairingPhone !== undefined && pairingPhone !== line.pairingPhone;
+        const comesUpAnew = (another !== null || byAnother) && line.wanted === "connected";
+        return {
+          ...line,
           ...another,
           ...(name === undefined ? {} : { name }),
           ...(pairingPhone === undefined ? {} : { pairingPhone }),
-          generation: slot.value.generation + (comesUpAnew ? 1 : 0),
+          generation: line.generation + (comesUpAnew ? 1 : 0),
         };
-        sending.changed(lineId);
-        return { change: new Change().check(slot).set(lineKeys.line(lineId), line), result: line };
-      });
+      };
+      const line = await retryOnConflict(kv, () => rewritten(accountId, lineId, next));
       names.changed(lineId);
       if (line.observedGeneration === line.generation) return await used(line);
       ringWanted(bell, line);

@@ -113,11 +113,9 @@ export class Receiver {
     const { id: lineId } = this.#line;
     if (notice.kind === "profile") return this.#deps.lookups.forget(lineId, "profile");
     // After the messages of the chat that came before.
-    if (notice.kind === "read") {
-      return this.#chats.add(notice.chat, () => this.#untilStored(() => this.#keepReading(notice)));
-    }
-    if (notice.kind === "person") {
-      return this.#chats.add(notice.chat, () => this.#untilStored(() => this.#keepPerson(notice)));
+    if (notice.kind === "read" || notice.kind === "person") {
+      const keep = () => notice.kind === "read" ? this.#keepReading(notice) : this.#keepPerson(notice);
+      return this.#chats.add(notice.chat, () => this.#untilStored(keep));
     }
     if (notice.kind === "group" || notice.kind === "members") {
       for (const about of ["groups", `group ${notice.chat}`]) this.#deps.lookups.forget(lineId, about);

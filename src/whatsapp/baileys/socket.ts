@@ -242,7 +242,7 @@ function openParts(
   { socket, groups, devices, ahead, readOutside, settings, backlog, files, told }: ReturnType<typeof comeBefore>,
 ): LineSocket {
   const { kv, seal } = shared;
-  const { lineId, auth, version, journal, left, cause, liveness, pairingPhone, way: { proxy, mediaHost } } = options;
+  const { lineId, auth, version, liveness, pairingPhone, way: { proxy, mediaHost } } = options;
   const { events, isOpen, isOver } = owner;
   const { clock, log } = runtime;
   const names = makeNames();
@@ -290,9 +290,9 @@ function openParts(
     chats: makeChats(parts),
   };
   const inbox = takeIncoming({
-    kv,
-    seal,
-    lineId,
+    ...shared,
+    ...options,
+    ...owner,
     socket,
     creds: auth.creds,
     groups,
@@ -303,12 +303,7 @@ function openParts(
       return group;
     },
     host: mediaHost,
-    journal,
-    alone: shared.alone,
     readOutside,
-    setAside: shared.setAside,
-    left,
-    cause,
     events: {
       message(message, settle) {
         names.note(message);
@@ -317,9 +312,6 @@ function openParts(
       notice: (notice) => events.notice(notice),
       receipt: (receipt) => events.receipt(receipt),
     },
-    isOpen,
-    isOver,
-    broken: owner.broken,
     runtime,
   });
   const link = { socket, auth, browser: BROWSER, runtime, pairingPhone };

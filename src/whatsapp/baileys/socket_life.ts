@@ -119,7 +119,7 @@ export class SocketLife {
   }
 
   async #start(): Promise<void> {
-    const { previous, lineId, accountId, restriction, pairingPhone } = this.#options;
+    const { previous, lineId } = this.#options;
     const { kv, seal, runtime: { clock } } = this.#shared;
     await previous;
     const way = await this.#options.way;
@@ -148,20 +148,7 @@ export class SocketLife {
     if (this.isOver) return await auth.close();
     this.#parts = openSocket(
       this.#shared,
-      {
-        lineId,
-        accountId,
-        restriction,
-        pairingPhone,
-        auth,
-        way,
-        version,
-        decryption,
-        journal,
-        left,
-        cause: this.cause,
-        liveness,
-      },
+      { ...this.#options, auth, way, version, decryption, journal, left, cause: this.cause, liveness },
       {
         isOpen: () => this.#phase === "open",
         isOver: () => this.isOver,

@@ -4,7 +4,8 @@
  */
 import { Buffer } from "node:buffer";
 import type { EventEmitter } from "node:events";
-import { type BinaryNode, encodeBinaryNode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import { type BinaryNode, encodeBinaryNode, S_WHATSAPP_NET, type WASocket } from "@whiskeysockets/baileys";
+import { executeWMexQuery } from "@whiskeysockets/baileys/lib/Socket/mex.js";
 import { TOKEN_MAP } from "@whiskeysockets/baileys/lib/WABinary/constants.js";
 import type { Clock } from "../../runtime.ts";
 import { within } from "../../base/within.ts";
@@ -18,19 +19,29 @@ export function iq(
   return { tag: "iq", attrs: { to, type, xmlns }, ...(question ? { content: [question] } : {}) };
 }
 
-/** Builds a query about people: `asked` says what is to be told of each of the `users`. */
-export function usync(
-  { context, sid }: { context: "interactive" | "background"; sid: string },
+type Asking = Pick<WASocket, "query" | "generateMessageTag">;
+
+/** Asks about people, and resolves to the answer of each: `asked` says what is to be told of the `users`. */
+export async function askAboutUsers(
+  { query, generateMessageTag }: Asking,
+  context: "interactive" | "background",
   { asked, users }: { asked: BinaryNode[]; users: BinaryNode[] },
-): BinaryNode {
+): Promise<BinaryNode[]> {
   const content = [{ tag: "query", attrs: {}, content: asked }, { tag: "list", attrs: {}, content: users }];
-  const attrs = { context, mode: "query", sid, last: "true", index: "0" };
-  return iq({ type: "get", xmlns: "usync" }, { tag: "usync", attrs, content });
+  const attrs = { context, mode: "query", sid: generateMessageTag(), last: "true", index: "0" };
+  const answer = await query(iq({ type: "get", xmlns: "usync" }, { tag: "usync", attrs, content }));
+  return childrenOf(childrenOf(childrenOf(answer, "usync")[0], "list")[0], "user");
 }
 
-/** Returns the people in the answer to such a query. */
-export function usersIn(answer: BinaryNode): BinaryNode[] {
-  return childrenOf(childrenOf(childrenOf(answer, "usync")[0], "list")[0], "user");
+/** A GraphQL query of WhatsApp Web: its id, and where its answer is. */
+export type MexQuery = readonly [id: string, path: string];
+
+export function askMex<T>(
+  { query, generateMessageTag }: Asking,
+  variables: { input?: unknown },
+  [id, path]: MexQuery,
+): Promise<T> {
+  return executeWMexQuery<T>(variables, id, path, query, generateMessageTag);
 }
 
 /**

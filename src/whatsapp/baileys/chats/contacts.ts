@@ -11,14 +11,13 @@ import {
   type WAPresence,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import { executeWMexQuery } from "@whiskeysockets/baileys/lib/Socket/mex.js";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { BusinessCard, Chats, ChatState, Contacts } from "../../chats.ts";
 import type { Incoming } from "../../incoming.ts";
 import { NetworkRefusal } from "../../connection.ts";
-import { answerOf, childrenOf, iq, usersIn, usync } from "../stanza.ts";
+import { answerOf, askAboutUsers, askMex, childrenOf, iq, type MexQuery } from "../stanza.ts";
 import { numberIn, type OwnJids } from "../jids.ts";
 import type { WithFiles } from "../incoming/app_state.ts";
 import type { Recipients } from "../outgoing/addressing.ts";
@@ -27,10 +26,8 @@ import type { Presence } from "./presence.ts";
 
 const NAMES_KEPT = 5_000;
 /** The codes for "there is nothing" and for "nothing that the line may see". */
-const HIDDEN = new Set([401, 403, 404]);
+const HIDDEN: ReadonlySet<number | null> = new Set([401, 403, 404]);
 
-/** A GraphQL query of WhatsApp Web: its id, and where its answer is. */
-type MexQuery = readonly [id: string, path: string];
 const ABOUT_CHANGE: MexQuery = ["9152604461510864", "xwa2_update_text_status"];
 const ABOUT_LIST: MexQuery = ["24072923595647473", "xwa2_text_status_list"];
 const OWN_USERNAME: MexQuery = ["25347099718279209", "xwa2_username_get"];
@@ -57,15 +54,13 @@ interface ContactsOptions {
 
 export function makeContacts({ socket, recipients, names, me, withFiles, runtime }: ContactsOptions): Contacts {
   const ask = <T>(asked: Promise<T>, what: string) => answerOf(runtime.clock, asked, what);
-  const mex = <T>(variables: { input?: unknown }, [id, path]: MexQuery) =>
-    executeWMexQuery<T>(variables, id, path, socket.query, socket.generateMessageTag);
 
-  /** Resolves to null if the network has nothing, or nothing that it shows to the line. */
-  async function unlessHidden<T>(asked: Promise<T>): Promise<T | null> {
+  /** Resolves to null if the network refuses to answer; if codes are given, with one of these. */
+  async function unlessRefused<T>(asked: Promise<T>, codes?: ReadonlySet<number | null>): Promise<T | null> {
     try {
       return await asked;
     } catch (error) {
-      if (error instanceof NetworkRefusal && error.code !== null && HIDDEN.has(error.code)) return null;
+      if (error instanceof NetworkRefusal && (codes === undefined || codes.has(error.code))) return null;
       throw error;
     }
   }
@@ -73,11 +68,9 @@ export function makeContacts({ socket, recipients, names, me, withFiles, runtime
   /** Asks as WhatsApp Web does, and where that gives nothing, as older clients do. */
   async function about(jid: string): Promise<string | null> {
     const what = "return the contact's about text";
-    const listed = await ask(mex<{ text?: string | null }[]>({ input: [{ jid }] }, ABOUT_LIST), what).catch((error) => {
-      if (error instanceof NetworkRefusal) return [];
-      throw error;
-    });
-    if (listed[0]?.text) return listed[0].text;
+    const asked = askMex<{ text?: string | null }[]>(socket, { input: [{ jid }] }, ABOUT_LIST);
+    const [listed] = await unlessRefused(ask(asked, what)) ?? [];
+    if (listed?.text) return listed.text;
     const [answer] = await ask(socket.fetchStatus(jid), what) ?? [];
     return (answer?.status as { status?: string | null } | undefined)?.status || null;
   }
@@ -85,7 +78,7 @@ export function makeContacts({ socket, recipients, names, me, withFiles, runtime
   async function changeAbout(text: string): Promise<void> {
     const what = "change the profile's about text";
     const input = { text, ephemeral_duration_sec: 0 };
-    const { result } = await ask(mex<{ result?: string }>({ input }, ABOUT_CHANGE), what);
+    const { result } = await ask(askMex<{ result?: string }>(socket, { input }, ABOUT_CHANGE), what);
     if (result !== "SUCCESS") throw new NetworkRefusal(`The messaging network did not ${what}.`, { code: null });
     // As WhatsApp Web does; by itself this changes nothing.
     await ask(socket.updateProfileStatus(text), what).catch(() => {});
@@ -93,20 +86,16 @@ export function makeContacts({ socket, recipients, names, me, withFiles, runtime
 
   /** Null also where the network does not answer such a query. */
   async function ownUsername(): Promise<string | null> {
-    try {
-      const asked = mex<{ username_info?: { username?: string } | null } | null>({}, OWN_USERNAME);
-      return (await ask(asked, "return the profile's username"))?.username_info?.username ?? null;
-    } catch (error) {
-      if (error instanceof NetworkRefusal) return null;
-      throw error;
-    }
+    const asked = askMex<{ username_info?: { username?: string } | null } | null>(socket, {}, OWN_USERNAME);
+    const answer = await unlessRefused(ask(asked, "return the profile's username"));
+    return answer?.username_info?.username ?? null;
   }
 
   const picture = async (jid: string) =>
-    await unlessHidden(ask(socket.profilePictureUrl(jid, "image"), "give the picture")) ?? null;
+    await unlessRefused(ask(socket.profilePictureUrl(jid, "image"), "give the picture"), HIDDEN) ?? null;
 
   async function business(jid: string): Promise<BusinessCard | null> {
-    const profile = await unlessHidden(ask(socket.getBusinessProfile(jid), "give the business profile"));
+    const profile = await unlessRefused(ask(socket.getBusinessProfile(jid), "give the business profile"), HIDDEN);
     if (!profile) return null;
     const { description, category, address, email, website } = profile;
     return {
@@ -126,14 +115,13 @@ export function makeContacts({ socket, recipients, names, me, withFiles, runtime
 
   return {
     async find(username, key) {
-      const about = { context: "interactive", sid: socket.generateMessageTag() } as const;
       const asked: BinaryNode[] = [
         { tag: "contact", attrs: { addressing_mode: "lid" } },
         { tag: "business", attrs: {}, content: [{ tag: "verified_name", attrs: {} }] },
       ];
       const named = { tag: "contact", attrs: { username, ...(key === null ? {} : { pin: key }) } };
-      const query = usync(about, { asked, users: [{ tag: "user", attrs: {}, content: [named] }] });
-      const [user] = usersIn(await ask(socket.query(query), "look the username up"));
+      const users = [{ tag: "user", attrs: {}, content: [named] }];
+      const [user] = await ask(askAboutUsers(socket, "interactive", { asked, users }), "look the username up");
       const [contact] = childrenOf(user, "contact");
       const exists = contact?.attrs.type === "in" &&
         ![user, contact].some((node) => childrenOf(node, "error").length > 0);

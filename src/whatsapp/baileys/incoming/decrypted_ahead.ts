@@ -9,9 +9,8 @@ import { type BinaryNode, isLidUser, isPnUser, type SignalRepositoryWithLIDStore
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import { FairSemaphore } from "../../../base/fair_semaphore.ts";
-import { withoutDevice } from "../../person.ts";
 import { StoreError } from "../../../store/kv.ts";
-import { LONGEST_CIPHERTEXT } from "./journal.ts";
+import { chatOf, LONGEST_CIPHERTEXT } from "./journal.ts";
 import { childrenOf, isMistaken, LONGEST_ID } from "../stanza.ts";
 
 /** Plaintexts that may wait for the library. */
@@ -98,10 +97,6 @@ export function makeDecryptedAhead({ lidMapping, decrypt }: AheadDeps) {
       }
     },
   };
-}
-
-function chatOf({ attrs }: Pick<BinaryNode, "attrs">): string {
-  return withoutDevice(attrs.recipient ?? attrs.from ?? "");
 }
 
 /** Whether the stanza is what a person wrote to the line alone. */

@@ -10,6 +10,7 @@ import type { ReadOutside } from "../../../inspect/inspector.ts";
 import type { ReadHistory } from "../../../inspect/inspection.ts";
 import { inBatches } from "../../../base/batches.ts";
 import { errorName } from "../../../base/retry.ts";
+import { timeLimit } from "../../../base/within.ts";
 import type { Clock, Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import type { KeyData } from "../auth_state.ts";
@@ -74,20 +75,15 @@ export async function wholeFile(
   { host, clock }: { host: MediaHost; clock: Clock },
 ): Promise<Uint8Array[]> {
   if (Number(media.file.fileLength ?? 0) > MOST_BYTES) throw new RangeError("the file is too large");
-  const ended = new AbortController();
-  const cancel = clock.after(LONGEST_MS, () => ended.abort());
-  try {
-    const chunks: Uint8Array[] = [];
-    let size = 0;
-    for await (const chunk of await downloadMedia(host, media, ended.signal)) {
-      size += chunk.length;
-      if (size > MOST_BYTES) throw new RangeError("the file is too large");
-      chunks.push(chunk);
-    }
-    return chunks;
-  } finally {
-    cancel();
+  using limit = timeLimit(clock, LONGEST_MS);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of await downloadMedia(host, media, limit.signal)) {
+    size += chunk.length;
+    if (size > MOST_BYTES) throw new RangeError("the file is too large");
+    chunks.push(chunk);
   }
+  return chunks;
 }
 
 /** Stores the tokens, unless a newer one is known. */

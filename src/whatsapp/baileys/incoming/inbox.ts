@@ -15,10 +15,9 @@ import { type Runtime, sleep } from "../../../runtime.ts";
 import { StoreError, untilStored } from "../../../store/kv.ts";
 import type { ConnectionEvents, Settle } from "../../connection.ts";
 import type { Incoming } from "../../incoming.ts";
-import { withoutDevice } from "../../person.ts";
 import { mayBeSame } from "../jids.ts";
 import { decode, type DecodeContext, decodeUndecryptable } from "./decode.ts";
-import { type Journal, type JournalEntry, MOST_ATTEMPTS, type UndecryptedEntry } from "./journal.ts";
+import { chatOf, type Journal, type JournalEntry, MOST_ATTEMPTS, type UndecryptedEntry } from "./journal.ts";
 
 /** The sender's device, if online, answers a retry within seconds. The owner's phone is asked as well. */
 const RETRY_ANSWER_MS = 60_000;
@@ -261,10 +260,6 @@ export function makeInbox({ journal, context, receive, alone, setAside, runtime 
 }
 
 type Stanza = Pick<UndecryptedEntry, "attrs">;
-
-function chatOf({ attrs }: Stanza): string {
-  return withoutDevice(attrs.recipient ?? attrs.from ?? "");
-}
 
 function authorOf({ attrs }: Stanza): string {
   return attrs.participant ?? attrs.from ?? "";

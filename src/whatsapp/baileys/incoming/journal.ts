@@ -12,6 +12,7 @@ import type { Clock } from "../../../runtime.ts";
 import { Change } from "../../../store/kv.ts";
 import type { Settle } from "../../connection.ts";
 import type { Incoming } from "../../incoming.ts";
+import { withoutDevice } from "../../person.ts";
 import { type AuthState, encode, type KeyData } from "../auth_state.ts";
 import { expireAfter, type LineRows, networkKeys, plainBytes } from "../rows.ts";
 import { changeOriginal, findSealed, keepOriginal, type SealedOriginal } from "../stored_messages.ts";
@@ -70,6 +71,11 @@ export const NOTHING = Uint8Array.of(1);
 const LONGEST = 1.25 * 1024 * 1024;
 /** With what Signal adds: a header, and before the first answer the sender's keys. */
 export const LONGEST_CIPHERTEXT = LONGEST + 1024;
+
+/** Returns the chat that a stanza belongs to, without device. */
+export function chatOf({ attrs }: Pick<StanzaPart, "attrs">): string {
+  return withoutDevice(attrs.recipient ?? attrs.from ?? "");
+}
 
 /** The library types only its own rows, but its transaction carries any. */
 function rowsOf({ plaintext, ...entry }: JournalEntry): KeyData {

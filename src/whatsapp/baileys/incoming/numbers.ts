@@ -18,7 +18,7 @@ import { Batcher } from "../../../base/batcher.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { StoreError } from "../../../store/kv.ts";
 import { within } from "../../../base/within.ts";
-import { usersIn, usync } from "../stanza.ts";
+import { askAboutUsers } from "../stanza.ts";
 import type { GroupCache } from "../outgoing/group_cache.ts";
 
 /** Short, because the chat waits for the answer. */
@@ -90,13 +90,11 @@ export function makePhoneOf({ socket, groups, runtime }: NumbersOptions): PhoneO
   /** Asks for several LIDs in one query: a change of a group may name a thousand members. */
   const questions = new Batcher<string, string | null>(async (waiting) => {
     const lids = [...new Set(waiting)];
-    const about = { context: "interactive", sid: socket.generateMessageTag() } as const;
-    const asked = [{ tag: "lid", attrs: {} }];
     // The answer gives the number of each as `pn_jid`.
-    const answer = await socket.query(
-      usync(about, { asked, users: lids.map((jid) => ({ tag: "user", attrs: { jid } })) }),
-    );
-    const users = usersIn(answer);
+    const users = await askAboutUsers(socket, "interactive", {
+      asked: [{ tag: "lid", attrs: {} }],
+      users: lids.map((jid) => ({ tag: "user", attrs: { jid } })),
+    });
     return waiting.map((lid) => {
       const user = lids.length === 1 ? users[0] : users.find(({ attrs }) => attrs.jid === lid);
       const phone = user?.attrs.pn_jid;

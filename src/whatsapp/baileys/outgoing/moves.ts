@@ -13,7 +13,7 @@ import {
 import { errorName } from "../../../base/retry.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { AuthState } from "../auth_state.ts";
-import { answerOf, usersIn, usync } from "../stanza.ts";
+import { answerOf, askAboutUsers } from "../stanza.ts";
 import type { Addressing } from "./addressing.ts";
 import type { Devices } from "./devices.ts";
 
@@ -52,13 +52,9 @@ export function makeMoves({ socket, keys, addressing, devices, moved, runtime: {
   }
 
   async function lidNow(number: string): Promise<string | null> {
-    const about = { context: "background", sid: socket.generateMessageTag() } as const;
-    const query = usync(about, {
-      asked: [{ tag: "lid", attrs: {} }],
-      users: [{ tag: "user", attrs: { jid: number } }],
-    });
-    const answer = await answerOf(clock, socket.query(query), "say who has the number", { withinMs: ANSWER_MS });
-    const [user] = usersIn(answer);
+    const users = [{ tag: "user", attrs: { jid: number } }];
+    const asked = askAboutUsers(socket, "background", { asked: [{ tag: "lid", attrs: {} }], users });
+    const [user] = await answerOf(clock, asked, "say who has the number", { withinMs: ANSWER_MS });
     const lid = getBinaryNodeChild(user, "lid")?.attrs.val;
     return isLidUser(lid) ? jidNormalizedUser(lid) : null;
   }

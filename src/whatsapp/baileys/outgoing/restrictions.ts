@@ -15,12 +15,12 @@ import {
   S_WHATSAPP_NET,
   type WASocket,
 } from "@whiskeysockets/baileys";
-import { executeWMexQuery } from "@whiskeysockets/baileys/lib/Socket/mex.js";
 import { LRUCache } from "lru-cache";
 import { atMost } from "../../../base/at_most.ts";
 import { within } from "../../../base/within.ts";
 import type { Clock } from "../../../runtime.ts";
 import type { NewChats, Restriction } from "../../connection.ts";
+import { askMex } from "../stanza.ts";
 
 /** The account may not start new chats for now, or addresses somebody by number that it knows by LID. */
 export const RESTRICTED = 463;
@@ -132,14 +132,7 @@ export function makeRestrictions({ socket, clock, saltOf, restriction, changed }
   async function askForCap(): Promise<void> {
     capAskedAt = clock.now();
     const variables = { input: { type: NEW_CHATS_TYPE } };
-    const { query, generateMessageTag } = socket;
-    const asked = executeWMexQuery<Record<string, NewChatCap>>(
-      variables,
-      NEW_CHATS_QUERY,
-      "",
-      query,
-      generateMessageTag,
-    );
+    const asked = askMex<Record<string, NewChatCap>>(socket, variables, [NEW_CHATS_QUERY, ""]);
     const answer = await within(clock, ANSWER_MS, asked).catch(() => "late" as const);
     if (answer !== "late") cap = newChatsIn(Object.values(answer ?? {})[0]);
   }
