@@ -1,4 +1,5 @@
 /** The public keys that a device has published, as the network keeps and distributes them. */
+import { encodeBigEndian } from "@whiskeysockets/baileys";
 import { createHash } from "node:crypto";
 import { type BinaryNode, bytesOf, child, childrenOf, element, uintOf } from "./stanza.ts";
 
@@ -55,7 +56,7 @@ export class KeyStore {
     for (const publicKey of this.#preKeys.values()) hash.update(publicKey);
     return element("digest", {}, [
       ...bundleNodes({ ...this.#lasting, preKeys: [] }),
-      element("list", {}, [...this.#preKeys.keys()].map((id) => element("id", {}, uintBytes(id, 3)))),
+      element("list", {}, [...this.#preKeys.keys()].map((id) => element("id", {}, encodeBigEndian(id, 3)))),
       element("hash", {}, new Uint8Array(hash.digest())),
     ]);
   }
@@ -65,19 +66,19 @@ export class KeyStore {
 export function bundleNodes(bundle: KeyBundle): BinaryNode[] {
   const { registrationId, identityKey, signedPreKey, preKeys } = bundle;
   return [
-    element("registration", {}, uintBytes(registrationId, 4)),
+    element("registration", {}, encodeBigEndian(registrationId, 4)),
     element("type", {}, KEY_TYPE),
     element("identity", {}, identityKey),
     signedPreKeyNode(signedPreKey),
     ...preKeys.map(({ id, publicKey }) =>
-      element("key", {}, [element("id", {}, uintBytes(id, 3)), element("value", {}, publicKey)])
+      element("key", {}, [element("id", {}, encodeBigEndian(id, 3)), element("value", {}, publicKey)])
     ),
   ];
 }
 
 function signedPreKeyNode({ id, publicKey, signature }: SignedPreKey): BinaryNode {
   return element("skey", {}, [
-    element("id", {}, uintBytes(id, 3)),
+    element("id", {}, encodeBigEndian(id, 3)),
     element("value", {}, publicKey),
     element("signature", {}, signature),
   ]);
@@ -104,9 +105,4 @@ export function readBundle(stanza: BinaryNode, keys: BinaryNode | undefined = st
     .map((key) => ({ id: uintOf(bytesOf(child(key, "id"))), publicKey: bytesOf(child(key, "value")) }))
     .filter(({ publicKey }) => publicKey.length === 32);
   return { registrationId: uintOf(registration), identityKey, signedPreKey, preKeys };
-}
-
-/** Returns the value as a big-endian unsigned integer. */
-function uintBytes(value: number, length: number): Uint8Array {
-  return Uint8Array.from({ length }, (_, i) => Math.floor(value / 256 ** (length - 1 - i)) % 256);
 }

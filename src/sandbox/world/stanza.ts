@@ -4,7 +4,7 @@
  * address under `<lid>@lid`.
  */
 import { Buffer } from "node:buffer";
-import { type BinaryNode, jidDecode, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
+import { type BinaryNode, jidDecode, type JidServer, S_WHATSAPP_NET } from "@whiskeysockets/baileys";
 import type { Random } from "../../runtime.ts";
 
 /** The value of a stanza's `edit` attribute when an admin deletes another member's message. */
@@ -14,6 +14,7 @@ export {
   type BinaryNode,
   getBinaryNodeChild as child,
   getBinaryNodeChildren as childrenOf,
+  jidEncode as makeJid,
 } from "@whiskeysockets/baileys";
 
 /** The address of the network itself. */
@@ -87,7 +88,7 @@ interface Address {
   user: string;
   /** 0 for the phone itself. */
   device: number;
-  server: string;
+  server: JidServer;
 }
 
 /** The chat of all status posts. */
@@ -99,10 +100,6 @@ export function parseJid(jid: string | undefined): Address | null {
   if (!decoded?.server) return null;
   const server = decoded.server === "c.us" ? "s.whatsapp.net" : decoded.server;
   return { user: decoded.user, device: decoded.device ?? 0, server };
-}
-
-export function makeJid(user: string, server: string, device = 0): string {
-  return `${user}${device ? `:${device}` : ""}@${server}`;
 }
 
 export function isGroup(jid: string | undefined): boolean {
