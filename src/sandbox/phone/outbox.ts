@@ -32,70 +32,65 @@ interface Encrypted {
   holders: Set<string> | null;
 }
 
-export class Outbox {
-  #phone: PhoneContext;
-  #sent = new Map<string, Sent>();
-  /** Devices that hold this phone's sender key, by group and form of the own address. */
-  #keyHolders = new Map<string, Set<string>>();
-  #resends = new Map<string, number>();
-  /** Chats (in LID form) in which the last message hid the number. */
-  #hidden = new Set<string>();
+export type Outbox = ReturnType<typeof makeOutbox>;
 
-  constructor(phone: PhoneContext) {
-    this.#phone = phone;
-  }
+export function makeOutbox(phone: PhoneContext) {
+  const { runtime, uplink, self, name, sessions, senderKeys } = phone;
+  const sentMessages = new Map<string, Sent>();
+  /** Devices that hold this phone's sender key, by group and form of the own address. */
+  const keyHolders = new Map<string, Set<string>>();
+  const resends = new Map<string, number>();
+  /** Chats (in LID form) in which the last message hid the number. */
+  const hidden = new Set<string>();
 
   /**
    * Encrypts and sends a message; resolves to its id. `to` is the jid of a user or group. Throws Problem
    * validation_failed if the jid is not on the network, and if the network refuses the message.
    */
-  async send(
+  async function send(
     to: string,
     message: proto.IMessage,
     { hideNumber = false, edit }: { hideNumber?: boolean | undefined; edit?: string | undefined } = {},
   ): Promise<string> {
-    const { runtime, uplink, self } = this.#phone;
     const id = messageId(runtime.random);
     const sent: Sent = { chat: to, from: hideNumber ? self.lid : self.jid, hideNumber, message, edit };
-    const { content, holders } = isGroup(to) ? await this.#forGroup(sent) : await this.#forUser(sent);
-    const refused = uplink.submit(self, this.#stanza(id, sent, { to, content }));
+    const { content, holders } = isGroup(to) ? await forGroup(sent) : await forUser(sent);
+    const refused = uplink.submit(self, stanza(id, sent, { to, content }));
     if (refused) throw invalid("to", `is refused by the network (${refused})${REFUSALS[refused] ?? ""}`);
     // Only after the network accepted the message: if it is refused, its sender key has reached no device.
-    if (holders) this.#keyHolders.set(holdersKey(sent), holders);
-    this.#remember(id, sent);
+    if (holders) keyHolders.set(holdersKey(sent), holders);
+    remember(id, sent);
     // An edit has the same address form as the original, which may be old, so it does not show the chat's current form.
-    if (!edit) this.#noteHidden(sent);
+    if (!edit) noteHidden(sent);
     return id;
   }
 
   /** Sends a peer message to one of the phone's own companions; it appears in no chat. */
-  async tell(companion: string, message: proto.IMessage): Promise<void> {
-    const { runtime, uplink, self, name } = this.#phone;
-    const enc = await this.#encrypt(companion, message);
+  async function tell(companion: string, message: proto.IMessage): Promise<void> {
+    const enc = await encrypt(companion, message);
     const peer = { to: companion, type: "protocol", category: "peer" };
     const attributes = { ...peer, id: messageId(runtime.random), from: self.jid, notify: name };
     if (enc) uplink.submit(self, element("message", attributes, [enc, element("meta", { appdata: "default" })]));
   }
 
   /** Whether the phone currently hides its number in this chat. */
-  hidesNumberIn(chat: string): boolean {
-    return this.#hidden.has(lidForm(this.#phone.uplink, chat));
+  function hidesNumberIn(chat: string): boolean {
+    return hidden.has(lidForm(uplink, chat));
   }
 
   /** Returns a message that this phone sent; null if it is unknown or no longer kept. */
-  find(id: string): Sent | null {
-    return this.#sent.get(id) ?? null;
+  function find(id: string): Sent | null {
+    return sentMessages.get(id) ?? null;
   }
 
   /** Answers a retry receipt: encrypts the message for that device only, in a new session. */
-  async resend(receipt: BinaryNode): Promise<void> {
-    const { uplink, self, sessions, senderKeys } = this.#phone;
+  async function resend(receipt: BinaryNode): Promise<void> {
     const id = receipt.attrs.id ?? "";
     const device = receipt.attrs.participant ?? receipt.attrs.from ?? "";
-    const sent = this.#sent.get(id);
-    const attempts = this.#resends.get(`${id} ${device}`) ?? 0;
+    const sent = sentMessages.get(id);
+    const attempts = resends.get(`${id} ${device}`) ?? 0;
     if (!sent || attempts >= RESENDS) return;
-    this.#resends.set(`${id} ${device}`, attempts + 1);
+    resends.set(`${id} ${device}`, attempts + 1);
 
     const bundle = readBundle(receipt, child(receipt, "keys")) ?? uplink.takeBundle(device);
     if (!bundle) return;
@@ -104,97 +99,99 @@ export class Outbox {
     const message = inGroup
       ? { ...sent.message, ...distribution(sent, await senderKeys.distribution(senderIn(sent))) }
       : sent.message;
-    const own = isOwn(this.#phone, device);
+    const own = isOwn(phone, device);
     const count = child(receipt, "retry")?.attrs.count;
-    const enc = await this.#encrypt(device, own ? deviceSent(sent.chat, message) : message, { count });
+    const enc = await encrypt(device, own ? deviceSent(sent.chat, message) : message, { count });
     if (!enc) return;
     const target = inGroup
       ? { to: sent.chat, participant: device }
       : { to: device, recipient: own ? sent.chat : undefined };
-    uplink.submit(self, this.#stanza(id, sent, { ...target, content: [enc] }));
+    uplink.submit(self, stanza(id, sent, { ...target, content: [enc] }));
   }
 
-  async #forUser(sent: Sent): Promise<Encrypted> {
-    const { self } = this.#phone;
-    const readers = readersOf(sent.chat, this.#phone);
-    const theirs = isOwn(this.#phone, sent.chat) ? [] : readers;
-    const ours = devicesOf([isLid(sent.chat) ? self.lid : self.jid], this.#phone);
+  async function forUser(sent: Sent): Promise<Encrypted> {
+    const readers = readersOf(sent.chat, phone);
+    const theirs = isOwn(phone, sent.chat) ? [] : readers;
+    const ours = devicesOf([isLid(sent.chat) ? self.lid : self.jid], phone);
     const copy = deviceSent(sent.chat, sent.message);
-    const nodes = [...await this.#toEach(theirs, sent.message), ...await this.#toEach(ours, copy)];
+    const nodes = [...await toEach(theirs, sent.message), ...await toEach(ours, copy)];
     return { content: [element("participants", {}, nodes)], holders: null };
   }
 
-  async #forGroup(sent: Sent): Promise<Encrypted> {
-    const { senderKeys } = this.#phone;
-    const devices = devicesOf(membersOf(sent.chat, this.#phone), this.#phone);
+  async function forGroup(sent: Sent): Promise<Encrypted> {
+    const devices = devicesOf(membersOf(sent.chat, phone), phone);
     const sender = senderIn(sent);
-    let holders = new Set(this.#keyHolders.get(holdersKey(sent)));
+    let holders = new Set(keyHolders.get(holdersKey(sent)));
     if ([...holders].some((holder) => !devices.includes(holder))) {
       // A member who left could still read: use a new key from now on.
       senderKeys.forget(sender);
       holders = new Set();
     }
-    const { body, distribution: key } = await senderKeys.encrypt(sender, this.#padded(sent.message));
+    const { body, distribution: key } = await senderKeys.encrypt(sender, padded(sent.message));
     const lacking = devices.filter((device) => !holders.has(device));
-    const nodes = await this.#toEach(lacking, distribution(sent, key));
+    const nodes = await toEach(lacking, distribution(sent, key));
     for (const { attrs } of nodes) holders.add(attrs.jid ?? "");
     const enc = element("enc", { v: "2", type: "skmsg", ...mediaTypeOf(sent.message) }, body);
     return { content: nodes.length > 0 ? [element("participants", {}, nodes), enc] : [enc], holders };
   }
 
-  async #toEach(devices: readonly string[], message: proto.IMessage): Promise<BinaryNode[]> {
+  async function toEach(devices: readonly string[], message: proto.IMessage): Promise<BinaryNode[]> {
     const nodes: BinaryNode[] = [];
     for (const jid of devices) {
-      const enc = await this.#encrypt(jid, message);
+      const enc = await encrypt(jid, message);
       if (enc) nodes.push(element("to", { jid }, [enc]));
     }
     return nodes;
   }
 
   /** Returns null for a device that has published no keys. */
-  async #encrypt(device: string, message: proto.IMessage, attrs: { count?: string } = {}): Promise<BinaryNode | null> {
-    const { uplink, sessions } = this.#phone;
+  async function encrypt(
+    device: string,
+    message: proto.IMessage,
+    attrs: { count?: string } = {},
+  ): Promise<BinaryNode | null> {
     const address = signalAddress(lidForm(uplink, device));
     if (!sessions.has(address)) {
       const bundle = uplink.takeBundle(device);
       if (!bundle) return null;
       await sessions.start(address, bundle);
     }
-    const { type, body } = await sessions.encrypt(address, this.#padded(message));
+    const { type, body } = await sessions.encrypt(address, padded(message));
     return element("enc", { v: "2", type, ...mediaTypeOf(message), ...attrs }, body);
   }
 
-  #padded(message: proto.IMessage): Uint8Array {
-    return pad(proto.Message.encode(message).finish(), this.#phone.runtime.random.between(1, 16));
+  function padded(message: proto.IMessage): Uint8Array {
+    return pad(proto.Message.encode(message).finish(), runtime.random.between(1, 16));
   }
 
-  #stanza(
+  function stanza(
     id: string,
     { chat, from, message, edit }: Sent,
     { content, ...target }: { to: string; participant?: string; recipient?: string; content: BinaryNode[] },
   ): BinaryNode {
-    const attributes = { id, from, type: wireType(message).type, notify: this.#phone.name, edit, ...target };
-    return element("message", attributes, [...content, ...this.#tokenFor(chat)]);
+    const attributes = { id, from, type: wireType(message).type, notify: name, edit, ...target };
+    return element("message", attributes, [...content, ...tokenFor(chat)]);
   }
 
   /** Returns the token for this chat, if the peer has given one; a restricted account needs it. */
-  #tokenFor(chat: string): BinaryNode[] {
-    const { uplink, self } = this.#phone;
+  function tokenFor(chat: string): BinaryNode[] {
     const held = uplink.chatsOf(self).tokens.find(({ jid, lid }) => chat === jid || chat === lid);
     return held ? [element("tctoken", { t: seconds(held.at) }, held.token)] : [];
   }
 
-  #noteHidden({ chat, hideNumber }: Sent): void {
-    const key = lidForm(this.#phone.uplink, chat);
-    if (hideNumber) this.#hidden.add(key);
-    else this.#hidden.delete(key);
+  function noteHidden({ chat, hideNumber }: Sent): void {
+    const key = lidForm(uplink, chat);
+    if (hideNumber) hidden.add(key);
+    else hidden.delete(key);
   }
 
-  #remember(id: string, sent: Sent): void {
-    this.#sent.set(id, sent);
-    const [oldest] = this.#sent.keys();
-    if (this.#sent.size > MESSAGES_KEPT && oldest) this.#sent.delete(oldest);
+  function remember(id: string, sent: Sent): void {
+    sentMessages.set(id, sent);
+    const [oldest] = sentMessages.keys();
+    if (sentMessages.size > MESSAGES_KEPT && oldest) sentMessages.delete(oldest);
   }
+
+  return { send, tell, hidesNumberIn, find, resend };
 }
 
 /** Wraps a message as the copy for the sender's own other devices. */

@@ -21,94 +21,87 @@ const RETRY_RECEIPTS = 5;
 /** Number of typing states kept for the control API. */
 const STATES_KEPT = 1_000;
 
-export class Receiver {
-  readonly #phone: PhoneContext;
-  readonly #inbox: Inbox;
-  readonly #outbox: Outbox;
-  readonly #retryReceipts = new Map<string, number>();
-  readonly #states: ChatState[] = [];
+export type Receiver = ReturnType<typeof makeReceiver>;
 
-  constructor(phone: PhoneContext, { inbox, outbox }: { inbox: Inbox; outbox: Outbox }) {
-    this.#phone = phone;
-    this.#inbox = inbox;
-    this.#outbox = outbox;
-  }
+export function makeReceiver(phone: PhoneContext, { inbox, outbox }: { inbox: Inbox; outbox: Outbox }) {
+  const { runtime, uplink, self, keys } = phone;
+  const retryReceipts = new Map<string, number>();
+  const states: ChatState[] = [];
 
   /** Returns the typing states seen in chats, oldest first. */
-  chatStates(): ChatState[] {
-    return this.#states.map((state) => ({ ...state }));
+  function chatStates(): ChatState[] {
+    return states.map((state) => ({ ...state }));
   }
 
   /** Processes a stanza, and answers it as the app does. */
-  async take(stanza: BinaryNode): Promise<void> {
-    const { uplink, self } = this.#phone;
-    if (stanza.tag === "message") return await this.#receiveMessage(stanza);
-    if (stanza.tag === "chatstate") return this.#see(stanza);
+  async function take(stanza: BinaryNode): Promise<void> {
+    if (stanza.tag === "message") return await receiveMessage(stanza);
+    if (stanza.tag === "chatstate") return see(stanza);
     uplink.send(self, ack(stanza));
     if (stanza.tag !== "receipt") return;
-    if (stanza.attrs.type === "retry") await this.#outbox.resend(stanza);
-    if (stanza.attrs.type === "server-error" && isOwn(this.#phone, stanza.attrs.from ?? "")) {
-      uplink.send(self, await reupload(this.#phone, stanza, this.#inbox.withId(stanza.attrs.id ?? "")));
+    if (stanza.attrs.type === "retry") await outbox.resend(stanza);
+    if (stanza.attrs.type === "server-error" && isOwn(phone, stanza.attrs.from ?? "")) {
+      uplink.send(self, await reupload(phone, stanza, inbox.withId(stanza.attrs.id ?? "")));
     }
   }
 
-  async #receiveMessage(stanza: BinaryNode): Promise<void> {
-    const { uplink, self, keys } = this.#phone;
-    const decrypted = await decryptStanza(this.#phone, stanza);
+  async function receiveMessage(stanza: BinaryNode): Promise<void> {
+    const decrypted = await decryptStanza(phone, stanza);
     const bundle = refill(keys);
     if (bundle) uplink.publishKeys(self, bundle);
     const destination = decrypted.kind === "message" ? decrypted.destination : stanza.attrs.recipient ?? null;
-    const known = this.#inbox.find(stanza, destination);
+    const known = inbox.find(stanza, destination);
     if (known) {
       known.item.copies++;
     } else if (decrypted.kind === "failed") {
-      return this.#askAgain(stanza, decrypted.error);
+      return askAgain(stanza, decrypted.error);
     } else if (decrypted.kind === "message") {
       const { inner } = unwrap(decrypted.message);
       const { secretEncryptedMessage: sealed } = inner;
-      const change = sealed ? this.#inbox.openEdit(stanza, destination, sealed) : inner;
+      const change = sealed ? inbox.openEdit(stanza, destination, sealed) : inner;
       const amendment = change && amendmentOf(change);
       const content = amendment || sealed ? null : asShown(readContent(decrypted.message), stanza);
-      if (amendment) this.#inbox.amend(stanza, destination, amendment);
+      if (amendment) inbox.amend(stanza, destination, amendment);
       // Peer messages between a companion and its phone appear in no chat.
-      if (content && stanza.attrs.category !== "peer") await this.#keep(stanza, destination, content);
+      if (content && stanza.attrs.category !== "peer") await keep(stanza, destination, content);
     }
-    const own = isOwn(this.#phone, stanza.attrs.participant ?? stanza.attrs.from ?? "");
+    const own = isOwn(phone, stanza.attrs.participant ?? stanza.attrs.from ?? "");
     uplink.send(self, deliveryReceipt(stanza, { self, own }));
   }
 
-  async #keep(stanza: BinaryNode, destination: string | null, content: Content): Promise<void> {
+  async function keep(stanza: BinaryNode, destination: string | null, content: Content): Promise<void> {
     try {
-      const file = content.file && await receiveFile(content.file, this.#phone);
+      const file = content.file && await receiveFile(content.file, phone);
       const { linkPreview, previewFile: attachment } = content;
       if (linkPreview && attachment) {
-        linkPreview.pictureSha256 = (await receiveFile({ attachment, kind: "linkPreview" }, this.#phone)).sha256;
+        linkPreview.pictureSha256 = (await receiveFile({ attachment, kind: "linkPreview" }, phone)).sha256;
       }
-      this.#inbox.add(stanza, destination, { content, file, mediaError: null });
+      inbox.add(stanza, destination, { content, file, mediaError: null });
     } catch (error) {
       if (!(error instanceof AttachmentError)) throw error;
-      this.#inbox.add(stanza, destination, { content, file: null, mediaError: error.message });
+      inbox.add(stanza, destination, { content, file: null, mediaError: error.message });
     }
   }
 
-  #see(stanza: BinaryNode): void {
-    const seen = readChatState(stanza, this.#phone);
-    if (seen) this.#states.push(seen);
-    while (this.#states.length > STATES_KEPT) this.#states.shift();
+  function see(stanza: BinaryNode): void {
+    const seen = readChatState(stanza, phone);
+    if (seen) states.push(seen);
+    while (states.length > STATES_KEPT) states.shift();
   }
 
-  #askAgain(stanza: BinaryNode, error: unknown): void {
-    const { runtime, uplink, self, keys } = this.#phone;
+  function askAgain(stanza: BinaryNode, error: unknown): void {
     const { id, from, participant } = stanza.attrs;
     const key = `${id} ${participant ?? from}`;
-    const count = (this.#retryReceipts.get(key) ?? 0) + 1;
-    this.#retryReceipts.set(key, count);
+    const count = (retryReceipts.get(key) ?? 0) + 1;
+    retryReceipts.set(key, count);
     runtime.log.debug({ phone: self.jid, id, count, err: error }, "a phone could not decrypt a message");
     if (count <= RETRY_RECEIPTS) {
       uplink.send(self, retryReceipt(stanza, { self, bundle: newBundle(keys, 1), count }));
     }
     uplink.send(self, ack(stanza));
   }
+
+  return { take, chatStates };
 }
 
 /** Returns the content as the app shows it: options that the stanza does not announce cannot be tapped. */
