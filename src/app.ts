@@ -5,10 +5,10 @@ import type { Emulation } from "./cloud/emulation.ts";
 import { type Config, SettingsError } from "./config.ts";
 import { lockGateway, pathsOf, placeOf } from "./data/data_folder.ts";
 import { fileEngine, loadBaileys, openBaileys, openBell, openData, openMedia } from "./engines.ts";
-import type { NetworkOptions, RoleOptions } from "./roles/context.ts";
+import type { RoleOptions } from "./roles/context.ts";
 import type { RoleName } from "./roles/role.ts";
 import type { Runtime } from "./runtime.ts";
-import type { Network } from "./whatsapp/network.ts";
+import type { Network, NetworkOptions } from "./whatsapp/network.ts";
 
 interface GatewayOptions {
   config: Config;

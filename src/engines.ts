@@ -14,7 +14,7 @@ import { mediaKeys } from "./media/rows.ts";
 import { noMediaStore } from "./media/store.ts";
 import { messageKeys } from "./message/rows.ts";
 import { migrations } from "./ops/migrations.ts";
-import type { Media, NetworkOptions } from "./roles/context.ts";
+import type { Media } from "./roles/context.ts";
 import type { RoleName } from "./roles/role.ts";
 import type { Runtime } from "./runtime.ts";
 import type { Bell } from "./store/bell.ts";
@@ -23,7 +23,7 @@ import { denoKvFiles } from "./store/deno_kv/file_engine.ts";
 import type { Kv } from "./store/kv.ts";
 import type { ChunkedKv } from "./store/layers/chunk.ts";
 import { verificationKeys } from "./verification/rows.ts";
-import { type LinkCopy, type Network, networkOnDemand, noteSetback } from "./whatsapp/network.ts";
+import { type LinkCopy, type Network, networkOnDemand, type NetworkOptions, noteSetback } from "./whatsapp/network.ts";
 
 /** The storage engine of data folders. */
 export const fileEngine = denoKvFiles;

@@ -4,7 +4,7 @@
  */
 import type { EventData } from "../event/event.ts";
 import { typeOf } from "../message/content.ts";
-import { type Choice, type ChoicesContent, chosenBy } from "../message/kinds/choices.ts";
+import { type ChoicesContent, chosenBy } from "../message/kinds/choices.ts";
 import type { Message } from "../message/message.ts";
 import { messageKeys } from "../message/rows.ts";
 import { filled } from "../message/templates/filled.ts";
@@ -55,15 +55,14 @@ async function chosenIn(deps: AnswersDeps, lineId: string, incoming: Incoming) {
   if (tapped === null && (text === null || !TEXTS.has(type))) return null;
   // A message that is quoted is the one that is answered, or what is said is about something else.
   const asked = quoted ? await askedBy(kv, lineId, quoted.messageId) : await newestOpen(deps, lineId);
-  const option = asked && (tapped === null ? chosenBy(text ?? "", asked.content.options) : byId(asked, tapped));
+  const option = asked &&
+    (tapped === null
+      ? chosenBy(text ?? "", asked.content.options)
+      : asked.content.options.find(({ id }) => id === tapped));
   return asked && option ? { asked, option, how: tapped === null ? "text" as const : "tap" as const } : null;
 }
 
 const TEXTS: ReadonlySet<Incoming["type"]> = new Set(["conversation", "extendedTextMessage"]);
-
-function byId({ content }: Asked, id: string): Choice | null {
-  return content.options.find((option) => option.id === id) ?? null;
-}
 
 /** Returns the choices that the line sent under this network id. */
 async function askedBy(kv: Kv, lineId: string, networkId: string): Promise<Asked | null> {

@@ -6,9 +6,7 @@ import { countsOf, ownBulk } from "../message/bulk.ts";
 import { chatOf, hasEnded, isProposed, type Message } from "../message/message.ts";
 import { LineQueue } from "../message/queue/queue.ts";
 import { type Bulk, messageKeys } from "../message/rows.ts";
-import type { Line } from "./line.ts";
 import type { NewChats } from "./runner/pacing.ts";
-import { lineKeys } from "./rows.ts";
 import { Estimate, type Holds, type HoldsDeps, holdsOf, type WaitsFor } from "./waiting.ts";
 
 /** Rows of the queue, and of the schedule, that are read to estimate a bulk; an estimate further ahead is of no use. */
@@ -73,7 +71,7 @@ export class Forecast {
    * also for another account's line.
    */
   async load(accountId: string, lineId: string): Promise<QueueLoad> {
-    const { holds } = await this.#holdsOf(accountId, lineId);
+    const holds = await this.#holdsOf(accountId, lineId);
     const queue = new LineQueue(this.#deps.kv, lineId);
     const [waiting, since] = [await queue.size(), await queue.oldestSince()];
     return {
@@ -90,7 +88,7 @@ export class Forecast {
    */
   async queue(accountId: string, lineId: string, { limit }: { limit: number }): Promise<QueuedMessage[]> {
     const { kv } = this.#deps;
-    const { line, holds } = await this.#holdsOf(accountId, lineId);
+    const holds = await this.#holdsOf(accountId, lineId);
     const messages: QueuedMessage["message"][] = [];
     for await (const message of new LineQueue(kv, lineId).each(limit)) {
       // The message may have ended since its queue row was read.
@@ -99,7 +97,7 @@ export class Forecast {
     }
     const waits = await holds.of(messages);
     const fresh = await holds.freshAmong(messages.map(({ to }) => chatOf(to)));
-    const isKnown = line.status === "connected" && !holds.paused;
+    const isKnown = holds.line?.status === "connected" && !holds.paused;
     const estimate = new Estimate(holds);
     return messages.map((message, i) => {
       const { id, to, status, sendAt } = message;
@@ -130,18 +128,16 @@ export class Forecast {
     return { bulk, queued, sent, failed, etaAt: await this.#eta(bulkId, bulk, queued) };
   }
 
-  async #holdsOf(accountId: string, lineId: string): Promise<{ line: Line; holds: Holds }> {
-    const line = (await this.#deps.kv.get(lineKeys.line(lineId))).value;
-    const holds = line && await holdsOf(this.#deps, line);
-    if (line?.accountId !== accountId || line.wanted === "deleted" || !holds) throw notFound("session");
-    return { line, holds };
+  async #holdsOf(accountId: string, lineId: string): Promise<Holds> {
+    const holds = await holdsOf(this.#deps, { accountId, id: lineId });
+    if (holds?.line?.accountId !== accountId || holds.line.wanted === "deleted") throw notFound("session");
+    return holds;
   }
 
   async #eta(bulkId: string, { accountId, sessionId }: Bulk, queued: number): Promise<number | null> {
     const { kv } = this.#deps;
-    const line = (await kv.get(lineKeys.line(sessionId))).value;
     const holds = await holdsOf(this.#deps, { accountId, id: sessionId });
-    if (queued === 0 || line?.status !== "connected" || !holds || holds.paused) return null;
+    if (queued === 0 || holds?.line?.status !== "connected" || holds.paused) return null;
     for await (const { value } of kv.list({ prefix: messageKeys.proposalsOfLine(sessionId) })) {
       if (value.bulkId === bulkId) return null;
     }

@@ -66,14 +66,11 @@ export class LineSession implements Service {
     this.#deps = deps;
     this.#backOff = new BackOff(deps.runtime.random);
     this.#changed = changed;
-    this.#receiver = new Receiver(deps, line, () => this.runner.recorded());
+    const inLine = { lineId: line.id, accountId: line.accountId };
+    this.#receiver = new Receiver(deps, inLine, () => this.runner.recorded());
     const { kv, events, runtime } = deps;
     this.#row = new LineRow({ kv, events, runtime, lineId: line.id, signal: this.#stopping.signal, changed });
-    this.runner = new Runner(deps, {
-      lineId: line.id,
-      accountId: line.accountId,
-      suspect: (connection) => this.#suspect(connection),
-    });
+    this.runner = new Runner(deps, { ...inLine, suspect: (connection) => this.#suspect(connection) });
     this.connection = new LineConnection(deps, {
       lineId: line.id,
       signal: this.#stopping.signal,

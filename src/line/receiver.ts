@@ -72,7 +72,7 @@ interface Kept {
 
 export class Receiver {
   readonly #deps: ReceiverDeps;
-  readonly #line: { id: string; accountId: string };
+  readonly #line: InLine;
   readonly #stopping = new AbortController();
   /** Keeps the order within each chat. */
   readonly #recorded: () => Promise<void>;
@@ -88,7 +88,7 @@ export class Receiver {
   readonly #downloads = new PQueue({ concurrency: DOWNLOADS_AT_ONCE });
 
   /** `recorded` resolves when no acknowledgement of the line's messages is left to record. */
-  constructor(deps: ReceiverDeps, line: { id: string; accountId: string }, recorded: () => Promise<void>) {
+  constructor(deps: ReceiverDeps, line: InLine, recorded: () => Promise<void>) {
     this.#deps = deps;
     this.#line = line;
     this.#recorded = recorded;
@@ -110,7 +110,7 @@ export class Receiver {
 
   /** Keeps a notice. Rejects only if the line stops before that. */
   async notice(notice: Notice): Promise<void> {
-    const { id: lineId } = this.#line;
+    const { lineId } = this.#line;
     if (notice.kind === "profile") return this.#deps.lookups.forget(lineId, "profile");
     // After the messages of the chat that came before.
     if (notice.kind === "read" || notice.kind === "person") {
@@ -135,7 +135,7 @@ export class Receiver {
   async #keepReceipts(receipts: readonly Receipt[]): Promise<Settled<boolean>[]> {
     await this.#recorded();
     const waiting = await this.#untilStored(() =>
-      keepReceipts({ ...this.#deps, clock: this.#deps.runtime.clock }, this.#line.id, receipts)
+      keepReceipts({ ...this.#deps, clock: this.#deps.runtime.clock }, this.#line.lineId, receipts)
     );
     return waiting.map((value) => ({ status: "fulfilled", value }));
   }
@@ -158,7 +158,7 @@ export class Receiver {
     } catch (error) {
       if (this.#stopping.signal.aborted || error instanceof StoreError) throw error;
       // Delivered again, it would fail again: a poison message must not stop the line.
-      const { id: lineId } = this.#line;
+      const { lineId } = this.#line;
       runtime.log.error(
         { lineId, type: message.type, error: String(error) },
         "an incoming message could not be kept and was dropped",
@@ -170,14 +170,14 @@ export class Receiver {
   /** Returns false for a forged edit or deletion, which must not become an event. */
   async #isAllowed(incoming: Incoming): Promise<boolean> {
     const { change } = incoming;
-    if (change === null || await mayChange(this.#deps, this.#line.id, { incoming, change })) return true;
-    const about = { lineId: this.#line.id, networkId: incoming.networkId };
+    if (change === null || await mayChange(this.#deps, this.#line.lineId, { incoming, change })) return true;
+    const about = { lineId: this.#line.lineId, networkId: incoming.networkId };
     this.#deps.runtime.log.warn(about, "a sender tried to change another person's message");
     return false;
   }
 
   async #hearOptOut(message: Incoming): Promise<void> {
-    const { id: sessionId, accountId } = this.#line;
+    const { lineId: sessionId, accountId } = this.#line;
     const sessionName = await this.#deps.sessionName(sessionId);
     await this.#deps.optOuts.heard(message, { accountId, sessionId, sessionName });
   }
@@ -190,11 +190,11 @@ export class Receiver {
 
   async #amendSent({ change }: Incoming): Promise<void> {
     const { kv, runtime } = this.#deps;
-    if (change) await amendSent({ kv, now: runtime.clock.now() }, this.#line.id, change);
+    if (change) await amendSent({ kv, now: runtime.clock.now() }, this.#line.lineId, change);
   }
 
   #seen({ chat, networkId }: Incoming): Promise<Slot<SeenRow>> {
-    return this.#deps.kv.get(lineKeys.seen(this.#line.id, chat, networkId));
+    return this.#deps.kv.get(lineKeys.seen(this.#line.lineId, chat, networkId));
   }
 
   /**
@@ -203,7 +203,7 @@ export class Receiver {
    */
   async #commit(message: Incoming, kept: Kept): Promise<boolean> {
     const { kv, events, runtime } = this.#deps;
-    const { id: lineId, accountId } = this.#line;
+    const { lineId, accountId } = this.#line;
     const now = runtime.clock.now();
     const isOld = Math.abs(now - this.#noted.at) >= NOTED_EVERY_MS;
     if (isOld) this.#noted.chats.clear();
@@ -227,7 +227,7 @@ export class Receiver {
 
   async #changeOf(message: Incoming, { before, taken, settle }: Kept): Promise<Change> {
     const { kv, events, runtime } = this.#deps;
-    const { id: lineId, accountId } = this.#line;
+    const { lineId, accountId } = this.#line;
     const seen = lineKeys.seen(lineId, message.chat, message.networkId);
     const sessionName = await this.#deps.sessionName(lineId);
     const now = runtime.clock.now();
@@ -236,7 +236,7 @@ export class Receiver {
     const body = message.change
       ? await this.#changeBody(message, message.change, change)
       : messageBody(message, { taken, answer });
-    const at = await indexIncoming(this.#deps, change, this.#inLine, {
+    const at = await indexIncoming(this.#deps, change, this.#line, {
       message,
       data: body.data,
       before,
@@ -272,7 +272,7 @@ export class Receiver {
       case "deleted":
         return { event: "message.deleted", data: { messageId: target, chat, number } };
       case "vote": {
-        const { value: messageId } = await this.#deps.kv.get(messageKeys.messageOfNetworkId(this.#line.id, target));
+        const { value: messageId } = await this.#deps.kv.get(messageKeys.messageOfNetworkId(this.#line.lineId, target));
         const { options } = happened;
         if (messageId !== null) keepVote(change, { messageId, number, jid: participant ?? chat, options });
         return { event: "poll.vote", data: { messageId, networkId: target, chat, number, options } };
@@ -280,24 +280,20 @@ export class Receiver {
     }
   }
 
-  get #inLine(): InLine {
-    return { lineId: this.#line.id, accountId: this.#line.accountId };
-  }
-
   /** Resolves to all addresses of the sender, or of the group. */
   async #addressesOf(message: Incoming): Promise<string[]> {
-    const known = await this.#deps.chats.addressesOf(this.#inLine, chatOf(message.chat));
+    const known = await this.#deps.chats.addressesOf(this.#line, chatOf(message.chat));
     return [...new Set([...chatsOf(message), ...known])];
   }
 
   async #noteOf(chat: string, known: Known): Promise<void> {
-    await this.#deps.chats.note(this.#inLine, chatOf(chat), known);
+    await this.#deps.chats.note(this.#line, chatOf(chat), known);
   }
 
   async #keepPerson({ chat, username, lid }: Extract<Notice, { kind: "person" }>): Promise<void> {
     if (lid) {
       await this.#deps.optOuts.known(this.#line.accountId, [chat, lid]);
-      await keepMoved(this.#deps.kv, this.#line.id, { old: chat, lid });
+      await keepMoved(this.#deps.kv, this.#line.lineId, { old: chat, lid });
     }
     await this.#noteOf(chat, { ...(username === undefined ? {} : { username }), ...(lid ? { lid } : {}) });
   }
@@ -305,16 +301,15 @@ export class Receiver {
   /** Counts as read what the owner has read on the phone. */
   async #keepReading({ chat, networkIds }: Extract<Notice, { kind: "read" }>): Promise<void> {
     const { chats } = this.#deps;
-    const line = this.#inLine;
-    const places = await Promise.all(networkIds.map((id) => placeOf(this.#deps, line, { chat, id })));
+    const places = await Promise.all(networkIds.map((id) => placeOf(this.#deps, this.#line, { chat, id })));
     const newest = Math.max(...places.map((place) => place?.order ?? 0));
-    if (newest > 0) await chats.read(line, chatOf(chat), newest);
+    if (newest > 0) await chats.read(this.#line, chatOf(chat), newest);
   }
 
   /** Appends the event of a notice, in the commit that marks it as seen, unless it was kept before. */
   async #keepNotice(notice: EventNotice): Promise<void> {
     const { kv, events, sessionName, runtime: { clock } } = this.#deps;
-    const { id: sessionId, accountId } = this.#line;
+    const { lineId: sessionId, accountId } = this.#line;
     const change = new Change();
     if (notice.id !== null) {
       const seen = await kv.get(lineKeys.seen(sessionId, notice.chat, notice.id));
@@ -329,7 +324,7 @@ export class Receiver {
   #untilStored<T>(work: () => Promise<T>): Promise<T> {
     const { clock, log } = this.#deps.runtime;
     const onRetry = (error: unknown) =>
-      log.warn({ lineId: this.#line.id, error: String(error) }, "incoming data could not be stored yet");
+      log.warn({ lineId: this.#line.lineId, error: String(error) }, "incoming data could not be stored yet");
     return untilStored(work, { clock, signal: this.#stopping.signal, onRetry });
   }
 }

@@ -86,18 +86,9 @@ export class References {
     if (message) return await this.#ofMessage(message);
     const recalled = await this.#network.recall(lineId, networkId);
     if (!recalled) return null;
-    const { chat, participant, fromMe, number, kind, text, caption, filename } = recalled;
-    const preview = { text, caption, filename };
-    return {
-      lineId,
-      key: { networkId, participant, fromMe },
-      chat,
-      number,
-      kind,
-      preview,
-      message: null,
-      isOfOtherNumber: false,
-    };
+    const { chat, participant, fromMe, number, kind, ...preview } = recalled;
+    const key = { networkId, participant, fromMe };
+    return { lineId, key, chat, number, kind, preview, message: null, isOfOtherNumber: false };
   }
 
   async #ofMessage(message: Message): Promise<Referred> {

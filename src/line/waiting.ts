@@ -5,7 +5,7 @@ import { chatOf, isProposed, type Message } from "../message/message.ts";
 import type { Clock } from "../runtime.ts";
 import type { Kv } from "../store/kv.ts";
 import { newAmong } from "./chats.ts";
-import { delaysOf, type NewChats, newChatsOf, nextDeparture } from "./runner/pacing.ts";
+import { type NewChats, newChatsOf, nextDeparture } from "./runner/pacing.ts";
 import { lineKeys } from "./rows.ts";
 
 /** What may hold a message back: a person who must approve it, its time, a paused queue, a line without a connection, the plan's hours, new chats. */
@@ -27,34 +27,36 @@ export interface HoldsDeps {
 export type Holds = NonNullable<Awaited<ReturnType<typeof holdsOf>>>;
 
 /** Reads what holds back the line's queue. Null if the account is gone. */
-export async function holdsOf({ kv, clock, callers }: HoldsDeps, line: { accountId: string; id: string }) {
-  const [caller, row, pausedRow, { value: pacing }] = await Promise.all([
-    callers.of(line.accountId),
-    kv.get(lineKeys.line(line.id)),
-    kv.get(lineKeys.queuePaused(line.id)),
-    kv.get(lineKeys.pacing(line.id)),
+export async function holdsOf({ kv, clock, callers }: HoldsDeps, { accountId, id }: { accountId: string; id: string }) {
+  const [caller, { value: line }, pausedRow, { value: pacing }] = await Promise.all([
+    callers.of(accountId),
+    kv.get(lineKeys.line(id)),
+    kv.get(lineKeys.queuePaused(id)),
+    kv.get(lineKeys.pacing(id)),
   ]);
   if (!caller) return null;
   const { plan } = caller;
   const now = clock.now();
   const paused = pausedRow.value !== null;
   const newChats = newChatsOf(plan, pacing, now);
-  const restriction = row.value?.restriction;
+  const restriction = line?.restriction;
   const restrictedUntil = restriction ? restriction.until ?? Infinity : 0;
 
   function ofAll(): WaitsFor | null {
     if (paused) return { kind: "paused", until: null };
-    if (row.value?.status !== "connected") return { kind: "line", until: null };
+    if (line?.status !== "connected") return { kind: "line", until: null };
     const opensAt = plan.hours && openHours(plan.hours, now).opensAt;
     return opensAt !== null && opensAt > now ? { kind: "hours", until: opensAt } : null;
   }
 
   async function freshAmong(chats: readonly string[]): Promise<Set<string>> {
     const isLimited = newChats !== null || restrictedUntil > now;
-    return isLimited ? await newAmong(kv, line.id, chats) : new Set();
+    return isLimited ? await newAmong(kv, id, chats) : new Set();
   }
 
   return {
+    /** Null if it is gone. */
+    line,
     plan,
     pacing,
     newChats,
@@ -104,10 +106,9 @@ export class Estimate {
   #hours: OpenHours = { opensAt: 0, closesAt: 0 };
 
   constructor(holds: Holds) {
-    const delays = delaysOf(holds.plan);
     this.#holds = holds;
-    this.#pauseMs = (delays.minMs + delays.maxMs) / 2;
-    this.#nextAt = Math.max(holds.now, nextDeparture(holds.pacing, holds.now, delays));
+    this.#pauseMs = (holds.plan.delayMinMs + holds.plan.delayMaxMs) / 2;
+    this.#nextAt = Math.max(holds.now, nextDeparture(holds.pacing, holds.now, holds.plan));
     this.#newChats = holds.newChats && { ...holds.newChats };
     this.#chatsFrom = holds.restrictedUntil;
   }

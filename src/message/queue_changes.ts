@@ -30,7 +30,7 @@ interface QueuedDeps extends CancelDeps {
 /** Cancels what waits for these addresses and is to be cancelled by a reply. */
 export async function cancelByReply(
   { kv, recorder, bell }: CancelDeps,
-  { id: lineId, accountId }: { id: string; accountId: string },
+  { lineId, accountId }: { lineId: string; accountId: string },
   addresses: () => Promise<readonly string[]>,
 ): Promise<void> {
   // Most lines have none, which the store's memory knows.

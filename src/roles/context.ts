@@ -2,9 +2,8 @@
 import { onDemand } from "../base/single_flight.ts";
 import type { Emulation } from "../cloud/emulation.ts";
 import type { Place } from "../cluster/place.ts";
-import type { Config, WhatsAppConfig } from "../config.ts";
+import type { Config } from "../config.ts";
 import type { DataFolder } from "../data/data_folder.ts";
-import type { Proxy } from "../egress/proxy.ts";
 import { readProxy } from "../egress/proxy_address.ts";
 import type { SafeFetch } from "../egress/safe_fetch.ts";
 import { chatKeys } from "../chat/rows.ts";
@@ -24,8 +23,7 @@ import { type Bell, watchChanges } from "../store/bell.ts";
 import type { Kv } from "../store/kv.ts";
 import type { ChunkedKv } from "../store/layers/chunk.ts";
 import { withMemory, withRecent } from "../store/layers/cache.ts";
-import type { Seal } from "../store/seal.ts";
-import type { Network } from "../whatsapp/network.ts";
+import type { Network, NetworkOptions } from "../whatsapp/network.ts";
 
 /** The files, and what keeps them tidy. */
 export type Media = SharedMediaStore & SweptMedia;
@@ -53,20 +51,6 @@ const REMEMBERED = {
 
 /** Row families of which the newest rows are cached: webhooks and streams follow them. */
 const RECENT = new Set([eventKeys.events("")[0]!]);
-
-export interface NetworkOptions {
-  runtime: Runtime;
-  kv: Kv;
-  /** Returns the store through which the line's owner writes. */
-  storeOf(lineId: string): Kv;
-  seal: Seal;
-  whatsapp: WhatsAppConfig;
-  /** Opens a line's own proxy. */
-  openProxy?: (proxy: string) => Promise<Proxy>;
-  /** Counts a stanza of the network that nobody handles. */
-  countUnknown?: (stanza: { tag: string; type: string }) => void;
-  countSetAside?: () => void;
-}
 
 /** The engine behind the port to the messaging network. */
 interface NetworkEngine {

@@ -3,7 +3,10 @@
  * its own file: a line's connection, outgoing messages, what arrives, people and groups.
  */
 import { onDemand } from "../base/single_flight.ts";
+import type { WhatsAppConfig } from "../config.ts";
+import type { Proxy } from "../egress/proxy.ts";
 import { Change, type Key, key, type Kv } from "../store/kv.ts";
+import type { Seal } from "../store/seal.ts";
 import type { AnnouncedVersion, Connection, ConnectionEvents, Restriction } from "./connection.ts";
 import type { Recalled } from "./incoming.ts";
 import type { Traces } from "./person.ts";
@@ -64,6 +67,22 @@ export interface LinkCopy {
   opened(copy: Uint8Array): (lineId: string) => Promise<void>;
   /** Deletes the link from this gateway. */
   drop(lineId: string): Promise<void>;
+}
+
+/** What an engine behind the port is made of. */
+export interface NetworkOptions {
+  runtime: Runtime;
+  kv: Kv;
+  /** Returns the store through which the line's owner writes. */
+  storeOf(lineId: string): Kv;
+  seal: Seal;
+  whatsapp: WhatsAppConfig;
+  /** Opens a line's own proxy. Throws EgressError. */
+  openProxy(proxy: string): Promise<Proxy>;
+  /** Counts a stanza that has no handler, by tag and type. */
+  countUnknown(stanza: { tag: string; type: string }): void;
+  /** Counts a message during which the process ended twice. */
+  countSetAside(): void;
 }
 
 export interface OpenOptions {

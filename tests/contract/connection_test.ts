@@ -18,6 +18,7 @@ import {
   withScene,
 } from "../support/connection_suite.ts";
 import type { LineEvents } from "../support/line_events.ts";
+import { UNHEARD } from "../support/unheard.ts";
 import { until } from "../support/until.ts";
 
 /** Baileys on a store in the test's folder. */
@@ -31,7 +32,7 @@ async function openBaileys(
   const { url, mediaUrl } = simulated;
   const whatsapp = { url, rootKey, mediaUrl, ca, version: null };
   const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
-  const network = baileysNetwork({ runtime, kv, seal, whatsapp });
+  const network = baileysNetwork({ ...UNHEARD, runtime, kv, storeOf: () => kv, seal, whatsapp });
   return {
     network,
     kv,

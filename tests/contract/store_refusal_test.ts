@@ -6,6 +6,7 @@ import { makeSeal, sealKey } from "../../src/store/seal.ts";
 import { baileysNetwork } from "../../src/whatsapp/baileys/network.ts";
 import { type EngineOptions, type Scene, send, text, withScene } from "../support/connection_suite.ts";
 import { LineEvents } from "../support/line_events.ts";
+import { UNHEARD } from "../support/unheard.ts";
 
 const OWNER = "5511900000001";
 const STRANGER = "5511900000003";
@@ -40,7 +41,8 @@ function test(name: string, play: (scene: Scene, refuse: (what: Refusals) => voi
     const kv = refusingKv(await openDenoKv(`${folder}/store/kv.sqlite3`, { runtime }), refusals);
     const { url, mediaUrl, rootKey } = simulated;
     const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
-    const network = baileysNetwork({ runtime, kv, seal, whatsapp: { url, rootKey, mediaUrl, ca, version: null } });
+    const whatsapp = { url, rootKey, mediaUrl, ca, version: null };
+    const network = baileysNetwork({ ...UNHEARD, runtime, kv, storeOf: () => kv, seal, whatsapp });
     return { network, close: () => Promise.resolve(kv.close()) };
   };
   const refuse = (what: Refusals) => void Object.assign(refusals, what);

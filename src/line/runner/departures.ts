@@ -18,7 +18,7 @@ import type { SendOutcome } from "../../whatsapp/outgoing.ts";
 import { survivesCrash, TROUBLE_PAUSE_MS, UNACKNOWLEDGED, verdictOn } from "./retry_policy.ts";
 import { markReaction } from "../chat_entries.ts";
 import { keepKnown } from "../chats.ts";
-import { afterDeparture, atStart, countsOf, delaysOf, type Pacing, whileDeparting } from "./pacing.ts";
+import { afterDeparture, atStart, countsOf, type Pacing, whileDeparting } from "./pacing.ts";
 import { askNetwork, type Ready } from "./prepare.ts";
 import { lineKeys } from "../rows.ts";
 
@@ -123,7 +123,7 @@ export class Departures {
     const { row, ready, plan, startsChat } = departure;
     const before = await this.pacing();
     const handedOverAt = clock.now();
-    const drawn = { delays: delaysOf(plan), random };
+    const drawn = { plan, random };
     const counts = countsOf(before, { messageId: row.value.id, plan, startsChat, now: handedOverAt });
     const onItsWay = { ...whileDeparting(handedOverAt, drawn), ...counts, departing: row.value.id };
     const dispatched = await this.#dispatch(departure, onItsWay);

@@ -16,16 +16,8 @@ import { dayAt } from "../../account/hours.ts";
 import type { Plan } from "../../account/plan.ts";
 import type { Random } from "../../runtime.ts";
 
-/** Bounds of the pause, in milliseconds. */
-interface Delays {
-  minMs: number;
-  maxMs: number;
-}
-
-/** Returns the bounds that the plan sets. */
-export function delaysOf(plan: Pick<Plan, "delayMinMs" | "delayMaxMs">): Delays {
-  return { minMs: plan.delayMinMs, maxMs: plan.delayMaxMs };
-}
+/** Bounds of the pause. */
+type Delays = Pick<Plan, "delayMinMs" | "delayMaxMs">;
 
 /** What a restart must know to keep the gap. Written in the commits that begin and end an attempt. */
 export interface Pacing {
@@ -51,22 +43,22 @@ export const NO_DEPARTURE: Readonly<Pacing> = { lastDepartureAt: 0, nextDepartur
  */
 const MAX_SLACK_MS = 1_000;
 
-function slackMs(delays: Delays): number {
-  return Math.min(MAX_SLACK_MS, Math.floor((delays.maxMs - delays.minMs) / 2));
+function slackMs(plan: Delays): number {
+  return Math.min(MAX_SLACK_MS, Math.floor((plan.delayMaxMs - plan.delayMinMs) / 2));
 }
 
 /** Returns the pacing after an attempt that was handed over at `handedOverAt` and answered at `answeredAt`, Unix ms. */
 export function afterDeparture(
   handedOverAt: number,
   answeredAt: number,
-  { delays, random }: { delays: Delays; random: Random },
+  { plan, random }: { plan: Delays; random: Random },
 ): Pacing {
-  const slack = slackMs(delays);
-  const drawn = answeredAt + random.between(delays.minMs, delays.maxMs - slack);
-  const latest = handedOverAt + delays.maxMs - slack;
+  const slack = slackMs(plan);
+  const drawn = answeredAt + random.between(plan.delayMinMs, plan.delayMaxMs - slack);
+  const latest = handedOverAt + plan.delayMaxMs - slack;
   return {
     lastDepartureAt: answeredAt,
-    nextDepartureAt: Math.max(answeredAt + delays.minMs, Math.min(drawn, latest)),
+    nextDepartureAt: Math.max(answeredAt + plan.delayMinMs, Math.min(drawn, latest)),
   };
 }
 
@@ -74,11 +66,11 @@ export function afterDeparture(
  * Returns the pacing for a message that is handed over at `now`; it applies if the process dies before the answer.
  * Longer by the slack, because the message may depart that much later.
  */
-export function whileDeparting(now: number, { delays, random }: { delays: Delays; random: Random }): Pacing {
-  const slack = slackMs(delays);
+export function whileDeparting(now: number, { plan, random }: { plan: Delays; random: Random }): Pacing {
+  const slack = slackMs(plan);
   return {
     lastDepartureAt: now,
-    nextDepartureAt: now + slack + random.between(delays.minMs, delays.maxMs - slack),
+    nextDepartureAt: now + slack + random.between(plan.delayMinMs, plan.delayMaxMs - slack),
   };
 }
 
@@ -96,11 +88,11 @@ export function atStart(pacing: Pacing, now: number): Pacing {
  * Returns when the next message may depart, Unix ms; if that is not in the future, at once. A plan that changes during
  * the pause takes effect, and a system clock that is set back does not stop the line.
  */
-export function nextDeparture(pacing: Pacing | null, now: number, delays: Delays): number {
+export function nextDeparture(pacing: Pacing | null, now: number, { delayMinMs, delayMaxMs }: Delays): number {
   if (pacing === null) return now;
   const { lastDepartureAt, nextDepartureAt } = pacing;
-  const within = Math.max(lastDepartureAt + delays.minMs, Math.min(nextDepartureAt, lastDepartureAt + delays.maxMs));
-  return Math.min(within, now + delays.maxMs);
+  const within = Math.max(lastDepartureAt + delayMinMs, Math.min(nextDepartureAt, lastDepartureAt + delayMaxMs));
+  return Math.min(within, now + delayMaxMs);
 }
 
 const WEEK_MS = 7 * 24 * 3_600_000;

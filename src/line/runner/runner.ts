@@ -21,7 +21,7 @@ import { TROUBLE_PAUSE_MS } from "./retry_policy.ts";
 import { forgetChats } from "../chats.ts";
 import { Departures } from "./departures.ts";
 import { LINE_TOPIC } from "../live.ts";
-import { delaysOf, type NewChats, newChatsOf, nextDeparture, type Pacing } from "./pacing.ts";
+import { type NewChats, newChatsOf, nextDeparture, type Pacing } from "./pacing.ts";
 import { NextUp } from "./next_up.ts";
 import { lineKeys } from "../rows.ts";
 import type { Connection } from "../../whatsapp/connection.ts";
@@ -271,7 +271,7 @@ export class Runner implements Service {
     const message = row.value;
     const ready = this.#preparation.of(message, connection);
     if (!this.#changed) this.#turn = row;
-    const pauseMs = nextDeparture(pacing, now, delaysOf(plan)) - now;
+    const pauseMs = nextDeparture(pacing, now, plan) - now;
     const waitMs = this.#preparation.untilTyped(message, { now, pauseMs, typingMs: plan.typingMs });
     // If the message expires first, the rest of the pause is left to prepare the next one.
     if (waitMs > 0) return beforeExpiry(message, now + waitMs, now);

@@ -56,12 +56,8 @@ export function connectLine(shared: Shared, options: LifeOptions, events: Connec
       const webVersion = { ...life.parts?.version ?? shared.versions.known(), expiresAt: versionExpiresAt };
       return { lastFrameAt, lastReceivedAt, lastSentAt, pingMs, newChats, undecryptable, webVersion };
     },
-    async signPasskey(assertion) {
-      await passkey().sign(assertion);
-    },
-    async confirmPasskey() {
-      await passkey().confirm();
-    },
+    signPasskey: async (assertion) => await passkey().sign(assertion),
+    confirmPasskey: async () => await passkey().confirm(),
     checkNumber: async (number) => await cause.own(() => open().recipients.check(number)),
     groups: whileOpen("groups"),
     contacts: whileOpen("contacts"),

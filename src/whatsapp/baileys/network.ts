@@ -1,16 +1,10 @@
 /** The port `Network` on Baileys: opens connections, and stores what links a line. */
 import { Buffer } from "node:buffer";
 import { WA_CERT_DETAILS } from "@whiskeysockets/baileys";
-import type { WhatsAppConfig } from "../../config.ts";
 import { makeInspector, makeReadOutside } from "../../inspect/inspector.ts";
-import type { Runtime } from "../../runtime.ts";
 import { deleteKeys } from "../../store/delete_range.ts";
-import type { Kv } from "../../store/kv.ts";
-import type { Seal } from "../../store/seal.ts";
-import { EgressError } from "../../egress/egress_error.ts";
-import type { Proxy } from "../../egress/proxy.ts";
 import { makeEncounters, sweepEncounters } from "../encounters.ts";
-import type { Network } from "../network.ts";
+import type { Network, NetworkOptions } from "../network.ts";
 import { forgetLine, isLinked, openAuthState, readCreds } from "./auth_state.ts";
 import { connectLine } from "./connection.ts";
 import type { Way } from "./socket.ts";
@@ -21,7 +15,7 @@ import { within } from "../../base/within.ts";
 import { repairSignatures } from "../../base/xeddsa.ts";
 import { makeAlone } from "./incoming/inbox.ts";
 import { handOver, leftoversOf } from "./incoming/leftovers.ts";
-import { type CountUnknown, makeCountUnknown } from "./incoming/stanzas.ts";
+import { makeCountUnknown } from "./incoming/stanzas.ts";
 import { numberIn } from "./jids.ts";
 import { keptLidOf, keptPhoneOf } from "./incoming/numbers.ts";
 import { eraseReceived, recall } from "./stored_messages.ts";
@@ -47,21 +41,6 @@ const WATCH_MS = 5_000;
  */
 const ONCE_IN_MS = 60 * 60_000;
 
-interface BaileysNetworkOptions {
-  runtime: Runtime;
-  kv: Kv;
-  /** The store through which the line's owner writes; `kv` unless given. */
-  storeOf?: (lineId: string) => Kv;
-  seal: Seal;
-  whatsapp: WhatsAppConfig;
-  /** Opens a line's own proxy. Throws EgressError. */
-  openProxy?: (proxy: string) => Promise<Proxy>;
-  /** Counts a stanza that has no handler, by tag and type. */
-  countUnknown?: CountUnknown;
-  /** Counts a message during which the process ended twice. */
-  countSetAside?: () => void;
-}
-
 /** What this process remembers about a line. */
 interface LineMemory {
   /** Resolves when the line's last connection has released the keys. The next connection waits for it. */
@@ -78,10 +57,8 @@ interface LineMemory {
  * root key, the clock for its certificates, and the console that it prints keys to in global state. Throws if the CA
  * file from the settings can't be read.
  */
-export function baileysNetwork(options: BaileysNetworkOptions): Network {
-  const { runtime, kv, seal, whatsapp, openProxy = noProxies, countUnknown = () => {} } = options;
-  const { countSetAside = () => {} } = options;
-  const { storeOf = () => kv } = options;
+export function baileysNetwork(options: NetworkOptions): Network {
+  const { runtime, kv, storeOf, seal, whatsapp, openProxy, countUnknown, countSetAside } = options;
   const { clock, confirmed } = runtime;
   prepareLibraries(options);
   const mediaHost = makeMediaHost(whatsapp, clock);
@@ -189,7 +166,7 @@ export function baileysNetwork(options: BaileysNetworkOptions): Network {
 }
 
 /** Applies the repairs to Baileys and libsignal that hold for the whole process. */
-function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: BaileysNetworkOptions): void {
+function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: NetworkOptions): void {
   silenceLibsignal();
   containRejections(log);
   repairTrials();
@@ -203,8 +180,4 @@ function prepareLibraries({ runtime: { clock, log }, whatsapp: { rootKey } }: Ba
   repairSenderKeys();
   repairNoise(clock);
   if (rootKey) WA_CERT_DETAILS.PUBLIC_KEY = Buffer.from(rootKey, "hex");
-}
-
-function noProxies(): Promise<never> {
-  return Promise.reject(new EgressError("unreachable", "proxies are not available here"));
 }

@@ -19,7 +19,7 @@ import { LONG } from "../../support/long_messages.ts";
 import { testRuntime } from "../../support/runtime.ts";
 import { testEvents } from "../../support/bell.ts";
 
-const LINE = { id: "ses_1", accountId: "acc_1" };
+const LINE = { lineId: "ses_1", accountId: "acc_1" };
 const FRIEND = "552@s.whatsapp.net";
 
 async function withLine(
@@ -28,7 +28,7 @@ async function withLine(
   const runtime = testRuntime();
   const kv = await openDenoKv(":memory:", { runtime });
   const seal = makeSeal(sealKey("a secret of the tests"), runtime.random);
-  const line = { kv, seal, lineId: LINE.id };
+  const line = { kv, seal, lineId: LINE.lineId };
   try {
     const auth = await openAuthState(line);
     const journal = new Journal(line, auth, runtime.clock);
@@ -92,11 +92,11 @@ Deno.test("a message of any size becomes one event, of each kind that can be lon
 Deno.test("a stranger's original takes no more than its text, and can still be answered", () =>
   withLine(async (take, kv) => {
     const seal = makeSeal(sealKey("a secret of the tests"), testRuntime().random);
-    const line = { kv, seal, lineId: LINE.id };
+    const line = { kv, seal, lineId: LINE.lineId };
     // Of so many mentions only the event is told.
     for (const kind of KINDS.filter((kind) => kind !== "mentions")) {
       await take(kind, { ...LONG[kind]!(900_000), messageContextInfo: { messageSecret: Buffer.alloc(32, 7) } });
-      const { value } = await kv.get<Uint8Array>(["wa", LINE.id, "received", kind]);
+      const { value } = await kv.get<Uint8Array>(["wa", LINE.lineId, "received", kind]);
       assert.ok(value!.length < 500_000, `${kind} takes ${value!.length}`);
       const recalled = await recall(line, kind);
       const isText = ["text", "emoji", "escapes", "quote"].includes(kind);

@@ -8,12 +8,16 @@ import { testRuntime } from "../../support/runtime.ts";
 import { systemClock } from "../../../src/runtime.ts";
 import { networkOnDemand } from "../../../src/whatsapp/network.ts";
 import { FakeNetwork } from "../../support/fake_network.ts";
+import { UNHEARD } from "../../support/unheard.ts";
 
 function stage() {
   const runtime = testRuntime();
+  const kv = new MemoryKv();
   const network = baileysNetwork({
+    ...UNHEARD,
     runtime,
-    kv: new MemoryKv(),
+    kv,
+    storeOf: () => kv,
     seal: makeSeal(sealKey("a secret of the tests"), runtime.random),
     whatsapp: { url: "ws://127.0.0.1:1", rootKey: null, mediaUrl: null, ca: null, version: "2.3000.1" },
   });

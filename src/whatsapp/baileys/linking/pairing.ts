@@ -114,7 +114,12 @@ export class Pairing {
       ["crsc_continuation", (stanza) => this.#passkeyContinued(stanza)],
     ]);
     withhold(ws, "CB:notification", ({ attrs }) => notifications.has(attrs.type));
-    for (const [type, handle] of notifications) on(`CB:notification,type:${type}`, handle);
+    for (const [type, handle] of notifications) {
+      on(`CB:notification,type:${type}`, async (stanza) => {
+        await this.#acknowledge(stanza);
+        if (!this.#options.auth.creds.account) await handle(stanza);
+      });
+    }
   }
 
   async #pairDevice(stanza: BinaryNode): Promise<void> {
@@ -152,10 +157,9 @@ export class Pairing {
   }
 
   async #linkCode(stanza: BinaryNode): Promise<void> {
-    const { auth: { creds }, pairingPhone } = this.#options;
-    await this.#acknowledge(stanza);
+    const { pairingPhone } = this.#options;
     const step = getBinaryNodeChild(stanza, "link_code_companion_reg");
-    if (!step || pairingPhone === null || creds.account || !isFromServer(stanza)) return;
+    if (!step || pairingPhone === null || !isFromServer(stanza)) return;
     if (await this.#code.take(step)) await this.#showCode(pairingPhone);
   }
 
@@ -173,8 +177,7 @@ export class Pairing {
     const { socket, auth, runtime: { clock, random, log } } = this.#options;
     const { creds } = auth;
     const asked = ["companion_reg_refresh", "pair-device-rotate-qr"].some((tag) => getBinaryNodeChild(stanza, tag));
-    await this.#acknowledge(stanza);
-    if (!asked || creds.account || creds.me) return;
+    if (!asked || creds.me) return;
     creds.advSecretKey = makeAdvSecret(random);
     // The network processes frames in order, so once it has answered a ping it has taken the ack.
     await Promise.all([auth.saveCreds(), ping(socket, clock, PING_MS)]);
@@ -183,16 +186,14 @@ export class Pairing {
   }
 
   async #passkeyRequested(stanza: BinaryNode): Promise<void> {
-    await this.#acknowledge(stanza);
-    if (this.#options.auth.creds.account || !isFromServer(stanza)) return;
+    if (!isFromServer(stanza)) return;
     this.#stopRotation();
     this.#code.stop();
     await this.passkey.requested(stanza);
   }
 
   async #passkeyContinued(stanza: BinaryNode): Promise<void> {
-    await this.#acknowledge(stanza);
-    if (!this.#options.auth.creds.account && isFromServer(stanza)) await this.passkey.continued(stanza);
+    if (isFromServer(stanza)) await this.passkey.continued(stanza);
   }
 
   async #pairSuccess(stanza: BinaryNode): Promise<void> {

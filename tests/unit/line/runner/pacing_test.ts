@@ -4,58 +4,58 @@ import { seededRandom } from "../../../support/runtime.ts";
 import { World } from "../../../support/line_world.ts";
 
 const PLANS = [
-  { minMs: 5_000, maxMs: 15_000 },
-  { minMs: 100, maxMs: 300 },
-  { minMs: 1_000, maxMs: 1_000 },
-  { minMs: 0, maxMs: 2_000 },
-  { minMs: 0, maxMs: 0 },
+  { delayMinMs: 5_000, delayMaxMs: 15_000 },
+  { delayMinMs: 100, delayMaxMs: 300 },
+  { delayMinMs: 1_000, delayMaxMs: 1_000 },
+  { delayMinMs: 0, delayMaxMs: 2_000 },
+  { delayMinMs: 0, delayMaxMs: 0 },
 ];
 
 Deno.test("the next departure is never sooner than the pause allows, counted from the answer", () => {
   const random = seededRandom(7);
-  for (const delays of PLANS) {
+  for (const plan of PLANS) {
     for (let i = 0; i < 500; i++) {
       const handedOverAt = 1_000_000;
       const answeredAt = handedOverAt + random.between(0, 20_000);
-      const { nextDepartureAt } = afterDeparture(handedOverAt, answeredAt, { delays, random });
-      assert.ok(nextDepartureAt >= answeredAt + delays.minMs);
+      const { nextDepartureAt } = afterDeparture(handedOverAt, answeredAt, { plan, random });
+      assert.ok(nextDepartureAt >= answeredAt + plan.delayMinMs);
       // Later than the maximum only when the answer itself took so long that the minimum leaves no choice.
-      assert.ok(nextDepartureAt <= Math.max(handedOverAt + delays.maxMs, answeredAt + delays.minMs));
+      assert.ok(nextDepartureAt <= Math.max(handedOverAt + plan.delayMaxMs, answeredAt + plan.delayMinMs));
     }
   }
 });
 
 Deno.test("pauses are drawn from all of the plan's range but the slack at its end", () => {
   const random = seededRandom(3);
-  const delays = { minMs: 5_000, maxMs: 15_000 };
-  const pauses = Array.from({ length: 2_000 }, () => afterDeparture(0, 0, { delays, random }).nextDepartureAt);
+  const plan = { delayMinMs: 5_000, delayMaxMs: 15_000 };
+  const pauses = Array.from({ length: 2_000 }, () => afterDeparture(0, 0, { plan, random }).nextDepartureAt);
   assert.ok(Math.min(...pauses) < 5_100 && Math.max(...pauses) > 13_900 && Math.max(...pauses) <= 14_000);
 });
 
 Deno.test("a crash in the middle of an attempt leaves at least the minimum after the latest departure it may have had", () => {
   const random = seededRandom(5);
-  const delays = { minMs: 5_000, maxMs: 15_000 };
+  const plan = { delayMinMs: 5_000, delayMaxMs: 15_000 };
   for (let i = 0; i < 500; i++) {
-    const { nextDepartureAt } = whileDeparting(0, { delays, random });
+    const { nextDepartureAt } = whileDeparting(0, { plan, random });
     assert.ok(nextDepartureAt >= 6_000 && nextDepartureAt <= 15_000);
   }
 });
 
 Deno.test("without a departure before, or with one long ago, a message leaves at once", () => {
-  const delays = { minMs: 5_000, maxMs: 15_000 };
-  assert.equal(nextDeparture(null, 1_000, delays), 1_000);
-  assert.ok(nextDeparture({ lastDepartureAt: 0, nextDepartureAt: 9_000 }, 20_000, delays) <= 20_000);
+  const plan = { delayMinMs: 5_000, delayMaxMs: 15_000 };
+  assert.equal(nextDeparture(null, 1_000, plan), 1_000);
+  assert.ok(nextDeparture({ lastDepartureAt: 0, nextDepartureAt: 9_000 }, 20_000, plan) <= 20_000);
 });
 
 Deno.test("a pause follows the plan when the plan changes in the middle of it", () => {
   const pacing = { lastDepartureAt: 100_000, nextDepartureAt: 110_000 };
-  assert.equal(nextDeparture(pacing, 101_000, { minMs: 0, maxMs: 2_000 }), 102_000);
-  assert.equal(nextDeparture(pacing, 101_000, { minMs: 20_000, maxMs: 30_000 }), 120_000);
+  assert.equal(nextDeparture(pacing, 101_000, { delayMinMs: 0, delayMaxMs: 2_000 }), 102_000);
+  assert.equal(nextDeparture(pacing, 101_000, { delayMinMs: 20_000, delayMaxMs: 30_000 }), 120_000);
 });
 
 Deno.test("a system clock that was set back delays a line by at most one pause", () => {
   const pacing = { lastDepartureAt: 10_000_000, nextDepartureAt: 10_010_000 };
-  assert.equal(nextDeparture(pacing, 1_000, { minMs: 5_000, maxMs: 15_000 }), 16_000);
+  assert.equal(nextDeparture(pacing, 1_000, { delayMinMs: 5_000, delayMaxMs: 15_000 }), 16_000);
 });
 
 /** Gaps between neighbouring first departures of a line's messages. */
@@ -118,11 +118,11 @@ Deno.test("a restart in the middle of a pause neither shortens nor restarts it",
 });
 
 Deno.test("a clock that was set back while nothing ran costs a line one pause, not the difference", () => {
-  const delays = { minMs: 5_000, maxMs: 15_000 };
+  const plan = { delayMinMs: 5_000, delayMaxMs: 15_000 };
   const kept = { lastDepartureAt: 600_000, nextDepartureAt: 608_000 };
   const now = 1_000;
   const pacing = atStart(kept, now);
-  assert.equal(nextDeparture(pacing, now, delays), now + 8_000);
-  assert.equal(nextDeparture(pacing, now + 8_000, delays), now + 8_000);
+  assert.equal(nextDeparture(pacing, now, plan), now + 8_000);
+  assert.equal(nextDeparture(pacing, now + 8_000, plan), now + 8_000);
   assert.deepEqual(atStart(kept, 600_000), kept);
 });
