@@ -1,6 +1,6 @@
 /** Files that do not change while the gateway runs: compressed once and served with an ETag. */
 import { createHash } from "node:crypto";
-import { brotliCompressSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import type { ApiContext } from "./route.ts";
 
 export interface StaticFile {
@@ -29,6 +29,9 @@ export const PAGE_HEADERS = {
   "x-content-type-options": "nosniff",
 };
 
+/** More than this holds up the event loop, for 0.8 s with the OpenAPI document, to save a tenth of the bytes. */
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } };
+
 /** Prepares a text file for serving; the name's extension determines its type. */
 export function staticFile(name: string, text: string): StaticFile {
   const plain = new TextEncoder().encode(text);
@@ -37,7 +40,7 @@ export function staticFile(name: string, text: string): StaticFile {
     etag: `"${createHash("sha256").update(plain).digest("base64url").slice(0, 22)}"`,
     plain,
     gzip: new Uint8Array(gzipSync(plain)),
-    br: new Uint8Array(brotliCompressSync(plain)),
+    br: new Uint8Array(brotliCompressSync(plain, BROTLI)),
   };
 }
 
