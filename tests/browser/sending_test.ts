@@ -12,7 +12,6 @@ inPanel(
     await stage.linkLine(LINE);
     await stage.addPhone(CUSTOMER);
     await asOperator(page, stage);
-    await page.goto("about:blank");
     await page.context().clearCookies();
     await page.goto(panelOf(stage));
     const type = async (...keys: string[]) => {
